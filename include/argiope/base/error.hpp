@@ -1,0 +1,54 @@
+// Errors as values: what parsers and stores return instead of throwing.
+//
+// Exceptions are kept for two things: cancellation, and a caller's mistake
+// (std::invalid_argument, std::logic_error). Bad input is neither.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace argiope {
+
+// What kind of thing went wrong; the message says which thing and what to do.
+enum class Errc : std::uint8_t {
+  invalid_input,   // the bytes or the option do not follow their grammar
+  too_large,       // a documented limit was exceeded
+  not_found,
+  refused,         // a rule forbids it (robots, address guard, read-only)
+  wrong_format,    // a file that is not ours
+  newer_version,   // a file of ours, made by a newer Argiope
+  busy,            // held by another process
+  io,              // the operating system said no
+  disk_full,
+  corrupt,
+  timeout,
+  network,         // connect, reset, early close
+  tls,
+  dns,
+  protocol,        // the peer does not speak the protocol
+  cancelled,
+  unsupported,
+  internal,
+};
+
+// The name as written in code, e.g. "disk_full". Stable: it appears in reports and databases.
+std::string_view to_string(Errc code) noexcept;
+
+struct Error {
+  Errc code = Errc::internal;
+  // One sentence without a final full stop, naming the input: `port "99999": at most 65535`.
+  std::string message;
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+// `return fail(Errc::io, "…")` from a function that returns Result<anything>.
+inline std::unexpected<Error> fail(Errc code, std::string message) {
+  return std::unexpected<Error>(Error{code, std::move(message)});
+}
+
+}  // namespace argiope
