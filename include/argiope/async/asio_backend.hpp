@@ -1,0 +1,40 @@
+// Real time and real sockets, by Boost.Asio's io_context.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "argiope/async/io_backend.hpp"
+
+namespace argiope {
+
+// Timers are kept by the loop, to the microsecond (a timerfd, not epoll's millisecond timeout); the io_context
+// runs without locks, so only the loop's own thread may touch it or objects bound to it.
+//
+// Errors:  the constructor throws std::system_error when descriptors run out.
+// Threads: the loop's own, but for wake(), which is also safe in a signal handler.
+class AsioBackend final : public IoBackend {
+ public:
+  explicit AsioBackend(const Clock& clock);
+  ~AsioBackend() override;
+
+  const Clock& clock() const noexcept override { return clock_; }
+  void poll() override;
+  void wait(TimePoint until, bool outside_work) override;
+  void wake() noexcept override;
+
+  boost::asio::io_context& context() noexcept { return context_; }
+
+ private:
+  void watch_wake_up();
+  void watch_timer();
+  void arm_timer(TimePoint until);
+
+  const Clock& clock_;
+  boost::asio::io_context context_;
+  boost::asio::posix::stream_descriptor wake_up_;
+  boost::asio::posix::stream_descriptor timer_;
+  TimePoint armed_for_ = kNever;
+};
+
+}  // namespace argiope

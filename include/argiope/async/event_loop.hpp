@@ -1,0 +1,254 @@
+// EventLoop: one thread's scheduler of tasks, callbacks and timers, with asyncio's vocabulary.
+//
+// A ring of what is ready, a heap of timers, and an IoBackend below. What tasks and futures are is in future.hpp;
+// what they wait for (sleep, queues, locks) is built on detail::Waiter, whose links live in the waiting coroutine's
+// own frame, so that no step allocates.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/async/errors.hpp"
+#include "argiope/async/io_backend.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/base/intrusive_list.hpp"
+#include "argiope/base/ring_buffer.hpp"
+
+namespace argiope {
+
+class EventLoop;
+class Handle;
+template <class T>
+class Future;
+template <class T>
+class Task;
+
+namespace detail {
+
+class TaskCore;
+struct Callback;
+
+// What stands in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
+class Runnable {
+ public:
+  Runnable() = default;
+  explicit Runnable(TaskCore* task) noexcept : bits_(reinterpret_cast<std::uintptr_t>(task)) {}
+  explicit Runnable(Callback* callback) noexcept : bits_(reinterpret_cast<std::uintptr_t>(callback) | 1) {}
+  TaskCore* task() const noexcept { return (bits_ & 1) == 0 ? reinterpret_cast<TaskCore*>(bits_) : nullptr; }
+  Callback* callback() const noexcept { return reinterpret_cast<Callback*>(bits_ & ~std::uintptr_t{1}); }
+
+ private:
+  std::uintptr_t bits_ = 0;
+};
+
+// One wait of one task (or a callback waiting to be due). Lives in the frame of the coroutine that waits, linked into
+// the list of whatever it waits for; being destroyed unlinks it.
+struct Waiter : ListHook {
+  Runnable target;
+  // What cancelling the waiting task does; null: unlink and throw CancelledError at the await point.
+  void (*on_cancel)(Waiter&) = nullptr;
+};
+
+// A wait with a deadline, in the loop's timer heap from arm() until it fires or is disarmed.
+struct TimerNode : Waiter {
+  static constexpr std::uint32_t kUnarmed = ~0u;
+  TimerNode() = default;
+  ~TimerNode();
+  TimePoint when;
+  EventLoop* armed_on = nullptr;
+  std::uint32_t heap_index = kUnarmed;
+};
+
+// A function to call once, shared by the loop and the Handle its caller keeps.
+struct Callback final : TimerNode {
+  std::move_only_function<void()> function;
+  std::uint32_t references = 1;
+};
+
+// What the running thread is doing.
+struct ThreadState {
+  EventLoop* loop = nullptr;
+  TaskCore* task = nullptr;
+  // Awaits that may still complete without suspending before the task is made to yield.
+  int budget = 0;
+};
+extern constinit thread_local ThreadState this_thread;
+
+// Every await that completes at once asks this first; false means: go to the back of the ready ring, so that a task
+// which never waits for real cannot starve the others or I/O.
+inline bool may_go_on() noexcept { return --this_thread.budget > 0; }
+inline constexpr int kStepBudget = 128;
+
+}  // namespace detail
+
+// A callback scheduled by call_soon, call_later or call_at. Dropping the handle does not cancel.
+// Threads: the loop's own.
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(detail::Callback* callback) noexcept;
+  Handle(const Handle& other) noexcept : Handle(other.callback_) {}
+  Handle(Handle&& other) noexcept : callback_(std::exchange(other.callback_, nullptr)) {}
+  Handle& operator=(Handle other) noexcept {
+    std::swap(callback_, other.callback_);
+    return *this;
+  }
+  ~Handle();
+
+  // The callback will not run; harmless when it has run or was cancelled before.
+  void cancel() noexcept;
+  bool cancelled() const noexcept;
+
+ private:
+  detail::Callback* callback_ = nullptr;
+};
+
+// Threads: a loop and everything bound to it belong to the thread that runs it, except where a member says otherwise.
+// Order:   what is ready runs first come, first served; timers of one instant fire in the order they were armed.
+class EventLoop {
+ public:
+  // `backend` must outlive the loop.
+  explicit EventLoop(IoBackend& backend);
+  // Destroys what has not finished: coroutine frames are unwound without running further (Runner-like orderly
+  // endings are run_until_complete's business).
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // The loop that is running on this thread. Throws std::logic_error when none is.
+  static EventLoop& current();
+
+  // Schedules `coro` as a task, to start at the next turn. The loop keeps it alive until it ends.
+  // Errors: std::bad_alloc, with the loop intact.
+  template <class T>
+  Task<T> create_task(Coro<T> coro, std::string_view name = {});
+  template <class T>
+  Future<T> create_future();
+
+  // Calls `function` at the next turn / after `delay` / at `when` on the loop's clock.
+  // An exception from it goes to the exception handler.
+  Handle call_soon(std::move_only_function<void()> function);
+  Handle call_later(Duration delay, std::move_only_function<void()> function);
+  Handle call_at(TimePoint when, std::move_only_function<void()> function);
+  // As call_soon, from any thread; wakes the loop. Functions of one thread run in its order.
+  void call_soon_threadsafe(std::move_only_function<void()> function);
+
+  // Runs until `coro` has ended and returns what it returned or throws what it threw. Other tasks that are still
+  // unfinished stay, and go on in the next run.
+  // Errors: DeadlockError from a virtual backend; std::runtime_error when stop() was called before the end.
+  template <class T>
+  T run_until_complete(Coro<T> coro);
+  // Runs until stop().
+  void run_forever();
+  // Ends run_forever or run_until_complete after the current turn.
+  void stop() noexcept { stopping_ = true; }
+  bool is_running() const noexcept { return running_; }
+
+  // One turn, for a foreign loop that drives this one: runs what is ready, waiting for it until `limit` at most.
+  void run_once(TimePoint limit);
+  // When run_once would have something to do without anything new from outside: now if something is ready, else the
+  // first timer, else kNever.
+  TimePoint next_deadline() const noexcept;
+
+  TimePoint time() const noexcept { return clock_.now(); }
+  const Clock& clock() const noexcept { return clock_; }
+  IoBackend& backend() noexcept { return backend_; }
+
+  // Cancels every task that has not ended. They end in the turns that follow.
+  void cancel_all_tasks();
+  std::size_t task_count() const noexcept { return task_count_; }
+
+  // Runs `function` on the loop's thread whenever the process gets `signal_number`; replaces an earlier one.
+  // One loop a process may handle a given signal. Errors: std::system_error.
+  void add_signal_handler(int signal_number, std::function<void()> function);
+  // Restores the signal's default disposition.
+  void remove_signal_handler(int signal_number);
+
+  // Gets exceptions that nobody else will: from callbacks, and from tasks whose result was never asked for.
+  // The default logs them as errors.
+  using ExceptionHandler = std::function<void(std::string_view where, const std::exception_ptr& exception)>;
+  void set_exception_handler(ExceptionHandler handler) { exception_handler_ = std::move(handler); }
+  void handle_exception(std::string_view where, const std::exception_ptr& exception) noexcept;
+
+  // For waits and executors, not for everyday use.
+  void make_ready(detail::Runnable runnable) noexcept { ready_.push_back(runnable); }
+  // Wakes what `waiter` stands for; it is unlinked first.
+  void wake(detail::Waiter& waiter) noexcept;
+  void arm(detail::TimerNode& node, TimePoint when);
+  void disarm(detail::TimerNode& node) noexcept;
+  detail::Callback& new_callback(std::move_only_function<void()> function);
+  void forget_callback(detail::Callback& callback) noexcept;
+  void adopt(detail::TaskCore& task);
+  void disown(detail::TaskCore& task) noexcept;
+  // Between these two, another thread owes the loop a call_soon_threadsafe.
+  void begin_outside_work() noexcept { ++outside_work_; }
+  void end_outside_work() noexcept { --outside_work_; }
+  // From a signal handler only.
+  void note_signal(int signal_number) noexcept;
+
+ private:
+  struct TimerEntry {
+    TimePoint when;
+    std::uint64_t sequence;
+    detail::TimerNode* node;
+    bool before(const TimerEntry& other) const noexcept {
+      return when != other.when ? when < other.when : sequence < other.sequence;
+    }
+  };
+
+  void run_until_stopped();
+  void run_ready();
+  void step(detail::TaskCore& task);
+  void call(detail::Callback& callback) noexcept;
+  void fire_timers();
+  void drain_other_threads();
+  void drain_signals();
+  void reserve_ready();
+  void sift_up(std::size_t index, TimerEntry entry) noexcept;
+  void sift_down(std::size_t index, TimerEntry entry) noexcept;
+
+  IoBackend& backend_;
+  const Clock& clock_;
+  // Never grows while something is made ready: room for every task and callback is reserved when it is created.
+  RingBuffer<detail::Runnable> ready_;
+  std::vector<TimerEntry> timers_;
+  std::uint64_t timer_sequence_ = 0;
+  IntrusiveList<detail::TaskCore> tasks_;
+  std::size_t task_count_ = 0;
+  std::size_t callback_count_ = 0;
+  int outside_work_ = 0;
+  int turns_since_timers_ = 0;
+  int steps_since_poll_ = 0;
+  bool running_ = false;
+  bool stopping_ = false;
+  ExceptionHandler exception_handler_;
+  std::vector<std::pair<int, std::function<void()>>> signal_handlers_;
+
+  std::mutex inbox_mutex_;
+  std::vector<std::move_only_function<void()>> inbox_;
+  std::atomic<bool> inbox_filled_{false};
+  std::atomic<std::uint64_t> pending_signals_{0};
+
+};
+
+// Goes to the back of the ready ring: everything else that is ready runs first.
+struct YieldNow {
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> self) const noexcept;
+  void await_resume() const;
+};
+inline YieldNow yield_now() noexcept { return {}; }
+
+}  // namespace argiope
+
+#include "argiope/async/future.hpp"  // IWYU pragma: export

@@ -1,0 +1,362 @@
+// Future<T> and Task<T>: results that are not there yet, with asyncio's rules.
+//
+// A Future is a shared handle on a state that is set once. A Task is a Future whose result a coroutine computes,
+// step by step, on the loop. Included by event_loop.hpp, whose create_task and create_future make them.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "argiope/async/event_loop.hpp"
+
+namespace argiope {
+namespace detail {
+
+enum class FutureState : std::uint8_t { pending, ready, failed, cancelled };
+
+// The part of a future that does not depend on its type: state, who waits, how often it is referred to.
+class FutureCore {
+ public:
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* block, std::size_t bytes) noexcept { free_frame(block, bytes); }
+
+  explicit FutureCore(EventLoop& loop) noexcept : loop_(&loop) {}
+  FutureCore(const FutureCore&) = delete;
+  FutureCore& operator=(const FutureCore&) = delete;
+  virtual ~FutureCore();
+
+  EventLoop& loop() const noexcept { return *loop_; }
+  FutureState state() const noexcept { return state_; }
+  bool done() const noexcept { return state_ != FutureState::pending; }
+  virtual bool cancel(std::string message);
+  virtual std::string_view name() const noexcept { return "future"; }
+
+  void fail(std::exception_ptr exception);
+  // Throws CancelledError or the stored exception; InvalidStateError while pending.
+  void rethrow_unless_ready();
+  std::exception_ptr exception();
+  void add_waiter(Waiter& waiter) noexcept { waiters_.push_back(waiter); }
+  void add_done_callback(std::move_only_function<void()> function);
+
+  void retain() noexcept { ++references_; }
+  void release() noexcept {
+    if (--references_ != 0) return;
+    if (state_ == FutureState::failed && !exception_seen_) [[unlikely]] report_unseen();
+    delete this;
+  }
+
+ protected:
+  void require_pending() const;
+  void report_unseen() noexcept;
+  void settle(FutureState state) noexcept;
+  void settle_cancelled(std::string message);
+  void settle_failed(std::exception_ptr exception) noexcept {
+    exception_ = std::move(exception);
+    settle(FutureState::failed);
+  }
+
+ private:
+  EventLoop* loop_;
+  IntrusiveList<Waiter> waiters_;
+  std::exception_ptr exception_;
+  std::unique_ptr<std::string> cancel_message_;
+  std::uint32_t references_ = 0;
+  FutureState state_ = FutureState::pending;
+  bool exception_seen_ = false;
+};
+
+template <class T>
+struct Slot {
+  std::optional<T> value;
+};
+template <>
+struct Slot<void> {};
+
+template <class T>
+class FutureStateOf : public FutureCore, public Slot<T> {
+ public:
+  using FutureCore::FutureCore;
+  template <class... Value>
+  void set_result(Value&&... value) {
+    require_pending();
+    if constexpr (!std::is_void_v<T>) this->value.emplace(std::forward<Value>(value)...);
+    settle(FutureState::ready);
+  }
+};
+
+// The part of a task that does not depend on its type. Linked into its loop's list of unfinished tasks.
+class TaskCore : public ListHook {
+ public:
+  bool cancel_task(std::string message);
+  // Called by an await point that was resumed: throws if the task was cancelled while it waited.
+  void check_cancelled() {
+    if (must_cancel_) [[unlikely]] throw_cancelled();
+  }
+  bool must_cancel() const noexcept { return must_cancel_; }
+  int cancelling() const noexcept { return cancel_requests_; }
+  int uncancel() noexcept;
+
+  // Parks the running coroutine `self` of this task until `waiter` is woken.
+  void park(std::coroutine_handle<> self, Waiter& waiter) noexcept {
+    resume_point_ = self;
+    waiter.target = Runnable{this};
+    waiter_ = &waiter;
+  }
+  // Wakes the task from `waiter` with CancelledError to be thrown: the last step of an on_cancel.
+  void wake_cancelled(Waiter& waiter) noexcept {
+    must_cancel_ = true;
+    future_->loop().wake(waiter);
+  }
+  // Parks the task at the back of the ready ring.
+  void requeue(std::coroutine_handle<> self) noexcept;
+
+  FutureCore& future() noexcept { return *future_; }
+
+ protected:
+  TaskCore(FutureCore& future, std::coroutine_handle<> root) noexcept : future_(&future), resume_point_(root) {}
+  ~TaskCore() = default;
+
+  // Moves the coroutine's result into the future and frees the frame.
+  virtual void collect() = 0;
+  // Ends as cancelled a task that was cancelled before its first step.
+  virtual void cancel_unstarted() = 0;
+  // Frees the frame without running it further.
+  virtual void abandon() noexcept = 0;
+  [[noreturn]] void throw_cancelled();
+  std::string take_cancel_message();
+
+ private:
+  friend class argiope::EventLoop;
+  friend void root_coroutine_ended() noexcept;
+
+  FutureCore* future_;
+  std::coroutine_handle<> resume_point_;
+  Waiter* waiter_ = nullptr;
+  std::unique_ptr<std::string> cancel_message_;
+  int cancel_requests_ = 0;
+  bool must_cancel_ = false;
+  bool started_ = false;
+  bool ended_ = false;
+};
+
+bool is_cancelled_error(const std::exception_ptr& exception) noexcept;
+
+template <class T>
+class TaskState final : public FutureStateOf<T>, public TaskCore {
+ public:
+  TaskState(EventLoop& loop, typename Coro<T>::Handle root, std::string_view name)
+      : FutureStateOf<T>(loop),
+        TaskCore(static_cast<FutureCore&>(*this), root),
+        root_(root),
+        name_(name.empty() ? nullptr : std::make_unique<std::string>(name)) {}
+  ~TaskState() override {
+    if (root_) root_.destroy();
+  }
+
+  bool cancel(std::string message) override { return this->cancel_task(std::move(message)); }
+  std::string_view name() const noexcept override { return name_ ? std::string_view{*name_} : "task"; }
+
+ protected:
+  void collect() override {
+    auto& promise = root_.promise();
+    const std::exception_ptr exception = promise.exception();
+    if (exception) [[unlikely]] {
+      free_root();
+      if (is_cancelled_error(exception)) {
+        this->settle_cancelled(this->take_cancel_message());
+      } else {
+        this->settle_failed(exception);
+      }
+    } else if (this->must_cancel()) [[unlikely]] {
+      // Cancelled in its last step, with no await left to throw at: asyncio ends such a task as cancelled too.
+      free_root();
+      this->settle_cancelled(this->take_cancel_message());
+    } else if constexpr (std::is_void_v<T>) {
+      free_root();
+      this->set_result();
+    } else {
+      this->value.emplace(promise.take());
+      free_root();
+      this->settle(FutureState::ready);
+    }
+  }
+  void cancel_unstarted() override {
+    free_root();
+    this->settle_cancelled(this->take_cancel_message());
+  }
+  void abandon() noexcept override { free_root(); }
+
+ private:
+  void free_root() noexcept {
+    if (auto root = std::exchange(root_, {})) root.destroy();
+  }
+
+  typename Coro<T>::Handle root_;
+  std::unique_ptr<std::string> name_;
+};
+
+// Waits for a future; cancelling the waiting task cancels the future, as in asyncio.
+struct FutureWaiter : Waiter {
+  FutureCore* core = nullptr;
+  TaskCore* task = nullptr;
+  explicit FutureWaiter(FutureCore& awaited) noexcept : core(&awaited) {
+    core->retain();
+    on_cancel = [](Waiter& self) { static_cast<FutureWaiter&>(self).core->cancel({}); };
+  }
+  ~FutureWaiter() { core->release(); }
+  bool await_ready() const noexcept { return core->done() && may_go_on(); }
+  void await_suspend(std::coroutine_handle<> self);
+  // Throws CancelledError if the waiting task was cancelled.
+  void finish() {
+    if (task != nullptr) task->check_cancelled();
+  }
+};
+
+}  // namespace detail
+
+// A result that somebody sets later.
+//
+// Copies share one state. A second set_result or set_exception throws InvalidStateError.
+// Suspends: co_await, until the state is set. `co_await future` gives a const reference into the state (void: nothing),
+//           `co_await std::move(future)` moves the value out.
+// Cancel:   cancelling the awaiting task cancels the future.
+// Threads:  the loop's own.
+template <class T>
+class Future {
+ public:
+  using State = detail::FutureStateOf<T>;
+
+  Future() = default;
+  explicit Future(State* state) noexcept : state_(state) {
+    if (state_ != nullptr) state_->retain();
+  }
+  Future(const Future& other) noexcept : Future(other.state_) {}
+  Future(Future&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Future& operator=(Future other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Future() {
+    if (state_ != nullptr) state_->release();
+  }
+
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  bool done() const noexcept { return state_->done(); }
+  bool cancelled() const noexcept { return state_->state() == detail::FutureState::cancelled; }
+  // False when it was done already.
+  bool cancel(std::string message = {}) { return state_->cancel(std::move(message)); }
+
+  template <class... Value>
+  void set_result(Value&&... value) {
+    state_->set_result(std::forward<Value>(value)...);
+  }
+  void set_exception(std::exception_ptr exception) { state_->fail(std::move(exception)); }
+  template <class E>
+  void set_exception(E exception) {
+    state_->fail(std::make_exception_ptr(std::move(exception)));
+  }
+
+  // The value, or what was thrown; InvalidStateError while pending, CancelledError when cancelled.
+  decltype(auto) result() const {
+    state_->rethrow_unless_ready();
+    if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state_->value);
+  }
+  // What was thrown, null when nothing was; InvalidStateError while pending, CancelledError when cancelled.
+  std::exception_ptr exception() const { return state_->exception(); }
+
+  // Calls `function` through call_soon once done.
+  void add_done_callback(std::move_only_function<void()> function) { state_->add_done_callback(std::move(function)); }
+
+  auto operator co_await() const& noexcept {
+    struct Awaiter : detail::FutureWaiter {
+      using detail::FutureWaiter::FutureWaiter;
+      decltype(auto) await_resume() {
+        this->finish();
+        auto* state = static_cast<State*>(this->core);
+        state->rethrow_unless_ready();
+        if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state->value);
+      }
+    };
+    return Awaiter{*state_};
+  }
+  auto operator co_await() && noexcept {
+    struct Awaiter : detail::FutureWaiter {
+      using detail::FutureWaiter::FutureWaiter;
+      T await_resume() {
+        this->finish();
+        auto* state = static_cast<State*>(this->core);
+        state->rethrow_unless_ready();
+        if constexpr (!std::is_void_v<T>) return std::move(*state->value);
+      }
+    };
+    return Awaiter{*state_};
+  }
+
+ protected:
+  State* state_ = nullptr;
+};
+
+// A coroutine scheduled on a loop. It runs whether or not the handle is kept; its exception, if nobody asks for it,
+// goes to the loop's exception handler.
+template <class T>
+class Task : public Future<T> {
+ public:
+  Task() = default;
+  explicit Task(detail::TaskState<T>* state) noexcept : Future<T>(state) {}
+
+  std::string_view name() const noexcept { return this->state_->name(); }
+  // How many cancel() calls have not been taken back by uncancel().
+  int cancelling() const noexcept { return core().cancelling(); }
+  int uncancel() noexcept { return core().uncancel(); }
+
+  // A task's result is its coroutine's to set.
+  template <class... Value>
+  void set_result(Value&&...) = delete;
+  template <class E>
+  void set_exception(E) = delete;
+
+ private:
+  detail::TaskState<T>& core() const noexcept { return static_cast<detail::TaskState<T>&>(*this->state_); }
+};
+
+template <class T>
+Future<T> EventLoop::create_future() {
+  return Future<T>{new detail::FutureStateOf<T>(*this)};
+}
+
+template <class T>
+Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name) {
+  reserve_ready();
+  auto root = coro.release();
+  detail::TaskState<T>* state = nullptr;
+  try {
+    state = new detail::TaskState<T>(*this, root, name);
+  } catch (...) {
+    root.destroy();
+    throw;
+  }
+  adopt(*state);
+  return Task<T>{state};
+}
+
+template <class T>
+T EventLoop::run_until_complete(Coro<T> coro) {
+  Task<T> task = create_task(std::move(coro));
+  task.add_done_callback([this] { stop(); });
+  run_until_stopped();
+  if (!task.done()) throw std::runtime_error("event loop stopped before the awaited coroutine ended");
+  if constexpr (std::is_void_v<T>) {
+    task.result();
+  } else {
+    return std::move(const_cast<T&>(task.result()));
+  }
+}
+
+}  // namespace argiope

@@ -1,0 +1,77 @@
+// Bounding the time something may take.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "argiope/async/event_loop.hpp"
+
+namespace argiope {
+
+// A deadline on what runs inside it, as asyncio.timeout(): when it comes, the task is cancelled at its await point,
+// and run() turns that cancellation, and only that one, into TimeoutError.
+//
+// Threads: the loop's own. Not to be shared between tasks.
+class Timeout {
+ public:
+  // kNever: no deadline (yet).
+  explicit Timeout(TimePoint when) noexcept : when_(when) {}
+  Timeout(const Timeout&) = delete;
+  Timeout& operator=(const Timeout&) = delete;
+  ~Timeout() { handle_.cancel(); }
+
+  TimePoint when() const noexcept { return when_; }
+  // True once the deadline has struck, whether or not what ran has ended.
+  bool expired() const noexcept { return expired_; }
+  // Moves the deadline; works before and during run().
+  void reschedule(TimePoint when);
+
+  // Awaits `coro` in the calling task.
+  // Errors: TimeoutError when the deadline struck first; what `coro` throws.
+  template <class T>
+  Coro<T> run(Coro<T> coro) {
+    enter();
+    try {
+      if constexpr (std::is_void_v<T>) {
+        co_await std::move(coro);
+        leave();
+      } else {
+        T value = co_await std::move(coro);
+        leave();
+        co_return value;
+      }
+    } catch (const CancelledError&) {
+      if (leave()) throw TimeoutError();
+      throw;
+    } catch (...) {
+      leave();
+      throw;
+    }
+  }
+
+ private:
+  void enter();
+  // Disarms; true when this deadline's own cancellation, and no other, is what ended the run.
+  bool leave() noexcept;
+  void arm();
+
+  TimePoint when_;
+  detail::TaskCore* task_ = nullptr;
+  Handle handle_;
+  int cancelling_before_ = 0;
+  bool expired_ = false;
+};
+
+// Awaits `coro` for `limit` at most; then it is cancelled and TimeoutError thrown.
+// A result that arrived before the cancellation could be delivered is returned, not lost.
+template <class T>
+Coro<T> wait_for(Coro<T> coro, Duration limit) {
+  Timeout timeout(saturating_add(EventLoop::current().time(), limit));
+  if constexpr (std::is_void_v<T>) {
+    co_await timeout.run(std::move(coro));
+  } else {
+    co_return co_await timeout.run(std::move(coro));
+  }
+}
+
+}  // namespace argiope

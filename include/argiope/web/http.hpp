@@ -1,0 +1,74 @@
+// What an HTTP exchange is to the rest of Argiope: a request, a response, and a transport that turns one into the
+// other. HttpClient (http_client.hpp) does it over sockets; simulations do it without.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/web/ip_address.hpp"
+#include "argiope/web/url.hpp"
+
+namespace argiope {
+
+enum class HttpMethod : std::uint8_t { get, head };
+
+struct HttpRequest {
+  HttpMethod method = HttpMethod::get;
+  Url url;
+  // In the order sent, after Host, User-Agent, Accept, Accept-Encoding and Connection.
+  std::vector<std::pair<std::string, std::string>> headers;
+  // Decoded bytes of the body that are kept; the rest is not read, and the response says `truncated`.
+  std::size_t body_limit = 10 * 1024 * 1024;
+  // From the start, or from the end of the wait for a connection slot, to the last byte.
+  Duration timeout = std::chrono::seconds{30};
+};
+
+// The header fields a crawler asks for, gathered while parsing; absent ones are empty.
+struct HttpHeaders {
+  std::string content_type;
+  std::string etag;
+  std::string last_modified;
+  std::string location;
+  std::string retry_after;
+  // All X-Robots-Tag fields, one a line.
+  std::string robots_tag;
+  std::string content_encoding;
+  std::optional<std::uint64_t> content_length;
+  void clear();
+};
+
+struct HttpResponse {
+  int status = 0;
+  HttpHeaders headers;
+  // Decoded (gzip, br, zstd, deflate undone), in the charset it came in.
+  std::string body;
+  // True when the body was longer than the request's body_limit.
+  bool truncated = false;
+  // Bytes received, headers and undecoded body.
+  std::uint64_t wire_bytes = 0;
+  IpAddress remote;
+  // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from.
+  TimePoint sent_at;
+};
+
+// Threads: the loop's own.
+class HttpTransport {
+ public:
+  virtual ~HttpTransport() = default;
+
+  // Sends one request and gives its response; redirects are not followed. Any HTTP status is a response;
+  // an Error is: refused (address guard), dns, network, tls, timeout, protocol, too_large, unsupported.
+  // Suspends: until the response is complete. Cancel: throws CancelledError; the connection is closed.
+  // `response` is the caller's to reuse, so that a body's memory need not be allocated for each page.
+  virtual Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) = 0;
+};
+
+}  // namespace argiope

@@ -1,0 +1,359 @@
+#include "argiope/async/event_loop.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cassert>
+#include <stdexcept>
+
+namespace argiope {
+namespace detail {
+
+constinit thread_local ThreadState this_thread{};
+
+TimerNode::~TimerNode() {
+  if (heap_index != kUnarmed) armed_on->disarm(*this);
+}
+
+}  // namespace detail
+
+using detail::Callback;
+using detail::Runnable;
+using detail::TaskCore;
+using detail::this_thread;
+using detail::TimerNode;
+using detail::Waiter;
+
+namespace {
+
+// How many steps may run between two looks at the clock, and between two polls of the backend, while there is
+// always something ready: both cost more than a step does.
+constexpr int kStepsPerClockRead = 32;
+constexpr int kStepsPerPoll = 256;
+
+// Makes a loop the thread's current one for as long as it runs.
+class Running {
+ public:
+  Running(EventLoop& loop, bool& flag) : flag_(flag), outer_(this_thread) {
+    if (flag_) throw std::logic_error("this event loop is already running");
+    flag_ = true;
+    this_thread = {&loop, nullptr, 0};
+  }
+  ~Running() {
+    this_thread = outer_;
+    flag_ = false;
+  }
+
+ private:
+  bool& flag_;
+  detail::ThreadState outer_;
+};
+
+void drop(Callback* callback) noexcept {
+  if (callback != nullptr && --callback->references == 0) delete callback;
+}
+
+}  // namespace
+
+Handle::Handle(Callback* callback) noexcept : callback_(callback) {
+  if (callback_ != nullptr) ++callback_->references;
+}
+
+Handle::~Handle() { drop(callback_); }
+
+void Handle::cancel() noexcept {
+  if (callback_ == nullptr) return;
+  callback_->function = nullptr;
+  if (callback_->heap_index == TimerNode::kUnarmed) return;  // in the ready ring (it will be skipped), or done
+  EventLoop& loop = *callback_->armed_on;
+  loop.disarm(*callback_);
+  loop.forget_callback(*callback_);  // the loop's reference; this handle's own remains
+}
+
+bool Handle::cancelled() const noexcept { return callback_ != nullptr && !callback_->function; }
+
+EventLoop::EventLoop(IoBackend& backend) : backend_(backend), clock_(backend.clock()) {}
+
+EventLoop::~EventLoop() {
+  while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
+  // Frames may hold handles, timers and other tasks, so unwind them while the loop is whole.
+  while (!tasks_.empty()) {
+    TaskCore& task = tasks_.front();
+    task.waiter_ = nullptr;
+    task.abandon();
+    disown(task);
+  }
+  while (!ready_.empty()) {
+    if (const Runnable runnable = ready_.pop_front(); runnable.task() == nullptr) drop(runnable.callback());
+  }
+  while (!timers_.empty()) {
+    TimerNode& node = *timers_.back().node;
+    disarm(node);
+    if (Callback* callback = node.target.task() == nullptr ? node.target.callback() : nullptr) drop(callback);
+  }
+}
+
+EventLoop& EventLoop::current() {
+  if (this_thread.loop == nullptr) throw std::logic_error("no event loop is running on this thread");
+  return *this_thread.loop;
+}
+
+// --- callbacks -------------------------------------------------------------------------------------------------
+
+void EventLoop::reserve_ready() { ready_.reserve(task_count_ + callback_count_ + 1); }
+
+Callback& EventLoop::new_callback(std::move_only_function<void()> function) {
+  reserve_ready();
+  auto* callback = new Callback;
+  callback->function = std::move(function);
+  callback->target = Runnable{callback};
+  ++callback_count_;
+  return *callback;
+}
+
+void EventLoop::forget_callback(Callback& callback) noexcept {
+  --callback_count_;
+  drop(&callback);
+}
+
+Handle EventLoop::call_soon(std::move_only_function<void()> function) {
+  Callback& callback = new_callback(std::move(function));
+  make_ready(callback.target);
+  return Handle{&callback};
+}
+
+Handle EventLoop::call_later(Duration delay, std::move_only_function<void()> function) {
+  return call_at(saturating_add(time(), delay), std::move(function));
+}
+
+Handle EventLoop::call_at(TimePoint when, std::move_only_function<void()> function) {
+  Callback& callback = new_callback(std::move(function));
+  try {
+    arm(callback, when);
+  } catch (...) {
+    forget_callback(callback);
+    throw;
+  }
+  return Handle{&callback};
+}
+
+void EventLoop::call_soon_threadsafe(std::move_only_function<void()> function) {
+  {
+    std::lock_guard lock(inbox_mutex_);
+    inbox_.push_back(std::move(function));
+    inbox_filled_.store(true, std::memory_order_release);
+  }
+  backend_.wake();
+}
+
+void EventLoop::drain_other_threads() {
+  if (!inbox_filled_.load(std::memory_order_acquire)) return;
+  std::vector<std::move_only_function<void()>> functions;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    functions.swap(inbox_);
+    inbox_filled_.store(false, std::memory_order_relaxed);
+  }
+  for (auto& function : functions) call_soon(std::move(function));
+}
+
+void EventLoop::call(Callback& callback) noexcept {
+  this_thread.task = nullptr;
+  if (callback.function) {
+    // Moved out, so that what it captured is freed as soon as it has run.
+    auto function = std::exchange(callback.function, nullptr);
+    try {
+      function();
+    } catch (...) {
+      handle_exception("callback", std::current_exception());
+    }
+  }
+  forget_callback(callback);
+}
+
+void EventLoop::handle_exception(std::string_view where, const std::exception_ptr& exception) noexcept {
+  try {
+    if (exception_handler_) {
+      exception_handler_(where, exception);
+      return;
+    }
+    try {
+      std::rethrow_exception(exception);
+    } catch (const std::exception& error) {
+      spdlog::error("unhandled exception in {}: {}", where, error.what());
+    } catch (...) {
+      spdlog::error("unhandled exception in {}", where);
+    }
+  } catch (...) {
+    // A handler that throws has nobody left to tell.
+  }
+}
+
+// --- tasks -----------------------------------------------------------------------------------------------------
+
+void EventLoop::adopt(TaskCore& task) {
+  tasks_.push_back(task);
+  ++task_count_;
+  task.future().retain();
+  make_ready(Runnable{&task});
+}
+
+void EventLoop::disown(TaskCore& task) noexcept {
+  task.unlink();
+  --task_count_;
+  task.future().release();
+}
+
+void EventLoop::step(TaskCore& task) {
+  if (!task.started_) {
+    task.started_ = true;
+    if (task.must_cancel_) {
+      task.cancel_unstarted();
+      disown(task);
+      return;
+    }
+  }
+  this_thread.task = &task;
+  this_thread.budget = detail::kStepBudget;
+  task.resume_point_.resume();
+  if (!task.ended_) return;
+  try {
+    task.collect();
+  } catch (...) {
+    // The result could not be moved into the future: that is the task's failure.
+    task.future().fail(std::current_exception());
+  }
+  disown(task);
+}
+
+void EventLoop::cancel_all_tasks() {
+  // Cancelling may forward to another task of the list, but never ends one at once, so the list stays as it is.
+  tasks_.for_each([](TaskCore& task) { task.cancel_task("the loop is shutting down"); });
+}
+
+// --- turns -----------------------------------------------------------------------------------------------------
+
+void EventLoop::run_ready() {
+  // What these steps make ready waits for the next turn, so that timers and I/O get theirs.
+  int steps_left = static_cast<int>(std::min<std::size_t>(ready_.size(), kStepsPerClockRead));
+  for (; steps_left > 0; --steps_left) {
+    const Runnable next = ready_.pop_front();
+    if (TaskCore* task = next.task()) [[likely]] {
+      step(*task);
+    } else {
+      call(*next.callback());
+    }
+    ++steps_since_poll_;
+  }
+}
+
+void EventLoop::run_once(TimePoint limit) {
+  drain_other_threads();
+  if (pending_signals_.load(std::memory_order_relaxed) != 0) drain_signals();
+  // One step a turn is no reason to read the clock every turn.
+  if (++turns_since_timers_ >= kStepsPerClockRead || ready_.size() >= kStepsPerClockRead || ready_.empty()) {
+    turns_since_timers_ = 0;
+    if (!timers_.empty()) fire_timers();
+  }
+  if (ready_.empty()) {
+    steps_since_poll_ = 0;
+    backend_.wait(timers_.empty() ? limit : std::min(limit, timers_.front().when), outside_work_ > 0);
+    drain_other_threads();
+    if (pending_signals_.load(std::memory_order_relaxed) != 0) drain_signals();
+    if (!timers_.empty()) fire_timers();
+  } else if (steps_since_poll_ >= kStepsPerPoll) {
+    steps_since_poll_ = 0;
+    backend_.poll();
+  }
+  run_ready();
+}
+
+TimePoint EventLoop::next_deadline() const noexcept {
+  if (!ready_.empty() || inbox_filled_.load(std::memory_order_relaxed)) return time();
+  return timers_.empty() ? kNever : timers_.front().when;
+}
+
+void EventLoop::run_until_stopped() {
+  Running running(*this, running_);
+  stopping_ = false;
+  while (!stopping_) run_once(kNever);
+  stopping_ = false;
+}
+
+void EventLoop::run_forever() { run_until_stopped(); }
+
+void EventLoop::wake(Waiter& waiter) noexcept {
+  waiter.unlink();
+  if (TaskCore* task = waiter.target.task()) task->waiter_ = nullptr;
+  make_ready(waiter.target);
+}
+
+// --- timers: a heap with four children a node, each node knowing its place -------------------------------------
+
+void EventLoop::arm(TimerNode& node, TimePoint when) {
+  assert(node.heap_index == TimerNode::kUnarmed);
+  timers_.emplace_back();
+  node.when = when;
+  node.armed_on = this;
+  sift_up(timers_.size() - 1, {when, timer_sequence_++, &node});
+}
+
+void EventLoop::disarm(TimerNode& node) noexcept {
+  const std::size_t hole = node.heap_index;
+  if (hole == TimerNode::kUnarmed) return;
+  node.heap_index = TimerNode::kUnarmed;
+  const TimerEntry last = timers_.back();
+  timers_.pop_back();
+  if (hole == timers_.size()) return;
+  if (hole > 0 && last.before(timers_[(hole - 1) / 4])) {
+    sift_up(hole, last);
+  } else {
+    sift_down(hole, last);
+  }
+}
+
+void EventLoop::fire_timers() {
+  const TimePoint now = time();
+  while (!timers_.empty() && timers_.front().when <= now) {
+    TimerNode& node = *timers_.front().node;
+    disarm(node);
+    wake(node);
+  }
+}
+
+void EventLoop::sift_up(std::size_t index, TimerEntry entry) noexcept {
+  while (index > 0) {
+    const std::size_t parent = (index - 1) / 4;
+    if (!entry.before(timers_[parent])) break;
+    timers_[index] = timers_[parent];
+    timers_[index].node->heap_index = static_cast<std::uint32_t>(index);
+    index = parent;
+  }
+  timers_[index] = entry;
+  entry.node->heap_index = static_cast<std::uint32_t>(index);
+}
+
+void EventLoop::sift_down(std::size_t index, TimerEntry entry) noexcept {
+  const std::size_t count = timers_.size();
+  for (;;) {
+    const std::size_t first = index * 4 + 1;
+    if (first >= count) break;
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < std::min(first + 4, count); ++child) {
+      if (timers_[child].before(timers_[least])) least = child;
+    }
+    if (!timers_[least].before(entry)) break;
+    timers_[index] = timers_[least];
+    timers_[index].node->heap_index = static_cast<std::uint32_t>(index);
+    index = least;
+  }
+  timers_[index] = entry;
+  entry.node->heap_index = static_cast<std::uint32_t>(index);
+}
+
+// --- yield -----------------------------------------------------------------------------------------------------
+
+void YieldNow::await_suspend(std::coroutine_handle<> self) const noexcept { this_thread.task->requeue(self); }
+void YieldNow::await_resume() const { this_thread.task->check_cancelled(); }
+
+}  // namespace argiope

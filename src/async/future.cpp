@@ -1,0 +1,122 @@
+#include "argiope/async/future.hpp"
+
+#include <stdexcept>
+#include <typeinfo>
+namespace argiope::detail {
+bool is_cancelled_error(const std::exception_ptr& exception) noexcept {
+  return exception != nullptr && *exception.__cxa_exception_type() == typeid(CancelledError);
+}
+
+void root_coroutine_ended() noexcept { this_thread.task->ended_ = true; }
+
+// --- FutureCore ------------------------------------------------------------------------------------------------
+
+FutureCore::~FutureCore() {
+  while (!waiters_.empty()) {
+    Waiter& waiter = waiters_.pop_front();
+    if (waiter.target.task() == nullptr) loop_->forget_callback(*waiter.target.callback());
+  }
+}
+
+void FutureCore::require_pending() const {
+  if (done()) throw InvalidStateError("the future already has a result");
+}
+
+void FutureCore::settle(FutureState state) noexcept {
+  state_ = state;
+  while (!waiters_.empty()) loop_->wake(waiters_.front());
+}
+
+void FutureCore::settle_cancelled(std::string message) {
+  if (!message.empty()) cancel_message_ = std::make_unique<std::string>(std::move(message));
+  settle(FutureState::cancelled);
+}
+
+bool FutureCore::cancel(std::string message) {
+  if (done()) return false;
+  settle_cancelled(std::move(message));
+  return true;
+}
+
+void FutureCore::fail(std::exception_ptr exception) {
+  require_pending();
+  settle_failed(std::move(exception));
+}
+
+void FutureCore::rethrow_unless_ready() {
+  switch (state_) {
+    case FutureState::ready: return;
+    case FutureState::pending: throw InvalidStateError("the future has no result yet");
+    case FutureState::cancelled: throw CancelledError(cancel_message_ ? *cancel_message_ : std::string{});
+    case FutureState::failed: exception_seen_ = true; std::rethrow_exception(exception_);
+  }
+}
+
+std::exception_ptr FutureCore::exception() {
+  if (state_ != FutureState::failed) {
+    rethrow_unless_ready();
+    return nullptr;
+  }
+  exception_seen_ = true;
+  return exception_;
+}
+
+void FutureCore::add_done_callback(std::move_only_function<void()> function) {
+  if (done()) {
+    loop_->call_soon(std::move(function));
+    return;
+  }
+  add_waiter(loop_->new_callback(std::move(function)));
+}
+
+void FutureCore::report_unseen() noexcept { loop_->handle_exception(name(), exception_); }
+
+// --- TaskCore --------------------------------------------------------------------------------------------------
+
+bool TaskCore::cancel_task(std::string message) {
+  if (future_->done() || ended_) return false;
+  ++cancel_requests_;
+  if (!message.empty()) cancel_message_ = std::make_unique<std::string>(std::move(message));
+  if (waiter_ == nullptr) {
+    // Running, ready, or granted what it waited for: thrown at its next await.
+    must_cancel_ = true;
+  } else if (waiter_->on_cancel != nullptr) {
+    waiter_->on_cancel(*waiter_);
+  } else {
+    wake_cancelled(*waiter_);
+  }
+  return true;
+}
+
+int TaskCore::uncancel() noexcept {
+  if (cancel_requests_ > 0 && --cancel_requests_ == 0) must_cancel_ = false;
+  return cancel_requests_;
+}
+
+std::string TaskCore::take_cancel_message() {
+  must_cancel_ = false;
+  std::string message = cancel_message_ ? std::move(*cancel_message_) : std::string{};
+  cancel_message_.reset();
+  return message;
+}
+
+void TaskCore::throw_cancelled() { throw CancelledError(take_cancel_message()); }
+
+void TaskCore::requeue(std::coroutine_handle<> self) noexcept {
+  resume_point_ = self;
+  future_->loop().make_ready(Runnable{this});
+}
+
+void FutureWaiter::await_suspend(std::coroutine_handle<> self) {
+  task = this_thread.task;
+  if (core == &task->future()) throw std::logic_error("a task cannot await itself");
+  if (&core->loop() != this_thread.loop) throw std::logic_error("the awaited future belongs to another event loop");
+  if (core->done()) {
+    task->requeue(self);
+    return;
+  }
+  task->park(self, *this);
+  core->add_waiter(*this);
+}
+
+}  // namespace argiope::detail

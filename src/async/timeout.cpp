@@ -1,0 +1,37 @@
+#include "argiope/async/timeout.hpp"
+
+#include <stdexcept>
+
+namespace argiope {
+
+void Timeout::enter() {
+  if (task_ != nullptr) throw std::logic_error("this Timeout is running already");
+  task_ = detail::this_thread.task;
+  cancelling_before_ = task_->cancelling();
+  expired_ = false;
+  arm();
+}
+
+void Timeout::arm() {
+  handle_.cancel();
+  handle_ = Handle{};
+  if (when_ == kNever || task_ == nullptr) return;
+  handle_ = EventLoop::current().call_at(when_, [this] {
+    expired_ = true;
+    task_->cancel_task({});
+  });
+}
+
+void Timeout::reschedule(TimePoint when) {
+  if (expired_) throw std::logic_error("this Timeout has expired already");
+  when_ = when;
+  arm();
+}
+
+bool Timeout::leave() noexcept {
+  handle_.cancel();
+  detail::TaskCore& task = *std::exchange(task_, nullptr);
+  return expired_ && task.uncancel() <= cancelling_before_;
+}
+
+}  // namespace argiope
