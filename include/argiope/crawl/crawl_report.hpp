@@ -1,0 +1,51 @@
+// What a crawl did: counters while it runs, a report at its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/crawl/scope.hpp"
+
+namespace argiope {
+
+// A snapshot; each number is exact, their sum may straddle a step.
+struct CrawlStats {
+  std::uint64_t pages = 0;    // responses with status 200 whose type is HTML
+  std::uint64_t fetched = 0;  // all responses but robots.txt
+  std::uint64_t urls = 0;     // known, those of earlier runs included
+  std::uint64_t bytes = 0;    // received, robots.txt included
+  std::uint64_t errors = 0;   // URLs given up without a usable response, and responses with status 400 and above
+  std::uint64_t retries = 0;
+  std::uint64_t queued = 0;  // waiting, in memory and in the store
+  std::uint64_t in_flight = 0;
+  std::uint64_t hosts = 0;
+  std::uint64_t hosts_waiting = 0;  // hosts with queued URLs that may not be asked yet
+  std::array<std::uint64_t, kExclusions> excluded{};
+};
+
+struct BrokenLink {
+  std::string url;
+  int status = 0;        // 0: no response
+  std::string error;     // when there was none
+  std::string referrer;  // a page that links to it; empty for a seed
+};
+
+struct CrawlReport {
+  CrawlStats stats;
+  std::map<int, std::uint64_t> statuses;       // this run's
+  std::map<std::string, std::uint64_t> failures;  // error name → URLs given up for it, this run's
+  std::vector<BrokenLink> broken;              // the first `kMostBroken` of the whole database
+  std::uint64_t broken_count = 0;
+  bool finished = false;
+  // Why not: "signal", "max_pages", "max_time", "idle", "store".
+  std::string stopped_by;
+  Duration elapsed{};
+
+  static constexpr std::size_t kMostBroken = 1000;
+};
+
+}  // namespace argiope

@@ -1,0 +1,56 @@
+// Crawler: fetches what its seeds lead to, politely, until nothing is left; what it knows is in a UrlStore, so that it
+// goes on where it was stopped.
+//
+// A crawl is spread over shards, one event loop and thread each; a host belongs to one shard, so its politeness needs
+// no locks. Sockets, clocks and the store are passed in: the same crawler runs over a simulated web in virtual time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/crawl/crawl_options.hpp"
+#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/store/url_store.hpp"
+#include "argiope/web/dns.hpp"
+#include "argiope/web/http.hpp"
+
+namespace argiope {
+
+// One crawl, from open() to report().
+//
+// Threads: open() and report() from one thread while no shard works; work(i) on shard i's thread; stop() and stats()
+//          from any thread.
+class Crawler {
+ public:
+  // `store` outlives the crawler. `seed` is all the chance there is (jitter of retries).
+  // Throws std::invalid_argument when there are no seeds or no shards.
+  Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards = 1);
+  ~Crawler();
+
+  // Reads the store: what is queued there, or older than `age`, is queued again; the seeds are added if new.
+  // Errors: those of the store. Call once, before any work().
+  Result<void> open(WallTime now);
+
+  // Crawls shard `index`'s part on the running loop, until the whole crawl has ended.
+  // `resolver` may be null: then nothing is limited by IP address.
+  // Suspends: for the length of the crawl. Cancel: stops at once, as stop(…, true).
+  Coro<void> work(std::size_t index, HttpTransport& transport, Resolver* resolver);
+
+  // Fetches nothing new; what runs may end within drain_limit, or not at all if `at_once`. The first reason counts.
+  void stop(std::string reason, bool at_once = false);
+
+  CrawlStats stats() const;
+
+  // Waits until everything is committed, and sums up. Errors: the store's, when it failed.
+  Result<CrawlReport> report();
+
+ private:
+  class Shared;
+  class Shard;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,71 @@
+// HTTP/1.1 over sockets: connections kept alive per host, TLS always verified, every connection's address checked.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/web/dns.hpp"
+#include "argiope/web/http.hpp"
+#include "argiope/web/ip_address.hpp"
+
+namespace argiope {
+
+struct HttpClientOptions {
+  std::string user_agent = "argiope";
+  // Sent with every request; names and values must be free of control characters.
+  std::vector<std::pair<std::string, std::string>> headers;
+  Duration connect_timeout = std::chrono::seconds{10};
+  // Idle connections are closed after so long, and the oldest when there are more.
+  Duration keep_alive = std::chrono::seconds{15};
+  std::size_t max_idle = 1024;
+  std::size_t header_limit = 64 * 1024;  // bytes of one response's head
+  std::size_t header_fields_limit = 256;
+  // A PEM file of certificate authorities trusted beside the system's; for tests and private networks.
+  std::string extra_ca_file;
+};
+
+// See HttpTransport for the contract of send().
+//
+// A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
+// on a new one (RFC 9112, 9.3.1: both methods are idempotent).
+//
+// Errors:   the constructor throws std::invalid_argument when a header could split the request.
+// Threads:  the loop's own. Destroy it when no send() is under way.
+class HttpClient final : public HttpTransport {
+ public:
+  // All of them must outlive the client. `backend` is the running loop's.
+  HttpClient(HttpClientOptions options, AsioBackend& backend, Resolver& resolver, const AddressGuard& guard);
+  ~HttpClient() override;
+
+  Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override;
+
+  std::size_t idle_connections() const noexcept;
+  std::uint64_t connections_opened() const noexcept;
+  // Closes what is kept alive.
+  void close_idle();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// True when `text` may stand in a header field: no control characters but tab.
+bool is_header_safe(std::string_view text) noexcept;
+
+// Sends `request` and follows at most `max_redirects` redirects, each resolved against the URL it came from.
+// `request.url` is left at the last hop.
+// Errors: those of send(); protocol when there are more redirects or a Location is no http(s) URL.
+Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
+                                            int max_redirects);
+
+// 301, 302, 303, 307 and 308.
+constexpr bool is_redirect(int status) noexcept {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+}  // namespace argiope

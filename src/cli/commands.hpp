@@ -1,0 +1,22 @@
+// The subcommands: each registers its options with CLI11 and says how to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace argiope {
+
+// Exit statuses: a contract that scripts depend on (README, "Exit status").
+enum ExitStatus : int {
+  kExitFinished = 0,
+  kExitBroken = 1,
+  kExitUsage = 2,
+  kExitNothing = 3,
+  kExitInterrupted = 130,
+};
+
+// Adds the subcommand to `app`; what is returned runs it after parsing and gives the exit status.
+std::function<int()> add_crawl_command(CLI::App& app);
+std::function<int()> add_site_command(CLI::App& app);
+
+}  // namespace argiope

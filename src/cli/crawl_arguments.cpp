@@ -1,0 +1,177 @@
+#include "cli/crawl_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "argiope/web/http_client.hpp"
+#include "cli/version.hpp"
+
+namespace argiope {
+namespace {
+
+// "https://" in front of what has no scheme, as a browser's address line does; http for loopback.
+Result<Url> parse_seed(const std::string& text) {
+  std::string spelled = text;
+  if (text.find("://") == std::string::npos) {
+    const bool loopback = text.starts_with("localhost") || text.starts_with("127.") || text.starts_with("[::1]");
+    spelled = (loopback ? "http://" : "https://") + text;
+  }
+  auto url = Url::parse(spelled);
+  if (!url) return fail(Errc::invalid_input, fmt::format("URL \"{}\": {}", text, url.error().message));
+  if (url->scheme() != "http" && url->scheme() != "https") {
+    return fail(Errc::invalid_input, fmt::format("URL \"{}\": scheme \"{}\" cannot be crawled; use http or https", text,
+                                                 url->scheme()));
+  }
+  url->strip_fragment();
+  return std::move(*url);
+}
+
+Result<std::pair<std::string, std::string>> parse_header(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0) {
+    return fail(Errc::invalid_input, fmt::format("--header \"{}\": write it as \"Name: value\"", text));
+  }
+  std::string name = text.substr(0, colon);
+  std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
+  if (!is_header_safe(name) || !is_header_safe(value) || name.find_first_of(" \t") != std::string::npos) {
+    return fail(Errc::invalid_input, fmt::format("--header \"{}\": control characters and spaces in the name are not allowed",
+                                                 name));
+  }
+  return std::pair{std::move(name), std::move(value)};
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+void CrawlArguments::add_to(CLI::App& command) {
+  const auto seconds = CLI::Range(0.0, 1e9);
+  command.add_option("URL", urls, "Where to start; links are followed on these hosts")->required()->type_name("");
+
+  const char* const store_group = "Where it is kept";
+  command.add_option("-d,--db", database, "SQLite database of what is known; \":memory:\" keeps nothing")
+      ->group(store_group)->capture_default_str();
+  command.add_option("--sync", sync, "How carefully it is written: full survives a power cut, normal a crash")
+      ->check(CLI::IsMember({"full", "normal", "off"}))->group(store_group)->capture_default_str();
+  command.add_option("--export", export_file, "At the end, write all known URLs to FILE.jsonl or FILE.csv")
+      ->group(store_group)->type_name("FILE");
+
+  const char* const scope_group = "What is crawled";
+  command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains (repeatable)")
+      ->group(scope_group)->type_name("DOMAIN");
+  command.add_option("--max-depth", max_depth, "Links from a seed; 0 fetches the seeds alone (default: no limit)")
+      ->check(CLI::Range(0, 1'000'000))->group(scope_group)->type_name("N");
+  command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")->group(scope_group)->type_name("N");
+  command.add_option("--max-pages-per-host", max_pages_per_host, "URLs of one host that are queued at most")
+      ->check(CLI::PositiveNumber)->group(scope_group)->type_name("N")->capture_default_str();
+  command.add_option("--order", order, "bfs: nearest to a seed first; dfs: deepest first; priority: short URLs first")
+      ->check(CLI::IsMember({"bfs", "dfs", "priority"}))->group(scope_group)->capture_default_str();
+  command.add_flag("--check-links", check_links, "Also ask (HEAD) whether links to other hosts work")->group(scope_group);
+  command.add_flag("--no-robots", no_robots, "Do not read robots.txt. Only for sites that are yours")->group(scope_group);
+  command.add_option("--age", age_sec, "Fetch again what was fetched longer ago (default: never)")
+      ->check(seconds)->group(scope_group)->type_name("SEC");
+
+  const char* const pace_group = "How fast";
+  command.add_option("-c,--concurrency", concurrency, "Requests under way in all")
+      ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N")->capture_default_str();
+  command.add_option("--per-host", per_host, "Requests under way at one host (default: 1; 8 on loopback)")
+      ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N");
+  command.add_option("--delay", delay_sec, "Rest of a host between two requests, which then go one by one")
+      ->check(seconds)->group(pace_group)->type_name("SEC");
+  command.add_option("--rate", rate, "Requests a second to one host (default: 5; no limit on loopback)")
+      ->check(CLI::PositiveNumber)->group(pace_group)->type_name("R");
+  command.add_option("--threads", threads, "Threads; hosts are spread over them")
+      ->check(CLI::Range(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
+  command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database")
+      ->check(CLI::Range(1, 1'000'000'000))->group(pace_group)->type_name("N")->capture_default_str();
+  command.add_option("-t,--schedule-interval-sec", schedule_interval_sec,
+                     "Longest time between two looks at the queue")
+      ->check(CLI::Range(0.001, 1e6))->group(pace_group)->type_name("SEC")->capture_default_str();
+
+  const char* const request_group = "Each request";
+  command.add_option("-u,--user-agent", user_agent, "User-Agent; its first word is the name robots.txt is read for")
+      ->group(request_group)->type_name("TEXT");
+  command.add_option("--header", headers, "Send this header field as well (repeatable)")
+      ->group(request_group)->type_name("'NAME: VALUE'");
+  command.add_option("--timeout", timeout_sec, "From connecting to the last byte")
+      ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
+  command.add_option("--retries", retries, "Attempts after the first, when the failure may pass")
+      ->check(CLI::Range(0, 100))->group(request_group)->type_name("N")->capture_default_str();
+  command.add_option("-s,--size-limit-kb", size_limit_kb, "A page is cut off after so many KiB (decoded)")
+      ->check(CLI::Range(1, 4'000'000))->group(request_group)->type_name("KB")->capture_default_str();
+  command.add_flag("--allow-private", allow_private, "Also connect to private, loopback and link-local addresses")
+      ->group(request_group);
+  command.add_option("--ca-file", ca_file, "Trust the certificate authorities in this PEM file too")
+      ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
+
+  const char* const run_group = "The run";
+  command.add_option("--max-time", max_time_sec, "Stop after so long; the next run goes on")
+      ->check(seconds)->group(run_group)->type_name("SEC");
+  command.add_option("-i,--max-idle-sec", max_idle_sec, "Stop when nothing was fetched for so long (default: wait)")
+      ->check(seconds)->group(run_group)->type_name("SEC");
+  command.add_flag("--quiet", quiet, "No progress and no report; errors only")->group(run_group);
+  command.add_option("--summary", summary, "Last line on standard output: the results as one JSON object")
+      ->check(CLI::IsMember({"json"}))->group(run_group)->type_name("json");
+  command.add_flag("--fail-on-broken", fail_on_broken, "Exit with 1 when there are broken links")->group(run_group);
+  command.add_flag("-C,--color", color, "Colours even when output is not a terminal")->group(run_group);
+  command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
+  command.footer(
+      "A second run on the same database goes on where the first stopped. Ctrl-C stops within 10 s, twice at once;\n"
+      "nothing is lost either way. Exit status: 0 finished, 1 broken links with --fail-on-broken, 2 bad usage,\n"
+      "3 nothing could be fetched or stored, 130 interrupted.");
+}
+
+Result<CrawlOptions> CrawlArguments::options() const {
+  CrawlOptions options;
+  for (const std::string& text : urls) {
+    auto seed = parse_seed(text);
+    if (!seed) return std::unexpected(std::move(seed.error()));
+    options.seeds.push_back(std::move(*seed));
+  }
+  for (const std::string& text : headers) {
+    auto header = parse_header(text);
+    if (!header) return std::unexpected(std::move(header.error()));
+    options.headers.push_back(std::move(*header));
+  }
+  if (!is_header_safe(user_agent)) return fail(Errc::invalid_input, "--user-agent: control characters are not allowed");
+  for (const std::string& domain : whitelist) {
+    // As a URL's host is spelled: lower case, IDNA.
+    auto url = Url::parse("http://" + domain + "/");
+    if (!url || url->path_and_query() != "/") {
+      return fail(Errc::invalid_input, fmt::format("--whitelist \"{}\": not a domain name", domain));
+    }
+    options.whitelist.emplace_back(url->host());
+  }
+  if (!export_file.empty() && !export_file.ends_with(".jsonl") && !export_file.ends_with(".csv")) {
+    return fail(Errc::invalid_input, fmt::format("--export \"{}\": the name must end with .jsonl or .csv", export_file));
+  }
+  if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
+  options.max_pages = max_pages;
+  options.max_pages_per_host = max_pages_per_host;
+  options.check_links = check_links;
+  options.order = order == "dfs" ? CrawlOrder::dfs : order == "priority" ? CrawlOrder::priority : CrawlOrder::bfs;
+  options.concurrency = concurrency;
+  if (per_host > 0) options.per_host = per_host;
+  if (delay_sec >= 0) options.delay = from_seconds(delay_sec);
+  if (rate > 0) options.rate = rate;
+  options.robots = !no_robots;
+  options.user_agent =
+      user_agent.empty() ? fmt::format("argiope/{}", kVersion) : user_agent;
+  options.product_token = lower(options.user_agent.substr(0, options.user_agent.find_first_of("/ (")));
+  options.size_limit = size_limit_kb * 1024;
+  options.timeout = from_seconds(timeout_sec);
+  options.retries = retries;
+  if (age_sec >= 0) options.age = from_seconds(age_sec);
+  if (max_time_sec > 0) options.max_time = from_seconds(max_time_sec);
+  if (max_idle_sec > 0) options.max_idle = from_seconds(max_idle_sec);
+  options.queue_size = queue_size;
+  options.schedule_interval = from_seconds(schedule_interval_sec);
+  return options;
+}
+
+}  // namespace argiope

@@ -1,0 +1,54 @@
+// `argiope crawl`'s options: from words to a CrawlOptions and what the command itself needs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "argiope/base/error.hpp"
+#include "argiope/crawl/crawl_options.hpp"
+
+namespace argiope {
+
+// What was typed. Registered with CLI11 by add_to(), turned into CrawlOptions by options().
+struct CrawlArguments {
+  std::vector<std::string> urls;
+  std::string database = "argiope.db";
+  double max_idle_sec = 0;
+  std::size_t queue_size = 100'000;
+  double schedule_interval_sec = 1;
+  std::size_t concurrency = 256;
+  std::size_t size_limit_kb = 10'240;
+  std::vector<std::string> whitelist;
+  std::string user_agent;
+  bool color = false;
+  bool debug = false;
+  int max_depth = -1;
+  std::uint64_t max_pages = 0;
+  std::uint64_t max_pages_per_host = 1'000'000;
+  double max_time_sec = 0;
+  std::uint32_t per_host = 0;
+  double delay_sec = -1;
+  double rate = -1;
+  double age_sec = -1;
+  std::uint32_t retries = 2;
+  double timeout_sec = 30;
+  bool no_robots = false;
+  std::string order = "bfs";
+  bool check_links = false;
+  std::string export_file;
+  std::vector<std::string> headers;
+  std::size_t threads = 1;
+  bool allow_private = false;
+  bool quiet = false;
+  std::string summary;
+  bool fail_on_broken = false;
+  std::string sync = "full";
+  std::string ca_file;
+
+  void add_to(CLI::App& command);
+  // Errors: invalid_input naming the argument and what is wrong with it.
+  Result<CrawlOptions> options() const;
+};
+
+}  // namespace argiope

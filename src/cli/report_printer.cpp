@@ -1,0 +1,115 @@
+#include "cli/report_printer.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+
+#include "argiope/base/json_writer.hpp"
+#include "cli/progress.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kBrokenShown = 20;
+
+double cpu_seconds(const rusage& usage) {
+  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::string_view ending(const CrawlReport& report) {
+  if (report.finished) return "Finished";
+  if (report.stopped_by == "signal") return "Stopped by a signal";
+  if (report.stopped_by == "max_pages") return "Stopped at --max-pages";
+  if (report.stopped_by == "max_time") return "Stopped at --max-time";
+  if (report.stopped_by == "idle") return "Stopped: nothing fetched for --max-idle-sec";
+  return "Stopped";
+}
+
+}  // namespace
+
+void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
+  const CrawlStats& stats = report.stats;
+  const double seconds = std::max(to_seconds(report.elapsed), 1e-9);
+  fmt::print(out, "\n{} after {}: {} pages ({:.0f}/s), {} responses, {} URLs known, {} received\n", ending(report),
+             human_duration(seconds), stats.pages, static_cast<double>(stats.pages) / seconds, stats.fetched, stats.urls,
+             human_bytes(static_cast<double>(stats.bytes)));
+  if (!report.statuses.empty()) {
+    fmt::print(out, "  status ");
+    for (const auto& [status, count] : report.statuses) fmt::print(out, " {}: {} ", status, count);
+    fmt::print(out, "\n");
+  }
+  if (stats.retries > 0) fmt::print(out, "  retries  {}\n", stats.retries);
+  if (!report.failures.empty()) {
+    fmt::print(out, "  given up ");
+    for (const auto& [error, count] : report.failures) fmt::print(out, " {}: {} ", error, count);
+    fmt::print(out, "\n");
+  }
+  bool first = true;
+  for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
+    if (stats.excluded[i] == 0) continue;
+    fmt::print(out, "{} {}: {} ", std::exchange(first, false) ? "  links not followed " : "",
+               to_string(static_cast<Exclusion>(i)), stats.excluded[i]);
+  }
+  if (!first) fmt::print(out, "\n");
+  if (report.broken_count > 0) {
+    fmt::print(out, "\n{} broken link{}:\n", report.broken_count, report.broken_count == 1 ? "" : "s");
+    for (std::size_t i = 0; i < std::min(report.broken.size(), kBrokenShown); ++i) {
+      const BrokenLink& link = report.broken[i];
+      fmt::print(out, "  {}  {}\n       linked from {}\n",
+                 link.status != 0 ? std::to_string(link.status) : std::string("---"), link.url,
+                 link.referrer.empty() ? "the command line" : link.referrer);
+      if (!link.error.empty()) fmt::print(out, "       {}\n", link.error);
+    }
+    if (report.broken_count > kBrokenShown) {
+      fmt::print(out, "  … and {} more, in the database\n", report.broken_count - kBrokenShown);
+    }
+  }
+  if (database != ":memory:") {
+    fmt::print(out, "\nEverything is in {}: sqlite3 {} 'SELECT url, status_code, size FROM urls LIMIT 10'\n", database,
+               database);
+    if (!report.finished) fmt::print(out, "Run the same command again to go on where it stopped.\n");
+  }
+  if (!export_file.empty()) fmt::print(out, "Exported to {}\n", export_file);
+}
+
+void print_summary(std::FILE* out, const CrawlReport& report) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const CrawlStats& stats = report.stats;
+  const double seconds = to_seconds(report.elapsed);
+  std::string json = fmt::format("{{\"pages\":{},\"fetched\":{},\"urls\":{},\"bytes\":{},\"errors\":{},\"retries\":{},\"status\":{{",
+                                 stats.pages, stats.fetched, stats.urls, stats.bytes, stats.errors, stats.retries);
+  bool first = true;
+  for (const auto& [status, count] : report.statuses) {
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", status, count);
+  }
+  json += "},\"failures\":{";
+  first = true;
+  for (const auto& [error, count] : report.failures) {
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", error, count);
+  }
+  json += "},\"excluded\":{";
+  first = true;
+  for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
+    if (stats.excluded[i] == 0) continue;
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<Exclusion>(i)),
+                        stats.excluded[i]);
+  }
+  json += fmt::format("}},\"broken\":{},\"hosts\":{},\"seconds\":{:.6f},\"pages_per_second\":{:.1f},\"cpu_seconds\":{:.4f},"
+                      "\"peak_rss_mb\":{:.1f},\"finished\":{}",
+                      report.broken_count, stats.hosts, seconds,
+                      seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, cpu_seconds(usage),
+                      static_cast<double>(usage.ru_maxrss) / 1024.0, report.finished);
+  if (!report.finished) {
+    json += ",\"stopped_by\":";
+    append_json_string(json, report.stopped_by);
+  }
+  json += "}";
+  fmt::print(out, "{}\n", json);
+  std::fflush(out);
+}
+
+}  // namespace argiope

@@ -1,0 +1,17 @@
+// The end of a crawl, for people and for scripts.
+#pragma once
+
+#include <cstdio>
+#include <string_view>
+
+#include "argiope/crawl/crawl_report.hpp"
+
+namespace argiope {
+
+// `database` and `export_file` are named in the advice on what to try next.
+void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file);
+
+// One line: the object DESIGN promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
+void print_summary(std::FILE* out, const CrawlReport& report);
+
+}  // namespace argiope

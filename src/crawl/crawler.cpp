@@ -1,0 +1,22 @@
+#include "argiope/crawl/crawler.hpp"
+
+#include "crawl/shard.hpp"
+#include "crawl/shared.hpp"
+
+namespace argiope {
+
+Crawler::Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards)
+    : shared_(std::make_unique<Shared>(std::move(options), store, seed, shards)) {}
+Crawler::~Crawler() = default;
+
+Result<void> Crawler::open(WallTime now) { return shared_->open(now); }
+
+Coro<void> Crawler::work(std::size_t index, HttpTransport& transport, Resolver* resolver) {
+  return shared_->shards.at(index)->work(transport, resolver);
+}
+
+void Crawler::stop(std::string reason, bool at_once) { shared_->stop(std::move(reason), at_once); }
+CrawlStats Crawler::stats() const { return shared_->stats(); }
+Result<CrawlReport> Crawler::report() { return shared_->report(); }
+
+}  // namespace argiope

@@ -1,0 +1,60 @@
+#include "crawl/link_harvester.hpp"
+
+#include <utility>
+
+namespace argiope {
+
+LinkHarvester::LinkHarvester(std::string agent) : agent_(std::move(agent)), known_(kKnownLinks) {}
+
+std::string_view LinkHarvester::without_fragment(std::string_view text) noexcept {
+  return text.substr(0, text.find('#'));
+}
+
+std::string_view LinkHarvester::directory_of(const Url& url) noexcept {
+  // All that a relative reference other than "" and "?…" is resolved against.
+  std::string_view text = url.href();
+  text = text.substr(0, text.find_first_of("?#"));
+  return text.substr(0, text.rfind('/') + 1);
+}
+
+LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& response) {
+  std::string_view html = response.body;
+  const CharsetDecision charset = detect_charset(html, response.headers.content_type);
+  html.remove_prefix(charset.bom_length);
+  encoding_ = charset.name;
+  const bool in_place = charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(html));
+  if (!in_place) {
+    if (auto text = to_utf8(html, charset.name)) {
+      transcoded_ = std::move(*text);
+      html = transcoded_;
+    }
+  }
+  ScanOptions options;
+  options.agent = agent_;
+  scan_links(html, options, scan_);
+
+  Summary summary;
+  summary.links = scan_.links.size();
+  summary.noindex = scan_.robots.noindex;
+  summary.nofollow = scan_.robots.nofollow;
+  base_ = &page;
+  if (!scan_.base_href.empty() && parse_into(base_url_, scan_.base_href, &page) == UrlStatus::ok) base_ = &base_url_;
+  return summary;
+}
+
+LinkHarvester::UrlParse LinkHarvester::parse_link(std::string_view text) {
+  UrlStatus status;
+  if (encoding_ == "UTF-8") {
+    status = parse_into(resolved_, text, base_);
+  } else {
+    // The URL Standard encodes the query of a link in the document's own encoding.
+    status = parse_into(resolved_, text, base_, [this](std::string_view utf8, std::string& out) {
+      encode_query(utf8, encoding_, out);
+    });
+  }
+  if (status != UrlStatus::ok) return status == UrlStatus::unsupported ? UrlParse::unsupported : UrlParse::invalid;
+  resolved_.strip_fragment();
+  return UrlParse::ok;
+}
+
+}  // namespace argiope

@@ -1,0 +1,88 @@
+// From a page's bytes to absolute URLs: charset, scan, base, resolution. Called once a page by the crawl shard, which
+// decides what to do with each URL.
+//
+// Pages of a site repeat the same links by the hundred. A direct-mapped cache of (directory, link text) pairs that
+// were dealt with already lets them pass without being resolved again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/fingerprint.hpp"
+#include "argiope/web/charset.hpp"
+#include "argiope/web/http.hpp"
+#include "argiope/web/link_scanner.hpp"
+#include "argiope/web/url.hpp"
+
+namespace argiope {
+
+class LinkHarvester {
+ public:
+  struct Link {
+    const Url& url;  // absolute, http or https, without fragment
+    LinkKind kind;
+    bool nofollow;
+  };
+  struct Summary {
+    std::size_t links = 0;         // found on the page
+    std::size_t invalid = 0;       // not URLs at all
+    std::size_t other_scheme = 0;  // mailto:, javascript: …
+    bool noindex = false;
+    bool nofollow = false;  // the page's meta robots says so; none of its links was reported
+  };
+
+  // `agent` is the name a meta element may address instead of "robots".
+  explicit LinkHarvester(std::string agent);
+
+  // Calls `visit(Link)` for each link that was not seen from the same directory before. `context` is mixed into that
+  // memory: links of different contexts (depths, say) do not hide each other.
+  template <class Visit>
+  Summary harvest(const Url& page, const HttpResponse& response, std::uint64_t context, Visit&& visit) {
+    Summary summary = scan(page, response);
+    if (summary.nofollow) return summary;
+    const std::uint64_t directory = fingerprint(directory_of(*base_), context);
+    for (const ScannedLink& link : scan_.links) {
+      const std::string_view text = without_fragment(link.url);
+      if (text.empty()) continue;  // the page itself
+      if (!link.nofollow && text.front() != '?' && known(fingerprint(text, directory))) continue;
+      const UrlParse parsed = parse_link(text);
+      if (parsed == UrlParse::ok) {
+        visit(Link{resolved_, link.kind, link.nofollow});
+      } else if (parsed == UrlParse::unsupported) {
+        ++summary.other_scheme;
+      } else {
+        ++summary.invalid;
+      }
+    }
+    return summary;
+  }
+
+ private:
+  static constexpr std::size_t kKnownLinks = std::size_t{1} << 15;
+  enum class UrlParse { ok, unsupported, invalid };
+
+  static std::string_view without_fragment(std::string_view text) noexcept;
+  static std::string_view directory_of(const Url& url) noexcept;
+
+  Summary scan(const Url& page, const HttpResponse& response);
+  // Resolves `text` into resolved_.
+  UrlParse parse_link(std::string_view text);
+  // Whether the pair was met before; remembers it.
+  bool known(std::uint64_t pair) noexcept {
+    std::uint64_t& slot = known_[pair & (kKnownLinks - 1)];
+    return std::exchange(slot, pair) == pair;
+  }
+
+  std::string agent_;
+  ScanResult scan_;
+  std::string transcoded_;
+  std::string_view encoding_;
+  Url base_url_;
+  const Url* base_ = nullptr;
+  Url resolved_;
+  std::vector<std::uint64_t> known_;
+};
+
+}  // namespace argiope

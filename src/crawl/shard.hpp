@@ -1,0 +1,114 @@
+// One thread's part of a crawl: takes URLs from its frontier, fetches them, settles them in the store and hands the
+// links it found to the shards that own them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sync.hpp"
+#include "argiope/base/random.hpp"
+#include "argiope/jobs/retry.hpp"
+#include "argiope/store/url_record.hpp"
+#include "crawl/frontier.hpp"
+#include "crawl/link_harvester.hpp"
+#include "crawl/shared.hpp"
+
+namespace argiope {
+
+class Crawler::Shard {
+ public:
+  Shard(Shared& shared, std::size_t index, std::size_t shards);
+
+  // Queues a URL of this shard before work() has begun.
+  void prepare_task(UrlTask task, const Url& url);
+  // The same from any thread while the crawl runs.
+  void post(std::vector<UrlTask> tasks);
+
+  Coro<void> work(HttpTransport& transport, Resolver* resolver);
+  // Any thread: look at the stop flags.
+  void wake();
+
+  std::uint64_t in_store() const noexcept { return in_store_.load(std::memory_order_relaxed); }
+
+  ShardCounters counters;
+
+ private:
+  // One fetch under way, and its memory, which the next one uses again.
+  struct Visit {
+    Frontier::Ticket ticket{};
+    HttpRequest request;
+    HttpResponse response;
+    Task<void> task;
+    bool running = false;
+  };
+
+  Coro<void> drain();
+  void pump();
+  void schedule_pump();
+  void wake_at(TimePoint when);
+  void check_limits(TimePoint now);
+  void take_inbox();
+  void refill(TimePoint now);
+  void put(UrlTask task, const Url& url, TimePoint due, TimePoint now);
+
+  void start(Frontier::Ticket ticket);
+  Coro<void> visit(Visit& visit);
+  Coro<void> visit_now(Visit& visit);
+  bool needs_preparation(const Host& host, TimePoint now) const;
+  Coro<void> prepare_host(Host& host);
+  Coro<void> fetch_robots(Host& host);
+  Coro<void> find_address(Host& host);
+
+  void build_request(const UrlTask& task, HttpRequest& request);
+  void be_polite(Host& host, TimePoint sent_at, TimePoint now);
+  void on_error(Visit& visit, const Error& error, TimePoint now);
+  void on_response(Visit& visit, TimePoint now);
+  void on_redirect(Visit& visit, UrlBatch& batch);
+  void on_page(Visit& visit, UrlBatch& batch);
+  void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
+  void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
+  void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
+  void settle(Visit& visit, UrlBatch batch, TimePoint now);
+  UrlOutcome outcome_of(const Visit& visit) const;
+  WallTime wall() const noexcept { return loop_->clock().wall_now(); }
+  void count(Exclusion why) noexcept { ShardCounters::add(counters.excluded[static_cast<std::size_t>(why)]); }
+
+  Shared& shared_;
+  const CrawlOptions& options_;
+  const std::size_t index_;
+  const std::size_t most_visits_;
+  Frontier frontier_;
+  LinkHarvester harvester_;
+  RetryPolicy retry_policy_;
+  Random random_;
+
+  EventLoop* loop_ = nullptr;
+  HttpTransport* transport_ = nullptr;
+  Resolver* resolver_ = nullptr;
+  std::vector<std::unique_ptr<Visit>> visits_;
+  std::vector<Visit*> idle_visits_;
+  std::size_t active_ = 0;
+  // Links found on the page being settled, by the shard that owns them.
+  std::vector<std::vector<UrlTask>> found_;
+  Event ended_;
+  bool pump_scheduled_ = false;
+  bool drain_started_ = false;
+  Handle wake_timer_;
+  TimePoint wake_at_ = kNever;
+  TimePoint last_fetch_{};
+
+  // The store's rows from here on that are queued and not in memory; nullopt: all are in memory.
+  std::optional<std::int64_t> in_store_from_;
+  std::atomic<std::uint64_t> in_store_{0};
+
+  std::mutex inbox_mutex_;
+  std::vector<UrlTask> inbox_;
+  std::atomic<bool> working_{false};
+};
+
+}  // namespace argiope

@@ -1,0 +1,231 @@
+#include "crawl/shared.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "crawl/shard.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+bool is_broken(const UrlRecord& record) noexcept {
+  return record.state == UrlState::failed || (record.state == UrlState::done && record.status_code >= 400);
+}
+
+}  // namespace
+
+Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
+                        std::size_t shard_count)
+    : options(std::move(crawl_options)),
+      store(url_store),
+      seed(random_seed),
+      scope(options),
+      addresses(options.per_address),
+      pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages) {
+  if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
+  if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
+  shards.reserve(shard_count);
+  for (std::size_t i = 0; i < shard_count; ++i) shards.push_back(std::make_unique<Shard>(*this, i, shard_count));
+}
+
+Crawler::Shared::~Shared() = default;
+
+// --- opening ---------------------------------------------------------------------------------------------------
+
+Result<void> Crawler::Shared::open(WallTime now) {
+  opened_at_ = now;
+  if (options.age) refetch_before_ = now - *options.age;
+  next_id = store.next_id();
+  if (auto loaded = load(); !loaded) return loaded;
+  add_seeds(now);
+  return {};
+}
+
+Result<void> Crawler::Shared::load() {
+  return store.scan(1, [&](const UrlRecord& record) {
+    const std::uint64_t url_fingerprint = fingerprint(record.url);
+    seen_.insert(url_fingerprint);
+    if (!wants_fetch(record)) return true;
+    auto url = Url::parse(record.url);
+    if (!url) {
+      spdlog::warn("url_id {}: \"{}\" is not a URL; left alone", record.url_id, record.url);
+      return true;
+    }
+    // What a seed redirected to is in scope when its row says so, whatever this run's seeds are.
+    begin(1);
+    shards[shard_of(*url)]->prepare_task(task_of(record), *url);
+    return true;
+  });
+}
+
+bool Crawler::Shared::wants_fetch(const UrlRecord& record) const noexcept {
+  switch (record.state) {
+    case UrlState::queued: return true;
+    case UrlState::failed: return record.mtime < opened_at_;  // an earlier run's; this one has tried
+    case UrlState::done: return refetch_before_ && record.mtime < *refetch_before_;
+    case UrlState::excluded: return false;
+  }
+  return false;
+}
+
+UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
+  UrlTask task;
+  task.fingerprint = fingerprint(record.url);
+  task.id = record.url_id;
+  task.url = record.url;
+  task.depth = record.depth;
+  task.seed = record.referrer == 0;
+  task.revisit = record.state == UrlState::done;
+  return task;
+}
+
+void Crawler::Shared::add_seeds(WallTime now) {
+  UrlBatch batch;
+  for (const Url& url : options.seeds) {
+    if (!claim(fingerprint(url.href()))) continue;
+    UrlTask task;
+    task.fingerprint = fingerprint(url.href());
+    task.id = new_url_id();
+    task.url = url.href();
+    task.seed = true;
+    batch.discovered.push_back({task.id, task.url, 0, 0, now});
+    begin(1);
+    shards[shard_of(url)]->prepare_task(std::move(task), url);
+  }
+  if (!batch.discovered.empty()) store.submit(std::move(batch));
+}
+
+// --- what shards ask -------------------------------------------------------------------------------------------
+
+bool Crawler::Shared::claim(std::uint64_t url_fingerprint) {
+  std::lock_guard lock(seen_mutex_);
+  return seen_.insert(url_fingerprint);
+}
+
+std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
+  return shards.size() == 1 ? 0 : fingerprint(url.site_key()) % shards.size();
+}
+
+bool Crawler::Shared::in_scope(const Url& url) const {
+  std::shared_lock lock(scope_mutex_);
+  return scope.contains(url);
+}
+
+void Crawler::Shared::allow_host(std::string_view host) {
+  std::lock_guard lock(scope_mutex_);
+  scope.allow_host(host);
+}
+
+bool Crawler::Shared::take_page() noexcept {
+  if (options.max_pages == 0) return true;
+  std::uint64_t left = pages_left.load();
+  while (left > 0) {
+    if (pages_left.compare_exchange_weak(left, left - 1)) return true;
+  }
+  return false;
+}
+
+void Crawler::Shared::give_page_back() noexcept {
+  if (options.max_pages != 0) pages_left.fetch_add(1);
+}
+
+void Crawler::Shared::end(std::uint64_t count) {
+  if (outstanding.fetch_sub(count) == count) wake_shards();
+}
+
+void Crawler::Shared::count_failure(Errc code) {
+  std::lock_guard lock(failures_mutex_);
+  ++failures_[std::string(to_string(code))];
+}
+
+// --- ending ----------------------------------------------------------------------------------------------------
+
+void Crawler::Shared::stop(std::string reason, bool at_once) {
+  {
+    std::lock_guard lock(stop_mutex_);
+    if (stop_reason_.empty()) stop_reason_ = std::move(reason);
+  }
+  if (at_once) stop_at_once_.store(true);
+  stop_requested_.store(true);
+  wake_shards();
+}
+
+void Crawler::Shared::wake_shards() {
+  for (auto& shard : shards) shard->wake();
+}
+
+CrawlStats Crawler::Shared::stats() const {
+  CrawlStats stats;
+  for (const auto& shard : shards) {
+    const ShardCounters& counters = shard->counters;
+    stats.pages += counters.pages.load(std::memory_order_relaxed);
+    stats.fetched += counters.fetched.load(std::memory_order_relaxed);
+    stats.bytes += counters.bytes.load(std::memory_order_relaxed);
+    stats.errors += counters.errors.load(std::memory_order_relaxed);
+    stats.retries += counters.retries.load(std::memory_order_relaxed);
+    stats.in_flight += counters.in_flight.load(std::memory_order_relaxed);
+    stats.hosts += counters.hosts.load(std::memory_order_relaxed);
+    stats.hosts_waiting += counters.hosts_waiting.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kExclusions; ++i) {
+      stats.excluded[i] += counters.excluded[i].load(std::memory_order_relaxed);
+    }
+  }
+  const std::uint64_t unfinished = outstanding.load(std::memory_order_relaxed);
+  stats.queued = unfinished - std::min(unfinished, stats.in_flight);
+  std::lock_guard lock(seen_mutex_);
+  stats.urls = seen_.size();
+  return stats;
+}
+
+Result<CrawlReport> Crawler::Shared::report() {
+  if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  CrawlReport report;
+  report.stats = stats();
+  {
+    std::lock_guard lock(stop_mutex_);
+    report.stopped_by = stop_reason_;
+  }
+  report.finished = outstanding.load() == 0;
+  if (report.finished) report.stopped_by.clear();
+  for (const auto& shard : shards) {
+    for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
+      if (const std::uint64_t count = shard->counters.statuses[status].load()) {
+        report.statuses[static_cast<int>(status)] += count;
+      }
+    }
+  }
+  {
+    std::lock_guard lock(failures_mutex_);
+    report.failures = failures_;
+  }
+  if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
+  return report;
+}
+
+Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
+  std::vector<std::int64_t> referrers;
+  auto scanned = store.scan(1, [&](const UrlRecord& record) {
+    if (!is_broken(record)) return true;
+    ++report.broken_count;
+    if (report.broken.size() < CrawlReport::kMostBroken) {
+      report.broken.push_back({record.url, record.status_code, record.error, {}});
+      referrers.push_back(record.referrer);
+    }
+    return true;
+  });
+  if (!scanned) return scanned;
+  for (std::size_t i = 0; i < referrers.size(); ++i) {
+    if (referrers[i] == 0) continue;
+    auto referrer = store.get(referrers[i]);
+    if (!referrer) return std::unexpected(std::move(referrer.error()));
+    if (*referrer) report.broken[i].referrer = (*referrer)->url;
+  }
+  return {};
+}
+
+}  // namespace argiope

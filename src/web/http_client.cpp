@@ -1,0 +1,483 @@
+#include "argiope/web/http_client.hpp"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "argiope/async/asio_op.hpp"
+#include "argiope/async/timeout.hpp"
+#include "web/http_response_reader.hpp"
+
+namespace argiope {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using TlsStream = asio::ssl::stream<tcp::socket&>;
+
+constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr int kMostInterim = 8;  // 1xx responses before the real one
+// A body's memory is kept for the next page up to this size.
+constexpr std::size_t kKeptBody = 1024 * 1024;
+
+tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
+  if (address.is_v4()) {
+    asio::ip::address_v4::bytes_type bytes;
+    std::memcpy(bytes.data(), address.bytes().data(), bytes.size());
+    return {asio::ip::address_v4{bytes}, port};
+  }
+  asio::ip::address_v6::bytes_type bytes;
+  std::memcpy(bytes.data(), address.bytes().data(), bytes.size());
+  return {asio::ip::address_v6{bytes}, port};
+}
+
+std::string_view bare_host(const Url& url) noexcept {
+  std::string_view host = url.host();
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+struct Connection {
+  explicit Connection(asio::io_context& context) : socket(context) {}
+  tcp::socket socket;
+  std::unique_ptr<TlsStream> tls;
+  std::string tls_buffer;  // TLS reads while others use the shared buffer
+  IpAddress remote;
+  TimePoint idle_since;
+  std::string site;
+  bool reused = false;
+};
+using ConnectionPtr = std::unique_ptr<Connection>;
+
+}  // namespace
+
+bool is_header_safe(std::string_view text) noexcept {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\t') || byte == 0x7f) return false;
+  }
+  return true;
+}
+
+class HttpClient::Impl {
+ public:
+  Impl(HttpClientOptions options, AsioBackend& backend, Resolver& resolver, const AddressGuard& guard)
+      : options_(std::move(options)), backend_(backend), resolver_(resolver), guard_(guard), shared_buffer_(kReadBytes, '\0') {
+    bool safe = is_header_safe(options_.user_agent);
+    common_headers_ = fmt::format(
+        "\r\nUser-Agent: {}\r\nAccept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.5\r\n"
+        "Accept-Encoding: gzip, br, zstd, deflate\r\n",
+        options_.user_agent);
+    for (const auto& [name, value] : options_.headers) {
+      safe = safe && !name.empty() && is_header_safe(name) && is_header_safe(value) &&
+             name.find_first_of(": \t") == std::string::npos;
+      common_headers_ += fmt::format("{}: {}\r\n", name, value);
+    }
+    if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
+  }
+
+  Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
+    if (response.body.capacity() > kKeptBody) std::string{}.swap(response.body);
+    Timeout timeout(saturating_add(EventLoop::current().time(), request.timeout));
+    Result<void> result;
+    bool timed_out = false;
+    try {
+      result = co_await timeout.run(exchange(request, response));
+    } catch (const TimeoutError&) {
+      timed_out = true;
+    }
+    if (timed_out) {
+      co_return fail(Errc::timeout, fmt::format("{}: no complete response within {:g} s", request.url.site_key(),
+                                                to_seconds(request.timeout)));
+    }
+    co_return result;
+  }
+
+  std::size_t idle_connections() const noexcept { return idle_.size(); }
+  std::uint64_t connections_opened = 0;
+  void close_idle() {
+    by_site_.clear();
+    idle_.clear();
+  }
+
+ private:
+  using IdleList = std::list<ConnectionPtr>;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+
+  Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response) {
+    response.wire_bytes = 0;
+    for (;;) {
+      ConnectionPtr connection = take_idle(request.url.site_key());
+      if (connection == nullptr) {
+        auto opened = co_await open(request.url);
+        if (!opened) co_return std::unexpected(std::move(opened.error()));
+        connection = std::move(*opened);
+      }
+      bool answered = false;
+      Result<bool> reusable = co_await exchange_on(*connection, request, response, answered);
+      if (reusable) {
+        if (*reusable) put_idle(std::move(connection));
+        co_return Result<void>{};
+      }
+      const Error& error = reusable.error();
+      // A kept connection that the server had closed meanwhile says nothing about the request.
+      if (connection->reused && !answered && error.code == Errc::network) continue;
+      co_return fail(error.code, fmt::format("{}: {}", request.url.site_key(), error.message));
+    }
+  }
+
+  // --- connecting
+
+  Coro<Result<ConnectionPtr>> open(const Url& url) {
+    auto addresses = co_await resolver_.resolve(bare_host(url));
+    if (!addresses) co_return std::unexpected(std::move(addresses.error()));
+    Error last{Errc::network, "no address"};
+    for (const IpAddress& address : *addresses) {
+      if (auto allowed = guard_.check(address); !allowed) {
+        last = Error{allowed.error().code, fmt::format("{}: {}", url.host(), allowed.error().message)};
+        continue;
+      }
+      auto connected = co_await connect(url, address);
+      if (connected) co_return connected;
+      last = std::move(connected.error());
+    }
+    co_return std::unexpected(std::move(last));
+  }
+
+  Coro<Result<ConnectionPtr>> connect(const Url& url, const IpAddress& address) {
+    auto connection = std::make_unique<Connection>(backend_.context());
+    connection->remote = address;
+    connection->site = url.site_key();
+    Timeout timeout(saturating_add(EventLoop::current().time(), options_.connect_timeout));
+    Result<void> result;
+    bool timed_out = false;
+    try {
+      result = co_await timeout.run(establish(*connection, url));
+    } catch (const TimeoutError&) {
+      timed_out = true;
+    }
+    if (timed_out) result = fail(Errc::timeout, fmt::format("no answer within {:g} s", to_seconds(options_.connect_timeout)));
+    if (!result) {
+      co_return fail(result.error().code, fmt::format("connect {} ({} port {}): {}", url.host(), address.to_string(),
+                                                      url.effective_port(), result.error().message));
+    }
+    ++connections_opened;
+    co_return connection;
+  }
+
+  Coro<Result<void>> establish(Connection& connection, const Url& url) {
+    tcp::socket& socket = connection.socket;
+    const tcp::endpoint endpoint = endpoint_of(connection.remote, static_cast<std::uint16_t>(url.effective_port()));
+    error_code ec;
+    socket.open(endpoint.protocol(), ec);
+    if (ec) co_return fail(Errc::network, ec.message());
+    ec = co_await asio_op<>([&](auto handler) { socket.async_connect(endpoint, std::move(handler)); },
+                            [&] { socket.cancel(); });
+    if (ec) co_return fail(Errc::network, ec.message());
+    socket.set_option(tcp::no_delay(true), ec);
+    socket.native_non_blocking(true, ec);
+    if (url.scheme() == "https") co_return co_await start_tls(connection, url);
+    co_return Result<void>{};
+  }
+
+  Coro<Result<void>> start_tls(Connection& connection, const Url& url) {
+    auto context = tls_context();
+    if (!context) co_return std::unexpected(std::move(context.error()));
+    connection.tls = std::make_unique<TlsStream>(connection.socket, **context);
+    TlsStream& tls = *connection.tls;
+    const std::string host(bare_host(url));
+    error_code ec;
+    if (!IpAddress::parse(host) && SSL_set_tlsext_host_name(tls.native_handle(), host.c_str()) != 1) {
+      co_return fail(Errc::tls, "cannot set the server name");
+    }
+    tls.set_verify_mode(asio::ssl::verify_peer, ec);
+    tls.set_verify_callback(asio::ssl::host_name_verification(host), ec);
+    ec = co_await asio_op<>(
+        [&](auto handler) { tls.async_handshake(asio::ssl::stream_base::client, std::move(handler)); },
+        [&] { connection.socket.cancel(); });
+    if (!ec) {
+      connection.tls_buffer.resize(16 * 1024);
+      co_return Result<void>{};
+    }
+    const long verdict = SSL_get_verify_result(tls.native_handle());
+    if (verdict != X509_V_OK) {
+      co_return fail(Errc::tls, fmt::format("certificate refused: {}", X509_verify_cert_error_string(verdict)));
+    }
+    if (ec.category() == asio::error::get_ssl_category()) {
+      co_return fail(Errc::tls, fmt::format("TLS handshake failed: {}", ec.message()));
+    }
+    co_return fail(Errc::network, fmt::format("TLS handshake: {}", ec.message()));
+  }
+
+  // Made at the first https request: reading the authorities takes longer than a page.
+  Result<asio::ssl::context*> tls_context() {
+    if (tls_context_ == nullptr) {
+      auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
+      error_code ec;
+      context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                               asio::ssl::context::no_tlsv1_1,
+                           ec);
+      context->set_default_verify_paths(ec);
+      if (ec) return fail(Errc::tls, fmt::format("the system's certificate authorities: {}", ec.message()));
+      if (!options_.extra_ca_file.empty()) {
+        context->load_verify_file(options_.extra_ca_file, ec);
+        if (ec) return fail(Errc::tls, fmt::format("{}: {}", options_.extra_ca_file, ec.message()));
+      }
+      constexpr unsigned char kProtocols[] = "\x08http/1.1";
+      SSL_CTX_set_alpn_protos(context->native_handle(), kProtocols, sizeof kProtocols - 1);
+      tls_context_ = std::move(context);
+    }
+    return tls_context_.get();
+  }
+
+  // --- one exchange
+
+  // Whether the connection may be used again.
+  Coro<Result<bool>> exchange_on(Connection& connection, const HttpRequest& request, HttpResponse& response,
+                                 bool& answered) {
+    response.remote = connection.remote;
+    std::string head = take_string();
+    write_head(request, head);
+    response.sent_at = EventLoop::current().time();
+    Result<void> written = co_await write_all(connection, head);
+    give_string(std::move(head));
+    if (!written) co_return std::unexpected(std::move(written.error()));
+
+    const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit};
+    auto decoder = take_decoder();
+    std::string leftover;  // of a head that came in pieces
+    Result<bool> result = false;
+    for (int interim = 0;; ++interim) {
+      HttpResponseReader reader(response, *decoder, limits, request.method);
+      auto read = co_await read_response(connection, reader, leftover, response, answered);
+      if (!read) {
+        result = std::unexpected(std::move(read.error()));
+        break;
+      }
+      result = reader.reusable() && leftover.empty();
+      if (!reader.interim()) break;
+      if (interim == kMostInterim) {
+        result = fail(Errc::protocol, "too many interim responses");
+        break;
+      }
+    }
+    give_decoder(std::move(decoder));
+    co_return result;
+  }
+
+  Coro<Result<void>> read_response(Connection& connection, HttpResponseReader& reader, std::string& leftover,
+                                   HttpResponse& response, bool& answered) {
+    if (!leftover.empty()) {
+      auto used = reader.feed(leftover);
+      if (!used) co_return std::unexpected(std::move(used.error()));
+      leftover.erase(0, *used);
+    }
+    while (!reader.done()) {
+      auto received = co_await read_some(connection);
+      if (!received) co_return std::unexpected(std::move(received.error()));
+      if (received->empty()) co_return reader.feed_end();
+      answered = true;
+      response.wire_bytes += received->size();
+      // The received bytes are in a buffer that others use too: nothing may suspend before they are taken.
+      const bool in_pieces = !leftover.empty();
+      if (in_pieces) leftover.append(*received);
+      auto used = reader.feed(in_pieces ? std::string_view{leftover} : *received);
+      if (!used) co_return std::unexpected(std::move(used.error()));
+      if (in_pieces) {
+        leftover.erase(0, *used);
+      } else {
+        leftover.assign(received->substr(*used));
+      }
+    }
+    co_return Result<void>{};
+  }
+
+  void write_head(const HttpRequest& request, std::string& head) const {
+    const Url& url = request.url;
+    head += request.method == HttpMethod::head ? "HEAD " : "GET ";
+    head += url.path_and_query();
+    head += " HTTP/1.1\r\nHost: ";
+    head += url.host_and_port();
+    head += common_headers_;
+    for (const auto& [name, value] : request.headers) {
+      if (!is_header_safe(name) || !is_header_safe(value)) continue;
+      head += name;
+      head += ": ";
+      head += value;
+      head += "\r\n";
+    }
+    head += "\r\n";
+  }
+
+  // --- bytes
+
+  Coro<Result<void>> write_all(Connection& connection, std::string_view bytes) {
+    if (connection.tls != nullptr) {
+      const auto [ec, count] = co_await asio_op<std::size_t>(
+          [&](auto handler) {
+            asio::async_write(*connection.tls, asio::buffer(bytes.data(), bytes.size()), std::move(handler));
+          },
+          [&] { connection.socket.cancel(); });
+      if (ec) co_return fail(Errc::network, fmt::format("write: {}", ec.message()));
+      co_return Result<void>{};
+    }
+    const int fd = connection.socket.native_handle();
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count >= 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(count));
+      } else if (errno == EAGAIN) {
+        if (auto ready = co_await wait_for_socket(connection, tcp::socket::wait_write); !ready) co_return ready;
+      } else if (errno != EINTR) {
+        co_return fail(Errc::network, fmt::format("write: {}", std::strerror(errno)));
+      }
+    }
+    co_return Result<void>{};
+  }
+
+  // What has arrived, once something has; empty at the end of the stream. The view is valid until the next suspension.
+  Coro<Result<std::string_view>> read_some(Connection& connection) {
+    if (connection.tls != nullptr) {
+      std::string& buffer = connection.tls_buffer;
+      const auto [ec, count] = co_await asio_op<std::size_t>(
+          [&](auto handler) {
+            connection.tls->async_read_some(asio::buffer(buffer.data(), buffer.size()), std::move(handler));
+          },
+          [&] { connection.socket.cancel(); });
+      // Without close_notify a cut-off cannot be told from an end; the framing of the response decides.
+      if (ec == asio::error::eof || ec == asio::ssl::error::stream_truncated) co_return std::string_view{};
+      if (ec) co_return fail(Errc::network, fmt::format("read: {}", ec.message()));
+      co_return std::string_view(buffer.data(), count);
+    }
+    const int fd = connection.socket.native_handle();
+    for (;;) {
+      const ssize_t count = ::recv(fd, shared_buffer_.data(), shared_buffer_.size(), 0);
+      if (count >= 0) co_return std::string_view(shared_buffer_.data(), static_cast<std::size_t>(count));
+      if (errno == EAGAIN) {
+        if (auto ready = co_await wait_for_socket(connection, tcp::socket::wait_read); !ready) {
+          co_return std::unexpected(std::move(ready.error()));
+        }
+      } else if (errno != EINTR) {
+        co_return fail(Errc::network, fmt::format("read: {}", std::strerror(errno)));
+      }
+    }
+  }
+
+  Coro<Result<void>> wait_for_socket(Connection& connection, tcp::socket::wait_type what) {
+    const error_code ec = co_await asio_op<>([&](auto handler) { connection.socket.async_wait(what, std::move(handler)); },
+                                             [&] { connection.socket.cancel(); });
+    if (ec) co_return fail(Errc::network, ec.message());
+    co_return Result<void>{};
+  }
+
+  // --- what is kept for the next exchange
+
+  ConnectionPtr take_idle(std::string_view site) {
+    auto found = by_site_.find(site);
+    if (found == by_site_.end()) return nullptr;
+    const TimePoint now = EventLoop::current().time();
+    ConnectionPtr connection;
+    while (connection == nullptr && !found->second.empty()) {
+      const IdleList::iterator newest = found->second.back();
+      found->second.pop_back();
+      if (now - (*newest)->idle_since < options_.keep_alive) connection = std::move(*newest);
+      idle_.erase(newest);
+    }
+    if (found->second.empty()) by_site_.erase(found);
+    if (connection != nullptr) connection->reused = true;
+    return connection;
+  }
+
+  void put_idle(ConnectionPtr connection) {
+    const TimePoint now = EventLoop::current().time();
+    connection->idle_since = now;
+    idle_.push_back(std::move(connection));
+    by_site_[idle_.back()->site].push_back(std::prev(idle_.end()));
+    while (idle_.size() > options_.max_idle || now - idle_.front()->idle_since >= options_.keep_alive) close_oldest();
+  }
+
+  void close_oldest() {
+    auto found = by_site_.find(idle_.front()->site);
+    std::erase(found->second, idle_.begin());
+    if (found->second.empty()) by_site_.erase(found);
+    idle_.pop_front();
+  }
+
+  std::unique_ptr<ContentDecoder> take_decoder() {
+    if (decoders_.empty()) return std::make_unique<ContentDecoder>();
+    auto decoder = std::move(decoders_.back());
+    decoders_.pop_back();
+    return decoder;
+  }
+  void give_decoder(std::unique_ptr<ContentDecoder> decoder) {
+    if (decoders_.size() < kKeptSpares) decoders_.push_back(std::move(decoder));
+  }
+  std::string take_string() {
+    if (strings_.empty()) return {};
+    std::string text = std::move(strings_.back());
+    strings_.pop_back();
+    text.clear();
+    return text;
+  }
+  void give_string(std::string text) {
+    if (strings_.size() < kKeptSpares) strings_.push_back(std::move(text));
+  }
+
+  static constexpr std::size_t kKeptSpares = 16;
+
+  HttpClientOptions options_;
+  AsioBackend& backend_;
+  Resolver& resolver_;
+  const AddressGuard& guard_;
+  std::string common_headers_;
+  std::unique_ptr<asio::ssl::context> tls_context_;
+  std::string shared_buffer_;
+  IdleList idle_;  // oldest first
+  std::unordered_map<std::string, std::vector<IdleList::iterator>, Hash, std::equal_to<>> by_site_;
+  std::vector<std::unique_ptr<ContentDecoder>> decoders_;
+  std::vector<std::string> strings_;
+};
+
+HttpClient::HttpClient(HttpClientOptions options, AsioBackend& backend, Resolver& resolver, const AddressGuard& guard)
+    : impl_(std::make_unique<Impl>(std::move(options), backend, resolver, guard)) {}
+HttpClient::~HttpClient() = default;
+
+Coro<Result<void>> HttpClient::send(const HttpRequest& request, HttpResponse& response) {
+  return impl_->send(request, response);
+}
+std::size_t HttpClient::idle_connections() const noexcept { return impl_->idle_connections(); }
+std::uint64_t HttpClient::connections_opened() const noexcept { return impl_->connections_opened; }
+void HttpClient::close_idle() { impl_->close_idle(); }
+
+Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
+                                            int max_redirects) {
+  for (int hops = 0;; ++hops) {
+    auto sent = co_await transport.send(request, response);
+    if (!sent || !is_redirect(response.status) || response.headers.location.empty()) co_return sent;
+    if (hops == max_redirects) {
+      co_return fail(Errc::protocol, fmt::format("{}: more than {} redirects", request.url.href(), max_redirects));
+    }
+    auto next = Url::parse(response.headers.location, &request.url);
+    if (!next || (next->scheme() != "http" && next->scheme() != "https")) {
+      co_return fail(Errc::protocol, fmt::format("{}: redirect to \"{}\", which is no http URL", request.url.href(),
+                                                 response.headers.location));
+    }
+    request.url = std::move(*next);
+  }
+}
+
+}  // namespace argiope
