@@ -1,0 +1,97 @@
+// URLs by the WHATWG URL Standard (https://url.spec.whatwg.org): parsing, resolving against a base, serialising.
+//
+// Special schemes only (http, https, ws, wss, ftp, file): what a crawler meets and can follow. mailto:, javascript:
+// and the like are told apart as `unsupported`, for callers to skip. What belongs to a registrable domain is in
+// public_suffix.hpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+
+namespace argiope {
+
+inline constexpr std::size_t kMaxUrlLength = 64 * 1024;
+
+enum class UrlStatus : std::uint8_t {
+  ok,
+  unsupported,  // a scheme that is not special
+  too_large,    // longer than kMaxUrlLength
+  no_base,      // relative, and there is nothing to resolve it against
+  no_host,
+  bad_host,
+  bad_port,
+};
+std::string_view to_string(UrlStatus status) noexcept;
+
+// Appends to `out` the bytes `utf8` has in a document's encoding; a character it lacks as "%26%23NNN%3B". For queries of
+// links in documents that are not UTF-8.
+using QueryEncoder = std::function<void(std::string_view utf8, std::string& out)>;
+
+// A parsed URL: its serialisation and where the parts are in it. Views into it are valid until it is assigned to.
+// A default-constructed one is empty and has no parts.
+class Url {
+ public:
+  // `input` is UTF-8; bytes that are not are read as U+FFFD. `base`, if given, must not be empty.
+  // Errors: unsupported (scheme), too_large, invalid_input saying what is wrong; never names the input itself.
+  static Result<Url> parse(std::string_view input, const Url* base = nullptr);
+
+  const std::string& href() const noexcept { return href_; }
+  std::string_view scheme() const noexcept { return part(0, scheme_end_); }
+  std::string_view username() const noexcept;
+  std::string_view password() const noexcept;
+  // Lower case, IDNA in its ASCII form, IPv4 dotted, IPv6 in brackets; empty only for file:.
+  std::string_view host() const noexcept { return part(host_start_, host_end_); }
+  // As written behind the host; empty when it is the scheme's default.
+  std::string_view port() const noexcept;
+  std::string_view host_and_port() const noexcept { return part(host_start_, path_start_); }
+  // 0 for file:.
+  std::uint16_t effective_port() const noexcept;
+  std::string_view pathname() const noexcept { return part(path_start_, query_start_); }
+  // With its "?" or "#"; empty when there is nothing behind it.
+  std::string_view search() const noexcept { return part_or_none(query_start_, hash_start_); }
+  std::string_view hash() const noexcept { return part_or_none(hash_start_, size()); }
+  // What stands in the request line (RFC 9112, 3.2.1).
+  std::string_view path_and_query() const noexcept { return part(path_start_, hash_start_); }
+  std::string_view without_fragment() const noexcept { return part(0, hash_start_); }
+  // "scheme://host[:port]". Not a view, because credentials may stand in between.
+  std::string site_key() const;
+
+  void strip_fragment() noexcept {
+    href_.resize(hash_start_);
+  }
+
+  friend bool operator==(const Url& a, const Url& b) noexcept { return a.href_ == b.href_; }
+
+ private:
+  friend class UrlParser;
+  std::string_view part(std::uint32_t from, std::uint32_t to) const noexcept {
+    return std::string_view{href_}.substr(from, to - from);
+  }
+  std::string_view part_or_none(std::uint32_t from, std::uint32_t to) const noexcept {
+    return to - from > 1 ? part(from, to) : std::string_view{};
+  }
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(href_.size()); }
+
+  std::string href_;
+  // Offsets into href_; a part that is absent is empty at its place.
+  std::uint32_t scheme_end_ = 0;    // of the ":"
+  std::uint32_t username_end_ = 0;  // begins 3 behind scheme_end_
+  std::uint32_t host_start_ = 0;
+  std::uint32_t host_end_ = 0;
+  std::uint32_t path_start_ = 0;
+  std::uint32_t query_start_ = 0;  // of the "?"
+  std::uint32_t hash_start_ = 0;   // of the "#"
+};
+
+// The hot path of Url::parse: reuses `out`'s memory, and says what is wrong without words. `out` must be neither `*base`
+// nor hold `input`; after a failure it is empty.
+UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const QueryEncoder* encoder = nullptr);
+
+// Undoes percent-encoding; a "%" without two hexadecimal digits stays.
+std::string percent_decode(std::string_view text);
+
+}  // namespace argiope
