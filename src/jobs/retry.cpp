@@ -1,0 +1,19 @@
+#include "argiope/jobs/retry.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace argiope {
+
+std::optional<Duration> RetryPolicy::delay_after(std::uint32_t attempts, Random& random) const {
+  if (attempts >= max_attempts || attempts == 0) return std::nullopt;
+  double seconds;
+  if (!table.empty()) {
+    seconds = to_seconds(table[std::min<std::size_t>(attempts - 1, table.size() - 1)]);
+  } else {
+    seconds = std::min(to_seconds(first) * std::pow(factor, attempts - 1), to_seconds(longest));
+  }
+  return from_seconds(seconds * (1 - jitter * random.unit()));
+}
+
+}  // namespace argiope
