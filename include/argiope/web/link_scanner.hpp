@@ -1,0 +1,89 @@
+// The links of an HTML page, found in one pass over its bytes: no tree, no allocation once the result has grown.
+//
+// What lives here follows the HTML standard's tokeniser (section 13.2.5) where it matters to links: comments, raw-text
+// elements, attribute quoting, character references. What does not: resolving (url.hpp), encodings (charset.hpp), and
+// the tree. Called by the crawler's link harvester for every page, so it is the hot path.
+//
+// Without a tree the scanner cannot know that a full parser would drop a tag where it stands: a `frame` outside a
+// frameset, anything but `option` in a `select` of the older standard, links in a frameset document. There it reports a
+// link too many. Of trees it follows only SVG and MathML, because a self-closed `<style/>` there would otherwise
+// swallow the rest of the page.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace argiope {
+
+enum class LinkKind : std::uint8_t {
+  anchor,     // a href
+  area,       // area href
+  canonical,  // link rel=canonical, and so on
+  next,
+  prev,
+  alternate,
+  other,    // link with another rel that names a document: author, help, license, search, index, up, …
+  frame,    // iframe src, frame src
+  refresh,  // meta http-equiv=refresh
+};
+// As written in reports, e.g. "anchor".
+std::string_view to_string(LinkKind kind) noexcept;
+
+struct ScannedLink {
+  // The attribute's value with character references replaced; neither trimmed nor resolved, and possibly empty.
+  // Points into the page or into the ScanResult.
+  std::string_view url;
+  LinkKind kind;
+  // The element's rel has the token `nofollow`.
+  bool nofollow;
+};
+
+// What a page asks of robots.
+struct RobotsDirectives {
+  bool noindex = false;
+  bool nofollow = false;
+
+  // Adds what `content` says: tokens separated by commas or spaces, case-insensitive; `none` is both. Others are
+  // ignored.
+  void add(std::string_view content) noexcept;
+};
+
+struct ScanOptions {
+  // Links reported; those beyond are counted.
+  std::size_t max_links = 50'000;
+  // Bytes of an attribute's value, as written. A longer link or base is dropped and counted.
+  std::size_t max_value_bytes = 65'536;
+  // `<meta name=AGENT>` counts as `<meta name=robots>`; case-insensitive, none when empty.
+  std::string_view agent{};
+};
+
+// Filled by scan_links(). Reuse one for many pages and it stops allocating.
+// Lifetime: its views hold while the page's bytes do and until the next scan into it; moving it keeps them.
+struct ScanResult {
+  std::vector<ScannedLink> links;
+  // Links left out for max_links or max_value_bytes.
+  std::size_t dropped = 0;
+  // The first `base` with a href: links are resolved against it (itself resolved against the page's URL), also those
+  // before it. Empty when there is none.
+  std::string_view base_href;
+  RobotsDirectives robots;
+
+  ScanResult() = default;
+  ScanResult(ScanResult&&) = default;
+  ScanResult& operator=(ScanResult&&) = default;
+
+  // Values that had to be decoded; what `links` and `base_href` may point into.
+  std::vector<char> decoded;
+};
+
+// Scans `html`: UTF-8, or any bytes whose ASCII is ASCII (see reads_in_place() in charset.hpp). Invalid UTF-8 passes
+// through; a page cut short is fine. Replaces what `result` held.
+//
+// Cost:    linear in the page, whatever it holds; memory beside the links at most thrice the page.
+// Order:   links come as in the page.
+// Threads: any, with a result each.
+void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result);
+
+}  // namespace argiope

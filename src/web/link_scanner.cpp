@@ -1,0 +1,523 @@
+#include "argiope/web/link_scanner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "web/ascii.hpp"
+#include "web/byte_search.hpp"
+#include "web/foreign_content.hpp"
+#include "web/html_entities.hpp"
+
+namespace argiope {
+namespace {
+
+// What a finished page's decoded values may keep allocated for the next page.
+constexpr std::size_t kKeptBytes = 1 << 20;
+
+enum class Tag : std::uint8_t {
+  none,
+  a,
+  area,
+  base,
+  frame,
+  iframe,
+  link,
+  meta,
+  raw_text,
+  script,
+  plaintext,
+  foreign_root
+};
+
+// Names of up to eight letters as one number, lower case.
+constexpr std::uint64_t pack(std::string_view name) noexcept {
+  std::uint64_t key = 0;
+  for (const char c : name) key = key << 8 | static_cast<unsigned char>(to_lower(c));
+  return key;
+}
+
+constexpr Tag tag_named(std::string_view name) noexcept {
+  if (name.size() > 8) return equals_lower(name, "plaintext") ? Tag::plaintext : Tag::none;
+  switch (pack(name)) {
+    case pack("a"): return Tag::a;
+    case pack("area"): return Tag::area;
+    case pack("base"): return Tag::base;
+    case pack("frame"): return Tag::frame;
+    case pack("iframe"): return Tag::iframe;
+    case pack("link"): return Tag::link;
+    case pack("meta"): return Tag::meta;
+    case pack("script"): return Tag::script;
+    case pack("style"):
+    case pack("title"):
+    case pack("textarea"):
+    case pack("noembed"):
+    case pack("noframes"):
+    case pack("xmp"): return Tag::raw_text;
+    case pack("svg"):
+    case pack("math"): return Tag::foreign_root;
+    default: return Tag::none;
+  }
+}
+
+// A quick no for nine tags in ten: bit c1 % 32 of entry c0 % 32 is set where a name that begins with c0, c1 may
+// matter. Letters of both cases share a bit, and so do some letters with what may follow the `a` of `<a>`.
+constexpr std::array<std::uint32_t, 32> kMayMatter = [] {
+  std::array<std::uint32_t, 32> table{};
+  const auto allow = [&table](char first, std::string_view seconds) {
+    for (const char second : seconds) table[first % 32] |= 1u << (second % 32);
+  };
+  allow('a', "r \t\n\f\r/>");  // a, area
+  allow('b', "a");             // base
+  allow('f', "r");             // frame
+  allow('i', "f");             // iframe
+  allow('l', "i");             // link
+  allow('m', "ea");            // meta, math
+  allow('n', "o");             // noembed, noframes
+  allow('p', "l");             // plaintext
+  allow('s', "ctv");           // script, style, svg
+  allow('t', "ei");            // textarea, title
+  allow('x', "m");             // xmp
+  return table;
+}();
+
+constexpr bool may_matter(const char* name) noexcept {
+  return (kMayMatter[static_cast<unsigned char>(name[0]) % 32] >> (static_cast<unsigned char>(name[1]) % 32) & 1) != 0;
+}
+
+// Character classes of a tag's inside.
+constexpr std::uint8_t kSpace = 1;
+constexpr std::uint8_t kEndsTagName = 2;    // space, '/', '>'
+constexpr std::uint8_t kEndsAttribute = 4;  // space, '/', '>', '='
+constexpr std::uint8_t kEndsUnquoted = 8;   // space, '>'
+constexpr std::array<std::uint8_t, 256> kClass = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (const char c : {' ', '\t', '\n', '\f', '\r'}) {
+    table[static_cast<unsigned char>(c)] = kSpace | kEndsTagName | kEndsAttribute | kEndsUnquoted;
+  }
+  table['>'] = kEndsTagName | kEndsAttribute | kEndsUnquoted;
+  table['/'] = kEndsTagName | kEndsAttribute;
+  table['='] = kEndsAttribute;
+  return table;
+}();
+constexpr bool is(char c, std::uint8_t what) noexcept { return (kClass[static_cast<unsigned char>(c)] & what) != 0; }
+
+// An attribute to look for, and its value as written once found.
+struct Wanted {
+  std::string_view name;
+  std::string_view raw{};
+  bool found = false;
+};
+
+constexpr auto separates_words = [](char c) { return is_space(c); };
+
+bool has_word(std::string_view list, std::string_view lower) {
+  bool found = false;
+  for_each_token(list, separates_words, [&](std::string_view word) { found = found || equals_lower(word, lower); });
+  return found;
+}
+
+// Relations that make a `link` a link to follow. Any word that is not here (icon, preload, manifest …) names a
+// resource, and `stylesheet` does so whatever stands beside it.
+struct Relation {
+  std::string_view name;
+  LinkKind kind;
+};
+constexpr Relation kRelations[] = {
+    {"canonical", LinkKind::canonical},
+    {"next", LinkKind::next},
+    {"prev", LinkKind::prev},
+    {"previous", LinkKind::prev},
+    {"alternate", LinkKind::alternate},
+    {"author", LinkKind::other},
+    {"help", LinkKind::other},
+    {"license", LinkKind::other},
+    {"copyright", LinkKind::other},
+    {"search", LinkKind::other},
+    {"index", LinkKind::other},
+    {"contents", LinkKind::other},
+    {"toc", LinkKind::other},
+    {"first", LinkKind::other},
+    {"last", LinkKind::other},
+    {"start", LinkKind::other},
+    {"up", LinkKind::other},
+    {"top", LinkKind::other},
+    {"chapter", LinkKind::other},
+    {"section", LinkKind::other},
+    {"subsection", LinkKind::other},
+    {"appendix", LinkKind::other},
+    {"glossary", LinkKind::other},
+    {"bookmark", LinkKind::other},
+    {"amphtml", LinkKind::other},
+    {"shortlink", LinkKind::other},
+    {"privacy-policy", LinkKind::other},
+    {"terms-of-service", LinkKind::other},
+};
+
+// The kind of the first relation in the order of kRelations; false when the link is not one to follow.
+bool kind_of_rel(std::string_view rel, LinkKind& kind) {
+  if (has_word(rel, "stylesheet")) return false;
+  for (const Relation& relation : kRelations) {
+    if (!has_word(rel, relation.name)) continue;
+    kind = relation.kind;
+    return true;
+  }
+  return false;
+}
+
+// The URL in the content of a `meta http-equiv=refresh` (HTML standard, "shared declarative refresh steps"); empty
+// when there is none, which means the page itself.
+std::string_view refresh_url(std::string_view content) {
+  const auto skip = [&content](auto what) {
+    while (!content.empty() && what(content.front())) content.remove_prefix(1);
+  };
+  const auto take = [&content](char lower) {
+    const bool hit = !content.empty() && to_lower(content.front()) == lower;
+    if (hit) content.remove_prefix(1);
+    return hit;
+  };
+  skip(is_space);
+  if (content.empty() || !(is_digit(content.front()) || content.front() == '.')) return {};
+  skip([](char c) { return is_digit(c) || c == '.'; });
+  if (content.empty() || !(is_space(content.front()) || content.front() == ';' || content.front() == ',')) return {};
+  skip(is_space);
+  if (!take(';')) take(',');
+  skip(is_space);
+  const std::string_view whole = content;
+  if (take('u')) {
+    if (!take('r') || !take('l')) return whole;
+    skip(is_space);
+    if (!take('=')) return whole;
+    skip(is_space);
+  }
+  if (content.empty()) return {};
+  const char quote = content.front();
+  if (quote != '"' && quote != '\'') return content;
+  content.remove_prefix(1);
+  return content.substr(0, content.find(quote));
+}
+
+// One scan. Positions are pointers into the page; a null pointer says that the page ended inside a tag, which then is
+// no tag (HTML standard, "eof-in-tag").
+//
+// The page is cut behind its last '>': nothing after that can complete anything. So wherever the scanner stands inside
+// a tag there is a '>' ahead: loops over names and spaces need no other bound, and what is not '>' has a next byte.
+class Scanner {
+ public:
+  Scanner(std::string_view html, const ScanOptions& options, ScanResult& result) noexcept
+      : begin_(html.data()), end_(begin_ + (html.rfind('>') + 1)), options_(options), result_(result) {}
+
+  void run() {
+    const char* p = begin_;
+    while (p != nullptr) {
+      p = find_byte(p, end_, '<');
+      if (p == end_) return;
+      ++p;
+      if (is_alpha(*p)) {
+        p = may_matter(p) || foreign_.entered() ? start_tag(p) : skip_tag(p);
+      } else if (*p == '/') {
+        p = end_tag(p + 1);
+      } else if (*p == '!') {
+        p = declaration(p + 1);
+      } else if (*p == '?') {
+        p = past_bracket(p);
+      }
+    }
+  }
+
+ private:
+  std::string_view rest(const char* p) const noexcept { return {p, end_}; }
+  const char* past_bracket(const char* p) const noexcept { return find_byte(p, end_, '>') + 1; }
+
+  // Behind "</".
+  const char* end_tag(const char* p) {
+    if (foreign_.entered() && is_alpha(*p)) foreign_.end_tag({p, behind_name(p)});
+    return is_alpha(*p) ? skip_tag(p) : past_bracket(p);
+  }
+
+  // Behind "<!". All but comments and true CDATA sections, doctypes too, end at the first '>' wherever it is.
+  const char* declaration(const char* p) {
+    if (foreign_.active() && rest(p).starts_with("[CDATA[")) return behind(p, {"]]"});
+    if (p[0] != '-' || p[1] != '-') return past_bracket(p);
+    p += 2;
+    if (p[0] == '>') return p + 1;                 // <!-->
+    if (p[0] == '-' && p[1] == '>') return p + 2;  // <!--->
+    return behind(p, {"--", "--!"});
+  }
+
+  // Behind the first '>' that has one of `endings` before it, in the text that begins at `text`.
+  const char* behind(const char* text, std::initializer_list<std::string_view> endings) const {
+    for (const char* p = text; (p = find_byte(p, end_, '>')) != end_; ++p) {
+      const std::string_view before(text, p);
+      if (std::ranges::any_of(endings, [before](std::string_view e) { return before.ends_with(e); })) return p + 1;
+    }
+    return nullptr;
+  }
+
+  // From the name of a tag that says nothing to behind its '>'.
+  //
+  // Nearly all such tags are `name>` or `name attribute="value"…>`, which is told from one or two blocks: without a
+  // quote in the way the first '>' ends the tag, and a quote opens a value for certain when the one '=' before it
+  // stands right before it, behind a character of an attribute's name. Anything else is read step by step.
+  const char* skip_tag(const char* p) {
+    bool in_name = true;
+    while (end_ - p >= kSearchStep) {
+      const ByteBlock block(p);
+      const std::uint32_t stops = block.equal('>', '"', '\'');
+      if (stops == 0) break;
+      const int at = __builtin_ctz(stops);
+      if (p[at] == '>') return p + at + 1;
+      const std::uint32_t before = (1u << at) - 1;
+      if (at < 2 || (block.equal('=') & before) != 1u << (at - 1) || is(p[at - 2], kEndsAttribute)) break;
+      if (in_name && (block.equal(' ', '\n') & before) == 0) break;
+      const char* const close = find_byte(p + at + 1, end_, p[at]);
+      if (close == end_) return nullptr;
+      p = close + 1;
+      if (*p == '>') return p + 1;
+      in_name = false;
+    }
+    return attributes(in_name ? behind_name(p) : p, {});
+  }
+
+  static const char* behind_name(const char* p) noexcept {
+    while (!is(*p, kEndsTagName)) ++p;
+    return p;
+  }
+
+  // Reads attributes from behind the tag's name to behind its '>'. The first of a name wins. Sets self_closing_.
+  const char* attributes(const char* p, std::span<Wanted> wanted) {
+    while (true) {
+      const char* const gap = p;
+      while (is(*p, kSpace) || *p == '/') ++p;
+      if (*p == '>') {
+        self_closing_ = p != gap && p[-1] == '/';
+        return p + 1;
+      }
+      const char* const name = p++;  // may begin with '='
+      while (!is(*p, kEndsAttribute)) ++p;
+      const std::string_view found(name, static_cast<std::size_t>(p - name));
+      while (is(*p, kSpace)) ++p;
+      std::string_view raw;
+      if (*p == '=') {
+        ++p;
+        while (is(*p, kSpace)) ++p;
+        if (*p == '"' || *p == '\'') {
+          const char* const close = find_byte(p + 1, end_, *p);
+          if (close == end_) return nullptr;
+          raw = {p + 1, close};
+          p = close + 1;
+        } else {
+          const char* const start = p;
+          while (!is(*p, kEndsUnquoted)) ++p;
+          raw = {start, p};
+        }
+      }
+      for (Wanted& w : wanted) {
+        if (w.found || !equals_lower(found, w.name)) continue;
+        w.raw = raw;
+        w.found = true;
+      }
+    }
+  }
+
+  const char* start_tag(const char* name) {
+    const char* const p = behind_name(name);
+    const Tag tag = tag_named({name, p});
+    if (foreign_.entered() || tag == Tag::foreign_root) [[unlikely]] {
+      const char* const behind_tag = attributes(p, {});
+      if (behind_tag == nullptr) return nullptr;
+      if (foreign_.start_tag({name, p}, self_closing_) && tag != Tag::a) return behind_tag;
+    }
+    switch (tag) {
+      case Tag::foreign_root:
+      case Tag::none: return attributes(p, {});
+      case Tag::a: return hyperlink(p, LinkKind::anchor);
+      case Tag::area: return hyperlink(p, LinkKind::area);
+      case Tag::base: return base(p);
+      case Tag::frame: return frame(p);
+      case Tag::iframe: return raw_text(frame(p), "iframe");
+      case Tag::link: return link(p);
+      case Tag::meta: return meta(p);
+      case Tag::raw_text: return raw_text(attributes(p, {}), {name, p});
+      case Tag::script: return script(attributes(p, {}));
+      case Tag::plaintext: return nullptr;
+    }
+    __builtin_unreachable();
+  }
+
+  const char* hyperlink(const char* p, LinkKind kind) {
+    Wanted wanted[] = {{"href"}, {"rel"}, {"xlink:href"}};
+    p = attributes(p, wanted);
+    if (p == nullptr) return p;
+    const Wanted& href = wanted[0].found || !foreign_.active() ? wanted[0] : wanted[2];  // SVG 1.1 and its successor
+    if (href.found) add_link(href.raw, kind, wanted[1].found && has_word(value(wanted[1].raw), "nofollow"));
+    return p;
+  }
+
+  const char* link(const char* p) {
+    Wanted wanted[] = {{"href"}, {"rel"}};
+    p = attributes(p, wanted);
+    if (p == nullptr || !wanted[0].found || !wanted[1].found) return p;
+    const std::string_view rel = value(wanted[1].raw);
+    LinkKind kind;
+    if (kind_of_rel(rel, kind)) add_link(wanted[0].raw, kind, has_word(rel, "nofollow"));
+    return p;
+  }
+
+  const char* frame(const char* p) {
+    Wanted wanted[] = {{"src"}};
+    p = attributes(p, wanted);
+    if (p != nullptr && wanted[0].found) add_link(wanted[0].raw, LinkKind::frame, false);
+    return p;
+  }
+
+  const char* base(const char* p) {
+    Wanted wanted[] = {{"href"}};
+    p = attributes(p, wanted);
+    if (p == nullptr || !wanted[0].found || std::exchange(has_base_, true)) return p;
+    if (wanted[0].raw.size() > options_.max_value_bytes) {
+      ++result_.dropped;
+    } else {
+      result_.base_href = value(wanted[0].raw);
+    }
+    return p;
+  }
+
+  const char* meta(const char* p) {
+    Wanted wanted[] = {{"name"}, {"http-equiv"}, {"content"}};
+    p = attributes(p, wanted);
+    if (p == nullptr || !wanted[2].found) return p;
+    const bool for_robots = wanted[0].found && addresses_us(value(wanted[0].raw));
+    const bool refreshes = wanted[1].found && equals_lower(value(wanted[1].raw), "refresh");
+    if (!for_robots && !refreshes) return p;
+    const std::string_view content = value(wanted[2].raw);
+    if (for_robots) result_.robots.add(content);
+    if (!refreshes) return p;
+    if (const std::string_view url = refresh_url(content); !url.empty()) add_decoded(url, LinkKind::refresh, false);
+    return p;
+  }
+
+  bool addresses_us(std::string_view name) const {
+    const auto same = [](char a, char b) { return to_lower(a) == to_lower(b); };
+    return equals_lower(name, "robots") || (!options_.agent.empty() && std::ranges::equal(name, options_.agent, same));
+  }
+
+  // From behind the start tag `name` (null stays null) to behind its end tag.
+  const char* raw_text(const char* p, std::string_view name) {
+    if (p == nullptr) return nullptr;
+    while ((p = find_byte(p, end_, '<')) != end_) {
+      ++p;
+      if (is_end_tag(p, name)) return skip_tag(p + 1);
+    }
+    return nullptr;
+  }
+
+  // Whether `p`, which is behind a '<', begins the end tag `name`.
+  bool is_end_tag(const char* p, std::string_view name) const { return *p == '/' && begins_with_name(p + 1, name); }
+  bool begins_with_name(const char* p, std::string_view name) const {
+    if (static_cast<std::size_t>(end_ - p) <= name.size() || !is(p[name.size()], kEndsTagName)) return false;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      if (to_lower(p[i]) != to_lower(name[i])) return false;
+    }
+    return true;
+  }
+
+  // As raw_text(), with the states that `<!--` brings (13.2.5.15 to 31): inside such a comment a `<script>` makes the
+  // next `</script>` not the end of the element but of that inner one.
+  const char* script(const char* p) {
+    if (p == nullptr) return nullptr;
+    const char* dashes = nullptr;  // of the "<!--" we are in
+    bool doubly = false;
+    while ((p = dashes == nullptr ? find_byte(p, end_, '<') : find_byte(p, end_, '<', '>')) != end_) {
+      if (*p++ == '>') {
+        if (p - dashes >= 3 && p[-2] == '-' && p[-3] == '-') {
+          dashes = nullptr;
+          doubly = false;
+        }
+      } else if (dashes == nullptr && p[0] == '!' && p[1] == '-' && p[2] == '-') {
+        dashes = p + 1;
+        p += 3;
+      } else if (is_end_tag(p, "script")) {
+        if (!doubly) return skip_tag(p + 1);
+        doubly = false;
+        p += 7;
+      } else if (dashes != nullptr && begins_with_name(p, "script")) {
+        doubly = true;
+        p += 6;
+      }
+    }
+    return nullptr;
+  }
+
+  // What the attribute text `raw` stands for. Valid until the next scan: each byte of the page is decoded at most once
+  // and to at most three, so a buffer of thrice the page never moves.
+  std::string_view value(std::string_view raw) {
+    const char* const last = raw.data() + raw.size();
+    if (find_byte(raw.data(), last, '&', '\0', '\r') == last) return raw;
+    std::vector<char>& out = result_.decoded;
+    if (out.empty()) out.reserve(3 * static_cast<std::size_t>(end_ - begin_));
+    const std::size_t start = out.size();
+    append_attribute_value(raw, out);
+    return {out.data() + start, out.size() - start};
+  }
+
+  void add_link(std::string_view raw, LinkKind kind, bool nofollow) {
+    if (has_room(raw)) result_.links.push_back({value(raw), kind, nofollow});
+  }
+  void add_decoded(std::string_view url, LinkKind kind, bool nofollow) {
+    if (has_room(url)) result_.links.push_back({url, kind, nofollow});
+  }
+  bool has_room(std::string_view url) noexcept {
+    if (url.size() <= options_.max_value_bytes && result_.links.size() < options_.max_links) return true;
+    ++result_.dropped;
+    return false;
+  }
+
+  const char* begin_;
+  const char* end_;
+  const ScanOptions& options_;
+  ScanResult& result_;
+  ForeignContent foreign_;
+  bool has_base_ = false;
+  bool self_closing_ = false;  // the tag that attributes() read last
+};
+
+}  // namespace
+
+std::string_view to_string(LinkKind kind) noexcept {
+  switch (kind) {
+    case LinkKind::anchor: return "anchor";
+    case LinkKind::area: return "area";
+    case LinkKind::canonical: return "canonical";
+    case LinkKind::next: return "next";
+    case LinkKind::prev: return "prev";
+    case LinkKind::alternate: return "alternate";
+    case LinkKind::other: return "other";
+    case LinkKind::frame: return "frame";
+    case LinkKind::refresh: return "refresh";
+  }
+  return "unknown";
+}
+
+void RobotsDirectives::add(std::string_view content) noexcept {
+  const auto separates = [](char c) { return c == ',' || is_space(c); };
+  for_each_token(content, separates, [this](std::string_view word) {
+    const bool none = equals_lower(word, "none");
+    noindex = noindex || none || equals_lower(word, "noindex");
+    nofollow = nofollow || none || equals_lower(word, "nofollow");
+  });
+}
+
+void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result) {
+  result.links.clear();
+  result.dropped = 0;
+  result.base_href = {};
+  result.robots = {};
+  result.decoded.clear();
+  if (result.decoded.capacity() > kKeptBytes) result.decoded.shrink_to_fit();
+  Scanner(html, options, result).run();
+}
+
+}  // namespace argiope
