@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "web/url_host.hpp"
-#include "web/utf8.hpp"
+#include "argiope/base/utf8.hpp"
 
 namespace argiope {
 

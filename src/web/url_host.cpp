@@ -8,7 +8,7 @@
 
 #include "argiope/web/url.hpp"
 #include "web/idna.hpp"
-#include "web/utf8.hpp"
+#include "argiope/base/utf8.hpp"
 
 namespace argiope {
 namespace {

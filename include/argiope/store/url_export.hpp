@@ -1,0 +1,15 @@
+// A crawl's records as a file for other programs.
+#pragma once
+
+#include <string>
+
+#include "argiope/store/url_store.hpp"
+
+namespace argiope {
+
+// Writes all committed records to `path`: one JSON object a line if it ends with .jsonl, RFC 4180 with a header line if it
+// ends with .csv. Written beside it first and then renamed, so that the file is there whole or not at all.
+// Errors: invalid_input for another ending, io and disk_full naming the file, those of the store.
+Result<void> export_urls(UrlStore& store, const std::string& path);
+
+}  // namespace argiope

@@ -1,0 +1,66 @@
+// UrlStore: where the URLs of a crawl are true. In memory (the reference) and in SQLite, one contract for both.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "argiope/base/error.hpp"
+#include "argiope/store/url_record.hpp"
+
+namespace argiope {
+
+// Writes are submitted and committed later, in the order submitted, each batch whole or not at all. What a read sees is
+// what was committed; flush() in between makes it what was submitted.
+//
+// Ids are the caller's: each new URL gets next_id() and counts on from there. Nothing is looked up by URL; that no URL is
+// stored twice is the caller's care (a FingerprintSet).
+//
+// Errors:  after a failed write the state of the store is unknown: it refuses all further writes with that error until
+//          it is opened again. What was committed stays.
+// Threads: any, but close(). A visitor may submit, but not read.
+class UrlStore {
+ public:
+  virtual ~UrlStore() = default;
+
+  // Never waits. Dropped after a failure.
+  virtual void submit(UrlBatch batch) = 0;
+  // Waits until everything submitted is durable.
+  virtual Result<void> flush() = 0;
+  // Records submitted and not yet committed: what a caller bounds by pausing.
+  virtual std::size_t backlog() const = 0;
+  virtual std::optional<Error> failure() const = 0;
+
+  // Visits the records with url_id >= `from` in order, until `visit` returns false.
+  using Visitor = std::function<bool(const UrlRecord&)>;
+  virtual Result<void> scan(std::int64_t from, const Visitor& visit) = 0;
+  virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
+  // One more than the largest id, those submitted included.
+  virtual std::int64_t next_id() = 0;
+
+  // flush(), then gives files and locks back. Nothing may be called afterwards.
+  virtual Result<void> close() = 0;
+};
+
+enum class SyncMode : std::uint8_t {
+  full,    // survives a power cut
+  normal,  // survives a crash of the process; a power cut may take the last commits
+  off,     // survives a crash of the process
+};
+
+struct UrlStoreOptions {
+  SyncMode sync = SyncMode::full;
+  // How long a commit may wait for more to come, while nobody waits for it.
+  Duration linger = std::chrono::milliseconds{50};
+  // The largest size of the database; 0: what the disk holds. For tests of full disks.
+  std::int64_t max_bytes = 0;
+};
+
+// Opens or creates `path`; ":memory:" is a store in memory.
+// Errors, each naming the file and changing nothing: wrong_format (a file that is not ours), newer_version, busy (another
+// process writes it), io (cannot be read or written), corrupt, disk_full.
+Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options = {});
+
+}  // namespace argiope

@@ -1,0 +1,71 @@
+#include "store/memory_url_store.hpp"
+
+#include <chrono>
+
+namespace argiope {
+namespace {
+
+// Stores keep milliseconds.
+WallTime stored(WallTime time) noexcept { return std::chrono::floor<std::chrono::milliseconds>(time); }
+
+}  // namespace
+
+void MemoryUrlStore::submit(UrlBatch batch) {
+  std::lock_guard lock(mutex_);
+  for (NewUrl& found : batch.discovered) {
+    UrlRecord record;
+    record.url_id = found.url_id;
+    record.url = std::move(found.url);
+    record.depth = found.depth;
+    record.priority = found.priority;
+    record.referrer = found.referrer;
+    record.ctime = stored(found.ctime);
+    records_.try_emplace(found.url_id, std::move(record));
+  }
+  for (UrlOutcome& outcome : batch.outcomes) {
+    const auto found = records_.find(outcome.url_id);
+    if (found == records_.end()) continue;
+    UrlRecord& record = found->second;
+    record.state = outcome.state;
+    record.mtime = stored(outcome.mtime);
+    record.due = stored(outcome.due);
+    record.status_code = outcome.status_code;
+    record.attempts = outcome.attempts;
+    record.redirect_to = std::move(outcome.redirect_to);
+    record.error = std::move(outcome.error);
+    if (outcome.not_modified) continue;
+    record.content_type = std::move(outcome.content_type);
+    record.size = outcome.size;
+    record.etag = std::move(outcome.etag);
+    record.last_modified = std::move(outcome.last_modified);
+    record.digest = std::move(outcome.digest);
+  }
+}
+
+Result<void> MemoryUrlStore::scan(std::int64_t from, const Visitor& visit) {
+  // The visitor may submit: step by id instead of holding the lock or an iterator.
+  for (std::int64_t next = from;;) {
+    UrlRecord record;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = records_.lower_bound(next);
+      if (found == records_.end()) return {};
+      record = found->second;
+    }
+    if (!visit(record)) return {};
+    next = record.url_id + 1;
+  }
+}
+
+Result<std::optional<UrlRecord>> MemoryUrlStore::get(std::int64_t url_id) {
+  std::lock_guard lock(mutex_);
+  const auto found = records_.find(url_id);
+  return found == records_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::int64_t MemoryUrlStore::next_id() {
+  std::lock_guard lock(mutex_);
+  return records_.empty() ? 1 : records_.rbegin()->first + 1;
+}
+
+}  // namespace argiope

@@ -1,0 +1,412 @@
+// The SQLite UrlStore: one table without indexes, one writer thread that commits in groups, one connection for reading.
+//
+// Whatever was submitted while the last commit ran goes into the next one, so that the price of a sync is shared. While
+// nobody waits for it, a commit lingers a little for more.
+#include "store/sqlite_url_store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/memory_url_store.hpp"
+#include "store/sqlite.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x41726769;  // "Argi"
+constexpr std::int64_t kSchemaVersion = 1;
+// A backlog of so many records is committed without lingering.
+constexpr std::size_t kEagerBacklog = 20'000;
+
+constexpr const char* kSchema = R"sql(
+BEGIN;
+PRAGMA application_id = 0x41726769;
+PRAGMA user_version = 1;
+CREATE TABLE urls (
+  url_id        INTEGER PRIMARY KEY,
+  url           TEXT NOT NULL,
+  ctime         INTEGER NOT NULL,  -- first met; milliseconds since 1970
+  mtime         INTEGER,           -- last fetched or given up
+  state         TEXT NOT NULL DEFAULT 'queued',  -- queued, done, failed, excluded
+  due           INTEGER,           -- not to be fetched before
+  depth         INTEGER NOT NULL DEFAULT 0,      -- links from a seed
+  priority      INTEGER NOT NULL DEFAULT 0,      -- higher first
+  status_code   INTEGER,
+  content_type  TEXT,
+  size          INTEGER,           -- of the decoded body, bytes
+  attempts      INTEGER NOT NULL DEFAULT 0,
+  referrer      INTEGER,           -- url_id of the page that first linked here; NULL for a seed
+  redirect_to   TEXT,
+  etag          TEXT,
+  last_modified TEXT,
+  digest        TEXT,              -- XXH3-128 of the decoded body
+  error         TEXT
+);
+CREATE VIEW pages AS
+  SELECT u.url_id, u.url, u.state, u.status_code, u.content_type, u.size, u.depth,
+         datetime(u.ctime / 1000, 'unixepoch') AS found, datetime(u.mtime / 1000, 'unixepoch') AS fetched,
+         r.url AS linked_from, u.redirect_to, u.error
+  FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
+COMMIT;
+)sql";
+
+constexpr const char* kColumns =
+    "url_id, url, ctime, mtime, state, due, depth, priority, status_code, content_type, size, attempts, referrer, "
+    "redirect_to, etag, last_modified, digest, error";
+
+std::int64_t to_ms(WallTime time) noexcept {
+  return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+}
+WallTime from_ms(std::int64_t ms) noexcept { return WallTime{std::chrono::milliseconds{ms}}; }
+
+UrlState parse_state(std::string_view text) noexcept {
+  for (const UrlState state : {UrlState::queued, UrlState::done, UrlState::failed, UrlState::excluded}) {
+    if (text == to_string(state)) return state;
+  }
+  return UrlState::queued;
+}
+
+void read_record(const SqliteStatement& row, UrlRecord& record) {
+  record.url_id = row.number(0);
+  record.url = row.text(1);
+  record.ctime = from_ms(row.number(2));
+  record.mtime = from_ms(row.number(3));
+  record.state = parse_state(row.text(4));
+  record.due = from_ms(row.number(5));
+  record.depth = static_cast<std::uint32_t>(row.number(6));
+  record.priority = static_cast<std::int32_t>(row.number(7));
+  record.status_code = static_cast<int>(row.number(8));
+  record.content_type = row.text(9);
+  record.size = row.number(10);
+  record.attempts = static_cast<std::uint32_t>(row.number(11));
+  record.referrer = row.number(12);
+  record.redirect_to = row.text(13);
+  record.etag = row.text(14);
+  record.last_modified = row.text(15);
+  record.digest = row.text(16);
+  record.error = row.text(17);
+}
+
+// Keeps a second writer away without keeping readers out. Closed after SQLite has closed the file, because closing any
+// descriptor of a file gives up the process's POSIX locks on it.
+class FileLock {
+ public:
+  FileLock() = default;
+  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileLock& operator=(FileLock&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  static Result<FileLock> take(const std::string& path) {
+    FileLock lock;
+    lock.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock.descriptor_ < 0) {
+      return fail(Errc::io, fmt::format("database {}: cannot be opened for writing: {}", path, std::strerror(errno)));
+    }
+    if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));
+    }
+    return lock;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+class SqliteUrlStore final : public UrlStore {
+ public:
+  SqliteUrlStore(FileLock lock, SqliteDatabase writer, SqliteDatabase reader, const UrlStoreOptions& options)
+      : lock_(std::move(lock)), writer_(std::move(writer)), reader_(std::move(reader)), options_(options) {}
+  ~SqliteUrlStore() override { (void)close(); }
+
+  Result<void> start() {
+    auto insert = writer_.prepare(
+        "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)");
+    auto update = writer_.prepare(
+        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = ?8, "
+        "content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
+    auto touch = writer_.prepare(
+        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = ?8 "
+        "WHERE url_id = ?1");
+    auto select = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id = ?", kColumns));
+    auto scan = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumns));
+    for (auto* statement : {&insert, &update, &touch, &select, &scan}) {
+      if (!*statement) return std::unexpected(std::move(statement->error()));
+    }
+    insert_ = std::move(*insert);
+    update_ = std::move(*update);
+    touch_ = std::move(*touch);
+    select_ = std::move(*select);
+    scan_ = std::move(*scan);
+    auto last = reader_.query_number("SELECT coalesce(max(url_id), 0) FROM urls");
+    if (!last) return std::unexpected(std::move(last.error()));
+    last_id_ = *last;
+    thread_ = std::thread([this] { write_loop(); });
+    return {};
+  }
+
+  void submit(UrlBatch batch) override {
+    const std::size_t records = batch.outcomes.size() + batch.discovered.size();
+    if (records == 0) return;
+    std::lock_guard lock(mutex_);
+    if (failure_) return;
+    for (const NewUrl& found : batch.discovered) last_id_ = std::max(last_id_, found.url_id);
+    queue_.push_back(std::move(batch));
+    backlog_ += records;
+    ++submitted_;
+    if (queue_.size() == 1 || backlog_ >= kEagerBacklog) wake_writer_.notify_one();
+  }
+
+  Result<void> flush() override {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t target = submitted_;
+    ++flushing_;
+    wake_writer_.notify_one();
+    committed_changed_.wait(lock, [&] { return committed_ >= target || failure_; });
+    --flushing_;
+    if (failure_) return std::unexpected(*failure_);
+    return {};
+  }
+
+  std::size_t backlog() const override {
+    std::lock_guard lock(mutex_);
+    return backlog_;
+  }
+
+  std::optional<Error> failure() const override {
+    std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
+  Result<void> scan(std::int64_t from, const Visitor& visit) override {
+    std::lock_guard lock(read_mutex_);
+    UrlRecord record;
+    scan_.bind(1, from);
+    int code = SQLITE_ROW;
+    while ((code = scan_.step()) == SQLITE_ROW) {
+      read_record(scan_, record);
+      if (!visit(record)) break;
+    }
+    scan_.reset();
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_.error(code));
+    return {};
+  }
+
+  Result<std::optional<UrlRecord>> get(std::int64_t url_id) override {
+    std::lock_guard lock(read_mutex_);
+    select_.bind(1, url_id);
+    const int code = select_.step();
+    std::optional<UrlRecord> found;
+    if (code == SQLITE_ROW) read_record(select_, found.emplace());
+    select_.reset();
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_.error(code));
+    return found;
+  }
+
+  std::int64_t next_id() override {
+    std::lock_guard lock(mutex_);
+    return last_id_ + 1;
+  }
+
+  Result<void> close() override {
+    if (!thread_.joinable()) return {};
+    Result<void> result = flush();
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_writer_.notify_one();
+    thread_.join();
+    // The last connection to close moves the log into the database and removes it.
+    select_ = {};
+    scan_ = {};
+    reader_ = {};
+    insert_ = {};
+    update_ = {};
+    touch_ = {};
+    writer_ = {};
+    lock_ = {};
+    return result;
+  }
+
+ private:
+  void write_loop() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_writer_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      if (flushing_ == 0 && !closing_ && backlog_ < kEagerBacklog) {
+        wake_writer_.wait_for(lock, options_.linger,
+                              [this] { return flushing_ > 0 || closing_ || backlog_ >= kEagerBacklog; });
+      }
+      std::vector<UrlBatch> batches;
+      batches.swap(queue_);
+      const std::size_t records = backlog_;
+      lock.unlock();
+      Result<void> written = write(batches);
+      lock.lock();
+      backlog_ -= std::min(backlog_, records);
+      committed_ += batches.size();
+      if (!written) {
+        failure_ = std::move(written.error());
+        queue_.clear();
+        backlog_ = 0;
+      }
+      committed_changed_.notify_all();
+    }
+  }
+
+  Result<void> write(const std::vector<UrlBatch>& batches) {
+    if (auto begun = writer_.execute("BEGIN IMMEDIATE"); !begun) return begun;
+    for (const UrlBatch& batch : batches) {
+      for (const NewUrl& found : batch.discovered) {
+        if (auto written = insert(found); !written) return roll_back(std::move(written));
+      }
+      for (const UrlOutcome& outcome : batch.outcomes) {
+        if (auto written = update(outcome); !written) return roll_back(std::move(written));
+      }
+    }
+    if (auto committed = writer_.execute("COMMIT"); !committed) return roll_back(std::move(committed));
+    return {};
+  }
+
+  Result<void> roll_back(Result<void> failed) {
+    (void)writer_.execute("ROLLBACK");  // SQLite may have done it already
+    return failed;
+  }
+
+  Result<void> run(SqliteStatement& statement) {
+    const int code = statement.step();
+    statement.reset();
+    if (code != SQLITE_DONE) return std::unexpected(writer_.error(code));
+    return {};
+  }
+
+  Result<void> insert(const NewUrl& found) {
+    insert_.bind(1, found.url_id);
+    insert_.bind(2, found.url);
+    insert_.bind(3, to_ms(found.ctime));
+    insert_.bind(4, std::int64_t{found.depth});
+    insert_.bind(5, std::int64_t{found.priority});
+    insert_.bind_or_null(6, found.referrer);
+    return run(insert_);
+  }
+
+  Result<void> update(const UrlOutcome& outcome) {
+    SqliteStatement& statement = outcome.not_modified ? touch_ : update_;
+    statement.bind(1, outcome.url_id);
+    statement.bind(2, to_string(outcome.state));
+    statement.bind(3, to_ms(outcome.mtime));
+    statement.bind_or_null(4, to_ms(outcome.due));
+    statement.bind_or_null(5, std::int64_t{outcome.status_code});
+    statement.bind(6, std::int64_t{outcome.attempts});
+    statement.bind_or_null(7, outcome.redirect_to);
+    statement.bind_or_null(8, outcome.error);
+    if (!outcome.not_modified) {
+      statement.bind_or_null(9, outcome.content_type);
+      statement.bind(10, outcome.size);
+      statement.bind_or_null(11, outcome.etag);
+      statement.bind_or_null(12, outcome.last_modified);
+      statement.bind_or_null(13, outcome.digest);
+    }
+    return run(statement);
+  }
+
+  // Destroyed from the last to the first: statements before their connections, those before the lock.
+  FileLock lock_;
+  SqliteDatabase writer_;
+  SqliteDatabase reader_;
+  SqliteStatement insert_, update_, touch_, select_, scan_;
+  const UrlStoreOptions options_;
+  std::mutex read_mutex_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_writer_;
+  std::condition_variable committed_changed_;
+  std::vector<UrlBatch> queue_;
+  std::size_t backlog_ = 0;  // records submitted and not committed
+  std::uint64_t submitted_ = 0;  // batches
+  std::uint64_t committed_ = 0;
+  int flushing_ = 0;
+  std::int64_t last_id_ = 0;
+  bool closing_ = false;
+  std::optional<Error> failure_;
+  std::thread thread_;
+};
+
+Result<void> require_ours(SqliteDatabase& database, const std::string& path) {
+  const auto id = database.query_number("PRAGMA application_id");
+  if (!id) return std::unexpected(id.error());
+  const auto objects = database.query_number("SELECT count(*) FROM sqlite_master");
+  if (!objects) return std::unexpected(objects.error());
+  if (*id == 0 && *objects == 0) return database.execute(kSchema);
+  if (*id != kApplicationId) {
+    return fail(Errc::wrong_format,
+                fmt::format("database {}: not made by argiope; it is left as it is. Name another with --db", path));
+  }
+  const auto version = database.query_number("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  if (*version > kSchemaVersion) {
+    return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})", path,
+                                                 *version, kSchemaVersion));
+  }
+  return {};
+}
+
+Result<void> configure(SqliteDatabase& writer, const UrlStoreOptions& options) {
+  const char* sync = options.sync == SyncMode::full     ? "PRAGMA synchronous = FULL"
+                     : options.sync == SyncMode::normal ? "PRAGMA synchronous = NORMAL"
+                                                        : "PRAGMA synchronous = OFF";
+  for (const char* sql : {"PRAGMA journal_mode = WAL", sync, "PRAGMA cache_size = -4096", "PRAGMA temp_store = MEMORY"}) {
+    if (auto set = writer.execute(sql); !set) return set;
+  }
+  if (options.max_bytes > 0) {
+    const auto page = writer.query_number("PRAGMA page_size");
+    if (!page) return std::unexpected(page.error());
+    return writer.execute(fmt::format("PRAGMA max_page_count = {}", std::max<std::int64_t>(options.max_bytes / *page, 1)).c_str());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path, const UrlStoreOptions& options) {
+  auto lock = FileLock::take(path);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  auto writer = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
+  if (!writer) return std::unexpected(std::move(writer.error()));
+  if (auto ours = require_ours(*writer, path); !ours) return std::unexpected(std::move(ours.error()));
+  if (auto configured = configure(*writer, options); !configured) return std::unexpected(std::move(configured.error()));
+  auto reader = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  if (auto waits = reader->execute("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -1024"); !waits) {
+    return std::unexpected(std::move(waits.error()));
+  }
+  auto store = std::make_unique<SqliteUrlStore>(std::move(*lock), std::move(*writer), std::move(*reader), options);
+  if (auto started = store->start(); !started) return std::unexpected(std::move(started.error()));
+  return store;
+}
+
+Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options) {
+  if (path == ":memory:") return std::make_unique<MemoryUrlStore>();
+  return open_sqlite_url_store(path, options);
+}
+
+}  // namespace argiope
