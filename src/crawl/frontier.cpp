@@ -44,4 +44,74 @@ Host& Frontier::host_of(const Url& url) {
   return made;
 }
 
+KeyLimits Frontier::limits_of(const Host& host) const {
+  KeyLimits limits;
+  limits.concurrency = options_.per_host.value_or(host.loopback ? kLoopbackConnections : 1);
+  if (options_.rate) {
+    limits.rate = *options_.rate;
+  } else if (!host.loopback && !options_.delay) {
+    limits.rate = kPublicRate;
+  }
+  if (options_.delay) limits.delay = *options_.delay;
+  if (limits.delay > Duration::zero()) limits.concurrency = 1;  // a rest between requests makes sense only one by one
+  return limits;
+}
+
+std::int32_t Frontier::priority_of(const UrlTask& task) const {
+  switch (options_.order) {
+    case CrawlOrder::bfs: return -static_cast<std::int32_t>(task.depth);
+    case CrawlOrder::dfs: return static_cast<std::int32_t>(task.depth);
+    case CrawlOrder::priority: return simplicity(task.url);
+  }
+  return 0;
+}
+
+void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
+  JobSpec spec{task.fingerprint, host.key, priority_of(task), due, 0};
+  if (const auto known = queue_.payload_of(spec.id)) {
+    UrlTask& queued = tasks_[static_cast<std::size_t>(*known)];
+    if (task.depth >= queued.depth) return;
+    queued.depth = task.depth;
+    queue_.set_priority(spec.id, priority_of(queued), now);
+    return;
+  }
+  if (free_tasks_.empty()) {
+    spec.payload = tasks_.size();
+    tasks_.push_back(std::move(task));
+  } else {
+    spec.payload = free_tasks_.back();
+    free_tasks_.pop_back();
+    tasks_[static_cast<std::size_t>(spec.payload)] = std::move(task);
+  }
+  ++host.urls;
+  queue_.put(spec, now);
+}
+
+std::optional<Frontier::Ticket> Frontier::next(TimePoint now) {
+  const auto lease = queue_.lease(now, kLeaseTime);
+  if (!lease) return std::nullopt;
+  return Ticket{*lease, static_cast<std::uint32_t>(lease->payload), hosts_[static_cast<std::size_t>(lease->key)].get()};
+}
+
+void Frontier::done(const Ticket& ticket, TimePoint now) {
+  queue_.done(ticket.lease.token, now);
+  tasks_[ticket.task] = UrlTask{};
+  free_tasks_.push_back(ticket.task);
+}
+
+void Frontier::retry(const Ticket& ticket, TimePoint due, TimePoint now) { queue_.retry(ticket.lease.token, due, now); }
+void Frontier::put_back(const Ticket& ticket, TimePoint now) { queue_.put_back(ticket.lease.token, now); }
+
+void Frontier::rest(Host& host, TimePoint until, TimePoint now) { queue_.rest_key(host.key, until, now); }
+void Frontier::let_go(Host& host, TimePoint now) { queue_.wake_key(host.key, now); }
+
+void Frontier::set_crawl_delay(Host& host, Duration delay, TimePoint now) {
+  host.limits = limits_of(host);
+  if (delay > host.limits.delay) {
+    host.limits.delay = delay;
+    host.limits.concurrency = 1;
+  }
+  queue_.set_key_limits(host.key, host.limits, now);
+}
+
 }  // namespace argiope

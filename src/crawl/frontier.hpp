@@ -54,8 +54,8 @@ class Frontier {
   // A URL that may be fetched now.
   struct Ticket {
     Lease lease;
-    UrlTask* task;  // valid until settled
-    Host* host;
+    std::uint32_t task = 0;  // see task()
+    Host* host = nullptr;
   };
 
   explicit Frontier(const CrawlOptions& options);
@@ -68,6 +68,8 @@ class Frontier {
 
   // The most important URL that is due and whose host may be asked.
   std::optional<Ticket> next(TimePoint now);
+  // What a ticket is for. The reference is good until the next put().
+  UrlTask& task(const Ticket& ticket) noexcept { return tasks_[ticket.task]; }
   // When next() may give something it does not give now; kNever without a call in between.
   TimePoint next_wakeup(TimePoint now) { return queue_.next_wakeup(now); }
 
@@ -75,6 +77,8 @@ class Frontier {
   void done(const Ticket& ticket, TimePoint now);
   // It is to be fetched again, not before `due`.
   void retry(const Ticket& ticket, TimePoint due, TimePoint now);
+  // It could not be fetched just now: back to its place, as if it had not been taken.
+  void put_back(const Ticket& ticket, TimePoint now);
 
   // The host is not asked before `until` (kNever: before let_go()).
   void rest(Host& host, TimePoint until, TimePoint now);
@@ -85,7 +89,8 @@ class Frontier {
 
   std::size_t size() const { return queue_.size(); }
   std::size_t host_count() const noexcept { return hosts_.size(); }
-  std::size_t hosts_waiting(TimePoint now) const;
+  // Hosts with URLs that are due and may not be asked yet.
+  std::size_t hosts_waiting() const noexcept { return queue_.keys_waiting(); }
 
  private:
   std::int32_t priority_of(const UrlTask& task) const;

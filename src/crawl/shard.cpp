@@ -73,6 +73,18 @@ void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint 
     return;
   }
   Host& host = frontier_.host_of(url);
+  if (host.urls >= options_.max_pages_per_host && task.attempts == 0 && !task.revisit) {
+    count(Exclusion::pages_per_host);
+    UrlBatch batch;
+    UrlOutcome outcome;
+    outcome.url_id = task.id;
+    outcome.state = UrlState::excluded;
+    outcome.error = to_string(Exclusion::pages_per_host);
+    batch.outcomes.push_back(std::move(outcome));
+    shared_.store.submit(std::move(batch));
+    shared_.end(1);
+    return;
+  }
   frontier_.put(std::move(task), host, due, now);
 }
 
@@ -115,7 +127,7 @@ void Crawler::Shard::refill(TimePoint now) {
     auto url = shared_.wants_fetch(record) ? Url::parse(record.url) : fail(Errc::not_found, {});
     if (!url || shared_.shard_of(*url) != index_) return true;
     in_store_.fetch_sub(1, std::memory_order_relaxed);
-    frontier_.put(shared_.task_of(record), frontier_.host_of(*url), now, now);
+    frontier_.put(shared_.task_of(record, *url), frontier_.host_of(*url), now, now);
     return ++rows < kRefillRows && frontier_.size() < options_.queue_size;
   });
   if (!scanned) return shared_.stop("store", true);
@@ -200,6 +212,7 @@ void Crawler::Shard::pump() {
     start(*ticket);
   }
   counters.hosts.store(frontier_.host_count(), std::memory_order_relaxed);
+  counters.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
   wake_at(std::min(frontier_.next_wakeup(now), saturating_add(now, options_.schedule_interval)));
 }
 
@@ -224,7 +237,7 @@ Coro<void> Crawler::Shard::visit(Visit& visit) {
   } catch (const CancelledError&) {
     cancelled = true;  // stays queued in the store: the next run fetches it
   } catch (const std::exception& error) {
-    spdlog::error("{}: {}", visit.ticket.task->url, error.what());
+    spdlog::error("{}: {}", task_of(visit).url, error.what());
     on_error(visit, {Errc::internal, error.what()}, loop_->time());
   }
   visit.running = false;
@@ -246,7 +259,7 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
     co_await prepare_host(host);
     co_return;
   }
-  const UrlTask& task = *visit.ticket.task;
+  const UrlTask& task = task_of(visit);
   auto url = Url::parse(task.url);
   if (!url) co_return on_error(visit, {Errc::invalid_input, url.error().message}, now);
   if (!host.robots_error.empty()) {
@@ -333,14 +346,22 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
 }
 
 void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now) {
-  UrlTask& task = *visit.ticket.task;
+  UrlTask& task = task_of(visit);
   ++task.attempts;
   const auto delay = policy_of(error.code).retry ? retry_policy_.delay_after(task.attempts, random_) : std::nullopt;
   if (delay) {
     ShardCounters::add(counters.retries);
     shared_.give_page_back();
     spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, retry_policy_.max_attempts);
-    frontier_.retry(visit.ticket, saturating_add(now, std::max(*delay, at_least)), now);
+    const Duration wait = std::max(*delay, at_least);
+    UrlBatch batch;
+    UrlOutcome outcome = outcome_of(visit);
+    outcome.state = UrlState::queued;
+    outcome.due = wall() + wait;
+    outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
+    batch.outcomes.push_back(std::move(outcome));
+    shared_.store.submit(std::move(batch));
+    frontier_.retry(visit.ticket, saturating_add(now, wait), now);
     return;
   }
   spdlog::debug("{}: given up: {}", task.url, error.message);
@@ -364,16 +385,16 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   settle(visit, std::move(batch), now);
 }
 
-UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) const {
+UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   UrlOutcome outcome;
-  outcome.url_id = visit.ticket.task->id;
-  outcome.attempts = visit.ticket.task->attempts;
+  outcome.url_id = task_of(visit).id;
+  outcome.attempts = task_of(visit).attempts;
   outcome.mtime = wall();
   return outcome;
 }
 
 void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
-  UrlTask& task = *visit.ticket.task;
+  UrlTask& task = task_of(visit);
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
   host.failures_in_row = 0;
@@ -417,7 +438,7 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
 }
 
 void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
-  const UrlTask& task = *visit.ticket.task;
+  const UrlTask& task = task_of(visit);
   UrlOutcome& outcome = batch.outcomes.front();
   auto target = Url::parse(visit.response.headers.location, &visit.request.url);
   if (visit.response.headers.location.empty() || !target) {
@@ -435,7 +456,7 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
 }
 
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
-  const UrlTask& task = *visit.ticket.task;
+  const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   const bool html = response.headers.content_type.empty() ? sniff_is_html(response.body)
                                                           : is_html(response.headers.content_type);
@@ -473,7 +494,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     task.seed = redirect && from.seed;
     task.off_scope = !in_scope;
-    batch.discovered.push_back({task.id, std::string(url.href()), depth, from.id, wall()});
+    batch.discovered.push_back({task.id, std::string(url.href()), depth, 0, from.id, wall()});
     shared_.begin(1);
   }
   task.url = url.href();

@@ -74,7 +74,8 @@ class Crawler::Shard {
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
   void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
   void settle(Visit& visit, UrlBatch batch, TimePoint now);
-  UrlOutcome outcome_of(const Visit& visit) const;
+  UrlOutcome outcome_of(const Visit& visit);
+  UrlTask& task_of(const Visit& visit) noexcept { return frontier_.task(visit.ticket); }
   WallTime wall() const noexcept { return loop_->clock().wall_now(); }
   void count(Exclusion why) noexcept { ShardCounters::add(counters.excluded[static_cast<std::size_t>(why)]); }
 

@@ -50,15 +50,15 @@ Result<void> Crawler::Shared::load() {
   return store.scan(1, [&](const UrlRecord& record) {
     const std::uint64_t url_fingerprint = fingerprint(record.url);
     seen_.insert(url_fingerprint);
+    remember_seed_redirect(record);
     if (!wants_fetch(record)) return true;
     auto url = Url::parse(record.url);
     if (!url) {
       spdlog::warn("url_id {}: \"{}\" is not a URL; left alone", record.url_id, record.url);
       return true;
     }
-    // What a seed redirected to is in scope when its row says so, whatever this run's seeds are.
     begin(1);
-    shards[shard_of(*url)]->prepare_task(task_of(record), *url);
+    shards[shard_of(*url)]->prepare_task(task_of(record, *url), *url);
     return true;
   });
 }
@@ -73,13 +73,21 @@ bool Crawler::Shared::wants_fetch(const UrlRecord& record) const noexcept {
   return false;
 }
 
-UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
+// What a seed redirects to belongs to the crawl as the seed does, and so on along the chain.
+void Crawler::Shared::remember_seed_redirect(const UrlRecord& record) {
+  if (record.redirect_to.empty() || (record.referrer != 0 && !seed_redirects_.contains(record.url))) return;
+  if (auto target = Url::parse(record.redirect_to)) allow_host(target->host());
+  seed_redirects_.insert(record.redirect_to);
+}
+
+UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const {
   UrlTask task;
   task.fingerprint = fingerprint(record.url);
   task.id = record.url_id;
   task.url = record.url;
   task.depth = record.depth;
-  task.seed = record.referrer == 0;
+  task.seed = record.referrer == 0 || seed_redirects_.contains(record.url);
+  task.off_scope = !in_scope(url);
   task.revisit = record.state == UrlState::done;
   return task;
 }
@@ -93,7 +101,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
     task.id = new_url_id();
     task.url = url.href();
     task.seed = true;
-    batch.discovered.push_back({task.id, task.url, 0, 0, now});
+    batch.discovered.push_back({task.id, task.url, 0, 0, 0, now});
     begin(1);
     shards[shard_of(url)]->prepare_task(std::move(task), url);
   }

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "argiope/base/fingerprint.hpp"
@@ -46,7 +47,7 @@ class Crawler::Shared {
 
   // Whether this run is to fetch what the store has recorded so, and as what.
   bool wants_fetch(const UrlRecord& record) const noexcept;
-  UrlTask task_of(const UrlRecord& record) const;
+  UrlTask task_of(const UrlRecord& record, const Url& url) const;
 
   // True for whoever asks first: the URL is new, and its to queue.
   bool claim(std::uint64_t url_fingerprint);
@@ -87,6 +88,7 @@ class Crawler::Shared {
  private:
   Result<void> load();
   void add_seeds(WallTime now);
+  void remember_seed_redirect(const UrlRecord& record);
   Result<void> list_broken(CrawlReport& report);
 
   WallTime opened_at_{};
@@ -94,6 +96,7 @@ class Crawler::Shared {
   mutable std::shared_mutex scope_mutex_;
   mutable std::mutex seen_mutex_;
   FingerprintSet seen_;
+  std::unordered_set<std::string> seed_redirects_;
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> stop_at_once_{false};
   mutable std::mutex stop_mutex_;

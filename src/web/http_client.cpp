@@ -469,7 +469,7 @@ Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpReques
     auto sent = co_await transport.send(request, response);
     if (!sent || !is_redirect(response.status) || response.headers.location.empty()) co_return sent;
     if (hops == max_redirects) {
-      co_return fail(Errc::protocol, fmt::format("{}: more than {} redirects", request.url.href(), max_redirects));
+      co_return fail(Errc::not_found, fmt::format("{}: more than {} redirects", request.url.href(), max_redirects));
     }
     auto next = Url::parse(response.headers.location, &request.url);
     if (!next || (next->scheme() != "http" && next->scheme() != "https")) {

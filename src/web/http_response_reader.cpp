@@ -155,7 +155,7 @@ std::size_t HttpResponseReader::on_body_impl(string_view body, error_code& ec) {
 
 void HttpResponseReader::on_finish_impl(error_code& ec) {
   if (!encoded_ || response_.truncated) return;
-  if (auto finished = decoder_.finish(response_.body); !finished) {
+  if (auto finished = decoder_.finish(); !finished) {
     error_ = std::move(finished.error());
     ec = kStop;
   }

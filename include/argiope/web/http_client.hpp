@@ -59,7 +59,7 @@ bool is_header_safe(std::string_view text) noexcept;
 
 // Sends `request` and follows at most `max_redirects` redirects, each resolved against the URL it came from.
 // `request.url` is left at the last hop.
-// Errors: those of send(); protocol when there are more redirects or a Location is no http(s) URL.
+// Errors: those of send(); not_found when there are more redirects, protocol when a Location is no http(s) URL.
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
                                             int max_redirects);
 
