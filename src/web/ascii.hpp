@@ -24,6 +24,10 @@ constexpr bool equals_lower(std::string_view text, std::string_view lower) noexc
   return text.size() == lower.size() &&
          std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) { return to_lower(a) == b; });
 }
+constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return to_lower(x) == to_lower(y); });
+}
 constexpr bool starts_with_lower(std::string_view text, std::string_view lower) noexcept {
   return equals_lower(text.substr(0, lower.size()), lower);
 }

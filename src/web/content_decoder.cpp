@@ -9,6 +9,8 @@
 #include <new>
 #include <optional>
 
+#include "web/ascii.hpp"
+
 namespace argiope {
 
 enum class Coding : std::uint8_t { gzip, deflate, brotli, zstd };
@@ -18,14 +20,12 @@ namespace {
 constexpr std::size_t kChunk = 32 * 1024;
 constexpr int kZstdWindowLog = 23;  // RFC 9659: what content codings may use
 
-constexpr char to_lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 std::optional<Coding> find_coding(std::string_view name) noexcept {
   constexpr std::pair<std::string_view, Coding> kCodings[] = {{"gzip", Coding::gzip}, {"x-gzip", Coding::gzip},
                                                               {"deflate", Coding::deflate}, {"br", Coding::brotli},
                                                               {"zstd", Coding::zstd}};
   for (const auto& [known, coding] : kCodings) {
-    if (std::ranges::equal(name, known, [](char a, char b) { return to_lower(a) == b; })) return coding;
+    if (equals_lower(name, known)) return coding;
   }
   return std::nullopt;
 }
@@ -199,10 +199,8 @@ Result<void> ContentDecoder::start(std::string_view codings, std::size_t output_
   truncated_ = false;
   while (!codings.empty()) {
     const std::size_t comma = codings.find(',');
-    std::string_view name = codings.substr(0, comma);
+    const std::string_view name = trim_space(codings.substr(0, comma));
     codings = comma == std::string_view::npos ? std::string_view{} : codings.substr(comma + 1);
-    while (name.starts_with(' ') || name.starts_with('\t')) name.remove_prefix(1);
-    while (name.ends_with(' ') || name.ends_with('\t')) name.remove_suffix(1);
     if (name.empty() || name == "identity") continue;
     const auto coding = find_coding(name);
     if (!coding) return fail(Errc::unsupported, fmt::format("content coding \"{}\" is not known", name));

@@ -501,15 +501,6 @@ std::string_view to_string(LinkKind kind) noexcept {
   return "unknown";
 }
 
-void RobotsDirectives::add(std::string_view content) noexcept {
-  const auto separates = [](char c) { return c == ',' || is_space(c); };
-  for_each_token(content, separates, [this](std::string_view word) {
-    const bool none = equals_lower(word, "none");
-    noindex = noindex || none || equals_lower(word, "noindex");
-    nofollow = nofollow || none || equals_lower(word, "nofollow");
-  });
-}
-
 void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result) {
   result.links.clear();
   result.dropped = 0;

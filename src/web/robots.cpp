@@ -3,33 +3,16 @@
 #include <algorithm>
 #include <charconv>
 
+#include "web/ascii.hpp"
+
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostRules = 50'000;
 
-constexpr char to_lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  return std::ranges::equal(a, b, [](char x, char y) { return to_lower(x) == to_lower(y); });
-}
-
-std::string_view trim(std::string_view text) noexcept {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-constexpr int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-constexpr bool is_unreserved(unsigned char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' ||
-         c == '~';
+// RFC 3986, 2.3
+constexpr bool is_unreserved(char c) noexcept {
+  return is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 // "*" matches any run of bytes, "$" at the end the end. Each "*" is tried at its first fitting place only and moved on
@@ -66,7 +49,7 @@ std::string normalize_robots_path(std::string_view path) {
     const auto byte = static_cast<unsigned char>(path[i]);
     if (byte == '%' && i + 2 < path.size() && hex_value(path[i + 1]) >= 0 && hex_value(path[i + 2]) >= 0) {
       const auto value = static_cast<unsigned char>(hex_value(path[i + 1]) * 16 + hex_value(path[i + 2]));
-      if (is_unreserved(value)) {
+      if (is_unreserved(static_cast<char>(value))) {
         normal += static_cast<char>(value);
       } else {
         escape(value);
@@ -121,8 +104,8 @@ class RobotsParser {
     text = text.substr(0, text.find('#'));
     const std::size_t colon = text.find(':');
     if (colon == std::string_view::npos) return;
-    const std::string_view key = trim(text.substr(0, colon));
-    const std::string_view value = trim(text.substr(colon + 1));
+    const std::string_view key = trim_space(text.substr(0, colon));
+    const std::string_view value = trim_space(text.substr(colon + 1));
     if (equals_ignoring_case(key, "user-agent")) {
       user_agent(value);
     } else if (equals_ignoring_case(key, "allow") || equals_ignoring_case(key, "disallow")) {
@@ -141,7 +124,7 @@ class RobotsParser {
     naming_ = true;
     // The product token is the leading run of letters, "-" and "_"; a version behind it is nobody's concern.
     std::size_t length = 0;
-    while (length < value.size() && (is_unreserved(static_cast<unsigned char>(value[length]))) && value[length] != '.' &&
+    while (length < value.size() && is_unreserved(value[length]) && value[length] != '.' &&
            value[length] != '~') {
       ++length;
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "web/ascii.hpp"
 #include "web/url_host.hpp"
 #include "argiope/base/utf8.hpp"
 
@@ -42,10 +43,7 @@ constexpr auto kByteSets = [] {
 
 bool in_set(char c, std::uint8_t sets) noexcept { return (kByteSets[static_cast<unsigned char>(c)] & sets) != 0; }
 
-constexpr bool is_alpha(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr bool is_slash(char c) noexcept { return c == '/' || c == '\\'; }
-constexpr char to_lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 void append_percent(std::string& out, unsigned char byte) {
   constexpr char kHex[] = "0123456789ABCDEF";
@@ -83,10 +81,7 @@ constexpr SpecialScheme kSpecialSchemes[] = {{"http", 80}, {"https", 443}, {"ws"
 
 const SpecialScheme* find_special(std::string_view name) noexcept {
   for (const SpecialScheme& scheme : kSpecialSchemes) {
-    if (scheme.name.size() == name.size() &&
-        std::equal(name.begin(), name.end(), scheme.name.begin(), [](char a, char b) { return to_lower(a) == b; })) {
-      return &scheme;
-    }
+    if (equals_lower(name, scheme.name)) return &scheme;
   }
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "argiope/web/url.hpp"
+#include "web/ascii.hpp"
 #include "web/idna.hpp"
 #include "argiope/base/utf8.hpp"
 
@@ -59,7 +60,7 @@ std::optional<std::uint64_t> parse_ipv4_number(std::string_view text) noexcept {
 bool ends_in_a_number(std::string_view domain) noexcept {
   const std::string_view last = last_label(domain);
   if (last.empty()) return false;
-  if (std::ranges::all_of(last, [](char c) { return c >= '0' && c <= '9'; })) return true;
+  if (std::ranges::all_of(last, is_digit)) return true;
   return last.size() >= 2 && last[0] == '0' && (last[1] == 'x' || last[1] == 'X') && parse_ipv4_number(last).has_value();
 }
 
@@ -91,13 +92,6 @@ bool parse_ipv4(std::string_view domain, std::string& out) {
 }
 
 // --- IPv6
-
-constexpr int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 class Ipv6Parser {
  public:
@@ -212,7 +206,7 @@ bool parse_unusual_domain(std::string_view input, std::string& domain) {
   const std::string decoded = to_valid_utf8(percent_decode(input));
   const bool ascii = std::ranges::all_of(decoded, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   domain = decoded;
-  std::ranges::transform(domain, domain.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(domain, domain.begin(), to_lower);
   // An ASCII name is only lower-cased, whatever its "xn--" labels hold (UTS 46, IgnoreInvalidPunycode).
   if (!ascii && !domain_to_ascii(decoded, domain)) return false;
   return !domain.empty() &&

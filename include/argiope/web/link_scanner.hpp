@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/web/robots_meta.hpp"
+
 namespace argiope {
 
 enum class LinkKind : std::uint8_t {
@@ -38,16 +40,6 @@ struct ScannedLink {
   LinkKind kind;
   // The element's rel has the token `nofollow`.
   bool nofollow;
-};
-
-// What a page asks of robots.
-struct RobotsDirectives {
-  bool noindex = false;
-  bool nofollow = false;
-
-  // Adds what `content` says: tokens separated by commas or spaces, case-insensitive; `none` is both. Others are
-  // ignored.
-  void add(std::string_view content) noexcept;
 };
 
 struct ScanOptions {

@@ -8,13 +8,14 @@ namespace argiope {
 struct RobotsDirectives {
   bool noindex = false;
   bool nofollow = false;
+
+  // Adds what a list says ("noindex, nofollow", "none"): tokens separated by commas or spaces, case-insensitive; `none`
+  // is both. Others are ignored.
+  void add(std::string_view list) noexcept;
 };
 
-// Reads one comma-separated list ("noindex, nofollow", "none"), without regard to case, into `directives`; what it does
-// not know is skipped.
-void add_robots_directives(std::string_view list, RobotsDirectives& directives) noexcept;
-
-// The X-Robots-Tag fields of one response, a line each. A field may begin with "agent:"; it counts when that is `agent`.
+// The X-Robots-Tag fields of one response, a line each. A field may begin with "agent:"; then it counts only when that is
+// `agent`, case-insensitive.
 RobotsDirectives parse_robots_tag(std::string_view fields, std::string_view agent) noexcept;
 
 }  // namespace argiope
