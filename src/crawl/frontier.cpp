@@ -29,8 +29,8 @@ std::int32_t simplicity(std::string_view url) {
 Frontier::Frontier(const CrawlOptions& options) : options_(options), queue_(QueueLimits{}) {}
 
 Host& Frontier::host_of(const Url& url) {
-  const std::string_view site = url.site_key();
-  if (const auto found = by_site_.find(site); found != by_site_.end()) return *found->second;
+  const std::string site = url.site_key();
+  if (const auto found = by_site_.find(std::string_view{site}); found != by_site_.end()) return *found->second;
   auto host = std::make_unique<Host>();
   host->site = site;
   host->name = url.host();

@@ -42,19 +42,11 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& 
   return summary;
 }
 
-LinkHarvester::UrlParse LinkHarvester::parse_link(std::string_view text) {
-  UrlStatus status;
-  if (encoding_ == "UTF-8") {
-    status = parse_into(resolved_, text, base_);
-  } else {
-    // The URL Standard encodes the query of a link in the document's own encoding.
-    status = parse_into(resolved_, text, base_, [this](std::string_view utf8, std::string& out) {
-      encode_query(utf8, encoding_, out);
-    });
-  }
-  if (status != UrlStatus::ok) return status == UrlStatus::unsupported ? UrlParse::unsupported : UrlParse::invalid;
-  resolved_.strip_fragment();
-  return UrlParse::ok;
+UrlStatus LinkHarvester::parse_link(std::string_view text) {
+  // The URL Standard encodes the query of a link in the document's own encoding.
+  const UrlStatus status = parse_into(resolved_, text, base_, encoding_ == "UTF-8" ? nullptr : &query_encoder_);
+  if (status == UrlStatus::ok) resolved_.strip_fragment();
+  return status;
 }
 
 }  // namespace argiope

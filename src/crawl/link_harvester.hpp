@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/base/fingerprint.hpp"
@@ -35,6 +36,8 @@ class LinkHarvester {
 
   // `agent` is the name a meta element may address instead of "robots".
   explicit LinkHarvester(std::string agent);
+  LinkHarvester(const LinkHarvester&) = delete;
+  LinkHarvester& operator=(const LinkHarvester&) = delete;
 
   // Calls `visit(Link)` for each link that was not seen from the same directory before. `context` is mixed into that
   // memory: links of different contexts (depths, say) do not hide each other.
@@ -47,10 +50,10 @@ class LinkHarvester {
       const std::string_view text = without_fragment(link.url);
       if (text.empty()) continue;  // the page itself
       if (!link.nofollow && text.front() != '?' && known(fingerprint(text, directory))) continue;
-      const UrlParse parsed = parse_link(text);
-      if (parsed == UrlParse::ok) {
+      const UrlStatus parsed = parse_link(text);
+      if (parsed == UrlStatus::ok) {
         visit(Link{resolved_, link.kind, link.nofollow});
-      } else if (parsed == UrlParse::unsupported) {
+      } else if (parsed == UrlStatus::unsupported) {
         ++summary.other_scheme;
       } else {
         ++summary.invalid;
@@ -61,14 +64,12 @@ class LinkHarvester {
 
  private:
   static constexpr std::size_t kKnownLinks = std::size_t{1} << 15;
-  enum class UrlParse { ok, unsupported, invalid };
-
   static std::string_view without_fragment(std::string_view text) noexcept;
   static std::string_view directory_of(const Url& url) noexcept;
 
   Summary scan(const Url& page, const HttpResponse& response);
   // Resolves `text` into resolved_.
-  UrlParse parse_link(std::string_view text);
+  UrlStatus parse_link(std::string_view text);
   // Whether the pair was met before; remembers it.
   bool known(std::uint64_t pair) noexcept {
     std::uint64_t& slot = known_[pair & (kKnownLinks - 1)];
@@ -82,6 +83,7 @@ class LinkHarvester {
   Url base_url_;
   const Url* base_ = nullptr;
   Url resolved_;
+  QueryEncoder query_encoder_ = [this](std::string_view utf8, std::string& out) { encode_query(utf8, encoding_, out); };
   std::vector<std::uint64_t> known_;
 };
 
