@@ -127,8 +127,8 @@ class CrawlCommand {
       const bool again = std::exchange(interrupted_, true);
       if (!arguments_.quiet) {
         progress_.clear();
-        fmt::print(stderr, again ? "Stopping at once.\n"
-                                 : "Stopping: finishing what is under way (at most 10 s; again: at once).\n");
+        std::fputs(again ? "Stopping at once.\n"
+                         : "Stopping: finishing what is under way (at most 10 s; again: at once).\n", stderr);
       }
       crawler.stop("signal", again);
     };
