@@ -1,0 +1,27 @@
+// The Content-Type header: what type, which charset, whether the body is HTML; and a look at the body where there is no
+// such header. Called by the crawler for every response.
+#pragma once
+
+#include <string_view>
+
+namespace argiope {
+
+struct ContentType {
+  // "type/subtype" as sent, without parameters; compare case-insensitively. Empty when the header is not a type.
+  std::string_view type;
+  // The first charset parameter as sent, without its quotes; empty when there is none.
+  std::string_view charset;
+};
+
+// Reads the header by "parse a MIME type" (MIME Sniffing Standard, 4.4). Backslash escapes inside a quoted charset
+// stay: no charset has any. The views point into `header`.
+ContentType parse_content_type(std::string_view header) noexcept;
+
+// Whether the header says text/html or application/xhtml+xml.
+bool is_html(std::string_view content_type) noexcept;
+
+// Whether a body that came without type begins like HTML (MIME Sniffing Standard, 7.1, the patterns for text/html, also
+// behind a UTF-8 byte order mark).
+bool sniff_is_html(std::string_view body) noexcept;
+
+}  // namespace argiope

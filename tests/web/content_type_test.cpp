@@ -1,0 +1,56 @@
+#include "argiope/web/content_type.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace argiope {
+namespace {
+
+TEST(ContentType, IsTheTypeAndTheFirstCharset) {
+  const ContentType both = parse_content_type(" Text/HTML ; charset=UTF-8 ");
+  EXPECT_EQ(both.type, "Text/HTML");
+  EXPECT_EQ(both.charset, "UTF-8");
+  EXPECT_EQ(parse_content_type("text/html;charset=a;charset=b").charset, "a");
+  EXPECT_EQ(parse_content_type("text/html; x=y; CHARSET = a").charset, "") << "no space is allowed before the sign";
+  EXPECT_EQ(parse_content_type("text/html; x=y;;; CHARSET=a ; z").charset, "a");
+}
+
+TEST(ContentType, CharsetMayBeQuoted) {
+  EXPECT_EQ(parse_content_type("text/html; charset=\"utf-8\"").charset, "utf-8");
+  EXPECT_EQ(parse_content_type("text/html; x=\"a;charset=b\\\";c\" d; charset=\"e\" f").charset, "e");
+  EXPECT_EQ(parse_content_type("text/html; charset=\"utf-8").charset, "utf-8");
+  EXPECT_EQ(parse_content_type("text/html; charset=\"utf-8\\").charset, "utf-8\\");
+  EXPECT_EQ(parse_content_type("text/html; charset='utf-8'").charset, "'utf-8'") << "only double quotes quote";
+}
+
+TEST(ContentType, IsEmptyWhenTheHeaderIsNoType) {
+  for (const char* header :
+       {"", " ", "html", "/html", "text/", "te xt/html", "text/html charset=x", "text/h,tml", ";"}) {
+    EXPECT_EQ(parse_content_type(header).type, "") << header;
+  }
+}
+
+TEST(ContentType, HtmlAndXhtmlAreHtml) {
+  EXPECT_TRUE(is_html("text/html"));
+  EXPECT_TRUE(is_html("TEXT/HTML; charset=utf-8"));
+  EXPECT_TRUE(is_html("application/xhtml+xml"));
+  for (const char* other : {"", "text/plain", "text/htmlx", "application/xml", "image/svg+xml", "text/html, x"}) {
+    EXPECT_FALSE(is_html(other)) << other;
+  }
+}
+
+TEST(ContentType, BodiesThatBeginLikeHtmlAreHtml) {
+  for (const char* body : {"<!DOCTYPE html>", "<!doctype HTML PUBLIC", " \n\t\r\f<html>", "<head >", "<Script ", "<b>",
+                           "<!-- x", "<p>", "<a href=x>", "\xEF\xBB\xBF<html>", "<table>", "<h1>"}) {
+    EXPECT_TRUE(sniff_is_html(body)) << body;
+  }
+  for (const char* body : {"", "<", "<html", "<htmlx>", "<?xml version=\"1.0\"?>", "<!DOCTYPE svg>", "text <html>",
+                           "%PDF-", "<svg>", "<!--", "<!-->x"}) {
+    EXPECT_EQ(sniff_is_html(body), std::string(body) == "<!-->x") << body;
+  }
+  EXPECT_FALSE(sniff_is_html(std::string(5000, ' ') + "<html>"));
+}
+
+}  // namespace
+}  // namespace argiope
