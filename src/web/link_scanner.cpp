@@ -352,17 +352,20 @@ class Scanner {
     p = attributes(p, wanted);
     if (p == nullptr) return p;
     const Wanted& href = wanted[0].found || !foreign_.active() ? wanted[0] : wanted[2];  // SVG 1.1 and its successor
-    if (href.found) add_link(href.raw, kind, wanted[1].found && has_word(value(wanted[1].raw), "nofollow"));
+    if (href.found) add_link(href.raw, kind, has_word(rel(wanted[1]), "nofollow"));
     return p;
   }
+
+  // Words beyond the limit of a value do not count: a list is gone through more than once.
+  std::string_view rel(const Wanted& attribute) { return value(attribute.raw.substr(0, options_.max_value_bytes)); }
 
   const char* link(const char* p) {
     Wanted wanted[] = {{"href"}, {"rel"}};
     p = attributes(p, wanted);
     if (p == nullptr || !wanted[0].found || !wanted[1].found) return p;
-    const std::string_view rel = value(wanted[1].raw);
+    const std::string_view relations = rel(wanted[1]);
     LinkKind kind;
-    if (kind_of_rel(rel, kind)) add_link(wanted[0].raw, kind, has_word(rel, "nofollow"));
+    if (kind_of_rel(relations, kind)) add_link(wanted[0].raw, kind, has_word(relations, "nofollow"));
     return p;
   }
 
