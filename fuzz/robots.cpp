@@ -1,0 +1,21 @@
+// robots.txt and X-Robots-Tag: any file, then questions about paths. The first line of the input is the path.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "argiope/web/robots.hpp"
+#include "argiope/web/robots_meta.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace argiope;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = std::min(input.find('\n'), input.size());
+  const RobotsRules rules = RobotsRules::parse(input.substr(std::min(end + 1, size)), "argiope");
+  if (!rules.allowed("/robots.txt")) std::abort();
+  (void)rules.allowed("/" + std::string(input.substr(0, end)));
+  if (rules.crawl_delay() && *rules.crawl_delay() > RobotsRules::kLongestCrawlDelay) std::abort();
+  if (normalize_robots_path(normalize_robots_path(input)) != normalize_robots_path(input)) std::abort();
+  (void)parse_robots_tag(input, "argiope");
+  return 0;
+}

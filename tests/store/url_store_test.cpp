@@ -1,0 +1,323 @@
+// One suite for every UrlStore; then what only a file can do: be somebody else's, be full, be killed.
+#include "argiope/store/url_store.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "argiope/base/random.hpp"
+#include "argiope/store/url_export.hpp"
+
+namespace argiope {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+// A folder of its own for each test, removed afterwards.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "argiope-store-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::unique_ptr<UrlStore> open(const std::string& path, const UrlStoreOptions& options = {}) {
+  auto store = open_url_store(path, options);
+  EXPECT_TRUE(store) << store.error().message;
+  return std::move(*store);
+}
+
+std::vector<UrlRecord> all(UrlStore& store, std::int64_t from = 1) {
+  std::vector<UrlRecord> records;
+  EXPECT_TRUE(store.flush());
+  EXPECT_TRUE(store.scan(from, [&](const UrlRecord& record) {
+    records.push_back(record);
+    return true;
+  }));
+  return records;
+}
+
+NewUrl new_url(std::int64_t id) {
+  return {id, "http://h/" + std::to_string(id), static_cast<std::uint32_t>(id % 7), -static_cast<std::int32_t>(id % 3),
+          id / 2, WallTime{1000s + std::chrono::milliseconds{id}}};
+}
+
+UrlOutcome outcome(std::int64_t id, Random& random) {
+  UrlOutcome outcome;
+  outcome.url_id = id;
+  outcome.state = static_cast<UrlState>(random.below(4));
+  outcome.mtime = WallTime{2000s + std::chrono::milliseconds{random.below(1000)}};
+  outcome.due = random.chance(0.2) ? WallTime{3000s} : WallTime{};
+  outcome.status_code = static_cast<int>(random.below(600));
+  outcome.attempts = static_cast<std::uint32_t>(random.below(5));
+  outcome.not_modified = random.chance(0.2);
+  outcome.content_type = random.chance(0.5) ? "text/html" : "";
+  outcome.size = static_cast<std::int64_t>(random.below(100'000));
+  outcome.redirect_to = random.chance(0.1) ? "http://elsewhere/" : "";
+  outcome.etag = random.chance(0.3) ? "\"e\"" : "";
+  outcome.last_modified = random.chance(0.3) ? "yesterday" : "";
+  outcome.digest = random.chance(0.5) ? "abc" : "";
+  outcome.error = random.chance(0.1) ? "it's \"bad\"" : "";
+  return outcome;
+}
+
+class UrlStoreTest : public testing::TestWithParam<const char*> {
+ protected:
+  std::string path() const { return std::string_view{GetParam()} == "memory" ? ":memory:" : folder_.file("urls.db"); }
+  TemporaryFolder folder_;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, UrlStoreTest, testing::Values("memory", "sqlite"));
+
+TEST_P(UrlStoreTest, BeginsEmptyWithTheFirstId) {
+  auto store = open(path());
+  EXPECT_EQ(store->next_id(), 1);
+  EXPECT_TRUE(all(*store).empty());
+  EXPECT_EQ(*store->get(1), std::nullopt);
+}
+
+TEST_P(UrlStoreTest, KeepsANewUrlQueuedUntilItsOutcome) {
+  auto store = open(path());
+  store->submit({{}, {new_url(1)}});
+  EXPECT_EQ(store->next_id(), 2);
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ((*store->get(1))->state, UrlState::queued);
+  UrlOutcome done;
+  done.url_id = 1;
+  done.state = UrlState::done;
+  done.status_code = 200;
+  done.etag = "\"x\"";
+  store->submit({{done}, {new_url(2)}});
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ((*store->get(1))->status_code, 200);
+  EXPECT_EQ((*store->get(1))->url, "http://h/1");
+  EXPECT_EQ((*store->get(2))->state, UrlState::queued);
+}
+
+TEST_P(UrlStoreTest, KeepsWhatItKnowsOfContentThatWasNotModified) {
+  auto store = open(path());
+  UrlOutcome first;
+  first.url_id = 1;
+  first.status_code = 200;
+  first.digest = "d";
+  first.size = 9;
+  UrlOutcome again;
+  again.url_id = 1;
+  again.status_code = 304;
+  again.not_modified = true;
+  store->submit({{first}, {new_url(1)}});
+  store->submit({{again}, {}});
+  ASSERT_TRUE(store->flush());
+  const UrlRecord record = **store->get(1);
+  EXPECT_EQ(record.status_code, 304);
+  EXPECT_EQ(record.digest, "d");
+  EXPECT_EQ(record.size, 9);
+}
+
+TEST_P(UrlStoreTest, ScansInOrderFromAnIdUntilToldToStop) {
+  auto store = open(path());
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 20; ++id) batch.discovered.push_back(new_url(id));
+  store->submit(std::move(batch));
+  const auto records = all(*store, 15);
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(records.front().url_id, 15);
+  int visited = 0;
+  ASSERT_TRUE(store->scan(1, [&](const UrlRecord&) { return ++visited < 3; }));
+  EXPECT_EQ(visited, 3);
+}
+
+// The memory store is the reference: whatever is done to it, another must agree.
+TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    TemporaryFolder folder;
+    const std::string file = path() == ":memory:" ? path() : folder.file("a.db");
+    auto store = open(file, {.sync = SyncMode::off, .linger = 0ms});
+    auto reference = open(":memory:");
+    Random random(seed);
+    std::int64_t next = 1;
+    for (int step = 0; step < 60; ++step) {
+      UrlBatch batch;
+      for (std::uint64_t i = random.below(4); i > 0 && next > 1; --i) {
+        batch.outcomes.push_back(outcome(random.between(1, next - 1), random));
+      }
+      for (std::uint64_t i = random.below(4); i > 0; --i) batch.discovered.push_back(new_url(next++));
+      reference->submit(batch);
+      store->submit(std::move(batch));
+      if (file != ":memory:" && random.chance(0.05)) {
+        ASSERT_TRUE(store->close());
+        store = open(file, {.sync = SyncMode::off, .linger = 0ms});
+      }
+      ASSERT_EQ(store->next_id(), reference->next_id());
+    }
+    ASSERT_EQ(all(*store), all(*reference)) << "seed " << seed;
+  }
+}
+
+TEST_P(UrlStoreTest, ExportsEveryRecord) {
+  auto store = open(path());
+  NewUrl odd = new_url(1);
+  odd.url = "http://h/\"quoted\",x";
+  store->submit({{}, {odd, new_url(2)}});
+  ASSERT_TRUE(store->flush());
+  for (const char* name : {"out.jsonl", "out.csv"}) {
+    ASSERT_TRUE(export_urls(*store, folder_.file(name)));
+    std::ifstream file(folder_.file(name));
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_NE(text.find(name[4] == 'j' ? R"("url":"http://h/\"quoted\",x")" : R"("http://h/""quoted"",x")"),
+              std::string::npos) << text;
+    EXPECT_FALSE(fs::exists(folder_.file(name) + std::string(".part")));
+  }
+  EXPECT_EQ(export_urls(*store, folder_.file("out.xml")).error().code, Errc::invalid_input);
+  EXPECT_EQ(export_urls(*store, "/nonexistent/x.csv").error().code, Errc::io);
+}
+
+// --- files -------------------------------------------------------------------------------------------------------
+
+class SqliteFileTest : public testing::Test {
+ protected:
+  void run_sql(const std::string& file, const char* sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+  std::string bytes_of(const std::string& file) {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  TemporaryFolder folder_;
+  const std::string file_ = folder_.file("urls.db");
+};
+
+TEST_F(SqliteFileTest, KeepsEverythingOverAReopening) {
+  auto store = open(file_);
+  store->submit({{}, {new_url(1), new_url(2)}});
+  const auto before = all(*store);
+  ASSERT_TRUE(store->close());
+  EXPECT_FALSE(fs::exists(file_ + "-wal"));
+  store = open(file_);
+  EXPECT_EQ(all(*store), before);
+  EXPECT_EQ(store->next_id(), 3);
+}
+
+TEST_F(SqliteFileTest, CanBeReadByOthersWhileItIsWritten) {
+  auto store = open(file_);
+  store->submit({{}, {new_url(1)}});
+  ASSERT_TRUE(store->flush());
+  run_sql(file_, "SELECT * FROM pages");
+}
+
+TEST_F(SqliteFileTest, RefusesASecondWriter) {
+  auto store = open(file_);
+  EXPECT_EQ(open_url_store(file_).error().code, Errc::busy);
+  ASSERT_TRUE(store->close());
+  EXPECT_TRUE(open_url_store(file_));
+}
+
+TEST_F(SqliteFileTest, RefusesADatabaseThatIsNotOursAndLeavesItAlone) {
+  run_sql(file_, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+  const std::string before = bytes_of(file_);
+  const auto refused = open_url_store(file_);
+  EXPECT_EQ(refused.error().code, Errc::wrong_format);
+  EXPECT_NE(refused.error().message.find(file_), std::string::npos);
+  EXPECT_EQ(bytes_of(file_), before);
+}
+
+TEST_F(SqliteFileTest, RefusesAFileThatIsNoDatabaseAndLeavesItAlone) {
+  const std::string text = "These are my notes, and they are longer than a database's header of a hundred bytes; really they are.";
+  std::ofstream(file_) << text;
+  EXPECT_EQ(open_url_store(file_).error().code, Errc::wrong_format);
+  EXPECT_EQ(bytes_of(file_), text);
+}
+
+TEST_F(SqliteFileTest, RefusesANewerVersion) {
+  ASSERT_TRUE(open(file_)->close());
+  run_sql(file_, "PRAGMA user_version = 99");
+  EXPECT_EQ(open_url_store(file_).error().code, Errc::newer_version);
+}
+
+TEST_F(SqliteFileTest, NamesWhatCannotBeOpened) {
+  const auto refused = open_url_store("/nonexistent/urls.db");
+  EXPECT_EQ(refused.error().code, Errc::io);
+  EXPECT_NE(refused.error().message.find("/nonexistent/urls.db"), std::string::npos);
+}
+
+TEST_F(SqliteFileTest, SaysThatTheDiskIsFullAndKeepsWhatWasCommitted) {
+  auto store = open(file_, {.linger = 0ms, .max_bytes = 200 * 1024});
+  store->submit({{}, {new_url(1)}});
+  ASSERT_TRUE(store->flush());
+  std::int64_t next = 2;
+  Result<void> flushed;
+  while (flushed && next < 100'000) {
+    UrlBatch batch;
+    for (int i = 0; i < 500; ++i) batch.discovered.push_back(new_url(next++));
+    store->submit(std::move(batch));
+    flushed = store->flush();
+  }
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().code, Errc::disk_full);
+  ASSERT_TRUE(store->failure());
+  store->submit({{}, {new_url(next)}});
+  EXPECT_FALSE(store->flush());
+  EXPECT_FALSE(store->close());
+  store = open(file_);
+  const auto records = all(*store);
+  EXPECT_GE(records.size(), 501u);
+  EXPECT_EQ((records.size() - 1) % 500, 0u) << "a batch is there whole or not at all";
+}
+
+// Batches of ten URLs each are submitted as fast as possible and the process is killed. What is there must be whole
+// batches, the first ones, and at least those that flush() had confirmed.
+TEST_F(SqliteFileTest, SurvivesBeingKilledAtAnyInstant) {
+  for (int round = 0; round < 10; ++round) {
+    const std::string file = folder_.file("kill" + std::to_string(round) + ".db");
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto store = open_url_store(file, {.linger = 1ms});
+      for (std::int64_t batch_number = 0; store; ++batch_number) {
+        UrlBatch batch;
+        for (std::int64_t i = 1; i <= 10; ++i) batch.discovered.push_back(new_url(batch_number * 10 + i));
+        (*store)->submit(std::move(batch));
+        if (batch_number % 5 == 0 && (*store)->flush()) {
+          [[maybe_unused]] const auto n = ::write(pipe[1], &batch_number, sizeof batch_number);
+        }
+      }
+      ::_exit(1);
+    }
+    ::close(pipe[1]);
+    // Killed after a number of confirmations, so that no clock is involved.
+    std::int64_t confirmed = -1;
+    for (int i = 0; i <= round * 3; ++i) {
+      if (::read(pipe[0], &confirmed, sizeof confirmed) != sizeof confirmed) break;
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    while (::read(pipe[0], &confirmed, sizeof confirmed) == sizeof confirmed) {
+    }
+    ::close(pipe[0]);
+    auto store = open(file);
+    const auto records = all(*store);
+    EXPECT_EQ(records.size() % 10, 0u);
+    EXPECT_GE(static_cast<std::int64_t>(records.size()), (confirmed + 1) * 10);
+    for (std::size_t i = 0; i < records.size(); ++i) ASSERT_EQ(records[i].url_id, static_cast<std::int64_t>(i) + 1);
+  }
+}
+
+}  // namespace
+}  // namespace argiope

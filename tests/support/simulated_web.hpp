@@ -1,0 +1,119 @@
+// A SyntheticWeb behind a transport without sockets: what the crawler does to hosts that lie, drip or stay silent, under
+// virtual time.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/virtual_backend.hpp"
+#include "argiope/crawl/crawler.hpp"
+#include "argiope/crawl/synthetic_web.hpp"
+
+namespace argiope {
+
+// One request as the server saw it.
+struct ServedRequest {
+  TimePoint at;
+  TimePoint ended;
+  std::uint32_t host;
+  std::string target;
+  int status;
+};
+
+class SimulatedTransport final : public HttpTransport {
+ public:
+  explicit SimulatedTransport(SyntheticWeb& web) : web_(web) {
+    for (std::uint32_t host = 0; host < web.origins().size(); ++host) hosts_[web.origins()[host]] = host;
+  }
+
+  Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override {
+    using Behaviour = SyntheticReply::Behaviour;
+    EventLoop& loop = EventLoop::current();
+    const auto found = hosts_.find(request.url.site_key());
+    if (found == hosts_.end()) co_return fail(Errc::dns, request.url.site_key());
+    SyntheticRequest asked{.host = found->second, .head = request.method == HttpMethod::head,
+                           .target = request.url.path_and_query()};
+    for (const auto& [name, value] : request.headers) {
+      if (name == "If-None-Match") asked.if_none_match = value;
+    }
+    response.sent_at = loop.time();
+    const std::size_t entry = log.size();
+    SyntheticReply reply = before_reply ? before_reply(asked, loop.time()) : web_.reply(asked);
+    log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status});
+    const Duration transfer = reply.behaviour == Behaviour::drip
+                                  ? std::chrono::milliseconds{100} * static_cast<std::int64_t>(reply.body.size())
+                                  : Duration{};
+    const bool never = reply.behaviour == Behaviour::silent || reply.latency + transfer > request.timeout;
+    co_await sleep(never ? request.timeout : reply.latency + transfer);
+    log[entry].ended = loop.time();
+    if (never) co_return fail(Errc::timeout, "no answer in time");
+    switch (reply.behaviour) {
+      case Behaviour::reset:
+      case Behaviour::cut: co_return fail(Errc::network, "connection closed");
+      case Behaviour::garbage: co_return fail(Errc::protocol, "not HTTP");
+      default: break;
+    }
+    response.headers.clear();
+    response.status = reply.status;
+    response.headers.content_type = reply.content_type;
+    for (const auto& [name, value] : reply.headers) {
+      if (name == "Location") response.headers.location = value;
+      if (name == "Retry-After") response.headers.retry_after = value;
+      if (name == "ETag") response.headers.etag = value;
+      if (name == "Content-Encoding") co_return fail(Errc::too_large, "decompression bomb");  // nothing else is encoded
+    }
+    response.body = asked.head ? std::string{} : std::move(reply.body);
+    response.truncated = reply.behaviour == Behaviour::flood;
+    response.wire_bytes = response.body.size();
+    co_return Result<void>{};
+  }
+
+  std::vector<ServedRequest> log;
+  // Takes the web's place in answering, when set.
+  std::function<SyntheticReply(const SyntheticRequest&, TimePoint)> before_reply;
+
+ private:
+  SyntheticWeb& web_;
+  std::map<std::string, std::uint32_t> hosts_;
+};
+
+// A crawl of a synthetic web, from its first host on, in virtual time.
+struct Simulation {
+  explicit Simulation(const SyntheticWebOptions& web_options)
+      : web(web_options, origins(web_options.hosts)), transport(web), store(*open_url_store(":memory:")) {
+    for (const std::string& origin : web.origins()) options.seeds.push_back(*Url::parse(origin + "/"));
+    options.user_agent = options.product_token = "argiope";
+  }
+
+  // Hosts that look public: their limits are those of public hosts.
+  static std::vector<std::string> origins(std::uint32_t hosts) {
+    std::vector<std::string> names;
+    for (std::uint32_t host = 0; host < hosts; ++host) names.push_back("http://host" + std::to_string(host) + ".test");
+    return names;
+  }
+
+  CrawlReport run() {
+    Crawler crawler(options, *store, 1);
+    EXPECT_TRUE(crawler.open(backend.clock().wall_now()));
+    auto body = [&]() -> Coro<void> {
+      Handle limit;
+      if (options.max_time) limit = loop.call_later(*options.max_time, [&] { crawler.stop("max_time"); });
+      co_await crawler.work(0, transport, nullptr);
+      limit.cancel();
+    };
+    loop.run_until_complete(body());
+    return *crawler.report();
+  }
+
+  VirtualBackend backend;
+  EventLoop loop{backend};
+  SyntheticWeb web;
+  SimulatedTransport transport;
+  std::unique_ptr<UrlStore> store;
+  CrawlOptions options;
+};
+
+}  // namespace argiope

@@ -1,0 +1,41 @@
+#include "argiope/web/http_date.hpp"
+
+#include <gtest/gtest.h>
+
+namespace argiope {
+namespace {
+
+using namespace std::chrono_literals;
+
+// RFC 9110, 5.6.7: the same instant in the three formats.
+constexpr WallTime kInstant{784111777s};
+
+TEST(Rfc9110Date, IsReadInAllThreeFormats) {
+  EXPECT_EQ(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), kInstant);
+  EXPECT_EQ(parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT"), kInstant);
+  EXPECT_EQ(parse_http_date("Sun Nov  6 08:49:37 1994"), kInstant);
+}
+
+TEST(Rfc9110Date, IsWrittenInTheFirst) {
+  EXPECT_EQ(format_http_date(kInstant), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(parse_http_date(format_http_date(WallTime{1767225600s})), WallTime{1767225600s});
+}
+
+TEST(Rfc9110Date, IsNothingElse) {
+  for (const char* text : {"", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:00:00 GMT",
+                           "Sun, 06 Nov 9994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT.", ",", "Sun, "}) {
+    EXPECT_EQ(parse_http_date(text), std::nullopt) << text;
+  }
+}
+
+TEST(Rfc9110RetryAfter, IsSecondsOrADateAndBounded) {
+  EXPECT_EQ(parse_retry_after("120", kInstant), 120s);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:50:37 GMT", kInstant), 60s);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", kInstant), 0s);
+  EXPECT_EQ(parse_retry_after("99999999999999999999999", kInstant), kLongestRetryAfter);
+  EXPECT_EQ(parse_retry_after("-5", kInstant), std::nullopt);
+  EXPECT_EQ(parse_retry_after("", kInstant), std::nullopt);
+}
+
+}  // namespace
+}  // namespace argiope
