@@ -2,7 +2,8 @@
 
 add_library(argiope_flags INTERFACE)
 target_compile_features(argiope_flags INTERFACE cxx_std_23)
-target_compile_options(argiope_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -fno-plt)
+target_compile_options(argiope_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  -Wno-missing-designated-field-initializers -fno-plt)
 target_compile_definitions(argiope_flags INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
 if(ARGIOPE_SANITIZE)
   target_compile_options(argiope_flags INTERFACE -fsanitize=${ARGIOPE_SANITIZE} -fno-omit-frame-pointer

@@ -1,0 +1,181 @@
+"""The command line as a contract: exit statuses, messages, the summary, the export, stopping and going on."""
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from support import ARGIOPE, EndToEnd, free_port, read_log
+
+
+def run(*arguments, **options):
+    return subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options)
+
+
+class Usage(EndToEnd):
+    def test_help_and_version(self):
+        self.assertRegex(run('--version').stdout, r'^argiope \d+\.\d+\.\d+\n$')
+        for arguments in (['--help'], ['crawl', '--help'], ['site', '--help']):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn('--help', result.stdout)
+
+    def test_bad_usage_exits_with_2_and_names_the_culprit(self):
+        cases = [
+            (['crawl'], 'URL'),
+            (['crawl', 'http://a b/'], 'http://a b/'),
+            (['crawl', 'http://host:99999/'], 'port'),
+            (['crawl', 'ftp://host/'], 'ftp'),
+            (['crawl', 'mailto:me@example.org'], 'mailto'),
+            (['crawl', 'http://h/', '--order', 'sideways'], 'sideways'),
+            (['crawl', 'http://h/', '--header', 'broken'], 'broken'),
+            (['crawl', 'http://h/', '--export', 'x.xml'], 'x.xml'),
+            (['crawl', 'http://h/', '--no-such-option'], '--no-such-option'),
+            (['site', '--hostile', 'sloth'], 'sloth'),
+            (['frobnicate'], 'frobnicate'),
+        ]
+        for arguments, culprit in cases:
+            result = run(*arguments, cwd=self.folder)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(culprit, result.stderr + result.stdout, arguments)
+
+    def test_a_database_that_is_not_ours_is_refused_and_left_alone(self):
+        self.database.write_text('my notes ' * 100)
+        result = run('crawl', '-d', self.database, 'http://127.0.0.1:1/')
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(str(self.database), result.stderr)
+        self.assertEqual(self.database.read_text(), 'my notes ' * 100)
+
+    def test_nothing_that_answers_exits_with_3(self):
+        self.crawl(f'http://127.0.0.1:{free_port()}/', '--retries', 0, expect=3)
+
+    def test_private_addresses_are_refused_unless_allowed(self):
+        urls, log = self.site('--hosts', 1, '--pages', 3)
+        port = urls[0].rsplit(':', 1)[1]
+        # A name that resolves to loopback, and is not one the seed names.
+        summary = self.crawl(f'http://ip6-localhost:{port}', '--retries', 0, '--no-robots', expect=3)
+        self.assertEqual(summary['failures'], {'refused': 1})
+        self.assertEqual(read_log(log), [])
+
+
+class Crawling(EndToEnd):
+    def test_the_summary_has_what_scripts_rely_on(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 30)
+        summary = self.crawl(urls[0])
+        for key in ('pages', 'fetched', 'urls', 'bytes', 'errors', 'status', 'seconds', 'pages_per_second',
+                    'cpu_seconds', 'peak_rss_mb', 'finished'):
+            self.assertIn(key, summary)
+        self.assertEqual(summary['pages'], 32)
+        self.assertEqual(summary['fetched'], sum(summary['status'].values()))
+
+    def test_broken_links_are_reported_with_a_page_that_has_them(self):
+        root = self.folder / 'www'
+        root.mkdir()
+        (root / 'index.html').write_text('<a href="good.html">g</a><a href="gone.html">b</a>')
+        (root / 'good.html').write_text('<p>good')
+        url, _ = self.nginx(root)
+        result = run('crawl', url, '-d', self.database)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f'404  {url}gone.html', result.stdout)
+        self.assertIn(f'linked from {url}', result.stdout)
+        self.assertIn('1 broken link:', result.stdout)
+        self.database.unlink()
+        self.assertEqual(run('crawl', url, '-d', self.database, '--fail-on-broken').returncode, 1)
+
+    def test_check_links_asks_about_other_hosts_without_fetching_them(self):
+        urls, log = self.site('--hosts', 2, '--pages', 5, '--by-address', '--features', 'none')
+        self.crawl(urls[0], '--check-links')
+        others = [entry for entry in read_log(log) if entry[1] == 1]
+        self.assertEqual([entry[2] for entry in others if entry[3] != '/robots.txt'], ['HEAD'])
+
+    def test_the_export_has_every_url(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 30)
+        jsonl, table = self.folder / 'out.jsonl', self.folder / 'out.csv'
+        summary = self.crawl(urls[0], '--export', jsonl)
+        records = [json.loads(line) for line in jsonl.read_text().splitlines()]
+        self.assertEqual(len(records), summary['urls'])
+        self.assertEqual(sum(record['status_code'] == 200 for record in records), summary['status']['200'])
+        self.crawl(urls[0], '--export', table)  # nothing left to fetch
+        with open(table, newline='') as file:
+            self.assertEqual([row['url'] for row in csv.DictReader(file)], [record['url'] for record in records])
+
+    def test_a_memory_database_leaves_no_file(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 5)
+        result = run('crawl', '-d', ':memory:', '--quiet', urls[0], cwd=self.folder)
+        self.assertEqual(result.returncode, 0)
+        self.assertFalse((self.folder / ':memory:').exists())
+
+    def test_a_second_run_fetches_nothing_again_until_it_is_old(self):
+        urls, log = self.site('--hosts', 1, '--pages', 20, '--features', 'none')
+        self.assertEqual(self.crawl(urls[0])['fetched'], 20)
+        self.assertEqual(self.crawl(urls[0])['fetched'], 0)
+        again = self.crawl(urls[0], '--age', 0)
+        self.assertEqual(again['status'], {'304': 20})
+
+    def test_it_stops_at_max_pages_and_goes_on(self):
+        urls, log = self.site('--hosts', 1, '--pages', 100, '--features', 'none')
+        first = self.crawl(urls[0], '--max-pages', 30)
+        self.assertEqual((first['fetched'], first['finished'], first['stopped_by']), (30, False, 'max_pages'))
+        second = self.crawl(urls[0])
+        self.assertEqual(first['fetched'] + second['fetched'], 100)
+
+    def test_a_seed_that_redirects_elsewhere_takes_its_target_into_scope(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 10, '--features', 'redirects')
+        summary = self.crawl(urls[0] + 'old/3')
+        self.assertEqual(summary['pages'], 10)
+
+
+class Stopping(EndToEnd):
+    def start_crawl(self, *arguments):
+        return self.start([ARGIOPE, 'crawl', '--quiet', '--summary', 'json', '-d', str(self.database),
+                           *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def wait_for_requests(self, log, count):
+        deadline = time.monotonic() + 30
+        while len(read_log(log)) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def test_an_interrupt_finishes_what_runs_and_loses_nothing(self):
+        urls, log = self.site('--hosts', 1, '--pages', 400, '--latency-ms', 20, '--features', 'none')
+        crawl = self.start_crawl(urls[0])
+        self.wait_for_requests(log, 50)
+        crawl.send_signal(signal.SIGINT)
+        output, _ = crawl.communicate(timeout=15)
+        self.assertEqual(crawl.returncode, 130)
+        summary = json.loads(output.splitlines()[-1])
+        self.assertEqual(summary['stopped_by'], 'signal')
+        answered = len([entry for entry in read_log(log) if entry[3] != '/robots.txt'])
+        self.assertEqual(summary['fetched'], answered, 'what was under way was not finished')
+        second = self.crawl(urls[0])
+        self.assertEqual(summary['fetched'] + second['fetched'], 400)
+
+    def test_a_second_interrupt_stops_at_once(self):
+        urls, log = self.site('--hosts', 1, '--pages', 5, '--latency-ms', 60000)
+        crawl = self.start_crawl(urls[0], '--timeout', 100)
+        self.wait_for_requests(log, 2)
+        crawl.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        self.assertIsNone(crawl.poll())
+        crawl.send_signal(signal.SIGINT)
+        crawl.communicate(timeout=5)
+        self.assertEqual(crawl.returncode, 130)
+
+    def test_a_full_disk_stops_the_crawl_and_spares_the_database(self):
+        small = self.folder / 'small'
+        small.mkdir()
+        if os.geteuid() != 0 or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=300k', 'none', str(small)],
+                                               capture_output=True).returncode != 0:
+            self.skipTest('cannot mount a small file system here')
+        self.addCleanup(subprocess.run, ['umount', str(small)])
+        self.database = small / 'crawl.db'
+        urls, _ = self.site('--hosts', 1, '--pages', 20000, '--features', 'none')
+        result = run('crawl', '--quiet', '-d', self.database, urls[0])
+        self.assertEqual(result.returncode, 3)
+        self.assertIn('disk is full', result.stderr)
+        self.assertEqual(self.rows('PRAGMA integrity_check'), [('ok',)])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,51 @@
+"""Hosts that lie, loop, drip, stay silent or explode: bounded, counted by reason, and nobody else is slowed."""
+import unittest
+
+from support import EndToEnd, read_log
+
+
+class Hostile(EndToEnd):
+    def test_every_nuisance_is_bounded_and_counted(self):
+        urls, log = self.site('--hosts', 2, '--pages', 50, '--hostile', 'all')
+        summary = self.crawl(*urls, '--timeout', 1, '--retries', 1, '--max-pages-per-host', 400, '--size-limit-kb', 256)
+        self.assertTrue(summary['finished'])
+        failures = summary['failures']
+        self.assertGreaterEqual(failures.get('timeout', 0), 2)    # silence, drip
+        self.assertGreaterEqual(failures.get('network', 0), 2)    # reset, a Content-Length too long
+        self.assertGreaterEqual(failures.get('protocol', 0), 1)   # garbage
+        self.assertGreaterEqual(failures.get('too_large', 0) + len(self.rows(
+            "SELECT 1 FROM urls WHERE url LIKE '%/bomb/%' AND error LIKE 'cut off%'")), 1)  # bomb
+        self.assertEqual(len(self.rows("SELECT 1 FROM urls WHERE url LIKE '%/flood/%' AND error LIKE 'cut off%'")), 1)
+        self.assertGreater(summary['excluded']['pages_per_host'], 0)
+        self.assertLess(summary['peak_rss_mb'], 200)
+        calm = [entry for entry in read_log(log) if entry[1] == 0]
+        self.assertEqual(self.rows("SELECT count(*) FROM urls WHERE url LIKE ? AND status_code = 200",
+                                   urls[0] + '%')[0][0], 52)
+        self.assertLess(calm[-1][0] - calm[0][0], 10)
+
+    def test_robots_txt_that_fails_closes_its_host(self):
+        import http.server
+        import threading
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                self.send_response(500)
+                self.end_headers()
+
+            def log_message(self, *arguments):
+                pass
+
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        summary = self.crawl(f'http://127.0.0.1:{server.server_port}/', '--retries', 0, expect=3)
+        self.assertEqual(summary['fetched'], 0)
+        self.assertEqual(set(asked), {'/robots.txt'})
+        self.assertIn('robots.txt', self.rows('SELECT error FROM urls')[0][0])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,64 @@
+"""kill -9 at random instants, again and again: at the end every page is there, and hardly one was fetched twice."""
+import collections
+import os
+import random
+import subprocess
+import time
+import unittest
+
+from support import ARGIOPE, EndToEnd, read_log
+
+ROUNDS = 50
+PER_HOST = 8
+
+
+class Kill(EndToEnd):
+    def test_a_crawl_that_is_killed_fifty_times_loses_nothing(self):
+        chance = random.Random(4711)
+        hosts, pages = 2, 1500
+        urls, log = self.site('--hosts', hosts, '--pages', pages, '--latency-ms', 10, '--features', 'redirects,broken')
+        command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--per-host', str(PER_HOST), *urls]
+        kills = 0
+        in_doubt = 0  # fetched when killed, and perhaps not committed
+        for _ in range(ROUNDS):
+            before = len(read_log(log))
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            time.sleep(chance.uniform(0.005, 0.12))
+            if process.poll() is not None:
+                break
+            process.kill()
+            process.wait()
+            kills += 1
+            time.sleep(0.02)
+            answered = len(read_log(log)) - before
+            committed = self.settled()
+            in_doubt += max(0, answered - (committed - self.settled_before)) if kills > 1 else answered
+            self.settled_before = committed
+        summary = self.crawl('--per-host', PER_HOST, *urls)
+        self.assertTrue(summary['finished'])
+
+        fetched = self.rows("SELECT count(*) FROM urls WHERE state = 'done'")[0][0]
+        html = self.rows("SELECT count(*) FROM urls WHERE status_code = 200 AND content_type LIKE 'text/html%'")[0][0]
+        self.assertEqual(self.rows("SELECT count(*) FROM urls WHERE state <> 'done'")[0][0], 0)
+        self.assertEqual(self.rows('SELECT count(*) - count(DISTINCT url) FROM urls')[0][0], 0, 'a URL stands twice')
+        self.assertEqual(html, hosts * pages, 'a page is missing')
+        requests = collections.Counter((host, target) for _, host, _, target, _ in read_log(log)
+                                       if target != '/robots.txt')
+        self.assertEqual(len(requests), fetched, 'the log and the database name different URLs')
+        again = sum(requests.values()) - len(requests)
+        print(f'{kills} kills, {fetched} URLs, {again} fetched again, {in_doubt} were in flight or uncommitted')
+        self.assertLessEqual(again, in_doubt)
+
+    settled_before = 0
+
+    def settled(self):
+        if not os.path.exists(self.database):
+            return 0
+        try:
+            return self.rows("SELECT count(*) FROM urls WHERE state <> 'queued'")[0][0]
+        except Exception:  # killed before the first commit: there is no table yet
+            return 0
+
+
+if __name__ == '__main__':
+    unittest.main()

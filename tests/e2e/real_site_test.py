@@ -1,0 +1,34 @@
+"""A real documentation tree on nginx: exactly the pages an independent walk with a full HTML parser finds."""
+import subprocess
+import unittest
+
+from support import WALK_ORACLE, EndToEnd
+
+
+class RealSite(EndToEnd):
+    def test_fetches_exactly_the_pages_that_an_independent_walk_finds(self):
+        url, _ = self.nginx(self.documentation())
+        summary = self.crawl(url)
+        self.assertTrue(summary['finished'])
+        ours = {row[0] for row in self.rows(
+            "SELECT url FROM urls WHERE status_code = 200 AND content_type LIKE 'text/html%'")}
+        walk = subprocess.run([WALK_ORACLE, url], capture_output=True, text=True, timeout=600, check=True)
+        theirs = set(walk.stdout.split())
+        print(f'{len(ours)} pages crawled, {len(theirs)} found by the independent walk')
+        self.assertGreater(len(theirs), 500)
+        self.assertEqual(ours - theirs, set(), 'fetched and not found by the walk')
+        self.assertEqual(theirs - ours, set(), 'found by the walk and not fetched')
+        self.assertEqual(summary['pages'], len(theirs))
+
+    def test_threads_and_orders_fetch_the_same_pages(self):
+        urls, _ = self.site('--hosts', 4, '--pages', 300, '--by-address')
+        pages = set()
+        for number, arguments in enumerate([['--threads', 1], ['--threads', 3], ['--order', 'dfs'],
+                                            ['--order', 'priority', '--threads', 2], ['-q', 20]]):
+            self.database = self.folder / f'{number}.db'
+            pages.add(self.crawl(*urls, *arguments)['pages'])
+        self.assertEqual(pages, {4 * 302})
+
+
+if __name__ == '__main__':
+    unittest.main()
