@@ -31,9 +31,13 @@ inline constexpr TimePoint kNever = TimePoint::max();
 constexpr double to_seconds(Duration d) noexcept { return std::chrono::duration<double>(d).count(); }
 // Rounds towards zero and saturates, so that a huge option value is "for ever" and not an overflow.
 Duration from_seconds(double seconds) noexcept;
-// `t + d`, but kNever instead of an overflow.
+// `t + d`, but kNever (or the earliest time there is) instead of an overflow.
 constexpr TimePoint saturating_add(TimePoint t, Duration d) noexcept {
-  return d.count() > 0 && t.time_since_epoch().count() > kNever.time_since_epoch().count() - d.count() ? kNever : t + d;
+  Duration::rep sum{};
+  if (__builtin_add_overflow(t.time_since_epoch().count(), d.count(), &sum)) {
+    return d.count() > 0 ? kNever : TimePoint::min();
+  }
+  return TimePoint{Duration{sum}};
 }
 
 // Source of both time lines.
