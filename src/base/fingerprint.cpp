@@ -9,14 +9,11 @@
 namespace argiope {
 namespace {
 
-// Slots beyond the last ideal place, for runs that reach over it. A run longer than this makes the segment grow.
-constexpr std::uint32_t kOverflow = 64;
 constexpr std::uint32_t kFirstCapacity = 64;
 // The fullest a segment gets: linear probing in order of value stays short up to here.
 constexpr std::uint32_t fullest(std::uint32_t capacity) noexcept {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(capacity) * 3 / 4);
 }
-constexpr std::size_t table_size(std::uint32_t capacity) noexcept { return capacity + std::size_t{kOverflow} + 1; }
 
 }  // namespace
 
@@ -44,12 +41,10 @@ bool FingerprintSet::insert(std::uint64_t value) {
   Segment& segment = segments_[value >> (64 - kSegmentBits)];
   for (;;) {
     if (segment.capacity == 0) grow(segment, kFirstCapacity);
-    std::uint64_t* const slots = segment.slots.get();
-    std::size_t place = ideal(value, segment.capacity);
-    while (slots[place] != 0 && slots[place] != value) ++place;  // the last slot is always empty
-    if (slots[place] == value) return false;
-    if (segment.used < fullest(segment.capacity) && place < table_size(segment.capacity) - 1) {
-      slots[place] = value;
+    std::uint64_t& slot = segment.slots[find(segment, value)];
+    if (slot == value) return false;
+    if (segment.used < fullest(segment.capacity)) {
+      slot = value;
       ++segment.used;
       ++size_;
       return true;
@@ -62,35 +57,31 @@ bool FingerprintSet::contains(std::uint64_t value) const noexcept {
   if (value == 0) return has_zero_;
   const Segment& segment = segments_[value >> (64 - kSegmentBits)];
   if (segment.capacity == 0) return false;
+  return segment.slots[find(segment, value)] == value;
+}
+
+// Where `value` is, or the empty slot where it would go. Never more than three quarters are full, so there is one.
+std::size_t FingerprintSet::find(const Segment& segment, std::uint64_t value) noexcept {
   std::size_t place = ideal(value, segment.capacity);
-  while (segment.slots[place] != 0 && segment.slots[place] != value) ++place;
-  return segment.slots[place] == value;
+  while (segment.slots[place] != 0 && segment.slots[place] != value) {
+    if (++place == segment.capacity) place = 0;
+  }
+  return place;
 }
 
 void FingerprintSet::grow(Segment& segment, std::uint32_t capacity) {
-  for (;; capacity += capacity / 4) {
-    auto slots = std::make_unique<std::uint64_t[]>(table_size(capacity));
-    const std::size_t old_size = segment.capacity == 0 ? 0 : table_size(segment.capacity);
-    bool fits = true;
-    for (std::size_t i = 0; i < old_size && fits; ++i) {
-      const std::uint64_t value = segment.slots[i];
-      if (value == 0) continue;
-      std::size_t place = ideal(value, capacity);
-      while (slots[place] != 0) ++place;
-      fits = place < table_size(capacity) - 1;
-      slots[place] = value;
-    }
-    if (!fits) continue;  // all but impossible with spread values: a run over the table's end
-    segment.slots = std::move(slots);
-    segment.capacity = capacity;
-    return;
+  Segment bigger{std::make_unique<std::uint64_t[]>(capacity), capacity, segment.used};
+  for (std::size_t i = 0; i < segment.capacity; ++i) {
+    const std::uint64_t value = segment.slots[i];
+    if (value != 0) bigger.slots[find(bigger, value)] = value;
   }
+  segment = std::move(bigger);
 }
 
 std::size_t FingerprintSet::memory_bytes() const noexcept {
   std::size_t bytes = 0;
   for (const Segment& segment : segments_) {
-    if (segment.capacity != 0) bytes += table_size(segment.capacity) * sizeof(std::uint64_t);
+    bytes += segment.capacity * sizeof(std::uint64_t);
   }
   return bytes;
 }

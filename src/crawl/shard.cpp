@@ -100,7 +100,9 @@ void Crawler::Shard::post(std::vector<UrlTask> tasks) {
 
 void Crawler::Shard::wake() {
   if (!working_.load(std::memory_order_acquire)) return;  // work() looks at everything when it begins
-  loop_->call_soon_threadsafe([this] { pump(); });
+  loop_->call_soon_threadsafe([this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) pump();
+  });
 }
 
 void Crawler::Shard::take_inbox() {
@@ -175,7 +177,9 @@ Coro<void> Crawler::Shard::drain() {
 
 void Crawler::Shard::schedule_pump() {
   if (std::exchange(pump_scheduled_, true)) return;
-  loop_->call_soon([this] { pump(); });
+  loop_->call_soon([this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) pump();
+  });
 }
 
 void Crawler::Shard::wake_at(TimePoint when) {
@@ -272,8 +276,10 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   }
   const bool gated = host.address && classify(*host.address) == AddressClass::public_;
   if (gated) {
-    auto waker = [this, &host] {
-      loop_->call_soon_threadsafe([this, &host] {
+    auto waker = [this, &host, alive = std::weak_ptr(alive_)] {
+      if (alive.expired()) return;
+      loop_->call_soon_threadsafe([this, &host, alive] {
+        if (alive.expired()) return;
         frontier_.let_go(host, loop_->time());
         pump();
       });
@@ -531,8 +537,10 @@ Coro<void> Crawler::Shard::prepare_host(Host& host) {
     co_await fetch_robots(host);
   } else {
     host.robots_until = kNever;
+    frontier_.let_go(host, loop_->time());
   }
   host.preparing = false;
+  schedule_pump();
 }
 
 Coro<void> Crawler::Shard::find_address(Host& host) {

@@ -110,6 +110,8 @@ class Crawler::Shard {
   std::mutex inbox_mutex_;
   std::vector<UrlTask> inbox_;
   std::atomic<bool> working_{false};
+  // Gone with the shard: callbacks the loop may still hold ask it first.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace argiope

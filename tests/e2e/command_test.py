@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -54,8 +55,11 @@ class Usage(EndToEnd):
     def test_private_addresses_are_refused_unless_allowed(self):
         urls, log = self.site('--hosts', 1, '--pages', 3)
         port = urls[0].rsplit(':', 1)[1]
-        # A name that resolves to loopback, and is not one the seed names.
-        summary = self.crawl(f'http://ip6-localhost:{port}', '--retries', 0, '--no-robots', expect=3)
+        name = socket.gethostname()
+        if not socket.gethostbyname(name).startswith('127.'):
+            self.skipTest('this machine has no name of its own on loopback')
+        # A name that resolves to loopback without being one that says so.
+        summary = self.crawl(f'http://{name}:{port}', '--retries', 0, '--no-robots', expect=3)
         self.assertEqual(summary['failures'], {'refused': 1})
         self.assertEqual(read_log(log), [])
 

@@ -14,8 +14,8 @@ import tempfile
 import time
 import unittest
 
-ARGIOPE = os.environ.get('ARGIOPE', 'build/release/bin/argiope')
-WALK_ORACLE = os.environ.get('WALK_ORACLE', 'build/release/bin/walk_oracle')
+ARGIOPE = os.path.abspath(os.environ.get('ARGIOPE', 'build/release/bin/argiope'))
+WALK_ORACLE = os.path.abspath(os.environ.get('WALK_ORACLE', 'build/release/bin/walk_oracle'))
 DOCUMENTATION = {
     'cppreference': '/usr/share/cppreference/doc/html',
     'python': '/usr/share/doc/python3.11/html',

@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <gumbo.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -134,7 +135,10 @@ std::vector<std::string> links_of(const std::string& url, const std::string& htm
   for (const std::string& reference : links.references) {
     const std::size_t first = reference.find_first_not_of(" \t\r\n\f");
     if (first == std::string::npos) continue;
-    const std::string trimmed = reference.substr(first, reference.find_last_not_of(" \t\r\n\f") - first + 1);
+    std::string trimmed = reference.substr(first, reference.find_last_not_of(" \t\r\n\f") - first + 1);
+    // libcurl resolves a fragment against the directory, not the page.
+    trimmed.resize(std::min(trimmed.find('#'), trimmed.size()));
+    if (trimmed.empty()) continue;
     if (std::string target = resolve(base, trimmed); !target.empty()) resolved.push_back(std::move(target));
   }
   return resolved;
