@@ -55,6 +55,7 @@ TEST(CrawlSim, BreaksNoPromiseToAThousandHostsInADay) {
   sim.options.delay = 400s;
   sim.options.max_time = 24h;
   sim.options.concurrency = 2000;
+  sim.options.queue_size = 10'000'000;
   std::vector<TimePoint> not_before(kHosts);
   std::uint64_t too_early = 0;
   sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint now) {
