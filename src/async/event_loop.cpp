@@ -248,6 +248,11 @@ void EventLoop::run_ready() {
 }
 
 void EventLoop::run_once(TimePoint limit) {
+  Running running(*this, running_);
+  turn(limit);
+}
+
+void EventLoop::turn(TimePoint limit) {
   drain_other_threads();
   if (pending_signals_.load(std::memory_order_relaxed) != 0) drain_signals();
   // One step a turn is no reason to read the clock every turn.
@@ -276,7 +281,7 @@ TimePoint EventLoop::next_deadline() const noexcept {
 void EventLoop::run_until_stopped() {
   Running running(*this, running_);
   stopping_ = false;
-  while (!stopping_) run_once(kNever);
+  while (!stopping_) turn(kNever);
   stopping_ = false;
 }
 

@@ -11,10 +11,17 @@
 namespace argiope {
 namespace {
 
+// "host", "host/path" or "host:8080": a colon that no port follows ends a scheme.
+bool has_scheme(std::string_view text) {
+  const std::size_t colon = text.find_first_of(":/?#");
+  if (colon == std::string_view::npos || text[colon] != ':' || text.starts_with('[')) return false;
+  return colon + 1 == text.size() || !std::isdigit(static_cast<unsigned char>(text[colon + 1]));
+}
+
 // "https://" in front of what has no scheme, as a browser's address line does; http for loopback.
 Result<Url> parse_seed(const std::string& text) {
   std::string spelled = text;
-  if (text.find("://") == std::string::npos) {
+  if (!has_scheme(text)) {
     const bool loopback = text.starts_with("localhost") || text.starts_with("127.") || text.starts_with("[::1]");
     spelled = (loopback ? "http://" : "https://") + text;
   }

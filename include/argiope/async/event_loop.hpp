@@ -207,6 +207,7 @@ class EventLoop {
   };
 
   void run_until_stopped();
+  void turn(TimePoint limit);
   void run_ready();
   void step(detail::TaskCore& task);
   void call(detail::Callback& callback) noexcept;

@@ -1,0 +1,80 @@
+"""A real documentation tree from one nginx worker on loopback: Argiope, wget2, httrack and Scrapy in one run.
+
+ROUNDS (5) runs of each, in turn; medians of the whole process: wall time, processor time, peak memory.
+"""
+import pathlib
+import shutil
+import tempfile
+
+from crawl_support import ARGIOPE, ROUNDS, compare, installed, measure
+from support import EndToEnd
+
+SPIDER = '''
+import scrapy
+from scrapy.linkextractors import LinkExtractor
+
+class Spider(scrapy.Spider):
+    name = 'bench'
+    start_urls = ['{url}']
+    extractor = LinkExtractor(tags=('a', 'area', 'link'), attrs=('href',), deny_extensions=[], allow='^{url}')
+    pages = 0
+    custom_settings = dict(LOG_LEVEL='ERROR', CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=32,
+                           TELNETCONSOLE_ENABLED=False, ROBOTSTXT_OBEY=True, HTTPERROR_ALLOW_ALL=True)
+
+    def parse(self, response):
+        if response.status == 200 and isinstance(response, scrapy.http.HtmlResponse):
+            self.pages += 1
+            for link in self.extractor.extract_links(response):
+                yield scrapy.Request(link.url)
+
+    def closed(self, reason):
+        print(self.pages)
+'''
+
+
+class Bench(EndToEnd):
+    def runTest(self):
+        url, _ = self.nginx(self.documentation())
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        runs = {'argiope': [], 'wget2': [], 'httrack': [], 'scrapy': []}
+        (folder / 'spider.py').write_text(SPIDER.format(url=url))
+
+        def argiope(number):
+            import json
+            run = measure([ARGIOPE, 'crawl', '--quiet', '--summary', 'json', '-d', str(folder / f'{number}.db'), url])
+            run['pages'] = json.loads(run['output'])['pages']
+            return run
+
+        def wget2(number):
+            target = folder / f'wget2-{number}'
+            run = measure(['wget2', '-q', '-r', '-l', '0', '--max-threads=8', '-P', str(target), url])
+            run['pages'] = sum(1 for path in target.rglob('*') if path.is_file() and path.suffix == '.html')
+            shutil.rmtree(target)
+            return run
+
+        def httrack(number):
+            target = folder / f'httrack-{number}'
+            run = measure(['httrack', url, '-O', str(target), '-q', '-c8', '-%c1000', '-A1000000000', '--disable-security-limits'])
+            run['pages'] = sum(1 for path in target.rglob('*.html') if 'hts-' not in str(path))
+            shutil.rmtree(target)
+            return run
+
+        def scrapy(number):
+            run = measure(['scrapy', 'runspider', str(folder / 'spider.py')], cwd=folder)
+            run['pages'] = int(run['output'].split()[-1])
+            return run
+
+        crawlers = {'argiope': argiope, **{name: crawl for name, crawl in
+                                           (('wget2', wget2), ('httrack', httrack), ('scrapy', scrapy)) if installed(name)}}
+        argiope('warm-up')
+        for number in range(ROUNDS):
+            for name, crawl in crawlers.items():
+                if name in ('httrack', 'scrapy') and number > 0:
+                    continue  # minutes each: once will do
+                runs[name].append(crawl(number))
+        compare('crawl_real', runs['argiope'][0]['pages'], {name: done for name, done in runs.items() if done})
+
+
+if __name__ == '__main__':
+    import unittest
+    unittest.main(argv=['crawl_real'])
