@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -28,6 +29,11 @@ int main(int argc, char** argv) {
   auto site = add_site_command(app);
   commands.emplace_back(app.get_subcommand("site"), std::move(site));
 
+  const auto named = [&](const auto& entry) { return entry.first->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
+    fmt::print(stderr, "argiope: \"{}\" is no command; argiope --help lists them\n", argv[1]);
+    return kExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
