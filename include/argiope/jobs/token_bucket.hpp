@@ -16,7 +16,7 @@ inline constexpr double kUnlimitedRate = std::numeric_limits<double>::infinity()
 // Units:   permits a second. A rate of 0 or less gives nothing, ever; infinity always. A burst below 1 counts as 1.
 // Errors:  none. Time that steps back is treated as standing still.
 // Threads: one at a time. Cost: O(1), 24 bytes.
-// Source:  pyspider's Bucket, less its faults (docs/from-pyspider.md).
+// Source:  pyspider's Bucket, less its faults (docs/jobs.md).
 class TokenBucket {
  public:
   explicit TokenBucket(double rate = kUnlimitedRate, double burst = 1) noexcept { set(rate, burst, TimePoint{}); }
