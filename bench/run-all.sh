@@ -9,3 +9,4 @@ done
 export ARGIOPE="$bin/argiope"
 python3 "$here/crawl_real.py"
 python3 "$here/crawl_latency.py"
+python3 "$here/crawl_known.py"
