@@ -48,8 +48,10 @@ class LinkHarvester {
     const std::uint64_t directory = fingerprint(directory_of(*base_), context);
     for (const ScannedLink& link : scan_.links) {
       const std::string_view text = without_fragment(link.url);
-      if (text.empty()) continue;  // the page itself
-      if (!link.nofollow && text.front() != '?' && known(fingerprint(text, directory))) continue;
+      if (text.empty() && base_ == &page) continue;  // the page itself
+      // What is empty or begins with "?" is resolved against more than the directory.
+      const bool by_directory = !text.empty() && text.front() != '?';
+      if (!link.nofollow && by_directory && known(fingerprint(text, directory))) continue;
       const UrlStatus parsed = parse_link(text);
       if (parsed == UrlStatus::ok) {
         visit(Link{resolved_, link.kind, link.nofollow});
