@@ -62,6 +62,10 @@ void AsioBackend::arm_timer(TimePoint until) {
 void AsioBackend::poll() { context_.poll(); }
 
 void AsioBackend::wait(TimePoint until, bool) {
+  if (until != kNever && until <= clock_.now()) {
+    poll();
+    return;
+  }
   // An earlier deadline than asked for costs one needless turn of the loop; re-arming at every turn costs more.
   if (until < armed_for_) arm_timer(until);
   context_.run_one();

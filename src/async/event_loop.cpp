@@ -15,6 +15,20 @@ TimerNode::~TimerNode() {
   if (heap_index != kUnarmed) armed_on->disarm(*this);
 }
 
+Callback::~Callback() {
+  if (about != nullptr) about->release();
+}
+
+void log_exception(std::string_view where, const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    spdlog::error("unhandled exception in {}: {}", where, error.what());
+  } catch (...) {
+    spdlog::error("unhandled exception in {}", where);
+  }
+}
+
 }  // namespace detail
 
 using detail::Callback;
@@ -26,16 +40,15 @@ using detail::Waiter;
 
 namespace {
 
-// How many steps may run between two looks at the clock, and between two polls of the backend, while there is
-// always something ready: both cost more than a step does.
-constexpr int kStepsPerClockRead = 32;
+// How many steps make a turn, and how many may run between two polls of the backend, while there is always something
+// ready: looking at the clock, at other threads and at the backend costs more than a step does.
+constexpr int kStepsPerTurn = 32;
 constexpr int kStepsPerPoll = 256;
 
 // Makes a loop the thread's current one for as long as it runs.
 class Running {
  public:
   Running(EventLoop& loop, bool& flag) : flag_(flag), outer_(this_thread) {
-    if (flag_) throw std::logic_error("this event loop is already running");
     flag_ = true;
     this_thread = {&loop, nullptr, 0};
   }
@@ -43,6 +56,8 @@ class Running {
     this_thread = outer_;
     flag_ = false;
   }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
 
  private:
   bool& flag_;
@@ -51,6 +66,16 @@ class Running {
 
 void drop(Callback* callback) noexcept {
   if (callback != nullptr && --callback->references == 0) delete callback;
+}
+
+// The loops there are: a future may outlive its loop, and must then not speak to it.
+struct LiveLoops {
+  std::mutex mutex;
+  std::vector<const EventLoop*> loops;
+};
+LiveLoops& live_loops() {
+  static LiveLoops instance;
+  return instance;
 }
 
 }  // namespace
@@ -62,35 +87,41 @@ Handle::Handle(Callback* callback) noexcept : callback_(callback) {
 Handle::~Handle() { drop(callback_); }
 
 void Handle::cancel() noexcept {
-  if (callback_ == nullptr) return;
-  callback_->function = nullptr;
-  if (callback_->heap_index == TimerNode::kUnarmed) return;  // in the ready ring (it will be skipped), or done
+  if (callback_ == nullptr || !callback_->function) return;
+  callback_->cancelled = true;
+  // Freed last: what was captured may hold this very handle.
+  const auto function = std::exchange(callback_->function, nullptr);
+  if (callback_->heap_index == TimerNode::kUnarmed) return;  // in the ready ring or at a future: it will be skipped
   EventLoop& loop = *callback_->armed_on;
   loop.disarm(*callback_);
   loop.forget_callback(*callback_);  // the loop's reference; this handle's own remains
 }
 
-bool Handle::cancelled() const noexcept { return callback_ != nullptr && !callback_->function; }
-
-EventLoop::EventLoop(IoBackend& backend) : backend_(backend), clock_(backend.clock()) {}
+EventLoop::EventLoop(IoBackend& backend) : backend_(backend), clock_(backend.clock()) {
+  std::lock_guard lock(live_loops().mutex);
+  live_loops().loops.push_back(this);
+}
 
 EventLoop::~EventLoop() {
-  while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
-  // Frames may hold handles, timers and other tasks, so unwind them while the loop is whole.
-  while (!tasks_.empty()) {
-    TaskCore& task = tasks_.front();
-    task.waiter_ = nullptr;
-    task.abandon();
-    disown(task);
+  {
+    // Destructors in what is unwound may ask for the current loop.
+    const Running running(*this, running_);
+    while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
+    inbox_.clear();
+    // Frames may hold handles, timers and other tasks, so they go while the loop is whole; and what a destructor
+    // schedules goes too.
+    do {
+      abandon_tasks();
+      discard_callbacks();
+    } while (!tasks_.empty() || !ready_.empty() || !timers_.empty());
   }
-  while (!ready_.empty()) {
-    if (const Runnable runnable = ready_.pop_front(); runnable.task() == nullptr) drop(runnable.callback());
-  }
-  while (!timers_.empty()) {
-    TimerNode& node = *timers_.back().node;
-    disarm(node);
-    if (Callback* callback = node.target.task() == nullptr ? node.target.callback() : nullptr) drop(callback);
-  }
+  std::lock_guard lock(live_loops().mutex);
+  std::erase(live_loops().loops, this);
+}
+
+bool EventLoop::is_alive(const EventLoop* loop) noexcept {
+  std::lock_guard lock(live_loops().mutex);
+  return std::ranges::find(live_loops().loops, loop) != live_loops().loops.end();
 }
 
 EventLoop& EventLoop::current() {
@@ -114,6 +145,33 @@ Callback& EventLoop::new_callback(std::move_only_function<void()> function) {
 void EventLoop::forget_callback(Callback& callback) noexcept {
   --callback_count_;
   drop(&callback);
+}
+
+void EventLoop::abandon_tasks() noexcept {
+  while (!tasks_.empty()) {
+    TaskCore& task = tasks_.front();
+    task.waiter_ = nullptr;
+    task.abandon();
+    disown(task);
+  }
+}
+
+// With no task left, the timers are callbacks too.
+void EventLoop::discard_callbacks() noexcept {
+  while (!ready_.empty()) {
+    if (const Runnable runnable = ready_.pop_front(); runnable.task() == nullptr) discard(*runnable.callback());
+  }
+  while (!timers_.empty() && tasks_.empty()) {
+    Callback& callback = *timers_.back().node->target.callback();
+    disarm(callback);
+    discard(callback);
+  }
+}
+
+// Frees what was captured even if somebody keeps a Handle.
+void EventLoop::discard(Callback& callback) noexcept {
+  const auto function = std::exchange(callback.function, nullptr);
+  forget_callback(callback);
 }
 
 Handle EventLoop::call_soon(std::move_only_function<void()> function) {
@@ -141,13 +199,18 @@ void EventLoop::call_soon_threadsafe(std::move_only_function<void()> function) {
   {
     std::lock_guard lock(inbox_mutex_);
     inbox_.push_back(std::move(function));
-    inbox_filled_.store(true, std::memory_order_release);
+    // Whoever found it empty wakes the loop, and the loop takes all there is.
+    if (inbox_filled_.exchange(true, std::memory_order_release)) return;
   }
   backend_.wake();
 }
 
+void EventLoop::take_from_outside() {
+  if (inbox_filled_.load(std::memory_order_acquire)) drain_other_threads();
+  if (pending_signals_.load(std::memory_order_relaxed) != 0) drain_signals();
+}
+
 void EventLoop::drain_other_threads() {
-  if (!inbox_filled_.load(std::memory_order_acquire)) return;
   std::vector<std::move_only_function<void()>> functions;
   {
     std::lock_guard lock(inbox_mutex_);
@@ -177,13 +240,7 @@ void EventLoop::handle_exception(std::string_view where, const std::exception_pt
       exception_handler_(where, exception);
       return;
     }
-    try {
-      std::rethrow_exception(exception);
-    } catch (const std::exception& error) {
-      spdlog::error("unhandled exception in {}: {}", where, error.what());
-    } catch (...) {
-      spdlog::error("unhandled exception in {}", where);
-    }
+    detail::log_exception(where, exception);
   } catch (...) {
     // A handler that throws has nobody left to tell.
   }
@@ -205,6 +262,8 @@ void EventLoop::disown(TaskCore& task) noexcept {
 }
 
 void EventLoop::step(TaskCore& task) {
+  this_thread.task = &task;
+  this_thread.budget = detail::kStepBudget;
   if (!task.started_) {
     task.started_ = true;
     if (task.must_cancel_) {
@@ -213,8 +272,6 @@ void EventLoop::step(TaskCore& task) {
       return;
     }
   }
-  this_thread.task = &task;
-  this_thread.budget = detail::kStepBudget;
   task.resume_point_.resume();
   if (!task.ended_) return;
   try {
@@ -234,37 +291,33 @@ void EventLoop::cancel_all_tasks() {
 // --- turns -----------------------------------------------------------------------------------------------------
 
 void EventLoop::run_ready() {
-  // What these steps make ready waits for the next turn, so that timers and I/O get theirs.
-  int steps_left = static_cast<int>(std::min<std::size_t>(ready_.size(), kStepsPerClockRead));
-  for (; steps_left > 0; --steps_left) {
-    const Runnable next = ready_.pop_front();
-    if (TaskCore* task = next.task()) [[likely]] {
-      step(*task);
-    } else {
-      call(*next.callback());
+  // Generation after generation, so that stop() is heeded between them. What the last ones make ready waits for the
+  // next turn, so that timers and I/O get theirs.
+  int steps_left = kStepsPerTurn;
+  while (steps_left > 0 && !ready_.empty()) {
+    const int generation = static_cast<int>(std::min<std::size_t>(ready_.size(), static_cast<std::size_t>(steps_left)));
+    for (int i = 0; i < generation; ++i) {
+      const Runnable next = ready_.pop_front();
+      if (TaskCore* task = next.task()) [[likely]] {
+        step(*task);
+      } else {
+        call(*next.callback());
+      }
     }
-    ++steps_since_poll_;
+    steps_left -= generation;
+    if (stopping_) break;
   }
-}
-
-void EventLoop::run_once(TimePoint limit) {
-  Running running(*this, running_);
-  turn(limit);
+  steps_since_poll_ += kStepsPerTurn - steps_left;
+  this_thread.task = nullptr;
 }
 
 void EventLoop::turn(TimePoint limit) {
-  drain_other_threads();
-  if (pending_signals_.load(std::memory_order_relaxed) != 0) drain_signals();
-  // One step a turn is no reason to read the clock every turn.
-  if (++turns_since_timers_ >= kStepsPerClockRead || ready_.size() >= kStepsPerClockRead || ready_.empty()) {
-    turns_since_timers_ = 0;
-    if (!timers_.empty()) fire_timers();
-  }
+  take_from_outside();
+  if (!timers_.empty()) fire_timers();
   if (ready_.empty()) {
     steps_since_poll_ = 0;
     backend_.wait(timers_.empty() ? limit : std::min(limit, timers_.front().when), outside_work_ > 0);
-    drain_other_threads();
-    if (pending_signals_.load(std::memory_order_relaxed) != 0) drain_signals();
+    take_from_outside();
     if (!timers_.empty()) fire_timers();
   } else if (steps_since_poll_ >= kStepsPerPoll) {
     steps_since_poll_ = 0;
@@ -273,19 +326,35 @@ void EventLoop::turn(TimePoint limit) {
   run_ready();
 }
 
+void EventLoop::require_idle() const {
+  if (running_) throw std::logic_error("this event loop is running already");
+}
+
+void EventLoop::run_once(TimePoint limit) {
+  require_idle();
+  const Running running(*this, running_);
+  turn(limit);
+}
+
 TimePoint EventLoop::next_deadline() const noexcept {
-  if (!ready_.empty() || inbox_filled_.load(std::memory_order_relaxed)) return time();
+  if (!ready_.empty() || inbox_filled_.load(std::memory_order_relaxed) ||
+      pending_signals_.load(std::memory_order_relaxed) != 0) {
+    return time();
+  }
   return timers_.empty() ? kNever : timers_.front().when;
 }
 
 void EventLoop::run_until_stopped() {
-  Running running(*this, running_);
-  stopping_ = false;
+  const Running running(*this, running_);
+  turn(stopping_ ? TimePoint::min() : kNever);
   while (!stopping_) turn(kNever);
   stopping_ = false;
 }
 
-void EventLoop::run_forever() { run_until_stopped(); }
+void EventLoop::run_forever() {
+  require_idle();
+  run_until_stopped();
+}
 
 void EventLoop::wake(Waiter& waiter) noexcept {
   waiter.unlink();

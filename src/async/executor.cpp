@@ -7,7 +7,12 @@ namespace argiope {
 ThreadPoolExecutor::ThreadPoolExecutor(std::size_t threads) {
   if (threads == 0) throw std::invalid_argument("a thread pool needs at least one thread");
   threads_.reserve(threads);
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {
+    shutdown();  // the system gave fewer threads
+    throw;
+  }
 }
 
 ThreadPoolExecutor::~ThreadPoolExecutor() { shutdown(); }

@@ -12,7 +12,8 @@ namespace {
 // fast path needs no initialisation check.
 struct PoolReaper {
   ~PoolReaper() {
-    frame_pool.closed = true;
+    closed = true;
+    frame_pool.open = false;
     for (FreeBlock*& head : frame_pool.free) {
       while (head != nullptr) {
         FreeBlock* next = head->next;
@@ -21,14 +22,14 @@ struct PoolReaper {
       }
     }
   }
-  bool armed = false;
+  bool closed = false;
 };
 thread_local PoolReaper reaper;
 
 }  // namespace
 
 void* allocate_frame_slowly(std::size_t rounded) {
-  reaper.armed = true;
+  frame_pool.open = !reaper.closed;
   return ::operator new(rounded);
 }
 

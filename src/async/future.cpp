@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <typeinfo>
+
 namespace argiope::detail {
 bool is_cancelled_error(const std::exception_ptr& exception) noexcept {
   return exception != nullptr && *exception.__cxa_exception_type() == typeid(CancelledError);
@@ -12,9 +13,14 @@ void root_coroutine_ended() noexcept { this_thread.task->ended_ = true; }
 // --- FutureCore ------------------------------------------------------------------------------------------------
 
 FutureCore::~FutureCore() {
+  // Tasks that wait keep the future alive, so these are callbacks of a future that nobody settled.
   while (!waiters_.empty()) {
-    Waiter& waiter = waiters_.pop_front();
-    if (waiter.target.task() == nullptr) loop_->forget_callback(*waiter.target.callback());
+    Callback& callback = *waiters_.pop_front().target.callback();
+    if (EventLoop::is_alive(loop_)) {
+      loop_->forget_callback(callback);
+    } else if (--callback.references == 0) {
+      delete &callback;
+    }
   }
 }
 
@@ -24,11 +30,20 @@ void FutureCore::require_pending() const {
 
 void FutureCore::settle(FutureState state) noexcept {
   state_ = state;
-  while (!waiters_.empty()) loop_->wake(waiters_.front());
+  while (!waiters_.empty()) {
+    Waiter& waiter = waiters_.front();
+    if (waiter.target.task() == nullptr) tell(*waiter.target.callback());
+    loop_->wake(waiter);
+  }
+}
+
+void FutureCore::tell(Callback& callback) noexcept {
+  callback.about = this;
+  retain();
 }
 
 void FutureCore::settle_cancelled(std::string message) {
-  if (!message.empty()) cancel_message_ = std::make_unique<std::string>(std::move(message));
+  if (!message.empty()) exception_ = std::make_exception_ptr(CancelledError(std::move(message)));
   settle(FutureState::cancelled);
 }
 
@@ -45,10 +60,16 @@ void FutureCore::fail(std::exception_ptr exception) {
 
 void FutureCore::rethrow_unless_ready() {
   switch (state_) {
-    case FutureState::ready: return;
-    case FutureState::pending: throw InvalidStateError("the future has no result yet");
-    case FutureState::cancelled: throw CancelledError(cancel_message_ ? *cancel_message_ : std::string{});
-    case FutureState::failed: exception_seen_ = true; std::rethrow_exception(exception_);
+    case FutureState::ready:
+      return;
+    case FutureState::pending:
+      throw InvalidStateError("the future has no result yet");
+    case FutureState::cancelled:
+      if (exception_ == nullptr) throw CancelledError();
+      std::rethrow_exception(exception_);
+    case FutureState::failed:
+      exception_seen_ = true;
+      std::rethrow_exception(exception_);
   }
 }
 
@@ -61,22 +82,35 @@ std::exception_ptr FutureCore::exception() {
   return exception_;
 }
 
-void FutureCore::add_done_callback(std::move_only_function<void()> function) {
+Handle FutureCore::add_done_callback(std::move_only_function<void()> function) {
+  Callback& callback = loop_->new_callback(std::move(function));
   if (done()) {
-    loop_->call_soon(std::move(function));
-    return;
+    tell(callback);
+    loop_->make_ready(callback.target);
+  } else {
+    add_waiter(callback);
   }
-  add_waiter(loop_->new_callback(std::move(function)));
+  return Handle{&callback};
 }
 
-void FutureCore::report_unseen() noexcept { loop_->handle_exception(name(), exception_); }
+void FutureCore::report_unseen() noexcept {
+  if (EventLoop::is_alive(loop_)) {
+    loop_->handle_exception(name(), exception_);
+    return;
+  }
+  try {
+    log_exception(name(), exception_);
+  } catch (...) {
+    // Nobody left to tell.
+  }
+}
 
 // --- TaskCore --------------------------------------------------------------------------------------------------
 
 bool TaskCore::cancel_task(std::string message) {
   if (future_->done() || ended_) return false;
   ++cancel_requests_;
-  if (!message.empty()) cancel_message_ = std::make_unique<std::string>(std::move(message));
+  cancel_message_ = message.empty() ? nullptr : std::make_unique<std::string>(std::move(message));
   if (waiter_ == nullptr) {
     // Running, ready, or granted what it waited for: thrown at its next await.
     must_cancel_ = true;
@@ -100,6 +134,11 @@ std::string TaskCore::take_cancel_message() {
   return message;
 }
 
+void TaskCore::forward_cancel(FutureCore& awaited) {
+  must_cancel_ = false;
+  if (!awaited.cancel(cancel_message_ ? *cancel_message_ : std::string{})) must_cancel_ = true;
+}
+
 void TaskCore::throw_cancelled() { throw CancelledError(take_cancel_message()); }
 
 void TaskCore::requeue(std::coroutine_handle<> self) noexcept {
@@ -111,12 +150,26 @@ void FutureWaiter::await_suspend(std::coroutine_handle<> self) {
   task = this_thread.task;
   if (core == &task->future()) throw std::logic_error("a task cannot await itself");
   if (&core->loop() != this_thread.loop) throw std::logic_error("the awaited future belongs to another event loop");
-  if (core->done()) {
+  // As in asyncio, a pending cancellation goes to what is awaited; it may settle it at once, or come round to here.
+  if (task->must_cancel() && !core->done()) [[unlikely]]
+    task->forward_cancel(*core);
+  if (core->done() || task->must_cancel()) {
     task->requeue(self);
     return;
   }
   task->park(self, *this);
   core->add_waiter(*this);
+}
+
+void FutureWaiter::cancel_awaited() {
+  if (forwarding) {
+    // Came round a ring of tasks that await one another: break it here.
+    task->wake_cancelled(*this);
+    return;
+  }
+  forwarding = true;
+  task->forward_cancel(*core);
+  forwarding = false;
 }
 
 }  // namespace argiope::detail

@@ -27,35 +27,36 @@ ExceptionGroup::ExceptionGroup(std::vector<std::exception_ptr> exceptions)
 namespace detail {
 
 Coro<void> all_done_or_first_failed(std::vector<FutureCore*> futures) {
+  if (futures.empty()) co_return;
   // Outlives this coroutine in the callbacks of futures that run on after the first failure.
   struct Progress {
     std::size_t remaining;
-    Event all_done;
-    Event decided;
+    FutureCore* first_failed = nullptr;
+    Event changed{};
   };
-  auto progress = std::make_shared<Progress>();
-  progress->remaining = futures.size();
-  if (futures.empty()) co_return;
+  auto progress = std::make_shared<Progress>(futures.size());
   for (FutureCore* future : futures) {
     future->add_done_callback([progress, future] {
-      if (--progress->remaining == 0) progress->all_done.set();
-      if (progress->remaining == 0 || future->state() != FutureState::ready) progress->decided.set();
+      --progress->remaining;
+      const bool failed = future->state() != FutureState::ready;
+      if (failed && progress->first_failed == nullptr) progress->first_failed = future;
+      // Of several failures the first is thrown; as in asyncio, the others are not reported either.
+      if (future->state() == FutureState::failed) future->mark_exception_seen();
+      if (progress->remaining == 0 || failed) progress->changed.set();
     });
   }
-  bool cancelled = false;
-  try {
-    co_await progress->decided.wait();
-  } catch (const CancelledError&) {
-    cancelled = true;
+  std::exception_ptr cancellation;
+  while (progress->remaining > 0 && (cancellation != nullptr || progress->first_failed == nullptr)) {
+    progress->changed.clear();
+    try {
+      co_await progress->changed.wait();
+    } catch (const CancelledError&) {
+      cancellation = std::current_exception();
+      for (FutureCore* future : futures) future->cancel({});
+    }
   }
-  if (cancelled) {
-    for (FutureCore* future : futures) future->cancel({});
-    co_await progress->all_done.wait();
-    throw CancelledError();
-  }
-  for (FutureCore* future : futures) {
-    if (future->done()) future->rethrow_unless_ready();
-  }
+  if (cancellation != nullptr) std::rethrow_exception(cancellation);
+  if (progress->first_failed != nullptr) progress->first_failed->rethrow_unless_ready();
 }
 
 }  // namespace detail
@@ -65,7 +66,7 @@ Coro<void> gather(std::vector<Coro<void>> coros) {
   std::vector<detail::FutureCore*> cores;
   for (Coro<void>& coro : coros) {
     tasks.push_back(EventLoop::current().create_task(std::move(coro)));
-    cores.push_back(detail::core_of(tasks.back()));
+    cores.push_back(tasks.back().core());
   }
   co_await detail::all_done_or_first_failed(std::move(cores));
 }
@@ -86,7 +87,7 @@ void TaskGroup::watch(detail::FutureCore& future) {
   auto member = std::make_unique<Member>();
   member->future = &future;
   members_.push_back(*member);
-  future.retain();
+  // The future keeps the callback, and the callback the member; so nothing is left should the loop end before.
   future.add_done_callback([this, member = std::move(member)] { on_done(*member); });
 }
 
@@ -104,7 +105,6 @@ void TaskGroup::on_done(Member& member) {
     }
   }
   member.unlink();
-  future.release();
   if (members_.empty()) idle_.set();
 }
 
@@ -115,31 +115,36 @@ void TaskGroup::abort() noexcept {
 
 Coro<void> TaskGroup::run_body(Body& body) {
   parent_ = detail::this_thread.task;
-  bool cancelled = false;
+  std::exception_ptr cancellation;
   try {
     co_await body(*this);
   } catch (const CancelledError&) {
-    cancelled = true;
+    cancellation = std::current_exception();
   } catch (...) {
     exceptions_.push_back(std::current_exception());
   }
   body_ended_ = true;
-  if (cancelled_parent_) {
-    // Our own interruption; what remains above zero is somebody else's cancellation.
-    cancelled = parent_->uncancel() > 0 && cancelled;
-  }
-  if ((cancelled || !exceptions_.empty()) && !aborting_) abort();
+  // With our own interruption taken back, what remains is somebody else's cancellation.
+  if (cancelled_parent_ && parent_->uncancel() == 0) cancellation = nullptr;
+  if ((cancellation != nullptr || !exceptions_.empty()) && !aborting_) abort();
   while (!members_.empty()) {
     idle_.clear();
     try {
       co_await idle_.wait();
     } catch (const CancelledError&) {
-      cancelled = true;
+      cancellation = std::current_exception();
       if (!aborting_) abort();
     }
   }
-  if (!exceptions_.empty()) throw ExceptionGroup(std::move(exceptions_));
-  if (cancelled) throw CancelledError();
+  if (!exceptions_.empty()) {
+    // A cancellation from outside must not get lost behind them: it is delivered at the parent's next await.
+    if (parent_->cancelling() > 0) {
+      parent_->uncancel();
+      parent_->cancel_task({});
+    }
+    throw ExceptionGroup(std::move(exceptions_));
+  }
+  if (cancellation != nullptr) std::rethrow_exception(cancellation);
 }
 
 }  // namespace argiope

@@ -40,9 +40,14 @@ void EventLoop::add_signal_handler(int signal_number, std::function<void()> func
   if (!owner.compare_exchange_strong(expected, this) && expected != this) {
     throw std::logic_error("another event loop handles this signal already");
   }
+  try {
+    set_disposition(signal_number, &pass_signal_on);
+  } catch (...) {
+    owner.store(expected);
+    throw;
+  }
   std::erase_if(signal_handlers_, [&](const auto& entry) { return entry.first == signal_number; });
   signal_handlers_.emplace_back(signal_number, std::move(function));
-  set_disposition(signal_number, &pass_signal_on);
 }
 
 void EventLoop::remove_signal_handler(int signal_number) {

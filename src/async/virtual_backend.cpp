@@ -4,12 +4,18 @@
 
 namespace argiope {
 
+VirtualBackend::VirtualBackend(const ManualClock& clock) noexcept : clock_(clock) { ::sem_init(&wake_ups_, 0, 0); }
+
+VirtualBackend::~VirtualBackend() { ::sem_destroy(&wake_ups_); }
+
 void VirtualBackend::wait(TimePoint until, bool outside_work) {
-  {
-    std::unique_lock lock(mutex_);
-    if (outside_work) woken_.wait(lock, [this] { return wake_pending_; });
-    if (std::exchange(wake_pending_, false)) return;
+  const bool block = outside_work && until > clock_.now();
+  if ((block ? ::sem_wait(&wake_ups_) : ::sem_trywait(&wake_ups_)) == 0) {
+    // Whoever finds this still set posts nothing; what he handed over is seen by the loop, which looks now.
+    wake_pending_.exchange(false);
+    return;
   }
+  if (block) return;  // interrupted by a signal
   if (until == kNever) {
     throw DeadlockError("virtual loop: every task waits, and nothing is left that could wake one");
   }
@@ -17,11 +23,7 @@ void VirtualBackend::wait(TimePoint until, bool outside_work) {
 }
 
 void VirtualBackend::wake() noexcept {
-  {
-    std::lock_guard lock(mutex_);
-    wake_pending_ = true;
-  }
-  woken_.notify_one();
+  if (!wake_pending_.exchange(true)) ::sem_post(&wake_ups_);
 }
 
 }  // namespace argiope

@@ -120,8 +120,8 @@ class HttpClient::Impl {
 
   Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response) {
     response.wire_bytes = 0;
-    for (;;) {
-      ConnectionPtr connection = take_idle(request.url.site_key());
+    for (bool again = false;; again = true) {
+      ConnectionPtr connection = again ? nullptr : take_idle(request.url.site_key());
       if (connection == nullptr) {
         auto opened = co_await open(request.url);
         if (!opened) co_return std::unexpected(std::move(opened.error()));
@@ -407,7 +407,10 @@ class HttpClient::Impl {
     connection->idle_since = now;
     idle_.push_back(std::move(connection));
     by_site_[idle_.back()->site].push_back(std::prev(idle_.end()));
-    while (idle_.size() > options_.max_idle || now - idle_.front()->idle_since >= options_.keep_alive) close_oldest();
+    while (!idle_.empty() &&
+           (idle_.size() > options_.max_idle || now - idle_.front()->idle_since >= options_.keep_alive)) {
+      close_oldest();
+    }
   }
 
   void close_oldest() {

@@ -116,10 +116,12 @@ void HttpResponseReader::on_field_impl(field name, string_view name_text, string
   }
 }
 
-void HttpResponseReader::on_header_impl(error_code&) {}
+void HttpResponseReader::on_header_impl(error_code&) {
+  // Here, because what follows is only called when there is a body.
+  if (const auto length = content_length()) response_.headers.content_length = *length;
+}
 
 void HttpResponseReader::on_body_init_impl(const boost::optional<std::uint64_t>& content_length, error_code& ec) {
-  if (content_length) response_.headers.content_length = *content_length;
   const std::string& encoding = response_.headers.content_encoding;
   encoded_ = !encoding.empty() && !boost::beast::iequals(encoding, "identity");
   if (encoded_) {

@@ -1,251 +1,380 @@
-// The loop itself: callbacks, timers, other threads, signals, foreign drivers, and time that is simulated.
 #include "argiope/async/event_loop.hpp"
 
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/buffer.hpp>
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
-#include "argiope/async/asio_op.hpp"
-#include "argiope/async/executor.hpp"
+#include "argiope/async/queue.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/base/random.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
+template <class World>
+using EventLoopTest = LoopTest<World>;
+TYPED_TEST_SUITE(EventLoopTest, AllWorlds, WorldNames);
 
-class EventLoopTest : public OnEachLoop {};
-INSTANTIATE_TEST_SUITE_P(Loops, EventLoopTest, testing::Values("asio", "virtual"));
+// --- callbacks and timers
 
-TEST_P(EventLoopTest, CallsSoonInTheOrderAsked) {
-  std::string order;
-  loop_->call_soon([&] { order += 'a'; });
-  loop_->call_soon([&] {
-    order += 'b';
-    loop_->call_soon([&] { order += 'd'; });
-  });
-  loop_->call_soon([&] { order += 'c'; });
-  loop_->call_later(5ms, [&] { loop_->stop(); });
-  loop_->run_forever();
-  EXPECT_EQ(order, "abcd");
+TYPED_TEST(EventLoopTest, CallsSoonInTheOrderAsked) {
+  std::vector<int> order;
+  for (int i = 0; i < 200; ++i) this->loop.call_soon([&order, i] { order.push_back(i); });
+  EXPECT_TRUE(order.empty());
+  this->settle();
+  ASSERT_EQ(order.size(), 200u);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-TEST_P(EventLoopTest, FiresTimersByTimeAndThenByTheOrderArmed) {
-  std::string order;
-  const TimePoint when = loop_->time() + 2ms;
-  loop_->call_at(when + 1ms, [&] { order += 'c'; });
-  loop_->call_at(when, [&] { order += 'a'; });
-  loop_->call_at(when, [&] { order += 'b'; });
-  loop_->call_later(10ms, [&] { loop_->stop(); });
-  loop_->run_forever();
-  EXPECT_EQ(order, "abc");
+TYPED_TEST(EventLoopTest, ACallbackThatThrowsIsReportedAndTheOthersRun) {
+  const Reports reports(this->loop);
+  bool ran = false;
+  this->loop.call_soon([] { throw std::runtime_error("oops"); });
+  this->loop.call_soon([&] { ran = true; });
+  this->settle();
+  EXPECT_EQ(reports.lines(), (std::vector<std::string>{"callback: oops"}));
+  EXPECT_TRUE(ran);
 }
 
-TEST_P(EventLoopTest, CallsNothingThatWasCancelled) {
-  Handle soon = loop_->call_soon([] { ADD_FAILURE(); });
-  Handle later = loop_->call_later(1ms, [] { ADD_FAILURE(); });
-  soon.cancel();
-  later.cancel();
-  later.cancel();
-  EXPECT_TRUE(later.cancelled());
-  loop_->call_later(5ms, [&] { loop_->stop(); });
-  loop_->run_forever();
+TYPED_TEST(EventLoopTest, AnExceptionHandlerThatThrowsHarmsNothing) {
+  this->loop.set_exception_handler([](auto, const auto&) { throw std::runtime_error("handler"); });
+  this->loop.call_soon([] { throw std::runtime_error("oops"); });
+  this->settle();
 }
 
-TEST_P(EventLoopTest, HandsExceptionsOfCallbacksToTheHandler) {
-  int reports = 0;
-  loop_->set_exception_handler([&](std::string_view, const std::exception_ptr&) { ++reports; });
-  loop_->call_soon([] { throw std::runtime_error("x"); });
-  loop_->call_later(1ms, [&] { loop_->stop(); });
-  loop_->run_forever();
-  EXPECT_EQ(reports, 1);
+TYPED_TEST(EventLoopTest, TimersFireInTheOrderOfTheirTimes) {
+  std::vector<int> order;
+  const TimePoint now = this->loop.time();
+  this->loop.call_at(now + 3ms, [&] { order.push_back(3); });
+  this->loop.call_at(now + 1ms, [&] { order.push_back(1); });
+  this->loop.call_at(now + 2ms, [&] { order.push_back(2); });
+  this->loop.call_at(now - 1ms, [&] { order.push_back(0); });
+  this->run([]() -> Coro<void> { co_await sleep(4ms); });
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));
 }
 
-TEST_P(EventLoopTest, TakesCallsFromManyThreadsAndKeepsEachOnesOrder) {
-  constexpr int kThreads = 4, kCalls = 2000;
-  std::vector<int> last(kThreads, -1);
-  int seen = 0;
-  for (int i = 0; i < kThreads; ++i) loop_->begin_outside_work();
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kCalls; ++i) {
-        loop_->call_soon_threadsafe([&, t, i] {
-          EXPECT_EQ(last[static_cast<std::size_t>(t)], i - 1);
-          last[static_cast<std::size_t>(t)] = i;
-          if (i == kCalls - 1) loop_->end_outside_work();
-          if (++seen == kThreads * kCalls) loop_->stop();
-        });
-      }
-    });
+TYPED_TEST(EventLoopTest, TimersOfOneInstantFireInTheOrderOfArming) {
+  std::vector<int> order;
+  const TimePoint when = this->loop.time() + 1ms;
+  std::vector<Handle> handles;
+  for (int i = 0; i < 100; ++i) handles.push_back(this->loop.call_at(when, [&order, i] { order.push_back(i); }));
+  // Taking some out must not disturb the others.
+  for (std::size_t i = 0; i < 100; i += 3) handles[i].cancel();
+  this->run([&]() -> Coro<void> { co_await sleep_until(when); });
+  std::vector<int> expected;
+  for (int i = 0; i < 100; ++i) {
+    if (i % 3 != 0) expected.push_back(i);
   }
-  loop_->run_forever();
-  EXPECT_EQ(seen, kThreads * kCalls);
+  EXPECT_EQ(order, expected);
 }
 
-TEST_P(EventLoopTest, RunsFunctionsOnOtherThreads) {
-  ThreadPoolExecutor pool(2);
-  auto body = [&]() -> Coro<int> {
-    const auto home = std::this_thread::get_id();
-    auto future = run_in_executor(pool, [home] {
-      EXPECT_NE(std::this_thread::get_id(), home);
-      return 42;
-    });
-    const int value = co_await future;
-    EXPECT_EQ(std::this_thread::get_id(), home);
-    co_return value;
+TYPED_TEST(EventLoopTest, ACancelledTimerDoesNotFireAndFreesWhatItHeld) {
+  const auto witness = std::make_shared<int>();
+  bool fired = false;
+  Handle handle = this->loop.call_later(1ms, [&fired, witness] { fired = true; });
+  EXPECT_FALSE(handle.cancelled());
+  handle.cancel();
+  EXPECT_TRUE(handle.cancelled());
+  EXPECT_EQ(witness.use_count(), 1);
+  handle.cancel();
+  this->run([]() -> Coro<void> { co_await sleep(2ms); });
+  EXPECT_FALSE(fired);
+}
+
+TYPED_TEST(EventLoopTest, ACallbackThatIsReadyCanStillBeCancelled) {
+  bool ran = false;
+  Handle handle;
+  this->loop.call_soon([&] { handle.cancel(); });
+  handle = this->loop.call_soon([&] { ran = true; });
+  this->settle();
+  EXPECT_FALSE(ran);
+  EXPECT_TRUE(handle.cancelled());
+}
+
+TYPED_TEST(EventLoopTest, CancellingACallbackThatHasRunDoesNothing) {
+  Handle handle = this->loop.call_soon([] {});
+  this->settle();
+  handle.cancel();
+  EXPECT_FALSE(handle.cancelled());
+}
+
+TYPED_TEST(EventLoopTest, ACallbackMayOwnItsOwnHandle) {
+  struct Owner {
+    Handle handle;
+    ~Owner() { handle.cancel(); }
   };
-  EXPECT_EQ(loop_->run_until_complete(body()), 42);
+  auto owner = std::make_shared<Owner>();
+  const std::weak_ptr<Owner> watch = owner;
+  Handle outside = this->loop.call_later(1h, [owner] {});
+  owner->handle = outside;
+  owner.reset();
+  outside.cancel();
+  EXPECT_TRUE(watch.expired());
 }
 
-TEST_P(EventLoopTest, BringsBackExceptionsOfOtherThreads) {
-  ThreadPoolExecutor pool(1);
-  auto body = [&]() -> Coro<void> {
-    co_await run_in_executor(pool, [] { throw std::out_of_range("there"); });
-  };
-  EXPECT_THROW(loop_->run_until_complete(body()), std::out_of_range);
-  pool.shutdown();
-  pool.shutdown();
-  EXPECT_THROW(pool.submit([] {}), std::logic_error);
+TYPED_TEST(EventLoopTest, AnyMixOfArmingAndCancellingKeepsTheOrder) {
+  Random random(11);
+  std::vector<TimePoint> fired;
+  const TimePoint start = this->loop.time();
+  {
+    std::vector<Handle> handles;
+    for (int i = 0; i < 5000; ++i) {
+      const TimePoint when = start + Duration{static_cast<Duration::rep>(random.below(2'000'000))};
+      handles.push_back(this->loop.call_at(when, [&fired, when] { fired.push_back(when); }));
+      if (random.chance(0.4)) handles[random.below(handles.size())].cancel();
+    }
+  }
+  this->run([&]() -> Coro<void> { co_await sleep_until(start + 3ms); });
+  EXPECT_GT(fired.size(), 2000u);
+  EXPECT_TRUE(std::ranges::is_sorted(fired));
 }
 
-TEST_P(EventLoopTest, CannotRunInsideItself) {
-  auto nothing = []() -> Coro<void> { co_return; };
-  auto body = [&]() -> Coro<void> {
-    EXPECT_THROW(loop_->run_until_complete(nothing()), std::logic_error);
+// --- running and stopping
+
+TYPED_TEST(EventLoopTest, ReturnsWhatTheCoroutineReturns) {
+  EXPECT_EQ(this->run([]() -> Coro<std::string> { co_return "done"; }), "done");
+}
+
+TYPED_TEST(EventLoopTest, KnowsTheLoopThatRunsOnThisThread) {
+  EXPECT_THROW(EventLoop::current(), std::logic_error);
+  this->run([&]() -> Coro<void> {
+    EXPECT_EQ(&EventLoop::current(), &this->loop);
+    EXPECT_TRUE(this->loop.is_running());
     co_return;
-  };
-  loop_->run_until_complete(body());
+  });
+  EXPECT_FALSE(this->loop.is_running());
+  EXPECT_THROW(EventLoop::current(), std::logic_error);
 }
 
-TEST_P(EventLoopTest, CanBeDrivenTurnByTurn) {
+TYPED_TEST(EventLoopTest, StopEndsRunForeverAfterTheTurn) {
+  std::vector<int> order;
+  this->loop.call_soon([&] {
+    order.push_back(1);
+    this->loop.stop();
+    this->loop.call_soon([&] { order.push_back(3); });
+  });
+  this->loop.call_soon([&] { order.push_back(2); });
+  this->loop.run_forever();
+  EXPECT_EQ(order, (std::vector{1, 2})) << "what was ready ran, what came after did not";
+  this->loop.call_soon([&] { this->loop.stop(); });
+  this->loop.run_forever();
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+TYPED_TEST(EventLoopTest, StoppedBeforeItRunsItMakesOneTurnWithoutWaiting) {
+  bool ran = false;
+  this->loop.call_soon([&] { ran = true; });
+  this->loop.call_later(1h, [] {});
+  this->loop.stop();
+  this->loop.run_forever();
+  EXPECT_TRUE(ran);
+  this->loop.stop();
+  this->loop.run_forever();
+}
+
+TYPED_TEST(EventLoopTest, StoppedBeforeTheEndItSaysSoAndTheTaskGoesOnLater) {
   bool ended = false;
-  auto body = [&]() -> Coro<void> {
+  this->loop.call_later(1ms, [&] { this->loop.stop(); });
+  EXPECT_THROW(this->loop.run_until_complete(keeping([&]() -> Coro<void> {
     co_await sleep(2ms);
     ended = true;
-  };
-  loop_->call_soon([&] { loop_->create_task(body()); });
-  EXPECT_LE(loop_->next_deadline(), loop_->time());
-  for (int turns = 0; turns < 1000 && !ended; ++turns) loop_->run_once(loop_->time() + 1ms);
+  })),
+               std::runtime_error);
+  EXPECT_FALSE(ended);
+  // The task left over ends during the next run, and must not stop it.
+  this->loop.run_until_complete(sleep_for(4ms));
   EXPECT_TRUE(ended);
-  EXPECT_EQ(loop_->next_deadline(), kNever);
 }
 
-TEST_P(EventLoopTest, IsNamedByItsOwnTasksOnly) {
-  EXPECT_THROW(EventLoop::current(), std::logic_error);
-  auto body = [&]() -> Coro<bool> { co_return &EventLoop::current() == loop_.get(); };
-  EXPECT_TRUE(loop_->run_until_complete(body()));
-}
-
-TEST(VirtualLoop, LetsAMonthPassInNoTime) {
-  VirtualBackend backend;
-  EventLoop loop(backend);
-  int hours = 0;
-  auto body = [&]() -> Coro<void> {
-    for (; hours < 24 * 30; ++hours) co_await sleep(1h);
-  };
-  loop.run_until_complete(body());
-  EXPECT_EQ(hours, 720);
-  EXPECT_EQ(loop.time(), TimePoint{720h});
-}
-
-TEST(VirtualLoop, SaysWhenNothingCouldEverHappen) {
-  VirtualBackend backend;
-  EventLoop loop(backend);
-  Event event;
-  auto body = [&]() -> Coro<void> { co_await event.wait(); };
-  EXPECT_THROW(loop.run_until_complete(body()), DeadlockError);
-}
-
-TEST(VirtualLoop, HoldsTimeStillWhileAnotherThreadWorks) {
-  VirtualBackend backend;
-  EventLoop loop(backend);
-  ThreadPoolExecutor pool(1);
-  auto body = [&]() -> Coro<TimePoint> {
-    auto future = run_in_executor(pool, [] { return 1; });
-    auto nap = []() -> Coro<void> { co_await sleep(1s); };
-    Task<void> napping = EventLoop::current().create_task(nap());
-    co_await future;
-    const TimePoint after = EventLoop::current().time();
-    co_await napping;
-    co_return after;
-  };
-  EXPECT_EQ(loop.run_until_complete(body()), TimePoint{});
-}
-
-TEST(AsioLoop, HandlesSignals) {
-  SystemClock clock;
-  AsioBackend backend(clock);
-  EventLoop loop(backend);
-  int signals = 0;
-  loop.add_signal_handler(SIGUSR1, [&] {
-    if (++signals == 2) loop.stop();
-    else ::raise(SIGUSR1);
+TYPED_TEST(EventLoopTest, DoesNotRunTwiceAtOnce) {
+  this->run([&]() -> Coro<void> {
+    EXPECT_THROW(this->loop.run_forever(), std::logic_error);
+    EXPECT_THROW(this->loop.run_once(kNever), std::logic_error);
+    EXPECT_THROW(this->loop.run_until_complete(sleep_for(1ms)), std::logic_error);
+    EXPECT_EQ(&EventLoop::current(), &this->loop);
+    co_return;
   });
-  loop.call_soon([] { ::raise(SIGUSR1); });
-  loop.run_forever();
-  EXPECT_EQ(signals, 2);
-  EventLoop other(backend);
-  EXPECT_THROW(other.add_signal_handler(SIGUSR1, [] {}), std::logic_error);
-  loop.remove_signal_handler(SIGUSR1);
-  other.add_signal_handler(SIGUSR1, [] {});
+  EXPECT_EQ(this->loop.task_count(), 0u);
 }
 
-class SocketPair {
- public:
-  explicit SocketPair(AsioBackend& backend) : reader(backend.context()) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw std::runtime_error("socketpair");
-    reader.assign(ends[0]);
-    writer = ends[1];
+TYPED_TEST(EventLoopTest, AnotherLoopMayRunInsideATask) {
+  this->run([&]() -> Coro<void> {
+    VirtualBackend backend;
+    EventLoop inner(backend);
+    co_await yield_now();
+    inner.run_until_complete(sleep_for(1h));
+    EXPECT_EQ(&EventLoop::current(), &this->loop);
+    co_await yield_now();
+  });
+}
+
+TYPED_TEST(EventLoopTest, CancelAllTasksEndsEveryTask) {
+  Event never;
+  int cleaned_up = 0;
+  for (int i = 0; i < 10; ++i) {
+    static_cast<void>(this->spawn([&]() -> Coro<void> {
+      try {
+        co_await never.wait();
+      } catch (const CancelledError&) {
+        ++cleaned_up;
+        throw;
+      }
+    }));
   }
-  ~SocketPair() { ::close(writer); }
-  boost::asio::posix::stream_descriptor reader;
-  int writer;
-};
-
-TEST(AsioOp, GivesWhatTheHandlerGets) {
-  SystemClock clock;
-  AsioBackend backend(clock);
-  EventLoop loop(backend);
-  SocketPair pair(backend);
-  auto body = [&]() -> Coro<std::string> {
-    EventLoop::current().call_later(1ms, [&] { ASSERT_EQ(::write(pair.writer, "hello", 5), 5); });
-    char buffer[16];
-    const auto [ec, count] = co_await asio_op<std::size_t>(
-        [&](auto handler) { pair.reader.async_read_some(boost::asio::buffer(buffer), std::move(handler)); },
-        [&] { pair.reader.cancel(); });
-    EXPECT_FALSE(ec);
-    co_return std::string(buffer, count);
-  };
-  EXPECT_EQ(loop.run_until_complete(body()), "hello");
+  this->settle();
+  this->loop.cancel_all_tasks();
+  this->settle();
+  EXPECT_EQ(cleaned_up, 10);
+  EXPECT_EQ(this->loop.task_count(), 0u);
 }
 
-TEST(AsioOp, EndsTheOperationWhenItsTaskIsCancelled) {
-  SystemClock clock;
+// --- driven by a foreign loop
+
+TYPED_TEST(EventLoopTest, TellsAForeignLoopWhenItHasSomethingToDo) {
+  EXPECT_EQ(this->loop.next_deadline(), kNever);
+  const TimePoint when = this->loop.time() + 1h;
+  Handle later = this->loop.call_at(when, [] {});
+  EXPECT_EQ(this->loop.next_deadline(), when);
+  this->loop.call_soon([] {});
+  EXPECT_LT(this->loop.next_deadline(), when);
+  this->settle();
+  EXPECT_EQ(this->loop.next_deadline(), when);
+  this->loop.call_soon_threadsafe([] {});
+  EXPECT_LT(this->loop.next_deadline(), when);
+  this->settle();
+  later.cancel();
+  EXPECT_EQ(this->loop.next_deadline(), kNever);
+}
+
+TYPED_TEST(EventLoopTest, OneTurnWithALimitThatHasPassedDoesNotWait) {
+  bool fired = false;
+  this->loop.call_later(1h, [&] { fired = true; });
+  const TimePoint before = this->loop.time();
+  this->loop.run_once(before);
+  this->loop.run_once(TimePoint::min());
+  EXPECT_FALSE(fired);
+  EXPECT_LT(this->loop.time(), before + 1h);
+}
+
+TYPED_TEST(EventLoopTest, OneTurnWaitsUntilItsLimitAtMost) {
+  this->loop.call_later(1h, [] {});
+  const TimePoint limit = this->loop.time() + 1ms;
+  while (this->loop.time() < limit) this->loop.run_once(limit);
+  EXPECT_LT(this->loop.time(), limit + 1h);
+}
+
+// --- other threads
+
+TYPED_TEST(EventLoopTest, TakesCallsFromManyThreadsEachInItsOrder) {
+  constexpr int kThreads = 4;
+  constexpr int kCalls = 2000;
+  std::vector<std::vector<int>> received(kThreads);
+  int total = 0;
+  Event all;
+  std::vector<std::thread> threads;
+  this->run([&]() -> Coro<void> {
+    for (int t = 0; t < kThreads; ++t) {
+      this->loop.begin_outside_work();
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kCalls; ++i) {
+          this->loop.call_soon_threadsafe([&, t, i] {
+            received[static_cast<std::size_t>(t)].push_back(i);
+            if (i == kCalls - 1) this->loop.end_outside_work();
+            if (++total == kThreads * kCalls) all.set();
+          });
+        }
+      });
+    }
+    co_await all.wait();
+  });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<int>& order : received) {
+    ASSERT_EQ(order.size(), static_cast<std::size_t>(kCalls));
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+  }
+}
+
+TEST(EventLoop, WakesFromItsWaitForACallOfAnotherThread) {
+  const SystemClock clock;
   AsioBackend backend(clock);
   EventLoop loop(backend);
-  SocketPair pair(backend);
-  auto read = [&]() -> Coro<void> {
-    char buffer[16];
-    co_await asio_op<std::size_t>(
-        [&](auto handler) { pair.reader.async_read_some(boost::asio::buffer(buffer), std::move(handler)); },
-        [&] { pair.reader.cancel(); });
+  std::thread thread([&] { loop.call_soon_threadsafe([&] { loop.stop(); }); });
+  loop.run_forever();
+  thread.join();
+}
+
+// --- the end of a loop
+
+TYPED_TEST(EventLoopTest, DestroyedWithEverythingPendingItLeaksNothing) {
+  const auto witness = std::make_shared<int>();
+  Event never;
+  Semaphore semaphore(1);
+  Queue<std::shared_ptr<int>> empty;
+  Queue<std::shared_ptr<int>> full(1);
+  Task<void> kept;
+  Handle kept_handle, kept_timer;
+  {
+    EventLoop doomed(this->world.backend);
+    auto future = doomed.create_future<void>();
+    future.add_done_callback([witness] {});
+    const auto each = [&](auto body) { return doomed.create_task(keeping(std::move(body))); };
+    kept = each([&, witness]() -> Coro<void> { co_await never.wait(); });
+    static_cast<void>(each([&, witness]() -> Coro<void> {
+      const auto permit = co_await semaphore.scoped();
+      co_await sleep(1h);
+    }));
+    // Waits for the permit that unwinding the one before gives back.
+    static_cast<void>(each([&, witness]() -> Coro<void> {
+      co_await yield_now();
+      const auto permit = co_await semaphore.scoped();
+    }));
+    static_cast<void>(each([&, witness]() -> Coro<void> { co_await empty.get(); }));
+    static_cast<void>(each([&, witness]() -> Coro<void> {
+      co_await full.put(witness);
+      co_await full.put(witness);
+    }));
+    static_cast<void>(each([&, witness, future]() -> Coro<void> { co_await future; }));
+    static_cast<void>(each([&, witness]() -> Coro<void> { co_await kept; }));
+    static_cast<void>(each([witness]() -> Coro<void> {
+      for (;;) co_await yield_now();
+    }));
+    for (int i = 0; i < 10; ++i) doomed.run_once(TimePoint::min());
+    static_cast<void>(each([witness]() -> Coro<void> { co_return; }));
+    kept_handle = doomed.call_soon([witness] {});
+    kept_timer = doomed.call_later(1h, [witness] {});
+    doomed.call_soon_threadsafe([witness] {});
+  }
+  EXPECT_EQ(full.qsize(), 1u);
+  static_cast<void>(full.get_nowait());
+  EXPECT_EQ(witness.use_count(), 1);
+  EXPECT_FALSE(kept.done());
+  kept_handle.cancel();
+  kept_timer.cancel();
+}
+
+TYPED_TEST(EventLoopTest, DestructorsMayUseTheLoopThatEnds) {
+  struct Scheduler {
+    std::shared_ptr<int> witness;
+    ~Scheduler() {
+      EventLoop::current().call_soon([held = witness] {});
+      static_cast<void>(EventLoop::current().create_task(keeping([held = witness]() -> Coro<void> { co_return; })));
+    }
   };
-  auto body = [&]() -> Coro<void> {
-    Task<void> task = EventLoop::current().create_task(read());
-    co_await sleep(1ms);
-    task.cancel();
-    EXPECT_THROW(co_await task, CancelledError);
-  };
-  loop.run_until_complete(body());
+  const auto witness = std::make_shared<int>();
+  {
+    EventLoop doomed(this->world.backend);
+    static_cast<void>(doomed.create_task(keeping([&]() -> Coro<void> {
+      const Scheduler scheduler{witness};
+      co_await sleep(1h);
+    })));
+    doomed.run_once(TimePoint::min());
+    doomed.call_later(1h, [scheduler = std::make_shared<Scheduler>(witness)] {});
+  }
+  EXPECT_EQ(witness.use_count(), 1);
 }
 
 }  // namespace

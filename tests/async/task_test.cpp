@@ -1,10 +1,8 @@
-// Tasks, futures and cancellation, by asyncio's rules.
-#include <gtest/gtest.h>
-
 #include <memory>
+#include <stdexcept>
 #include <string>
-#include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/loop_fixture.hpp"
@@ -12,333 +10,484 @@
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
+template <class World>
+using TaskTest = LoopTest<World>;
+TYPED_TEST_SUITE(TaskTest, AllWorlds, WorldNames);
+// What takes long and does not depend on the backend.
+using ManyTasksTest = LoopTest<VirtualTime>;
 
-class TaskTest : public OnEachLoop {};
-INSTANTIATE_TEST_SUITE_P(Loops, TaskTest, testing::Values("asio", "virtual"));
-
-Coro<int> add(int a, int b) { co_return a + b; }
-Coro<int> add_slowly(int a, int b) {
-  co_await sleep(1ms);
-  co_return co_await add(a, b);
-}
-Coro<void> fail_with(std::string text) {
-  co_await yield_now();
-  throw std::runtime_error(text);
-}
-
-TEST_P(TaskTest, ReturnsWhatItsCoroutineReturns) { EXPECT_EQ(loop_->run_until_complete(add_slowly(1, 2)), 3); }
-
-TEST_P(TaskTest, ThrowsWhatItsCoroutineThrows) {
+// The message of the CancelledError that awaiting `task` throws; empty when it throws none.
+template <class T>
+Coro<std::string> cancellation_of(Task<T> task) {
   try {
-    loop_->run_until_complete(fail_with("boom"));
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "boom");
-  }
-}
-
-TEST_P(TaskTest, MovesAResultThatCannotBeCopied) {
-  auto make = []() -> Coro<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
-  auto body = [&]() -> Coro<int> { co_return *co_await EventLoop::current().create_task(make()); };
-  EXPECT_EQ(loop_->run_until_complete(body()), 5);
-}
-
-TEST_P(TaskTest, DoesNotStartBeforeTheLoopTurns) {
-  bool started = false;
-  auto body = [&]() -> Coro<void> {
-    auto child = [&]() -> Coro<void> {
-      started = true;
-      co_return;
-    };
-    Task<void> task = EventLoop::current().create_task(child());
-    EXPECT_FALSE(started);
     co_await task;
-    EXPECT_TRUE(started);
-  };
-  loop_->run_until_complete(body());
+  } catch (const CancelledError& error) {
+    co_return error.what();
+  }
+  co_return "";
 }
 
-TEST_P(TaskTest, RunsReadyTasksFirstComeFirstServed) {
-  std::string order;
-  auto letter = [&](char c) -> Coro<void> {
-    order += c;
-    co_await yield_now();
-    order += static_cast<char>(c - 32);
-  };
-  auto body = [&]() -> Coro<void> {
-    std::vector<Task<void>> tasks;
-    for (const char c : {'a', 'b', 'c'}) tasks.push_back(EventLoop::current().create_task(letter(c)));
-    for (auto& task : tasks) co_await task;
-  };
-  loop_->run_until_complete(body());
-  EXPECT_EQ(order, "abcABC");
+TYPED_TEST(TaskTest, StartsAtTheNextTurnAndNotBefore) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      log.push_back("child");
+      co_return;
+    });
+    log.push_back("parent");
+    co_await task;
+    log.push_back("joined");
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"parent", "child", "joined"}));
 }
 
-TEST_P(TaskTest, RunsToItsEndWithoutAHandle) {
-  int ended = 0;
-  auto child = [&]() -> Coro<void> {
-    co_await sleep(1ms);
-    ++ended;
-  };
-  auto body = [&]() -> Coro<void> {
-    EventLoop::current().create_task(child());
-    co_await sleep(50ms);
-  };
-  loop_->run_until_complete(body());
-  EXPECT_EQ(ended, 1);
-}
-
-TEST_P(TaskTest, CancelledBeforeItsStartNeverRuns) {
+TYPED_TEST(TaskTest, RunsWithoutAHandle) {
   bool ran = false;
-  auto child = [&]() -> Coro<void> {
+  static_cast<void>(this->spawn([&]() -> Coro<void> {
+    co_await yield_now();
     ran = true;
-    co_return;
-  };
-  auto body = [&]() -> Coro<void> {
-    Task<void> task = EventLoop::current().create_task(child());
-    EXPECT_TRUE(task.cancel());
-    EXPECT_THROW(co_await task, CancelledError);
-    EXPECT_TRUE(task.cancelled());
-    EXPECT_FALSE(task.cancel());
-  };
-  loop_->run_until_complete(body());
-  EXPECT_FALSE(ran);
+  }));
+  this->settle();
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(this->loop.task_count(), 0u);
 }
 
-TEST_P(TaskTest, CancelledWhileItWaitsIsWokenWithCancelledError) {
-  bool cleaned_up = false;
-  auto child = [&]() -> Coro<void> {
+TYPED_TEST(TaskTest, ReadyTasksTakeTurns) {
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    const auto count = [&](int number) -> Coro<void> {
+      for (int i = 0; i < 3; ++i) {
+        order.push_back(number);
+        co_await yield_now();
+      }
+    };
+    auto one = this->loop.create_task(count(1));
+    auto two = this->loop.create_task(count(2));
+    co_await one;
+    co_await two;
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 1, 2, 1, 2}));
+}
+
+TYPED_TEST(TaskTest, AnExceptionNeverRetrievedIsReportedWithTheTasksName) {
+  const Reports reports(this->loop);
+  static_cast<void>(this->spawn(
+      []() -> Coro<void> {
+        throw std::runtime_error("unheard");
+        co_return;
+      },
+      "visit 17"));
+  this->settle();
+  EXPECT_EQ(reports.lines(), (std::vector<std::string>{"visit 17: unheard"}));
+}
+
+TYPED_TEST(TaskTest, ACancelledTaskIsNoReport) {
+  const Reports reports(this->loop);
+  auto task = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
+  this->settle();
+  task.cancel();
+  this->settle();
+  EXPECT_TRUE(task.cancelled());
+  task = {};
+  EXPECT_TRUE(reports.lines().empty());
+}
+
+// --- cancellation, by asyncio's rules
+
+TYPED_TEST(TaskTest, CancelledBeforeItsStartItNeverRuns) {
+  const auto witness = std::make_shared<int>();
+  bool ran = false;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&ran, witness]() -> Coro<void> {
+      ran = true;
+      co_return;
+    });
+    EXPECT_TRUE(task.cancel("too late"));
+    EXPECT_FALSE(task.cancelled()) << "it is cancelled when its turn comes";
+    EXPECT_EQ(co_await cancellation_of(task), "too late");
+    EXPECT_TRUE(task.cancelled());
+  });
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+TYPED_TEST(TaskTest, CancelledWhileItWaitsItThrowsThere) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+        log.push_back("slept");
+      } catch (const CancelledError&) {
+        log.push_back("cleaned up");
+        throw;
+      }
+    });
+    co_await yield_now();
+    EXPECT_TRUE(task.cancel());
+    EXPECT_EQ(co_await cancellation_of(task), "cancelled");
+    EXPECT_FALSE(task.cancel()) << "it is done";
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"cleaned up"}));
+}
+
+TYPED_TEST(TaskTest, CancellationIsForwardedToTheTaskAwaited) {
+  std::string inner_saw;
+  this->run([&]() -> Coro<void> {
+    auto inner = this->spawn([&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError& error) {
+        inner_saw = error.what();
+        throw;
+      }
+    });
+    auto outer = this->spawn([&]() -> Coro<void> { co_await inner; });
+    co_await yield_now();
+    co_await yield_now();
+    outer.cancel("from outside");
+    EXPECT_EQ(co_await cancellation_of(outer), "from outside");
+    EXPECT_TRUE(inner.cancelled());
+  });
+  EXPECT_EQ(inner_saw, "from outside");
+}
+
+TYPED_TEST(TaskTest, AChildThatSwallowsTheCancellationSavesItsParent) {
+  this->run([&]() -> Coro<void> {
+    auto child = this->spawn([]() -> Coro<int> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_return 42;
+    });
+    auto parent = this->spawn([&]() -> Coro<int> {
+      const int value = co_await child;
+      co_await yield_now();
+      co_return value;
+    });
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_TRUE(parent.cancel());
+    EXPECT_EQ(co_await parent, 42);
+    EXPECT_EQ(parent.cancelling(), 1) << "asyncio counts it all the same";
+  });
+}
+
+TYPED_TEST(TaskTest, ATaskMaySwallowItsCancellationAndGoOn) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<std::string> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_await sleep(1ms);
+      co_return "went on";
+    });
+    co_await yield_now();
+    task.cancel();
+    EXPECT_EQ(co_await task, "went on");
+  });
+}
+
+TYPED_TEST(TaskTest, CancelledWhileItRunsItThrowsAtTheNextAwaitThatWaits) {
+  Event never;
+  std::vector<std::string> log;
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<void> {
+      task.cancel("self");
+      log.push_back("still running");
+      try {
+        co_await never.wait();
+      } catch (const CancelledError& error) {
+        log.push_back(error.what());
+      }
+      co_await yield_now();
+      log.push_back("delivered once");
+    });
+    co_await task;
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"still running", "self", "delivered once"}));
+}
+
+TYPED_TEST(TaskTest, APendingCancellationGoesToTheFutureAwaitedNext) {
+  auto future = this->loop.template create_future<void>();
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<void> {
+      task.cancel("pending");
+      co_await future;
+    });
+    EXPECT_EQ(co_await cancellation_of(task), "pending");
+  });
+  EXPECT_TRUE(future.cancelled());
+}
+
+TYPED_TEST(TaskTest, APendingCancellationGoesToTheTaskAwaitedNext) {
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    auto child = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
+    co_await yield_now();
+    task = this->spawn([&]() -> Coro<void> {
+      task.cancel();
+      co_await child;
+    });
+    EXPECT_EQ(co_await cancellation_of(task), "cancelled");
+    EXPECT_TRUE(child.cancelled());
+  });
+}
+
+TYPED_TEST(TaskTest, CancelledInItsLastStepItEndsCancelled) {
+  Task<int> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<int> {
+      task.cancel("last");
+      co_return 1;
+    });
+    EXPECT_EQ(co_await cancellation_of(task), "last");
+    EXPECT_TRUE(task.cancelled());
+  });
+}
+
+TYPED_TEST(TaskTest, AnExceptionOfTheLastStepWinsOverItsCancellation) {
+  Task<int> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<int> {
+      task.cancel();
+      throw std::runtime_error("failed");
+      co_return 1;
+    });
+    bool failed = false;
     try {
+      co_await task;
+    } catch (const std::runtime_error&) {
+      failed = true;
+    }
+    EXPECT_TRUE(failed);
+    EXPECT_FALSE(task.cancelled());
+  });
+}
+
+TYPED_TEST(TaskTest, UncancelTakesBackWhatWasNotDeliveredYet) {
+  Task<int> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<int> {
+      task.cancel();
+      task.cancel();
+      EXPECT_EQ(task.cancelling(), 2);
+      EXPECT_EQ(task.uncancel(), 1);
+      EXPECT_EQ(task.uncancel(), 0);
+      EXPECT_EQ(task.uncancel(), 0);
+      co_await yield_now();
+      co_return 8;
+    });
+    EXPECT_EQ(co_await task, 8);
+  });
+}
+
+TYPED_TEST(TaskTest, CancelledTwiceItThrowsAtTwoAwaits) {
+  int thrown = 0;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      for (int i = 0; i < 2; ++i) {
+        try {
+          co_await sleep(1h);
+        } catch (const CancelledError&) {
+          ++thrown;
+        }
+      }
+    });
+    co_await yield_now();
+    task.cancel();
+    co_await yield_now();
+    task.cancel();
+    co_await task;
+  });
+  EXPECT_EQ(thrown, 2);
+}
+
+TYPED_TEST(TaskTest, ACancelledErrorOfItsOwnMakingCancelsIt) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<void> {
+      throw CancelledError("my own");
+      co_return;
+    });
+    EXPECT_EQ(co_await cancellation_of(task), "my own");
+    EXPECT_TRUE(task.cancelled());
+  });
+}
+
+TYPED_TEST(TaskTest, AwaitingItselfIsAnErrorAndNoHang) {
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    bool refused = false;
+    task = this->spawn([&]() -> Coro<void> {
+      try {
+        co_await task;
+      } catch (const std::logic_error&) {
+        refused = true;
+      }
+    });
+    co_await task;
+    EXPECT_TRUE(refused);
+  });
+}
+
+TYPED_TEST(TaskTest, TasksThatAwaitOneAnotherInARingCanBeCancelled) {
+  Task<void> one, two, three;
+  this->run([&]() -> Coro<void> {
+    one = this->spawn([&]() -> Coro<void> { co_await two; });
+    two = this->spawn([&]() -> Coro<void> { co_await three; });
+    three = this->spawn([&]() -> Coro<void> { co_await one; });
+    co_await yield_now();
+    one.cancel();
+    co_await cancellation_of(one);
+    co_await cancellation_of(two);
+    co_await cancellation_of(three);
+    EXPECT_TRUE(one.cancelled() && two.cancelled() && three.cancelled());
+  });
+}
+
+TYPED_TEST(TaskTest, ARingThatClosesOnATaskToBeCancelledEnds) {
+  Task<void> one, two;
+  this->run([&]() -> Coro<void> {
+    one = this->spawn([&]() -> Coro<void> {
+      co_await yield_now();
+      one.cancel();
+      co_await two;
+    });
+    two = this->spawn([&]() -> Coro<void> { co_await one; });
+    co_await cancellation_of(one);
+    co_await cancellation_of(two);
+    EXPECT_TRUE(one.cancelled() && two.cancelled());
+  });
+}
+
+TYPED_TEST(TaskTest, AParentCancelledAsItsChildEndsIsCancelled) {
+  struct CancelOnDeath {
+    Task<void>* victim;
+    ~CancelOnDeath() {
+      if (victim != nullptr) victim->cancel("by a destructor");
+    }
+  };
+  this->run([&]() -> Coro<void> {
+    Task<void> parent;
+    const auto child = [](std::unique_ptr<CancelOnDeath>) -> Coro<void> { co_await yield_now(); };
+    auto task = this->loop.create_task(child(std::make_unique<CancelOnDeath>(&parent)));
+    parent = this->spawn([&]() -> Coro<void> {
+      co_await task;
       co_await sleep(1h);
-    } catch (const CancelledError& error) {
-      EXPECT_STREQ(error.what(), "enough");
-      cleaned_up = true;
+    });
+    EXPECT_EQ(co_await cancellation_of(parent), "by a destructor");
+  });
+}
+
+// --- budget, counts, ends
+
+TYPED_TEST(TaskTest, OneThatNeverReallySuspendsCannotStarveAnother) {
+  Event always(true);
+  bool stop = false;
+  this->run([&]() -> Coro<void> {
+    auto busy = this->spawn([&]() -> Coro<void> {
+      while (!stop) co_await always.wait();
+    });
+    auto other = this->spawn([&]() -> Coro<void> {
+      stop = true;
+      co_return;
+    });
+    co_await busy;
+    co_await other;
+  });
+  EXPECT_TRUE(stop);
+}
+
+TYPED_TEST(TaskTest, OneThatNeverReallySuspendsCannotStarveATimer) {
+  Event always(true);
+  bool stop = false;
+  this->run([&]() -> Coro<void> {
+    this->loop.call_later(0ms, [&] { stop = true; });
+    while (!stop) co_await always.wait();
+  });
+}
+
+TYPED_TEST(TaskTest, OneThatNeverReallySuspendsCannotStarveOtherThreads) {
+  Event always(true);
+  bool stop = false;
+  this->run([&]() -> Coro<void> {
+    this->loop.call_soon_threadsafe([&] { stop = true; });
+    while (!stop) co_await always.wait();
+  });
+}
+
+TEST_F(ManyTasksTest, AMillionSpawnedAndJoinedOneAfterAnother) {
+  const long sum = this->run([&]() -> Coro<long> {
+    const auto one = []() -> Coro<long> { co_return 1; };
+    long total = 0;
+    for (int i = 0; i < 1'000'000; ++i) total += co_await this->loop.create_task(one());
+    co_return total;
+  });
+  EXPECT_EQ(sum, 1'000'000);
+}
+
+TEST_F(ManyTasksTest, AMillionParkedTasksAreAllCancelled) {
+  constexpr std::size_t kTasks = 1'000'000;
+  Event never;
+  std::size_t cleaned_up = 0;
+  const auto park = [&]() -> Coro<void> {
+    try {
+      co_await never.wait();
+    } catch (const CancelledError&) {
+      ++cleaned_up;
       throw;
     }
   };
-  auto body = [&]() -> Coro<void> {
-    Task<void> task = EventLoop::current().create_task(child());
+  for (std::size_t i = 0; i < kTasks; ++i) static_cast<void>(this->loop.create_task(park()));
+  this->run([&]() -> Coro<void> { co_await yield_now(); });
+  EXPECT_EQ(this->loop.task_count(), kTasks);
+  this->loop.cancel_all_tasks();
+  while (this->loop.task_count() > 0) this->loop.run_once(TimePoint::min());
+  EXPECT_EQ(cleaned_up, kTasks);
+}
+
+TEST_F(ManyTasksTest, AChainOfTasksEachAwaitingTheNextIsCancelledFromItsHead) {
+  constexpr int kLinks = 1000;
+  std::vector<Task<void>> chain(kLinks);
+  this->run([&]() -> Coro<void> {
+    const auto link = [&](std::size_t i) -> Coro<void> {
+      if (i + 1 == chain.size()) co_await sleep(1h);
+      co_await chain[i + 1];
+    };
+    for (std::size_t i = 0; i < chain.size(); ++i) chain[i] = this->loop.create_task(link(i));
     co_await yield_now();
-    task.cancel("enough");
-    EXPECT_FALSE(task.done());
-    EXPECT_THROW(co_await task, CancelledError);
-  };
-  loop_->run_until_complete(body());
-  EXPECT_TRUE(cleaned_up);
+    chain.front().cancel();
+    co_await cancellation_of(chain.front());
+  });
+  for (const Task<void>& task : chain) EXPECT_TRUE(task.cancelled());
 }
 
-TEST_P(TaskTest, CancellingForwardsToTheTaskThatIsAwaited) {
-  Task<void> inner;
-  auto outer_body = [&]() -> Coro<void> { co_await inner; };
-  auto forever = []() -> Coro<void> { co_await sleep(1h); };
-  auto body = [&]() -> Coro<void> {
-    inner = EventLoop::current().create_task(forever());
-    Task<void> outer = EventLoop::current().create_task(outer_body());
+TYPED_TEST(TaskTest, AnEmptyCoroutineMakesNoTask) {
+  EXPECT_THROW(static_cast<void>(this->loop.create_task(Coro<void>{})), std::invalid_argument);
+  EXPECT_EQ(this->loop.task_count(), 0u);
+}
+
+TYPED_TEST(TaskTest, AValueWhoseMoveThrowsFailsTheTask) {
+  struct Fragile {
+    Fragile() = default;
+    Fragile(const Fragile&) = default;
+    Fragile(Fragile&&) { throw std::runtime_error("dropped"); }
+  };
+  auto task = this->spawn([]() -> Coro<void> {
     co_await yield_now();
-    outer.cancel();
-    EXPECT_THROW(co_await outer, CancelledError);
-    EXPECT_TRUE(inner.cancelled());
-    inner = {};
-  };
-  loop_->run_until_complete(body());
-}
-
-TEST_P(TaskTest, MaySwallowItsCancellation) {
-  auto stubborn = []() -> Coro<int> {
-    try {
-      co_await sleep(1h);
-    } catch (const CancelledError&) {
-    }
-    co_return 7;
-  };
-  auto body = [&]() -> Coro<int> {
-    Task<int> task = EventLoop::current().create_task(stubborn());
-    co_await yield_now();
-    task.cancel();
-    co_return co_await task;
-  };
-  EXPECT_EQ(loop_->run_until_complete(body()), 7);
-}
-
-TEST_P(TaskTest, CancellingItselfTakesEffectAtTheNextAwait) {
-  bool went_on = false;
-  Task<void> task;
-  auto child = [&]() -> Coro<void> {
-    task.cancel();
-    went_on = true;
-    co_await yield_now();
-    ADD_FAILURE() << "not cancelled";
-  };
-  auto body = [&]() -> Coro<void> {
-    task = EventLoop::current().create_task(child());
-    EXPECT_THROW(co_await task, CancelledError);
-    task = {};
-  };
-  loop_->run_until_complete(body());
-  EXPECT_TRUE(went_on);
-}
-
-TEST_P(TaskTest, CountsCancellationsAndTakesThemBack) {
-  auto child = [&]() -> Coro<void> { co_await sleep(1h); };
-  auto body = [&]() -> Coro<void> {
-    Task<void> task = EventLoop::current().create_task(child());
-    task.cancel();
-    task.cancel();
-    EXPECT_EQ(task.cancelling(), 2);
-    EXPECT_EQ(task.uncancel(), 1);
-    EXPECT_THROW(co_await task, CancelledError);
-  };
-  loop_->run_until_complete(body());
-}
-
-TEST_P(TaskTest, ReportsAnExceptionNobodyAskedForWithItsName) {
-  std::vector<std::string> reports;
-  loop_->set_exception_handler([&](std::string_view where, const std::exception_ptr&) { reports.emplace_back(where); });
-  auto body = [&]() -> Coro<void> {
-    EventLoop::current().create_task(fail_with("unseen"), "careless");
-    Task<void> seen = EventLoop::current().create_task(fail_with("seen"), "careful");
-    EXPECT_THROW(co_await seen, std::runtime_error);
-    for (int i = 0; i < 5; ++i) co_await yield_now();
-  };
-  loop_->run_until_complete(body());
-  EXPECT_EQ(reports, std::vector<std::string>{"careless"});
-}
-
-TEST_P(TaskTest, CannotAwaitItself) {
-  Task<void> task;
-  auto child = [&]() -> Coro<void> { co_await task; };
-  auto body = [&]() -> Coro<void> {
-    task = EventLoop::current().create_task(child());
-    EXPECT_THROW(co_await task, std::logic_error);
-    task = {};
-  };
-  loop_->run_until_complete(body());
-}
-
-TEST_P(TaskTest, AMillionCompletionsNeedNoStack) {
-  auto body = []() -> Coro<int> {
-    int sum = 0;
-    for (int i = 0; i < 1'000'000; ++i) sum += co_await add(i, 1) & 1;
-    co_return sum;
-  };
-  EXPECT_EQ(loop_->run_until_complete(body()), 500'000);
-}
-
-TEST_P(TaskTest, OneThatNeverSuspendsForRealStillLetsOthersRun) {
-  bool stop = false;
-  auto busy = [&]() -> Coro<int> {
-    Semaphore semaphore(1);
-    int rounds = 0;
-    while (!stop) {
-      co_await semaphore.acquire();  // never has to wait
-      semaphore.release();
-      if (++rounds > 100'000) co_return -1;
-    }
-    co_return rounds;
-  };
-  auto body = [&]() -> Coro<int> {
-    Task<int> task = EventLoop::current().create_task(busy());
-    for (int i = 0; i < 3; ++i) co_await yield_now();
-    stop = true;
-    co_return co_await task;
-  };
-  EXPECT_GT(loop_->run_until_complete(body()), 0);
-}
-
-TEST_P(TaskTest, AMillionParkedTasksAreCancelledAtOnce) {
-  Event event;
-  auto park = [&]() -> Coro<void> { co_await event.wait(); };
-  auto body = [&]() -> Coro<int> {
-    constexpr int kTasks = 100'000;
-    std::vector<Task<void>> tasks;
-    for (int i = 0; i < kTasks; ++i) tasks.push_back(EventLoop::current().create_task(park()));
-    co_await yield_now();
-    for (auto& task : tasks) task.cancel();
-    co_await yield_now();
-    int cancelled = 0;
-    for (auto& task : tasks) cancelled += task.cancelled();
-    co_return cancelled;
-  };
-  EXPECT_EQ(loop_->run_until_complete(body()), 100'000);
-}
-
-TEST_P(TaskTest, UnfinishedOnesAreUnwoundWithTheirLoop) {
-  auto counted = std::make_shared<int>(0);
-  auto child = [](std::shared_ptr<int> held) -> Coro<void> {
-    Event never;
-    co_await never.wait();
-    (void)held;
-  };
-  auto body = [&]() -> Coro<void> {
-    for (int i = 0; i < 10; ++i) EventLoop::current().create_task(child(counted));
-    co_await yield_now();
-  };
-  loop_->run_until_complete(body());
-  EXPECT_EQ(counted.use_count(), 11);
-  loop_.reset();
-  EXPECT_EQ(counted.use_count(), 1);
-}
-
-class FutureTest : public OnVirtualLoop {};
-
-TEST_F(FutureTest, WakesWhoeverAwaitsItInOrder) {
-  std::string order;
-  auto future = loop_.create_future<int>();
-  auto wait = [&](char c) -> Coro<void> {
-    EXPECT_EQ(co_await future, 42);
-    order += c;
-  };
-  auto body = [&]() -> Coro<void> {
-    auto a = loop_.create_task(wait('a'));
-    auto b = loop_.create_task(wait('b'));
-    co_await yield_now();
-    future.add_done_callback([&] { order += '!'; });
-    future.set_result(42);
-    EXPECT_EQ(order, "");  // woken, not run
-    co_await a;
-    co_await b;
-  };
-  loop_.run_until_complete(body());
-  EXPECT_EQ(order, "ab!");
-}
-
-TEST_F(FutureTest, RefusesASecondResult) {
-  auto future = loop_.create_future<int>();
-  EXPECT_THROW(future.result(), InvalidStateError);
-  future.set_result(1);
-  EXPECT_EQ(future.result(), 1);
-  EXPECT_THROW(future.set_result(2), InvalidStateError);
-  EXPECT_THROW(future.set_exception(std::runtime_error("x")), InvalidStateError);
-  EXPECT_FALSE(future.cancel());
-}
-
-TEST_F(FutureTest, CarriesAnExceptionWithItsType) {
-  auto future = loop_.create_future<void>();
-  future.set_exception(std::out_of_range("far"));
-  auto body = [&]() -> Coro<void> { co_await future; };
-  EXPECT_THROW(loop_.run_until_complete(body()), std::out_of_range);
-}
-
-TEST_F(FutureTest, CancellingTheAwaitingTaskCancelsIt) {
-  auto future = loop_.create_future<void>();
-  auto wait = [&]() -> Coro<void> { co_await future; };
-  auto body = [&]() -> Coro<void> {
-    auto task = loop_.create_task(wait());
-    co_await yield_now();
-    task.cancel();
-    EXPECT_TRUE(future.cancelled());
-    EXPECT_THROW(co_await task, CancelledError);
-  };
-  loop_.run_until_complete(body());
-}
-
-TEST_F(FutureTest, RefusesATaskOfAnotherLoop) {
-  VirtualBackend other_backend;
-  EventLoop other(other_backend);
-  auto future = other.create_future<void>();
-  auto body = [&]() -> Coro<void> { co_await future; };
-  EXPECT_THROW(loop_.run_until_complete(body()), std::logic_error);
+    co_return;
+  });
+  auto fragile = this->loop.create_task([]() -> Coro<Fragile> {
+    const Fragile value;
+    co_return value;
+  }());
+  this->settle();
+  EXPECT_TRUE(task.done());
+  EXPECT_THROW(static_cast<void>(fragile.result()), std::runtime_error);
 }
 
 }  // namespace

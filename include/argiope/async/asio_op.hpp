@@ -4,8 +4,8 @@
 #include <boost/system/error_code.hpp>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -13,19 +13,31 @@
 namespace argiope {
 namespace detail {
 
-// Memory for one handler inside the awaiting frame; a second or a large request goes to the heap.
-class HandlerMemory {
+// An operation under way: whom to wake when it is over, and memory for its handler. Apart from the awaiting frame,
+// because Asio holds on to a handler until its io_context ends, and a loop may be destroyed before that.
+class AsioOperation {
  public:
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* block, std::size_t bytes) noexcept { free_frame(block, bytes); }
+
+  // Null once the awaiting frame has gone.
+  Waiter* awaiter = nullptr;
+
+  void retain() noexcept { ++references_; }
+  void release() noexcept {
+    if (--references_ == 0) delete this;
+  }
+  // One handler fits; a second or a large request goes to the heap.
   void* allocate(std::size_t bytes) {
-    if (!used_ && bytes <= sizeof storage_) {
-      used_ = true;
+    if (!storage_used_ && bytes <= sizeof storage_) {
+      storage_used_ = true;
       return storage_;
     }
     return ::operator new(bytes);
   }
   void deallocate(void* block) noexcept {
     if (block == storage_) {
-      used_ = false;
+      storage_used_ = false;
     } else {
       ::operator delete(block);
     }
@@ -33,22 +45,46 @@ class HandlerMemory {
 
  private:
   alignas(std::max_align_t) std::byte storage_[256];
-  bool used_ = false;
+  std::uint32_t references_ = 0;
+  bool storage_used_ = false;
+};
+
+class AsioOperationRef {
+ public:
+  AsioOperationRef() = default;
+  explicit AsioOperationRef(AsioOperation* operation) noexcept : operation_(operation) { operation_->retain(); }
+  AsioOperationRef(const AsioOperationRef& other) noexcept : operation_(other.operation_) {
+    if (operation_ != nullptr) operation_->retain();
+  }
+  AsioOperationRef(AsioOperationRef&& other) noexcept : operation_(std::exchange(other.operation_, nullptr)) {}
+  AsioOperationRef& operator=(AsioOperationRef other) noexcept {
+    std::swap(operation_, other.operation_);
+    return *this;
+  }
+  ~AsioOperationRef() {
+    if (operation_ != nullptr) operation_->release();
+  }
+  explicit operator bool() const noexcept { return operation_ != nullptr; }
+  AsioOperation* operator->() const noexcept { return operation_; }
+  bool operator==(const AsioOperationRef&) const = default;
+
+ private:
+  AsioOperation* operation_ = nullptr;
 };
 
 template <class T>
 struct HandlerAllocator {
   using value_type = T;
-  explicit HandlerAllocator(HandlerMemory& owner) noexcept : memory(&owner) {}
+  explicit HandlerAllocator(AsioOperationRef owner) noexcept : operation(std::move(owner)) {}
   template <class U>
-  HandlerAllocator(const HandlerAllocator<U>& other) noexcept : memory(other.memory) {}
-  T* allocate(std::size_t count) { return static_cast<T*>(memory->allocate(count * sizeof(T))); }
-  void deallocate(T* block, std::size_t) noexcept { memory->deallocate(block); }
+  HandlerAllocator(const HandlerAllocator<U>& other) noexcept : operation(other.operation) {}
+  T* allocate(std::size_t count) { return static_cast<T*>(operation->allocate(count * sizeof(T))); }
+  void deallocate(T* block, std::size_t) noexcept { operation->deallocate(block); }
   template <class U>
   bool operator==(const HandlerAllocator<U>& other) const noexcept {
-    return memory == other.memory;
+    return operation == other.operation;
   }
-  HandlerMemory* memory;
+  AsioOperationRef operation;
 };
 
 template <class Start, class Cancel, class... Values>
@@ -62,26 +98,34 @@ struct AsioAwaiter : Waiter {
       awaiter.cancel();
     };
   }
+  ~AsioAwaiter() {
+    if (operation) operation->awaiter = nullptr;
+  }
 
   struct Handler {
     using allocator_type = HandlerAllocator<std::byte>;
-    AsioAwaiter* awaiter;
-    allocator_type get_allocator() const noexcept { return allocator_type{awaiter->memory}; }
+    AsioOperationRef operation;
+    allocator_type get_allocator() const noexcept { return allocator_type{operation}; }
     void operator()(const boost::system::error_code& ec, Values... values) const {
+      auto* awaiter = static_cast<AsioAwaiter*>(operation->awaiter);
+      if (awaiter == nullptr) return;
       awaiter->result = {ec, std::move(values)...};
       if (awaiter->cancelled) {
         awaiter->target.task()->wake_cancelled(*awaiter);
       } else {
-        awaiter->loop->wake(*awaiter);
+        wake_task(*awaiter);
       }
     }
   };
 
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> self) {
-    loop = this_thread.loop;
-    this_thread.task->park(self, *this);
-    start(Handler{this});
+    TaskCore& task = *this_thread.task;
+    task.check_cancelled();
+    operation = AsioOperationRef(new AsioOperation);
+    operation->awaiter = this;
+    start(Handler{operation});  // Asio never calls a handler before the function that takes it has returned
+    task.park(self, *this);
   }
   auto await_resume() {
     this_thread.task->check_cancelled();
@@ -94,10 +138,9 @@ struct AsioAwaiter : Waiter {
 
   Start start;
   Cancel cancel;
-  EventLoop* loop = nullptr;
+  AsioOperationRef operation;
   std::tuple<boost::system::error_code, Values...> result;
   bool cancelled = false;
-  HandlerMemory memory;
 };
 
 }  // namespace detail
@@ -106,10 +149,12 @@ struct AsioAwaiter : Waiter {
 //                               [&] { socket.cancel(); })
 // gives what the handler gets: the error code alone, or a tuple of it and the Values.
 //
-// Suspends: always. Cancel: `cancel` is called to abort the operation; CancelledError is thrown when its handler
-// has run, so buffers in the caller's frame stay valid as long as the operation needs them.
-// Lifetime: the awaiting frame must not be destroyed while the operation is under way; a loop that is destroyed
-//           with operations pending destroys its backend's objects first.
+// Suspends: always.
+// Cancel:   `cancel` is called to abort the operation; CancelledError is thrown when its handler has run, so buffers in
+//           the caller's frame stay valid as long as the operation needs them. Bytes that a cancelled read had read
+//           are lost.
+// Lifetime: a loop may be destroyed with operations under way. Their buffers go with the frames that await them, so
+//           nobody may run the io_context afterwards unless the sockets have been closed.
 template <class... Values, class Start, class Cancel>
 auto asio_op(Start start, Cancel cancel) {
   return detail::AsioAwaiter<Start, Cancel, Values...>(std::move(start), std::move(cancel));

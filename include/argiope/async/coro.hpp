@@ -56,12 +56,11 @@ class Promise final : public PromiseBase {
  public:
   Coro<T> get_return_object() noexcept;
   template <class U>
-    requires std::is_constructible_v<T, U&&>
-  void return_value(U&& value) {
-    value_.emplace(std::forward<U>(value));
-  }
+  requires std::is_constructible_v<T, U&&>
+  void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
   T take() {
-    if (exception()) [[unlikely]] std::rethrow_exception(exception());
+    if (exception()) [[unlikely]]
+      std::rethrow_exception(exception());
     return std::move(*value_);
   }
 
@@ -75,7 +74,8 @@ class Promise<void> final : public PromiseBase {
   Coro<void> get_return_object() noexcept;
   void return_void() const noexcept {}
   void take() {
-    if (exception()) [[unlikely]] std::rethrow_exception(exception());
+    if (exception()) [[unlikely]]
+      std::rethrow_exception(exception());
   }
 };
 
@@ -98,7 +98,7 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
 
   Coro() = default;
   explicit Coro(Handle handle) noexcept : handle_(handle) {}
-  Coro(Coro&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Coro(Coro && other) noexcept : handle_(std::exchange(other.handle_, {})) {}
   Coro& operator=(Coro&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -111,7 +111,7 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   // Gives the frame away; whoever takes it destroys it.
   Handle release() noexcept { return std::exchange(handle_, {}); }
 
-  auto operator co_await() && noexcept {
+  auto operator co_await()&& noexcept {
     struct Awaiter {
       Handle callee;
       bool await_ready() const noexcept { return false; }

@@ -36,6 +36,7 @@ class Task;
 namespace detail {
 
 class TaskCore;
+class FutureCore;
 struct Callback;
 
 // What stands in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
@@ -55,7 +56,8 @@ class Runnable {
 // the list of whatever it waits for; being destroyed unlinks it.
 struct Waiter : ListHook {
   Runnable target;
-  // What cancelling the waiting task does; null: unlink and throw CancelledError at the await point.
+  // What cancelling the waiting task does; null: unlink and throw CancelledError at the await point. It may run more
+  // than once, and must not resume the task, only make it ready.
   void (*on_cancel)(Waiter&) = nullptr;
 };
 
@@ -69,10 +71,14 @@ struct TimerNode : Waiter {
   std::uint32_t heap_index = kUnarmed;
 };
 
-// A function to call once, shared by the loop and the Handle its caller keeps.
+// A function to call once, shared by the loop (or the future it waits for) and the Handle its caller keeps.
 struct Callback final : TimerNode {
+  ~Callback();
   std::move_only_function<void()> function;
+  // The future whose end it was told of, kept alive until it has run.
+  FutureCore* about = nullptr;
   std::uint32_t references = 1;
+  bool cancelled = false;
 };
 
 // What the running thread is doing.
@@ -89,10 +95,14 @@ extern constinit thread_local ThreadState this_thread;
 inline bool may_go_on() noexcept { return --this_thread.budget > 0; }
 inline constexpr int kStepBudget = 128;
 
+// What the default exception handler does.
+void log_exception(std::string_view where, const std::exception_ptr& exception);
+
 }  // namespace detail
 
-// A callback scheduled by call_soon, call_later or call_at. Dropping the handle does not cancel.
-// Threads: the loop's own.
+// A callback scheduled by call_soon, call_later, call_at or add_done_callback. Dropping the handle does not cancel.
+// Lifetime: may outlive its loop.
+// Threads:  the loop's own.
 class Handle {
  public:
   Handle() = default;
@@ -105,9 +115,10 @@ class Handle {
   }
   ~Handle();
 
-  // The callback will not run; harmless when it has run or was cancelled before.
+  // The callback will not run, and what it captured is freed; harmless when it has run or was cancelled before.
   void cancel() noexcept;
-  bool cancelled() const noexcept;
+  // True when cancel() came before it ran.
+  bool cancelled() const noexcept { return callback_ != nullptr && callback_->cancelled; }
 
  private:
   detail::Callback* callback_ = nullptr;
@@ -119,8 +130,8 @@ class EventLoop {
  public:
   // `backend` must outlive the loop.
   explicit EventLoop(IoBackend& backend);
-  // Destroys what has not finished: coroutine frames are unwound without running further (Runner-like orderly
-  // endings are run_until_complete's business).
+  // Destroys what has not finished: the frames of tasks are unwound without running further, oldest task first, and
+  // callbacks are dropped. For an orderly end call cancel_all_tasks() and run until task_count() is 0.
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -129,7 +140,7 @@ class EventLoop {
   static EventLoop& current();
 
   // Schedules `coro` as a task, to start at the next turn. The loop keeps it alive until it ends.
-  // Errors: std::bad_alloc, with the loop intact.
+  // Errors: std::invalid_argument when `coro` is empty; std::bad_alloc, with the loop intact.
   template <class T>
   Task<T> create_task(Coro<T> coro, std::string_view name = {});
   template <class T>
@@ -145,19 +156,22 @@ class EventLoop {
 
   // Runs until `coro` has ended and returns what it returned or throws what it threw. Other tasks that are still
   // unfinished stay, and go on in the next run.
-  // Errors: DeadlockError from a virtual backend; std::runtime_error when stop() was called before the end.
+  // Errors: DeadlockError from a virtual backend; std::runtime_error when stop() was called before the end (`coro`
+  //         then stays a task); std::logic_error when the loop is running already.
   template <class T>
   T run_until_complete(Coro<T> coro);
   // Runs until stop().
   void run_forever();
-  // Ends run_forever or run_until_complete after the current turn.
+  // Ends run_forever or run_until_complete after the current turn. Called before them, it lets them make one turn
+  // without waiting, as in asyncio.
   void stop() noexcept { stopping_ = true; }
   bool is_running() const noexcept { return running_; }
 
-  // One turn, for a foreign loop that drives this one: runs what is ready, waiting for it until `limit` at most.
+  // One turn, for a foreign loop that drives this one: runs what is ready, or waits for it until `limit` at most; a
+  // limit that has passed means do not wait. Throws std::logic_error when the loop is running already.
   void run_once(TimePoint limit);
-  // When run_once would have something to do without anything new from outside: now if something is ready, else the
-  // first timer, else kNever.
+  // When run_once would have something to do without I/O: now if something is ready or came from another thread or a
+  // signal, else the first timer, else kNever.
   TimePoint next_deadline() const noexcept;
 
   TimePoint time() const noexcept { return clock_.now(); }
@@ -168,8 +182,10 @@ class EventLoop {
   void cancel_all_tasks();
   std::size_t task_count() const noexcept { return task_count_; }
 
-  // Runs `function` on the loop's thread whenever the process gets `signal_number`; replaces an earlier one.
-  // One loop a process may handle a given signal. Errors: std::system_error.
+  // Runs `function` on the loop's thread whenever the process gets `signal_number`; replaces an earlier one. Several
+  // signals of one number that come before it runs are one.
+  // Errors: std::logic_error when another loop handles this signal; std::invalid_argument for what is no signal;
+  //         std::system_error when it cannot be handled (SIGKILL).
   void add_signal_handler(int signal_number, std::function<void()> function);
   // Restores the signal's default disposition.
   void remove_signal_handler(int signal_number);
@@ -188,6 +204,8 @@ class EventLoop {
   void disarm(detail::TimerNode& node) noexcept;
   detail::Callback& new_callback(std::move_only_function<void()> function);
   void forget_callback(detail::Callback& callback) noexcept;
+  // For what may outlive its loop. Any thread, though a loop may end right after on another.
+  static bool is_alive(const EventLoop* loop) noexcept;
   void adopt(detail::TaskCore& task);
   void disown(detail::TaskCore& task) noexcept;
   // Between these two, another thread owes the loop a call_soon_threadsafe.
@@ -206,12 +224,17 @@ class EventLoop {
     }
   };
 
+  void require_idle() const;
   void run_until_stopped();
   void turn(TimePoint limit);
   void run_ready();
   void step(detail::TaskCore& task);
   void call(detail::Callback& callback) noexcept;
+  void abandon_tasks() noexcept;
+  void discard_callbacks() noexcept;
+  void discard(detail::Callback& callback) noexcept;
   void fire_timers();
+  void take_from_outside();
   void drain_other_threads();
   void drain_signals();
   void reserve_ready();
@@ -228,7 +251,6 @@ class EventLoop {
   std::size_t task_count_ = 0;
   std::size_t callback_count_ = 0;
   int outside_work_ = 0;
-  int turns_since_timers_ = 0;
   int steps_since_poll_ = 0;
   bool running_ = false;
   bool stopping_ = false;
@@ -239,7 +261,6 @@ class EventLoop {
   std::vector<std::move_only_function<void()>> inbox_;
   std::atomic<bool> inbox_filled_{false};
   std::atomic<std::uint64_t> pending_signals_{0};
-
 };
 
 // Goes to the back of the ready ring: everything else that is ready runs first.

@@ -1,4 +1,4 @@
-// Threads for work that would block a loop: ThreadPoolExecutor, run_in_executor, to_thread.
+// Threads for work that would block a loop: ThreadPoolExecutor and run_in_executor.
 #pragma once
 
 #include <condition_variable>
@@ -21,6 +21,7 @@ namespace argiope {
 //
 // Lifetime: declare it after the loop it serves; its destructor finishes what was submitted and joins, and what it
 //           still owes the loop must find the loop alive.
+// Errors:   the constructor throws std::system_error when the system gives no thread.
 // Threads:  submit() from any thread.
 class ThreadPoolExecutor {
  public:

@@ -26,7 +26,8 @@ struct FreeBlock {
 };
 struct FramePool {
   FreeBlock* free[kPooledBytes / kPoolStep + 1];
-  bool closed;
+  // From the thread's first allocation to its end: only then will somebody give the lists back.
+  bool open;
 };
 extern constinit thread_local FramePool frame_pool;
 
@@ -49,7 +50,7 @@ inline void* allocate_frame(std::size_t bytes) {
 
 inline void free_frame(void* block, std::size_t bytes) noexcept {
 #ifndef ARGIOPE_NO_FRAME_POOL
-  if (bytes <= kPooledBytes && !frame_pool.closed) [[likely]] {
+  if (bytes <= kPooledBytes && frame_pool.open) [[likely]] {
     const std::size_t slot = (bytes + kPoolStep - 1) / kPoolStep;
     auto* free_block = static_cast<FreeBlock*>(block);
     free_block->next = frame_pool.free[slot];

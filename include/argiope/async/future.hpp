@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,21 +43,30 @@ class FutureCore {
   // Throws CancelledError or the stored exception; InvalidStateError while pending.
   void rethrow_unless_ready();
   std::exception_ptr exception();
+  void mark_exception_seen() noexcept { exception_seen_ = true; }
   void add_waiter(Waiter& waiter) noexcept { waiters_.push_back(waiter); }
-  void add_done_callback(std::move_only_function<void()> function);
+  // The future lives at least until `function` has run.
+  Handle add_done_callback(std::move_only_function<void()> function);
 
   void retain() noexcept { ++references_; }
   void release() noexcept {
     if (--references_ != 0) return;
-    if (state_ == FutureState::failed && !exception_seen_) [[unlikely]] report_unseen();
+    if (state_ == FutureState::failed && !exception_seen_) [[unlikely]]
+      report_unseen();
     delete this;
   }
 
  protected:
   void require_pending() const;
   void report_unseen() noexcept;
+  // Has `callback` keep this future alive until it has run.
+  void tell(Callback& callback) noexcept;
   void settle(FutureState state) noexcept;
   void settle_cancelled(std::string message);
+  void settle_cancelled(std::exception_ptr exception) noexcept {
+    exception_ = std::move(exception);
+    settle(FutureState::cancelled);
+  }
   void settle_failed(std::exception_ptr exception) noexcept {
     exception_ = std::move(exception);
     settle(FutureState::failed);
@@ -65,8 +75,8 @@ class FutureCore {
  private:
   EventLoop* loop_;
   IntrusiveList<Waiter> waiters_;
+  // Failed: what was thrown. Cancelled: the CancelledError, where there is more to it than its type.
   std::exception_ptr exception_;
-  std::unique_ptr<std::string> cancel_message_;
   std::uint32_t references_ = 0;
   FutureState state_ = FutureState::pending;
   bool exception_seen_ = false;
@@ -97,13 +107,15 @@ class TaskCore : public ListHook {
   bool cancel_task(std::string message);
   // Called by an await point that was resumed: throws if the task was cancelled while it waited.
   void check_cancelled() {
-    if (must_cancel_) [[unlikely]] throw_cancelled();
+    if (must_cancel_) [[unlikely]]
+      throw_cancelled();
   }
   bool must_cancel() const noexcept { return must_cancel_; }
   int cancelling() const noexcept { return cancel_requests_; }
   int uncancel() noexcept;
 
-  // Parks the running coroutine `self` of this task until `waiter` is woken.
+  // Parks the running coroutine `self` of this task until `waiter` is woken. An await point calls check_cancelled()
+  // before: a cancellation that is pending would otherwise not be delivered until the wait is over.
   void park(std::coroutine_handle<> self, Waiter& waiter) noexcept {
     resume_point_ = self;
     waiter.target = Runnable{this};
@@ -114,6 +126,8 @@ class TaskCore : public ListHook {
     must_cancel_ = true;
     future_->loop().wake(waiter);
   }
+  // Passes this task's cancellation on to `awaited`; when that has ended, the task itself keeps it.
+  void forward_cancel(FutureCore& awaited);
   // Parks the task at the back of the ready ring.
   void requeue(std::coroutine_handle<> self) noexcept;
 
@@ -146,6 +160,9 @@ class TaskCore : public ListHook {
   bool ended_ = false;
 };
 
+// Wakes the task that waits by `waiter`, on its own loop, whether or not that is running.
+inline void wake_task(Waiter& waiter) noexcept { waiter.target.task()->future().loop().wake(waiter); }
+
 bool is_cancelled_error(const std::exception_ptr& exception) noexcept;
 
 template <class T>
@@ -170,7 +187,7 @@ class TaskState final : public FutureStateOf<T>, public TaskCore {
     if (exception) [[unlikely]] {
       free_root();
       if (is_cancelled_error(exception)) {
-        this->settle_cancelled(this->take_cancel_message());
+        this->settle_cancelled(exception);
       } else {
         this->settle_failed(exception);
       }
@@ -206,11 +223,13 @@ class TaskState final : public FutureStateOf<T>, public TaskCore {
 struct FutureWaiter : Waiter {
   FutureCore* core = nullptr;
   TaskCore* task = nullptr;
+  bool forwarding = false;
   explicit FutureWaiter(FutureCore& awaited) noexcept : core(&awaited) {
     core->retain();
-    on_cancel = [](Waiter& self) { static_cast<FutureWaiter&>(self).core->cancel({}); };
+    on_cancel = [](Waiter& self) { static_cast<FutureWaiter&>(self).cancel_awaited(); };
   }
   ~FutureWaiter() { core->release(); }
+  void cancel_awaited();
   bool await_ready() const noexcept { return core->done() && may_go_on(); }
   void await_suspend(std::coroutine_handle<> self);
   // Throws CancelledError if the waiting task was cancelled.
@@ -226,7 +245,10 @@ struct FutureWaiter : Waiter {
 // Copies share one state. A second set_result or set_exception throws InvalidStateError.
 // Suspends: co_await, until the state is set. `co_await future` gives a const reference into the state (void: nothing),
 //           `co_await std::move(future)` moves the value out.
-// Cancel:   cancelling the awaiting task cancels the future.
+// Errors:   awaiting throws what was set, CancelledError when it was cancelled, and std::logic_error for a task that
+//           awaits itself or a future of another loop.
+// Cancel:   cancelling the awaiting task cancels the future. Tasks that await one another in a ring can be cancelled.
+// Lifetime: a handle may be kept and read after the loop has gone; settling or awaiting it then is a mistake.
 // Threads:  the loop's own.
 template <class T>
 class Future {
@@ -271,8 +293,13 @@ class Future {
   // What was thrown, null when nothing was; InvalidStateError while pending, CancelledError when cancelled.
   std::exception_ptr exception() const { return state_->exception(); }
 
-  // Calls `function` through call_soon once done.
-  void add_done_callback(std::move_only_function<void()> function) { state_->add_done_callback(std::move(function)); }
+  // Calls `function` through call_soon once done, in the order added; cancel() of the handle takes it back.
+  Handle add_done_callback(std::move_only_function<void()> function) {
+    return state_->add_done_callback(std::move(function));
+  }
+
+  // For waits, not for everyday use.
+  detail::FutureCore* core() const noexcept { return state_; }
 
   auto operator co_await() const& noexcept {
     struct Awaiter : detail::FutureWaiter {
@@ -313,8 +340,9 @@ class Task : public Future<T> {
 
   std::string_view name() const noexcept { return this->state_->name(); }
   // How many cancel() calls have not been taken back by uncancel().
-  int cancelling() const noexcept { return core().cancelling(); }
-  int uncancel() noexcept { return core().uncancel(); }
+  int cancelling() const noexcept { return task_state().cancelling(); }
+  // Takes one back, as who caused it and has dealt with it does; how many remain.
+  int uncancel() noexcept { return task_state().uncancel(); }
 
   // A task's result is its coroutine's to set.
   template <class... Value>
@@ -323,7 +351,7 @@ class Task : public Future<T> {
   void set_exception(E) = delete;
 
  private:
-  detail::TaskState<T>& core() const noexcept { return static_cast<detail::TaskState<T>&>(*this->state_); }
+  detail::TaskState<T>& task_state() const noexcept { return static_cast<detail::TaskState<T>&>(*this->state_); }
 };
 
 template <class T>
@@ -333,6 +361,7 @@ Future<T> EventLoop::create_future() {
 
 template <class T>
 Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name) {
+  if (!coro) throw std::invalid_argument("create_task of an empty coroutine");
   reserve_ready();
   auto root = coro.release();
   detail::TaskState<T>* state = nullptr;
@@ -348,8 +377,13 @@ Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name) {
 
 template <class T>
 T EventLoop::run_until_complete(Coro<T> coro) {
+  require_idle();
   Task<T> task = create_task(std::move(coro));
-  task.add_done_callback([this] { stop(); });
+  // Taken back however this ends, or a task left over would stop a later run.
+  struct StopWhenDone {
+    Handle handle;
+    ~StopWhenDone() { handle.cancel(); }
+  } const stop_when_done{task.add_done_callback([this] { stop(); })};
   run_until_stopped();
   if (!task.done()) throw std::runtime_error("event loop stopped before the awaited coroutine ended");
   if constexpr (std::is_void_v<T>) {

@@ -28,23 +28,16 @@ class ExceptionGroup : public std::runtime_error {
 
 namespace detail {
 
-// Suspends until all futures are done or one has failed. When the calling task is cancelled, cancels them
-// all, waits until each has ended, and throws CancelledError.
+// Suspends until all futures are done, or one has failed; then throws what that one did. When the calling task is
+// cancelled, cancels them all, waits until each has ended, and throws CancelledError.
 Coro<void> all_done_or_first_failed(std::vector<FutureCore*> futures);
-
-template <class T>
-FutureCore* core_of(const Future<T>& future) noexcept {
-  struct Access : Future<T> {
-    static FutureCore* core(const Future<T>& f) noexcept { return f.*&Access::state_; }
-  };
-  return Access::core(future);
-}
 
 }  // namespace detail
 
-// Runs all of them as tasks; their values in the order given.
-// Errors: the first exception any of them throws, at once; the others run on.
-// Cancel: cancels them all, and returns when all have ended.
+// Runs all of them as tasks, which start when the gather is awaited; their values in the order given.
+// Errors: the first exception any of them throws, at once; the others run on, and what they throw later is dropped. A
+//         cancelled one throws CancelledError.
+// Cancel: cancels them all, and throws CancelledError when all have ended.
 template <class T>
 Coro<std::vector<T>> gather(std::vector<Coro<T>> coros) {
   std::vector<Task<T>> tasks;
@@ -53,7 +46,7 @@ Coro<std::vector<T>> gather(std::vector<Coro<T>> coros) {
   cores.reserve(coros.size());
   for (Coro<T>& coro : coros) {
     tasks.push_back(EventLoop::current().create_task(std::move(coro)));
-    cores.push_back(detail::core_of(tasks.back()));
+    cores.push_back(tasks.back().core());
   }
   co_await detail::all_done_or_first_failed(std::move(cores));
   std::vector<T> values;
@@ -66,11 +59,10 @@ Coro<void> gather(std::vector<Coro<void>> coros);
 
 // The same for coroutines of different types; the value of a Coro<void> is std::monostate.
 template <class... Ts>
-auto gather(Coro<Ts>... coros)
-    -> Coro<std::tuple<std::conditional_t<std::is_void_v<Ts>, std::monostate, Ts>...>> {
+auto gather(Coro<Ts>... coros) -> Coro<std::tuple<std::conditional_t<std::is_void_v<Ts>, std::monostate, Ts>...>> {
   std::tuple<Task<Ts>...> tasks{EventLoop::current().create_task(std::move(coros))...};
   std::vector<detail::FutureCore*> cores =
-      std::apply([](auto&... task) { return std::vector<detail::FutureCore*>{detail::core_of(task)...}; }, tasks);
+      std::apply([](auto&... task) { return std::vector<detail::FutureCore*>{task.core()...}; }, tasks);
   co_await detail::all_done_or_first_failed(std::move(cores));
   co_return std::apply(
       [](auto&... task) {
@@ -96,8 +88,9 @@ auto gather(Coro<Ts>... coros)
 //   });
 //
 // Errors: when a task or the body throws anything but CancelledError, the others are cancelled, and run() throws an
-//         ExceptionGroup after all have ended.
-// Cancel: cancels the tasks, waits for them, and throws CancelledError.
+//         ExceptionGroup after all have ended. A task that ends cancelled is no failure.
+// Cancel: cancels the tasks, waits for them, and throws CancelledError; or the ExceptionGroup, when something failed
+//         meanwhile, and CancelledError at the caller's next await.
 // Threads: the loop's own.
 class TaskGroup {
  public:
@@ -110,7 +103,7 @@ class TaskGroup {
   Task<T> create_task(Coro<T> coro, std::string_view name = {}) {
     require_open();
     Task<T> task = EventLoop::current().create_task(std::move(coro), name);
-    watch(*detail::core_of(task));
+    watch(*task.core());
     return task;
   }
 

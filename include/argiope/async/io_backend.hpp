@@ -17,9 +17,10 @@ class IoBackend {
   // Runs the completion handlers of whatever I/O is ready, without waiting.
   virtual void poll() = 0;
 
-  // As poll(), but first waits until something is ready, wake() is called, or `until` has come (kNever: no limit).
-  // `outside_work` says whether another thread still owes the loop a call_soon_threadsafe; a backend whose time is
-  // simulated waits for that before it lets time pass. Throws DeadlockError when nothing could ever end the wait.
+  // As poll(), but first waits until something is ready, wake() is called, or `until` has come (kNever: no limit; a
+  // time that has passed: no wait). May return early. `outside_work` says whether another thread still owes the loop a
+  // call_soon_threadsafe; a backend whose time is simulated waits for that before it lets time pass. Throws
+  // DeadlockError when nothing could ever end the wait.
   virtual void wait(TimePoint until, bool outside_work) = 0;
 
   // Ends a wait that is under way, or the next one. Any thread; also from a signal handler.

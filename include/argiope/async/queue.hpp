@@ -156,16 +156,19 @@ class BasicQueue {
       refused = queue.shut_down_;
       return refused;
     }
-    void await_suspend(std::coroutine_handle<> self) noexcept {
+    void await_suspend(std::coroutine_handle<> self) {
+      detail::TaskCore& task = *detail::this_thread.task;
       if (item) {
-        detail::this_thread.task->requeue(self);
+        task.requeue(self);
       } else {
-        detail::this_thread.task->park(self, *this);
+        task.check_cancelled();
+        task.park(self, *this);
         queue.getters_.push_back(*this);
       }
     }
     T await_resume() {
-      if (item) [[likely]] return std::move(*item);
+      if (item) [[likely]]
+        return std::move(*item);
       if (refused) throw QueueShutDown();
       detail::this_thread.task->check_cancelled();
       throw QueueEmpty();  // not reached: woken without an item only when refused or cancelled
@@ -187,16 +190,19 @@ class BasicQueue {
       accepted = true;
       return detail::may_go_on();
     }
-    void await_suspend(std::coroutine_handle<> self) noexcept {
+    void await_suspend(std::coroutine_handle<> self) {
+      detail::TaskCore& task = *detail::this_thread.task;
       if (accepted) {
-        detail::this_thread.task->requeue(self);
+        task.requeue(self);
       } else {
-        detail::this_thread.task->park(self, *this);
+        task.check_cancelled();
+        task.park(self, *this);
         queue.putters_.push_back(*this);
       }
     }
     void await_resume() {
-      if (accepted) [[likely]] return;
+      if (accepted) [[likely]]
+        return;
       if (refused) throw QueueShutDown();
       detail::this_thread.task->check_cancelled();
     }
@@ -213,7 +219,7 @@ class BasicQueue {
       // Getters wait only while the queue is empty: this item is the next one in any order.
       auto& getter = static_cast<GetAwaiter&>(getters_.front());
       getter.item.emplace(std::move(item));
-      detail::this_thread.loop->wake(getter);
+      detail::wake_task(getter);
     }
     if (unfinished_++ == 0) all_done_.clear();
   }
@@ -225,7 +231,7 @@ class BasicQueue {
       items_.push(std::move(putter.item));
       if (unfinished_++ == 0) all_done_.clear();
       putter.accepted = true;
-      detail::this_thread.loop->wake(putter);
+      detail::wake_task(putter);
     }
     return item;
   }
@@ -233,7 +239,7 @@ class BasicQueue {
   template <class Awaiter>
   void refuse(Awaiter& waiting) noexcept {
     waiting.refused = true;
-    detail::this_thread.loop->wake(waiting);
+    detail::wake_task(waiting);
   }
 
   Items items_;

@@ -19,6 +19,7 @@ class SleepUntil {
       task.requeue(self);
       return;
     }
+    task.check_cancelled();
     detail::this_thread.loop->arm(timer_, when_);
     task.park(self, timer_);
     timer_.on_cancel = [](detail::Waiter& waiter) {

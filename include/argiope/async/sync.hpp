@@ -15,7 +15,7 @@
 namespace argiope {
 
 // A flag tasks can wait for.
-// Threads: the loop's own. Destroying it with tasks waiting leaves them parked for ever: do not.
+// Threads: the loop's own. Destroying it with tasks waiting leaves them parked until they are cancelled: do not.
 class Event {
   struct WaitAwaiter;
 
@@ -25,7 +25,7 @@ class Event {
   // Wakes everybody who waits.
   void set() noexcept {
     set_ = true;
-    while (!waiters_.empty()) detail::this_thread.loop->wake(waiters_.front());
+    while (!waiters_.empty()) detail::wake_task(waiters_.front());
   }
   void clear() noexcept { set_ = false; }
   // Suspends until set; returns at once when it is set already.
@@ -36,11 +36,12 @@ class Event {
   struct WaitAwaiter : detail::Waiter {
     explicit WaitAwaiter(Event& awaited) noexcept : event(awaited) {}
     bool await_ready() const noexcept { return event.set_ && detail::may_go_on(); }
-    void await_suspend(std::coroutine_handle<> self) noexcept {
+    void await_suspend(std::coroutine_handle<> self) {
       detail::TaskCore& task = *detail::this_thread.task;
       if (event.set_) {
         task.requeue(self);
       } else {
+        task.check_cancelled();
         task.park(self, *this);
         event.waiters_.push_back(*this);
       }
@@ -93,7 +94,7 @@ class Semaphore {
     }
     auto& first = static_cast<AcquireAwaiter&>(waiters_.front());
     first.granted = true;
-    detail::this_thread.loop->wake(first);
+    detail::wake_task(first);
   }
   // acquire() whose permit gives itself back at the end of its scope.
   Coro<Permit> scoped() {
@@ -110,11 +111,12 @@ class Semaphore {
       granted = true;
       return detail::may_go_on();
     }
-    void await_suspend(std::coroutine_handle<> self) noexcept {
+    void await_suspend(std::coroutine_handle<> self) {
       detail::TaskCore& task = *detail::this_thread.task;
       if (granted) {
         task.requeue(self);
       } else {
+        task.check_cancelled();
         task.park(self, *this);
         semaphore.waiters_.push_back(*this);
       }

@@ -1,7 +1,6 @@
 // Bounding the time something may take.
 #pragma once
 
-#include <optional>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"

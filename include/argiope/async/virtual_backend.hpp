@@ -2,8 +2,9 @@
 // milliseconds, in the same order every time.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
+#include <semaphore.h>
+
+#include <atomic>
 
 #include "argiope/async/io_backend.hpp"
 
@@ -12,11 +13,12 @@ namespace argiope {
 // No I/O. Time stands still while work of other threads (executors) is outstanding, so that a thread's
 // speed cannot change what a simulation does.
 //
-// Threads: the loop's own, but for wake().
+// Threads: the loop's own, but for wake(), which is also safe in a signal handler.
 class VirtualBackend final : public IoBackend {
  public:
-  VirtualBackend() = default;
-  explicit VirtualBackend(WallTime start) : clock_(start) {}
+  VirtualBackend() : VirtualBackend(ManualClock{}) {}
+  explicit VirtualBackend(WallTime start) : VirtualBackend(ManualClock{start}) {}
+  ~VirtualBackend() override;
 
   const Clock& clock() const noexcept override { return clock_; }
   // The same clock, to be set by a test: an administrator's clock jump.
@@ -27,10 +29,12 @@ class VirtualBackend final : public IoBackend {
   void wake() noexcept override;
 
  private:
+  explicit VirtualBackend(const ManualClock& clock) noexcept;
+
   ManualClock clock_;
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  bool wake_pending_ = false;
+  // A POSIX semaphore and no mutex, because a signal handler may post it. At most one wake-up is pending.
+  sem_t wake_ups_;
+  std::atomic<bool> wake_pending_{false};
 };
 
 }  // namespace argiope

@@ -1,0 +1,163 @@
+#include "argiope/async/executor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+#include <thread>
+
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/timeout.hpp"
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+template <class World>
+using ExecutorTest = LoopTest<World>;
+TYPED_TEST_SUITE(ExecutorTest, AllWorlds, WorldNames);
+
+TYPED_TEST(ExecutorTest, RunsOnAnotherThreadAndGivesTheResultOnTheLoops) {
+  ThreadPoolExecutor executor(2);
+  this->run([&]() -> Coro<void> {
+    const auto home = std::this_thread::get_id();
+    const auto elsewhere = co_await run_in_executor(executor, [] { return std::this_thread::get_id(); });
+    EXPECT_NE(elsewhere, home);
+    EXPECT_EQ(std::this_thread::get_id(), home);
+  });
+}
+
+TYPED_TEST(ExecutorTest, PassesOnWhatTheFunctionThrows) {
+  ThreadPoolExecutor executor(1);
+  this->run([&]() -> Coro<void> {
+    bool thrown = false;
+    try {
+      co_await run_in_executor(executor, [] { throw std::runtime_error("in a thread"); });
+    } catch (const std::runtime_error& error) {
+      thrown = std::string(error.what()) == "in a thread";
+    }
+    EXPECT_TRUE(thrown);
+  });
+}
+
+TYPED_TEST(ExecutorTest, TakesAndGivesWhatCanOnlyBeMoved) {
+  ThreadPoolExecutor executor(1);
+  this->run([&]() -> Coro<void> {
+    auto number = std::make_unique<int>(5);
+    const auto doubled =
+        co_await run_in_executor(executor, [n = std::move(number)] { return std::make_unique<int>(*n * 2); });
+    EXPECT_EQ(*doubled, 10);
+  });
+}
+
+TYPED_TEST(ExecutorTest, RunsManyFunctions) {
+  ThreadPoolExecutor executor(4);
+  std::atomic<int> ran = 0;
+  const int sum = this->run([&]() -> Coro<int> {
+    std::vector<Future<int>> futures;
+    for (int i = 0; i < 1000; ++i) {
+      futures.push_back(run_in_executor(executor, [&ran, i] {
+        ++ran;
+        return i;
+      }));
+    }
+    int total = 0;
+    for (auto& future : futures) total += co_await future;
+    co_return total;
+  });
+  EXPECT_EQ(ran, 1000);
+  EXPECT_EQ(sum, 499'500);
+}
+
+TYPED_TEST(ExecutorTest, TheLoopGoesOnWhileAThreadWorks) {
+  ThreadPoolExecutor executor(1);
+  std::binary_semaphore go(0);
+  this->run([&]() -> Coro<void> {
+    auto future = run_in_executor(executor, [&] { go.acquire(); });
+    for (int i = 0; i < 100; ++i) co_await yield_now();
+    EXPECT_FALSE(future.done());
+    go.release();
+    co_await future;
+  });
+}
+
+TYPED_TEST(ExecutorTest, CancellingTheFutureDropsTheResult) {
+  ThreadPoolExecutor executor(1);
+  std::binary_semaphore go(0);
+  const auto witness = std::make_shared<int>();
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await run_in_executor(executor, [&go, witness] {
+        go.acquire();
+        return witness;
+      });
+    });
+    co_await yield_now();
+    task.cancel();
+    co_await yield_now();
+    EXPECT_TRUE(task.cancelled());
+    go.release();
+    co_await run_in_executor(executor, [] {});
+  });
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+TYPED_TEST(ExecutorTest, AfterShutdownNothingIsTaken) {
+  ThreadPoolExecutor executor(1);
+  executor.shutdown();
+  executor.shutdown();
+  EXPECT_THROW(executor.submit([] {}), std::logic_error);
+  this->run([&]() -> Coro<void> {
+    EXPECT_THROW(static_cast<void>(run_in_executor(executor, [] {})), std::logic_error);
+    co_return;
+  });
+}
+
+TYPED_TEST(ExecutorTest, ShutdownFinishesWhatWasSubmitted) {
+  std::atomic<int> ran = 0;
+  {
+    ThreadPoolExecutor executor(2);
+    for (int i = 0; i < 100; ++i) executor.submit([&] { ++ran; });
+  }
+  EXPECT_EQ(ran, 100);
+}
+
+TYPED_TEST(ExecutorTest, WhatALoopThatEndsNoLongerTakesIsFreed) {
+  const auto witness = std::make_shared<int>();
+  {
+    EventLoop doomed(this->world.backend);
+    ThreadPoolExecutor executor(1);
+    static_cast<void>(doomed.create_task(
+        keeping([&]() -> Coro<void> { co_await run_in_executor(executor, [witness] { return witness; }); })));
+    doomed.run_once(TimePoint::min());
+  }
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+TEST(ThreadPoolExecutor, RunsFunctionsInTheOrderSubmittedOnOneThread) {
+  std::vector<int> order;
+  {
+    ThreadPoolExecutor executor(1);
+    for (int i = 0; i < 100; ++i) executor.submit([&order, i] { order.push_back(i); });
+  }
+  ASSERT_EQ(order.size(), 100u);
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+TEST(ThreadPoolExecutor, NeedsAThread) { EXPECT_THROW(ThreadPoolExecutor(0), std::invalid_argument); }
+
+// Virtual time may not run on while a thread works, or its speed would decide what a simulation does.
+using VirtualExecutorTest = LoopTest<VirtualTime>;
+TEST_F(VirtualExecutorTest, TimeStandsStillWhileAThreadWorks) {
+  ThreadPoolExecutor executor(1);
+  run([&]() -> Coro<void> {
+    const TimePoint before = loop.time();
+    const auto work = [&]() -> Coro<int> { co_return co_await run_in_executor(executor, [] { return 3; }); };
+    EXPECT_EQ(co_await wait_for(work(), 1ns), 3);
+    EXPECT_EQ(loop.time(), before);
+  });
+}
+
+}  // namespace
+}  // namespace argiope

@@ -1,0 +1,245 @@
+#include "argiope/async/future.hpp"
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+template <class World>
+using FutureTest = LoopTest<World>;
+TYPED_TEST_SUITE(FutureTest, AllWorlds, WorldNames);
+
+TYPED_TEST(FutureTest, ResumesTheTaskThatWaitsWhenTheResultIsSet) {
+  auto future = this->loop.template create_future<int>();
+  this->loop.call_soon([future]() mutable { future.set_result(5); });
+  EXPECT_EQ(this->run([&]() -> Coro<int> { co_return co_await future; }), 5);
+}
+
+TYPED_TEST(FutureTest, GivesTheSameResultToEverybodyWhoWaits) {
+  auto future = this->loop.template create_future<std::string>();
+  std::vector<const std::string*> seen;
+  this->run([&]() -> Coro<void> {
+    const auto wait = [&]() -> Coro<void> { seen.push_back(&co_await future); };
+    auto first = this->loop.create_task(wait());
+    auto second = this->loop.create_task(wait());
+    co_await yield_now();
+    future.set_result("shared");
+    co_await first;
+    co_await second;
+  });
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(future.result(), "shared");
+}
+
+TYPED_TEST(FutureTest, MovesTheValueOutOfAnRvalue) {
+  auto future = this->loop.template create_future<std::unique_ptr<int>>();
+  future.set_result(std::make_unique<int>(9));
+  const auto value = this->run([&]() -> Coro<std::unique_ptr<int>> { co_return co_await std::move(future); });
+  EXPECT_EQ(*value, 9);
+}
+
+TYPED_TEST(FutureTest, IsSetOnce) {
+  auto future = this->loop.template create_future<int>();
+  future.set_result(1);
+  EXPECT_THROW(future.set_result(2), InvalidStateError);
+  EXPECT_THROW(future.set_exception(std::runtime_error("late")), InvalidStateError);
+  EXPECT_FALSE(future.cancel());
+  EXPECT_EQ(future.result(), 1);
+}
+
+TYPED_TEST(FutureTest, HasNoResultWhilePending) {
+  auto future = this->loop.template create_future<int>();
+  EXPECT_FALSE(future.done());
+  EXPECT_THROW(static_cast<void>(future.result()), InvalidStateError);
+  EXPECT_THROW(static_cast<void>(future.exception()), InvalidStateError);
+}
+
+TYPED_TEST(FutureTest, ThrowsItsExceptionFromResultAndFromAwait) {
+  auto future = this->loop.template create_future<int>();
+  future.set_exception(std::runtime_error("no luck"));
+  EXPECT_THROW(static_cast<void>(future.result()), std::runtime_error);
+  EXPECT_TRUE(future.exception() != nullptr);
+  EXPECT_THROW(this->run([&]() -> Coro<int> { co_return co_await future; }), std::runtime_error);
+}
+
+TYPED_TEST(FutureTest, ThrowsCancelledErrorWithItsMessageOnceCancelled) {
+  auto future = this->loop.template create_future<int>();
+  EXPECT_TRUE(future.cancel("not needed"));
+  EXPECT_TRUE(future.cancelled());
+  EXPECT_FALSE(future.cancel());
+  for (int i = 0; i < 2; ++i) {
+    try {
+      static_cast<void>(future.result());
+      ADD_FAILURE() << "should have thrown";
+    } catch (const CancelledError& error) {
+      EXPECT_STREQ(error.what(), "not needed");
+    }
+  }
+  EXPECT_THROW(static_cast<void>(future.exception()), CancelledError);
+}
+
+TYPED_TEST(FutureTest, CancellingATaskCancelsTheFutureItAwaits) {
+  auto future = this->loop.template create_future<int>();
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<int> { co_return co_await future; });
+    co_await yield_now();
+    task.cancel("enough");
+    std::string caught;
+    try {
+      co_await task;
+    } catch (const CancelledError& error) {
+      caught = error.what();
+    }
+    EXPECT_EQ(caught, "enough");
+    EXPECT_TRUE(task.cancelled());
+  });
+  EXPECT_TRUE(future.cancelled());
+}
+
+TYPED_TEST(FutureTest, CancellingTheFutureEndsTheTaskThatAwaitsIt) {
+  auto future = this->loop.template create_future<void>();
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> { co_await future; });
+    co_await yield_now();
+    future.cancel("gone");
+    co_await sleep(0ms);
+    co_await sleep(0ms);
+    EXPECT_TRUE(task.cancelled());
+    EXPECT_EQ(task.cancelling(), 0);
+  });
+}
+
+TYPED_TEST(FutureTest, CallsBackInTheOrderAdded) {
+  auto future = this->loop.template create_future<void>();
+  std::vector<int> order;
+  for (int i = 0; i < 5; ++i) future.add_done_callback([&order, i] { order.push_back(i); });
+  future.set_result();
+  EXPECT_TRUE(order.empty()) << "callbacks come through call_soon, not at once";
+  future.add_done_callback([&order] { order.push_back(5); });
+  this->settle();
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4, 5}));
+}
+
+TYPED_TEST(FutureTest, WakesTasksAndCallsBackInTheOrderTheyCame) {
+  auto future = this->loop.template create_future<void>();
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    const auto wait = [&](int number) -> Coro<void> {
+      co_await future;
+      order.push_back(number);
+    };
+    auto first = this->loop.create_task(wait(1));
+    co_await yield_now();
+    future.add_done_callback([&] { order.push_back(2); });
+    auto third = this->loop.create_task(wait(3));
+    co_await yield_now();
+    future.set_result();
+    co_await first;
+    co_await third;
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+TYPED_TEST(FutureTest, ACallbackCanBeTakenBack) {
+  auto future = this->loop.template create_future<void>();
+  const auto witness = std::make_shared<int>();
+  bool called = false;
+  Handle handle = future.add_done_callback([&called, witness] { called = true; });
+  handle.cancel();
+  EXPECT_EQ(witness.use_count(), 1) << "what it captured goes at once";
+  future.set_result();
+  this->settle();
+  EXPECT_FALSE(called);
+  EXPECT_TRUE(handle.cancelled());
+}
+
+TYPED_TEST(FutureTest, LivesUntilItsCallbacksHaveRun) {
+  std::optional<bool> done;
+  {
+    auto future = this->loop.template create_future<int>();
+    detail::FutureCore* core = future.core();
+    future.add_done_callback([core, &done] { done = core->done(); });
+    future.set_result(1);
+  }
+  this->settle();
+  EXPECT_EQ(done, true);
+}
+
+TYPED_TEST(FutureTest, AnExceptionNobodyAskedForIsReported) {
+  const Reports reports(this->loop);
+  {
+    auto future = this->loop.template create_future<int>();
+    future.set_exception(std::runtime_error("lost"));
+    EXPECT_TRUE(reports.lines().empty()) << "somebody may still ask";
+  }
+  EXPECT_EQ(reports.lines(), (std::vector<std::string>{"future: lost"}));
+}
+
+TYPED_TEST(FutureTest, AnExceptionThatWasAskedForIsNotReported) {
+  const Reports reports(this->loop);
+  {
+    auto future = this->loop.template create_future<int>();
+    future.set_exception(std::runtime_error("seen"));
+    EXPECT_TRUE(future.exception() != nullptr);
+  }
+  EXPECT_TRUE(reports.lines().empty());
+}
+
+TYPED_TEST(FutureTest, AwaitingOneOfAnotherLoopIsAnError) {
+  VirtualBackend other_backend;
+  EventLoop other(other_backend);
+  auto foreign = other.create_future<int>();
+  EXPECT_THROW(this->run([&]() -> Coro<int> { co_return co_await foreign; }), std::logic_error);
+}
+
+TYPED_TEST(FutureTest, AwaitingADoneOneDoesNotSuspend) {
+  auto future = this->loop.template create_future<int>();
+  future.set_result(1);
+  bool other_ran = false;
+  this->run([&]() -> Coro<void> {
+    this->loop.call_soon([&] { other_ran = true; });
+    co_await future;
+    EXPECT_FALSE(other_ran);
+  });
+}
+
+TYPED_TEST(FutureTest, CanBeSettledWhileTheLoopIsNotRunning) {
+  auto future = this->loop.template create_future<int>();
+  int got = 0;
+  auto task = this->spawn([&]() -> Coro<void> { got = co_await future; });
+  this->settle();
+  future.set_result(3);
+  EXPECT_EQ(got, 0);
+  this->run([&]() -> Coro<void> { co_await task; });
+  EXPECT_EQ(got, 3);
+}
+
+TEST(Future, MayOutliveItsLoop) {
+  VirtualBackend backend;
+  Future<int> pending, failed, value;
+  const auto witness = std::make_shared<int>();
+  Handle handle;
+  {
+    EventLoop loop(backend);
+    pending = loop.create_future<int>();
+    handle = pending.add_done_callback([witness] {});
+    failed = loop.create_future<int>();
+    failed.set_exception(std::runtime_error("never asked for"));
+    value = loop.create_future<int>();
+    value.set_result(4);
+  }
+  EXPECT_EQ(value.result(), 4);
+  EXPECT_FALSE(pending.done());
+  pending = {};
+  handle.cancel();
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace argiope

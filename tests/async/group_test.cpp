@@ -1,0 +1,476 @@
+#include "argiope/async/group.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/timeout.hpp"
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+template <class World>
+using GroupTest = LoopTest<World>;
+TYPED_TEST_SUITE(GroupTest, AllWorlds, WorldNames);
+
+Coro<int> give_after_turns(int turns, int value) {
+  for (int i = 0; i < turns; ++i) co_await yield_now();
+  co_return value;
+}
+Coro<int> fail_after_turns(int turns, std::string what) {
+  for (int i = 0; i < turns; ++i) co_await yield_now();
+  throw std::runtime_error(what);
+}
+Coro<void> log_after_turns(std::vector<std::string>& log, int turns, std::string line) {
+  for (int i = 0; i < turns; ++i) co_await yield_now();
+  log.push_back(line);
+}
+// Sleeps until it is cancelled, then says so.
+Coro<void> log_when_cancelled(std::vector<std::string>& log, std::string line) {
+  try {
+    co_await sleep(1h);
+  } catch (const CancelledError&) {
+    log.push_back(line);
+    throw;
+  }
+}
+
+// What awaiting it throws: "cancelled: why", "failed: what", or nothing.
+template <class T>
+Coro<std::string> outcome_of(T awaited) {
+  try {
+    co_await std::move(awaited);
+  } catch (const CancelledError& error) {
+    co_return std::string("cancelled: ") + error.what();
+  } catch (const std::exception& error) {
+    co_return std::string("failed: ") + error.what();
+  }
+  co_return "";
+}
+
+// --- gather
+
+TYPED_TEST(GroupTest, GatherGivesTheValuesInTheOrderGiven) {
+  this->run([]() -> Coro<void> {
+    std::vector<Coro<int>> coros;
+    for (int i = 0; i < 5; ++i) coros.push_back(give_after_turns(5 - i, i));
+    EXPECT_EQ(co_await gather(std::move(coros)), (std::vector{0, 1, 2, 3, 4}));
+  });
+}
+
+TYPED_TEST(GroupTest, GatherOfNothingEndsAtOnce) {
+  this->run([]() -> Coro<void> {
+    EXPECT_TRUE((co_await gather(std::vector<Coro<int>>{})).empty());
+    co_await gather(std::vector<Coro<void>>{});
+  });
+}
+
+TYPED_TEST(GroupTest, GatherTakesDifferentTypes) {
+  this->run([]() -> Coro<void> {
+    std::vector<std::string> log;
+    const auto text = []() -> Coro<std::unique_ptr<std::string>> {
+      co_await yield_now();
+      co_return std::make_unique<std::string>("text");
+    };
+    const auto [number, nothing, string] =
+        co_await gather(give_after_turns(3, 1), log_after_turns(log, 1, "ran"), text());
+    static_assert(std::is_same_v<decltype(nothing), const std::monostate>);
+    EXPECT_EQ(number, 1);
+    EXPECT_EQ(*string, "text");
+    EXPECT_EQ(log.size(), 1u);
+  });
+}
+
+TYPED_TEST(GroupTest, GatherRunsThemAtTheSameTime) {
+  this->run([&]() -> Coro<void> {
+    Event one, two;
+    const auto first = [&]() -> Coro<void> {
+      one.set();
+      co_await two.wait();
+    };
+    const auto second = [&]() -> Coro<void> {
+      co_await one.wait();
+      two.set();
+    };
+    co_await gather(first(), second());
+  });
+}
+
+TYPED_TEST(GroupTest, GatherThrowsTheFirstExceptionInTimeAtOnceAndTheOthersRunOn) {
+  const Reports reports(this->loop);
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    const std::string outcome =
+        co_await outcome_of(gather(log_after_turns(log, 20, "ran on"), fail_after_turns(3, "later"),
+                                   fail_after_turns(2, "first"), give_after_turns(1, 1)));
+    EXPECT_EQ(outcome, "failed: first");
+    EXPECT_TRUE(log.empty());
+    for (int i = 0; i < 40; ++i) co_await yield_now();
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"ran on"}));
+  EXPECT_TRUE(reports.lines().empty());
+}
+
+TYPED_TEST(GroupTest, GatherThrowsCancelledErrorWhenOneOfItsOwnIsCancelled) {
+  this->run([&]() -> Coro<void> {
+    const auto cancelled = []() -> Coro<int> {
+      co_await yield_now();
+      throw CancelledError("own");
+    };
+    EXPECT_EQ(co_await outcome_of(gather(cancelled(), give_after_turns(1, 1))), "cancelled: own");
+  });
+}
+
+TYPED_TEST(GroupTest, CancellingAGatherCancelsAllAndWaitsForThem) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    const auto slow_to_end = [&]() -> Coro<void> {
+      bool cancelled = false;
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        cancelled = true;
+      }
+      if (cancelled) co_await log_after_turns(log, 3, "slow");
+    };
+    auto task = this->spawn([&]() -> Coro<void> { co_await gather(log_when_cancelled(log, "quick"), slow_to_end()); });
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel("enough");
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: enough");
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"quick", "slow"}));
+}
+
+TYPED_TEST(GroupTest, CancellingAGatherTwiceStillWaitsForAll) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    const auto stubborn = [&]() -> Coro<void> {
+      for (int i = 0; i < 2; ++i) {
+        try {
+          co_await sleep(1h);
+        } catch (const CancelledError&) {
+          log.push_back("cancelled");
+        }
+      }
+    };
+    std::vector<Coro<void>> coros;
+    coros.push_back(stubborn());
+    auto task = this->loop.create_task(gather(std::move(coros)));
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel();
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    EXPECT_FALSE(task.done());
+    task.cancel();
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: cancelled");
+  });
+  EXPECT_EQ(log.size(), 2u);
+}
+
+// --- TaskGroup
+
+TYPED_TEST(GroupTest, AGroupEndsWhenItsBodyAndAllItsTasksHave) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      group.create_task(log_after_turns(log, 5, "slow"));
+      group.create_task(log_after_turns(log, 1, "quick"));
+      log.push_back("body");
+      co_return;
+    });
+    log.push_back("after");
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"body", "quick", "slow", "after"}));
+}
+
+TYPED_TEST(GroupTest, AGroupMayBeEmpty) {
+  this->run([]() -> Coro<void> { co_await TaskGroup::run([](TaskGroup&) -> Coro<void> { co_return; }); });
+}
+
+TYPED_TEST(GroupTest, TasksOfAGroupMayStartOthersInIt) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      const auto parent = [](TaskGroup& g, std::vector<std::string>& lines) -> Coro<void> {
+        co_await yield_now();
+        g.create_task(log_after_turns(lines, 2, "grandchild"));
+      };
+      group.create_task(parent(group, log));
+      co_return;
+    });
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"grandchild"}));
+}
+
+TYPED_TEST(GroupTest, AFailingTaskCancelsTheOthersAndTheBody) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                group.create_task(log_when_cancelled(log, "sibling"));
+                group.create_task(fail_after_turns(2, "broken"));
+                co_await log_when_cancelled(log, "body");
+              })),
+              "failed: 1 task failed; broken");
+    co_await sleep(1ms);
+  });
+  std::ranges::sort(log);
+  EXPECT_EQ(log, (std::vector<std::string>{"body", "sibling"}));
+}
+
+TYPED_TEST(GroupTest, TheCallerOfAGroupThatFailedIsNotLeftCancelled) {
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<void> {
+      EXPECT_NE(co_await outcome_of(TaskGroup::run([](TaskGroup& group) -> Coro<void> {
+                  group.create_task(fail_after_turns(1, "broken"));
+                  co_await sleep(1h);
+                })),
+                "");
+      EXPECT_EQ(task.cancelling(), 0);
+      co_await sleep(1ms);
+    });
+    co_await task;
+  });
+}
+
+TYPED_TEST(GroupTest, AFailingBodyCancelsTheTasks) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                group.create_task(log_when_cancelled(log, "task"));
+                co_await yield_now();
+                throw std::runtime_error("body");
+              })),
+              "failed: 1 task failed; body");
+  });
+  EXPECT_EQ(log.size(), 1u);
+}
+
+TYPED_TEST(GroupTest, EveryExceptionIsInTheGroup) {
+  this->run([&]() -> Coro<void> {
+    std::size_t count = 0;
+    const auto fail_in_clean_up = []() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        throw std::logic_error("clean-up");
+      }
+    };
+    try {
+      co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(fail_after_turns(1, "one"));
+        group.create_task(fail_after_turns(1, "two"));
+        group.create_task(fail_in_clean_up());
+        co_await sleep(1h);
+      });
+    } catch (const ExceptionGroup& failures) {
+      count = failures.exceptions().size();
+      EXPECT_THROW(std::rethrow_exception(failures.exceptions()[2]), std::logic_error);
+    }
+    EXPECT_EQ(count, 3u);
+  });
+}
+
+TYPED_TEST(GroupTest, ATaskThatEndsCancelledIsNoFailure) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      auto task = group.create_task(log_when_cancelled(log, "cancelled"));
+      group.create_task(log_after_turns(log, 10, "sibling ran on"));
+      co_await yield_now();
+      task.cancel();
+    });
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"cancelled", "sibling ran on"}));
+}
+
+TYPED_TEST(GroupTest, CancelledFromOutsideItCancelsItsTasksAndWaits) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(log_when_cancelled(log, "one"));
+        group.create_task(log_when_cancelled(log, "two"));
+        co_return;
+      });
+    });
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel("outside");
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: outside");
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"one", "two"}));
+}
+
+TYPED_TEST(GroupTest, CancelledFromOutsideInItsBodyItCancelsItsTasks) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(log_when_cancelled(log, "task"));
+        co_await sleep(1h);
+      });
+    });
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel("outside");
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: outside");
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"task"}));
+}
+
+TYPED_TEST(GroupTest, AFailureDuringACancellationFromOutsideIsThrownAndTheCancellationComesNext) {
+  this->run([&]() -> Coro<void> {
+    std::vector<std::string> log;
+    const auto fail_in_clean_up = []() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        throw std::runtime_error("clean-up");
+      }
+    };
+    auto task = this->spawn([&]() -> Coro<void> {
+      log.push_back(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(fail_in_clean_up());
+        co_await sleep(1h);
+      })));
+      co_await sleep(1h);
+      log.push_back("not reached");
+    });
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel();
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: cancelled");
+    EXPECT_EQ(task.cancelling(), 1);
+    EXPECT_EQ(log, (std::vector<std::string>{"failed: 1 task failed; clean-up"}));
+  });
+}
+
+TYPED_TEST(GroupTest, CancelledInTheTurnInWhichATaskFailsItIsCancelledAfterwards) {
+  this->run([&]() -> Coro<void> {
+    std::vector<std::string> log;
+    Task<void> task;
+    const auto fail_and_cancel = [&]() -> Coro<void> {
+      co_await yield_now();
+      task.cancel();
+      throw std::runtime_error("both");
+    };
+    task = this->spawn([&]() -> Coro<void> {
+      log.push_back(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(fail_and_cancel());
+        co_await sleep(1h);
+      })));
+      co_await sleep(1h);
+    });
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: cancelled");
+    EXPECT_EQ(log, (std::vector<std::string>{"failed: 1 task failed; both"}));
+  });
+}
+
+TYPED_TEST(GroupTest, AGroupThatIsBeingCancelledTakesNoTasks) {
+  bool refused = false;
+  this->run([&]() -> Coro<void> {
+    const auto late = [&](TaskGroup& group) -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      try {
+        group.create_task(give_after_turns(1, 1));
+      } catch (const std::logic_error&) {
+        refused = true;
+      }
+    };
+    EXPECT_NE(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                group.create_task(late(group));
+                group.create_task(fail_after_turns(1, "broken"));
+                co_return;
+              })),
+              "");
+  });
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(this->loop.task_count(), 0u);
+}
+
+TYPED_TEST(GroupTest, GroupsNestAndTheInnersFailureIsTheOuters) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    const std::string outcome = co_await outcome_of(TaskGroup::run([&](TaskGroup& outer) -> Coro<void> {
+      outer.create_task(log_when_cancelled(log, "outer task"));
+      co_await TaskGroup::run([&](TaskGroup& inner) -> Coro<void> {
+        inner.create_task(log_when_cancelled(log, "inner task"));
+        inner.create_task(fail_after_turns(1, "deep"));
+        co_return;
+      });
+    }));
+    EXPECT_EQ(outcome, "failed: 1 task failed; 1 task failed; deep");
+  });
+  EXPECT_EQ(log, (std::vector<std::string>{"inner task", "outer task"}));
+}
+
+TYPED_TEST(GroupTest, AFailureInTheOuterGroupEndsTheInner) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    const std::string outcome = co_await outcome_of(TaskGroup::run([&](TaskGroup& outer) -> Coro<void> {
+      outer.create_task(fail_after_turns(3, "outer"));
+      co_await TaskGroup::run([&](TaskGroup& inner) -> Coro<void> {
+        inner.create_task(log_when_cancelled(log, "inner task"));
+        co_await log_when_cancelled(log, "inner body");
+      });
+    }));
+    EXPECT_EQ(outcome, "failed: 1 task failed; outer");
+  });
+  EXPECT_EQ(log.size(), 2u);
+}
+
+TYPED_TEST(GroupTest, ATimeoutAroundAGroupIsATimeout) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    const std::string outcome = co_await outcome_of(wait_for(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                                                               group.create_task(log_when_cancelled(log, "task"));
+                                                               co_return;
+                                                             }),
+                                                             1ms));
+    EXPECT_EQ(outcome, "failed: timed out");
+    co_await sleep(1ms);
+  });
+  EXPECT_EQ(log.size(), 1u);
+}
+
+TYPED_TEST(GroupTest, AGroupWhoseBodyEndsAsATaskFailsIsNotLeftCancelled) {
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<void> {
+      Event go;
+      EXPECT_NE(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                  group.create_task(fail_after_turns(1, "broken"));
+                  for (int i = 0; i < 2; ++i) co_await yield_now();
+                })),
+                "");
+      EXPECT_EQ(task.cancelling(), 0);
+      co_await yield_now();
+    });
+    co_await task;
+  });
+}
+
+TYPED_TEST(GroupTest, ALoopDestroyedWithAGroupAndAGatherRunningLeaksNothing) {
+  const auto witness = std::make_shared<int>();
+  {
+    EventLoop doomed(this->world.backend);
+    const auto hold = [](std::shared_ptr<int>) -> Coro<void> { co_await sleep(1h); };
+    static_cast<void>(doomed.create_task(keeping([&, witness]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(hold(witness));
+        group.create_task(hold(witness));
+        co_return;
+      });
+    })));
+    static_cast<void>(
+        doomed.create_task(keeping([&, witness]() -> Coro<void> { co_await gather(hold(witness), hold(witness)); })));
+    for (int i = 0; i < 5; ++i) doomed.run_once(TimePoint::min());
+  }
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace argiope

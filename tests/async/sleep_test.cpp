@@ -1,0 +1,124 @@
+#include "argiope/async/sleep.hpp"
+
+#include "argiope/async/sync.hpp"
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+template <class World>
+using SleepTest = LoopTest<World>;
+TYPED_TEST_SUITE(SleepTest, AllWorlds, WorldNames);
+
+TYPED_TEST(SleepTest, LastsAtLeastItsDelay) {
+  this->run([&]() -> Coro<void> {
+    const TimePoint before = this->loop.time();
+    co_await sleep(2ms);
+    EXPECT_GE(this->loop.time(), before + 2ms);
+    co_await sleep_until(before + 3ms);
+    EXPECT_GE(this->loop.time(), before + 3ms);
+  });
+}
+
+TYPED_TEST(SleepTest, OfZeroLetsTheOthersRunOnce) {
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    this->loop.call_soon([&] { order.push_back(1); });
+    co_await sleep(0ms);
+    order.push_back(2);
+    this->loop.call_soon([&] { order.push_back(3); });
+    co_await sleep(-5ms);
+    order.push_back(4);
+    this->loop.call_soon([&] { order.push_back(5); });
+    co_await sleep_until(TimePoint::min());
+    order.push_back(6);
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5, 6}));
+}
+
+TYPED_TEST(SleepTest, ForEverCanOnlyBeCancelled) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<void> { co_await sleep(Duration::max()); });
+    co_await sleep(1ms);
+    EXPECT_FALSE(task.done());
+    task.cancel();
+    co_await yield_now();
+    EXPECT_TRUE(task.cancelled());
+  });
+}
+
+TYPED_TEST(SleepTest, WakesInTheOrderOfTheDeadlines) {
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    const TimePoint now = this->loop.time();
+    const auto nap = [&](int number) -> Coro<void> {
+      co_await sleep_until(now + number * 500us);
+      order.push_back(number);
+    };
+    std::vector<Task<void>> tasks;
+    for (const int number : {4, 2, 5, 1, 3}) tasks.push_back(this->loop.create_task(nap(number)));
+    for (auto& task : tasks) co_await task;
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5}));
+}
+
+TYPED_TEST(SleepTest, CancelledItLeavesNoTimerBehind) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
+    co_await yield_now();
+    EXPECT_NE(this->loop.next_deadline(), kNever);
+    task.cancel();
+    co_await yield_now();
+    co_await yield_now();
+  });
+  EXPECT_EQ(this->loop.next_deadline(), kNever);
+}
+
+TYPED_TEST(SleepTest, ACancellationThatComesAsItEndsIsDelivered) {
+  this->run([&]() -> Coro<void> {
+    bool cancelled = false;
+    const TimePoint when = this->loop.time() + 1ms;
+    Task<void> task;
+    this->loop.call_at(when, [&] { task.cancel(); });
+    task = this->spawn([&]() -> Coro<void> {
+      try {
+        co_await sleep_until(when);
+      } catch (const CancelledError&) {
+        cancelled = true;
+      }
+    });
+    co_await task;
+    EXPECT_TRUE(cancelled) << "the timer armed first goes first, and the task has not run on yet";
+  });
+}
+
+TYPED_TEST(SleepTest, YieldGoesBehindEverythingThatIsReady) {
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    for (int i = 0; i < 100; ++i) this->loop.call_soon([&order, i] { order.push_back(i); });
+    co_await yield_now();
+    order.push_back(-1);
+  });
+  ASSERT_EQ(order.size(), 101u);
+  EXPECT_EQ(order.back(), -1);
+}
+
+TYPED_TEST(SleepTest, YieldDeliversAPendingCancellation) {
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    bool cancelled = false;
+    task = this->spawn([&]() -> Coro<void> {
+      task.cancel();
+      try {
+        co_await yield_now();
+      } catch (const CancelledError&) {
+        cancelled = true;
+      }
+    });
+    co_await task;
+    EXPECT_TRUE(cancelled);
+  });
+}
+
+}  // namespace
+}  // namespace argiope

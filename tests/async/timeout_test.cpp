@@ -1,0 +1,264 @@
+#include "argiope/async/timeout.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "argiope/async/queue.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/sync.hpp"
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+template <class World>
+using TimeoutTest = LoopTest<World>;
+TYPED_TEST_SUITE(TimeoutTest, AllWorlds, WorldNames);
+
+Coro<int> give(int value) { co_return value; }
+Coro<int> give_after(Duration delay, int value) {
+  co_await sleep(delay);
+  co_return value;
+}
+
+template <class T>
+Coro<bool> times_out(Coro<T> coro) {
+  try {
+    co_await std::move(coro);
+  } catch (const TimeoutError&) {
+    co_return true;
+  }
+  co_return false;
+}
+
+TYPED_TEST(TimeoutTest, GivesTheResultThatComesInTime) {
+  EXPECT_EQ(this->run([]() -> Coro<int> { co_return co_await wait_for(give_after(1ms, 5), 1h); }), 5);
+  EXPECT_EQ(this->loop.next_deadline(), kNever) << "the deadline is taken back";
+}
+
+TYPED_TEST(TimeoutTest, ThrowsTimeoutErrorAndCancelsWhatRan) {
+  std::string cleaned_up;
+  this->run([&]() -> Coro<void> {
+    const auto body = [&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        cleaned_up = "yes";
+        throw;
+      }
+    };
+    EXPECT_TRUE(co_await times_out(wait_for(body(), 1ms)));
+  });
+  EXPECT_EQ(cleaned_up, "yes");
+}
+
+TYPED_TEST(TimeoutTest, LeavesTheTaskUncancelled) {
+  Task<void> task;
+  this->run([&]() -> Coro<void> {
+    task = this->spawn([&]() -> Coro<void> {
+      EXPECT_TRUE(co_await times_out(wait_for(sleep_for(1h), 1ms)));
+      EXPECT_EQ(task.cancelling(), 0);
+      co_await sleep(1ms);
+    });
+    co_await task;
+  });
+}
+
+TYPED_TEST(TimeoutTest, PassesOnOtherExceptions) {
+  this->run([]() -> Coro<void> {
+    const auto body = []() -> Coro<void> {
+      co_await yield_now();
+      throw std::runtime_error("other");
+    };
+    bool other = false;
+    try {
+      co_await wait_for(body(), 1h);
+    } catch (const std::runtime_error& error) {
+      other = std::string(error.what()) == "other";
+    }
+    EXPECT_TRUE(other);
+  });
+}
+
+TYPED_TEST(TimeoutTest, ACancellationFromOutsideStaysACancellation) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<void> { co_await wait_for(sleep_for(1h), 2h); });
+    co_await yield_now();
+    task.cancel("outside");
+    std::string caught;
+    try {
+      co_await task;
+    } catch (const CancelledError& error) {
+      caught = error.what();
+    }
+    EXPECT_EQ(caught, "outside");
+  });
+}
+
+TYPED_TEST(TimeoutTest, ACancellationThatComesWithTheDeadlineWins) {
+  this->run([&]() -> Coro<void> {
+    const TimePoint when = this->loop.time() + 1ms;
+    Task<void> task;
+    task = this->spawn([&]() -> Coro<void> {
+      Timeout timeout(when);
+      co_await timeout.run(sleep_for(1h));
+    });
+    co_await yield_now();
+    this->loop.call_at(when, [&] { task.cancel(); });
+    bool cancelled = false;
+    try {
+      co_await task;
+    } catch (const CancelledError&) {
+      cancelled = true;
+    }
+    EXPECT_TRUE(cancelled);
+    EXPECT_EQ(task.cancelling(), 1);
+  });
+}
+
+TYPED_TEST(TimeoutTest, AZeroLimitLetsRunWhatNeedsNoWaiting) {
+  this->run([]() -> Coro<void> {
+    EXPECT_EQ(co_await wait_for(give(3), 0ms), 3);
+    EXPECT_TRUE(co_await times_out(wait_for(sleep_for(1h), 0ms)));
+    EXPECT_TRUE(co_await times_out(wait_for(sleep_for(1h), -1h)));
+  });
+}
+
+TYPED_TEST(TimeoutTest, AnEndlessLimitNeverStrikes) {
+  this->run([]() -> Coro<void> {
+    EXPECT_EQ(co_await wait_for(give_after(1ms, 1), Duration::max()), 1);
+    Timeout timeout(kNever);
+    EXPECT_EQ(co_await timeout.run(give_after(1ms, 2)), 2);
+    EXPECT_FALSE(timeout.expired());
+  });
+}
+
+TYPED_TEST(TimeoutTest, OfTwoTimersOfOneInstantTheOneArmedFirstDecides) {
+  this->run([&]() -> Coro<void> {
+    const TimePoint when = this->loop.time() + 1ms;
+    const auto sleep_to_it = [when]() -> Coro<void> { co_await sleep_until(when); };
+    Timeout first(when);
+    EXPECT_TRUE(co_await times_out(first.run(sleep_to_it())));
+
+    const TimePoint later = this->loop.time() + 1ms;
+    Timeout second(kNever);
+    this->loop.call_soon([&] { second.reschedule(later); });
+    const auto sleep_to_later = [later]() -> Coro<void> { co_await sleep_until(later); };
+    EXPECT_FALSE(co_await times_out(second.run(sleep_to_later())));
+  });
+}
+
+TYPED_TEST(TimeoutTest, AResultHandedOverBeforeTheDeadlineIsNotLost) {
+  this->run([&]() -> Coro<void> {
+    Queue<int> queue;
+    const TimePoint when = this->loop.time() + 1ms;
+    this->loop.call_at(when, [&] { queue.put_nowait(7); });
+    Task<int> task;
+    const auto take = [&]() -> Coro<int> { co_return co_await queue.get(); };
+    task = this->spawn([&]() -> Coro<int> {
+      Timeout timeout(when);
+      const int value = co_await timeout.run(take());
+      EXPECT_TRUE(timeout.expired());
+      EXPECT_EQ(task.cancelling(), 0);
+      co_await yield_now();
+      co_return value;
+    });
+    EXPECT_EQ(co_await task, 7);
+  });
+}
+
+TYPED_TEST(TimeoutTest, TheInnerOfTwoStrikesFirst) {
+  this->run([]() -> Coro<void> {
+    bool inner = false;
+    const auto body = [&]() -> Coro<void> {
+      inner = co_await times_out(wait_for(sleep_for(1h), 1ms));
+      co_await yield_now();
+    };
+    EXPECT_FALSE(co_await times_out(wait_for(body(), 1h)));
+    EXPECT_TRUE(inner);
+  });
+}
+
+TYPED_TEST(TimeoutTest, TheOuterOfTwoStrikesThroughTheInner) {
+  this->run([]() -> Coro<void> {
+    bool inner = false;
+    const auto body = [&]() -> Coro<void> { inner = co_await times_out(wait_for(sleep_for(1h), 2h)); };
+    EXPECT_TRUE(co_await times_out(wait_for(body(), 1ms)));
+    EXPECT_FALSE(inner);
+  });
+}
+
+TYPED_TEST(TimeoutTest, TwoThatStrikeAtOneInstantAreTheOuters) {
+  this->run([&]() -> Coro<void> {
+    const TimePoint when = this->loop.time() + 1ms;
+    bool inner = false;
+    const auto body = [&]() -> Coro<void> {
+      Timeout timeout(when);
+      inner = co_await times_out(timeout.run(sleep_for(1h)));
+    };
+    Timeout outer(when);
+    EXPECT_TRUE(co_await times_out(outer.run(body())));
+    EXPECT_FALSE(inner) << "its cancellation could not be told from the outer one's";
+  });
+}
+
+TYPED_TEST(TimeoutTest, CanBeMovedWhileItRuns) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(this->loop.time() + 1h);
+    const auto body = [&]() -> Coro<void> {
+      co_await yield_now();
+      timeout.reschedule(this->loop.time() + 1ms);
+      co_await sleep(1h);
+    };
+    EXPECT_TRUE(co_await times_out(timeout.run(body())));
+    EXPECT_TRUE(timeout.expired());
+    EXPECT_THROW(timeout.reschedule(kNever), std::logic_error);
+  });
+}
+
+TYPED_TEST(TimeoutTest, CanBePutOffBeforeItStrikes) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(this->loop.time() + 1ms);
+    timeout.reschedule(this->loop.time() + 1h);
+    EXPECT_EQ(co_await timeout.run(give_after(2ms, 4)), 4);
+    const auto body = [&]() -> Coro<void> {
+      timeout.reschedule(kNever);
+      co_await sleep(1ms);
+    };
+    co_await timeout.run(body());
+    EXPECT_EQ(timeout.when(), kNever);
+  });
+}
+
+TYPED_TEST(TimeoutTest, DoesNotRunTwiceAtOnce) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(kNever);
+    bool refused = false;
+    const auto body = [&]() -> Coro<void> {
+      try {
+        co_await timeout.run(sleep_for(1ms));
+      } catch (const std::logic_error&) {
+        refused = true;
+      }
+    };
+    co_await timeout.run(body());
+    EXPECT_TRUE(refused);
+  });
+}
+
+TYPED_TEST(TimeoutTest, ABodyThatSwallowsTheCancellationGivesItsResult) {
+  this->run([]() -> Coro<void> {
+    const auto body = []() -> Coro<int> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_await yield_now();
+      co_return 6;
+    };
+    EXPECT_EQ(co_await wait_for(body(), 1ms), 6);
+  });
+}
+
+}  // namespace
+}  // namespace argiope
