@@ -241,20 +241,23 @@ TEST_F(ResolverTest, GoesOnForTheOthersWhenOneIsCancelled) {
   });
 }
 
+// More than a socket's buffer would hold, were they all sent at once; a lost one would wait for its time-out.
 TEST_F(ResolverTest, AnswersManyQuestionsAtOnce) {
+  options.timeout = 60s;
   std::vector<std::string> hosts;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     hosts.push_back("h" + std::to_string(i) + ".test");
-    server.entries[hosts.back()] = {{ip("192.0.2." + std::to_string(i + 1))}};
+    server.entries[hosts.back()] = {{ip("192.0.2." + std::to_string(i % 256))}};
   }
   with_resolver([&](CaresResolver& resolver) -> Coro<void> {
     std::vector<Coro<Result<AddressList>>> asking;
     for (const std::string& host : hosts) asking.push_back(resolver.resolve(host));
     const auto results = co_await gather(std::move(asking));
     for (std::size_t i = 0; i < results.size(); ++i) {
-      expect_addresses(results[i], {"192.0.2." + std::to_string(i + 1)});
+      expect_addresses(results[i], {"192.0.2." + std::to_string(i % 256)});
     }
   });
+  for (const std::string& host : hosts) EXPECT_EQ((server.questions[{host, kA}]), 1) << "asked again: an answer was lost";
 }
 
 TEST_F(ResolverTest, GivesUpOnAServerThatIsSilent) {
@@ -317,9 +320,28 @@ TEST_F(ResolverTest, BoundsItsCache) {
   });
 }
 
+TEST_F(ResolverTest, SendsWaitingQuestionsWhenOthersFailAtOnce) {
+  options.max_questions = 1;
+  options.timeout = 20ms;
+  options.tries = 1;
+  server.entries["good.test"] = {{ip("192.0.2.1")}};
+  with_resolver([&](CaresResolver& resolver) -> Coro<void> {
+    std::vector<Coro<Result<AddressList>>> asking;
+    asking.push_back(resolver.resolve("silent.test"));
+    for (int i = 0; i < 50; ++i) asking.push_back(resolver.resolve("bad.." + std::to_string(i)));
+    asking.push_back(resolver.resolve("good.test"));
+    const auto results = co_await gather(std::move(asking));
+    for (std::size_t i = 0; i + 1 < results.size(); ++i) EXPECT_FALSE(results[i]);
+    expect_addresses(results.back(), {"192.0.2.1"});
+  });
+}
+
 TEST_F(ResolverTest, RefusesServersThatAreNone) {
   options.servers = "not an address";
   EXPECT_THROW(CaresResolver(options, backend), std::runtime_error);
+  options.servers.clear();
+  options.max_questions = 0;
+  EXPECT_THROW(CaresResolver(options, backend), std::invalid_argument);
 }
 
 }  // namespace
