@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <list>
+#include <deque>
 #include <map>
 #include <stdexcept>
 #include <unordered_map>
@@ -36,6 +36,7 @@ void require_cares() {
 class CaresResolver::Impl {
  public:
   Impl(ResolverOptions options, AsioBackend& backend) : options_(std::move(options)), backend_(backend) {
+    if (options_.max_questions == 0) throw std::invalid_argument("a resolver that may ask no questions");
     require_cares();
     ares_options settings{};
     settings.timeout = static_cast<int>(options_.timeout.count() / 1'000'000);
@@ -108,12 +109,32 @@ class CaresResolver::Impl {
     question->host = host;
     open_.emplace(host, question);
     ++questions_asked;
+    waiting_.push_back(question);
+    send_questions();
+    arm_timer();
+    return question;
+  }
+
+  // An answer may come before a question's sending returns, and asks for more questions: that is this loop's doing.
+  void send_questions() {
+    if (sending_) return;
+    sending_ = true;
+    while (!waiting_.empty() && under_way_ < options_.max_questions) {
+      const std::shared_ptr<Question> question = std::move(waiting_.front());
+      waiting_.pop_front();
+      ++under_way_;
+      send(question);
+    }
+    sending_ = false;
+  }
+
+  void send(const std::shared_ptr<Question>& question) {
     ares_addrinfo_hints hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     // May call back before it returns.
     ares_getaddrinfo(
-        channel_, host.c_str(), nullptr, &hints,
+        channel_, question->host.c_str(), nullptr, &hints,
         [](void* argument, int status, int, ares_addrinfo* info) {
           std::unique_ptr<std::shared_ptr<Question>> kept(static_cast<std::shared_ptr<Question>*>(argument));
           Question& answered = **kept;
@@ -121,12 +142,11 @@ class CaresResolver::Impl {
           if (info != nullptr) ares_freeaddrinfo(info);
         },
         new std::shared_ptr<Question>(question));
-    arm_timer();
-    return question;
   }
 
   void answer(Question& question, int status, const ares_addrinfo* info) {
     if (closing_) return;
+    --under_way_;
     AddressList addresses;
     Duration ttl = options_.max_ttl;
     for (const ares_addrinfo_node* node = info != nullptr ? info->nodes : nullptr; node != nullptr;
@@ -148,6 +168,7 @@ class CaresResolver::Impl {
     const std::string host = question.host;  // the entry that is erased may hold the last reference
     question.answered.set();
     open_.erase(host);
+    send_questions();
   }
 
   void forget_expired() {
@@ -218,6 +239,9 @@ class CaresResolver::Impl {
   Handle timer_;
   std::unordered_map<std::string, Cached> cache_;
   std::unordered_map<std::string, std::shared_ptr<Question>> open_;
+  std::deque<std::shared_ptr<Question>> waiting_;  // those of them not sent yet
+  std::size_t under_way_ = 0;
+  bool sending_ = false;
   std::map<ares_socket_t, std::shared_ptr<Watched>> watched_;
 };
 

@@ -35,13 +35,16 @@ struct ResolverOptions {
   Duration max_ttl = std::chrono::hours{1};
   Duration negative_ttl = std::chrono::seconds{30};
   std::size_t cache_limit = 100'000;  // hosts
+  // Hosts asked about at the same time; the others wait. More answers at once than a socket's buffer holds are lost.
+  std::size_t max_questions = 64;
   // "address[:port],…" instead of the system's servers; for tests.
   std::string servers;
 };
 
 // Looks up A and AAAA by c-ares, /etc/hosts included. `localhost` and its subdomains are loopback without a question
 // (RFC 6761, 6.3). Simultaneous questions for one host are asked once.
-// Errors: the constructor throws std::runtime_error when c-ares cannot start.
+// Errors: the constructor throws std::runtime_error when c-ares cannot start, std::invalid_argument when max_questions
+//         is 0.
 class CaresResolver final : public Resolver {
  public:
   // The backend of the loop that will run it; both outlive the resolver.

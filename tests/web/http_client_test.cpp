@@ -1,0 +1,556 @@
+#include "argiope/web/http_client.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "argiope/async/group.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/raw_server.hpp"
+
+namespace argiope {
+namespace {
+
+using ::testing::HasSubstr;
+using Then = RawServer::Then;
+
+constexpr const char* kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+// Gives what the test says, and counts.
+class FixedResolver final : public Resolver {
+ public:
+  AddressList addresses{*IpAddress::parse("127.0.0.1")};
+  int questions = 0;
+  Coro<Result<AddressList>> resolve(std::string_view host) override {
+    ++questions;
+    if (const auto literal = IpAddress::parse(host)) co_return AddressList{*literal};
+    if (addresses.empty()) co_return fail(Errc::dns, "nobody knows it");
+    co_return addresses;
+  }
+};
+
+class HttpClientTest : public LoopTest<RealTime> {
+ public:
+  FixedResolver resolver;
+  AddressGuard guard{true};
+  RawServer server{world.backend};
+  HttpClientOptions options;
+  HttpRequest request;
+  HttpResponse response;
+
+  HttpClientTest() { request.url = url("/"); }
+  ~HttpClientTest() override {
+    loop.cancel_all_tasks();
+    settle();
+    EXPECT_EQ(loop.task_count(), 0u);
+  }
+
+  Url url(std::string_view path, std::string_view host = "127.0.0.1", std::string_view scheme = "http") const {
+    return *Url::parse(server.origin(host, scheme) + std::string(path));
+  }
+  // Runs `body` with a client of `options` while the server serves.
+  template <class Body>
+  void with_client(Body body) {
+    HttpClient client(options, world.backend, resolver, guard);
+    run([&]() -> Coro<void> {
+      auto serving = EventLoop::current().create_task(server.serve());
+      co_await body(client);
+      serving.cancel();
+    });
+    client.close_idle();
+    run([&]() -> Coro<void> { co_await server.all_closed(); });
+  }
+  // One request on a client of its own.
+  Result<void> send() {
+    Result<void> result;
+    with_client([&](HttpClient& client) -> Coro<void> { result = co_await client.send(request, response); });
+    return result;
+  }
+  Errc error_of_send() {
+    const Result<void> result = send();
+    EXPECT_FALSE(result.has_value());
+    return result ? Errc::internal : result.error().code;
+  }
+};
+
+TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
+  options.user_agent = "spider/1";
+  options.headers = {{"From", "me@example.org"}};
+  request.url = url("/a?b=c#d");
+  request.headers = {{"If-None-Match", "\"x\""}};
+  const std::string reply = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\nContent-Type: text/html\r\n\r\ngone";
+  server.add(reply);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.status, 404);
+  EXPECT_EQ(response.body, "gone");
+  EXPECT_EQ(response.headers.content_type, "text/html");
+  EXPECT_EQ(response.remote.to_string(), "127.0.0.1");
+  EXPECT_EQ(response.wire_bytes, reply.size());
+  EXPECT_LE(response.sent_at, world.clock.now());
+  EXPECT_GT(response.sent_at, TimePoint{});
+  EXPECT_EQ(server.requests().at(0),
+            "GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) +
+                "\r\nUser-Agent: spider/1\r\nAccept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.5\r\n"
+                "Accept-Encoding: gzip, br, zstd, deflate\r\nFrom: me@example.org\r\nIf-None-Match: \"x\"\r\n\r\n");
+}
+
+TEST_F(HttpClientTest, ReadsBodiesOfEveryFraming) {
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  server.add({{{head, "Content-Le", "ngth: 5\r\n\r", "\nhe", "llo"}, Then::keep},
+              {{head + "Transfer-Encoding: chunked\r\n\r\n2", "\r\nhe\r\n", "3\r\nllo", "\r\n0\r\n", "\r\n"}, Then::keep},
+              {{head + "\r\nhe", "llo"}, Then::close}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    for (int i = 0; i < 3; ++i) {
+      const auto sent = co_await client.send(request, response);
+      EXPECT_TRUE(sent);
+      EXPECT_EQ(response.body, "hello") << i;
+    }
+    EXPECT_EQ(client.idle_connections(), 0u);
+  });
+  EXPECT_EQ(server.connections(), 1u);
+}
+
+TEST_F(HttpClientTest, KeepsConnectionsAlivePerSite) {
+  server.add({{{kHello}}, {{kHello}}});
+  server.add({{{kHello}}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    for (const char* host : {"127.0.0.1", "127.0.0.1", "other.test"}) {
+      request.url = url("/", host);
+      EXPECT_TRUE(co_await client.send(request, response));
+    }
+    EXPECT_EQ(client.connections_opened(), 2u);
+    EXPECT_EQ(client.idle_connections(), 2u);
+    client.close_idle();
+    EXPECT_EQ(client.idle_connections(), 0u);
+    co_await server.all_closed();
+  });
+}
+
+TEST_F(HttpClientTest, ClosesTheOldestOfTooManyIdleConnections) {
+  options.max_idle = 2;
+  for (int i = 0; i < 4; ++i) server.add({{{kHello}}, {{kHello}}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    for (const char* host : {"a.test", "b.test", "c.test", "b.test", "a.test"}) {
+      request.url = url("/", host);
+      EXPECT_TRUE(co_await client.send(request, response));
+    }
+    EXPECT_EQ(client.connections_opened(), 4u);
+    EXPECT_EQ(client.idle_connections(), 2u);
+  });
+}
+
+TEST_F(HttpClientTest, KeepsNothingWhenToldTo) {
+  for (const bool by_count : {true, false}) {
+    options = {};
+    if (by_count) {
+      options.max_idle = 0;
+    } else {
+      options.keep_alive = 0s;
+    }
+    server.add(kHello);
+    server.add(kHello);
+    with_client([&](HttpClient& client) -> Coro<void> {
+      EXPECT_TRUE(co_await client.send(request, response));
+      EXPECT_EQ(client.idle_connections(), 0u);
+      EXPECT_TRUE(co_await client.send(request, response));
+      EXPECT_EQ(client.connections_opened(), 2u);
+    });
+  }
+}
+
+TEST_F(HttpClientTest, DoesNotKeepAConnectionThatSaidMoreThanItsResponse) {
+  server.add(std::string(kHello) + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged");
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(response.body, "hello");
+    EXPECT_EQ(client.idle_connections(), 0u);
+  });
+}
+
+TEST_F(HttpClientTest, SendsOnceMoreOnANewConnectionWhenAKeptOneIsStale) {
+  for (const Then end : {Then::close, Then::reset}) {
+    server.add({{{kHello}, Then::keep}, {{}, end}});
+    server.add(kHello);
+    with_client([&](HttpClient& client) -> Coro<void> {
+      EXPECT_TRUE(co_await client.send(request, response));
+      EXPECT_TRUE(co_await client.send(request, response));
+      EXPECT_EQ(response.body, "hello");
+      EXPECT_EQ(client.connections_opened(), 2u);
+    });
+  }
+  EXPECT_EQ(server.requests().size(), 6u);
+}
+
+TEST_F(HttpClientTest, OpensANewConnectionWhenTheKeptOneWasClosedMeanwhile) {
+  server.add(kHello, Then::close);
+  server.add(kHello);
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(client.idle_connections(), 1u);
+    co_await server.all_closed();
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(client.connections_opened(), 2u);
+  });
+  EXPECT_EQ(server.requests().size(), 2u);
+}
+
+TEST_F(HttpClientTest, SendsOnlyOnceMore) {
+  // Two kept connections, both stale, and a new one that is closed too.
+  server.add({{{kHello}, Then::keep}, {{}, Then::close}});
+  server.add({{{kHello}, Then::keep}, {{}, Then::close}});
+  server.add("", Then::close);
+  with_client([&](HttpClient& client) -> Coro<void> {
+    HttpResponse second;
+    co_await gather(client.send(request, response), client.send(request, second));
+    EXPECT_EQ(client.idle_connections(), 2u);
+    const auto sent = co_await client.send(request, response);
+    EXPECT_FALSE(sent);
+    if (!sent) EXPECT_EQ(sent.error().code, Errc::network);
+  });
+  EXPECT_EQ(server.requests().size(), 4u);
+}
+
+TEST_F(HttpClientTest, DoesNotSendAgainWhatWasPartlyAnswered) {
+  server.add({{{kHello}, Then::keep}, {{"HTTP/1.1 200 OK\r\nCont"}, Then::close}});
+  server.add(kHello);
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    const auto sent = co_await client.send(request, response);
+    EXPECT_FALSE(sent);
+    EXPECT_EQ(client.connections_opened(), 1u);
+  });
+}
+
+TEST_F(HttpClientTest, NamesWhatIsWrongWithTheResponse) {
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", Then::close);
+  EXPECT_EQ(error_of_send(), Errc::network);
+  server.add("", Then::close);
+  EXPECT_EQ(error_of_send(), Errc::network);
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", Then::reset);
+  EXPECT_EQ(error_of_send(), Errc::network);
+  server.add("\x16\x03\x01 no HTTP at all\r\n\r\n");
+  EXPECT_EQ(error_of_send(), Errc::protocol);
+  server.add("HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'a'));
+  EXPECT_EQ(error_of_send(), Errc::too_large);
+  server.add("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello");
+  EXPECT_EQ(error_of_send(), Errc::protocol);
+}
+
+TEST_F(HttpClientTest, SkipsInterimResponsesButNotForEver) {
+  const std::string interim = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+  server.add(interim + kHello);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "hello");
+  server.add({{{interim, interim + "HTTP/1", ".1 200 OK\r\nContent-Length: 1\r\n\r\nx"}}});
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.body, "x");
+  std::string endless;
+  for (int i = 0; i < 100; ++i) endless += interim;
+  server.add(endless);
+  EXPECT_EQ(error_of_send(), Errc::protocol);
+}
+
+TEST_F(HttpClientTest, StopsReadingAtTheBodyLimit) {
+  request.body_limit = 3;
+  server.add(kHello, Then::silent);
+  ASSERT_TRUE(send());
+  EXPECT_TRUE(response.truncated);
+  EXPECT_EQ(response.body, "hel");
+}
+
+TEST_F(HttpClientTest, ReadsNoBodyAfterHead) {
+  request.method = HttpMethod::head;
+  server.add({{{"HTTP/1.1 200 OK\r\nContent-Length: 500\r\nETag: \"a\"\r\n\r\n"}}, {{kHello}}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(response.body, "");
+    EXPECT_EQ(response.headers.content_length, 500u);
+    request.method = HttpMethod::get;
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(response.body, "hello");
+    EXPECT_EQ(client.connections_opened(), 1u);
+  });
+  EXPECT_THAT(server.requests().at(0), ::testing::StartsWith("HEAD / HTTP/1.1\r\n"));
+}
+
+TEST_F(HttpClientTest, GivesUpWhenTheTimeIsOver) {
+  request.timeout = 50ms;
+  server.add("", Then::silent);
+  const Result<void> nothing = send();
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code, Errc::timeout);
+  EXPECT_THAT(nothing.error().message, HasSubstr("within 0.05 s"));
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", Then::silent);
+  EXPECT_EQ(error_of_send(), Errc::timeout);
+}
+
+TEST_F(HttpClientTest, ClosesTheConnectionWhenCancelled) {
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", Then::silent);
+  with_client([&](HttpClient& client) -> Coro<void> {
+    auto sending = EventLoop::current().create_task(client.send(request, response));
+    co_await server.received(1);
+    co_await yield_now();
+    sending.cancel();
+    bool cancelled = false;
+    try {
+      co_await std::move(sending);
+    } catch (const CancelledError&) {
+      cancelled = true;
+    }
+    EXPECT_TRUE(cancelled);
+    EXPECT_EQ(client.idle_connections(), 0u);
+    co_await server.all_closed();
+  });
+}
+
+TEST_F(HttpClientTest, RefusesAddressesTheGuardRefuses) {
+  guard = AddressGuard(false);
+  const std::uint16_t port = server.port();
+  for (const char* host : {"127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "2130706433", "0x7f.1",
+                           "0.0.0.0", "[::]", "169.254.169.254", "10.0.0.1", "private.test"}) {
+    request.url = *Url::parse("http://" + std::string(host) + ":" + std::to_string(port) + "/");
+    EXPECT_EQ(error_of_send(), Errc::refused) << host;
+  }
+  EXPECT_EQ(server.connections(), 0u);
+  guard.permit_loopback();
+  server.add(kHello);
+  request.url = url("/");
+  EXPECT_TRUE(send());
+}
+
+TEST_F(HttpClientTest, TriesTheNextAddressWhenOneDoesNotAnswer) {
+  // Nobody listens there on this port, and the guard does not let the second be tried.
+  guard = AddressGuard(false);
+  guard.permit_loopback();
+  resolver.addresses = {*IpAddress::parse("127.9.9.9"), *IpAddress::parse("10.0.0.1"), *IpAddress::parse("127.0.0.1")};
+  server.add(kHello);
+  request.url = url("/", "many.test");
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.remote.to_string(), "127.0.0.1");
+}
+
+TEST_F(HttpClientTest, NamesTheHostThatCannotBeReached) {
+  resolver.addresses = {*IpAddress::parse("127.9.9.9")};
+  request.url = url("/", "nobody.test");
+  const Result<void> unreachable = send();
+  ASSERT_FALSE(unreachable);
+  EXPECT_EQ(unreachable.error().code, Errc::network);
+  EXPECT_THAT(unreachable.error().message, HasSubstr("connect nobody.test (127.9.9.9 port "));
+  resolver.addresses.clear();
+  EXPECT_EQ(error_of_send(), Errc::dns);
+}
+
+TEST_F(HttpClientTest, RefusesHeadersThatCouldSplitARequest) {
+  const auto make = [&](std::string agent, std::string name, std::string value) {
+    HttpClientOptions with;
+    with.user_agent = std::move(agent);
+    with.headers = {{std::move(name), std::move(value)}};
+    HttpClient(std::move(with), world.backend, resolver, guard);
+  };
+  EXPECT_THROW(make("a\r\nX: y", "X", "y"), std::invalid_argument);
+  EXPECT_THROW(make("a", "X", "a\nb"), std::invalid_argument);
+  EXPECT_THROW(make("a", "X", std::string("a\0b", 3)), std::invalid_argument);
+  EXPECT_THROW(make("a", "X\r\nY", "a"), std::invalid_argument);
+  EXPECT_THROW(make("a", "X: y", "a"), std::invalid_argument);
+  EXPECT_THROW(make("a", "", "a"), std::invalid_argument);
+  EXPECT_NO_THROW(make("a", "X", "tab\tand \xe4"));
+
+  // What a server made us send is left out instead.
+  request.headers = {{"If-None-Match", "\"a\"\r\nX-Forged: y"}, {"X\n", "b"}, {"X-Good", "c"}};
+  server.add(kHello);
+  ASSERT_TRUE(send());
+  EXPECT_THAT(server.requests().at(0), ::testing::Not(HasSubstr("Forged")));
+  EXPECT_THAT(server.requests().at(0), ::testing::EndsWith("deflate\r\nX-Good: c\r\n\r\n"));
+}
+
+// --- redirects
+
+TEST_F(HttpClientTest, FollowsRedirectsRelativeToWhereTheyCameFrom) {
+  const auto redirect = [](int status, const char* location) {
+    return "HTTP/1.1 " + std::to_string(status) + " Go\r\nContent-Length: 0\r\nLocation: " + location + "\r\n\r\n";
+  };
+  server.add({{{redirect(301, "/b/c")}}, {{redirect(302, "d?q")}}, {{redirect(307, "../e#f")}}, {{kHello}}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    request.url = url("/a");
+    EXPECT_TRUE(co_await send_following_redirects(client, request, response, 3));
+    EXPECT_EQ(request.url.path_and_query(), "/e");
+    EXPECT_EQ(response.body, "hello");
+    EXPECT_EQ(client.connections_opened(), 1u);
+  });
+}
+
+TEST_F(HttpClientTest, DoesNotFollowRedirectsThatLeadNowhere) {
+  const auto expect = [&](const char* location, int most, Errc code) {
+    server.add(std::string("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ") + location + "\r\n\r\n");
+    with_client([&](HttpClient& client) -> Coro<void> {
+      const auto sent = co_await send_following_redirects(client, request, response, most);
+      EXPECT_FALSE(sent) << location;
+      if (!sent) EXPECT_EQ(sent.error().code, code) << location << sent.error().message;
+    });
+  };
+  expect("/again", 0, Errc::not_found);
+  expect("ftp://127.0.0.1/", 5, Errc::protocol);
+  expect("javascript:alert(1)", 5, Errc::protocol);
+  expect("http://", 5, Errc::protocol);
+
+  server.add("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n");
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await send_following_redirects(client, request, response, 5));
+    EXPECT_EQ(response.status, 302);
+  });
+}
+
+TEST_F(HttpClientTest, AsksTheGuardAgainAtEveryRedirect) {
+  guard = AddressGuard(false);
+  guard.permit(*IpAddress::parse("127.0.0.1"));
+  server.add("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://169.254.169.254/latest\r\n\r\n");
+  with_client([&](HttpClient& client) -> Coro<void> {
+    const auto sent = co_await send_following_redirects(client, request, response, 5);
+    EXPECT_FALSE(sent);
+    if (!sent) EXPECT_EQ(sent.error().code, Errc::refused);
+  });
+}
+
+// --- TLS
+
+// A certificate for secure.test and 127.0.0.2 that signed itself, and a file with it for those who trust it.
+class Certificate {
+ public:
+  explicit Certificate(bool expired = false) : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), x509_(X509_new(), X509_free) {
+    ASN1_INTEGER_set(X509_get_serialNumber(x509_.get()), 1);
+    X509_set_version(x509_.get(), X509_VERSION_3);
+    X509_gmtime_adj(X509_getm_notBefore(x509_.get()), -7200);
+    X509_gmtime_adj(X509_getm_notAfter(x509_.get()), expired ? -3600 : 3600);
+    X509_set_pubkey(x509_.get(), key_.get());
+    X509_NAME* name = X509_get_subject_name(x509_.get());
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("Argiope test"), -1, -1, 0);
+    X509_set_issuer_name(x509_.get(), name);
+    add(NID_basic_constraints, "critical,CA:TRUE");
+    add(NID_subject_alt_name, "DNS:secure.test,IP:127.0.0.2");
+    X509_sign(x509_.get(), key_.get(), EVP_sha256());
+
+    path_ = ::testing::TempDir() + "argiope-ca-XXXXXX";
+    std::FILE* file = ::fdopen(::mkstemp(path_.data()), "w");
+    PEM_write_X509(file, x509_.get());
+    std::fclose(file);
+    SSL_CTX_use_certificate(server.native_handle(), x509_.get());
+    SSL_CTX_use_PrivateKey(server.native_handle(), key_.get());
+  }
+  ~Certificate() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  boost::asio::ssl::context server{boost::asio::ssl::context::tls_server};
+
+ private:
+  void add(int what, const char* value) {
+    std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> extension(
+        X509V3_EXT_conf_nid(nullptr, nullptr, what, value), X509_EXTENSION_free);
+    X509_add_ext(x509_.get(), extension.get(), -1);
+  }
+  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key_;
+  std::unique_ptr<X509, decltype(&X509_free)> x509_;
+  std::string path_;
+};
+
+class HttpsClientTest : public HttpClientTest {
+ public:
+  Certificate certificate;
+  HttpsClientTest() {
+    server.use_tls(certificate.server);
+    request.url = url("/", "secure.test", "https");
+  }
+  void expect_refused(const char* why) {
+    server.add(kHello);
+    const Result<void> sent = send();
+    ASSERT_FALSE(sent);
+    EXPECT_EQ(sent.error().code, Errc::tls);
+    EXPECT_THAT(sent.error().message, HasSubstr("certificate refused"));
+    EXPECT_THAT(sent.error().message, HasSubstr(why));
+    EXPECT_TRUE(server.requests().empty());
+  }
+};
+
+TEST_F(HttpsClientTest, AcceptsACertificateItsAuthoritiesVouchFor) {
+  options.extra_ca_file = certificate.path();
+  server.add({{{kHello}, Then::keep}, {{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "ag", "ain"}, Then::keep}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(response.body, "hello");
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(response.body, "again");
+    EXPECT_EQ(client.connections_opened(), 1u);
+  });
+}
+
+TEST_F(HttpsClientTest, AcceptsACertificateForAnAddress) {
+  options.extra_ca_file = certificate.path();
+  resolver.addresses = {*IpAddress::parse("127.0.0.1")};
+  RawServer elsewhere(world.backend, "127.0.0.2");
+  elsewhere.use_tls(certificate.server);
+  elsewhere.add(kHello, Then::close);
+  request.url = *Url::parse(elsewhere.origin("127.0.0.2", "https"));
+  with_client([&](HttpClient& client) -> Coro<void> {
+    auto serving = EventLoop::current().create_task(elsewhere.serve());
+    EXPECT_TRUE(co_await client.send(request, response));
+    client.close_idle();
+    co_await elsewhere.all_closed();
+    elsewhere.stop();
+    co_await std::move(serving);
+  });
+}
+
+TEST_F(HttpsClientTest, RefusesACertificateNobodyKnows) { expect_refused("self-signed"); }
+
+TEST_F(HttpsClientTest, RefusesACertificateForAnotherHost) {
+  options.extra_ca_file = certificate.path();
+  request.url = url("/", "other.test", "https");
+  expect_refused("certificate");
+  request.url = url("/", "127.0.0.1", "https");
+  expect_refused("certificate");
+}
+
+TEST_F(HttpsClientTest, RefusesAnExpiredCertificate) {
+  const Certificate old(true);
+  server.use_tls(const_cast<Certificate&>(old).server);
+  options.extra_ca_file = old.path();
+  expect_refused("expired");
+}
+
+TEST_F(HttpsClientTest, SaysWhichFileOfAuthoritiesIsMissing) {
+  options.extra_ca_file = "/nowhere/ca.pem";
+  const Result<void> sent = send();
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, Errc::tls);
+  EXPECT_THAT(sent.error().message, HasSubstr("/nowhere/ca.pem"));
+}
+
+TEST_F(HttpsClientTest, GivesUpAHandshakeThatNobodyAnswers) {
+  RawServer plain(world.backend);
+  plain.add("", Then::silent);
+  request.url = *Url::parse(plain.origin("127.0.0.1", "https"));
+  request.timeout = 50ms;
+  with_client([&](HttpClient& client) -> Coro<void> {
+    auto serving = EventLoop::current().create_task(plain.serve());
+    const auto sent = co_await client.send(request, response);
+    EXPECT_FALSE(sent);
+    if (!sent) EXPECT_EQ(sent.error().code, Errc::timeout);
+    co_await plain.all_closed();
+    plain.stop();
+    co_await std::move(serving);
+  });
+}
+
+TEST_F(HttpsClientTest, GivesUpAnExchangeThatIsNotFinished) {
+  options.extra_ca_file = certificate.path();
+  request.timeout = 50ms;
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", Then::silent);
+  EXPECT_EQ(error_of_send(), Errc::timeout);
+}
+
+}  // namespace
+}  // namespace argiope
