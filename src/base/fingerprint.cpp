@@ -4,16 +4,22 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <stdexcept>
+
+#include "argiope/base/random.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::uint32_t kFirstCapacity = 64;
-// The fullest a segment gets: linear probing in order of value stays short up to here.
-constexpr std::uint32_t fullest(std::uint32_t capacity) noexcept {
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(capacity) * 3 / 4);
-}
+constexpr std::size_t kBucketSlots = 8;
+// The fullest a segment gets, in slots: four fifths, where one bucket in ten has spilled into the next.
+constexpr std::uint64_t fullest(std::uint64_t buckets) noexcept { return buckets * kBucketSlots * 4 / 5; }
+// What a full segment of so many buckets grows to.
+constexpr std::uint32_t next_count(std::uint32_t buckets) noexcept { return buckets + (buckets * 3 + 9) / 10; }
+// Look-ups of a batch that are under way together: more than a core has line fill buffers gains nothing.
+constexpr std::size_t kBatch = 32;
 
 }  // namespace
 
@@ -30,71 +36,113 @@ std::string content_digest(std::string_view bytes) {
   return text;
 }
 
-FingerprintSet::FingerprintSet() = default;
+FingerprintSet::FingerprintSet(std::uint64_t seed) noexcept : seed_(seed) {}
 
-bool FingerprintSet::insert(std::uint64_t value) {
-  if (value == 0) {
+// One to one, so that the set stays exact.
+std::uint64_t FingerprintSet::mixed(std::uint64_t value) const noexcept { return mix64(value ^ seed_); }
+
+// All eight without a branch: one that depends on a slot would hold up every later look-up until its line has come.
+bool FingerprintSet::holds(const Bucket& bucket, std::uint64_t mixed) noexcept {
+  bool found = false;
+  for (const std::uint64_t slot : bucket.slots) found |= slot == mixed;
+  return found;
+}
+
+bool FingerprintSet::insert(std::uint64_t value) { return insert_mixed(mixed(value)); }
+
+bool FingerprintSet::insert_mixed(std::uint64_t mixed) {
+  if (mixed == 0) {
     if (has_zero_) return false;
     ++size_;
     return has_zero_ = true;
   }
-  Segment& segment = segments_[value >> (64 - kSegmentBits)];
+  Segment& segment = segments_[mixed >> (64 - kSegmentBits)];
+  if (segment.count == 0) grow(segment, 1);
+  std::size_t place = ideal(mixed, segment.count);
   for (;;) {
-    if (segment.capacity == 0) grow(segment, kFirstCapacity);
-    std::uint64_t& slot = segment.slots[find(segment, value)];
-    if (slot == value) return false;
-    if (segment.used < fullest(segment.capacity)) {
-      slot = value;
-      ++segment.used;
-      ++size_;
-      return true;
+    const Bucket& bucket = segment.buckets[place];
+    if (holds(bucket, mixed)) return false;
+    if (bucket.slots.back() == 0) break;
+    if (++place == segment.count) place = 0;
+  }
+  if (segment.used >= fullest(segment.count)) {
+    grow(segment, next_count(segment.count));
+    place = ideal(mixed, segment.count);
+  }
+  append(segment, place, mixed);
+  ++segment.used;
+  ++size_;
+  return true;
+}
+
+void FingerprintSet::insert_batch(std::span<const std::uint64_t> values, std::span<bool> inserted) {
+  if (inserted.size() < values.size()) throw std::invalid_argument("insert_batch: fewer answers than values");
+  std::array<std::uint64_t, kBatch> ready;
+  for (std::size_t begin = 0; begin < values.size(); begin += kBatch) {
+    const std::size_t count = std::min(kBatch, values.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      ready[i] = mixed(values[begin + i]);
+      const Segment& segment = segments_[ready[i] >> (64 - kSegmentBits)];
+      // The place of a segment that grows meanwhile is only missed.
+      if (segment.count != 0) __builtin_prefetch(&segment.buckets[ideal(ready[i], segment.count)], 1);
     }
-    grow(segment, segment.capacity + segment.capacity / 4);
+    for (std::size_t i = 0; i < count; ++i) inserted[begin + i] = insert_mixed(ready[i]);
   }
 }
 
 bool FingerprintSet::contains(std::uint64_t value) const noexcept {
-  if (value == 0) return has_zero_;
-  const Segment& segment = segments_[value >> (64 - kSegmentBits)];
-  if (segment.capacity == 0) return false;
-  return segment.slots[find(segment, value)] == value;
-}
-
-// Where `value` is, or the empty slot where it would go. Never more than three quarters are full, so there is one.
-std::size_t FingerprintSet::find(const Segment& segment, std::uint64_t value) noexcept {
-  std::size_t place = ideal(value, segment.capacity);
-  while (segment.slots[place] != 0 && segment.slots[place] != value) {
-    if (++place == segment.capacity) place = 0;
+  const std::uint64_t wanted = mixed(value);
+  if (wanted == 0) return has_zero_;
+  const Segment& segment = segments_[wanted >> (64 - kSegmentBits)];
+  if (segment.count == 0) return false;
+  for (std::size_t place = ideal(wanted, segment.count);;) {
+    const Bucket& bucket = segment.buckets[place];
+    if (holds(bucket, wanted)) return true;
+    if (bucket.slots.back() == 0) return false;
+    if (++place == segment.count) place = 0;
   }
-  return place;
 }
 
-void FingerprintSet::grow(Segment& segment, std::uint32_t capacity) {
-  Segment bigger{std::make_unique<std::uint64_t[]>(capacity), capacity, segment.used};
-  for (std::size_t i = 0; i < segment.capacity; ++i) {
-    const std::uint64_t value = segment.slots[i];
-    if (value != 0) bigger.slots[find(bigger, value)] = value;
+// Into the first free slot from bucket `place` on. Never more than four fifths are full, so there is one.
+void FingerprintSet::append(Segment& segment, std::size_t place, std::uint64_t mixed) noexcept {
+  while (segment.buckets[place].slots.back() != 0) {
+    if (++place == segment.count) place = 0;
+  }
+  auto& slots = segment.buckets[place].slots;
+  std::size_t filled = 0;
+  for (const std::uint64_t slot : slots) filled += slot != 0;
+  slots[filled] = mixed;
+}
+
+// Places keep their order from one size to the next, so both tables are gone through once from front to back.
+void FingerprintSet::grow(Segment& segment, std::uint32_t count) {
+  Segment bigger{std::make_unique<Bucket[]>(count), count, segment.used};
+  for (std::size_t i = 0; i < segment.count; ++i) {
+    for (const std::uint64_t mixed : segment.buckets[i].slots) {
+      if (mixed == 0) break;
+      append(bigger, ideal(mixed, count), mixed);
+    }
   }
   segment = std::move(bigger);
 }
 
 std::size_t FingerprintSet::memory_bytes() const noexcept {
-  std::size_t bytes = 0;
-  for (const Segment& segment : segments_) {
-    bytes += segment.capacity * sizeof(std::uint64_t);
-  }
+  std::size_t bytes = sizeof *this;
+  for (const Segment& segment : segments_) bytes += segment.count * sizeof(Bucket);
   return bytes;
 }
 
 void FingerprintSet::reserve(std::size_t count) {
-  const auto capacity = static_cast<std::uint32_t>(std::min<std::size_t>(count / kSegments * 3 / 2 + kFirstCapacity,
-                                                                         0x7fffffff));
+  // Two standard deviations above the mean of what chance gives a segment.
+  const double mean = static_cast<double>(count) / kSegments;
+  const double slots = (mean + 2 * std::sqrt(mean)) * 5 / 4;
+  const auto buckets = static_cast<std::uint32_t>(std::min(std::ceil(slots / kBucketSlots), 2e9));
   for (Segment& segment : segments_) {
-    if (segment.capacity < capacity) grow(segment, capacity);
+    if (segment.count < buckets) grow(segment, buckets);
   }
 }
 
-void FingerprintSet::clear() {
+void FingerprintSet::clear() noexcept {
   for (Segment& segment : segments_) segment = Segment{};
   size_ = 0;
   has_zero_ = false;
