@@ -32,6 +32,7 @@
 #include "argiope/crawl/synthetic_web.hpp"
 #include "argiope/jobs/job.hpp"
 #include "argiope/jobs/job_queue.hpp"
+#include "argiope/jobs/job_table.hpp"
 #include "argiope/jobs/retry.hpp"
 #include "argiope/jobs/token_bucket.hpp"
 #include "argiope/store/url_export.hpp"

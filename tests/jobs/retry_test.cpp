@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/jobs/job.hpp"
-
 namespace argiope {
 namespace {
 
@@ -46,18 +44,22 @@ TEST(RetryPolicy, SpreadsWaitsWithinTheJitter) {
   }
 }
 
-TEST(JobState, MovesOnlyAlongTheArrowsOfTheDrawing) {
-  using enum JobState;
-  EXPECT_TRUE(may_move(delayed, ready));
-  EXPECT_TRUE(may_move(ready, running));
-  EXPECT_TRUE(may_move(running, done));
-  EXPECT_TRUE(may_move(running, delayed));
-  EXPECT_TRUE(may_move(running, buried));
-  EXPECT_TRUE(may_move(buried, ready));
-  EXPECT_FALSE(may_move(delayed, running));
-  EXPECT_FALSE(may_move(done, ready));
-  EXPECT_FALSE(may_move(ready, done));
-  EXPECT_FALSE(may_move(cancelled, running));
+TEST(RetryPolicy, WaitsNeitherLessThanNothingNorLongerThanTimeWhateverItsFields) {
+  Random random(1);
+  RetryPolicy policy;
+  policy.max_attempts = ~0u;
+  policy.longest = Duration::max();
+  for (const double factor : {-3.0, 0.0, 1e300}) {
+    for (const double jitter : {-1.0, 0.0, 1.0, 7.0}) {
+      policy.factor = factor;
+      policy.jitter = jitter;
+      for (const std::uint32_t attempts : {1u, 2u, 3u, 1'000'000u}) {
+        EXPECT_GE(*policy.delay_after(attempts, random), 0s);
+      }
+    }
+  }
+  policy.first = 0s;
+  EXPECT_EQ(policy.delay_after(1'000'000, random), 0s);
 }
 
 }  // namespace

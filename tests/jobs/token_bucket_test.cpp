@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
+#include <algorithm>
+#include <limits>
 
 #include "argiope/base/random.hpp"
 
@@ -18,7 +19,7 @@ TEST(TokenBucket, GivesABurstAndThenKeepsToItsRate) {
   EXPECT_TRUE(bucket.try_take(now));
   EXPECT_TRUE(bucket.try_take(now));
   EXPECT_FALSE(bucket.try_take(now));
-  EXPECT_EQ(bucket.next(now), now + 100ms);
+  EXPECT_EQ(bucket.next_available(now), now + 100ms);
   EXPECT_TRUE(bucket.try_take(now + 100ms));
 }
 
@@ -26,7 +27,7 @@ TEST(TokenBucket, GivesABurstAndThenKeepsToItsRate) {
 TEST(TokenBucket, GivesNothingAtRateZeroAndSomethingAtASmallBurst) {
   TokenBucket none(0, 5);
   EXPECT_FALSE(none.try_take(TimePoint{1s}));
-  EXPECT_EQ(none.next(TimePoint{1s}), kNever);
+  EXPECT_EQ(none.next_available(TimePoint{1s}), kNever);
   TokenBucket small(1, 0.1);
   EXPECT_TRUE(small.try_take(TimePoint{1s}));
   EXPECT_FALSE(small.try_take(TimePoint{1s}));
@@ -53,26 +54,109 @@ TEST(TokenBucket, StandsStillWhenTimeStepsBack) {
   EXPECT_TRUE(bucket.try_take(TimePoint{11s}));
 }
 
-TEST(TokenBucket, NeverExceedsBurstPlusRateInAnyWindow) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    Random random(seed);
-    const double rate = 0.1 + random.unit() * 50;
-    const double burst = 1 + static_cast<double>(random.below(10));
-    TokenBucket bucket(rate, burst);
-    std::deque<TimePoint> taken;
-    TimePoint now{};
-    for (int i = 0; i < 3000; ++i) {
-      now += from_seconds(random.unit() * 2 / rate);
-      if (random.chance(0.3)) now = std::max(now, bucket.next(now));
-      if (bucket.try_take(now)) taken.push_back(now);
-    }
-    for (std::size_t first = 0; first < taken.size(); ++first) {
-      for (std::size_t last = first; last < std::min(first + 40, taken.size()); ++last) {
-        const double window = to_seconds(taken[last] - taken[first]);
-        ASSERT_LE(static_cast<double>(last - first + 1), burst + rate * window + 1e-6) << "seed " << seed;
-      }
+TEST(TokenBucket, CountsABurstInWholePermits) {
+  TokenBucket bucket(1, 2.9);
+  EXPECT_TRUE(bucket.try_take(TimePoint{1s}));
+  EXPECT_TRUE(bucket.try_take(TimePoint{1s}));
+  EXPECT_FALSE(bucket.try_take(TimePoint{1s}));
+}
+
+TEST(TokenBucket, FillsALargerBurstAtItsRateAndNotAtOnce) {
+  TokenBucket bucket(1, 1);
+  EXPECT_TRUE(bucket.try_take(TimePoint{10s}));
+  bucket.set(1, 5, TimePoint{10s});
+  EXPECT_FALSE(bucket.try_take(TimePoint{10s}));
+  EXPECT_EQ(bucket.next_available(TimePoint{10s}), TimePoint{11s});
+}
+
+TEST(TokenBucket, KeepsThePermitsHeldWhenTheRateChanges) {
+  TokenBucket bucket(1, 4);
+  TimePoint now{10s};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(bucket.try_take(now));
+  bucket.set(100, 4, now);
+  EXPECT_TRUE(bucket.try_take(now));
+  EXPECT_FALSE(bucket.try_take(now));
+  EXPECT_EQ(bucket.next_available(now), now + 10ms);
+}
+
+TEST(TokenBucket, MakesNoPermitsByBeingStoppedAndStartedAgain) {
+  TokenBucket bucket(1, 1);
+  const TimePoint now{10s};
+  EXPECT_TRUE(bucket.try_take(now));
+  for (int i = 0; i < 3; ++i) {
+    bucket.set(0, 1, now);
+    EXPECT_EQ(bucket.next_available(now), kNever);
+    bucket.set(1, 1, now);
+    EXPECT_FALSE(bucket.try_take(now));
+  }
+  EXPECT_TRUE(bucket.try_take(now + 1s));
+}
+
+TEST(TokenBucket, UndoesTheLastTake) {
+  TokenBucket bucket(1, 2);
+  const TimePoint now{10s};
+  EXPECT_TRUE(bucket.full(now));
+  bucket.take(now);
+  EXPECT_FALSE(bucket.full(now));
+  bucket.undo_take();
+  EXPECT_TRUE(bucket.try_take(now));
+  EXPECT_TRUE(bucket.try_take(now));
+  EXPECT_FALSE(bucket.try_take(now));
+}
+
+TEST(TokenBucket, SurvivesRatesAndBurstsBeyondReason) {
+  const TimePoint now{10s};
+  for (const double rate : {1e-300, 1e-12, 1e12, 1e300}) {
+    for (const double burst : {-1.0, 1.0, 1e300, kUnlimitedRate}) {
+      TokenBucket bucket(rate, burst);
+      EXPECT_TRUE(bucket.try_take(now)) << rate << ' ' << burst;
+      EXPECT_GE(bucket.next_available(now), now);
+      bucket.set(3, 2, now);
+      bucket.set(rate, burst, now + 1h);
+      EXPECT_GE(bucket.next_available(kNever), kNever);
+      EXPECT_LE(bucket.next_available(TimePoint::min()), kNever);
     }
   }
+  EXPECT_EQ(TokenBucket(-1).next_available(now), kNever);
+  EXPECT_EQ(TokenBucket(std::numeric_limits<double>::quiet_NaN()).next_available(now), kNever);
+}
+
+// Exact: whole permits a second, so that both sides of the promise are whole numbers.
+TEST(TokenBucket, NeverExceedsBurstPlusRateInAnyWindow) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    const std::int64_t rate = random.between(1, seed % 2 == 0 ? 50 : 999'999'937);
+    const std::int64_t burst = random.between(1, 10);
+    TokenBucket bucket(static_cast<double>(rate), static_cast<double>(burst));
+    TimePoint now{};
+    // Of all windows that end at a take, the worst one begins where permits·10⁹ − rate·ns was least.
+    __int128 least = 0;
+    std::int64_t permits = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const TimePoint next = bucket.next_available(now);
+      now = random.chance(0.7) ? next : now + Duration{random.between(0, 3'000'000'000 / rate)};
+      if (!bucket.try_take(now)) continue;
+      const __int128 before =
+          static_cast<__int128>(permits) * 1'000'000'000 - static_cast<__int128>(rate) * now.time_since_epoch().count();
+      least = permits == 0 ? before : std::min(least, before);
+      ++permits;
+      ASSERT_LE(before + 1'000'000'000 - least, static_cast<__int128>(burst) * 1'000'000'000) << "seed " << seed;
+    }
+    EXPECT_GT(permits, 1000);
+  }
+}
+
+// A third of a second is no whole number of nanoseconds. (A burst of 1 leaves no room to make up for the fraction of a
+// nanosecond by which each permit comes late.)
+TEST(TokenBucket, DoesNotDriftBelowItsRateEither) {
+  TokenBucket bucket(3, 2);
+  TimePoint now{};
+  for (int i = 0; i < 3'000'002; ++i) {
+    now = bucket.next_available(now);
+    bucket.take(now);
+  }
+  EXPECT_GE(now, TimePoint{1'000'000s});
+  EXPECT_LE(now, TimePoint{1'000'000s} + 1ns);
 }
 
 }  // namespace

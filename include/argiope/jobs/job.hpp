@@ -1,11 +1,24 @@
-// The life of a job: its states, and which of them may follow which. The drawing is in docs/jobs.md.
+// The life of a job: its states, which of them may follow which, and why one that is ready waits. No queue here; every
+// store and every face of Argiope speaks of jobs in these words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace argiope {
 
+//          put(due later)            put(due now)
+//               │                        │
+//               ▼         due            ▼       lease            done ─► DONE
+//           DELAYED ─────────────────► READY ───────────► RUNNING ─┤
+//               ▲                      ▲  ▲                │  │    └─ cancelled ─► CANCELLED
+//               │  retry (back-off)    │  └─ lease expired─┘  │
+//               └──────────────────────┼───── failed, attempts left
+//                                      └─ kick ── BURIED ◄─── failed for good, or lease expired max times
+//
+// Besides: whatever waits can be cancelled, a READY job that is made due later is DELAYED again, and a lease that is
+// given back goes the way of one that expired.
 enum class JobState : std::uint8_t { delayed, ready, running, done, cancelled, buried };
 
 constexpr std::string_view to_string(JobState state) noexcept {
@@ -27,25 +40,26 @@ constexpr bool may_move(JobState from, JobState to) noexcept {
   return false;
 }
 
-// Why a READY job does not run.
+// Why a job does not run. Of several reasons the one named is the first of this list that holds.
 enum class WaitReason : std::uint8_t {
-  none,  // it would be the next one
+  none,  // it is the next one
   not_found,
-  not_due,              // delayed
   running,
+  not_due,  // delayed
   queue_paused,
-  queue_rate,           // the queue's bucket is empty
   queue_concurrency,
+  queue_rate,  // the queue's bucket is empty
   key_resting,
-  key_rate,
   key_concurrency,
-  more_important_jobs,  // `ahead` of them
+  key_rate,
+  more_important_jobs,
 };
 
 constexpr std::string_view to_string(WaitReason reason) noexcept {
-  constexpr std::string_view kNames[] = {"none",        "not found", "not due",  "running",
-                                         "queue paused", "queue rate", "queue concurrency", "key resting",
-                                         "key rate",     "key concurrency", "more important jobs"};
+  constexpr std::string_view kNames[] = {
+      "none",         "not found",            "running",            "not due",
+      "queue paused", "queue at concurrency", "queue bucket empty", "key resting",
+      "key at concurrency", "key bucket empty", "more important jobs ahead"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -1,34 +1,33 @@
 // JobQueue: the in-memory heart of one partition. What is ready, what is due later, what is running, and what may run
 // next under the limits of the queue and of each key.
 //
-// pyspider's TaskQueue (priority queue, time queue, processing queue, token bucket) with keys. It keeps no payloads, reads
-// no clock and starts nothing: its owner asks for the next job, and asks again at next_wakeup().
+// pyspider's TaskQueue (priority queue, time queue, processing queue, token bucket) with keys. It keeps no payloads,
+// reads no clock and starts nothing: its owner asks for the next job, and asks again at next_wakeup().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/indexed_heap.hpp"
 #include "argiope/jobs/job.hpp"
+#include "argiope/jobs/job_table.hpp"
 #include "argiope/jobs/token_bucket.hpp"
 
 namespace argiope {
-
-using JobId = std::uint64_t;
-// What a job is aimed at, interned by JobQueue::key(). Valid as long as the queue.
-enum class KeyId : std::uint32_t {};
 
 inline constexpr std::uint32_t kUnlimited = ~0u;
 
 struct KeyLimits {
   double rate = kUnlimitedRate;  // starts a second; 0: none
-  double burst = 1;
+  double burst = 1;              // whole starts, at least 1
   std::uint32_t concurrency = kUnlimited;
   Duration delay{};  // from the end of one job to the start of the next
 };
@@ -44,182 +43,243 @@ struct JobSpec {
   JobId id = 0;  // unique in the queue: a second put of one id is merged into the first
   KeyId key{};
   std::int32_t priority = 0;  // higher first
-  TimePoint due_at{};
+  TimePoint due_at = TimePoint::min();
   std::uint64_t payload = 0;  // the caller's; comes back with the lease
 };
 
 enum class PutResult : std::uint8_t {
   added,
-  merged,     // was waiting: now has the higher priority and the earlier time of both
-  run_again,  // is running: will be queued once more when it is done
+  merged,     // was waiting: now has the higher priority and the earlier time of both, and its old key and payload
+  unchanged,  // was waiting, and the put asked for nothing more
+  run_again,  // is running: the put acts as if it came right after this run, see done() and retry()
 };
 
-// The right to run one job. The token tells this lease from every other of the job, past and future.
+// The right to run one job. The token tells this lease from the 2³² − 1 that came before and after it in the same slot,
+// in this queue; whoever stores tokens beyond the life of the queue must add to them what tells queues apart.
 struct Lease {
   JobId id = 0;
   std::uint64_t token = 0;
   KeyId key{};
   std::int32_t priority = 0;
   std::uint64_t payload = 0;
-  std::uint32_t attempts = 0;  // this one included
+  std::uint32_t attempts = 0;  // this one included; stays at 65,535
+};
+
+struct JobInfo {
+  KeyId key{};
+  JobState state = JobState::ready;
+  std::int32_t priority = 0;
+  TimePoint until{};  // delayed: when it is due; running: the end of its lease
+  std::uint64_t payload = 0;
+  std::uint32_t attempts = 0;
 };
 
 struct Explanation {
   WaitReason reason = WaitReason::none;
-  TimePoint until = kNever;   // when the reason ends, if time alone ends it
-  std::size_t ahead = 0;
+  TimePoint until = kNever;         // when the reason ends, if time alone ends it
+  std::size_t ahead = 0;            // more important jobs that may start
+  JobState state = JobState::done;  // done: there is no such job here
 };
 
-// Order:   higher priority first; among equals, first put first served. A key that must wait holds up no other key.
-// Cost:    put, lease and the settling calls O(log jobs of the key + log keys); 58 bytes a job and some 200 a key.
-// Errors:  put and key may throw std::bad_alloc, and then nothing has changed. A stale token settles nothing: false.
-// Time:    comes with each call, on one clock that never steps back.
+struct JobCounts {
+  std::size_t ready = 0;
+  std::size_t delayed = 0;
+  std::size_t running = 0;
+  friend bool operator==(const JobCounts&, const JobCounts&) = default;
+};
+
+// Order:   higher priority first; among equals, first put first served, whatever befell them since. A key that must
+//          wait holds up no other key.
+// Cost:    put, lease and what settles a lease O(log jobs of the key + log keys). A million jobs take 58 bytes each, the
+//          payload number aside; a key some 150 and its name. What a burst made it take is kept for the next.
+// Errors:  put, key and what moves a job may throw std::bad_alloc, and then that job is where it was. A KeyId that does
+//          not exist: std::invalid_argument. A stale token settles nothing: false.
+// Time:    comes with each call, on one clock that never steps back. What is due is found by the next lease() or
+//          tick(); counts are as of then.
 // Threads: one at a time.
 class JobQueue {
  public:
-  explicit JobQueue(QueueLimits limits = {}, std::uint32_t max_lease_expiries = 3);
+  // A job whose lease has run out `max_lease_expiries` times (1 to 256; more: never) is dropped as buried.
+  // `first_sequence` numbers the first put; only the test of its overflow has a use for it.
+  explicit JobQueue(QueueLimits limits = {}, std::uint32_t max_lease_expiries = 3, std::uint32_t first_sequence = 0);
   ~JobQueue();
   JobQueue(JobQueue&&) noexcept;
 
+  // --- keys
+  // The key of that name, made if need be. Its id is good as long as the queue, or, for an owner who calls
+  // prune_keys(), as long as the key has a job, a rest or limits of its own.
   KeyId key(std::string_view name);
-  void set_limits(const QueueLimits& limits, TimePoint now);
   void set_key_limits(KeyId key, const KeyLimits& limits, TimePoint now);
+  // Back to the limits of keys that have none of their own.
+  void reset_key_limits(KeyId key, TimePoint now);
+  // O(keys).
+  void set_default_key_limits(const KeyLimits& limits, TimePoint now);
   // The key starts nothing before `until`; never shortens a rest. kNever: until wake_key().
   void rest_key(KeyId key, TimePoint until, TimePoint now);
   // Ends a rest.
   void wake_key(KeyId key, TimePoint now);
+  // Forgets keys without jobs whose rest is over, whose bucket is full and that have no limits of their own; their ids
+  // will be given to other names. Returns how many. O(keys).
+  std::size_t prune_keys(TimePoint now) noexcept;
 
+  // --- the whole queue
+  void set_limits(const QueueLimits& limits, TimePoint now);
+  void pause() noexcept { limits_.paused = true; }
+  void resume() noexcept { limits_.paused = false; }
+
+  // --- jobs that wait
   PutResult put(const JobSpec& spec, TimePoint now);
-  bool contains(JobId id) const noexcept;
+  bool contains(JobId id) const noexcept { return jobs_.find(id) != kNoSlot; }
+  std::optional<JobInfo> find(JobId id) const noexcept;
   // The payload of a job that is queued or running.
   std::optional<std::uint64_t> payload_of(JobId id) const noexcept;
-  // False when there is no such job waiting.
+  // These three: false when no such job is waiting.
   bool set_priority(JobId id, std::int32_t priority, TimePoint now);
+  bool set_due(JobId id, TimePoint due_at, TimePoint now);
   bool remove(JobId id, TimePoint now);
 
+  // --- jobs that run
   // The most important job that is due and allowed, now leased until now + lease_time. A lease that runs out makes the
-  // job ready again, or drops it as buried after `max_lease_expiries`.
+  // job ready again, or drops it as buried: see take_buried().
   std::optional<Lease> lease(TimePoint now, Duration lease_time);
   bool renew(std::uint64_t token, TimePoint until);
+  // The job has ended, however it ended. One that was put while it ran is queued again, as a new job with no attempts.
   bool done(std::uint64_t token, TimePoint now);
-  bool retry(std::uint64_t token, TimePoint due_at, TimePoint now);
-  // Back to the queue at its old place, as if it had not been leased: permits and the attempt are given back.
+  // The job has failed for good. In memory that is an end like any other.
+  bool bury(std::uint64_t token, TimePoint now) { return done(token, now); }
+  // To be run again at `due_at`, at its old place among its equals. A put that came while it ran is merged into it.
+  bool retry(std::uint64_t token, TimePoint due_at, TimePoint now, std::optional<std::int32_t> priority = {});
+  // Back to its old place, as if it had not been leased: the attempt is given back, and so are the permits of rates if
+  // none has been taken since.
   bool put_back(std::uint64_t token, TimePoint now);
+  // Jobs dropped because their leases ran out too often, since the last call.
+  std::vector<JobId> take_buried() { return std::exchange(buried_, {}); }
 
-  // When lease() may give something it does not give now, with no other call in between; kNever if that needs one.
-  TimePoint next_wakeup(TimePoint now);
+  // --- time
+  // Does what is due (jobs become ready, leases run out, rests end); returns next_wakeup().
+  TimePoint tick(TimePoint now);
+  // When tick() or lease() may do something that they do not do now, with no other call in between; kNever if that
+  // needs one. `now` or earlier: at once. After a lease() that gave nothing it is always later.
+  TimePoint next_wakeup(TimePoint now) const noexcept;
 
+  // --- to look at
+  // O(jobs).
   Explanation explain(JobId id, TimePoint now);
-
-  std::size_t size() const noexcept { return ready_ + delayed_.size() + leases_.size(); }
+  JobCounts counts() const noexcept { return {ready_, delayed_.size(), leases_.size()}; }
+  JobCounts counts(KeyId key) const;
+  std::size_t size() const noexcept { return jobs_.size(); }
   std::size_t ready_count() const noexcept { return ready_; }
   std::size_t delayed_count() const noexcept { return delayed_.size(); }
   std::size_t running_count() const noexcept { return leases_.size(); }
-  std::size_t key_count() const noexcept { return keys_.size(); }
+  std::size_t key_count() const noexcept { return key_names_.size(); }
   // Keys that have ready jobs and must wait.
   std::size_t keys_waiting() const noexcept { return keys_with_ready_ - eligible_.size(); }
-  // Jobs dropped because their lease ran out too often, since the last call.
-  std::vector<JobId> take_buried() { return std::exchange(buried_, {}); }
   // Of everything but the names of keys.
   std::size_t memory_bytes() const noexcept;
 
  private:
-  using Slot = std::uint32_t;
-  static constexpr Slot kNoSlot = ~0u;
+  using Slot = JobTable::Slot;
+  using Job = JobTable::Job;
+  static constexpr Slot kNoSlot = JobTable::kNoSlot;
 
-  struct Node {
-    JobId id;
-    std::uint64_t payload;
-    TimePoint time;  // delayed: due; running: end of lease
-    std::int32_t priority;
-    std::uint32_t sequence;
-    Slot place;  // in the heap of its state
-    std::uint32_t key;
-    std::uint32_t generation;  // of the lease
-    JobState state;
-    std::uint8_t attempts;
-    std::uint8_t expiries;
-    bool again;  // put while running: see again_
-  };
-  // Ready jobs by importance: less is more important.
+  // Ready jobs by importance: less is more important. Packed, so that an entry of a heap has 12 bytes.
   struct [[gnu::packed]] ReadyRank {
     std::uint64_t value;
     bool operator<(const ReadyRank& other) const noexcept { return value < other.value; }
   };
   using ReadyHeap = IndexedHeap<ReadyRank, Slot>;
-
-  struct Key {
-    KeyLimits limits;
-    TokenBucket bucket;
-    TimePoint rest_until{};
-    std::uint32_t running = 0;
-    ReadyHeap ready;
-    std::uint32_t eligible_place = ReadyHeap::kNowhere;
-    std::uint32_t resting_place = ReadyHeap::kNowhere;
+  struct LeaseRef {
+    Slot slot;
+    std::uint32_t generation;
   };
+
+  // In which heap of keys a key is.
+  enum class Standing : std::uint8_t { out, eligible, resting };
+  struct Key {
+    ReadyHeap ready;
+    TokenBucket bucket;
+    TimePoint rest_until = TimePoint::min();
+    Duration delay{};
+    std::uint32_t concurrency = kUnlimited;
+    std::uint32_t running = 0;
+    std::uint32_t delayed = 0;
+    std::uint32_t last_permit = 0;  // the lease that took the bucket's last permit
+    Standing standing = Standing::out;
+    bool own_limits = false;
+    bool forgotten = false;
+  };
+  // A put that came while its job ran.
   struct Again {
     std::int32_t priority;
     TimePoint due_at;
     std::uint64_t payload;
   };
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
+  };
 
-  // --- nodes and their index by id
-  Node& node(Slot slot) const noexcept { return chunks_[slot / kChunk][slot % kChunk]; }
-  Slot new_node();
-  void free_node(Slot slot) noexcept;
-  Slot find(JobId id) const noexcept;
-  void index_insert(JobId id, Slot slot) noexcept;
-  void index_erase(JobId id) noexcept;
-  void index_grow();
+  // --- keys
+  std::uint32_t index_of(KeyId key) const;
+  Key& key_of(const Job& job) noexcept { return keys_[static_cast<std::uint32_t>(job.key)]; }
+  void apply_limits(KeyId key, const KeyLimits& limits, TimePoint now) noexcept;
+  bool is_idle(const Key& key, TimePoint now) const noexcept;
+  void update_key(KeyId key, TimePoint now) noexcept;
 
-  // --- moving between states
-  ReadyRank rank_of(const Node& job) const noexcept;
+  // --- moving between states. What may fail is asked for first (make_room); the moves themselves cannot.
+  ReadyRank rank_of(const Job& job) const noexcept;
   std::uint32_t next_sequence();
   void renumber();
-  void make_ready(Slot slot, TimePoint now);
-  void make_delayed(Slot slot, TimePoint due_at);
-  void place_by_due(Slot slot, TimePoint due_at, TimePoint now);
-  void take_from_heap(Slot slot, TimePoint now);
+  void make_room(const Job& job, TimePoint due_at, TimePoint now);
+  void place_by_due(Slot slot, TimePoint due_at, TimePoint now) noexcept;
+  void make_ready(Slot slot, TimePoint now) noexcept;
+  void leave_delayed(Slot slot) noexcept;
+  void leave_ready(Slot slot, TimePoint now) noexcept;
+  void reprioritise(Slot slot, std::int32_t priority, TimePoint now) noexcept;
+  bool move_due(Slot slot, TimePoint due_at, TimePoint now);
+  PutResult merge(Slot slot, const JobSpec& spec, TimePoint now);
+  Slot waiting_slot(JobId id) const noexcept;
   Slot running_slot(std::uint64_t token) const noexcept;
-  void end_lease(Slot slot, TimePoint now);
-  void promote(TimePoint now);
-  void expire_leases(TimePoint now);
-  void update_key(std::uint32_t key, TimePoint now);
-  void leave_heaps(Key& key) noexcept;
+  void end_lease(Slot slot, TimePoint now) noexcept;
+  void run_again(Slot slot, TimePoint now);
+  void requeue(Slot slot, std::int32_t priority, TimePoint due_at, TimePoint now);
+  void expire(Slot slot, TimePoint now);
+  void advance(TimePoint now);
 
   // Where an item of each heap keeps its position.
   auto job_place() noexcept {
-    return [this](Slot slot) -> std::uint32_t& { return node(slot).place; };
+    return [this](Slot slot) -> std::uint32_t& { return jobs_.place(slot); };
   }
-  auto eligible_place() noexcept {
-    return [this](std::uint32_t key) -> std::uint32_t& { return keys_[key].eligible_place; };
+  auto lease_place() noexcept {
+    return [this](LeaseRef lease) -> std::uint32_t& { return jobs_.place(lease.slot); };
   }
-  auto resting_place() noexcept {
-    return [this](std::uint32_t key) -> std::uint32_t& { return keys_[key].resting_place; };
+  auto key_place() noexcept {
+    return [this](KeyId key) -> std::uint32_t& { return key_places_[static_cast<std::uint32_t>(key)]; };
   }
 
-  static constexpr std::size_t kChunk = 4096;
-  std::vector<std::unique_ptr<Node[]>> chunks_;
-  Slot free_ = kNoSlot;  // list of free nodes, linked by `place`
-  Slot used_nodes_ = 0;  // that were ever used
-  std::vector<Slot> index_;
-  std::size_t indexed_ = 0;
+  JobTable jobs_;
+  IndexedHeap<TimePoint, Slot> delayed_;     // by when they are due
+  IndexedHeap<TimePoint, LeaseRef> leases_;  // by when they end
+  std::unordered_map<JobId, Again> again_;
+  std::vector<JobId> buried_;
+
+  std::vector<Key> keys_;
+  // The place of each key in the heap of its standing; of a forgotten key, the next such.
+  std::vector<std::uint32_t> key_places_;
+  IndexedHeap<ReadyRank, KeyId> eligible_;  // keys that may start a job now, by their most important one
+  IndexedHeap<TimePoint, KeyId> resting_;   // keys with ready jobs that time will let go on
+  std::unordered_map<std::string, KeyId, NameHash, std::equal_to<>> key_names_;
+  std::uint32_t forgotten_key_;  // list of ids to give out again
+  KeyLimits default_key_limits_;
 
   QueueLimits limits_;
   TokenBucket bucket_;
   std::uint32_t max_lease_expiries_;
-  std::uint32_t sequence_ = 0;
+  std::uint32_t sequence_;
   std::uint32_t generation_ = 0;
+  std::uint32_t last_permit_ = 0;
   std::size_t ready_ = 0;
   std::size_t keys_with_ready_ = 0;
-  IndexedHeap<TimePoint, Slot> delayed_;
-  IndexedHeap<TimePoint, Slot> leases_;
-  std::vector<Key> keys_;
-  IndexedHeap<ReadyRank, std::uint32_t> eligible_;  // keys that may start a job now, by their most important one
-  IndexedHeap<TimePoint, std::uint32_t> resting_;   // keys with ready jobs that time will let go on
-  std::unordered_map<std::string, KeyId> key_names_;
-  std::unordered_map<JobId, Again> again_;
-  std::vector<JobId> buried_;
 };
 
 }  // namespace argiope

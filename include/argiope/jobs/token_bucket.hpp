@@ -1,7 +1,7 @@
 // TokenBucket: at most `rate` permits a second, in bursts of at most `burst`.
 #pragma once
 
-#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "argiope/base/clock.hpp"
@@ -11,61 +11,67 @@ namespace argiope {
 inline constexpr double kUnlimitedRate = std::numeric_limits<double>::infinity();
 
 // Kept as one instant, the moment at which the bucket will be full again (the generic cell rate algorithm), in whole
-// nanoseconds: no drift, and in any window of length t no more than burst + rate·t permits.
+// numbers of 2⁻³² ns: in any window of length t there are no more than burst + rate·t permits, however long it runs.
 //
-// Units:   permits a second. A rate of 0 or less gives nothing, ever; infinity always. A burst below 1 counts as 1.
-// Errors:  none. Time that steps back is treated as standing still.
-// Threads: one at a time. Cost: O(1), 24 bytes.
-// Source:  pyspider's Bucket, less its faults (docs/jobs.md).
+// Units:   permits a second. A rate of 0 (or less, or no number) gives nothing; infinity always gives. A burst is in
+//          whole permits and at least 1: 0.1 counts as 1, 2.9 as 2.
+// Time:    comes with each call. One that steps back gives nothing it would not have given, and stalls nothing.
+// Threads: one at a time. Cost: O(1), 32 bytes, no allocation.
+// Source:  pyspider's Bucket, less its faults (it gives at rate 0, never gives with a burst below 1, and keeps the
+//          tokens of an old, larger burst).
 class TokenBucket {
  public:
-  explicit TokenBucket(double rate = kUnlimitedRate, double burst = 1) noexcept { set(rate, burst, TimePoint{}); }
+  // Without a limit.
+  TokenBucket() noexcept = default;
+  // Begins full.
+  explicit TokenBucket(double rate, double burst = 1) noexcept { set(rate, burst, TimePoint{}); }
 
-  // Takes effect at once: a lower burst forgets the permits above it.
-  void set(double rate, double burst, TimePoint now) noexcept {
-    // Rounded up: never a permit too many.
-    const double interval = rate > 0 ? std::ceil(1e9 / rate) : kMostNanoseconds;
-    interval_ = interval < kMostNanoseconds ? Duration{static_cast<Duration::rep>(interval)} : Duration::max();
-    const double tolerance = std::isfinite(rate) && rate > 0 ? (std::fmax(burst, 1) - 1) / rate : 0;
-    tolerance_ = from_seconds(tolerance);
-    // What a slower rate had borrowed is not owed at the new one.
-    const TimePoint most = saturating_add(now, saturating_sum(interval_, tolerance_));
-    if (full_at_ > most) full_at_ = most;
-  }
+  // Takes effect at once, and the bucket is then as full, in proportion, as it was: a lower burst forgets the permits
+  // above it, a larger one has none in advance. After an unlimited rate, which counts nothing, it is full.
+  void set(double rate, double burst, TimePoint now) noexcept;
 
-  // When a permit is there, at `now` or later; kNever for a rate of 0.
-  TimePoint next(TimePoint now) const noexcept {
-    if (interval_ == Duration::zero()) return now;
-    if (interval_ == Duration::max()) return kNever;
-    const TimePoint allowed = full_at_ - tolerance_;
-    return allowed > now ? allowed : now;
+  // When a permit is there, at `now` or later; kNever at rate 0.
+  TimePoint next_available(TimePoint now) const noexcept {
+    return kind_ == Kind::unlimited ? now : kind_ == Kind::nothing ? kNever : next_limited(now);
   }
-  bool ready(TimePoint now) const noexcept { return next(now) <= now; }
+  bool ready(TimePoint now) const noexcept { return next_available(now) <= now; }
+  // As if nothing had been taken for long: there is nothing here worth keeping.
+  bool full(TimePoint now) const noexcept { return full_at_.ns < now.time_since_epoch().count(); }
 
-  // Takes a permit; call it only when ready.
-  void take(TimePoint now) noexcept {
-    if (interval_ == Duration::zero() || interval_ == Duration::max()) return;
-    full_at_ = saturating_add(full_at_ > now ? full_at_ : now, interval_);
-  }
-  // Gives back the permit taken last.
-  void give_back() noexcept {
-    if (interval_ != Duration::zero() && interval_ != Duration::max()) full_at_ -= interval_;
-  }
   bool try_take(TimePoint now) noexcept {
     if (!ready(now)) return false;
     take(now);
     return true;
   }
+  // Takes a permit; call it only when ready.
+  void take(TimePoint now) noexcept {
+    if (kind_ == Kind::limited) take_limited(now);
+  }
+  // Undoes the last take(). Undoing an earlier one would let more through than the rate allows: that permit's time has
+  // passed.
+  void undo_take() noexcept;
 
  private:
-  static constexpr double kMostNanoseconds = 9.2e18;
-  static constexpr Duration saturating_sum(Duration a, Duration b) noexcept {
-    return a > Duration::max() - b ? Duration::max() : a + b;
-  }
+  enum class Kind : std::uint8_t { limited, unlimited, nothing };
+  // A time or a span in nanoseconds and fractions of 2⁻³².
+  struct [[gnu::packed, gnu::aligned(4)]] Fixed {
+    std::int64_t ns = 0;
+    std::uint32_t fraction = 0;
+  };
 
-  Duration interval_{};   // zero: no limit; max: nothing
-  Duration tolerance_{};  // how far full_at_ may lie ahead: burst − 1 intervals
-  TimePoint full_at_{};
+  static __int128 wide(Fixed f) noexcept { return static_cast<__int128>(f.ns) * kOne + f.fraction; }
+  static Fixed narrow(__int128 value) noexcept;
+  TimePoint next_limited(TimePoint now) const noexcept;
+  void take_limited(TimePoint now) noexcept;
+
+  static constexpr __int128 kOne = __int128{1} << 32;
+
+  static constexpr Fixed kLongAgo{std::numeric_limits<std::int64_t>::min(), 0};
+
+  Fixed full_at_ = kLongAgo;
+  Fixed interval_;  // between permits; 0 while no finite rate has been set
+  std::uint32_t burst_ = 1;
+  Kind kind_ = Kind::unlimited;
 };
 
 }  // namespace argiope
