@@ -1,8 +1,36 @@
 #include "argiope/web/robots_meta.hpp"
 
+#include <algorithm>
+
 #include "web/ascii.hpp"
 
 namespace argiope {
+namespace {
+
+// Directives that have a colon and a value, and so look like names.
+constexpr std::string_view kValued[] = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"};
+
+// Whether text before a colon names a crawler; "25 Jun 2030 15" does not, of "25 Jun 2030 15:00:00".
+bool names_agent(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::none_of(text, is_space) &&
+         std::ranges::none_of(kValued, [&](std::string_view valued) { return equals_lower(text, valued); });
+}
+
+void add_field(RobotsDirectives& directives, std::string_view field, std::string_view agent) noexcept {
+  bool for_us = true;
+  for_each_token(field, [](char c) { return c == ','; }, [&](std::string_view part) {
+    const std::size_t colon = part.find(':');
+    if (colon != std::string_view::npos) {
+      const std::string_view name = trim_space(part.substr(0, colon));
+      if (!names_agent(name)) return;
+      for_us = name == "*" || equals_ignoring_case(name, agent);
+      part.remove_prefix(colon + 1);
+    }
+    if (for_us) directives.add(part);
+  });
+}
+
+}  // namespace
 
 void RobotsDirectives::add(std::string_view list) noexcept {
   const auto separates = [](char c) { return c == ',' || is_space(c); };
@@ -15,18 +43,8 @@ void RobotsDirectives::add(std::string_view list) noexcept {
 
 RobotsDirectives parse_robots_tag(std::string_view fields, std::string_view agent) noexcept {
   RobotsDirectives directives;
-  for_each_token(fields, [](char c) { return c == '\n'; }, [&](std::string_view field) {
-    const std::size_t colon = field.find(':');
-    if (colon < field.find(',')) {
-      const std::string_view name = trim_space(field.substr(0, colon));
-      if (equals_ignoring_case(name, agent)) {
-        field.remove_prefix(colon + 1);
-      } else if (!equals_lower(name, "unavailable_after") && !starts_with_lower(name, "max-")) {
-        return;  // for another crawler; those two have a colon too, and name nobody
-      }
-    }
-    directives.add(field);
-  });
+  for_each_token(fields, [](char c) { return c == '\n'; },
+                 [&](std::string_view field) { add_field(directives, field, agent); });
   return directives;
 }
 

@@ -1,7 +1,9 @@
-// robots.txt by RFC 9309: what a file says to one crawler, and what its absence says.
+// robots.txt by RFC 9309: what a file says to one crawler, and what its absence says. Fetching and caching it, and asking
+// before each request, is the crawl's business; robots directives inside pages and headers are in robots_meta.hpp.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,53 +16,66 @@ namespace argiope {
 
 // What the answer to a request for robots.txt means.
 enum class RobotsVerdict : std::uint8_t { parse, allow_all, disallow_all };
-// RFC 9309, 2.3.1: success is parsed; a client error (4xx) allows everything, and so does a redirect that was not
-// followed to its end; a server error disallows everything. 429 is a plea for less, and is taken as the latter.
+// RFC 9309, 2.3.1: success is parsed; a client error (4xx) allows everything, and so does a redirect that leads nowhere;
+// a server error, and what is no final status at all, disallows everything. So does 429, which is a plea for less.
 RobotsVerdict robots_policy(int status) noexcept;
-// No answer at all disallows everything (2.3.1.4); more redirects than are followed counts as "unavailable" (2.3.1.2).
+// No answer at all disallows everything (2.3.1.4); more redirects than are followed (not_found) count as "unavailable",
+// which allows it (2.3.1.2).
 RobotsVerdict robots_policy(const Error& error) noexcept;
 
 // The rules of one robots.txt for one product token.
 //
-// Memory:  bounded by kMostBytes of file. Cost: allowed() is linear in rules and path; no input makes it exponential.
+// Memory:  its own rules only, some 24 bytes each beside their text; bounded by kMostBytes of file.
+// Cost:    allowed() looks at each rule once, longest first: some 20 ns and 1 to 2 ns a rule. Wildcards may cost up to
+//          kMostSteps comparisons in all; a file that needs more to judge a path is taken to forbid it.
 // Threads: reads may run beside each other.
 class RobotsRules {
  public:
   static constexpr std::size_t kMostBytes = 500 * 1024;  // RFC 9309, 2.5
+  static constexpr std::size_t kMostRules = 50'000;      // later ones are ignored
   static constexpr std::size_t kMostSitemaps = 1000;
+  static constexpr std::size_t kMostSteps = 1'000'000;
   static constexpr Duration kLongestCrawlDelay = std::chrono::hours{1};
 
   // Allows everything.
   RobotsRules() = default;
   static RobotsRules allow_all() { return {}; }
   static RobotsRules disallow_all();
-  // Reads the first kMostBytes of `file`; a line cut there does not count. Nothing in a file is an error: what is not
-  // understood is skipped. `product_token` is compared without regard to case.
+  // Reads the first kMostBytes of `file`; a line that reaches this limit without an end was cut, and does not count.
+  // Nothing in a file is an error: what is not understood is skipped. A line without a colon is read when it is a known
+  // key and one value, and the commonest misspellings of keys are known, both as Google does.
+  // Of `product_token`, the leading letters, digits, "-" and "_" are compared, without regard to case.
   static RobotsRules parse(std::string_view file, std::string_view product_token);
 
   // `path_and_query` as in a request line, beginning with "/". The longest match decides, allow winning a tie;
   // /robots.txt itself is always allowed (2.2.2).
   bool allowed(std::string_view path_and_query) const;
-  // Not in the RFC, but widely written: the rest between two requests.
+  // Not in the RFC, but widely written: the rest between two requests. The longest, when a group names several.
   std::optional<Duration> crawl_delay() const noexcept { return crawl_delay_; }
-  // Absolute URLs as written, whatever group they stand in.
+  // URLs as written, whatever group they stand in.
   const std::vector<std::string>& sitemaps() const noexcept { return sitemaps_; }
   std::size_t rule_count() const noexcept { return rules_.size(); }
 
  private:
-  struct Rule {
-    std::string pattern;  // normalised; may hold "*" and end with "$"
-    bool allow;
-    bool plain;  // no wildcards: a prefix
-  };
   friend class RobotsParser;
-  std::vector<Rule> rules_;  // longest first, allow before disallow
+  struct Rule {
+    std::uint64_t head;          // the first bytes of the pattern, as many as head_size, then zeros
+    std::uint32_t offset;        // of the pattern in text_
+    std::uint32_t size;
+    std::uint8_t head_size;      // at most 8; never reaches into what is no plain text
+    bool allow;
+    bool plain;                  // a prefix, without "*", final "$" or escapes that match in more than one spelling
+  };
+
+  void add(std::string_view pattern, bool allow);
+  // Longest first, allow before disallow: then the first match decides.
+  void put_in_order();
+  bool matches(const Rule& rule, std::string_view path, std::size_t query, std::size_t& steps_left) const noexcept;
+
+  std::string text_;  // the normalised patterns, one behind the other
+  std::vector<Rule> rules_;
   std::optional<Duration> crawl_delay_;
   std::vector<std::string> sitemaps_;
 };
-
-// RFC 9309, 2.2.2: %-escapes of unreserved characters decoded, other bytes beyond ASCII escaped, hexadecimal digits in
-// upper case. Paths and patterns are compared in this form.
-std::string normalize_robots_path(std::string_view path);
 
 }  // namespace argiope
