@@ -1,12 +1,14 @@
 #include "argiope/web/url.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 
+#include "argiope/base/utf8.hpp"
 #include "web/ascii.hpp"
 #include "web/url_host.hpp"
-#include "argiope/base/utf8.hpp"
 
 namespace argiope {
 
@@ -124,27 +126,44 @@ std::string_view strip_controls(std::string_view text) noexcept {
 
 constexpr bool is_tab_or_newline(char c) noexcept { return c == '\t' || c == '\n' || c == '\r'; }
 
+std::string without_tabs_and_newlines(std::string_view text) {
+  std::string cleaned(text);
+  std::erase_if(cleaned, is_tab_or_newline);
+  return cleaned;
+}
+
+// `input` begins with a scheme.
+std::string describe_unsupported(std::string_view input) {
+  constexpr std::size_t kShown = 32;
+  const std::string cleaned = without_tabs_and_newlines(strip_controls(input));
+  const std::string_view scheme = std::string_view{cleaned}.substr(0, cleaned.find(':'));
+  return fmt::format("scheme \"{}{}\" is none of http, https, ws, wss, ftp and file", scheme.substr(0, kShown),
+                     scheme.size() > kShown ? "…" : "");
+}
+
 }  // namespace
 
 // The Standard's basic URL parser for special schemes, as straight-line code: its states are these functions.
 class UrlParser {
  public:
-  UrlParser(Url& out, const Url* base, const QueryEncoder* encoder) : out_(out), href_(out.href_), base_(base), encoder_(encoder) {}
+  UrlParser(Url& out, const Url* base, const QueryEncoder* encoder)
+      : out_(out), href_(out.href_), base_(base), encoder_(encoder) {}
 
+  // After a failure `out` is in pieces.
   UrlStatus parse(std::string_view input) {
     href_.clear();
     const std::size_t scheme_length = scheme_of(input);
     if (scheme_length == std::string_view::npos) {
       if (base_ == nullptr || base_->href_.empty()) return UrlStatus::no_base;
       scheme_ = find_special(base_->scheme());
-      return scheme_->port == 0 ? parse_file(input) : parse_relative(input);
+      return is_file() ? parse_file(input) : parse_relative(input);
     }
     scheme_ = find_special(input.substr(0, scheme_length));
     if (scheme_ == nullptr) return UrlStatus::unsupported;
     const bool same_as_base = base_ != nullptr && base_->scheme() == scheme_->name;
     if (!same_as_base) base_ = nullptr;
     input.remove_prefix(scheme_length + 1);
-    if (scheme_->port == 0) return parse_file(input);
+    if (is_file()) return parse_file(input);
     if (same_as_base && !input.starts_with("//")) return parse_relative(input);
     return parse_authority(skip_slashes(input));
   }
@@ -166,6 +185,7 @@ class UrlParser {
   }
 
   std::uint32_t here() const noexcept { return static_cast<std::uint32_t>(href_.size()); }
+  bool is_file() const noexcept { return scheme_->port == 0; }
 
   void write_scheme() {
     href_ += scheme_->name;
@@ -332,7 +352,7 @@ class UrlParser {
   void shorten_path() {
     const std::string_view path = std::string_view{href_}.substr(out_.path_start_);
     if (path.empty()) return;
-    if (scheme_->port == 0 && path.size() == 3 && is_drive_letter(path.substr(1)) && path[2] == ':') return;
+    if (is_file() && path.size() == 3 && is_drive_letter(path.substr(1)) && path[2] == ':') return;
     href_.resize(out_.path_start_ + path.rfind('/'));
   }
 
@@ -370,7 +390,7 @@ class UrlParser {
     }
     const bool first = here() == out_.path_start_;
     href_ += '/';
-    if (first && scheme_->port == 0 && is_drive_letter(segment)) {
+    if (first && is_file() && is_drive_letter(segment)) {
       href_ += segment[0];
       href_ += ':';
     } else if (plain) {
@@ -435,20 +455,18 @@ std::string_view to_string(UrlStatus status) noexcept {
 }
 
 UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const QueryEncoder* encoder) {
-  if (input.size() > kMaxUrlLength) {
-    out = Url{};
-    return UrlStatus::too_large;
+  UrlStatus status = UrlStatus::too_large;
+  if (input.size() <= kMaxUrlLength) {
+    input = strip_controls(input);
+    if (std::ranges::any_of(input, is_tab_or_newline)) [[unlikely]] {
+      status = UrlParser(out, base, encoder).parse(without_tabs_and_newlines(input));
+    } else {
+      status = UrlParser(out, base, encoder).parse(input);
+    }
+    // Percent-encoding makes up to three bytes of one.
+    if (status == UrlStatus::ok && out.href().size() > kMaxUrlLength) status = UrlStatus::too_large;
   }
-  input = strip_controls(input);
-  UrlStatus status;
-  if (std::ranges::any_of(input, is_tab_or_newline)) [[unlikely]] {
-    std::string cleaned(input);
-    std::erase_if(cleaned, is_tab_or_newline);
-    status = UrlParser(out, base, encoder).parse(cleaned);
-  } else {
-    status = UrlParser(out, base, encoder).parse(input);
-  }
-  if (status != UrlStatus::ok) out = Url{};
+  if (status != UrlStatus::ok) out.clear();
   return status;
 }
 
@@ -456,13 +474,19 @@ Result<Url> Url::parse(std::string_view input, const Url* base) {
   Url url;
   const UrlStatus status = parse_into(url, input, base);
   if (status == UrlStatus::ok) return url;
-  const Errc code = status == UrlStatus::unsupported ? Errc::unsupported
-                    : status == UrlStatus::too_large ? Errc::too_large
-                                                     : Errc::invalid_input;
+  if (status == UrlStatus::unsupported) return fail(Errc::unsupported, describe_unsupported(input));
+  const Errc code = status == UrlStatus::too_large ? Errc::too_large : Errc::invalid_input;
   return fail(code, std::string(to_string(status)));
 }
 
-std::string_view Url::username() const noexcept { return part(scheme_end_ + 3, username_end_); }
+void Url::clear() noexcept {
+  href_.clear();
+  scheme_end_ = username_end_ = host_start_ = host_end_ = path_start_ = query_start_ = hash_start_ = 0;
+}
+
+std::string_view Url::username() const noexcept {
+  return host_start_ == 0 ? std::string_view{} : part(scheme_end_ + 3, username_end_);
+}
 
 std::string_view Url::password() const noexcept {
   if (host_start_ == scheme_end_ + 3 || username_end_ + 1 >= host_start_) return {};
@@ -471,6 +495,14 @@ std::string_view Url::password() const noexcept {
 
 std::string_view Url::port() const noexcept {
   return host_end_ < path_start_ ? part(host_end_ + 1, path_start_) : std::string_view{};
+}
+
+bool Url::is_ip_host() const noexcept {
+  // The host parser takes every name whose last label is a number for an IPv4 address, or refuses it.
+  const std::string_view name = host();
+  if (name.starts_with('[')) return true;
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return !last.empty() && std::ranges::all_of(last, is_digit);
 }
 
 std::uint16_t Url::effective_port() const noexcept {

@@ -6,16 +6,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "argiope/base/utf8.hpp"
 #include "argiope/web/url.hpp"
 #include "web/ascii.hpp"
 #include "web/idna.hpp"
-#include "argiope/base/utf8.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr bool is_forbidden_domain_byte(unsigned char c) noexcept {
-  return c <= 0x20 || c == 0x7f || std::string_view{"#%/:<>?@[\\]^|"}.find(static_cast<char>(c)) != std::string_view::npos;
+  constexpr std::string_view kForbiddenMarks = "#%/:<>?@[\\]^|";
+  return c <= 0x20 || c == 0x7f || kForbiddenMarks.find(static_cast<char>(c)) != std::string_view::npos;
 }
 
 enum ByteClass : std::uint8_t { kPlain, kUpper, kForbidden, kBeyondAscii };
@@ -61,7 +62,8 @@ bool ends_in_a_number(std::string_view domain) noexcept {
   const std::string_view last = last_label(domain);
   if (last.empty()) return false;
   if (std::ranges::all_of(last, is_digit)) return true;
-  return last.size() >= 2 && last[0] == '0' && (last[1] == 'x' || last[1] == 'X') && parse_ipv4_number(last).has_value();
+  const bool hexadecimal = last.size() >= 2 && last[0] == '0' && (last[1] == 'x' || last[1] == 'X');
+  return hexadecimal && parse_ipv4_number(last).has_value();
 }
 
 bool parse_ipv4(std::string_view domain, std::string& out) {
@@ -208,7 +210,7 @@ bool parse_unusual_domain(std::string_view input, std::string& domain) {
   domain = decoded;
   std::ranges::transform(domain, domain.begin(), to_lower);
   // An ASCII name is only lower-cased, whatever its "xn--" labels hold (UTS 46, IgnoreInvalidPunycode).
-  if (!ascii && !domain_to_ascii(decoded, domain)) return false;
+  if (!ascii && (decoded.size() > kMaxInternationalHostLength || !domain_to_ascii(decoded, domain))) return false;
   return !domain.empty() &&
          std::ranges::none_of(domain, [](char c) { return is_forbidden_domain_byte(static_cast<unsigned char>(c)); });
 }

@@ -257,7 +257,8 @@ TEST_F(ResolverTest, AnswersManyQuestionsAtOnce) {
       expect_addresses(results[i], {"192.0.2." + std::to_string(i % 256)});
     }
   });
-  for (const std::string& host : hosts) EXPECT_EQ((server.questions[{host, kA}]), 1) << "asked again: an answer was lost";
+  for (const std::string& host : hosts)
+    EXPECT_EQ((server.questions[{host, kA}]), 1) << "asked again: an answer was lost";
 }
 
 TEST_F(ResolverTest, GivesUpOnAServerThatIsSilent) {

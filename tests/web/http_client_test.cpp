@@ -101,9 +101,10 @@ TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
 
 TEST_F(HttpClientTest, ReadsBodiesOfEveryFraming) {
   const std::string head = "HTTP/1.1 200 OK\r\n";
-  server.add({{{head, "Content-Le", "ngth: 5\r\n\r", "\nhe", "llo"}, Then::keep},
-              {{head + "Transfer-Encoding: chunked\r\n\r\n2", "\r\nhe\r\n", "3\r\nllo", "\r\n0\r\n", "\r\n"}, Then::keep},
-              {{head + "\r\nhe", "llo"}, Then::close}});
+  server.add(
+      {{{head, "Content-Le", "ngth: 5\r\n\r", "\nhe", "llo"}, Then::keep},
+       {{head + "Transfer-Encoding: chunked\r\n\r\n2", "\r\nhe\r\n", "3\r\nllo", "\r\n0\r\n", "\r\n"}, Then::keep},
+       {{head + "\r\nhe", "llo"}, Then::close}});
   with_client([&](HttpClient& client) -> Coro<void> {
     for (int i = 0; i < 3; ++i) {
       const auto sent = co_await client.send(request, response);
@@ -429,7 +430,8 @@ class Certificate {
     X509_gmtime_adj(X509_getm_notAfter(x509_.get()), expired ? -3600 : 3600);
     X509_set_pubkey(x509_.get(), key_.get());
     X509_NAME* name = X509_get_subject_name(x509_.get());
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("Argiope test"), -1, -1, 0);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("Argiope test"), -1, -1,
+                               0);
     X509_set_issuer_name(x509_.get(), name);
     add(NID_basic_constraints, "critical,CA:TRUE");
     add(NID_subject_alt_name, "DNS:secure.test,IP:127.0.0.2");

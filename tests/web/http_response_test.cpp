@@ -1,10 +1,10 @@
-#include "web/http_response_reader.hpp"
-
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <string>
+
+#include "web/http_response_reader.hpp"
 
 namespace argiope {
 namespace {
@@ -73,8 +73,8 @@ TEST(HttpResponse, IsReadInPiecesOfAnySize) {
   const std::string plain = with_length("ETag: \"a\"\r\n", "hello, world");
   const std::string packed = with_length("Content-Encoding: gzip\r\n", gzip("hello, world"));
   const std::string to_the_end = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\r\nhello, world";
-  for (const std::string_view wire : {std::string_view{plain}, std::string_view{packed}, kChunked,
-                                      std::string_view{to_the_end}}) {
+  for (const std::string_view wire :
+       {std::string_view{plain}, std::string_view{packed}, kChunked, std::string_view{to_the_end}}) {
     for (const std::size_t piece : {1, 2, 3, 5, 17, 4096}) {
       const Reading reading(wire, piece);
       ASSERT_TRUE(reading.verdict) << reading.verdict.error().message << " in pieces of " << piece << ":\n" << wire;
@@ -174,12 +174,13 @@ TEST(HttpResponse, CountsWhatCameBeyondItsEnd) {
 }
 
 TEST(HttpResponse, IsANetworkErrorWhenTheConnectionEndsInsideIt) {
-  for (const char* wire : {"", "HTTP/1.", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n",
-                           "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc",
-                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nab",
-                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n",
-                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n"}) {
+  for (const char* wire :
+       {"", "HTTP/1.", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nab",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n"}) {
     EXPECT_EQ(error_of(Reading(wire)), Errc::network) << wire;
   }
   EXPECT_EQ(Reading("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").verdict.error().message,
@@ -187,12 +188,11 @@ TEST(HttpResponse, IsANetworkErrorWhenTheConnectionEndsInsideIt) {
 }
 
 TEST(HttpResponse, RefusesWhatIsNotHttp) {
-  for (const char* wire :
-       {"\x16\x03\x01\x02 this is TLS", "<html>hello</html>\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n\r\n",
-        "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n",
-        "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\n", "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nA: b\x01\r\n\r\n"}) {
+  for (const char* wire : {"\x16\x03\x01\x02 this is TLS", "<html>hello</html>\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n\r\n",
+                           "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n",
+                           "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\n", "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nA: b\x01\r\n\r\n"}) {
     EXPECT_EQ(error_of(Reading(wire)), Errc::protocol) << wire;
   }
 }
@@ -206,8 +206,8 @@ TEST(HttpResponse, RefusesLengthsThatAreNoneOrContradict) {
     EXPECT_EQ(error_of(Reading(wire)), Errc::protocol) << fields;
     EXPECT_EQ(error_of(Reading(wire, 1)), Errc::protocol) << fields;
   }
-  for (const char* chunk : {"x\r\nabc\r\n0\r\n\r\n", "-1\r\nabc\r\n", "ffffffffffffffffff\r\nabc", "3\r\nabcd\r\n0\r\n\r\n",
-                            "\r\n\r\n"}) {
+  for (const char* chunk :
+       {"x\r\nabc\r\n0\r\n\r\n", "-1\r\nabc\r\n", "ffffffffffffffffff\r\nabc", "3\r\nabcd\r\n0\r\n\r\n", "\r\n\r\n"}) {
     const std::string wire = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(chunk);
     EXPECT_EQ(error_of(Reading(wire)), Errc::protocol) << chunk;
   }
@@ -229,13 +229,15 @@ TEST(HttpResponse, BoundsItsHead) {
     const std::string long_field = "HTTP/1.1 200 OK\r\nX: " + std::string(2000, 'a');
     EXPECT_EQ(error_of(Reading(long_field, piece, true, limits)), Errc::too_large) << piece;
     EXPECT_EQ(error_of(Reading(long_field + "\r\n\r\n", piece, true, limits)), Errc::too_large) << piece;
-    EXPECT_EQ(error_of(Reading("HTTP/1.1 200 " + std::string(2000, 'a'), piece, true, limits)), Errc::too_large) << piece;
+    EXPECT_EQ(error_of(Reading("HTTP/1.1 200 " + std::string(2000, 'a'), piece, true, limits)), Errc::too_large)
+        << piece;
     std::string many = "HTTP/1.1 200 OK\r\n";
     for (int i = 0; i < 300; ++i) many += "X: aaa\r\n";
     EXPECT_EQ(error_of(Reading(many + "\r\n", piece, true, limits)), Errc::too_large) << piece;
   }
-  EXPECT_TRUE(Reading("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: " + std::string(800, 'a') + "\r\n\r\n", 100, true, limits)
-                  .verdict);
+  EXPECT_TRUE(
+      Reading("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: " + std::string(800, 'a') + "\r\n\r\n", 100, true, limits)
+          .verdict);
 }
 
 TEST(HttpResponse, BoundsTheNumberOfItsFields) {
@@ -266,8 +268,8 @@ TEST(HttpResponse, IsCutOffAtTheBodyLimit) {
   const std::string plain = with_length("", "hello, world");
   const std::string packed = with_length("Content-Encoding: gzip\r\n", gzip("hello, world"));
   const std::string to_the_end = "HTTP/1.1 200 OK\r\n\r\nhello, world";
-  for (const std::string_view wire : {std::string_view{plain}, std::string_view{packed}, kChunked,
-                                      std::string_view{to_the_end}}) {
+  for (const std::string_view wire :
+       {std::string_view{plain}, std::string_view{packed}, kChunked, std::string_view{to_the_end}}) {
     for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::string_view::npos}) {
       const Reading reading(wire, piece, false, limits);
       EXPECT_TRUE(reading.verdict);
@@ -288,7 +290,8 @@ TEST(HttpResponse, IsCutOffAtTheBodyLimit) {
 
 TEST(HttpResponse, TakesRepeatedContentEncodingsAsOneList) {
   const std::string twice = gzip(gzip("hello"));
-  EXPECT_EQ(Reading(with_length("Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n", twice), 3).response.body, "hello");
+  EXPECT_EQ(Reading(with_length("Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n", twice), 3).response.body,
+            "hello");
   EXPECT_EQ(Reading(with_length("Content-Encoding: gzip, gzip\r\n", twice), 3).response.body, "hello");
   EXPECT_EQ(error_of(Reading(with_length("Content-Encoding: gzip\r\nContent-Encoding: compress\r\n", twice))),
             Errc::unsupported);

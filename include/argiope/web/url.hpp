@@ -1,10 +1,11 @@
 // URLs by the WHATWG URL Standard (https://url.spec.whatwg.org): parsing, resolving against a base, serialising.
 //
 // Special schemes only (http, https, ws, wss, ftp, file): what a crawler meets and can follow. mailto:, javascript:
-// and the like are told apart as `unsupported`, for callers to skip. What belongs to a registrable domain is in
-// public_suffix.hpp.
+// and the like are told apart as `unsupported`, for callers to skip. Which addresses may be connected to is not decided
+// here but in ip_address.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,12 +15,16 @@
 
 namespace argiope {
 
+// In bytes, of an input and also of what it serialises to, so that what was parsed can be parsed again.
 inline constexpr std::size_t kMaxUrlLength = 64 * 1024;
+// In bytes of UTF-8, of a host that is not ASCII; longer ones are bad_host. A departure from the standard, which has no
+// such limit: normalising is quadratic in hostile names, and a name of DNS (253 bytes of ASCII) never needs as many.
+inline constexpr std::size_t kMaxInternationalHostLength = 1024;
 
 enum class UrlStatus : std::uint8_t {
   ok,
   unsupported,  // a scheme that is not special
-  too_large,    // longer than kMaxUrlLength
+  too_large,    // longer than kMaxUrlLength, as written or as serialised
   no_base,      // relative, and there is nothing to resolve it against
   no_host,
   bad_host,
@@ -27,16 +32,18 @@ enum class UrlStatus : std::uint8_t {
 };
 std::string_view to_string(UrlStatus status) noexcept;
 
-// Appends to `out` the bytes `utf8` has in a document's encoding; a character it lacks as "%26%23NNN%3B". For queries of
-// links in documents that are not UTF-8.
+// Appends to `out` the bytes `utf8` has in a document's encoding; a character it lacks as "%26%23NNN%3B". For the
+// queries of links in documents that are not UTF-8.
 using QueryEncoder = std::function<void(std::string_view utf8, std::string& out)>;
 
 // A parsed URL: its serialisation and where the parts are in it. Views into it are valid until it is assigned to.
-// A default-constructed one is empty and has no parts.
+// A default-constructed one is empty and has no parts; one that was moved from may only be assigned to or destroyed.
+//
+// Threads: as a string.
 class Url {
  public:
   // `input` is UTF-8; bytes that are not are read as U+FFFD. `base`, if given, must not be empty.
-  // Errors: unsupported (scheme), too_large, invalid_input saying what is wrong; never names the input itself.
+  // Errors: unsupported, naming the scheme; too_large; invalid_input saying what is wrong. Never names the whole input.
   static Result<Url> parse(std::string_view input, const Url* base = nullptr);
 
   const std::string& href() const noexcept { return href_; }
@@ -45,6 +52,8 @@ class Url {
   std::string_view password() const noexcept;
   // Lower case, IDNA in its ASCII form, IPv4 dotted, IPv6 in brackets; empty only for file:.
   std::string_view host() const noexcept { return part(host_start_, host_end_); }
+  // An IPv4 or IPv6 address and no name. Any spelling of one was made canonical by parsing.
+  bool is_ip_host() const noexcept;
   // As written behind the host; empty when it is the scheme's default.
   std::string_view port() const noexcept;
   std::string_view host_and_port() const noexcept { return part(host_start_, path_start_); }
@@ -60,9 +69,9 @@ class Url {
   // "scheme://host[:port]". Not a view, because credentials may stand in between.
   std::string site_key() const;
 
-  void strip_fragment() noexcept {
-    href_.resize(hash_start_);
-  }
+  void strip_fragment() noexcept { href_.resize(hash_start_); }
+  // Like a default-constructed one, but keeps its memory.
+  void clear() noexcept;
 
   friend bool operator==(const Url& a, const Url& b) noexcept { return a.href_ == b.href_; }
 
@@ -87,8 +96,11 @@ class Url {
   std::uint32_t hash_start_ = 0;   // of the "#"
 };
 
-// The hot path of Url::parse: reuses `out`'s memory, and says what is wrong without words. `out` must be neither `*base`
-// nor hold `input`; after a failure it is empty.
+// The hot path of Url::parse: reuses `out`'s memory, and says what is wrong without words. `out` must be neither
+// `*base` nor hold `input`; after a failure it is empty, and still has its memory.
+//
+// Cost: linear in the input. Allocates only while `out` grows, and for what is rare: tabs or newlines within, hosts
+//       that are not plain ASCII, queries that need the encoder.
 UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const QueryEncoder* encoder = nullptr);
 
 // Undoes percent-encoding; a "%" without two hexadecimal digits stays.
