@@ -2,50 +2,71 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 20
 ARGIOPE := build/release/bin/argiope
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench install clean build asan tsan debug fuzz packages-build packages-test packages-bench
+.NOTPARALLEL:
+.PHONY: help build run test bench install debug asan tsan fuzz clean packages-build packages-test packages-bench
 
 help: ## this list
 	@echo 'Argiope: make TARGET'
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo 'make run URL=https://example.org/ crawls that; JOBS=n and PREFIX=/path are understood.'
+	@echo 'Variables: URL=https://… (run), PREFIX=/path and DESTDIR= (install), FUZZ_SECONDS=20 (fuzz), JOBS=processors.'
 
 packages-build packages-test packages-bench: packages-%:
 	@tools/install-packages.sh $*
 
-# $(call build,PRESET,TARGETS,CMAKE OPTIONS): configure when needed, build, and say little.
-define build
-	@test -f build/$(1)/build.ninja && test -z "$(3)" || cmake --preset $(1) $(3) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }
-	@rm -f build-$(1).log
-	@cmake --build build/$(1) -j $(JOBS) --target $(2)
-endef
+# $(call configure,PRESET,CMAKE OPTIONS): prints only what went wrong.
+configure = @output=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$output"; exit 1; }
+# $(call compile,PRESET,TARGETS)
+compile = @cmake --build build/$(1) -j $(JOBS) --target $(2)
+# $(call check,PRESET)
+check = @ctest --preset $(1) -j $(JOBS)
 
-build: packages-build ## the command, in build/release/bin/argiope
-	$(call build,release,argiope,-DARGIOPE_TESTS=OFF)
+# Without tests when first configured, because their libraries may not be there yet; else as it was.
+build/release/build.ninja: | packages-build
+	$(call configure,release,-DARGIOPE_TESTS=OFF)
 
-run: build ## crawl a synthetic web, or URL=…
+build: packages-build build/release/build.ninja ## the command: build/release/bin/argiope
+	$(call compile,release,argiope)
+
+run: build ## crawl a synthetic web on this machine, or URL=…
 	@tools/run-demo.sh $(ARGIOPE) $(URL)
 
-test: packages-build packages-test ## build everything and run all tests
-	$(call build,release,all,-DARGIOPE_TESTS=ON)
-	@ctest --preset release -j $(JOBS)
+test: packages-build packages-test ## build everything and run every test
+	$(call configure,release,-DARGIOPE_TESTS=ON)
+	$(call compile,release,all)
+	$(call check,release)
 
 bench: packages-build packages-test packages-bench ## run every benchmark beside its peers
-	$(call build,release,all benches,-DARGIOPE_TESTS=ON)
+	$(call configure,release,-DARGIOPE_TESTS=ON)
+	$(call compile,release,argiope walk_oracle benches)
 	@bench/run-all.sh build/release/bin
 
-asan tsan debug: %: packages-build packages-test
-	$(call build,$@,all,)
-	@ctest --preset $@ -j $(JOBS)
+install: build/release/build.ninja ## the command and the library, into PREFIX (/usr/local)
+	$(call compile,release,argiope argiope_libraries)
+	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
-fuzz: packages-build packages-test ## each fuzz target for FUZZ_SECONDS (20)
-	$(call build,fuzz,all,-DARGIOPE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),20))
-	@ctest --preset fuzz
+debug: packages-build packages-test ## all tests, built for the debugger
+	$(call configure,debug)
+	$(call compile,debug,all)
+	$(call check,debug)
 
-install: build ## into PREFIX (/usr/local)
-	@cmake --install build/release --prefix $(DESTDIR)$(PREFIX)
+asan: packages-build packages-test ## all tests under the address and undefined-behaviour sanitizers
+	$(call configure,asan)
+	$(call compile,asan,all)
+	$(call check,asan)
+
+tsan: packages-build packages-test ## all tests under the thread sanitizer
+	$(call configure,tsan)
+	$(call compile,tsan,all)
+	$(call check,tsan)
+
+fuzz: packages-build packages-test ## each fuzz target for FUZZ_SECONDS
+	$(call configure,fuzz,-DARGIOPE_FUZZ_SECONDS=$(FUZZ_SECONDS))
+	$(call compile,fuzz,all)
+	$(call check,fuzz)
 
 clean: ## remove build/
 	rm -rf build

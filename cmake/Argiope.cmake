@@ -1,10 +1,9 @@
-# Shared by every CMakeLists.txt: flags and one function for each kind of target.
+# Shared by every CMakeLists.txt: flags, and the function that makes a module.
 
+# How our own code is compiled; nothing of it reaches those who link an installed library.
 add_library(argiope_flags INTERFACE)
-target_compile_features(argiope_flags INTERFACE cxx_std_23)
 target_compile_options(argiope_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
   -Wno-missing-designated-field-initializers -fno-plt)
-target_compile_definitions(argiope_flags INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
 if(ARGIOPE_SANITIZE)
   target_compile_options(argiope_flags INTERFACE -fsanitize=${ARGIOPE_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -14,15 +13,38 @@ if(ARGIOPE_FUZZ)
   target_compile_options(argiope_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# All modules, which is what is installed beside the command.
+add_custom_target(argiope_libraries)
+
 # argiope_module(NAME [BELOW rung...] [LIBS public library...] [PRIVATE library...])
-# The static library argiope_NAME from every .cpp beside the caller.
+# The static library argiope_NAME (argiope::NAME) from every .cpp beside the caller.
 function(argiope_module name)
   cmake_parse_arguments(ARG "" "" "BELOW;LIBS;PRIVATE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_library(argiope_${name} STATIC ${sources})
   add_library(argiope::${name} ALIAS argiope_${name})
-  target_include_directories(argiope_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+  set_target_properties(argiope_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(argiope_${name} PUBLIC cxx_std_23)
+  target_include_directories(argiope_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM ARG_BELOW PREPEND argiope_)
-  target_link_libraries(argiope_${name} PUBLIC argiope_flags ${ARG_BELOW} ${ARG_LIBS} PRIVATE ${ARG_PRIVATE})
+  target_link_libraries(argiope_${name} PUBLIC $<BUILD_INTERFACE:argiope_flags> ${ARG_BELOW} ${ARG_LIBS}
+    PRIVATE ${ARG_PRIVATE})
+  add_dependencies(argiope_libraries argiope_${name})
+  install(TARGETS argiope_${name} EXPORT argiopeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()
+
+# The headers, and what find_package(argiope) reads.
+function(argiope_install_library)
+  include(CMakePackageConfigHelpers)
+  set(destination ${CMAKE_INSTALL_LIBDIR}/cmake/argiope)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/argiopeConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/argiopeConfig.cmake INSTALL_DESTINATION ${destination})
+  # Until 1.0 every minor version may change what the headers offer.
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/argiopeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/argiope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT argiopeTargets NAMESPACE argiope:: DESTINATION ${destination})
+  install(FILES ${PROJECT_BINARY_DIR}/argiopeConfig.cmake ${PROJECT_BINARY_DIR}/argiopeConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/ArgiopeDependencies.cmake DESTINATION ${destination})
 endfunction()

@@ -1,55 +1,65 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of the sections named, as listed in packages.txt; does nothing when all are there.
+# Installs the Debian packages of the sections named, as listed in packages.txt. Asks nothing, and does nothing at all
+# when every package is there. Needs root, or sudo.
 #
 #   tools/install-packages.sh build test
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-list_packages() {
-  awk -v wanted=" $* " '
-    /^\[/ { section = substr($1, 2, length($1) - 2); next }
-    /^[a-z]/ && index(wanted, " " section " ") { print $1 }' packages.txt
+fail() {
+  echo "install-packages: $1" >&2
+  exit "${2:-1}"
 }
 
-mapfile -t packages < <(list_packages "$@")
-if [ ${#packages[@]} -eq 0 ]; then
-  echo "install-packages: no section named $* in packages.txt" >&2
-  exit 2
-fi
-
+[ $# -gt 0 ] || fail "which section of packages.txt?" 2
 missing=()
-for package in "${packages[@]}"; do
-  [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+for section in "$@"; do
+  packages=$(awk -v wanted="[$section]" '/^\[/ { inside = ($1 == wanted); next } inside && /^[a-z0-9]/ { print $1 }' packages.txt)
+  [ -n "$packages" ] || fail "packages.txt has no section [$section]" 2
+  for package in $packages; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+  done
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-if ! command -v apt-get >/dev/null; then
-  echo "install-packages: this needs Debian's apt-get. Install by hand: ${missing[*]}" >&2
-  exit 1
-fi
-sudo=()
+command -v apt-get >/dev/null || fail "this needs apt-get, as on Debian 12. Install what gives: ${missing[*]}"
+as_root=(env DEBIAN_FRONTEND=noninteractive)
 if [ "$(id -u)" -ne 0 ]; then
-  if ! command -v sudo >/dev/null; then
-    echo "install-packages: run as root, or install sudo, or have installed: ${missing[*]}" >&2
-    exit 1
-  fi
-  sudo=(sudo)
+  command -v sudo >/dev/null || fail "run this as root or install sudo; or have root run: apt-get install ${missing[*]}"
+  as_root=(sudo "${as_root[@]}")
 fi
+apt_get=("${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
 
-# Servers among the packages are for tests, which start their own: do not let the packages start theirs.
+log=$(mktemp)
 policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-  printf '#!/bin/sh\nexit 101\n' | "${sudo[@]}" tee "$policy" >/dev/null
-  "${sudo[@]}" chmod 755 "$policy"
-  trap '"${sudo[@]}" rm -f "$policy"' EXIT
-fi
+policy_is_ours=
+clean_up() {
+  [ -z "$policy_is_ours" ] || "${as_root[@]}" rm -f "$policy"
+  rm -f "$log"
+}
+trap clean_up EXIT
 
 echo "Installing ${#missing[@]} packages: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" \
-  >"${TMPDIR:-/tmp}/argiope-packages.$$.log" 2>&1 || {
-    tail -40 "${TMPDIR:-/tmp}/argiope-packages.$$.log" >&2
-    exit 1
-  }
-rm -f "${TMPDIR:-/tmp}/argiope-packages.$$.log"
+"${apt_get[@]}" update >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
+if ! "${apt_get[@]}" install --simulate --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
+  cat "$log" >&2
+  fail "the packages are those of Debian 12 (bookworm), and this is $(. /etc/os-release && echo "$PRETTY_NAME")"
+fi
+# Boost 1.81 takes the place of Debian's default 1.74, for example.
+removed=$(awk '$1 == "Remv" { print $2 }' "$log" | xargs)
+[ -z "$removed" ] || echo "apt removes what conflicts with them: $removed"
+
+# The servers among them are for tests, which start their own: none is to run as a service, now or after a restart.
+had_nginx=$(test -e /usr/sbin/nginx && echo yes || true)
+if [ ! -e "$policy" ]; then
+  policy_is_ours=yes
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod 755 "$policy"
+fi
+"${apt_get[@]}" install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1 || {
+  tail -40 "$log" >&2
+  fail "apt-get install failed"
+}
+if [ -z "$had_nginx" ] && [ -e /usr/sbin/nginx ]; then
+  "${as_root[@]}" update-rc.d nginx disable >/dev/null 2>&1 || true
+fi
