@@ -85,7 +85,8 @@ void measure_yield(long tasks, double asyncio) {
   const long times = scaled(4'000'000) / tasks;
   bench::report(fmt::format("yield, {} task{}", tasks, tasks == 1 ? "" : "s"),
                 on_argiope(times * tasks, [&](EventLoop& loop) { return yield_in_tasks(loop, tasks, times); }), "ns",
-                {{"Boost.Asio", on_asio(times * tasks, [&](auto& context) { return asio_yield_in_tasks(context, tasks, times); })},
+                {{"Boost.Asio",
+                  on_asio(times * tasks, [&](auto& context) { return asio_yield_in_tasks(context, tasks, times); })},
                  {"asyncio (recorded)", asyncio}});
 }
 
@@ -161,17 +162,19 @@ void measure_queue(const char* workload, std::size_t maxsize, long pairs, double
   const long items = scaled(1'000'000) / pairs;
   bench::report(workload,
                 on_argiope(items * pairs, [&](EventLoop& loop) { return pass_items(loop, maxsize, pairs, items); }),
-                "ns/item",
-                {{"Boost.Asio", asio_pass_items(maxsize, pairs, items)}, {"asyncio (recorded)", asyncio}});
+                "ns/item", {{"Boost.Asio", asio_pass_items(maxsize, pairs, items)}, {"asyncio (recorded)", asyncio}});
 }
 
 // --- timers, with a hundred thousand others armed
 
 constexpr long kOtherTimers = 100'000;
 
+// One minute to three: none fires while this runs, and a new one belongs anywhere among the others.
+std::chrono::milliseconds spread(long i) { return std::chrono::milliseconds{60'000 + i * 7919 % 120'000}; }
+
 Coro<void> arm_often(EventLoop& loop, long times) {
   for (long i = 0; i < times; ++i) {
-    Handle handle = loop.call_later(std::chrono::seconds{30 + i % 60}, [] {});
+    Handle handle = loop.call_later(spread(i), [] {});
     handle.cancel();
   }
   co_return;
@@ -182,20 +185,20 @@ void measure_timers() {
   const SystemClock clock;
   AsioBackend backend(clock);
   EventLoop loop(backend);
-  for (long i = 0; i < kOtherTimers; ++i) loop.call_later(std::chrono::seconds{3600 + i * 7919 % kOtherTimers}, [] {});
+  for (long i = 0; i < kOtherTimers; ++i) loop.call_later(spread(i), [] {});
   const double own = time_each(times, [&] { loop.run_until_complete(arm_often(loop, times)); });
 
   asio::io_context context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   std::vector<asio::steady_timer> others;
   others.reserve(kOtherTimers);
   for (long i = 0; i < kOtherTimers; ++i) {
-    others.emplace_back(context, std::chrono::seconds{3600 + i * 7919 % kOtherTimers});
+    others.emplace_back(context, spread(i));
     others.back().async_wait([](boost::system::error_code) {});
   }
   asio::steady_timer timer(context);
   const double peer = time_each(times, [&] {
     for (long i = 0; i < times; ++i) {
-      timer.expires_after(std::chrono::seconds{30 + i % 60});
+      timer.expires_after(spread(i));
       timer.async_wait([](boost::system::error_code) {});
       timer.cancel();
       context.poll();

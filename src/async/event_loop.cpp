@@ -159,7 +159,7 @@ void EventLoop::abandon_tasks() noexcept {
 // With no task left, the timers are callbacks too.
 void EventLoop::discard_callbacks() noexcept {
   while (!ready_.empty()) {
-    if (const Runnable runnable = ready_.pop_front(); runnable.task() == nullptr) discard(*runnable.callback());
+    if (const Runnable runnable = ready_.pop_front(); !runnable.is_task()) discard(*runnable.callback());
   }
   while (!timers_.empty() && tasks_.empty()) {
     Callback& callback = *timers_.back().node->target.callback();
@@ -261,7 +261,7 @@ void EventLoop::disown(TaskCore& task) noexcept {
   task.future().release();
 }
 
-void EventLoop::step(TaskCore& task) {
+inline void EventLoop::step(TaskCore& task) {
   this_thread.task = &task;
   this_thread.budget = detail::kStepBudget;
   if (!task.started_) {
@@ -273,7 +273,10 @@ void EventLoop::step(TaskCore& task) {
     }
   }
   task.resume_point_.resume();
-  if (!task.ended_) return;
+  if (task.ended_) finish(task);
+}
+
+void EventLoop::finish(TaskCore& task) {
   try {
     task.collect();
   } catch (...) {
@@ -298,8 +301,8 @@ void EventLoop::run_ready() {
     const int generation = static_cast<int>(std::min<std::size_t>(ready_.size(), static_cast<std::size_t>(steps_left)));
     for (int i = 0; i < generation; ++i) {
       const Runnable next = ready_.pop_front();
-      if (TaskCore* task = next.task()) [[likely]] {
-        step(*task);
+      if (next.is_task()) [[likely]] {
+        step(*next.task());
       } else {
         call(*next.callback());
       }
@@ -358,7 +361,7 @@ void EventLoop::run_forever() {
 
 void EventLoop::wake(Waiter& waiter) noexcept {
   waiter.unlink();
-  if (TaskCore* task = waiter.target.task()) task->waiter_ = nullptr;
+  if (waiter.target.is_task()) waiter.target.task()->waiter_ = nullptr;
   make_ready(waiter.target);
 }
 

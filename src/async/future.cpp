@@ -32,7 +32,7 @@ void FutureCore::settle(FutureState state) noexcept {
   state_ = state;
   while (!waiters_.empty()) {
     Waiter& waiter = waiters_.front();
-    if (waiter.target.task() == nullptr) tell(*waiter.target.callback());
+    if (!waiter.target.is_task()) tell(*waiter.target.callback());
     loop_->wake(waiter);
   }
 }

@@ -45,7 +45,9 @@ class Runnable {
   Runnable() = default;
   explicit Runnable(TaskCore* task) noexcept : bits_(reinterpret_cast<std::uintptr_t>(task)) {}
   explicit Runnable(Callback* callback) noexcept : bits_(reinterpret_cast<std::uintptr_t>(callback) | 1) {}
-  TaskCore* task() const noexcept { return (bits_ & 1) == 0 ? reinterpret_cast<TaskCore*>(bits_) : nullptr; }
+  // Only the right one of task() and callback() may be asked for.
+  bool is_task() const noexcept { return (bits_ & 1) == 0; }
+  TaskCore* task() const noexcept { return reinterpret_cast<TaskCore*>(bits_); }
   Callback* callback() const noexcept { return reinterpret_cast<Callback*>(bits_ & ~std::uintptr_t{1}); }
 
  private:
@@ -229,6 +231,7 @@ class EventLoop {
   void turn(TimePoint limit);
   void run_ready();
   void step(detail::TaskCore& task);
+  void finish(detail::TaskCore& task);
   void call(detail::Callback& callback) noexcept;
   void abandon_tasks() noexcept;
   void discard_callbacks() noexcept;
