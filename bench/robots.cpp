@@ -1,11 +1,12 @@
 // What it costs to ask a robots.txt about a path, and to read one: files of a few rules, as most are, of a thousand, and one
 // made to be slow.
+#include "argiope/web/robots.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "argiope/web/robots.hpp"
 #include "bench/report.hpp"
 
 namespace {
@@ -53,8 +54,8 @@ int main() {
   }
   std::size_t refused = 0;
   const auto ask = [&](std::string_view workload, const RobotsRules& rules, std::size_t count) {
-    bench::report(workload, time_calls(count, [&](std::size_t i) { refused += !rules.allowed(paths[i % paths.size()]); }),
-                  "ns");
+    bench::report(workload,
+                  time_calls(count, [&](std::size_t i) { refused += !rules.allowed(paths[i % paths.size()]); }), "ns");
   };
   ask("robots: ask, no rule", RobotsRules::allow_all(), 1'000'000);
   ask("robots: ask, 10 rules", RobotsRules::parse(file_of(10, 2, random), "argiope"), 1'000'000);
@@ -62,8 +63,9 @@ int main() {
   ask("robots: ask, 1,000 rules", RobotsRules::parse(file_of(1000, 200, random), "argiope"), 30'000);
 
   const std::string file = file_of(1000, 200, random);
-  bench::report("robots: read a file of 1,000 rules",
-                time_calls(200, [&](std::size_t) { refused += RobotsRules::parse(file, "argiope").rule_count(); }) / 1e3, "us");
+  bench::report(
+      "robots: read a file of 1,000 rules",
+      time_calls(200, [&](std::size_t) { refused += RobotsRules::parse(file, "argiope").rule_count(); }) / 1e3, "us");
 
   std::string hostile = "User-agent: *\n";
   while (hostile.size() < RobotsRules::kMostBytes) hostile += "Disallow: /*" + std::string(300, 'a') + "b\n";

@@ -1,10 +1,11 @@
 // robots.txt and X-Robots-Tag: any file, then questions about paths. The first line of the input is the path.
+#include "argiope/web/robots.hpp"
+
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "argiope/web/robots.hpp"
 #include "argiope/web/robots_meta.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

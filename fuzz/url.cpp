@@ -1,11 +1,11 @@
 // The URL parser: any bytes, alone and against a base; what it accepts must parse to itself again, and its parts must
 // be what it is made of. An input of two lines is a base and a reference.
+#include "argiope/web/url.hpp"
+
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
-
-#include "argiope/web/url.hpp"
 
 namespace {
 
@@ -28,8 +28,7 @@ void check(const Url& url) {
                             std::string(url.path_and_query());
   require(whole == url.without_fragment());
   require(url.pathname().starts_with('/') && url.host().empty() <= (url.scheme() == "file"));
-  require(url.host_and_port() ==
-          std::string(url.host()) + (url.port().empty() ? "" : ":" + std::string(url.port())));
+  require(url.host_and_port() == std::string(url.host()) + (url.port().empty() ? "" : ":" + std::string(url.port())));
 
   Url bare = url;
   bare.strip_fragment();
@@ -43,9 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Url fallback = *Url::parse("http://user:pw@host.example:81/a/b/c?q#f");
   static Url reused;  // keeps whatever the input before it left behind
   // An encoder that writes what a parser should never see unencoded.
-  static const QueryEncoder encoder = [](std::string_view utf8, std::string& out) {
-    (out += "\x1b\xff#' ") += utf8;
-  };
+  static const QueryEncoder encoder = [](std::string_view utf8, std::string& out) { (out += "\x1b\xff#' ") += utf8; };
 
   const std::size_t newline = input.find('\n');
   const auto base = newline == std::string_view::npos ? Result<Url>{fallback} : Url::parse(input.substr(0, newline));

@@ -60,16 +60,12 @@ void FutureCore::fail(std::exception_ptr exception) {
 
 void FutureCore::rethrow_unless_ready() {
   switch (state_) {
-    case FutureState::ready:
-      return;
-    case FutureState::pending:
-      throw InvalidStateError("the future has no result yet");
+    case FutureState::ready: return;
+    case FutureState::pending: throw InvalidStateError("the future has no result yet");
     case FutureState::cancelled:
       if (exception_ == nullptr) throw CancelledError();
       std::rethrow_exception(exception_);
-    case FutureState::failed:
-      exception_seen_ = true;
-      std::rethrow_exception(exception_);
+    case FutureState::failed: exception_seen_ = true; std::rethrow_exception(exception_);
   }
 }
 

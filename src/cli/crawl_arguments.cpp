@@ -28,8 +28,8 @@ Result<Url> parse_seed(const std::string& text) {
   auto url = Url::parse(spelled);
   if (!url) return fail(Errc::invalid_input, fmt::format("URL \"{}\": {}", text, url.error().message));
   if (url->scheme() != "http" && url->scheme() != "https") {
-    return fail(Errc::invalid_input, fmt::format("URL \"{}\": scheme \"{}\" cannot be crawled; use http or https", text,
-                                                 url->scheme()));
+    return fail(Errc::invalid_input,
+                fmt::format("URL \"{}\": scheme \"{}\" cannot be crawled; use http or https", text, url->scheme()));
   }
   url->strip_fragment();
   return std::move(*url);
@@ -43,8 +43,8 @@ Result<std::pair<std::string, std::string>> parse_header(const std::string& text
   std::string name = text.substr(0, colon);
   std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
   if (!is_header_safe(name) || !is_header_safe(value) || name.find_first_of(" \t") != std::string::npos) {
-    return fail(Errc::invalid_input, fmt::format("--header \"{}\": control characters and spaces in the name are not allowed",
-                                                 name));
+    return fail(Errc::invalid_input,
+                fmt::format("--header \"{}\": control characters and spaces in the name are not allowed", name));
   }
   return std::pair{std::move(name), std::move(value)};
 }
@@ -56,6 +56,8 @@ std::string lower(std::string text) {
 
 }  // namespace
 
+// One option, two lines: no formatter sees that.
+// clang-format off
 void CrawlArguments::add_to(CLI::App& command) {
   const auto seconds = CLI::Range(0.0, 1e9);
   command.add_option("URL", urls, "Where to start; links are followed on these hosts")->required()->type_name("");
@@ -132,6 +134,7 @@ void CrawlArguments::add_to(CLI::App& command) {
       "nothing is lost either way. Exit status: 0 finished, 1 broken links with --fail-on-broken, 2 bad usage,\n"
       "3 nothing could be fetched or stored, 130 interrupted.");
 }
+// clang-format on
 
 Result<CrawlOptions> CrawlArguments::options() const {
   CrawlOptions options;
@@ -155,7 +158,8 @@ Result<CrawlOptions> CrawlArguments::options() const {
     options.whitelist.emplace_back(url->host());
   }
   if (!export_file.empty() && !export_file.ends_with(".jsonl") && !export_file.ends_with(".csv")) {
-    return fail(Errc::invalid_input, fmt::format("--export \"{}\": the name must end with .jsonl or .csv", export_file));
+    return fail(Errc::invalid_input,
+                fmt::format("--export \"{}\": the name must end with .jsonl or .csv", export_file));
   }
   if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
   options.max_pages = max_pages;
@@ -167,8 +171,7 @@ Result<CrawlOptions> CrawlArguments::options() const {
   if (delay_sec >= 0) options.delay = from_seconds(delay_sec);
   if (rate > 0) options.rate = rate;
   options.robots = !no_robots;
-  options.user_agent =
-      user_agent.empty() ? fmt::format("argiope/{}", kVersion) : user_agent;
+  options.user_agent = user_agent.empty() ? fmt::format("argiope/{}", kVersion) : user_agent;
   options.product_token = lower(options.user_agent.substr(0, options.user_agent.find_first_of("/ (")));
   options.size_limit = size_limit_kb * 1024;
   options.timeout = from_seconds(timeout_sec);

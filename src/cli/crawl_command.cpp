@@ -58,8 +58,9 @@ class CrawlCommand {
   int run() {
     auto options = arguments_.options();
     if (!options) return complain(options.error().message, kExitUsage);
-    spdlog::set_level(arguments_.quiet ? spdlog::level::err
-                                       : arguments_.debug ? spdlog::level::debug : spdlog::level::info);
+    spdlog::set_level(arguments_.quiet   ? spdlog::level::err
+                      : arguments_.debug ? spdlog::level::debug
+                                         : spdlog::level::info);
     auto store = open_url_store(arguments_.database, store_options());
     if (!store) return complain(store.error().message, kExitNothing);
     AddressGuard guard(arguments_.allow_private);
@@ -74,7 +75,8 @@ class CrawlCommand {
     auto report = crawler.report();
     if (!report) {
       return complain(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
-                                  report.error().message), kExitNothing);
+                                  report.error().message),
+                      kExitNothing);
     }
     report->elapsed = clock_.now() - start;
     return finish(**store, *report);
@@ -88,8 +90,9 @@ class CrawlCommand {
 
   UrlStoreOptions store_options() const {
     UrlStoreOptions options;
-    options.sync = arguments_.sync == "off" ? SyncMode::off : arguments_.sync == "normal" ? SyncMode::normal
-                                                                                            : SyncMode::full;
+    options.sync = arguments_.sync == "off"      ? SyncMode::off
+                   : arguments_.sync == "normal" ? SyncMode::normal
+                                                 : SyncMode::full;
     return options;
   }
 
@@ -127,8 +130,9 @@ class CrawlCommand {
       const bool again = std::exchange(interrupted_, true);
       if (!arguments_.quiet) {
         progress_.clear();
-        std::fputs(again ? "Stopping at once.\n"
-                         : "Stopping: finishing what is under way (at most 10 s; again: at once).\n", stderr);
+        std::fputs(
+            again ? "Stopping at once.\n" : "Stopping: finishing what is under way (at most 10 s; again: at once).\n",
+            stderr);
       }
       crawler.stop("signal", again);
     };
@@ -177,9 +181,10 @@ class CrawlCommand {
 
 std::function<int()> add_crawl_command(CLI::App& app) {
   auto arguments = std::make_shared<CrawlArguments>();
-  CLI::App* command = app.add_subcommand(
-      "crawl", "Fetch a site completely, politely and fast; what is known is kept in a database, and a\n"
-               "run that was stopped or killed goes on where it was.");
+  CLI::App* command =
+      app.add_subcommand("crawl",
+                         "Fetch a site completely, politely and fast; what is known is kept in a database, and a\n"
+                         "run that was stopped or killed goes on where it was.");
   arguments->add_to(*command);
   return [arguments] { return CrawlCommand(*arguments).run(); };
 }

@@ -18,11 +18,15 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("argiope"));
   spdlog::set_pattern("%H:%M:%S %^%l%$ %v");
 
-  CLI::App app{"Argiope runs work when it is due, in order of importance, at a pace its target can bear;\n"
-               "and it crawls the web that way.", "argiope"};
+  CLI::App app{
+      "Argiope runs work when it is due, in order of importance, at a pace its target can bear;\n"
+      "and it crawls the web that way.",
+      "argiope"};
   app.set_version_flag("-V,--version", fmt::format("argiope {}", kVersion));
   app.require_subcommand(1);
-  app.footer("argiope COMMAND --help says more. Try: argiope site, and in another terminal argiope crawl http://127.0.0.1:8080/");
+  app.footer(
+      "argiope COMMAND --help says more. Try: argiope site, and in another terminal argiope crawl "
+      "http://127.0.0.1:8080/");
   std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
   auto crawl = add_crawl_command(app);
   commands.emplace_back(app.get_subcommand("crawl"), std::move(crawl));

@@ -15,7 +15,9 @@ namespace {
 constexpr std::size_t kBrokenShown = 20;
 
 double cpu_seconds(const rusage& usage) {
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -34,8 +36,8 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
   const CrawlStats& stats = report.stats;
   const double seconds = std::max(to_seconds(report.elapsed), 1e-9);
   fmt::print(out, "\n{} after {}: {} pages ({:.0f}/s), {} responses, {} URLs known, {} received\n", ending(report),
-             human_duration(seconds), stats.pages, static_cast<double>(stats.pages) / seconds, stats.fetched, stats.urls,
-             human_bytes(static_cast<double>(stats.bytes)));
+             human_duration(seconds), stats.pages, static_cast<double>(stats.pages) / seconds, stats.fetched,
+             stats.urls, human_bytes(static_cast<double>(stats.bytes)));
   if (!report.statuses.empty()) {
     fmt::print(out, "  status ");
     for (const auto& [status, count] : report.statuses) fmt::print(out, " {}: {} ", status, count);
@@ -80,8 +82,9 @@ void print_summary(std::FILE* out, const CrawlReport& report) {
   ::getrusage(RUSAGE_SELF, &usage);
   const CrawlStats& stats = report.stats;
   const double seconds = to_seconds(report.elapsed);
-  std::string json = fmt::format("{{\"pages\":{},\"fetched\":{},\"urls\":{},\"bytes\":{},\"errors\":{},\"retries\":{},\"status\":{{",
-                                 stats.pages, stats.fetched, stats.urls, stats.bytes, stats.errors, stats.retries);
+  std::string json =
+      fmt::format("{{\"pages\":{},\"fetched\":{},\"urls\":{},\"bytes\":{},\"errors\":{},\"retries\":{},\"status\":{{",
+                  stats.pages, stats.fetched, stats.urls, stats.bytes, stats.errors, stats.retries);
   bool first = true;
   for (const auto& [status, count] : report.statuses) {
     json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", status, count);
@@ -98,11 +101,11 @@ void print_summary(std::FILE* out, const CrawlReport& report) {
     json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<Exclusion>(i)),
                         stats.excluded[i]);
   }
-  json += fmt::format("}},\"broken\":{},\"hosts\":{},\"seconds\":{:.6f},\"pages_per_second\":{:.1f},\"cpu_seconds\":{:.4f},"
-                      "\"peak_rss_mb\":{:.1f},\"finished\":{}",
-                      report.broken_count, stats.hosts, seconds,
-                      seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, cpu_seconds(usage),
-                      static_cast<double>(usage.ru_maxrss) / 1024.0, report.finished);
+  json += fmt::format(
+      "}},\"broken\":{},\"hosts\":{},\"seconds\":{:.6f},\"pages_per_second\":{:.1f},\"cpu_seconds\":{:.4f},"
+      "\"peak_rss_mb\":{:.1f},\"finished\":{}",
+      report.broken_count, stats.hosts, seconds, seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0,
+      cpu_seconds(usage), static_cast<double>(usage.ru_maxrss) / 1024.0, report.finished);
   if (!report.finished) {
     json += ",\"stopped_by\":";
     append_json_string(json, report.stopped_by);

@@ -79,26 +79,38 @@ std::function<int()> add_site_command(CLI::App& app) {
       "site", "Serve a synthetic web on loopback, the same for the same seed, for trying and measuring.");
   SyntheticWebOptions& web = arguments->web;
   command->add_option("--hosts", web.hosts, "Hosts")->check(CLI::Range(1, 10'000))->capture_default_str();
-  command->add_option("--pages", web.pages, "Pages of each host")->check(CLI::Range(1, 100'000'000))->capture_default_str();
+  command->add_option("--pages", web.pages, "Pages of each host")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
   command->add_option("--links", web.links, "Links on a page")->check(CLI::Range(1, 10'000))->capture_default_str();
-  command->add_option("--size", web.size, "Bytes of a page, about")->check(CLI::Range(0, 100'000'000))->capture_default_str();
+  command->add_option("--size", web.size, "Bytes of a page, about")
+      ->check(CLI::Range(0, 100'000'000))
+      ->capture_default_str();
   command->add_option("--latency-ms", arguments->latency_ms, "Wait before each page is answered")
-      ->check(CLI::Range(0.0, 1e6))->capture_default_str();
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   command->add_option("--errors", web.errors, "Part of the links that are broken, 0 to 1")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--seed", web.seed, "Everything follows from it")->capture_default_str();
   command->add_option("--port", arguments->server.port, "Port of the first host, the others follow; 0: free ones")
       ->capture_default_str();
   command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
-  command->add_option("--features", arguments->features,
-                      "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow; or\n"
-                      "friendly (all of these), none")->capture_default_str();
-  command->add_option("--hostile", arguments->hostile,
-                      "What the last host does beside: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
-                      "flood; or all")->type_name("LIST");
+  command
+      ->add_option("--features", arguments->features,
+                   "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow; or\n"
+                   "friendly (all of these), none")
+      ->capture_default_str();
+  command
+      ->add_option("--hostile", arguments->hostile,
+                   "What the last host does beside: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
+                   "flood; or all")
+      ->type_name("LIST");
   command->add_option("--evil-hosts", web.evil_hosts, "How many of the last hosts are hostile")->capture_default_str();
-  command->add_option("--log", arguments->log_file,
-                      "Append a line for each request: microseconds, host, method, target, status")->type_name("FILE");
+  command
+      ->add_option("--log", arguments->log_file,
+                   "Append a line for each request: microseconds, host, method, target, status")
+      ->type_name("FILE");
   return [arguments] { return run_site(*arguments); };
 }
 

@@ -36,10 +36,10 @@ class Server final : public SiteServer {
       const auto address = asio::ip::address_v4{0x7f000001u + last_byte};
       const bool free_port = options_.port == 0;
       // With addresses apart, all hosts share the port, also one that was free for the first.
-      const std::uint32_t port = options_.by_address ? (free_port && host > 0 ? listeners_.front().local_endpoint().port()
-                                                                              : options_.port)
-                                 : free_port         ? 0
-                                                     : options_.port + host;
+      const std::uint32_t port =
+          options_.by_address ? (free_port && host > 0 ? listeners_.front().local_endpoint().port() : options_.port)
+          : free_port         ? 0
+                              : options_.port + host;
       if (port > 65535) return fail(Errc::io, fmt::format("port {}: ports end at 65535", port));
       error_code ec;
       tcp::acceptor listener(backend_.context());
@@ -71,8 +71,8 @@ class Server final : public SiteServer {
   Coro<void> accept(TaskGroup& group, tcp::acceptor& listener, std::uint32_t host) {
     for (;;) {
       tcp::socket socket(backend_.context());
-      const error_code ec = co_await asio_op<>(
-          [&](auto handler) { listener.async_accept(socket, std::move(handler)); }, [&] { listener.cancel(); });
+      const error_code ec = co_await asio_op<>([&](auto handler) { listener.async_accept(socket, std::move(handler)); },
+                                               [&] { listener.cancel(); });
       if (!ec) {
         group.create_task(converse(std::move(socket), host));
       } else {
@@ -118,7 +118,8 @@ class Server final : public SiteServer {
                     std::string& out) {
     using Behaviour = SyntheticReply::Behaviour;
     const SyntheticRequest asked{host, request.method() == http::verb::head, view(request.target()),
-                                 view(request[http::field::accept_encoding]), view(request[http::field::if_none_match])};
+                                 view(request[http::field::accept_encoding]),
+                                 view(request[http::field::if_none_match])};
     SyntheticReply reply = web_->reply(asked);
     log(host, request, reply.status);
     if (reply.latency > Duration::zero()) co_await sleep(reply.latency);
@@ -131,9 +132,7 @@ class Server final : public SiteServer {
     const bool bodiless = asked.head || reply.status == 304;
     if (bodiless) co_return co_await write(socket, out);
     switch (reply.behaviour) {
-      case Behaviour::normal:
-        out += reply.body;
-        co_return co_await write(socket, out);
+      case Behaviour::normal: out += reply.body; co_return co_await write(socket, out);
       case Behaviour::surplus:
         out += reply.body;
         out += "and more than that";
@@ -170,8 +169,8 @@ class Server final : public SiteServer {
   }
 
   static void write_head(const SyntheticReply& reply, std::string& out) {
-    out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", reply.status, view(http::obsolete_reason(
-                          static_cast<http::status>(reply.status))), reply.content_type);
+    out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", reply.status,
+                      view(http::obsolete_reason(static_cast<http::status>(reply.status))), reply.content_type);
     for (const auto& [name, value] : reply.headers) {
       out += name;
       out += ": ";
@@ -197,8 +196,8 @@ class Server final : public SiteServer {
     ++requests_;
     if (options_.log == nullptr) return;
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(backend_.clock().now().time_since_epoch());
-    fmt::print(options_.log, "{} {} {} {} {}\n", now.count(), host, view(request.method_string()), view(request.target()),
-               status);
+    fmt::print(options_.log, "{} {} {} {} {}\n", now.count(), host, view(request.method_string()),
+               view(request.target()), status);
     std::fflush(options_.log);
   }
 

@@ -6,7 +6,7 @@
 namespace argiope {
 namespace {
 
-constexpr double kPublicRate = 5;        // requests a second to a public host, unless told otherwise
+constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
 constexpr std::uint32_t kLoopbackConnections = 8;
 // Longer than any exchange may take: a lease here is given back by the visit itself.
 constexpr Duration kLeaseTime = std::chrono::hours{24};
@@ -21,7 +21,8 @@ bool is_loopback(const Url& url) {
 
 // Fewer path segments and parameters first: a front page matters more than a leaf.
 std::int32_t simplicity(std::string_view url) {
-  return -static_cast<std::int32_t>(std::ranges::count_if(url, [](char c) { return c == '/' || c == '&' || c == '?'; }));
+  return -static_cast<std::int32_t>(
+      std::ranges::count_if(url, [](char c) { return c == '/' || c == '&' || c == '?'; }));
 }
 
 }  // namespace

@@ -63,9 +63,9 @@ std::uint32_t most_repeated_segment(std::string_view path) {
   // Few segments cannot repeat much.
   std::uint32_t most = count > 0 ? 1 : 0;
   for (std::size_t i = 0; i + most < count; ++i) {
-    const auto same = static_cast<std::uint32_t>(std::count(segments.begin() + static_cast<std::ptrdiff_t>(i),
-                                                            segments.begin() + static_cast<std::ptrdiff_t>(count),
-                                                            segments[i]));
+    const auto same =
+        static_cast<std::uint32_t>(std::count(segments.begin() + static_cast<std::ptrdiff_t>(i),
+                                              segments.begin() + static_cast<std::ptrdiff_t>(count), segments[i]));
     most = std::max(most, same);
   }
   return most;

@@ -32,10 +32,11 @@ struct FailurePolicy {
   bool blames_host;  // counts towards giving the whole host up
 };
 constexpr FailurePolicy kFailurePolicies[] = {
-    {Errc::timeout, true, true},   {Errc::network, true, true},      {Errc::dns, true, true},
-    {Errc::tls, false, true},      {Errc::protocol, true, false},    {Errc::too_large, false, false},
-    {Errc::refused, false, false}, {Errc::unsupported, false, false}, {Errc::corrupt, false, false},
-    {Errc::invalid_input, false, false},
+    {Errc::timeout, true, true},   {Errc::network, true, true},
+    {Errc::dns, true, true},       {Errc::tls, false, true},
+    {Errc::protocol, true, false}, {Errc::too_large, false, false},
+    {Errc::refused, false, false}, {Errc::unsupported, false, false},
+    {Errc::corrupt, false, false}, {Errc::invalid_input, false, false},
 };
 
 FailurePolicy policy_of(Errc code) noexcept {
@@ -271,8 +272,9 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   }
   if (!host.robots.allowed(url->path_and_query())) co_return exclude(visit, Exclusion::robots, "robots.txt", now);
   if (host.failures_in_row >= kMostFailuresInRow) {
-    co_return on_error(visit, {Errc::refused, fmt::format("{} given up after {} failures in a row", host.site,
-                                                          host.failures_in_row)}, now);
+    co_return on_error(
+        visit, {Errc::refused, fmt::format("{} given up after {} failures in a row", host.site, host.failures_in_row)},
+        now);
   }
   const bool gated = host.address && classify(*host.address) == AddressClass::public_;
   if (gated) {
@@ -344,8 +346,8 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   Host& host = *visit.ticket.host;
   if (policy.blames_host) {
     ++host.failures_in_row;
-    const Duration rest = std::min<Duration>(std::chrono::milliseconds{250} * (1 << std::min(host.failures_in_row, 10u)),
-                                             kLongestHostRest);
+    const Duration rest = std::min<Duration>(
+        std::chrono::milliseconds{250} * (1 << std::min(host.failures_in_row, 10u)), kLongestHostRest);
     frontier_.rest(host, saturating_add(now, rest), now);
   }
   retry_or_give_up(visit, error, {}, now);
@@ -464,8 +466,8 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  const bool html = response.headers.content_type.empty() ? sniff_is_html(response.body)
-                                                          : is_html(response.headers.content_type);
+  const bool html =
+      response.headers.content_type.empty() ? sniff_is_html(response.body) : is_html(response.headers.content_type);
   if (!html) return;
   ShardCounters::add(counters.pages);
   if (parse_robots_tag(response.headers.robots_tag, options_.product_token).nofollow) return count(Exclusion::nofollow);
@@ -562,9 +564,7 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   host.robots_error.clear();
   const RobotsVerdict verdict = sent ? robots_policy(response.status) : robots_policy(sent.error());
   switch (verdict) {
-    case RobotsVerdict::parse:
-      host.robots = RobotsRules::parse(response.body, options_.product_token);
-      break;
+    case RobotsVerdict::parse: host.robots = RobotsRules::parse(response.body, options_.product_token); break;
     case RobotsVerdict::allow_all: host.robots = RobotsRules::allow_all(); break;
     case RobotsVerdict::disallow_all:
       host.robots = RobotsRules::disallow_all();

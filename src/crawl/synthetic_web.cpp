@@ -22,8 +22,8 @@ constexpr std::size_t kFillerBytes = 64 * 1024;
 constexpr std::size_t kBombBytes = 64 * 1024 * 1024;
 constexpr std::array<std::string_view, 6> kSections = {"guide", "reference", "blog", "news", "faq", "archive"};
 constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
-    "robots", "redirects", "broken", "flaky",   "compressed", "encodings", "nofollow", "loops",
-    "endless", "drip",     "reset",  "lengths", "silent",     "garbage",   "bomb",     "flood"};
+    "robots",  "redirects", "broken", "flaky",   "compressed", "encodings", "nofollow", "loops",
+    "endless", "drip",      "reset",  "lengths", "silent",     "garbage",   "bomb",     "flood"};
 
 // What is peculiar about a page follows from its number.
 bool is_utf16(std::uint32_t page) noexcept { return page % 17 == 3; }
@@ -127,8 +127,9 @@ SyntheticWeb::SyntheticWeb(SyntheticWebOptions options, std::vector<std::string>
   if (options_.hosts == 0 || options_.pages == 0 || origins_.size() != options_.hosts) {
     throw std::invalid_argument("a synthetic web needs hosts, pages, and an origin for each host");
   }
-  constexpr std::array<std::string_view, 16> kWords = {"spider", "web",  "thread", "orb",   "silk",   "anchor", "spiral", "hub",
-                                                       "dew",    "dawn", "frame",  "radius", "garden", "catch", "mend",   "wait"};
+  constexpr std::array<std::string_view, 16> kWords = {"spider", "web",   "thread", "orb",  "silk",  "anchor",
+                                                       "spiral", "hub",   "dew",    "dawn", "frame", "radius",
+                                                       "garden", "catch", "mend",   "wait"};
   Random random(options_.seed);
   while (filler_.size() < kFillerBytes) {
     filler_ += kWords[random.below(kWords.size())];
@@ -232,8 +233,8 @@ SyntheticReply SyntheticWeb::page(const SyntheticRequest& request, std::uint32_t
 std::string SyntheticWeb::page_text(std::uint32_t host, std::uint32_t number) const {
   std::string html;
   html.reserve(options_.size + 1024);
-  fmt::format_to(std::back_inserter(html), "<!doctype html>\n<html><head><title>Page {} of host {}</title></head>\n<body>\n",
-                 number, host);
+  fmt::format_to(std::back_inserter(html),
+                 "<!doctype html>\n<html><head><title>Page {} of host {}</title></head>\n<body>\n", number, host);
   add_links(html, host, number);
   html += "<p>";
   if (html.size() < options_.size) {
@@ -281,7 +282,8 @@ void SyntheticWeb::add_links(std::string& html, std::uint32_t host, std::uint32_
   if (number == 0) {
     if (options_.hosts > 1) link(origins_[(host + 1) % options_.hosts] + "/");
     if (has(host, WebFeature::robots)) link("/private/1.html");
-    for (std::uint32_t i = 0; i < kFlakyPages && has(host, WebFeature::flaky); ++i) link(fmt::format("/flaky/{}.html", i));
+    for (std::uint32_t i = 0; i < kFlakyPages && has(host, WebFeature::flaky); ++i)
+      link(fmt::format("/flaky/{}.html", i));
     for (std::size_t f = 0; f < kWebFeatures; ++f) {
       const auto feature = static_cast<WebFeature>(f);
       if (is_hostile(feature) && has(host, feature)) link(fmt::format("/{}/0", to_string(feature)));
@@ -294,7 +296,8 @@ SyntheticReply SyntheticWeb::hostile(const SyntheticRequest& request, std::strin
   using Behaviour = SyntheticReply::Behaviour;
   const auto found = std::ranges::find(kFeatureNames, kind);
   const auto feature = static_cast<WebFeature>(found - kFeatureNames.begin());
-  if (found == kFeatureNames.end() || !is_hostile(feature) || !has(request.host, feature)) return simple(404, "Not found");
+  if (found == kFeatureNames.end() || !is_hostile(feature) || !has(request.host, feature))
+    return simple(404, "Not found");
   SyntheticReply answer = simple(200, to_string(feature));
   answer.body += page_text(request.host, 0).substr(0, 2000);
   switch (feature) {
@@ -302,10 +305,11 @@ SyntheticReply SyntheticWeb::hostile(const SyntheticRequest& request, std::strin
       // 0 and 1 in a circle; from 2 on, a chain.
       return redirect(302, fmt::format("/loops/{}", number == 0 ? 1 : number == 1 ? 0 : number + 1));
     case WebFeature::endless:
-      answer.body = fmt::format("<!doctype html><title>Day {0}</title><a href=\"/endless/{1}\">next</a>"
-                                "<a href=\"/endless/{2}?month={1}\">month</a><a href=\"a/b/{0}/\">deeper</a>"
-                                "<a href=\"/loops/2\">on</a>",
-                                number, number + 1, number + 30);
+      answer.body = fmt::format(
+          "<!doctype html><title>Day {0}</title><a href=\"/endless/{1}\">next</a>"
+          "<a href=\"/endless/{2}?month={1}\">month</a><a href=\"a/b/{0}/\">deeper</a>"
+          "<a href=\"/loops/2\">on</a>",
+          number, number + 1, number + 30);
       return answer;
     case WebFeature::drip: answer.behaviour = Behaviour::drip; return answer;
     case WebFeature::reset: answer.behaviour = Behaviour::reset; return answer;

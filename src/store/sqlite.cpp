@@ -52,14 +52,15 @@ Error SqliteDatabase::error(int code) const {
     case SQLITE_CORRUPT: return says(Errc::corrupt, "the file is damaged (sqlite3 FILE .recover may save it)");
     case SQLITE_READONLY: return says(Errc::io, "it is read-only");
     case SQLITE_CANTOPEN:
-      return says(Errc::io, fmt::format("cannot be opened: {}", os_error != 0 ? std::strerror(os_error)
-                                                                              : "is it a directory, or its folder missing?"));
+      return says(Errc::io,
+                  fmt::format("cannot be opened: {}",
+                              os_error != 0 ? std::strerror(os_error) : "is it a directory, or its folder missing?"));
     case SQLITE_IOERR:
-      if (os_error == ENOSPC || os_error == EDQUOT || os_error == EFBIG) return says(Errc::disk_full, "the disk is full");
-      return says(Errc::io, fmt::format("input/output error: {}", os_error != 0 ? std::strerror(os_error)
-                                                                                : sqlite3_errmsg(handle())));
-    default:
-      return says(Errc::internal, handle_ != nullptr ? sqlite3_errmsg(handle()) : sqlite3_errstr(code));
+      if (os_error == ENOSPC || os_error == EDQUOT || os_error == EFBIG)
+        return says(Errc::disk_full, "the disk is full");
+      return says(Errc::io, fmt::format("input/output error: {}",
+                                        os_error != 0 ? std::strerror(os_error) : sqlite3_errmsg(handle())));
+    default: return says(Errc::internal, handle_ != nullptr ? sqlite3_errmsg(handle()) : sqlite3_errstr(code));
   }
 }
 

@@ -140,10 +140,12 @@ class SqliteUrlStore final : public UrlStore {
     auto insert = writer_.prepare(
         "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)");
     auto update = writer_.prepare(
-        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = ?8, "
+        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
+        "?8, "
         "content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
     auto touch = writer_.prepare(
-        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = ?8 "
+        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
+        "?8 "
         "WHERE url_id = ?1");
     auto select = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id = ?", kColumns));
     auto scan = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumns));
@@ -341,7 +343,7 @@ class SqliteUrlStore final : public UrlStore {
   std::condition_variable wake_writer_;
   std::condition_variable committed_changed_;
   std::vector<UrlBatch> queue_;
-  std::size_t backlog_ = 0;  // records submitted and not committed
+  std::size_t backlog_ = 0;      // records submitted and not committed
   std::uint64_t submitted_ = 0;  // batches
   std::uint64_t committed_ = 0;
   int flushing_ = 0;
@@ -364,8 +366,8 @@ Result<void> require_ours(SqliteDatabase& database, const std::string& path) {
   const auto version = database.query_number("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
   if (*version > kSchemaVersion) {
-    return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})", path,
-                                                 *version, kSchemaVersion));
+    return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})",
+                                                 path, *version, kSchemaVersion));
   }
   return {};
 }
@@ -374,13 +376,15 @@ Result<void> configure(SqliteDatabase& writer, const UrlStoreOptions& options) {
   const char* sync = options.sync == SyncMode::full     ? "PRAGMA synchronous = FULL"
                      : options.sync == SyncMode::normal ? "PRAGMA synchronous = NORMAL"
                                                         : "PRAGMA synchronous = OFF";
-  for (const char* sql : {"PRAGMA journal_mode = WAL", sync, "PRAGMA cache_size = -4096", "PRAGMA temp_store = MEMORY"}) {
+  for (const char* sql :
+       {"PRAGMA journal_mode = WAL", sync, "PRAGMA cache_size = -4096", "PRAGMA temp_store = MEMORY"}) {
     if (auto set = writer.execute(sql); !set) return set;
   }
   if (options.max_bytes > 0) {
     const auto page = writer.query_number("PRAGMA page_size");
     if (!page) return std::unexpected(page.error());
-    return writer.execute(fmt::format("PRAGMA max_page_count = {}", std::max<std::int64_t>(options.max_bytes / *page, 1)).c_str());
+    return writer.execute(
+        fmt::format("PRAGMA max_page_count = {}", std::max<std::int64_t>(options.max_bytes / *page, 1)).c_str());
   }
   return {};
 }

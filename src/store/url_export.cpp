@@ -103,8 +103,8 @@ struct CsvLine {
 
 class OutputFile {
  public:
-  explicit OutputFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part"),
-                                          file_(std::fopen(temporary_.c_str(), "wb")) {}
+  explicit OutputFile(std::string path)
+      : path_(std::move(path)), temporary_(path_ + ".part"), file_(std::fopen(temporary_.c_str(), "wb")) {}
   ~OutputFile() {
     if (file_ != nullptr) {
       std::fclose(file_);

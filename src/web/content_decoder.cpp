@@ -21,8 +21,10 @@ constexpr std::size_t kChunk = 32 * 1024;
 constexpr int kZstdWindowLog = 23;  // RFC 9659: what content codings may use
 
 std::optional<Coding> find_coding(std::string_view name) noexcept {
-  constexpr std::pair<std::string_view, Coding> kCodings[] = {{"gzip", Coding::gzip}, {"x-gzip", Coding::gzip},
-                                                              {"deflate", Coding::deflate}, {"br", Coding::brotli},
+  constexpr std::pair<std::string_view, Coding> kCodings[] = {{"gzip", Coding::gzip},
+                                                              {"x-gzip", Coding::gzip},
+                                                              {"deflate", Coding::deflate},
+                                                              {"br", Coding::brotli},
                                                               {"zstd", Coding::zstd}};
   for (const auto& [known, coding] : kCodings) {
     if (equals_lower(name, known)) return coding;
@@ -80,7 +82,8 @@ class ZlibStage final : public ContentDecoder::Stage {
     if (!started_ && !in.empty()) {
       started_ = true;
       // "deflate" means zlib's format, but some servers send it bare; a zlib header's first byte ends in 8.
-      if (coding == Coding::deflate && (static_cast<unsigned char>(in.front()) & 0x0f) != 8) inflateReset2(&stream_, -15);
+      if (coding == Coding::deflate && (static_cast<unsigned char>(in.front()) & 0x0f) != 8)
+        inflateReset2(&stream_, -15);
     }
     const std::size_t before = out.size();
     out.resize(before + kChunk);
@@ -244,7 +247,8 @@ Result<void> ContentDecoder::pump(std::size_t index, std::string_view bytes, std
     if (last) {
       bytes_out_ += produced;
       if (bytes_out_ > kRatioFloor && bytes_out_ / kMostRatio > bytes_in_) {
-        return fail(Errc::too_large, fmt::format("decompression bomb: {} bytes became more than {}", bytes_in_, bytes_out_));
+        return fail(Errc::too_large,
+                    fmt::format("decompression bomb: {} bytes became more than {}", bytes_in_, bytes_out_));
       }
       if (bytes_out_ > output_limit_) {
         out.resize(out.size() - static_cast<std::size_t>(bytes_out_ - output_limit_));

@@ -98,7 +98,7 @@ class CaresResolver::Impl {
   struct Watched {
     Watched(boost::asio::io_context& context, ares_socket_t fd) : descriptor(context, fd) {}
     Descriptor descriptor;
-    bool read = false, write = false;  // wanted
+    bool read = false, write = false;       // wanted
     bool reading = false, writing = false;  // a wait is under way
     bool open = true;
   };
@@ -163,8 +163,7 @@ class CaresResolver::Impl {
       ttl = options_.negative_ttl;
     }
     if (cache_.size() >= options_.cache_limit) forget_expired();
-    cache_.insert_or_assign(question.host,
-                            Cached{question.result, saturating_add(backend_.clock().now(), ttl)});
+    cache_.insert_or_assign(question.host, Cached{question.result, saturating_add(backend_.clock().now(), ttl)});
     const std::string host = question.host;  // the entry that is erased may hold the last reference
     question.answered.set();
     open_.erase(host);

@@ -73,7 +73,11 @@ bool is_header_safe(std::string_view text) noexcept {
 class HttpClient::Impl {
  public:
   Impl(HttpClientOptions options, AsioBackend& backend, Resolver& resolver, const AddressGuard& guard)
-      : options_(std::move(options)), backend_(backend), resolver_(resolver), guard_(guard), shared_buffer_(kReadBytes, '\0') {
+      : options_(std::move(options)),
+        backend_(backend),
+        resolver_(resolver),
+        guard_(guard),
+        shared_buffer_(kReadBytes, '\0') {
     bool safe = is_header_safe(options_.user_agent);
     common_headers_ = fmt::format(
         "\r\nUser-Agent: {}\r\nAccept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.5\r\n"
@@ -170,7 +174,8 @@ class HttpClient::Impl {
     } catch (const TimeoutError&) {
       timed_out = true;
     }
-    if (timed_out) result = fail(Errc::timeout, fmt::format("no answer within {:g} s", to_seconds(options_.connect_timeout)));
+    if (timed_out)
+      result = fail(Errc::timeout, fmt::format("no answer within {:g} s", to_seconds(options_.connect_timeout)));
     if (!result) {
       co_return fail(result.error().code, fmt::format("connect {} ({} port {}): {}", url.host(), address.to_string(),
                                                       url.effective_port(), result.error().message));
@@ -228,9 +233,8 @@ class HttpClient::Impl {
     if (tls_context_ == nullptr) {
       auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
       error_code ec;
-      context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                               asio::ssl::context::no_tlsv1_1,
-                           ec);
+      context->set_options(
+          asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, ec);
       context->set_default_verify_paths(ec);
       if (ec) return fail(Errc::tls, fmt::format("the system's certificate authorities: {}", ec.message()));
       if (!options_.extra_ca_file.empty()) {
@@ -378,8 +382,9 @@ class HttpClient::Impl {
   }
 
   Coro<Result<void>> wait_for_socket(Connection& connection, tcp::socket::wait_type what) {
-    const error_code ec = co_await asio_op<>([&](auto handler) { connection.socket.async_wait(what, std::move(handler)); },
-                                             [&] { connection.socket.cancel(); });
+    const error_code ec =
+        co_await asio_op<>([&](auto handler) { connection.socket.async_wait(what, std::move(handler)); },
+                           [&] { connection.socket.cancel(); });
     if (ec) co_return fail(Errc::network, ec.message());
     co_return Result<void>{};
   }

@@ -76,7 +76,8 @@ std::optional<WallTime> to_wall(const Civil& civil) {
   using namespace std::chrono;
   const year_month_day date{year{static_cast<int>(civil.year)}, month{civil.month}, day{civil.day}};
   // 60 is a leap second; years are bounded by what nanoseconds can count.
-  if (!date.ok() || civil.year < 1678 || civil.year > 2261 || civil.hour > 23 || civil.minute > 59 || civil.second > 60) {
+  if (!date.ok() || civil.year < 1678 || civil.year > 2261 || civil.hour > 23 || civil.minute > 59 ||
+      civil.second > 60) {
     return std::nullopt;
   }
   return WallTime{sys_days{date}} + hours{civil.hour} + minutes{civil.minute} + seconds{civil.second};

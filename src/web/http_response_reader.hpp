@@ -22,7 +22,8 @@ struct HttpReaderLimits {
 class HttpResponseReader final : private boost::beast::http::basic_parser<false> {
  public:
   // Fills `response`, whose memory is reused. Both must outlive the reader.
-  HttpResponseReader(HttpResponse& response, ContentDecoder& decoder, const HttpReaderLimits& limits, HttpMethod method);
+  HttpResponseReader(HttpResponse& response, ContentDecoder& decoder, const HttpReaderLimits& limits,
+                     HttpMethod method);
 
   // Takes bytes in the order received; gives how many were used. Those left over belong in front of the next bytes
   // (while !done()), or were sent beyond the response (when done()).

@@ -13,9 +13,9 @@ const UIDNA* processor() {
   // forbidden characters.
   static const UIDNA* const opened = [] {
     UErrorCode status = U_ZERO_ERROR;
-    UIDNA* uidna = uidna_openUTS46(UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ | UIDNA_NONTRANSITIONAL_TO_ASCII |
-                                       UIDNA_NONTRANSITIONAL_TO_UNICODE,
-                                   &status);
+    UIDNA* uidna = uidna_openUTS46(
+        UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ | UIDNA_NONTRANSITIONAL_TO_ASCII | UIDNA_NONTRANSITIONAL_TO_UNICODE,
+        &status);
     if (U_FAILURE(status)) throw std::runtime_error("ICU: cannot open UTS 46");
     return uidna;
   }();

@@ -19,19 +19,19 @@ struct Range4 {
 constexpr Range4 kRanges4[] = {
     {0x00000000, 8, AddressClass::unspecified},
     {0x0a000000, 8, AddressClass::private_},
-    {0x64400000, 10, AddressClass::private_},    // 100.64/10, shared address space
+    {0x64400000, 10, AddressClass::private_},  // 100.64/10, shared address space
     {0x7f000000, 8, AddressClass::loopback},
     {0xa9fe0000, 16, AddressClass::link_local},
     {0xac100000, 12, AddressClass::private_},
-    {0xc0000000, 24, AddressClass::reserved},    // 192.0.0/24, protocol assignments
-    {0xc0000200, 24, AddressClass::reserved},    // TEST-NET-1
-    {0xc0586300, 24, AddressClass::reserved},    // 192.88.99/24, 6to4 relays
+    {0xc0000000, 24, AddressClass::reserved},  // 192.0.0/24, protocol assignments
+    {0xc0000200, 24, AddressClass::reserved},  // TEST-NET-1
+    {0xc0586300, 24, AddressClass::reserved},  // 192.88.99/24, 6to4 relays
     {0xc0a80000, 16, AddressClass::private_},
-    {0xc6120000, 15, AddressClass::reserved},    // benchmarking
-    {0xc6336400, 24, AddressClass::reserved},    // TEST-NET-2
-    {0xcb007100, 24, AddressClass::reserved},    // TEST-NET-3
+    {0xc6120000, 15, AddressClass::reserved},  // benchmarking
+    {0xc6336400, 24, AddressClass::reserved},  // TEST-NET-2
+    {0xcb007100, 24, AddressClass::reserved},  // TEST-NET-3
     {0xe0000000, 4, AddressClass::multicast},
-    {0xf0000000, 4, AddressClass::reserved},     // future use, and limited broadcast
+    {0xf0000000, 4, AddressClass::reserved},  // future use, and limited broadcast
 };
 
 struct Range6 {
@@ -70,11 +70,11 @@ bool all_zero(std::span<const std::uint8_t> bytes) noexcept {
 
 // The IPv4 address an IPv6 one stands for, if it does.
 std::optional<std::uint32_t> inner_v4(std::span<const std::uint8_t> b) noexcept {
-  if (all_zero(b.first(10)) && b[10] == 0xff && b[11] == 0xff) return big_endian(b.subspan(12));  // mapped
-  if (all_zero(b.first(12)) && big_endian(b.subspan(12)) > 1) return big_endian(b.subspan(12));   // compatible
+  if (all_zero(b.first(10)) && b[10] == 0xff && b[11] == 0xff) return big_endian(b.subspan(12));    // mapped
+  if (all_zero(b.first(12)) && big_endian(b.subspan(12)) > 1) return big_endian(b.subspan(12));     // compatible
   if (b[0] == 0 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b) return big_endian(b.subspan(12));  // NAT64
-  if (b[0] == 0x20 && b[1] == 0x02) return big_endian(b.subspan(2));                               // 6to4
-  if (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0) return ~big_endian(b.subspan(12));   // Teredo client
+  if (b[0] == 0x20 && b[1] == 0x02) return big_endian(b.subspan(2));                                // 6to4
+  if (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0) return ~big_endian(b.subspan(12));    // Teredo client
   return std::nullopt;
 }
 
@@ -158,8 +158,8 @@ Result<void> AddressGuard::check(const IpAddress& address) const {
   if (address_class == AddressClass::public_ || allow_private_) return {};
   if (loopback_ && address_class == AddressClass::loopback) return {};
   if (std::ranges::find(permitted_, address) != permitted_.end()) return {};
-  return fail(Errc::refused, fmt::format("{} is a {} address; --allow-private would connect to it",
-                                         address.to_string(), to_string(address_class)));
+  return fail(Errc::refused, fmt::format("{} is a {} address; --allow-private would connect to it", address.to_string(),
+                                         to_string(address_class)));
 }
 
 }  // namespace argiope

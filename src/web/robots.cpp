@@ -110,10 +110,12 @@ enum class Key : std::uint8_t { user_agent, allow, disallow, crawl_delay, sitema
 
 // In lower case. The misspellings are those Google accepts.
 constexpr std::pair<std::string_view, Key> kKeys[] = {
-    {"user-agent", Key::user_agent}, {"useragent", Key::user_agent}, {"user agent", Key::user_agent},
-    {"allow", Key::allow},           {"disallow", Key::disallow},    {"dissallow", Key::disallow},
-    {"dissalow", Key::disallow},     {"disalow", Key::disallow},     {"diasllow", Key::disallow},
-    {"disallaw", Key::disallow},     {"sitemap", Key::sitemap},      {"site-map", Key::sitemap},
+    {"user-agent", Key::user_agent},   {"useragent", Key::user_agent},
+    {"user agent", Key::user_agent},   {"allow", Key::allow},
+    {"disallow", Key::disallow},       {"dissallow", Key::disallow},
+    {"dissalow", Key::disallow},       {"disalow", Key::disallow},
+    {"diasllow", Key::disallow},       {"disallaw", Key::disallow},
+    {"sitemap", Key::sitemap},         {"site-map", Key::sitemap},
     {"crawl-delay", Key::crawl_delay},
 };
 
@@ -263,9 +265,8 @@ void RobotsRules::add(std::string_view pattern, bool allow) {
 }
 
 void RobotsRules::put_in_order() {
-  std::ranges::sort(rules_, [](const Rule& a, const Rule& b) {
-    return a.size != b.size ? a.size > b.size : a.allow && !b.allow;
-  });
+  std::ranges::sort(
+      rules_, [](const Rule& a, const Rule& b) { return a.size != b.size ? a.size > b.size : a.allow && !b.allow; });
   rules_.shrink_to_fit();
   text_.shrink_to_fit();
 }

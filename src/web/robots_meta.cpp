@@ -18,16 +18,18 @@ bool names_agent(std::string_view text) noexcept {
 
 void add_field(RobotsDirectives& directives, std::string_view field, std::string_view agent) noexcept {
   bool for_us = true;
-  for_each_token(field, [](char c) { return c == ','; }, [&](std::string_view part) {
-    const std::size_t colon = part.find(':');
-    if (colon != std::string_view::npos) {
-      const std::string_view name = trim_space(part.substr(0, colon));
-      if (!names_agent(name)) return;
-      for_us = name == "*" || equals_ignoring_case(name, agent);
-      part.remove_prefix(colon + 1);
-    }
-    if (for_us) directives.add(part);
-  });
+  for_each_token(
+      field, [](char c) { return c == ','; },
+      [&](std::string_view part) {
+        const std::size_t colon = part.find(':');
+        if (colon != std::string_view::npos) {
+          const std::string_view name = trim_space(part.substr(0, colon));
+          if (!names_agent(name)) return;
+          for_us = name == "*" || equals_ignoring_case(name, agent);
+          part.remove_prefix(colon + 1);
+        }
+        if (for_us) directives.add(part);
+      });
 }
 
 }  // namespace
@@ -43,8 +45,8 @@ void RobotsDirectives::add(std::string_view list) noexcept {
 
 RobotsDirectives parse_robots_tag(std::string_view fields, std::string_view agent) noexcept {
   RobotsDirectives directives;
-  for_each_token(fields, [](char c) { return c == '\n'; },
-                 [&](std::string_view field) { add_field(directives, field, agent); });
+  for_each_token(
+      fields, [](char c) { return c == '\n'; }, [&](std::string_view field) { add_field(directives, field, agent); });
   return directives;
 }
 

@@ -365,7 +365,8 @@ class UrlParser {
       bool plain = true;
       for (; end < input.size() && input[end] != '/'; ++end) {
         const std::uint8_t sets = kByteSets[static_cast<unsigned char>(input[end])];
-        if ((sets & (kPathSet | kNeverPlain)) == 0) [[likely]] continue;
+        if ((sets & (kPathSet | kNeverPlain)) == 0) [[likely]]
+          continue;
         if ((sets & kNeverPlain) != 0) break;
         plain = false;
       }

@@ -25,10 +25,10 @@ constexpr auto kHostBytes = [] {
   std::array<ByteClass, 256> table{};
   for (int c = 0; c < 256; ++c) {
     const auto byte = static_cast<unsigned char>(c);
-    table[byte] = byte >= 0x80                        ? kBeyondAscii
-                  : is_forbidden_domain_byte(byte)    ? kForbidden
-                  : byte >= 'A' && byte <= 'Z'        ? kUpper
-                                                      : kPlain;
+    table[byte] = byte >= 0x80                     ? kBeyondAscii
+                  : is_forbidden_domain_byte(byte) ? kForbidden
+                  : byte >= 'A' && byte <= 'Z'     ? kUpper
+                                                   : kPlain;
   }
   return table;
 }();

@@ -84,12 +84,8 @@ TEST(RingBuffer, AgreesWithADequeUnderAnyMixOfCalls) {
   for (int i = 0; i < 100'000; ++i) {
     const std::string item = std::to_string(i);
     switch (random.below(deque.empty() ? 2 : 4)) {
-      case 0:
-        ring.push_back(item), deque.push_back(item);
-        break;
-      case 1:
-        ring.emplace_front(item), deque.push_front(item);
-        break;
+      case 0: ring.push_back(item), deque.push_back(item); break;
+      case 1: ring.emplace_front(item), deque.push_front(item); break;
       case 2:
         ASSERT_EQ(ring.pop_front(), deque.front());
         deque.pop_front();

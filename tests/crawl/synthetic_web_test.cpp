@@ -7,7 +7,8 @@ namespace {
 
 SyntheticWeb make(SyntheticWebOptions options) {
   std::vector<std::string> origins;
-  for (std::uint32_t host = 0; host < options.hosts; ++host) origins.push_back("http://h" + std::to_string(host) + ".test");
+  for (std::uint32_t host = 0; host < options.hosts; ++host)
+    origins.push_back("http://h" + std::to_string(host) + ".test");
   return SyntheticWeb(options, origins);
 }
 

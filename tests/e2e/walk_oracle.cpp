@@ -4,6 +4,7 @@
 // Shares no code with Argiope, on purpose.
 #include <curl/curl.h>
 #include <gumbo.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +15,6 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <strings.h>
 
 namespace {
 
@@ -98,9 +98,9 @@ void collect(const GumboNode* node, Links& links) {
       break;
     case GUMBO_TAG_LINK:
       if (href != nullptr && !has_word(rel, {"nofollow", "stylesheet", "icon"}) &&
-          has_word(rel, {"canonical", "next", "prev", "alternate", "author", "help", "license", "search", "index", "up",
-                         "contents", "copyright", "first", "last", "start", "top", "bookmark", "glossary", "appendix",
-                         "chapter", "section", "subsection", "toc"})) {
+          has_word(rel, {"canonical", "next",     "prev",     "alternate", "author",  "help",       "license", "search",
+                         "index",     "up",       "contents", "copyright", "first",   "last",       "start",   "top",
+                         "bookmark",  "glossary", "appendix", "chapter",   "section", "subsection", "toc"})) {
         links.references.emplace_back(href);
       }
       break;

@@ -59,8 +59,9 @@ TEST(JobQueueMemory, LosesNothingWhenAnAllocationFails) {
       const std::string name = "a host whose name is kept beside the key, " + std::to_string(random.below(60));
       const KeyId key = with_each_allocation_failing(failures, [&] { return queue.key(name); });
       const TimePoint due = random.chance(0.5) ? now : now + 1s + Duration{random.between(0, 1'000'000'000)};
-      expected += with_each_allocation_failing(failures, [&] { return queue.put({id, key, 0, due}, now); }) ==
-                  PutResult::added;
+      expected += with_each_allocation_failing(failures, [&] {
+                    return queue.put({id, key, 0, due}, now);
+                  }) == PutResult::added;
       if (random.chance(0.4)) {
         const auto lease = with_each_allocation_failing(failures, [&] { return queue.lease(now, 2s); });
         if (lease) tokens.push_back(lease->token);

@@ -147,8 +147,7 @@ TEST(CrawlSim, TreatsAMissingRobotsFileAsPermission) {
 }
 
 TEST(CrawlSim, EndsRedirectLoopsEndlessChainsAndEndlessPaths) {
-  Simulation sim({.hosts = 1, .pages = 5,
-                  .features = bit(WebFeature::loops) | bit(WebFeature::endless)});
+  Simulation sim({.hosts = 1, .pages = 5, .features = bit(WebFeature::loops) | bit(WebFeature::endless)});
   sim.options.max_pages_per_host = 300;
   sim.options.rate = 1000;
   const CrawlReport report = sim.run();

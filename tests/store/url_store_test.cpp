@@ -52,8 +52,12 @@ std::vector<UrlRecord> all(UrlStore& store, std::int64_t from = 1) {
 }
 
 NewUrl new_url(std::int64_t id) {
-  return {id, "http://h/" + std::to_string(id), static_cast<std::uint32_t>(id % 7), -static_cast<std::int32_t>(id % 3),
-          id / 2, WallTime{1000s + std::chrono::milliseconds{id}}};
+  return {id,
+          "http://h/" + std::to_string(id),
+          static_cast<std::uint32_t>(id % 7),
+          -static_cast<std::int32_t>(id % 3),
+          id / 2,
+          WallTime{1000s + std::chrono::milliseconds{id}}};
 }
 
 UrlOutcome outcome(std::int64_t id, Random& random) {
@@ -178,7 +182,8 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
     std::ifstream file(folder_.file(name));
     const std::string text((std::istreambuf_iterator<char>(file)), {});
     EXPECT_NE(text.find(name[4] == 'j' ? R"("url":"http://h/\"quoted\",x")" : R"("http://h/""quoted"",x")"),
-              std::string::npos) << text;
+              std::string::npos)
+        << text;
     EXPECT_FALSE(fs::exists(folder_.file(name) + std::string(".part")));
   }
   EXPECT_EQ(export_urls(*store, folder_.file("out.xml")).error().code, Errc::invalid_input);
@@ -238,7 +243,8 @@ TEST_F(SqliteFileTest, RefusesADatabaseThatIsNotOursAndLeavesItAlone) {
 }
 
 TEST_F(SqliteFileTest, RefusesAFileThatIsNoDatabaseAndLeavesItAlone) {
-  const std::string text = "These are my notes, and they are longer than a database's header of a hundred bytes; really they are.";
+  const std::string text =
+      "These are my notes, and they are longer than a database's header of a hundred bytes; really they are.";
   std::ofstream(file_) << text;
   EXPECT_EQ(open_url_store(file_).error().code, Errc::wrong_format);
   EXPECT_EQ(bytes_of(file_), text);

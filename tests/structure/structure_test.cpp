@@ -68,7 +68,8 @@ void expect_includes_go_down(const fs::path& base, bool is_public) {
     ASSERT_GE(rung(module), 0) << path << ": \"" << module << "\" is no module of the ladder";
     for (const Include& include : includes_of(read(path))) {
       ++checked;
-      EXPECT_LE(rung(include.module), rung(module)) << path << " includes \"" << include.module << "\", which is above it";
+      EXPECT_LE(rung(include.module), rung(module))
+          << path << " includes \"" << include.module << "\", which is above it";
       EXPECT_FALSE(is_public && include.is_private) << path << " is public and includes a private header";
       EXPECT_TRUE(!include.is_private || include.module == module || module == "cli")
           << path << " includes a private header of \"" << include.module << "\"";

@@ -34,8 +34,8 @@ class SimulatedTransport final : public HttpTransport {
     EventLoop& loop = EventLoop::current();
     const auto found = hosts_.find(request.url.site_key());
     if (found == hosts_.end()) co_return fail(Errc::dns, request.url.site_key());
-    SyntheticRequest asked{.host = found->second, .head = request.method == HttpMethod::head,
-                           .target = request.url.path_and_query()};
+    SyntheticRequest asked{
+        .host = found->second, .head = request.method == HttpMethod::head, .target = request.url.path_and_query()};
     for (const auto& [name, value] : request.headers) {
       if (name == "If-None-Match") asked.if_none_match = value;
     }

@@ -22,8 +22,9 @@ TEST(Rfc9110Date, IsWrittenInTheFirst) {
 }
 
 TEST(Rfc9110Date, IsNothingElse) {
-  for (const char* text : {"", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:00:00 GMT",
-                           "Sun, 06 Nov 9994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT.", ",", "Sun, "}) {
+  for (const char* text :
+       {"", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:00:00 GMT",
+        "Sun, 06 Nov 9994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT.", ",", "Sun, "}) {
     EXPECT_EQ(parse_http_date(text), std::nullopt) << text;
   }
 }

@@ -65,7 +65,8 @@ TEST(Rfc9309, WithoutAGroupEverythingIsAllowed) {
 
 // 2.2.2
 TEST(Rfc9309, TheLongestMatchDecidesAndAllowWinsATie) {
-  constexpr std::string_view file = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /x\nDisallow: /x\n";
+  constexpr std::string_view file =
+      "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /x\nDisallow: /x\n";
   EXPECT_FALSE(allowed(file, "/a/z"));
   EXPECT_TRUE(allowed(file, "/a/b/z"));
   EXPECT_FALSE(allowed(file, "/a/b/cz"));
@@ -74,8 +75,9 @@ TEST(Rfc9309, TheLongestMatchDecidesAndAllowWinsATie) {
 }
 
 TEST(Rfc9309, ComparesPathsPercentNormalised) {
-  constexpr std::string_view file = "User-agent: *\nDisallow: /foo/bar?baz=https://foo.bar\nDisallow: /a%62c\nDisallow: /ツ\n"
-                                    "Disallow: /slash%2Fed\nDisallow: /low%e3\n";
+  constexpr std::string_view file =
+      "User-agent: *\nDisallow: /foo/bar?baz=https://foo.bar\nDisallow: /a%62c\nDisallow: /ツ\n"
+      "Disallow: /slash%2Fed\nDisallow: /low%e3\n";
   EXPECT_FALSE(allowed(file, "/foo/bar?baz=https://foo.bar"));
   EXPECT_FALSE(allowed(file, "/abc"));
   EXPECT_FALSE(allowed(file, "/%E3%83%84"));
@@ -266,7 +268,8 @@ TEST(Choice, TooManyRequestsIsTakenAsNo) { EXPECT_EQ(robots_policy(429), RobotsV
 TEST(Choice, CrawlDelayIsReadForTheGroupAndBounded) {
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1.5\n", "a").crawl_delay(), 1500ms);
   EXPECT_EQ(RobotsRules::parse("User-agent: b\nCrawl-delay: 2\n", "a").crawl_delay(), std::nullopt);
-  EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e9\n", "a").crawl_delay(), RobotsRules::kLongestCrawlDelay);
+  EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e9\n", "a").crawl_delay(),
+            RobotsRules::kLongestCrawlDelay);
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 10s\nCrawl-delay: 2\n", "a").crawl_delay(), 10s);
   // For those named so far, as other records are no part of the group's making.
   EXPECT_EQ(RobotsRules::parse("User-agent: b\nCrawl-delay: 2\nUser-agent: a\nDisallow: /\n", "a").crawl_delay(),

@@ -285,9 +285,9 @@ TEST(Url, SaysWhatIsWrong) {
 TEST(Url, HasNoPartsUntilItIsParsed) {
   const Url url;
   EXPECT_EQ(url.href(), "");
-  for (const std::string_view part : {url.scheme(), url.username(), url.password(), url.host(), url.port(),
-                                      url.host_and_port(), url.pathname(), url.search(), url.hash(),
-                                      url.path_and_query(), url.without_fragment()}) {
+  for (const std::string_view part :
+       {url.scheme(), url.username(), url.password(), url.host(), url.port(), url.host_and_port(), url.pathname(),
+        url.search(), url.hash(), url.path_and_query(), url.without_fragment()}) {
     EXPECT_EQ(part, "");
   }
   EXPECT_EQ(url.effective_port(), 0);

@@ -14,21 +14,21 @@ namespace argiope {
 
 // What kind of thing went wrong; the message says which thing and what to do.
 enum class Errc : std::uint8_t {
-  invalid_input,   // the bytes or the option do not follow their grammar
-  too_large,       // a documented limit was exceeded
+  invalid_input,  // the bytes or the option do not follow their grammar
+  too_large,      // a documented limit was exceeded
   not_found,
-  refused,         // a rule forbids it (robots, address guard, read-only)
-  wrong_format,    // a file that is not ours
-  newer_version,   // a file of ours, made by a newer Argiope
-  busy,            // held by another process
-  io,              // the operating system said no
+  refused,        // a rule forbids it (robots, address guard, read-only)
+  wrong_format,   // a file that is not ours
+  newer_version,  // a file of ours, made by a newer Argiope
+  busy,           // held by another process
+  io,             // the operating system said no
   disk_full,
   corrupt,
   timeout,
-  network,         // connect, reset, early close
+  network,  // connect, reset, early close
   tls,
   dns,
-  protocol,        // the peer does not speak the protocol
+  protocol,  // the peer does not speak the protocol
   cancelled,
   unsupported,
   internal,

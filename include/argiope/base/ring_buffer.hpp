@@ -41,7 +41,8 @@ class RingBuffer {
 
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    if (size() == capacity_) [[unlikely]] grow();
+    if (size() == capacity_) [[unlikely]]
+      grow();
     T* slot = std::construct_at(slots_ + (tail_ & mask()), std::forward<Args>(args)...);
     ++tail_;
     return *slot;
@@ -50,7 +51,8 @@ class RingBuffer {
 
   template <class... Args>
   T& emplace_front(Args&&... args) {
-    if (size() == capacity_) [[unlikely]] grow();
+    if (size() == capacity_) [[unlikely]]
+      grow();
     T* slot = std::construct_at(slots_ + ((head_ - 1) & mask()), std::forward<Args>(args)...);
     --head_;
     return *slot;

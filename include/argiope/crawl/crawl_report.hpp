@@ -36,9 +36,9 @@ struct BrokenLink {
 
 struct CrawlReport {
   CrawlStats stats;
-  std::map<int, std::uint64_t> statuses;       // this run's
+  std::map<int, std::uint64_t> statuses;          // this run's
   std::map<std::string, std::uint64_t> failures;  // error name → URLs given up for it, this run's
-  std::vector<BrokenLink> broken;              // the first `kMostBroken` of the whole database
+  std::vector<BrokenLink> broken;                 // the first `kMostBroken` of the whole database
   std::uint64_t broken_count = 0;
   bool finished = false;
   // Why not: "signal", "max_pages", "max_time", "idle", "store".

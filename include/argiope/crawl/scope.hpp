@@ -14,11 +14,11 @@ namespace argiope {
 // Why a link is not followed. `none`: it is.
 enum class Exclusion : std::uint8_t {
   none,
-  scheme,            // not http or https
-  off_scope,         // another host than the crawl's
-  robots,            // robots.txt forbids it
-  nofollow,          // the page or the link asks not to follow
-  depth,             // farther from a seed than max_depth
+  scheme,     // not http or https
+  off_scope,  // another host than the crawl's
+  robots,     // robots.txt forbids it
+  nofollow,   // the page or the link asks not to follow
+  depth,      // farther from a seed than max_depth
   url_length,
   repeated_segment,  // /a/b/a/b/a/b/…
   pages_per_host,

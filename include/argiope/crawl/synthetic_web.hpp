@@ -28,15 +28,15 @@ enum class WebFeature : std::uint8_t {
   encodings,   // UTF-16, windows-1252, Shift_JIS
   nofollow,    // links that ask not to be followed
   // Hostile.
-  loops,       // redirects in a circle, and a chain without an end
-  endless,     // a calendar without an end, a path that repeats itself
-  drip,        // a body that comes byte by byte
-  reset,       // a connection torn down in the middle of a body
-  lengths,     // a Content-Length that is too long, and one too short
-  silent,      // no answer, ever
-  garbage,     // an answer that is not HTTP
-  bomb,        // a small body that decodes to a large one
-  flood,       // a body without an end
+  loops,    // redirects in a circle, and a chain without an end
+  endless,  // a calendar without an end, a path that repeats itself
+  drip,     // a body that comes byte by byte
+  reset,    // a connection torn down in the middle of a body
+  lengths,  // a Content-Length that is too long, and one too short
+  silent,   // no answer, ever
+  garbage,  // an answer that is not HTTP
+  bomb,     // a small body that decodes to a large one
+  flood,    // a body without an end
 };
 inline constexpr std::size_t kWebFeatures = 16;
 constexpr bool is_hostile(WebFeature feature) noexcept { return feature >= WebFeature::loops; }
@@ -71,13 +71,13 @@ struct SyntheticRequest {
 struct SyntheticReply {
   enum class Behaviour : std::uint8_t {
     normal,
-    drip,    // the body, byte by byte
-    reset,   // half the body, then a torn connection
-    cut,     // half the body, then an orderly end: Content-Length was too long
-    surplus, // more bytes than Content-Length says
+    drip,     // the body, byte by byte
+    reset,    // half the body, then a torn connection
+    cut,      // half the body, then an orderly end: Content-Length was too long
+    surplus,  // more bytes than Content-Length says
     silent,
     garbage,
-    flood,   // chunks without an end
+    flood,  // chunks without an end
   };
   int status = 200;
   std::string content_type = "text/html; charset=utf-8";

@@ -56,10 +56,17 @@ enum class WaitReason : std::uint8_t {
 };
 
 constexpr std::string_view to_string(WaitReason reason) noexcept {
-  constexpr std::string_view kNames[] = {
-      "none",         "not found",            "running",            "not due",
-      "queue paused", "queue at concurrency", "queue bucket empty", "key resting",
-      "key at concurrency", "key bucket empty", "more important jobs ahead"};
+  constexpr std::string_view kNames[] = {"none",
+                                         "not found",
+                                         "running",
+                                         "not due",
+                                         "queue paused",
+                                         "queue at concurrency",
+                                         "queue bucket empty",
+                                         "key resting",
+                                         "key at concurrency",
+                                         "key bucket empty",
+                                         "more important jobs ahead"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -31,7 +31,7 @@ struct UrlRecord {
   WallTime due{};  // not to be fetched before; the epoch: at any time
   std::uint32_t depth = 0;
   std::int32_t priority = 0;  // higher first
-  int status_code = 0;  // 0: none yet
+  int status_code = 0;        // 0: none yet
   std::string content_type;
   std::int64_t size = 0;  // of the decoded body
   std::uint32_t attempts = 0;

@@ -45,7 +45,7 @@ class IpAddress {
 enum class AddressClass : std::uint8_t {
   public_,
   loopback,
-  private_,     // RFC 1918, RFC 4193 (fc00::/7), RFC 6598 (shared), fec0::/10
+  private_,  // RFC 1918, RFC 4193 (fc00::/7), RFC 6598 (shared), fec0::/10
   link_local,
   multicast,
   unspecified,  // 0.0.0.0/8 and ::

@@ -59,12 +59,12 @@ class RobotsRules {
  private:
   friend class RobotsParser;
   struct Rule {
-    std::uint64_t head;          // the first bytes of the pattern, as many as head_size, then zeros
-    std::uint32_t offset;        // of the pattern in text_
+    std::uint64_t head;    // the first bytes of the pattern, as many as head_size, then zeros
+    std::uint32_t offset;  // of the pattern in text_
     std::uint32_t size;
-    std::uint8_t head_size;      // at most 8; never reaches into what is no plain text
+    std::uint8_t head_size;  // at most 8; never reaches into what is no plain text
     bool allow;
-    bool plain;                  // a prefix, without "*", final "$" or escapes that match in more than one spelling
+    bool plain;  // a prefix, without "*", final "$" or escapes that match in more than one spelling
   };
 
   void add(std::string_view pattern, bool allow);
