@@ -50,10 +50,24 @@ class ContentDecoder::Stage {
   bool started() const noexcept { return started_; }
 
   const Coding coding;
+  std::uint64_t bytes_out = 0;
 
  protected:
+  // Behind the end of a stream: takes the bytes that tell whether another follows, and, if none does, all the rest. True
+  // once `magic_` holds the `size` bytes with which the other begins, however the pieces they came in were cut.
+  bool another_begins(std::string_view& in, std::size_t size, bool (*is_magic)(std::string_view)) {
+    const std::size_t taken = std::min(in.size(), size - magic_.size());
+    magic_ += in.substr(0, taken);
+    in.remove_prefix(taken);
+    if (magic_.size() < size) return false;
+    if (is_magic(magic_)) return true;
+    in = {};
+    return false;
+  }
+
   bool ended_ = false;
   bool started_ = false;
+  std::string magic_;
 };
 
 namespace {
@@ -68,16 +82,18 @@ class ZlibStage final : public ContentDecoder::Stage {
   void reset() override {
     inflateReset2(&stream_, window_bits());
     ended_ = started_ = false;
+    magic_.clear();
   }
 
   Result<void> step(std::string_view& in, std::string& out) override {
     if (ended_) {
-      if (coding != Coding::gzip || !starts_member(in)) {
-        in = {};
-        return {};
-      }
+      if (coding != Coding::gzip) in = {};
+      if (in.empty() || !another_begins(in, 3, is_magic)) return {};
       inflateReset2(&stream_, window_bits());  // another member of the same file
-      ended_ = false;
+      std::string_view magic = magic_;
+      if (auto begun = decode(magic, out); !begun) return begun;
+      magic_.clear();
+      return {};
     }
     if (!started_ && !in.empty()) {
       started_ = true;
@@ -85,6 +101,11 @@ class ZlibStage final : public ContentDecoder::Stage {
       if (coding == Coding::deflate && (static_cast<unsigned char>(in.front()) & 0x0f) != 8)
         inflateReset2(&stream_, -15);
     }
+    return decode(in, out);
+  }
+
+ private:
+  Result<void> decode(std::string_view& in, std::string& out) {
     const std::size_t before = out.size();
     out.resize(before + kChunk);
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
@@ -102,9 +123,9 @@ class ZlibStage final : public ContentDecoder::Stage {
     return {};
   }
 
- private:
   int window_bits() const noexcept { return coding == Coding::gzip ? 15 + 16 : 15; }
-  static bool starts_member(std::string_view in) noexcept { return in.starts_with("\x1f\x8b"); }
+  static bool is_magic(std::string_view magic) noexcept { return magic == "\x1f\x8b\x08"; }
+
   z_stream stream_{};
 };
 
@@ -152,10 +173,27 @@ class ZstdStage final : public ContentDecoder::Stage {
   void reset() override {
     ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
     ended_ = started_ = false;
+    magic_.clear();
   }
   Result<void> step(std::string_view& in, std::string& out) override {
-    if (in.empty() && ended_) return {};
+    if (ended_) {
+      if (in.empty() || !another_begins(in, 4, is_magic)) return {};
+      std::string_view magic = magic_;
+      if (auto begun = decode(magic, out); !begun) return begun;
+      magic_.clear();
+      return {};
+    }
     started_ = started_ || !in.empty();
+    return decode(in, out);
+  }
+
+ private:
+  // Of a frame, or of one to be skipped (RFC 8878, 3.1).
+  static bool is_magic(std::string_view magic) noexcept {
+    return magic == "\x28\xb5\x2f\xfd" || ((magic[0] & 0xf0) == 0x50 && magic.substr(1) == "\x2a\x4d\x18");
+  }
+
+  Result<void> decode(std::string_view& in, std::string& out) {
     const std::size_t before = out.size();
     out.resize(before + kChunk);
     ZSTD_inBuffer input{in.data(), in.size(), 0};
@@ -163,18 +201,11 @@ class ZstdStage final : public ContentDecoder::Stage {
     const std::size_t hint = ZSTD_decompressStream(context_.get(), &output, &input);
     out.resize(before + output.pos);
     in.remove_prefix(input.pos);
-    if (ZSTD_isError(hint)) {
-      if (ended_) {  // rubbish behind a whole frame
-        in = {};
-        return {};
-      }
-      return damaged("zstd");
-    }
+    if (ZSTD_isError(hint)) return damaged("zstd");
     ended_ = hint == 0;
     return {};
   }
 
- private:
   struct Deleter {
     void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
   };
@@ -211,6 +242,7 @@ Result<void> ContentDecoder::start(std::string_view codings, std::size_t output_
     const auto spare = std::ranges::find(spares_, *coding, [](const auto& stage) { return stage->coding; });
     if (spare != spares_.end()) {
       (*spare)->reset();
+      (*spare)->bytes_out = 0;
       stages_.insert(stages_.begin(), std::move(*spare));
       spares_.erase(spare);
     } else {
@@ -244,12 +276,13 @@ Result<void> ContentDecoder::pump(std::size_t index, std::string_view bytes, std
     if (auto stepped = stage.step(bytes, to); !stepped) return stepped;
     const std::size_t produced = to.size() - before;
     if (produced == 0 && bytes.size() == left) return {};
+    stage.bytes_out += produced;
+    if (stage.bytes_out > kRatioFloor && stage.bytes_out / kMostRatio > bytes_in_) {
+      return fail(Errc::too_large,
+                  fmt::format("decompression bomb: {} bytes became more than {}", bytes_in_, stage.bytes_out));
+    }
     if (last) {
       bytes_out_ += produced;
-      if (bytes_out_ > kRatioFloor && bytes_out_ / kMostRatio > bytes_in_) {
-        return fail(Errc::too_large,
-                    fmt::format("decompression bomb: {} bytes became more than {}", bytes_in_, bytes_out_));
-      }
       if (bytes_out_ > output_limit_) {
         out.resize(out.size() - static_cast<std::size_t>(bytes_out_ - output_limit_));
         truncated_ = true;

@@ -137,7 +137,8 @@ std::optional<Duration> parse_retry_after(std::string_view value, WallTime now) 
   }
   const auto date = parse_http_date(value);
   if (!date) return std::nullopt;
-  return std::clamp<Duration>(*date - now, Duration::zero(), kLongestRetryAfter);
+  if (*date <= now) return Duration::zero();  // the difference to a date long past may be more than a Duration holds
+  return std::min<Duration>(*date - now, kLongestRetryAfter);
 }
 
 }  // namespace argiope

@@ -39,16 +39,16 @@ struct Range6 {
   int bits;  // at most 32
   AddressClass address_class;
 };
+// IANA IPv6 Special-Purpose Address Registry; see classify() for what lies outside 2000::/3.
 constexpr Range6 kRanges6[] = {
     {{0xfc, 0, 0, 0}, 7, AddressClass::private_},
+    {{0x00, 0x64, 0xff, 0x9b}, 32, AddressClass::private_},  // 64:ff9b:1::/48, NAT64 of one's own
     {{0xfe, 0x80, 0, 0}, 10, AddressClass::link_local},
     {{0xfe, 0xc0, 0, 0}, 10, AddressClass::private_},  // site-local, deprecated
     {{0xff, 0, 0, 0}, 8, AddressClass::multicast},
+    {{0x20, 0x01, 0x00, 0x00}, 23, AddressClass::reserved},  // protocol assignments: benchmarking, ORCHID and others
     {{0x20, 0x01, 0x0d, 0xb8}, 32, AddressClass::reserved},  // documentation
-    {{0x20, 0x01, 0x00, 0x02}, 32, AddressClass::reserved},  // benchmarking
-    {{0x20, 0x01, 0x00, 0x10}, 28, AddressClass::reserved},  // ORCHID
-    {{0x20, 0x01, 0x00, 0x20}, 28, AddressClass::reserved},  // ORCHIDv2
-    {{0x01, 0, 0, 0}, 8, AddressClass::reserved},            // 100::/64 and its surroundings
+    {{0x3f, 0xff, 0x00, 0x00}, 20, AddressClass::reserved},  // documentation
 };
 
 AddressClass classify4(std::uint32_t address) noexcept {
@@ -70,11 +70,11 @@ bool all_zero(std::span<const std::uint8_t> bytes) noexcept {
 
 // The IPv4 address an IPv6 one stands for, if it does.
 std::optional<std::uint32_t> inner_v4(std::span<const std::uint8_t> b) noexcept {
-  if (all_zero(b.first(10)) && b[10] == 0xff && b[11] == 0xff) return big_endian(b.subspan(12));    // mapped
-  if (all_zero(b.first(12)) && big_endian(b.subspan(12)) > 1) return big_endian(b.subspan(12));     // compatible
-  if (b[0] == 0 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b) return big_endian(b.subspan(12));  // NAT64
-  if (b[0] == 0x20 && b[1] == 0x02) return big_endian(b.subspan(2));                                // 6to4
-  if (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0) return ~big_endian(b.subspan(12));    // Teredo client
+  if (all_zero(b.first(10)) && b[10] == 0xff && b[11] == 0xff) return big_endian(b.subspan(12));   // mapped
+  if (all_zero(b.first(12)) && big_endian(b.subspan(12)) > 1) return big_endian(b.subspan(12));    // compatible
+  if (big_endian(b) == 0x0064ff9b && all_zero(b.subspan(4, 8))) return big_endian(b.subspan(12));  // NAT64
+  if (b[0] == 0x20 && b[1] == 0x02) return big_endian(b.subspan(2));                               // 6to4
+  if (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0) return ~big_endian(b.subspan(12));   // Teredo client
   return std::nullopt;
 }
 
@@ -150,7 +150,8 @@ AddressClass classify(const IpAddress& address) noexcept {
     const std::uint32_t mask = ~std::uint32_t{0} << (32 - range.bits);
     if ((head & mask) == big_endian(range.prefix)) return range.address_class;
   }
-  return AddressClass::public_;
+  // Of the rest, only 2000::/3 has been given out to be used (RFC 4291, 2.4).
+  return (head >> 29) == 1 ? AddressClass::public_ : AddressClass::reserved;
 }
 
 Result<void> AddressGuard::check(const IpAddress& address) const {

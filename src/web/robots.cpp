@@ -50,7 +50,7 @@ void append_escape(std::string& to, char c) {
 }
 
 // Appends the normal form of `text`. A path has its separators' escapes undone behind the first "?", where they separate
-// nothing; a pattern's stay, as with wildcards nobody knows where they will be compared, and see match_escape().
+// nothing; a pattern's stay, as with wildcards nobody knows where they will be compared, and see query_separator().
 enum class Kind : std::uint8_t { path, pattern };
 void append_normal(std::string& to, std::string_view text, Kind kind) {
   const std::size_t query = kind == Kind::path ? text.find('?') : std::string_view::npos;

@@ -79,9 +79,19 @@ TEST(ContentDecoder, UndoesAStackFromTheOutside) {
 }
 
 TEST(ContentDecoder, ReadsSeveralGzipMembersAndIgnoresWhatFollows) {
-  EXPECT_EQ(decode("gzip", gzip("one ") + gzip("two")), "one two");
-  EXPECT_EQ(decode("gzip", gzip("one") + "rubbish"), "one");
-  EXPECT_EQ(decode("zstd", zstd("one ") + zstd("two")), "one two");
+  for (const std::size_t piece : {1, 2, 3, 5, 24, 1000}) {
+    EXPECT_EQ(decode("gzip", gzip("one ") + gzip("two ") + gzip("three"), piece), "one two three") << piece;
+    EXPECT_EQ(decode("zstd", zstd("one ") + zstd("two ") + zstd("three"), piece), "one two three") << piece;
+    for (const char* rest : {"rubbish", "\x1f", "\x1f\x8b", "\x1f\x8brubbish", "\x28\xb5", "\x28\xb5\x2frubbish"}) {
+      EXPECT_EQ(decode("gzip", gzip("one") + rest, piece), "one") << piece;
+      EXPECT_EQ(decode("zstd", zstd("one") + rest, piece), "one") << piece;
+      EXPECT_EQ(decode("deflate", deflated("one", 15) + rest, piece), "one") << piece;
+      EXPECT_EQ(decode("br", kBrotliHello + rest, piece), "hello hello hello hello") << piece;
+    }
+    EXPECT_EQ(decode("zstd", zstd("one ") + std::string("\x53\x2a\x4d\x18\x02\0\0\0xx", 10) + zstd("two"), piece),
+              "one two")
+        << "behind a frame to be skipped, in pieces of " << piece;
+  }
 }
 
 TEST(ContentDecoder, SaysWhatItDoesNotKnow) {
@@ -115,6 +125,8 @@ TEST(ContentDecoder, RefusesABomb) {
   EXPECT_EQ(decode("gzip", bomb, 1 << 20, 1 << 30).error().code, Errc::too_large);
   const std::string twice = gzip(gzip(std::string(200'000'000, ' ')));
   EXPECT_EQ(decode("gzip, gzip", twice, 1 << 20, 1 << 30).error().code, Errc::too_large);
+  const std::string hidden = gzip(gzip("x") + std::string(50'000'000, ' '));
+  EXPECT_EQ(decode("gzip, gzip", hidden, 1 << 20, 1 << 30).error().code, Errc::too_large);
 }
 
 TEST(ContentDecoder, CanBeUsedAgainAfterAnything) {

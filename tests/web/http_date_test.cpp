@@ -33,6 +33,8 @@ TEST(Rfc9110RetryAfter, IsSecondsOrADateAndBounded) {
   EXPECT_EQ(parse_retry_after("120", kInstant), 120s);
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:50:37 GMT", kInstant), 60s);
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", kInstant), 0s);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1678 08:00:00 GMT", kInstant), 0s);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 2260 08:00:00 GMT", kInstant), kLongestRetryAfter);
   EXPECT_EQ(parse_retry_after("99999999999999999999999", kInstant), kLongestRetryAfter);
   EXPECT_EQ(parse_retry_after("-5", kInstant), std::nullopt);
   EXPECT_EQ(parse_retry_after("", kInstant), std::nullopt);

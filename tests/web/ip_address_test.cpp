@@ -39,6 +39,14 @@ TEST(IpAddress, KnowsTheSpecialRangesOfIpv6) {
   EXPECT_EQ(class_of("fe80::1"), AddressClass::link_local);
   EXPECT_EQ(class_of("ff02::1"), AddressClass::multicast);
   EXPECT_EQ(class_of("2001:db8::1"), AddressClass::reserved);
+  EXPECT_EQ(class_of("2001:2::1"), AddressClass::reserved);         // benchmarking
+  EXPECT_EQ(class_of("2001:20::1"), AddressClass::reserved);        // ORCHIDv2
+  EXPECT_EQ(class_of("2001:200::1"), AddressClass::public_);        // the first beyond the protocol assignments
+  EXPECT_EQ(class_of("3fff:fff::1"), AddressClass::reserved);       // documentation
+  EXPECT_EQ(class_of("5f00::1"), AddressClass::reserved);           // SRv6 SIDs
+  EXPECT_EQ(class_of("100::1"), AddressClass::reserved);            // discard-only
+  EXPECT_EQ(class_of("4000::1"), AddressClass::reserved);           // not given out
+  EXPECT_EQ(class_of("64:ff9b:1::a00:1"), AddressClass::private_);  // NAT64 of one's own
 }
 
 TEST(IpAddress, SeesThroughIpv4InsideIpv6) {

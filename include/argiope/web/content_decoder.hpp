@@ -15,7 +15,8 @@ namespace argiope {
 // start(), feed() in pieces, finish(); then start() again for the next body, with memory reused.
 //
 // Errors:  unsupported (an unknown coding, or more than three), protocol (damaged or cut-off data), too_large (a
-//          decompression bomb: more than kMostRatio times its own size, once beyond kRatioFloor).
+//          decompression bomb: any of its codings gives more than kMostRatio times the body's size, once beyond
+//          kRatioFloor).
 // Memory:  some 50 kB of state for gzip and br, up to 8 MiB of window for zstd and br.
 // Threads: one at a time.
 class ContentDecoder {
