@@ -98,13 +98,14 @@ std::function<int()> add_site_command(CLI::App& app) {
   command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
   command
       ->add_option("--features", arguments->features,
-                   "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow; or\n"
-                   "friendly (all of these), none")
+                   "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow,\n"
+                   "resources, duplicates, offsite, phantoms, base, chain; or friendly (all of these), none")
       ->capture_default_str();
   command
       ->add_option("--hostile", arguments->hostile,
                    "What the last host does beside: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
-                   "flood; or all")
+                   "flood, closed, throttling, failing, headers; or all; and what makes it useless: slow,\n"
+                   "robots-500, robots-silent, robots-reset")
       ->type_name("LIST");
   command->add_option("--evil-hosts", web.evil_hosts, "How many of the last hosts are hostile")->capture_default_str();
   command

@@ -22,7 +22,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t kMostHeader = 16 * 1024;
-constexpr Duration kDripInterval = std::chrono::milliseconds{100};
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -117,15 +116,19 @@ class Server final : public SiteServer {
   Coro<bool> answer(tcp::socket& socket, std::uint32_t host, const http::request<http::empty_body>& request,
                     std::string& out) {
     using Behaviour = SyntheticReply::Behaviour;
-    const SyntheticRequest asked{host, request.method() == http::verb::head, view(request.target()),
+    const SyntheticRequest asked{host,
+                                 request.method() == http::verb::head,
+                                 view(request.target()),
                                  view(request[http::field::accept_encoding]),
-                                 view(request[http::field::if_none_match])};
+                                 view(request[http::field::if_none_match]),
+                                 view(request[http::field::if_modified_since])};
     SyntheticReply reply = web_->reply(asked);
     log(host, request, reply.status);
     if (reply.latency > Duration::zero()) co_await sleep(reply.latency);
     if (reply.behaviour == Behaviour::silent) co_await sleep(std::chrono::hours{24});
+    if (reply.behaviour == Behaviour::closed) co_return false;
     if (reply.behaviour == Behaviour::garbage) {
-      co_await write(socket, "\x16\x03\x01 this is not HTTP \r\n\r\n\xff\xfe");
+      co_await write(socket, reply.body);
       co_return false;
     }
     write_head(reply, out);
@@ -153,7 +156,7 @@ class Server final : public SiteServer {
       case Behaviour::drip:
         if (!co_await write(socket, out)) co_return false;
         for (const char c : reply.body) {
-          co_await sleep(kDripInterval);
+          co_await sleep(from_seconds(1 / reply.drip_bytes_per_second));
           if (!co_await write(socket, {&c, 1})) co_return false;
         }
         co_return true;

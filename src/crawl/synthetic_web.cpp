@@ -1,98 +1,102 @@
 #include "argiope/crawl/synthetic_web.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
-#include <zstd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
-#include <optional>
+#include <map>
+#include <mutex>
 #include <stdexcept>
+#include <tuple>
 
-#include "argiope/base/random.hpp"
+#include "argiope/base/fingerprint.hpp"
+#include "argiope/web/http_date.hpp"
+#include "crawl/synthetic_codings.hpp"
+#include "crawl/synthetic_hostile.hpp"
+#include "crawl/synthetic_layout.hpp"
+#include "crawl/synthetic_page.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::uint32_t kIndexLinks = 400;
-constexpr std::uint32_t kFlakyPages = 2;
-constexpr std::size_t kFillerBytes = 64 * 1024;
-constexpr std::size_t kBombBytes = 64 * 1024 * 1024;
-constexpr std::array<std::string_view, 6> kSections = {"guide", "reference", "blog", "news", "faq", "archive"};
 constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
-    "robots",  "redirects", "broken", "flaky",   "compressed", "encodings", "nofollow", "loops",
-    "endless", "drip",      "reset",  "lengths", "silent",     "garbage",   "bomb",     "flood"};
+    "robots",     "redirects", "broken",   "flaky",      "compressed",    "encodings",   "nofollow", "resources",
+    "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",       "endless",  "drip",
+    "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",       "closed",   "throttling",
+    "failing",    "headers",   "slow",     "robots-500", "robots-silent", "robots-reset"};
 
-// What is peculiar about a page follows from its number.
-bool is_utf16(std::uint32_t page) noexcept { return page % 17 == 3; }
-bool is_latin1(std::uint32_t page) noexcept { return page % 17 == 5; }
-bool is_shift_jis(std::uint32_t page) noexcept { return page % 17 == 7; }
-bool is_gzipped(std::uint32_t page) noexcept { return page % 5 == 1; }
-bool is_zstd(std::uint32_t page) noexcept { return page % 5 == 2; }
+constexpr std::uint32_t kThrottledAttempts = 2;
+constexpr std::uint32_t kThrottledPages = 3;
+constexpr std::size_t kHostileTextBytes = 2000;
+// Pages were last modified within the year before this.
+constexpr WallTime kNewest{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
+constexpr std::uint64_t kSecondsOfYear = 365 * 24 * 3600;
+// Tells the draws of headers from those of text and links.
+constexpr std::uint64_t kTagDraw = std::uint64_t{3} << 32;
+constexpr std::uint64_t kModifiedDraw = kTagDraw + 1;
 
-std::string gzip(std::string_view text, int level) {
-  z_stream stream{};
-  if (deflateInit2(&stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
-  std::string packed(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
+void not_found(SyntheticReply& reply) {
+  reply.status = 404;
+  reply.body = small_page("Not found", "<a href=\"/\">home</a>");
 }
 
-std::string zstd(std::string_view text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  const std::size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1);
-  if (ZSTD_isError(size)) throw std::runtime_error("zstd");
-  packed.resize(size);
-  return packed;
+// The number at the front of `text`; 0 without.
+std::uint32_t leading_number(std::string_view text) noexcept {
+  std::uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
-std::string utf16_with_bom(std::string_view ascii) {
-  std::string wide = "\xff\xfe";
-  for (const char c : ascii) {
-    wide += c;
-    wide += '\0';
+std::string robots_txt(Duration crawl_delay) {
+  std::string rules =
+      "# What this web asks of crawlers.\n"
+      "User-agent: badbot\n"
+      "Disallow: /\n\n"
+      "User-agent: *\n"
+      "Disallow: /private/\n"
+      "Allow: /private/press/\n"
+      "Disallow: /*?session=\n";
+  if (crawl_delay > Duration::zero()) rules += fmt::format("Crawl-delay: {}\n", to_seconds(crawl_delay));
+  return rules;
+}
+
+// Where and how an old address sends its visitors; every status and every form of reference has its turn.
+void redirect(const SyntheticLayout& layout, std::uint32_t host, SyntheticLayout::Location from,
+              SyntheticReply& reply) {
+  constexpr std::array<int, 5> kStatuses = {301, 302, 303, 307, 308};
+  const std::uint32_t turn = from.number / kRedirectedMark.period;
+  std::string path;
+  if (from.place == WebPlace::leave) {
+    path = fmt::format("{}/", kOffsiteOrigin);
+  } else {
+    const bool again = from.place == WebPlace::old && SyntheticLayout::in_two_hops(from.number);
+    layout.append_path(path, again ? WebPlace::moved : WebPlace::page, from.number);
+    if (turn % 3 == 1) path.insert(0, layout.origins()[host]);
+    if (turn % 3 == 2) path.insert(0, "..");  // old addresses stand one directory deep
   }
-  return wide;
+  reply.status = kStatuses[turn % kStatuses.size()];
+  reply.headers.emplace_back("Location", path);
+  reply.body = small_page("Moved");
 }
 
-// "/kind/123…": the kind and the number behind it.
-struct Target {
-  std::string_view kind;
-  std::uint64_t number = 0;
-};
-Target parse_target(std::string_view target) {
-  target = target.substr(0, target.find('?'));
-  if (target.starts_with('/')) target.remove_prefix(1);
-  Target parsed;
-  parsed.kind = target.substr(0, target.find('/'));
-  const std::size_t digits = target.find_first_of("0123456789");
-  if (digits != std::string_view::npos) {
-    std::from_chars(target.data() + digits, target.data() + target.size(), parsed.number);
+void compress(std::string_view accepted, std::uint32_t page, SyntheticReply& reply) {
+  struct Coding {
+    std::string_view name;
+    std::string (*compress)(std::string_view);
+  };
+  static constexpr std::array kCodings = {Coding{"gzip", compress_gzip}, Coding{"br", compress_brotli},
+                                          Coding{"zstd", compress_zstd}};
+  reply.headers.emplace_back("Vary", "Accept-Encoding");
+  // Each is some page's first choice.
+  for (std::size_t i = 0; i < kCodings.size(); ++i) {
+    const Coding& coding = kCodings[(page / kCompressedMark.period + i) % kCodings.size()];
+    if (!accepts_coding(accepted, coding.name)) continue;
+    reply.body = coding.compress(reply.body);
+    reply.headers.emplace_back("Content-Encoding", coding.name);
+    return;
   }
-  return parsed;
-}
-
-SyntheticReply redirect(int status, std::string to) {
-  SyntheticReply reply;
-  reply.status = status;
-  reply.headers.emplace_back("Location", std::move(to));
-  reply.body = "<!doctype html><title>Moved</title>Moved.";
-  return reply;
-}
-
-SyntheticReply simple(int status, std::string_view text) {
-  SyntheticReply reply;
-  reply.status = status;
-  reply.body = fmt::format("<!doctype html><title>{0}</title><p>{0}", text);
-  return reply;
 }
 
 }  // namespace
@@ -104,16 +108,16 @@ Result<std::uint32_t> parse_web_features(std::string_view names) {
   while (!names.empty()) {
     const std::size_t comma = names.find(',');
     const std::string_view name = names.substr(0, comma);
-    names = comma == std::string_view::npos ? std::string_view{} : names.substr(comma + 1);
+    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
     const auto found = std::ranges::find(kFeatureNames, name);
-    if (name == "friendly") {
+    if (found != kFeatureNames.end()) {
+      features |= 1u << (found - kFeatureNames.begin());
+    } else if (name == "friendly") {
       features |= kFriendlyFeatures;
     } else if (name == "hostile") {
       features |= kHostileFeatures;
     } else if (name == "all") {
       features |= kFriendlyFeatures | kHostileFeatures;
-    } else if (found != kFeatureNames.end()) {
-      features |= 1u << (found - kFeatureNames.begin());
     } else if (name != "none") {
       return fail(Errc::invalid_input, fmt::format("feature \"{}\": one of {}, friendly, hostile, all, none", name,
                                                    fmt::join(kFeatureNames, ", ")));
@@ -122,210 +126,165 @@ Result<std::uint32_t> parse_web_features(std::string_view names) {
   return features;
 }
 
+class SyntheticWeb::Impl {
+ public:
+  Impl(SyntheticWebOptions options, std::vector<std::string> origins)
+      : layout_(std::move(options), std::move(origins)), text_(layout_.options().seed) {}
+
+  const SyntheticLayout& layout() const noexcept { return layout_; }
+  SyntheticReply reply(const SyntheticRequest& request);
+
+ private:
+  const SyntheticWebOptions& options() const noexcept { return layout_.options(); }
+  bool has(std::uint32_t host, WebFeature feature) const noexcept { return layout_.has(host, feature); }
+
+  void robots(std::uint32_t host, SyntheticReply& reply) const;
+  void answer(const SyntheticRequest& request, WebPlace place, std::uint32_t number, SyntheticReply& reply);
+  void page(const SyntheticRequest& request, std::uint32_t number, SyntheticReply& reply) const;
+  void hostile(const SyntheticRequest& request, SyntheticReply& reply);
+  void throttle(std::uint32_t host, std::uint32_t number, SyntheticReply& reply);
+  void bomb(std::uint32_t number, SyntheticReply& reply);
+  // How often this was called with these arguments before.
+  std::uint32_t earlier_attempts(std::uint32_t host, WebFeature feature, std::uint32_t number);
+
+  const SyntheticLayout layout_;
+  const SyntheticText text_;
+  // All that changes, and its lock.
+  std::mutex mutex_;
+  std::map<std::tuple<std::uint32_t, WebFeature, std::uint32_t>, std::uint32_t> attempts_;
+  std::array<Bomb, kBombs> bombs_;
+};
+
 SyntheticWeb::SyntheticWeb(SyntheticWebOptions options, std::vector<std::string> origins)
-    : options_(options), origins_(std::move(origins)) {
-  if (options_.hosts == 0 || options_.pages == 0 || origins_.size() != options_.hosts) {
-    throw std::invalid_argument("a synthetic web needs hosts, pages, and an origin for each host");
-  }
-  constexpr std::array<std::string_view, 16> kWords = {"spider", "web",   "thread", "orb",  "silk",  "anchor",
-                                                       "spiral", "hub",   "dew",    "dawn", "frame", "radius",
-                                                       "garden", "catch", "mend",   "wait"};
-  Random random(options_.seed);
-  while (filler_.size() < kFillerBytes) {
-    filler_ += kWords[random.below(kWords.size())];
-    filler_ += random.chance(0.08) ? ".</p>\n<p>" : " ";
-  }
-}
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(origins))) {}
 
+SyntheticWeb::~SyntheticWeb() = default;
+
+SyntheticReply SyntheticWeb::reply(const SyntheticRequest& request) { return impl_->reply(request); }
+const SyntheticWebOptions& SyntheticWeb::options() const noexcept { return impl_->layout().options(); }
+const std::vector<std::string>& SyntheticWeb::origins() const noexcept { return impl_->layout().origins(); }
 bool SyntheticWeb::has(std::uint32_t host, WebFeature feature) const noexcept {
-  if (is_hostile(feature) && host + options_.evil_hosts < options_.hosts) return false;
-  return (options_.features & bit(feature)) != 0;
+  return impl_->layout().has(host, feature);
 }
+SyntheticTruth SyntheticWeb::truth(std::uint32_t host) const { return impl_->layout().truth(host); }
 
-std::uint64_t SyntheticWeb::expected_pages(std::uint32_t host) const noexcept {
-  return options_.pages + (has(host, WebFeature::flaky) ? kFlakyPages : 0);
-}
-
-std::uint64_t SyntheticWeb::draw(std::uint32_t host, std::uint64_t page, std::uint64_t what) const noexcept {
-  return mix64(mix64(mix64(options_.seed + host) + page) + what);
-}
-
-std::string SyntheticWeb::path_of(std::uint32_t number) const {
-  if (number == 0) return "/";
-  return fmt::format("/{}/page-{}.html", kSections[number % kSections.size()], number);
-}
-
-bool SyntheticWeb::fails_first(std::uint32_t host, std::uint64_t number) {
-  std::lock_guard lock(mutex_);
-  return !std::exchange(failed_once_[{host, number}], true);
-}
-
-// --- answering ---------------------------------------------------------------------------------------------------
-
-SyntheticReply SyntheticWeb::reply(const SyntheticRequest& request) {
-  const Target target = parse_target(request.target);
-  SyntheticReply answer;
-  if (target.kind == "robots.txt") {
-    answer.content_type = "text/plain";
-    if (has(request.host, WebFeature::robots)) {
-      answer.body = "User-agent: *\nDisallow: /private/\nAllow: /private/open\n";
-    } else {
-      answer = simple(404, "No robots.txt");
-    }
-    return answer;  // without latency: it is no page
+SyntheticReply SyntheticWeb::Impl::reply(const SyntheticRequest& request) {
+  if (request.host >= options().hosts) throw std::out_of_range("no such host");
+  SyntheticReply reply;
+  if (request.target == "/robots.txt") {
+    robots(request.host, reply);
+    return reply;  // without latency: it is no page
   }
-  if (target.kind.empty()) {
-    answer = page(request, 0);
-  } else if (target.kind == "old") {
-    answer = redirect(301, path_of(static_cast<std::uint32_t>(target.number % options_.pages)));
-  } else if (target.kind == "private") {
-    answer = simple(200, "Private");
-  } else if (target.kind == "flaky") {
-    answer = simple(200, "Back again");
-    if (fails_first(request.host, target.number)) {
-      answer = simple(503, "Busy");
-      answer.headers.emplace_back("Retry-After", "1");
-    }
-  } else if (std::ranges::find(kSections, target.kind) != kSections.end() && target.number < options_.pages) {
-    answer = page(request, static_cast<std::uint32_t>(target.number));
+  if (const auto location = layout_.locate(request.host, request.target)) {
+    answer(request, location->place, location->number, reply);
+  } else if (request.target == "/css/site.css" && has(request.host, WebFeature::resources)) {
+    reply.content_type = "text/css";
+    reply.body = "body { max-width: 40em }\n";
   } else {
-    answer = hostile(request, target.kind, target.number);
+    hostile(request, reply);
   }
-  answer.latency = options_.latency;
-  return answer;
+  reply.latency = has(request.host, WebFeature::slow) ? options().slow_latency : options().latency;
+  return reply;
 }
 
-SyntheticReply SyntheticWeb::page(const SyntheticRequest& request, std::uint32_t number) {
-  SyntheticReply answer;
-  const std::string etag = fmt::format("\"{:x}\"", draw(request.host, number, 0));
-  answer.headers.emplace_back("ETag", etag);
-  answer.headers.emplace_back("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT");
-  if (request.if_none_match == etag) {
-    answer.status = 304;
-    return answer;
+void SyntheticWeb::Impl::robots(std::uint32_t host, SyntheticReply& reply) const {
+  reply.content_type = "text/plain";
+  reply.body = robots_txt(options().crawl_delay);
+  if (has(host, WebFeature::robots_silent)) {
+    reply.behaviour = SyntheticReply::Behaviour::silent;
+  } else if (has(host, WebFeature::robots_reset)) {
+    reply.behaviour = SyntheticReply::Behaviour::reset;
+  } else if (has(host, WebFeature::robots_500)) {
+    reply.status = 500;
+  } else if (!has(host, WebFeature::robots)) {
+    not_found(reply);
   }
-  answer.body = page_text(request.host, number);
-  if (has(request.host, WebFeature::encodings)) {
-    if (is_utf16(number)) {
-      answer.content_type = "text/html";
-      answer.body = utf16_with_bom(answer.body);
-    } else if (is_latin1(number)) {
-      answer.content_type = "text/html; charset=ISO-8859-1";
-      answer.body += "<p>d\xe9j\xe0 vu</p>";
-    } else if (is_shift_jis(number)) {
-      answer.content_type = "text/html";
-      answer.body.insert(answer.body.find("<title>"), "<meta charset=shift_jis>");
-      answer.body += "<p>\x83\x4e\x83\x82</p>";
-    }
-  }
-  if (has(request.host, WebFeature::compressed)) {
-    if (is_gzipped(number) && request.accept_encoding.find("gzip") != std::string_view::npos) {
-      answer.headers.emplace_back("Content-Encoding", "gzip");
-      answer.body = gzip(answer.body, 1);
-    } else if (is_zstd(number) && request.accept_encoding.find("zstd") != std::string_view::npos) {
-      answer.headers.emplace_back("Content-Encoding", "zstd");
-      answer.body = zstd(answer.body);
-    }
-  }
-  return answer;
 }
 
-std::string SyntheticWeb::page_text(std::uint32_t host, std::uint32_t number) const {
-  std::string html;
-  html.reserve(options_.size + 1024);
-  fmt::format_to(std::back_inserter(html),
-                 "<!doctype html>\n<html><head><title>Page {} of host {}</title></head>\n<body>\n", number, host);
-  add_links(html, host, number);
-  html += "<p>";
-  if (html.size() < options_.size) {
-    const std::size_t start = draw(host, number, 1) % (kFillerBytes / 2);
-    std::size_t wanted = options_.size - html.size();
-    for (; wanted > 0;) {
-      const std::size_t take = std::min(wanted, kFillerBytes / 2);
-      html.append(filler_, start, take);
-      wanted -= take;
-    }
+void SyntheticWeb::Impl::answer(const SyntheticRequest& request, WebPlace place, std::uint32_t number,
+                                SyntheticReply& reply) {
+  switch (place) {
+    case WebPlace::page: page(request, number, reply); return;
+    case WebPlace::old:
+    case WebPlace::moved:
+    case WebPlace::leave: redirect(layout_, request.host, {place, number}, reply); return;
+    case WebPlace::missing:
+      not_found(reply);
+      if (number % 10 == 9) reply.status = 410;
+      return;
+    case WebPlace::flaky:
+      if (earlier_attempts(request.host, WebFeature::flaky, number) == 0) {
+        reply.status = 503;
+        reply.headers.emplace_back("Retry-After", "1");
+        reply.body = small_page("Busy");
+        return;
+      }
+      break;
+    default: break;
   }
-  html += "</p>\n</body></html>\n";
-  return html;
+  write_place(layout_, text_, request.host, place, number, reply);
 }
 
-void SyntheticWeb::add_links(std::string& html, std::uint32_t host, std::uint32_t number) const {
-  const auto link = [&](std::string_view href, std::string_view attributes = {}) {
-    fmt::format_to(std::back_inserter(html), "<li><a href=\"{}\"{}>link</a></li>\n", href, attributes);
-  };
-  html += "<ul>\n";
-  // A tree that reaches every page: the front page is an index, and each page has some of those beyond.
-  const std::uint32_t index = std::min(options_.pages - 1, kIndexLinks);
-  const std::uint32_t children = std::max<std::uint32_t>(options_.links / 2, 1);
-  const std::uint64_t first = number == 0 ? 1 : index + std::uint64_t{number - 1} * children + 1;
-  const std::uint64_t end = std::min<std::uint64_t>(first + (number == 0 ? index : children), options_.pages);
-  std::uint32_t written = 0;
-  for (std::uint64_t child = first; child < end; ++child, ++written) link(path_of(static_cast<std::uint32_t>(child)));
-  // Chance for the rest.
-  for (std::uint32_t i = 0; written < options_.links; ++i, ++written) {
-    const std::uint64_t drawn = draw(host, number, 16 + i);
-    const auto other = static_cast<std::uint32_t>(drawn % options_.pages);
-    const bool astray = static_cast<double>(drawn >> 40) / static_cast<double>(1u << 24) < options_.errors;
-    if (astray && has(host, WebFeature::broken)) {
-      link(fmt::format("/missing/{}.html", drawn % 1000));
-    } else if (drawn % 23 == 0 && has(host, WebFeature::redirects)) {
-      link(fmt::format("/old/{}", other));
-    } else {
-      link(path_of(other) + (drawn % 7 == 0 ? "#part" : ""));
-    }
+void SyntheticWeb::Impl::page(const SyntheticRequest& request, std::uint32_t number, SyntheticReply& reply) const {
+  const bool compressed = layout_.marked(kCompressedMark, request.host, number);
+  // A coded page is another representation: only a weak tag may stand for both (RFC 9110, 8.8.3).
+  const std::string tag =
+      fmt::format("{}\"{:x}\"", compressed ? "W/" : "", layout_.draw(request.host, number, kTagDraw));
+  const WallTime modified =
+      kNewest - std::chrono::seconds{layout_.draw(request.host, number, kModifiedDraw) % kSecondsOfYear};
+  reply.headers.emplace_back("ETag", tag);
+  reply.headers.emplace_back("Last-Modified", format_http_date(modified));
+  // If-None-Match goes before If-Modified-Since (RFC 9110, 13.2.2).
+  const auto since = parse_http_date(request.if_modified_since);
+  const bool known = request.if_none_match.empty() ? since && *since >= modified
+                                                   : request.if_none_match.find(tag) != std::string_view::npos;
+  if (known) {
+    reply.status = 304;
+    return;
   }
-  if (has(host, WebFeature::nofollow)) {
-    link("/missing/nofollow.html", " rel=\"nofollow\"");
-    html += "<!-- <a href=\"/missing/comment.html\"> --><script>'<a href=\"/missing/script.html\">'</script>\n";
-  }
-  if (number == 0) {
-    if (options_.hosts > 1) link(origins_[(host + 1) % options_.hosts] + "/");
-    if (has(host, WebFeature::robots)) link("/private/1.html");
-    for (std::uint32_t i = 0; i < kFlakyPages && has(host, WebFeature::flaky); ++i)
-      link(fmt::format("/flaky/{}.html", i));
-    for (std::size_t f = 0; f < kWebFeatures; ++f) {
-      const auto feature = static_cast<WebFeature>(f);
-      if (is_hostile(feature) && has(host, feature)) link(fmt::format("/{}/0", to_string(feature)));
-    }
-  }
-  html += "</ul>\n";
+  write_page(layout_, text_, request.host, number, reply);
+  if (compressed) compress(request.accept_encoding, number, reply);
 }
 
-SyntheticReply SyntheticWeb::hostile(const SyntheticRequest& request, std::string_view kind, std::uint64_t number) {
-  using Behaviour = SyntheticReply::Behaviour;
-  const auto found = std::ranges::find(kFeatureNames, kind);
+void SyntheticWeb::Impl::hostile(const SyntheticRequest& request, SyntheticReply& reply) {
+  // "/NAME/rest"
+  std::string_view rest = request.target.substr(std::min<std::size_t>(1, request.target.size()));
+  const std::size_t slash = rest.find('/');
+  const auto found = std::ranges::find(kFeatureNames, rest.substr(0, slash));
   const auto feature = static_cast<WebFeature>(found - kFeatureNames.begin());
-  if (found == kFeatureNames.end() || !is_hostile(feature) || !has(request.host, feature))
-    return simple(404, "Not found");
-  SyntheticReply answer = simple(200, to_string(feature));
-  answer.body += page_text(request.host, 0).substr(0, 2000);
-  switch (feature) {
-    case WebFeature::loops:
-      // 0 and 1 in a circle; from 2 on, a chain.
-      return redirect(302, fmt::format("/loops/{}", number == 0 ? 1 : number == 1 ? 0 : number + 1));
-    case WebFeature::endless:
-      answer.body = fmt::format(
-          "<!doctype html><title>Day {0}</title><a href=\"/endless/{1}\">next</a>"
-          "<a href=\"/endless/{2}?month={1}\">month</a><a href=\"a/b/{0}/\">deeper</a>"
-          "<a href=\"/loops/2\">on</a>",
-          number, number + 1, number + 30);
-      return answer;
-    case WebFeature::drip: answer.behaviour = Behaviour::drip; return answer;
-    case WebFeature::reset: answer.behaviour = Behaviour::reset; return answer;
-    case WebFeature::lengths:
-      answer.behaviour = number % 2 == 0 ? Behaviour::cut : Behaviour::surplus;
-      if (number == 0) answer.body += "<a href=\"/lengths/1\">other</a>";
-      return answer;
-    case WebFeature::silent: answer.behaviour = Behaviour::silent; return answer;
-    case WebFeature::garbage: answer.behaviour = Behaviour::garbage; return answer;
-    case WebFeature::bomb:
-      answer.headers.emplace_back("Content-Encoding", "gzip");
-      answer.body = gzip(std::string(kBombBytes, ' '), 9);
-      return answer;
-    case WebFeature::flood: answer.behaviour = Behaviour::flood; return answer;
-    default: return simple(404, "Not found");
+  if (slash == std::string_view::npos || found == kFeatureNames.end() || !is_hostile(feature) ||
+      !has(request.host, feature)) {
+    return not_found(reply);
   }
+  rest.remove_prefix(slash + 1);
+  const std::uint32_t number = leading_number(rest);
+  if (feature == WebFeature::bomb) return bomb(number % kBombs, reply);
+  if (feature == WebFeature::throttling) return throttle(request.host, number, reply);
+  const std::uint64_t chance = layout_.draw(request.host, fingerprint(request.target), 0);
+  std::string words;
+  text_.append(words, kHostileTextBytes, chance);
+  reply.body = small_page(to_string(feature), words);
+  if (!answer_hostile(feature, rest, number, chance, reply)) not_found(reply);
+}
+
+void SyntheticWeb::Impl::throttle(std::uint32_t host, std::uint32_t number, SyntheticReply& reply) {
+  reply.body = small_page("Patience");
+  if (number >= kThrottledPages || earlier_attempts(host, WebFeature::throttling, number) >= kThrottledAttempts) return;
+  reply.status = 429;
+  reply.headers.emplace_back("Retry-After", "2");
+}
+
+void SyntheticWeb::Impl::bomb(std::uint32_t number, SyntheticReply& reply) {
+  std::lock_guard lock(mutex_);
+  Bomb& bomb = bombs_[number];
+  if (bomb.body.empty()) bomb = make_bomb(number);
+  reply.headers.emplace_back("Content-Encoding", bomb.coding);
+  reply.body = bomb.body;
+}
+
+std::uint32_t SyntheticWeb::Impl::earlier_attempts(std::uint32_t host, WebFeature feature, std::uint32_t number) {
+  std::lock_guard lock(mutex_);
+  return attempts_[{host, feature, number}]++;
 }
 
 }  // namespace argiope

@@ -14,7 +14,7 @@ SyntheticWeb make(SyntheticWebOptions options) {
 
 TEST(SyntheticWeb, GivesTheSameBytesForTheSameSeed) {
   auto a = make({.seed = 1}), b = make({.seed = 1}), c = make({.seed = 2});
-  const SyntheticRequest request{.host = 1, .target = "/guide/page-6.html"};
+  const SyntheticRequest request{.host = 1, .target = "/docs/alpha/page-6.html"};
   EXPECT_EQ(a.reply(request).body, b.reply(request).body);
   EXPECT_NE(a.reply(request).body, c.reply(request).body);
 }

@@ -38,13 +38,14 @@ class SimulatedTransport final : public HttpTransport {
         .host = found->second, .head = request.method == HttpMethod::head, .target = request.url.path_and_query()};
     for (const auto& [name, value] : request.headers) {
       if (name == "If-None-Match") asked.if_none_match = value;
+      if (name == "If-Modified-Since") asked.if_modified_since = value;
     }
     response.sent_at = loop.time();
     const std::size_t entry = log.size();
     SyntheticReply reply = before_reply ? before_reply(asked, loop.time()) : web_.reply(asked);
     log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status});
     const Duration transfer = reply.behaviour == Behaviour::drip
-                                  ? std::chrono::milliseconds{100} * static_cast<std::int64_t>(reply.body.size())
+                                  ? from_seconds(static_cast<double>(reply.body.size()) / reply.drip_bytes_per_second)
                                   : Duration{};
     const bool never = reply.behaviour == Behaviour::silent || reply.latency + transfer > request.timeout;
     co_await sleep(never ? request.timeout : reply.latency + transfer);
@@ -52,6 +53,7 @@ class SimulatedTransport final : public HttpTransport {
     if (never) co_return fail(Errc::timeout, "no answer in time");
     switch (reply.behaviour) {
       case Behaviour::reset:
+      case Behaviour::closed:
       case Behaviour::cut: co_return fail(Errc::network, "connection closed");
       case Behaviour::garbage: co_return fail(Errc::protocol, "not HTTP");
       default: break;
@@ -63,6 +65,8 @@ class SimulatedTransport final : public HttpTransport {
       if (name == "Location") response.headers.location = value;
       if (name == "Retry-After") response.headers.retry_after = value;
       if (name == "ETag") response.headers.etag = value;
+      if (name == "Last-Modified") response.headers.last_modified = value;
+      if (name == "X-Robots-Tag") response.headers.robots_tag = value;
       if (name == "Content-Encoding") co_return fail(Errc::too_large, "decompression bomb");  // nothing else is encoded
     }
     response.body = asked.head ? std::string{} : std::move(reply.body);
