@@ -69,13 +69,7 @@ std::int32_t Frontier::priority_of(const UrlTask& task) const {
 
 void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
   JobSpec spec{task.fingerprint, host.key, priority_of(task), due, 0};
-  if (const auto known = queue_.payload_of(spec.id)) {
-    UrlTask& queued = tasks_[static_cast<std::size_t>(*known)];
-    if (task.depth >= queued.depth) return;
-    queued.depth = task.depth;
-    queue_.set_priority(spec.id, priority_of(queued), now);
-    return;
-  }
+  if (queue_.contains(spec.id)) return;
   if (free_tasks_.empty()) {
     spec.payload = tasks_.size();
     tasks_.push_back(std::move(task));
@@ -86,6 +80,15 @@ void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
   }
   ++host.urls;
   queue_.put(spec, now);
+}
+
+void Frontier::found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, TimePoint now) {
+  const auto known = queue_.payload_of(url_fingerprint);
+  if (!known) return;
+  UrlTask& queued = tasks_[static_cast<std::size_t>(*known)];
+  if (depth >= queued.depth) return;
+  queued.depth = depth;
+  queue_.set_priority(url_fingerprint, priority_of(queued), now);
 }
 
 std::optional<Frontier::Ticket> Frontier::next(TimePoint now) {

@@ -21,7 +21,7 @@ namespace argiope {
 // One URL that is to be fetched.
 struct UrlTask {
   std::uint64_t fingerprint = 0;
-  std::int64_t id = 0;
+  std::int64_t id = 0;  // 0: known already, and found once more; only fingerprint and depth count
   std::string url;
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
@@ -63,8 +63,11 @@ class Frontier {
   // The record of the host of `url`, made at first sight.
   Host& host_of(const Url& url);
 
-  // Queues a URL, due at `due`. One that is queued already keeps the smaller depth.
+  // Queues a URL, due at `due`, unless it is queued already.
   void put(UrlTask task, Host& host, TimePoint due, TimePoint now);
+
+  // A link at `depth` leads to a URL that is known: if it is queued here, and farther from a seed, this is its depth now.
+  void found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, TimePoint now);
 
   // The most important URL that is due and whose host may be asked.
   std::optional<Ticket> next(TimePoint now);

@@ -67,6 +67,7 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
 // --- what is queued --------------------------------------------------------------------------------------------
 
 void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
+  if (task.id == 0) return frontier_.found_nearer(task.fingerprint, task.depth, now);
   // Once some rows wait in the store, all later ones do, so that refill() finds them in order.
   if (!in_store_from_ && frontier_.size() >= options_.queue_size) in_store_from_ = task.id;
   if (in_store_from_ && task.id >= *in_store_from_ && task.attempts == 0) {

@@ -209,6 +209,16 @@ TEST(CrawlSim, KeepsToItsDepthAndItsSize) {
   EXPECT_GE(one.run().stats.pages, 400u);  // the front page's index
 }
 
+TEST(CrawlSim, FetchesEveryPageOnceWithADepthLimitToo) {
+  Simulation sim({.hosts = 3, .pages = 300, .features = 0});
+  sim.options.rate = 1000;
+  sim.options.max_depth = 20;
+  EXPECT_EQ(sim.run().stats.pages, 900u);
+  std::map<std::pair<std::uint32_t, std::string>, int> times;
+  for (const ServedRequest& request : sim.transport.log) ++times[{request.host, request.target}];
+  for (const auto& [request, count] : times) EXPECT_EQ(count, 1) << request.second;
+}
+
 TEST(CrawlSim, HoldsNoMoreInMemoryThanItMayAndStillFetchesAll) {
   Simulation sim({.hosts = 2, .pages = 3000, .features = 0});
   sim.options.rate = 10'000;
