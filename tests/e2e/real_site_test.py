@@ -1,8 +1,9 @@
 """A real documentation tree on nginx: exactly the pages an independent walk with a full HTML parser finds."""
+import collections
 import subprocess
 import unittest
 
-from support import WALK_ORACLE, EndToEnd
+from support import WALK_ORACLE, EndToEnd, read_log
 
 
 class RealSite(EndToEnd):
@@ -20,14 +21,19 @@ class RealSite(EndToEnd):
         self.assertEqual(theirs - ours, set(), 'found by the walk and not fetched')
         self.assertEqual(summary['pages'], len(theirs))
 
-    def test_threads_and_orders_fetch_the_same_pages(self):
-        urls, _ = self.site('--hosts', 4, '--pages', 300, '--by-address')
-        pages = set()
+    def test_threads_orders_and_limits_fetch_the_same_pages_once(self):
+        urls, log = self.site('--hosts', 4, '--pages', 300, '--by-address')
+        seen = 0
         for number, arguments in enumerate([['--threads', 1], ['--threads', 3], ['--order', 'dfs'],
-                                            ['--order', 'priority', '--threads', 2], ['-q', 20]]):
+                                            ['--order', 'priority', '--threads', 2], ['-q', 20],
+                                            ['--max-depth', 1000, '--threads', 2]]):
             self.database = self.folder / f'{number}.db'
-            pages.add(self.crawl(*urls, *arguments)['pages'])
-        self.assertEqual(pages, {4 * 383})  # 300 a host, and what friendly features add
+            summary = self.crawl(*urls, *arguments)
+            self.assertEqual(summary['pages'], 4 * 383, arguments)  # 300 a host, and what friendly features add
+            requests = read_log(log)[seen:]
+            seen += len(requests)
+            times = collections.Counter((entry[1], entry[3]) for entry in requests if entry[4] != 503)
+            self.assertEqual([request for request, count in times.items() if count > 1], [], arguments)
 
 
 if __name__ == '__main__':
