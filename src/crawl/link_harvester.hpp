@@ -45,7 +45,8 @@ class LinkHarvester {
   Summary harvest(const Url& page, const HttpResponse& response, std::uint64_t context, Visit&& visit) {
     Summary summary = scan(page, response);
     if (summary.nofollow) return summary;
-    const std::uint64_t directory = fingerprint(directory_of(*base_), context);
+    // Queries are written in the page's encoding.
+    const std::uint64_t directory = fingerprint(directory_of(*base_), context ^ fingerprint(encoding_));
     for (const ScannedLink& link : scan_.links) {
       const std::string_view text = without_fragment(link.url);
       if (text.empty() && base_ == &page) continue;  // the page itself

@@ -489,7 +489,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
   const bool in_scope = shared_.in_scope(url);
   if (!in_scope && !options_.check_links) return count(Exclusion::off_scope);
-  const std::uint64_t url_fingerprint = fingerprint(url.href());
+  const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
   if (const Exclusion trap = shared_.scope.trap(url, depth); trap != Exclusion::none) return count(trap);
   const bool is_new = shared_.claim(url_fingerprint);
   // Without a depth limit, nothing about a known URL can change.

@@ -26,7 +26,8 @@ Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::ui
       seed(random_seed),
       scope(options),
       addresses(options.per_address),
-      pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages) {
+      pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
+      seen_(mix64(random_seed)) {
   if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
   if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
   shards.reserve(shard_count);
@@ -48,7 +49,7 @@ Result<void> Crawler::Shared::open(WallTime now) {
 
 Result<void> Crawler::Shared::load() {
   return store.scan(1, [&](const UrlRecord& record) {
-    const std::uint64_t url_fingerprint = fingerprint(record.url);
+    const std::uint64_t url_fingerprint = fingerprint_of(record.url);
     seen_.insert(url_fingerprint);
     remember_seed_redirect(record);
     if (!wants_fetch(record)) return true;
@@ -82,7 +83,7 @@ void Crawler::Shared::remember_seed_redirect(const UrlRecord& record) {
 
 UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const {
   UrlTask task;
-  task.fingerprint = fingerprint(record.url);
+  task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
   task.url = record.url;
   task.depth = record.depth;
@@ -95,9 +96,9 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const 
 void Crawler::Shared::add_seeds(WallTime now) {
   UrlBatch batch;
   for (const Url& url : options.seeds) {
-    if (!claim(fingerprint(url.href()))) continue;
+    if (!claim(fingerprint_of(url.href()))) continue;
     UrlTask task;
-    task.fingerprint = fingerprint(url.href());
+    task.fingerprint = fingerprint_of(url.href());
     task.id = new_url_id();
     task.url = url.href();
     task.seed = true;

@@ -49,6 +49,8 @@ class Crawler::Shared {
   bool wants_fetch(const UrlRecord& record) const noexcept;
   UrlTask task_of(const UrlRecord& record, const Url& url) const;
 
+  // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
+  std::uint64_t fingerprint_of(std::string_view href) const noexcept { return fingerprint(href, seed); }
   // True for whoever asks first: the URL is new, and its to queue.
   bool claim(std::uint64_t url_fingerprint);
   std::int64_t new_url_id() noexcept { return next_id.fetch_add(1, std::memory_order_relaxed); }
