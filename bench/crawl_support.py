@@ -19,7 +19,8 @@ def measure(command, **options):
     """Seconds, processor seconds and peak MB of one run of a whole command, and what it printed."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **options)
-    output = process.stdout.read()
+    with process.stdout:
+        output = process.stdout.read()
     _, _, usage = os.wait4(process.pid, 0)
     seconds = time.monotonic() - start
     process.returncode = 0
