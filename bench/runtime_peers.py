@@ -31,7 +31,8 @@ def succeeds(name, command, **options):
 def peers(folder):
     """Name → the command that prints `name value` lines."""
     commands = {}
-    # A tenth of the steps: the interpreter takes ten times as long for each, and as long for the first as for the last.
+    # A tenth of the steps, because each takes ten to a hundred times as long. A step costs the same in a longer run,
+    # except a timer's: that costs a fifth more, as there is more to sweep.
     asyncio = ['python3', str(HERE / 'runtime.py'), str(SCALE / 10)]
     commands['asyncio'] = asyncio
     if succeeds('uvloop', ['python3', '-c', 'import uvloop'], env=ENVIRONMENT):
