@@ -3,10 +3,12 @@
 set -euo pipefail
 bin=$1
 here=$(dirname "$0")
-for program in "$bin"/bench_*; do
-  "$program"
-done
 export ARGIOPE="$bin/argiope"
+for program in "$bin"/bench_*; do
+  [ "$program" = "$bin/bench_runtime" ] || "$program" # runtime_peers.py runs it
+done
+python3 "$here/runtime_peers.py"
+python3 "$here/runtime_instructions.py"
 python3 "$here/crawl_real.py"
 python3 "$here/crawl_latency.py"
 python3 "$here/crawl_known.py"

@@ -1,7 +1,11 @@
-// The runtime's steps: yield, spawn, nested await, queues and timers, with Boost.Asio beside in the same run.
-// Usage: bench_runtime [scale], 1 unless given; nanoseconds an operation, medians of seven rounds.
+// The runtime's steps: yield, spawn, nested await, queues and timers, and the memory of a parked task, with Boost.Asio
+// beside in the same run. runtime_peers.py runs asyncio, uvloop, tokio and Go beside this program.
 //
-// asyncio's figures were measured on the machine DESIGN names and are printed as recorded.
+//   bench_runtime [scale]              scale: 1 unless given; nanoseconds an operation, medians of five rounds
+//   bench_runtime only STEP TIMES      one step on Argiope and nothing else, for runtime_instructions.py
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -12,12 +16,16 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <optional>
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
+#include "argiope/async/sync.hpp"
 #include "bench/report.hpp"
 
 namespace {
@@ -27,7 +35,7 @@ namespace asio = boost::asio;
 using asio::use_awaitable;
 using Stopwatch = std::chrono::steady_clock;
 
-constexpr int kRounds = 7;
+constexpr int kRounds = 5;
 long scale_percent = 100;
 
 long scaled(long count) { return std::max(1L, count * scale_percent / 100); }
@@ -81,13 +89,12 @@ asio::awaitable<void> asio_yield_in_tasks(asio::io_context& context, long tasks,
   co_return;
 }
 
-void measure_yield(long tasks, double asyncio) {
+void measure_yield(long tasks) {
   const long times = scaled(4'000'000) / tasks;
   bench::report(fmt::format("yield, {} task{}", tasks, tasks == 1 ? "" : "s"),
                 on_argiope(times * tasks, [&](EventLoop& loop) { return yield_in_tasks(loop, tasks, times); }), "ns",
                 {{"Boost.Asio",
-                  on_asio(times * tasks, [&](auto& context) { return asio_yield_in_tasks(context, tasks, times); })},
-                 {"asyncio (recorded)", asyncio}});
+                  on_asio(times * tasks, [&](auto& context) { return asio_yield_in_tasks(context, tasks, times); })}});
 }
 
 // --- spawn and join; nested await
@@ -110,8 +117,7 @@ asio::awaitable<void> asio_nest_often(long times) {
 void measure_calls() {
   const long times = scaled(1'000'000);
   bench::report("spawn and join", on_argiope(times, [&](EventLoop& loop) { return spawn_often(loop, times); }), "ns",
-                {{"Boost.Asio", on_asio(times, [&](auto& context) { return asio_spawn_often(context, times); })},
-                 {"asyncio (recorded)", 3844}});
+                {{"Boost.Asio", on_asio(times, [&](auto& context) { return asio_spawn_often(context, times); })}});
   bench::report("await a nested coroutine", on_argiope(times, [&](EventLoop&) { return nest_often(times); }), "ns",
                 {{"Boost.Asio", on_asio(times, [&](auto&) { return asio_nest_often(times); })}});
 }
@@ -158,11 +164,11 @@ double asio_pass_items(std::size_t maxsize, long pairs, long items) {
   });
 }
 
-void measure_queue(const char* workload, std::size_t maxsize, long pairs, double asyncio) {
+void measure_queue(const char* workload, std::size_t maxsize, long pairs) {
   const long items = scaled(1'000'000) / pairs;
   bench::report(workload,
                 on_argiope(items * pairs, [&](EventLoop& loop) { return pass_items(loop, maxsize, pairs, items); }),
-                "ns/item", {{"Boost.Asio", asio_pass_items(maxsize, pairs, items)}, {"asyncio (recorded)", asyncio}});
+                "ns/item", {{"Boost.Asio", asio_pass_items(maxsize, pairs, items)}});
 }
 
 // --- timers, with a hundred thousand others armed
@@ -201,21 +207,127 @@ void measure_timers() {
       timer.expires_after(spread(i));
       timer.async_wait([](boost::system::error_code) {});
       timer.cancel();
-      context.poll();
+      if (i % 1000 == 0) context.poll();  // takes what was cancelled; a turn for each would measure epoll
     }
+    context.poll();
   });
-  bench::report("timers arm and cancel, 100,000 armed", own, "ns", {{"Boost.Asio", peer}, {"asyncio (recorded)", 996}});
+  bench::report("timers arm and cancel, 100,000 armed", own, "ns", {{"Boost.Asio", peer}});
+}
+
+// --- memory of a task that waits
+
+constexpr long kParked = 100'000;
+
+double resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  long all = 0, resident = 0;
+  statm >> all >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+// What `measure` returns, run in a process of its own: memory that earlier work has freed would hide what it takes.
+template <class Measure>
+double in_child(Measure measure) {
+  int ends[2];
+  if (pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  double value = 0;
+  if (child == 0) {
+    value = measure();
+    _exit(write(ends[1], &value, sizeof value) == sizeof value ? 0 : 1);
+  }
+  close(ends[1]);
+  const bool told = read(ends[0], &value, sizeof value) == sizeof value;
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  if (!told) throw std::runtime_error("the process that measures memory ended early");
+  return value;
+}
+
+Coro<void> park(Event& event) { co_await event.wait(); }
+Coro<double> park_many(EventLoop& loop) {
+  Event event;
+  std::vector<Task<void>> tasks;
+  const double before = resident_bytes();
+  for (long i = 0; i < kParked; ++i) tasks.push_back(loop.create_task(park(event)));
+  co_await yield_now();
+  const double after = resident_bytes();
+  event.set();
+  for (Task<void>& task : tasks) co_await task;
+  co_return (after - before) / kParked;
+}
+double memory_on_argiope() {
+  const SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  return loop.run_until_complete(park_many(loop));
+}
+
+// Asio has no event; a timer that never expires is what its users wait on instead.
+asio::awaitable<void> asio_park(asio::steady_timer& never) { co_await never.async_wait(use_awaitable); }
+double memory_on_asio() {
+  asio::io_context context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
+  asio::steady_timer never(context, asio::steady_timer::time_point::max());
+  const double before = resident_bytes();
+  for (long i = 0; i < kParked; ++i) asio::co_spawn(context, asio_park(never), asio::detached);
+  context.poll();
+  return (resident_bytes() - before) / kParked;
+}
+
+void measure_memory() {
+  bench::report("memory of a parked task, 100,000 parked", in_child(memory_on_argiope), "bytes",
+                {{"Boost.Asio", in_child(memory_on_asio)}});
+}
+
+// --- one step alone
+
+// The queue has grown to this size before put or get is counted, so that growing is not.
+constexpr long kQueued = 1 << 17;
+
+void fill(Queue<long>& queue) {
+  for (long i = 0; i < kQueued; ++i) queue.put_nowait(i);
+}
+Coro<void> put_often(long times) {
+  Queue<long> queue;
+  fill(queue);
+  while (!queue.empty()) queue.get_nowait();
+  for (long i = 0; i < times; ++i) co_await queue.put(i);
+}
+Coro<void> get_often(long times) {
+  Queue<long> queue;
+  fill(queue);
+  for (long i = 0; i < times; ++i) co_await queue.get();
+}
+
+Coro<void> step_often(EventLoop& loop, std::string_view step, long times) {
+  if (step == "yield") return yield_in_tasks(loop, 1, times);
+  if (step == "spawn") return spawn_often(loop, times);
+  if (step == "await") return nest_often(times);
+  if (step == "put" && times <= kQueued) return put_often(times);
+  if (step == "get" && times <= kQueued) return get_often(times);
+  if (step == "pass") return pass_items(loop, 1, 1, times);
+  if (step == "timer") return arm_often(loop, times);
+  throw std::invalid_argument("steps: yield, spawn, await, pass, timer, and up to 131072 times put, get");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "only") {
+    const SystemClock clock;
+    AsioBackend backend(clock);
+    EventLoop loop(backend);
+    loop.run_until_complete(step_often(loop, argv[2], std::strtol(argv[3], nullptr, 10)));
+    return 0;
+  }
   if (argc > 1) scale_percent = static_cast<long>(std::strtod(argv[1], nullptr) * 100);
-  measure_yield(1, 1506);
-  measure_yield(1'000, 724);
+  measure_memory();
+  measure_yield(1);
+  measure_yield(1'000);
   measure_calls();
-  measure_queue("Queue(1024) 1 to 1, with task_done", 1024, 1, 535);
-  measure_queue("Queue(1) 1 to 1", 1, 1, 4849);
-  measure_queue("Queue(1024) 100 to 100", 1024, 100, 718);
+  measure_queue("Queue(1024) 1 to 1, with task_done", 1024, 1);
+  measure_queue("Queue(1) 1 to 1", 1, 1);
+  measure_queue("Queue(1024) 100 to 100", 1024, 100);
   measure_timers();
 }
