@@ -72,7 +72,7 @@ void CrawlArguments::add_to(CLI::App& command) {
 
   const char* const scope_group = "What is crawled";
   command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains (repeatable)")
-      ->group(scope_group)->type_name("DOMAIN");
+      ->group(scope_group)->type_name("DOMAIN")->allow_extra_args(false);
   command.add_option("--max-depth", max_depth, "Links from a seed; 0 fetches the seeds alone (default: no limit)")
       ->check(CLI::Range(0, 1'000'000))->group(scope_group)->type_name("N");
   command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")->group(scope_group)->type_name("N");
@@ -106,7 +106,7 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("-u,--user-agent", user_agent, "User-Agent; its first word is the name robots.txt is read for")
       ->group(request_group)->type_name("TEXT");
   command.add_option("--header", headers, "Send this header field as well (repeatable)")
-      ->group(request_group)->type_name("'NAME: VALUE'");
+      ->group(request_group)->type_name("'NAME: VALUE'")->allow_extra_args(false);
   command.add_option("--timeout", timeout_sec, "From connecting to the last byte")
       ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
   command.add_option("--retries", retries, "Attempts after the first, when the failure may pass")

@@ -94,6 +94,11 @@ class Crawling(EndToEnd):
         others = [entry for entry in read_log(log) if entry[1] == 1]
         self.assertEqual({entry[2] for entry in others if entry[3] != '/robots.txt'}, {'HEAD'})
 
+    def test_repeated_options_take_one_value_each_and_leave_the_urls_alone(self):
+        urls, _ = self.site('--hosts', 2, '--pages', 5, '--by-address', '--features', 'none')
+        summary = self.crawl('-w', '127.0.0.2', '-w', '127.0.0.3', '--header', 'X-One: 1', '--header', 'X-Two: 2', urls[0])
+        self.assertEqual(summary['pages'], 10)
+
     def test_the_export_has_every_url(self):
         urls, _ = self.site('--hosts', 1, '--pages', 30)
         jsonl, table = self.folder / 'out.jsonl', self.folder / 'out.csv'
