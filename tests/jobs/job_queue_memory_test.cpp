@@ -14,6 +14,14 @@ thread_local int allocations_left = -1;
 
 }  // namespace
 
+// The thread sanitizer brings an allocation of its own.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ARGIOPE_FIXED_ALLOCATION
+#endif
+#endif
+
+#ifndef ARGIOPE_FIXED_ALLOCATION
 // Replaces the allocation of the whole test program, to be able to let one fail.
 void* operator new(std::size_t size) {
   if (allocations_left == 0) throw std::bad_alloc();
@@ -23,6 +31,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace argiope {
 namespace {
@@ -48,6 +57,9 @@ auto with_each_allocation_failing(int& failures, Action&& action) {
 }
 
 TEST(JobQueueMemory, LosesNothingWhenAnAllocationFails) {
+#ifdef ARGIOPE_FIXED_ALLOCATION
+  GTEST_SKIP() << "no allocation can be made to fail under this sanitizer";
+#endif
   int failures = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
