@@ -202,17 +202,20 @@ struct CancelledWaiter {
   }
   Coro<void> give() {
     for (int i = 0; i < kItems; ++i) {
-      const auto held = co_await condition.scoped();
-      ++items;
-      condition.notify();
+      co_await put_one();
+      co_await until([&] { return items == 0; });
     }
+  }
+  Coro<void> put_one() {
+    const auto held = co_await condition.scoped();
+    ++items;
+    condition.notify();
   }
   Coro<void> victim() { return take(); }
   Coro<void> other(int i) { return i == 2 ? give() : take(); }
   Coro<void> finish() {
-    // Nobody else tells of the items: they are all taken, or a notification was lost.
-    for (int i = 0; i < 100; ++i) co_await yield_now();
-    EXPECT_EQ(taken, kItems);
+    // Of each item one was told, once: it is taken, or the notification was lost.
+    co_await until([&] { return taken == kItems; });
     const auto held = co_await condition.scoped();
     closed = true;
     condition.notify_all();
