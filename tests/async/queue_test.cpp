@@ -337,6 +337,20 @@ TYPED_TEST(QueueTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
   });
 }
 
+TYPED_TEST(QueueTest, AnyNumberOfParkedTasksIsCancelledOneStepEach) {
+  // A search for each in the list of those who wait would take until tomorrow.
+  constexpr std::size_t kTasks = 100'000;
+  Queue<int> queue;
+  const auto get = [&]() -> Coro<void> { co_await queue.get(); };
+  for (std::size_t i = 0; i < kTasks; ++i) this->loop.create_task(get());
+  while (this->loop.next_deadline() <= this->loop.time()) this->loop.run_once(TimePoint::min());
+  EXPECT_EQ(this->loop.task_count(), kTasks);
+  this->loop.cancel_all_tasks();
+  while (this->loop.task_count() > 0) this->loop.run_once(TimePoint::min());
+  queue.put_nowait(1);
+  EXPECT_EQ(queue.get_nowait(), 1);
+}
+
 TYPED_TEST(QueueTest, CancellationsAtRandomLoseAndRepeatNothing) {
   Random random(21);
   Queue<int> queue(3);
