@@ -3,6 +3,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/asio_op.hpp"
+#include "argiope/async/channel.hpp"
 #include "argiope/async/coro.hpp"
 #include "argiope/async/errors.hpp"
 #include "argiope/async/event_loop.hpp"

@@ -1,10 +1,12 @@
 #include "argiope/async/queue.hpp"
 
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/timeout.hpp"
 #include "argiope/base/random.hpp"
 #include "support/loop_fixture.hpp"
 
@@ -71,6 +73,57 @@ TYPED_TEST(QueueTest, PassesItemsThatCanOnlyBeMoved) {
     co_await queue.put(std::make_unique<int>(1));
     co_await queue.put(std::make_unique<int>(2));
     EXPECT_EQ(co_await getter, 3);
+  });
+}
+
+TYPED_TEST(QueueTest, AMaxsizeOfZeroOrLessIsNoLimit) {
+  for (const int maxsize : {0, -1, -100}) {
+    Queue<int> queue(maxsize);
+    for (int i = 0; i < 1000; ++i) queue.put_nowait(i);
+    EXPECT_FALSE(queue.full());
+    EXPECT_EQ(queue.maxsize(), 0u);
+  }
+}
+
+TYPED_TEST(QueueTest, ATimerMayPutForAGetterAndGetForAPutter) {
+  Queue<int> queue(1);
+  this->run([&]() -> Coro<void> {
+    this->loop.call_later(100us, [&] { queue.put_nowait(1); });
+    EXPECT_EQ(co_await queue.get(), 1);
+    queue.put_nowait(2);
+    this->loop.call_later(100us, [&] { EXPECT_EQ(queue.get_nowait(), 2); });
+    co_await queue.put(3);
+    EXPECT_EQ(queue.get_nowait(), 3);
+  });
+}
+
+TYPED_TEST(QueueTest, ProducerAndConsumerTakeTurnsThroughOneSlot) {
+  Queue<int> queue(1);
+  int sum = 0;
+  this->run([&]() -> Coro<void> {
+    auto producer = this->spawn([&]() -> Coro<void> {
+      for (int i = 0; i < 500; ++i) co_await queue.put(i);
+    });
+    auto consumer = this->spawn([&]() -> Coro<void> {
+      for (int i = 0; i < 500; ++i) sum += co_await queue.get();
+    });
+    co_await producer;
+    co_await consumer;
+  });
+  EXPECT_EQ(sum, 499 * 500 / 2);
+  EXPECT_TRUE(queue.empty());
+}
+
+TYPED_TEST(QueueTest, TakingAllThereIsLetsInAllWhoWait) {
+  Queue<int> queue(2);
+  this->run([&]() -> Coro<void> {
+    const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
+    std::vector<Task<void>> putters;
+    for (int i = 0; i < 4; ++i) putters.push_back(this->loop.create_task(put(i)));
+    co_await yield_now();
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(queue.get_nowait(), i);
+    for (auto& putter : putters) co_await putter;
+    EXPECT_EQ(queue.qsize(), 2u);
   });
 }
 
@@ -211,6 +264,93 @@ TYPED_TEST(QueueTest, APutterCancelledAfterItWasServedHasPut) {
   EXPECT_TRUE(put);
 }
 
+TYPED_TEST(QueueTest, ItemsOfACancelledGetterGoToTheOthersInTurn) {
+  Queue<int> queue;
+  this->run([&]() -> Coro<void> {
+    std::vector<Task<int>> readers;
+    for (int i = 0; i < 3; ++i) {
+      readers.push_back(this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); }));
+    }
+    co_await yield_now();
+    readers[0].cancel();
+    queue.put_nowait(1);
+    queue.put_nowait(2);
+    EXPECT_EQ(co_await readers[1], 1);
+    EXPECT_EQ(co_await readers[2], 2);
+    EXPECT_TRUE(readers[0].cancelled());
+  });
+}
+
+TYPED_TEST(QueueTest, RoomPassesOverAPutterThatWasCancelled) {
+  Queue<char> queue(1);
+  this->run([&]() -> Coro<void> {
+    const auto put = [&](char item) -> Coro<void> { co_await queue.put(item); };
+    auto a = this->loop.create_task(put('a'));
+    auto b = this->loop.create_task(put('b'));
+    auto x = this->loop.create_task(put('x'));
+    auto c = this->loop.create_task(put('c'));
+    co_await yield_now();
+    EXPECT_TRUE(a.done());
+    EXPECT_FALSE(b.done());
+    x.cancel();
+    co_await yield_now();
+    EXPECT_TRUE(x.cancelled());
+    for (const char expected : {'a', 'b', 'c'}) EXPECT_EQ(queue.get_nowait(), expected);
+    co_await b;
+    co_await c;
+  });
+}
+
+TYPED_TEST(QueueTest, AWaitThatTimesOutLeavesNothingBehind) {
+  Queue<int> queue(1);
+  const auto get = [&]() -> Coro<int> { co_return co_await queue.get(); };
+  const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
+  EXPECT_THROW(this->run(wait_for(get(), 1ms)), TimeoutError);
+  this->run([&]() -> Coro<void> {
+    queue.put_nowait(1);
+    bool timed_out = false;
+    try {
+      co_await wait_for(put(2), 1ms);
+    } catch (const TimeoutError&) {
+      timed_out = true;
+    }
+    EXPECT_TRUE(timed_out);
+    EXPECT_EQ(queue.get_nowait(), 1) << "not handed to the getter that has gone";
+    EXPECT_TRUE(queue.empty());
+  });
+}
+
+TYPED_TEST(QueueTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
+  Queue<int> empty, full(1);
+  this->run([&]() -> Coro<void> {
+    full.put_nowait(1);
+    auto getter = this->spawn([&]() -> Coro<void> { co_await empty.get(); });
+    auto putter = this->spawn([&]() -> Coro<void> { co_await full.put(2); });
+    co_await yield_now();
+    getter.cancel();
+    getter.uncancel();
+    putter.cancel();
+    putter.uncancel();
+    co_await yield_now();
+    EXPECT_TRUE(getter.cancelled());
+    EXPECT_TRUE(putter.cancelled()) << "else it would believe to have put";
+  });
+}
+
+TYPED_TEST(QueueTest, AnyNumberOfParkedTasksIsCancelledOneStepEach) {
+  // A search for each in the list of those who wait would take until tomorrow.
+  constexpr std::size_t kTasks = 100'000;
+  Queue<int> queue;
+  const auto get = [&]() -> Coro<void> { co_await queue.get(); };
+  for (std::size_t i = 0; i < kTasks; ++i) this->loop.create_task(get());
+  while (this->loop.next_deadline() <= this->loop.time()) this->loop.run_once(TimePoint::min());
+  EXPECT_EQ(this->loop.task_count(), kTasks);
+  this->loop.cancel_all_tasks();
+  while (this->loop.task_count() > 0) this->loop.run_once(TimePoint::min());
+  queue.put_nowait(1);
+  EXPECT_EQ(queue.get_nowait(), 1);
+}
+
 TYPED_TEST(QueueTest, CancellationsAtRandomLoseAndRepeatNothing) {
   Random random(21);
   Queue<int> queue(3);
@@ -303,6 +443,52 @@ TYPED_TEST(QueueTest, JoinCountsItemsHandedStraightOver) {
   });
 }
 
+TYPED_TEST(QueueTest, JoinReturnsWhenWorkersHaveDoneAllOfAnyOrder) {
+  const auto check = [&](auto& queue) -> Coro<void> {
+    int sum = 0;
+    for (int i = 0; i < 100; ++i) queue.put_nowait(i);
+    const auto work = [&]() -> Coro<void> {
+      for (;;) {
+        sum += co_await queue.get();
+        queue.task_done();
+      }
+    };
+    std::vector<Task<void>> workers;
+    for (int i = 0; i < 2; ++i) workers.push_back(this->loop.create_task(work()));
+    co_await queue.join();
+    EXPECT_EQ(sum, 4950);
+    for (auto& worker : workers) worker.cancel();
+    co_await yield_now();
+    EXPECT_THROW(queue.task_done(), std::logic_error);
+    co_await queue.join();
+    co_await queue.join();
+  };
+  Queue<int> queue;
+  LifoQueue<int> lifo;
+  PriorityQueue<int> priority;
+  this->run([&]() -> Coro<void> {
+    co_await check(queue);
+    co_await check(lifo);
+    co_await check(priority);
+  });
+}
+
+TYPED_TEST(QueueTest, ACancelledJoinLeavesTheOthersWaiting) {
+  Queue<int> queue;
+  this->run([&]() -> Coro<void> {
+    queue.put_nowait(1);
+    const auto join = [&]() -> Coro<void> { co_await queue.join(); };
+    auto first = this->loop.create_task(join());
+    auto second = this->loop.create_task(join());
+    co_await yield_now();
+    first.cancel();
+    co_await yield_now();
+    EXPECT_TRUE(first.cancelled());
+    queue.task_done();
+    co_await second;
+  });
+}
+
 TYPED_TEST(QueueTest, OneTaskDoneTooManyIsAnError) {
   Queue<int> queue;
   EXPECT_THROW(queue.task_done(), std::logic_error);
@@ -335,6 +521,101 @@ TYPED_TEST(QueueTest, AfterShutdownNothingIsPutAndTheRestCanBeGot) {
       refused = true;
     }
     EXPECT_TRUE(refused);
+  });
+}
+
+// put and get of every kind are refused.
+template <class Q>
+Coro<void> expect_shut_down(Q& queue) {
+  EXPECT_THROW(queue.put_nowait(0), QueueShutDown);
+  EXPECT_THROW(static_cast<void>(queue.get_nowait()), QueueShutDown);
+  int refused = 0;
+  try {
+    co_await queue.put(0);
+  } catch (const QueueShutDown&) {
+    ++refused;
+  }
+  try {
+    co_await queue.get();
+  } catch (const QueueShutDown&) {
+    ++refused;
+  }
+  EXPECT_EQ(refused, 2);
+}
+
+TYPED_TEST(QueueTest, ShutDownWhileEmptyItRefusesAtOnce) {
+  const auto check = [&](auto& queue) -> Coro<void> {
+    auto getter = this->spawn([&]() -> Coro<void> { co_await queue.get(); });
+    co_await yield_now();
+    queue.shutdown();
+    EXPECT_EQ(queue.qsize(), 0u);
+    co_await queue.join();
+    co_await yield_now();
+    EXPECT_TRUE(getter.done());
+    EXPECT_THROW(getter.result(), QueueShutDown);
+    co_await expect_shut_down(queue);
+  };
+  Queue<int> queue;
+  LifoQueue<int> lifo;
+  PriorityQueue<int> priority;
+  this->run([&]() -> Coro<void> {
+    co_await check(queue);
+    co_await check(lifo);
+    co_await check(priority);
+  });
+}
+
+TYPED_TEST(QueueTest, ShutDownWhileFullItStillGivesWhatItHas) {
+  const auto check = [&](auto& queue) -> Coro<void> {
+    queue.put_nowait(1);
+    auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
+    auto putter = this->spawn([&]() -> Coro<void> { co_await queue.put(2); });
+    co_await yield_now();
+    EXPECT_FALSE(putter.done());
+    queue.shutdown();
+    EXPECT_EQ(queue.qsize(), 1u);
+    co_await yield_now();
+    EXPECT_TRUE(putter.done());
+    EXPECT_THROW(putter.result(), QueueShutDown);
+    EXPECT_EQ(co_await queue.get(), 1);
+    co_await yield_now();
+    EXPECT_FALSE(joiner.done());
+    co_await expect_shut_down(queue);
+    queue.task_done();
+    co_await joiner;
+    EXPECT_THROW(queue.task_done(), std::logic_error);
+  };
+  Queue<int> queue(1);
+  LifoQueue<int> lifo(1);
+  PriorityQueue<int> priority(1);
+  this->run([&]() -> Coro<void> {
+    co_await check(queue);
+    co_await check(lifo);
+    co_await check(priority);
+  });
+}
+
+TYPED_TEST(QueueTest, ShutDownImmediatelyItHasNothingAndNothingUnfinished) {
+  const auto check = [&](auto& queue) -> Coro<void> {
+    queue.put_nowait(1);
+    queue.put_nowait(2);
+    auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
+    co_await yield_now();
+    queue.shutdown(true);
+    EXPECT_EQ(queue.qsize(), 0u);
+    co_await joiner;
+    co_await expect_shut_down(queue);
+    EXPECT_THROW(queue.task_done(), std::logic_error);
+    queue.shutdown();
+    queue.shutdown(true);
+  };
+  Queue<int> queue;
+  LifoQueue<int> lifo;
+  PriorityQueue<int> priority;
+  this->run([&]() -> Coro<void> {
+    co_await check(queue);
+    co_await check(lifo);
+    co_await check(priority);
   });
 }
 
@@ -424,6 +705,28 @@ TYPED_TEST(QueueTest, APriorityQueueGivesTheSmallestFirstAndEqualsInTheOrderPut)
   }
   for (int i = 0; i < 10; ++i) EXPECT_EQ(queue.get_nowait().second, "a" + std::to_string(i));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(queue.get_nowait().second, "b" + std::to_string(i));
+}
+
+TYPED_TEST(QueueTest, APriorityQueueTakesAComparatorThatHasState) {
+  struct FartherFrom {
+    int centre;
+    bool operator()(int a, int b) const { return std::abs(a - centre) > std::abs(b - centre); }
+  };
+  PriorityQueue<int, FartherFrom> queue(0, FartherFrom{10});
+  for (const int item : {9, 12, 30, 0, 10}) queue.put_nowait(item);
+  for (const int expected : {30, 0, 12, 9, 10}) EXPECT_EQ(queue.get_nowait(), expected);
+}
+
+TYPED_TEST(QueueTest, AGetterThatWaitsGetsTheNextItemPutInAnyOrder) {
+  PriorityQueue<int> queue;
+  this->run([&]() -> Coro<void> {
+    auto getter = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
+    co_await yield_now();
+    queue.put_nowait(5);
+    queue.put_nowait(1);
+    EXPECT_EQ(co_await getter, 5);
+    EXPECT_EQ(queue.get_nowait(), 1);
+  });
 }
 
 TYPED_TEST(QueueTest, ABoundedPriorityQueueTakesInWhoWaitedAsRoomComes) {

@@ -92,6 +92,17 @@ TYPED_TEST(SleepTest, ACancellationThatComesAsItEndsIsDelivered) {
   });
 }
 
+TYPED_TEST(SleepTest, CutShortItThrowsEvenIfTheCancellationIsTakenBack) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> { co_await sleep(1h); });
+    co_await yield_now();
+    task.cancel();
+    task.uncancel();
+    co_await yield_now();
+    EXPECT_TRUE(task.cancelled()) << "and did not believe that an hour had passed";
+  });
+}
+
 TYPED_TEST(SleepTest, YieldGoesBehindEverythingThatIsReady) {
   std::vector<int> order;
   this->run([&]() -> Coro<void> {

@@ -1,7 +1,10 @@
 #include "argiope/async/sync.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "argiope/async/sleep.hpp"
 #include "support/loop_fixture.hpp"
@@ -55,6 +58,45 @@ TYPED_TEST(SyncTest, AnEventSetAndClearedAtOnceStillWakesThoseWhoWaited) {
     event.clear();
     co_await task;
   });
+}
+
+TYPED_TEST(SyncTest, WhoComesToAnEventThatIsSetGoesBeforeTheWoken) {
+  Event event;
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    const auto wait = [&](int number) -> Coro<void> {
+      co_await event.wait();
+      order.push_back(number);
+    };
+    std::vector<Task<void>> tasks;
+    for (int i = 1; i <= 2; ++i) tasks.push_back(this->loop.create_task(wait(i)));
+    co_await yield_now();
+    tasks.push_back(this->loop.create_task(wait(3)));
+    event.set();
+    for (auto& task : tasks) co_await task;
+  });
+  EXPECT_EQ(order, (std::vector{3, 1, 2}));
+}
+
+TYPED_TEST(SyncTest, AnEventMayBeSetAndClearedManyTimesBeforeTheWokenRun) {
+  Event event;
+  int woken = 0;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await event.wait();
+      ++woken;
+    });
+    co_await yield_now();
+    event.set();
+    event.clear();
+    event.set();
+    event.set();
+    co_await task;
+    event.clear();
+    co_await yield_now();
+  });
+  EXPECT_EQ(woken, 1);
+  EXPECT_FALSE(event.is_set());
 }
 
 TYPED_TEST(SyncTest, AnEventCanBeSetWhileTheLoopIsNotRunning) {
@@ -171,6 +213,176 @@ TYPED_TEST(SyncTest, APermitGrantedBeforeTheCancellationIsKeptAndTheNextAwaitThr
   EXPECT_FALSE(semaphore.locked()) << "the permit came back";
 }
 
+TYPED_TEST(SyncTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
+  // The wait was over without what was waited for: going on as if nothing had been would be worse.
+  Semaphore semaphore(0);
+  Event event;
+  this->run([&]() -> Coro<void> {
+    auto acquirer = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
+    auto waiter = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
+    co_await yield_now();
+    acquirer.cancel();
+    acquirer.uncancel();
+    waiter.cancel();
+    waiter.uncancel();
+    co_await yield_now();
+    EXPECT_TRUE(acquirer.cancelled());
+    EXPECT_TRUE(waiter.cancelled());
+  });
+}
+
+TYPED_TEST(SyncTest, ASemaphoreCountsFromOneUnlessToldOtherwiseAndNeverBelowZero) {
+  EXPECT_EQ(Semaphore().value(), 1u);
+  EXPECT_FALSE(Semaphore().locked());
+  EXPECT_TRUE(Semaphore(0).locked());
+  EXPECT_THROW(Semaphore(-1), std::invalid_argument);
+  EXPECT_THROW(BoundedSemaphore(-1), std::invalid_argument);
+}
+
+TYPED_TEST(SyncTest, PermitsReleasedTogetherGoToWhoWaitsAndNotToWhoComes) {
+  Semaphore semaphore(3);
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    co_await semaphore.acquire();
+    co_await semaphore.acquire();
+    EXPECT_FALSE(semaphore.locked());
+    const auto enter = [&](int number) -> Coro<void> {
+      co_await semaphore.acquire();
+      order.push_back(number);
+    };
+    std::vector<Task<void>> tasks;
+    for (int i = 1; i <= 3; ++i) tasks.push_back(this->loop.create_task(enter(i)));
+    co_await yield_now();
+    EXPECT_EQ(order, (std::vector{1}));
+    tasks.push_back(this->loop.create_task(enter(4)));
+    semaphore.release();
+    semaphore.release();
+    EXPECT_EQ(semaphore.value(), 0u);
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_EQ(order, (std::vector{1, 2, 3}));
+    EXPECT_TRUE(semaphore.locked());
+    semaphore.release();
+    for (auto& task : tasks) co_await task;
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4}));
+}
+
+TYPED_TEST(SyncTest, APermitPassesOverThoseWhoWereCancelled) {
+  Semaphore semaphore(0);
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    const auto enter = [&](int number) -> Coro<void> {
+      co_await semaphore.acquire();
+      order.push_back(number);
+    };
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 4; ++i) tasks.push_back(this->loop.create_task(enter(i)));
+    co_await yield_now();
+    tasks[0].cancel();
+    tasks[1].cancel();
+    semaphore.release();
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_EQ(order, (std::vector{2}));
+    EXPECT_TRUE(semaphore.locked());
+    EXPECT_FALSE(tasks[3].done());
+    semaphore.release();
+    co_await tasks[3];
+  });
+}
+
+TYPED_TEST(SyncTest, APermitWhoseTaskIsCancelledAsItEndsComesBack) {
+  Semaphore semaphore(1);
+  bool second_ran_on = false;
+  this->run([&]() -> Coro<void> {
+    Task<void> second;
+    auto first = this->spawn([&]() -> Coro<void> {
+      {
+        const auto permit = co_await semaphore.scoped();
+        co_await yield_now();
+      }
+      second.cancel();
+    });
+    second = this->spawn([&]() -> Coro<void> {
+      const auto permit = co_await semaphore.scoped();
+      co_await yield_now();
+      second_ran_on = true;
+    });
+    co_await first;
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_TRUE(second.cancelled());
+    co_await semaphore.acquire();
+  });
+  EXPECT_FALSE(second_ran_on);
+}
+
+TYPED_TEST(SyncTest, WhoReleasesAndComesAgainGoesBehindThoseWhoWait) {
+  Semaphore semaphore(1);
+  std::vector<std::string> order;
+  this->run([&]() -> Coro<void> {
+    const auto twice = [&](std::string name) -> Coro<void> {
+      for (const char* round : {"1", "2"}) {
+        co_await semaphore.acquire();
+        order.push_back(name + round);
+        co_await sleep(100us);
+        semaphore.release();
+      }
+    };
+    std::vector<Task<void>> tasks;
+    for (const char* name : {"a", "b", "c"}) tasks.push_back(this->loop.create_task(twice(name)));
+    for (auto& task : tasks) co_await task;
+  });
+  EXPECT_EQ(order, (std::vector<std::string>{"a1", "b1", "c1", "a2", "b2", "c2"}));
+}
+
+TYPED_TEST(SyncTest, WhoReleasesAndComesAgainAtOnceGoesBehindThoseWhoWait) {
+  Semaphore semaphore(1);
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    const auto once = [&](int number) -> Coro<void> {
+      co_await semaphore.acquire();
+      order.push_back(number);
+    };
+    const auto twice = [&]() -> Coro<void> {
+      co_await once(2);
+      semaphore.release();
+      co_await once(4);
+    };
+    std::vector<Task<void>> tasks;
+    tasks.push_back(this->loop.create_task(once(1)));
+    tasks.push_back(this->loop.create_task(twice()));
+    tasks.push_back(this->loop.create_task(once(3)));
+    co_await yield_now();
+    semaphore.release();
+    co_await tasks[2];
+    semaphore.release();
+    for (auto& task : tasks) co_await task;
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4}));
+}
+
+TYPED_TEST(SyncTest, ABoundedSemaphoreIsNotReleasedMoreOftenThanAcquired) {
+  BoundedSemaphore semaphore(2);
+  EXPECT_THROW(semaphore.release(), std::logic_error);
+  this->run([&]() -> Coro<void> {
+    co_await semaphore.acquire();
+    {
+      const auto permit = co_await semaphore.scoped();
+      EXPECT_TRUE(semaphore.locked());
+      auto waiter = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
+      co_await yield_now();
+      semaphore.release();
+      co_await waiter;
+      EXPECT_TRUE(semaphore.locked());
+    }
+    semaphore.release();
+    EXPECT_EQ(semaphore.value(), 2u);
+    EXPECT_THROW(semaphore.release(), std::logic_error);
+  });
+}
+
 TYPED_TEST(SyncTest, APermitMayBeReleasedWhileTheLoopIsNotRunning) {
   Semaphore semaphore(0);
   auto task = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
@@ -206,6 +418,116 @@ TYPED_TEST(SyncTest, ALockKeepsTasksApart) {
     for (auto& task : tasks) co_await task;
   });
   EXPECT_FALSE(lock.locked());
+}
+
+TYPED_TEST(SyncTest, ALockIsHandedOverInTheOrderAsked) {
+  Lock lock;
+  std::vector<int> order;
+  this->run([&]() -> Coro<void> {
+    co_await lock.acquire();
+    const auto enter = [&](int number) -> Coro<void> {
+      co_await lock.acquire();
+      order.push_back(number);
+    };
+    std::vector<Task<void>> tasks;
+    for (int i = 1; i <= 2; ++i) tasks.push_back(this->loop.create_task(enter(i)));
+    co_await yield_now();
+    EXPECT_TRUE(order.empty());
+    lock.release();
+    EXPECT_TRUE(lock.locked()) << "handed over";
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_EQ(order, (std::vector{1}));
+    tasks.push_back(this->loop.create_task(enter(3)));
+    for (int i = 0; i < 2; ++i) {
+      lock.release();
+      co_await yield_now();
+    }
+    EXPECT_EQ(order, (std::vector{1, 2, 3}));
+    for (auto& task : tasks) co_await task;
+    lock.release();
+    EXPECT_FALSE(lock.locked());
+  });
+}
+
+TYPED_TEST(SyncTest, ACancelledAcquireDoesNotHoldTheLock) {
+  Lock lock;
+  this->run([&]() -> Coro<void> {
+    co_await lock.acquire();
+    auto task = this->spawn([&]() -> Coro<void> { co_await lock.acquire(); });
+    this->loop.call_soon([&] { task.cancel(); });
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_TRUE(task.cancelled());
+    lock.release();
+    EXPECT_FALSE(lock.locked());
+  });
+}
+
+TYPED_TEST(SyncTest, ALockPassesOverWhoIsCancelledAsItsHolderReleases) {
+  Lock lock;
+  this->run([&]() -> Coro<void> {
+    auto blocker = this->loop.template create_future<void>();
+    const auto hold = [&](bool block) -> Coro<void> {
+      const auto held = co_await lock.scoped();
+      if (block) co_await blocker;
+    };
+    auto first = this->loop.create_task(hold(true));
+    auto second = this->loop.create_task(hold(false));
+    auto third = this->loop.create_task(hold(false));
+    co_await yield_now();
+    blocker.set_result();
+    second.cancel();
+    co_await yield_now();
+    co_await yield_now();
+    EXPECT_TRUE(first.done());
+    EXPECT_TRUE(second.cancelled());
+    co_await third;
+    EXPECT_FALSE(lock.locked());
+  });
+}
+
+TYPED_TEST(SyncTest, ALockReleasedAsAWaiterIsCancelledGoesToExactlyOneOther) {
+  Lock lock;
+  int asked = 0, taken = 0;
+  this->run([&]() -> Coro<void> {
+    const auto take = [&]() -> Coro<void> {
+      ++asked;
+      co_await lock.acquire();
+      ++taken;
+    };
+    co_await lock.acquire();
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 3; ++i) tasks.push_back(this->loop.create_task(take()));
+    co_await yield_now();
+    this->loop.call_soon([&] {
+      tasks[0].cancel();
+      lock.release();
+    });
+    for (int i = 0; i < 4; ++i) co_await yield_now();
+    EXPECT_EQ(asked, 3);
+    EXPECT_EQ(taken, 1);
+    EXPECT_TRUE(tasks[0].cancelled());
+    EXPECT_TRUE(tasks[1].done());
+    tasks[2].cancel();
+    co_await yield_now();
+    EXPECT_TRUE(tasks[2].cancelled());
+  });
+}
+
+TYPED_TEST(SyncTest, ALockFreedOfItsOnlyWaiterIsOpenToWhoComes) {
+  Lock lock;
+  this->run([&]() -> Coro<void> {
+    co_await lock.acquire();
+    auto first = this->spawn([&]() -> Coro<void> { co_await lock.acquire(); });
+    co_await yield_now();
+    auto second = this->spawn([&]() -> Coro<void> { co_await lock.acquire(); });
+    first.cancel();
+    lock.release();
+    co_await second;
+    EXPECT_TRUE(lock.locked());
+    EXPECT_TRUE(first.cancelled());
+  });
 }
 
 TYPED_TEST(SyncTest, ReleasingAFreeLockIsAnError) {

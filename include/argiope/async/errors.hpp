@@ -47,6 +47,12 @@ class QueueShutDown : public std::runtime_error {
   QueueShutDown() : std::runtime_error("queue was shut down") {}
 };
 
+// wait() at a barrier that is broken, or that was broken or reset meanwhile.
+class BrokenBarrierError : public std::runtime_error {
+ public:
+  BrokenBarrierError() : std::runtime_error("barrier is broken") {}
+};
+
 // The loop has work that waits for something which nothing left in the program can bring about.
 class DeadlockError : public std::logic_error {
  public:

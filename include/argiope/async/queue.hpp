@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -46,7 +47,7 @@ class LifoItems {
   RingBuffer<T> items_;
 };
 
-// Smallest first by `Less`; equals in the order they were put.
+// Smallest first by `Less`, which must not throw; equals in the order they were put.
 template <class T, class Less>
 class PriorityItems {
  public:
@@ -85,26 +86,31 @@ class PriorityItems {
 
 }  // namespace detail
 
-// A queue of at most `maxsize` items (0: no limit).
+// A queue of at most `maxsize` items (0 or less: no limit).
 //
 // Suspends: put() while full, get() while empty, join() while items are unfinished.
 // Errors:   QueueFull, QueueEmpty from the _nowait forms; QueueShutDown (CPython 3.13's rules); std::logic_error
-//           from a task_done() too many.
+//           from a task_done() too many. An item that could not be put is destroyed: ask full() to keep it.
 // Cancel:   a cancelled put() has put nothing, a cancelled get() has taken nothing. One that was served before the
 //           cancellation reached it returns normally, and the task is cancelled at its next await.
-// Order:    waiters are served first come, first served.
-// Threads:  the loop's own. Must outlive the tasks that wait on it.
+// Order:    waiters are served first come, first served. A getter that waits gets the next item put, in whatever order
+//           the queue keeps those it stores.
+// Threads:  the loop's own (channel.hpp has the queue between threads). Must outlive the tasks that wait on it.
 template <class T, class Items>
 class BasicQueue {
   struct GetAwaiter;
   struct PutAwaiter;
 
  public:
-  explicit BasicQueue(std::size_t maxsize = 0, Items items = Items{}) : items_(std::move(items)), maxsize_(maxsize) {}
+  // `order`: the comparator object of a PriorityQueue.
+  template <class... Order>
+  explicit BasicQueue(std::ptrdiff_t maxsize = 0, Order&&... order)
+      : items_(std::forward<Order>(order)...), maxsize_(maxsize > 0 ? static_cast<std::size_t>(maxsize) : 0) {}
   BasicQueue(const BasicQueue&) = delete;
   BasicQueue& operator=(const BasicQueue&) = delete;
 
   std::size_t qsize() const noexcept { return items_.size(); }
+  // 0 when there is no limit.
   std::size_t maxsize() const noexcept { return maxsize_; }
   bool empty() const noexcept { return items_.empty(); }
   bool full() const noexcept { return maxsize_ != 0 && items_.size() >= maxsize_; }
@@ -132,7 +138,8 @@ class BasicQueue {
   // Until every item that was ever put has had its task_done().
   auto join() noexcept { return all_done_.wait(); }
 
-  // No more put(); get() goes on until the queue is empty. `immediate` also drops what is queued, counting it as done.
+  // No more put(); get() goes on until the queue is empty. Who waits in put() or get() gets QueueShutDown, but a getter
+  // that was handed an item before keeps it. `immediate` also drops what is queued, counting it as done.
   void shutdown(bool immediate = false) {
     shut_down_ = true;
     if (immediate) {
@@ -170,8 +177,7 @@ class BasicQueue {
       if (item) [[likely]]
         return std::move(*item);
       if (refused) throw QueueShutDown();
-      detail::this_thread.task->check_cancelled();
-      throw QueueEmpty();  // not reached: woken without an item only when refused or cancelled
+      detail::throw_cancelled_wait();
     }
     BasicQueue& queue;
     std::optional<T> item;
@@ -204,7 +210,7 @@ class BasicQueue {
       if (accepted) [[likely]]
         return;
       if (refused) throw QueueShutDown();
-      detail::this_thread.task->check_cancelled();
+      detail::throw_cancelled_wait();
     }
     BasicQueue& queue;
     T item;
@@ -251,10 +257,13 @@ class BasicQueue {
   Event all_done_{true};
 };
 
+// First in, first out.
 template <class T>
 using Queue = BasicQueue<T, detail::FifoItems<T>>;
+// Last in, first out.
 template <class T>
 using LifoQueue = BasicQueue<T, detail::LifoItems<T>>;
+// The smallest by `Less` first; equals first in, first out.
 template <class T, class Less = std::less<T>>
 using PriorityQueue = BasicQueue<T, detail::PriorityItems<T, Less>>;
 

@@ -23,16 +23,24 @@ class SleepUntil {
     detail::this_thread.loop->arm(timer_, when_);
     task.park(self, timer_);
     timer_.on_cancel = [](detail::Waiter& waiter) {
-      auto& timer = static_cast<detail::TimerNode&>(waiter);
+      auto& timer = static_cast<Timer&>(waiter);
+      timer.cut_short = true;
       timer.armed_on->disarm(timer);
       timer.target.task()->wake_cancelled(waiter);
     };
   }
-  void await_resume() const { detail::this_thread.task->check_cancelled(); }
+  void await_resume() const {
+    detail::this_thread.task->check_cancelled();
+    if (timer_.cut_short) throw CancelledError();  // and the cancellation taken back since
+  }
 
  private:
+  struct Timer : detail::TimerNode {
+    bool cut_short = false;
+  };
+
   TimePoint when_;
-  detail::TimerNode timer_;
+  Timer timer_;
 };
 
 inline SleepUntil sleep_until(TimePoint when) noexcept { return SleepUntil{when}; }

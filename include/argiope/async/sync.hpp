@@ -1,18 +1,59 @@
-// Event, Lock and Semaphore: asyncio's, for tasks of one loop.
+// Lock, Event, Condition, Semaphore, BoundedSemaphore and Barrier: asyncio's, for tasks of one loop.
 //
-// Waiting costs no allocation. Waiters are served first come, first served. What is handed to a waiter
-// (a permit, the lock) stays handed: if its task is cancelled between being woken and running on, the
-// acquire succeeds and the cancellation is delivered at the task's next await, so nothing is lost.
+// Who waits is linked by its own coroutine's frame, so waiting costs no allocation. Waiters are served first come,
+// first served. What is handed to a waiter (a permit, the lock) stays handed: if its task is cancelled between being
+// woken and running on, the acquire succeeds and the cancellation is delivered at the task's next await, so nothing is
+// lost. What is only told (an event, a notification, the end of a barrier) is interrupted by such a cancellation.
 #pragma once
 
 #include <coroutine>
 #include <cstddef>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
 
 namespace argiope {
+namespace detail {
+
+// For a wait that ended without what it waited for: its task was cancelled, even if somebody has called uncancel()
+// since.
+[[noreturn]] inline void throw_cancelled_wait() {
+  this_thread.task->check_cancelled();
+  throw CancelledError();
+}
+
+// Parks the task at the end of a list until wake_first() or wake_all() of that list.
+struct Pause : Waiter {
+  explicit Pause(IntrusiveList<Pause>& waiters) noexcept : list(waiters) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> self) {
+    TaskCore& task = *this_thread.task;
+    task.check_cancelled();
+    task.park(self, *this);
+    list.push_back(*this);
+  }
+  void await_resume() const {
+    if (!woken) throw_cancelled_wait();
+    this_thread.task->check_cancelled();
+  }
+  IntrusiveList<Pause>& list;
+  // Told apart from being cancelled.
+  bool woken = false;
+};
+
+// `list` is not empty.
+inline void wake_first(IntrusiveList<Pause>& list) noexcept {
+  Pause& first = list.front();
+  first.woken = true;
+  wake_task(first);
+}
+inline void wake_all(IntrusiveList<Pause>& list) noexcept {
+  while (!list.empty()) wake_first(list);
+}
+
+}  // namespace detail
 
 // A flag tasks can wait for.
 // Threads: the loop's own. Destroying it with tasks waiting leaves them parked until they are cancelled: do not.
@@ -22,10 +63,10 @@ class Event {
  public:
   explicit Event(bool set = false) noexcept : set_(set) {}
   bool is_set() const noexcept { return set_; }
-  // Wakes everybody who waits.
+  // Wakes everybody who waits, even if clear() follows at once.
   void set() noexcept {
     set_ = true;
-    while (!waiters_.empty()) detail::wake_task(waiters_.front());
+    detail::wake_all(waiters_);
   }
   void clear() noexcept { set_ = false; }
   // Suspends until set; returns at once when it is set already.
@@ -33,35 +74,33 @@ class Event {
   WaitAwaiter wait() noexcept;
 
  private:
-  struct WaitAwaiter : detail::Waiter {
-    explicit WaitAwaiter(Event& awaited) noexcept : event(awaited) {}
+  struct WaitAwaiter : detail::Pause {
+    explicit WaitAwaiter(Event& awaited) noexcept : Pause(awaited.waiters_), event(awaited) {}
     bool await_ready() const noexcept { return event.set_ && detail::may_go_on(); }
     void await_suspend(std::coroutine_handle<> self) {
-      detail::TaskCore& task = *detail::this_thread.task;
-      if (event.set_) {
-        task.requeue(self);
-      } else {
-        task.check_cancelled();
-        task.park(self, *this);
-        event.waiters_.push_back(*this);
-      }
       suspended = true;
+      if (event.set_) {
+        woken = true;
+        detail::this_thread.task->requeue(self);
+      } else {
+        Pause::await_suspend(self);
+      }
     }
     void await_resume() const {
-      if (suspended) detail::this_thread.task->check_cancelled();
+      if (suspended) Pause::await_resume();
     }
     Event& event;
     bool suspended = false;
   };
 
-  IntrusiveList<detail::Waiter> waiters_;
+  IntrusiveList<detail::Pause> waiters_;
   bool set_;
 };
 
 inline Event::WaitAwaiter Event::wait() noexcept { return WaitAwaiter{*this}; }
 
 // Lets at most `value` holders in at once.
-// Threads: the loop's own.
+// Threads: the loop's own. Must outlive its permits and who waits.
 class Semaphore {
   struct AcquireAwaiter;
 
@@ -80,13 +119,19 @@ class Semaphore {
     Semaphore* semaphore_;
   };
 
-  explicit Semaphore(std::size_t value) noexcept : value_(value) {}
+  // Throws std::invalid_argument when `value` is negative.
+  explicit Semaphore(std::ptrdiff_t value = 1) : value_(static_cast<std::size_t>(value)) {
+    if (value < 0) throw std::invalid_argument("a semaphore's value cannot be negative");
+  }
 
   // True when acquire() would have to wait.
-  bool locked() const noexcept { return value_ == 0 || !waiters_.empty(); }
+  bool locked() const noexcept { return value_ == 0; }
+  // How many permits are free.
+  std::size_t value() const noexcept { return value_; }
   // Takes a permit; the caller calls release() later. Suspends only when none is free.
   // Cancel: throws CancelledError, and no permit is taken.
   AcquireAwaiter acquire() noexcept;
+  // Hands the permit to whoever has waited longest.
   void release() noexcept {
     if (waiters_.empty()) {
       ++value_;
@@ -96,7 +141,7 @@ class Semaphore {
     first.granted = true;
     detail::wake_task(first);
   }
-  // acquire() whose permit gives itself back at the end of its scope.
+  // acquire() whose permit gives itself back at the end of its scope: asyncio's `async with`.
   Coro<Permit> scoped() {
     co_await acquire();
     co_return Permit{*this};
@@ -122,22 +167,47 @@ class Semaphore {
       }
     }
     void await_resume() const {
-      if (!granted) detail::this_thread.task->check_cancelled();
+      if (!granted) detail::throw_cancelled_wait();
     }
     Semaphore& semaphore;
     bool granted = false;
   };
 
+  // Somebody waits only while no permit is free: a permit given back goes straight to the first.
   IntrusiveList<detail::Waiter> waiters_;
   std::size_t value_;
 };
 
 inline Semaphore::AcquireAwaiter Semaphore::acquire() noexcept { return AcquireAwaiter{*this}; }
 
+// A semaphore that notices being released more often than it was acquired.
+// Threads: the loop's own. Must outlive its permits and who waits.
+class BoundedSemaphore {
+ public:
+  // Throws std::invalid_argument when `value` is negative.
+  explicit BoundedSemaphore(std::ptrdiff_t value = 1) : semaphore_(value), bound_(semaphore_.value()) {}
+  // As Semaphore's.
+  bool locked() const noexcept { return semaphore_.locked(); }
+  std::size_t value() const noexcept { return semaphore_.value(); }
+  auto acquire() noexcept { return semaphore_.acquire(); }
+  Coro<Semaphore::Permit> scoped() { return semaphore_.scoped(); }
+  // Throws std::logic_error when every permit is free already.
+  void release() {
+    if (semaphore_.value() >= bound_) throw std::logic_error("BoundedSemaphore released too many times");
+    semaphore_.release();
+  }
+
+ private:
+  Semaphore semaphore_;
+  std::size_t bound_;
+};
+
 // Mutual exclusion among tasks: a semaphore of one that notices being released when free.
+// Threads: the loop's own. Must outlive who holds it and who waits.
 class Lock {
  public:
   bool locked() const noexcept { return semaphore_.locked(); }
+  // As Semaphore's: suspends while somebody holds it; a cancelled acquire() does not hold it.
   auto acquire() noexcept { return semaphore_.acquire(); }
   // Throws std::logic_error when it is not held.
   void release() {
@@ -148,6 +218,96 @@ class Lock {
 
  private:
   Semaphore semaphore_{1};
+};
+
+// Waiting, with a lock held, for a state that others bring about and tell of.
+//
+//   const auto held = co_await condition.scoped();
+//   co_await condition.wait_for([&] { return !items.empty(); });
+//
+// Errors:  std::logic_error from wait(), notify() and notify_all() when the lock is not held.
+// Order:   those who wait are notified, and then get the lock, first come, first served.
+// Threads: the loop's own. Must outlive who waits; so must the lock that was given to it.
+class Condition {
+ public:
+  Condition() noexcept : lock_(own_lock_) {}
+  // Several conditions may share a lock.
+  explicit Condition(Lock& lock) noexcept : lock_(lock) {}
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+
+  // The lock's.
+  bool locked() const noexcept { return lock_.locked(); }
+  auto acquire() noexcept { return lock_.acquire(); }
+  void release() { lock_.release(); }
+  Coro<Semaphore::Permit> scoped() { return lock_.scoped(); }
+
+  // Gives the lock up, suspends until notified, and has the lock again when it returns or throws.
+  // Cancel: throws CancelledError once it has the lock again; a notification it had got goes to the next who waits.
+  Coro<void> wait();
+  // wait() until `predicate()` is true, which is asked with the lock held; what it returned last. With a predicate that
+  // is true at once the lock need not be held.
+  template <class Predicate, class Result = std::decay_t<std::invoke_result_t<Predicate&>>>
+  Coro<Result> wait_for(Predicate predicate) {
+    for (;;) {
+      Result result = predicate();
+      if (result) co_return result;
+      co_await wait();
+    }
+  }
+
+  // Wakes up to `n` who wait. They go on when the caller has released the lock.
+  void notify(std::size_t n = 1);
+  void notify_all();
+
+ private:
+  void require_locked(const char* what) const;
+
+  Lock own_lock_;
+  Lock& lock_;
+  IntrusiveList<detail::Pause> waiters_;
+};
+
+// A point that tasks pass together: wait() lets nobody on until `parties` tasks have come.
+//
+// Errors:  BrokenBarrierError from wait() when the barrier is broken, or is broken or reset before the caller was on
+//          its way again.
+// Cancel:  a cancelled wait() throws CancelledError and counts no longer; the others go on waiting.
+// Order:   who comes while tasks of the round before are still on their way out waits for the next round.
+// Threads: the loop's own. Must outlive who waits.
+class Barrier {
+ public:
+  // Throws std::invalid_argument when `parties` is less than 1.
+  explicit Barrier(std::ptrdiff_t parties);
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+
+  // Suspends until `parties` tasks wait. The number of the caller in the order of coming, from 0.
+  Coro<std::size_t> wait();
+  // Sends who waits away with BrokenBarrierError, and mends a broken barrier. (Neither this nor abort() suspends.)
+  void reset() noexcept;
+  // Breaks the barrier: who waits and who comes gets BrokenBarrierError until reset().
+  void abort() noexcept;
+
+  std::size_t parties() const noexcept { return parties_; }
+  // How many have come in this round.
+  std::size_t n_waiting() const noexcept { return state_ == State::filling ? inside_ : 0; }
+  bool broken() const noexcept { return state_ == State::broken; }
+
+ private:
+  // From draining and resetting back to filling when the last has left.
+  enum class State { filling, draining, resetting, broken };
+  class Visit;
+
+  void wake_everybody() noexcept;
+
+  std::size_t parties_;
+  // Those who have come and not yet left.
+  std::size_t inside_ = 0;
+  State state_ = State::filling;
+  IntrusiveList<detail::Pause> waiting_;
+  // Those who have come too early for the next round.
+  IntrusiveList<detail::Pause> outside_;
 };
 
 }  // namespace argiope

@@ -1,0 +1,92 @@
+// A crawler in miniature: 100 workers, one queue, no page twice, and a limit to the depth.
+//
+// The web is a graph made up from numbers, and fetching is sleeping, so that what the workers do among themselves is
+// all there is to see; crawl/ has the real one. A worker puts the links of a page before it says task_done() of it, so
+// join() cannot return while there may be more to come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
+#include "argiope/async/queue.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/virtual_backend.hpp"
+
+using namespace argiope;
+using namespace std::chrono_literals;
+
+constexpr int kWorkers = 100;
+constexpr int kMaxDepth = 6;
+constexpr unsigned kPages = 50000;
+
+// Every page links to five others, among them one it shares with its neighbour.
+std::vector<unsigned> links_of(unsigned page) {
+  std::vector<unsigned> links;
+  for (unsigned i = 1; i <= 5; ++i) links.push_back((page * 7 + i * i * 31 + page % 13 * i) % kPages);
+  return links;
+}
+
+struct Visit {
+  unsigned page;
+  int depth;
+};
+
+class Crawl {
+ public:
+  Coro<void> run(unsigned seed) {
+    find(seed, 0);
+    std::vector<Task<void>> workers;
+    for (int i = 0; i < kWorkers; ++i) workers.push_back(EventLoop::current().create_task(work()));
+    co_await queue_.join();
+    // Nobody works any more: every worker waits for a page that will not come.
+    queue_.shutdown();
+    for (Task<void>& worker : workers) co_await worker;
+    report();
+  }
+
+ private:
+  void find(unsigned page, int depth) {
+    if (seen_.insert(page).second) queue_.put_nowait({page, depth});
+  }
+
+  Coro<void> work() {
+    try {
+      for (;;) {
+        const Visit visit = co_await queue_.get();
+        busy_most_ = std::max(busy_most_, ++busy_);
+        co_await sleep(10ms + 1ms * (visit.page % 90));
+        --busy_;
+        ++pages_at_depth_[static_cast<std::size_t>(visit.depth)];
+        if (visit.depth < kMaxDepth) {
+          for (const unsigned link : links_of(visit.page)) find(link, visit.depth + 1);
+        }
+        queue_.task_done();
+      }
+    } catch (const QueueShutDown&) {
+    }
+  }
+
+  void report() const {
+    std::size_t pages = 0;
+    for (std::size_t depth = 0; depth < pages_at_depth_.size(); ++depth) {
+      fmt::print("depth {}: {} pages\n", depth, pages_at_depth_[depth]);
+      pages += pages_at_depth_[depth];
+    }
+    fmt::print("{} pages, each once: {}; at most {} workers at once; {} ms\n", pages, pages == seen_.size(), busy_most_,
+               EventLoop::current().time().time_since_epoch() / 1ms);
+  }
+
+  Queue<Visit> queue_;
+  std::unordered_set<unsigned> seen_;
+  std::vector<std::size_t> pages_at_depth_ = std::vector<std::size_t>(kMaxDepth + 1);
+  int busy_ = 0;
+  int busy_most_ = 0;
+};
+
+int main() {
+  VirtualBackend backend;
+  EventLoop loop(backend);
+  Crawl crawl;
+  loop.run_until_complete(crawl.run(1));
+}
