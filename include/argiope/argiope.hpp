@@ -4,6 +4,7 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/coro.hpp"
+#include "argiope/async/descriptor.hpp"
 #include "argiope/async/errors.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/executor.hpp"

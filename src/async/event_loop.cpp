@@ -107,6 +107,8 @@ EventLoop::~EventLoop() {
     // Destructors in what is unwound may ask for the current loop.
     const Running running(*this, running_);
     while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
+    auto descriptors = std::exchange(descriptors_, {});
+    descriptors.clear();
     inbox_.clear();
     // Frames may hold handles, timers and other tasks, so they go while the loop is whole; and what a destructor
     // schedules goes too.
@@ -337,6 +339,9 @@ void EventLoop::run_once(TimePoint limit) {
   require_idle();
   const Running running(*this, running_);
   turn(limit);
+  // What the turn's own I/O completed at once becomes ready here, so that next_deadline() knows of it: no descriptor
+  // would ever tell.
+  backend_.poll();
 }
 
 TimePoint EventLoop::next_deadline() const noexcept {

@@ -5,6 +5,7 @@
 // own frame, so that no step allocates.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -126,6 +128,24 @@ class Handle {
   detail::Callback* callback_ = nullptr;
 };
 
+namespace detail {
+
+// A descriptor that is watched for this loop, and for whom, by Interest.
+struct WatchedDescriptor {
+  struct Side {
+    // Of add_reader or add_writer; shared, because it may remove itself while it runs.
+    std::shared_ptr<std::function<void()>> function;
+    Handle scheduled;
+    // A task waits here.
+    bool claimed = false;
+  };
+  std::unique_ptr<Watch> watch;
+  std::array<Side, 2> sides;
+  Side& side(Interest interest) noexcept { return sides[static_cast<std::size_t>(interest)]; }
+};
+
+}  // namespace detail
+
 // Threads: a loop and everything bound to it belong to the thread that runs it, except where a member says otherwise.
 // Order:   what is ready runs first come, first served; timers of one instant fire in the order they were armed.
 class EventLoop {
@@ -192,6 +212,19 @@ class EventLoop {
   // Restores the signal's default disposition.
   void remove_signal_handler(int signal_number);
 
+  // Calls `function` whenever `fd` can be read (written) without blocking: at the end of input, a hang-up or an error
+  // too. As asyncio's: it is told again for as long as that lasts, one function a descriptor and direction, a later one
+  // replaces an earlier. Remove it before closing the descriptor, which stays the caller's and is non-blocking
+  // meanwhile. An exception from it goes to the exception handler.
+  // Errors: std::system_error when `fd` is not open, or is watched by somebody else; std::invalid_argument for an empty
+  //         function; std::logic_error when a task waits for the same at this descriptor (readable(), writable()), and
+  //         on a backend without I/O.
+  void add_reader(int fd, std::function<void()> function);
+  void add_writer(int fd, std::function<void()> function);
+  // False when there was none. It does not run any more, even if the descriptor was found ready already.
+  bool remove_reader(int fd) noexcept;
+  bool remove_writer(int fd) noexcept;
+
   // Gets exceptions that nobody else will: from callbacks, and from tasks whose result was never asked for.
   // The default logs them as errors.
   using ExceptionHandler = std::function<void(std::string_view where, const std::exception_ptr& exception)>;
@@ -215,6 +248,9 @@ class EventLoop {
   void end_outside_work() noexcept { --outside_work_; }
   // From a signal handler only.
   void note_signal(int signal_number) noexcept;
+  // The right to wait for `interest` at `fd`, for one task at a time; as add_reader where it fails.
+  Watch& claim(int fd, Interest interest);
+  void give_up(int fd, Interest interest) noexcept;
 
  private:
   struct TimerEntry {
@@ -240,6 +276,10 @@ class EventLoop {
   void take_from_outside();
   void drain_other_threads();
   void drain_signals();
+  void add_watcher(int fd, Interest interest, std::function<void()> function);
+  bool remove_watcher(int fd, Interest interest) noexcept;
+  void arm_watcher(int fd, Interest interest);
+  void forget_if_idle(int fd) noexcept;
   void reserve_ready();
   void sift_up(std::size_t index, TimerEntry entry) noexcept;
   void sift_down(std::size_t index, TimerEntry entry) noexcept;
@@ -259,6 +299,7 @@ class EventLoop {
   bool stopping_ = false;
   ExceptionHandler exception_handler_;
   std::vector<std::pair<int, std::function<void()>>> signal_handlers_;
+  std::unordered_map<int, detail::WatchedDescriptor> descriptors_;
 
   std::mutex inbox_mutex_;
   std::vector<std::move_only_function<void()>> inbox_;
