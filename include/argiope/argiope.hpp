@@ -15,6 +15,7 @@
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/stream.hpp"
+#include "argiope/async/subprocess.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/virtual_backend.hpp"
