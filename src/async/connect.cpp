@@ -31,18 +31,12 @@ Coro<Stream> connect_to(SocketAddress address, StreamOptions options) {
   // Interrupted, it goes on in the background like one that has only begun.
   const bool under_way = ::connect(fd.get(), address.get(), address.size) != 0;
   if (under_way && errno != EINPROGRESS && errno != EINTR) {
-    throw std::system_error(errno, std::generic_category(), "connect to " + address.name());
+    throw std::system_error(errno, std::generic_category());
   }
   auto state = std::make_shared<StreamState>(std::move(fd), EventLoop::current().backend(), options);
   // Owned from here on, so that giving up closes the descriptor.
   Stream stream(state);
-  if (under_way) {
-    try {
-      co_await StreamState::connected(state);
-    } catch (const std::system_error& error) {
-      throw std::system_error(error.code(), "connect to " + address.name());
-    }
-  }
+  if (under_way) co_await StreamState::connected(state);
   co_return stream;
 }
 
@@ -61,18 +55,28 @@ Coro<std::vector<SocketAddress>> addresses_of(std::string host, std::uint16_t po
 
 Coro<Stream> open_connection(std::string host, std::uint16_t port, StreamOptions options) {
   const std::vector<SocketAddress> addresses = co_await addresses_of(std::move(host), port, options.resolver);
-  for (std::size_t i = 0; i + 1 < addresses.size(); ++i) {
+  std::error_code first;
+  std::string where;
+  for (const SocketAddress& address : addresses) {
     try {
-      co_return co_await connect_to(addresses[i], options);
-    } catch (const std::system_error&) {
+      co_return co_await connect_to(address, options);
+    } catch (const std::system_error& error) {
       // The next may answer.
+      if (!first) first = error.code();
+      if (!where.empty()) where += ", ";
+      where += address.name();
     }
   }
-  co_return co_await connect_to(addresses.back(), options);
+  throw std::system_error(first, "connect to " + where);
 }
 
 Coro<Stream> open_unix_connection(std::string path, StreamOptions options) {
-  co_return co_await connect_to(detail::unix_address(path), options);
+  const SocketAddress address = detail::unix_address(path);
+  try {
+    co_return co_await connect_to(address, options);
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(), "connect to " + address.name());
+  }
 }
 
 }  // namespace argiope

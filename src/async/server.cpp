@@ -142,7 +142,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
   // As many as the kernel lets wait, so that a rush of clients does not hold up everything else.
   void accept_waiting() {
-    for (int i = 0; i < options_.backlog && !full(); ++i) {
+    for (int i = 0; i < options_.backlog && serving_ && !full(); ++i) {
       SocketAddress peer;
       peer.size = sizeof peer.storage;
       UniqueFd client(::accept4(fd_.get(), peer.get(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -158,11 +158,12 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
         loop_.handle_exception(name_, std::current_exception());
       }
     }
-    if (!full()) accept_when_ready();
+    if (serving_ && !full()) accept_when_ready();
   }
 
   void rest() {
     loop_.handle_exception(name_, std::make_exception_ptr(std::system_error(errno, std::generic_category(), "accept")));
+    if (!serving_) return;  // the exception handler has closed it
     rest_ = loop_.call_later(kRest, [this] { accept_when_ready(); });
   }
 

@@ -10,6 +10,8 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -728,6 +730,30 @@ TYPED_TEST(StreamTest, AConnectionNobodyTakesIsAnErrorThatNamesIt) {
   });
 }
 
+TYPED_TEST(StreamTest, TheNextAddressIsTriedWhenOneDoesNotAnswer) {
+  this->run([&]() -> Coro<void> {
+    std::optional<Server> server;
+    try {
+      server = start_server(&echo, "::1", 0);
+    } catch (const std::system_error&) {
+    }
+    if (!server) co_return;  // this machine has no IPv6
+    EXPECT_EQ(server->name(), "[::1]:" + std::to_string(server->port()));
+    Stream client = co_await open_connection("localhost", server->port());
+    EXPECT_EQ(client.peer_name(), server->name());
+    server->close();
+    try {
+      co_await open_connection("localhost", server->port());
+      ADD_FAILURE();
+    } catch (const std::system_error& error) {
+      EXPECT_EQ(error.code(), std::errc::connection_refused);
+      for (const char* tried : {"127.0.0.1:", "[::1]:"}) {
+        EXPECT_NE(std::string(error.what()).find(tried), std::string::npos) << error.what();
+      }
+    }
+  });
+}
+
 TYPED_TEST(StreamTest, ConnectingCanBeCancelledAndLeavesNoDescriptor) {
   this->run([&]() -> Coro<void> {
     Server server = start_server(&echo, "127.0.0.1", 0);
@@ -775,6 +801,22 @@ TYPED_TEST(StreamTest, AResolverLooksUpNamesOnItsThread) {
     }
     EXPECT_NE(what.find("host.invalid"), std::string::npos) << what;
   });
+}
+
+TYPED_TEST(StreamTest, ALookUpCanBeCancelledAndEndsUnheard) {
+  ThreadPoolExecutor resolver(1);
+  std::binary_semaphore go_on(0);
+  resolver.submit([&] { go_on.acquire(); });
+  this->run([&]() -> Coro<void> {
+    Task<Stream> connecting = this->loop.create_task(open_connection("host.invalid", 1, {.resolver = &resolver}));
+    co_await sleep(1ms);
+    EXPECT_FALSE(connecting.done());
+    connecting.cancel();
+    while (!connecting.done()) co_await yield_now();
+    EXPECT_TRUE(connecting.cancelled());
+    go_on.release();
+  });
+  resolver.shutdown();
 }
 
 TYPED_TEST(StreamTest, AServerNeedsAnAddressOfItsOwnAndAHandler) {
@@ -918,32 +960,79 @@ TYPED_TEST(StreamTest, AHandlersTaskMayBeCancelled) {
   });
 }
 
-TYPED_TEST(StreamTest, WithoutDescriptorsAServerReportsAndGoesOnLater) {
-  Reports reports(this->loop);
-  this->run([&]() -> Coro<void> {
-    Server server = start_server(&echo, "127.0.0.1", 0);
-    const int client = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(server.port());
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const UniqueFd owner(client);
-    EXPECT_EQ(::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    rlimit before{};
-    ::getrlimit(RLIMIT_NOFILE, &before);
-    const rlimit few{256, before.rlim_max};
+// Lowers the number of descriptors a process may have, and uses up what is left.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{256, before_.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &few);
-    std::vector<UniqueFd> all;
-    for (int fd; (fd = ::dup(client)) >= 0;) all.emplace_back(fd);
-    while (reports.lines().empty()) co_await yield_now();
-    all.clear();
-    ::setrlimit(RLIMIT_NOFILE, &before);
-    co_await sleep(2ms);
-    EXPECT_EQ(reports.lines().size(), 1u) << "it rests";
-    EXPECT_NE(reports.lines()[0].find("accept"), std::string::npos);
-    EXPECT_TRUE(server.is_serving());
-    server.close();
+    for (int fd; (fd = ::dup(STDERR_FILENO)) >= 0;) all_.emplace_back(fd);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+  std::vector<UniqueFd> all_;
+};
+
+UniqueFd begin_to_connect(std::uint16_t port) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return fd;
+}
+
+TEST(StreamWithoutDescriptors, AServerReportsItAndAcceptsASecondLater) {
+  ManualClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  Reports reports(loop);
+  loop.run_until_complete(keeping([&]() -> Coro<void> {
+    Server server = start_server(&echo, "127.0.0.1", 0);
+    const UniqueFd client = begin_to_connect(server.port());
+    {
+      const NoDescriptors none;
+      while (reports.lines().empty()) co_await yield_now();
+    }
+    for (int i = 0; i < 1000; ++i) co_await yield_now();
+    EXPECT_EQ(server.connections(), 0u) << "it rests";
+    EXPECT_EQ(reports.lines().size(), 1u);
+    EXPECT_NE(reports.lines()[0].find("accept"), std::string::npos) << reports.lines()[0];
+    clock.advance(1s);
+    while (server.connections() == 0) co_await yield_now();
+    put_bytes(client, "hello");
+    while (!has_input(client)) co_await yield_now();
+    EXPECT_EQ(take_bytes(client), "hello");
+  }));
+}
+
+TEST(StreamWithoutDescriptors, AServerClosedByTheExceptionHandlerStaysClosed) {
+  const SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  Server server;
+  loop.set_exception_handler([&](std::string_view, const std::exception_ptr&) { server.close(); });
+  loop.run_until_complete(keeping([&]() -> Coro<void> {
+    server = start_server(&echo, "127.0.0.1", 0);
+    const UniqueFd client = begin_to_connect(server.port());
+    const NoDescriptors none;
+    while (server.is_serving()) co_await yield_now();
     co_await server.wait_closed();
+  }));
+}
+
+TYPED_TEST(StreamTest, TheWrongEndOfAPipeIsAnError) {
+  this->run([&]() -> Coro<void> {
+    auto [read_end, write_end] = make_pipe();
+    Stream from(read_end.release());
+    Stream to(write_end.release());
+    EXPECT_EQ(co_await code_of(dropping(to.read(1))), std::errc::bad_file_descriptor);
+    from.write("x");
+    EXPECT_EQ(co_await code_of(from.drain()), std::errc::bad_file_descriptor);
   });
 }
 

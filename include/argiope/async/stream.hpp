@@ -114,7 +114,7 @@ class Stream {
 
 // Connects to a host, trying its addresses in turn; TCP_NODELAY is set. `host` is an address or "localhost"; other
 // names need options.resolver.
-// Errors: std::system_error of the last address; std::invalid_argument for a name and no resolver; std::runtime_error
+// Errors: std::system_error of the first address, when none answers; std::invalid_argument for a name and no resolver; std::runtime_error
 //         for a name that cannot be resolved.
 // Cancel: the connection is given up; a look-up that is under way ends unheard.
 Coro<Stream> open_connection(std::string host, std::uint16_t port, StreamOptions options = {});
@@ -136,7 +136,7 @@ struct ServerOptions {
 
 // What start_server gives: accepts clients until closed or destroyed, each served by a task of its own. Their tasks run
 // on after that.
-// Threads: the loop's own. Destroy it before the backend.
+// Threads: the loop's own. Close or destroy it before its loop.
 class Server {
  public:
   Server() = default;
