@@ -357,6 +357,33 @@ TYPED_TEST(SubprocessTest, ManyChildrenRunAtOnceAndNoDescriptorIsLeft) {
   });
 }
 
+TEST(SubprocessSweep, AProcessCancelledAtAnyTurnIsGoneAndLeavesNoDescriptor) {
+  const SystemClock clock;
+  AsioBackend backend(clock);
+  const auto lowest_free = [] { return detail::UniqueFd(::dup(STDERR_FILENO)).get(); };
+  const int free_before = lowest_free();
+  bool complete = false;
+  for (int turns = 0; !complete; ++turns) {
+    EventLoop loop(backend);
+    auto task = loop.create_task([]() -> Coro<ProcessOutput> {
+      Process process = create_subprocess_shell("cat; echo done >&2", kAllPiped);
+      co_return co_await process.communicate(std::string(500'000, 'x'));
+    }());
+    for (int i = 0; i < turns && !task.done(); ++i) loop.run_once(loop.time() + 10ms);
+    complete = task.done();
+    if (complete) {
+      EXPECT_EQ(task.result().out.size(), 500'000u);
+      EXPECT_EQ(task.result().err, "done\n");
+    } else {
+      loop.cancel_all_tasks();
+    }
+    while (loop.task_count() > 0) loop.run_once(loop.time() + 1s);
+    EXPECT_EQ(task.cancelled(), !complete);
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left after " << turns << " turns";
+    ASSERT_EQ(lowest_free(), free_before) << "after " << turns << " turns";
+  }
+}
+
 TEST_F(OnVirtualLoop, ASubprocessNeedsABackendWithIoAndStartsNothingWithout) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     EXPECT_THROW(create_subprocess_exec({"true"}, {.out = Stdio::pipe}), std::logic_error);
