@@ -5,7 +5,11 @@
 
 #include <string>
 
-#include "argiope/argiope.hpp"
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/queue.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/stream.hpp"
 #include "libuv_loop.hpp"
 
 using namespace argiope;

@@ -6,6 +6,8 @@
 #include <cassert>
 #include <stdexcept>
 
+#include "async/descriptors.hpp"
+
 namespace argiope {
 namespace detail {
 
@@ -106,9 +108,8 @@ EventLoop::~EventLoop() {
   {
     // Destructors in what is unwound may ask for the current loop.
     const Running running(*this, running_);
+    descriptors_.reset();
     while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
-    auto descriptors = std::exchange(descriptors_, {});
-    descriptors.clear();
     inbox_.clear();
     // Frames may hold handles, timers and other tasks, so they go while the loop is whole; and what a destructor
     // schedules goes too.

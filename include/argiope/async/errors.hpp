@@ -49,6 +49,12 @@ class QueueShutDown : public std::runtime_error {
   QueueShutDown() : std::runtime_error("queue was shut down") {}
 };
 
+// The loop has work that waits for something which nothing left in the program can bring about.
+class DeadlockError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
 // A stream ended before all that was asked for had come.
 class IncompleteReadError : public std::runtime_error {
  public:
@@ -77,12 +83,6 @@ class LimitOverrunError : public std::runtime_error {
 
  private:
   std::size_t consumed_;
-};
-
-// The loop has work that waits for something which nothing left in the program can bring about.
-class DeadlockError : public std::logic_error {
- public:
-  using std::logic_error::logic_error;
 };
 
 }  // namespace argiope

@@ -5,7 +5,6 @@
 // own frame, so that no step allocates.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
@@ -15,7 +14,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -39,6 +37,7 @@ namespace detail {
 
 class TaskCore;
 class FutureCore;
+class Descriptors;
 struct Callback;
 
 // What stands in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
@@ -127,24 +126,6 @@ class Handle {
  private:
   detail::Callback* callback_ = nullptr;
 };
-
-namespace detail {
-
-// A descriptor that is watched for this loop, and for whom, by Interest.
-struct WatchedDescriptor {
-  struct Side {
-    // Of add_reader or add_writer; shared, because it may remove itself while it runs.
-    std::shared_ptr<std::function<void()>> function;
-    Handle scheduled;
-    // A task waits here.
-    bool claimed = false;
-  };
-  std::unique_ptr<Watch> watch;
-  std::array<Side, 2> sides;
-  Side& side(Interest interest) noexcept { return sides[static_cast<std::size_t>(interest)]; }
-};
-
-}  // namespace detail
 
 // Threads: a loop and everything bound to it belong to the thread that runs it, except where a member says otherwise.
 // Order:   what is ready runs first come, first served; timers of one instant fire in the order they were armed.
@@ -276,10 +257,7 @@ class EventLoop {
   void take_from_outside();
   void drain_other_threads();
   void drain_signals();
-  void add_watcher(int fd, Interest interest, std::function<void()> function);
-  bool remove_watcher(int fd, Interest interest) noexcept;
-  void arm_watcher(int fd, Interest interest);
-  void forget_if_idle(int fd) noexcept;
+  detail::Descriptors& descriptors();
   void reserve_ready();
   void sift_up(std::size_t index, TimerEntry entry) noexcept;
   void sift_down(std::size_t index, TimerEntry entry) noexcept;
@@ -298,8 +276,9 @@ class EventLoop {
   bool running_ = false;
   bool stopping_ = false;
   ExceptionHandler exception_handler_;
+  // Made when it is first needed.
+  std::unique_ptr<detail::Descriptors> descriptors_;
   std::vector<std::pair<int, std::function<void()>>> signal_handlers_;
-  std::unordered_map<int, detail::WatchedDescriptor> descriptors_;
 
   std::mutex inbox_mutex_;
   std::vector<std::move_only_function<void()>> inbox_;
