@@ -17,6 +17,9 @@ namespace {
 
 // Empty, with `failure` set, when there is none.
 std::vector<SocketAddress> ask(const std::string& host, std::uint16_t port, int flags, int& failure) {
+  // The system would see only what is before a null byte.
+  failure = EAI_NONAME;
+  if (host.find('\0') != std::string::npos) return {};
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
@@ -83,6 +86,9 @@ std::vector<SocketAddress> look_up(const std::string& host, std::uint16_t port) 
 SocketAddress unix_address(const std::string& path) {
   SocketAddress address;
   auto& un = reinterpret_cast<sockaddr_un&>(address.storage);
+  if (path.find('\0', 1) != std::string::npos && path[0] != '\0') {
+    throw std::invalid_argument("null byte in the path of a Unix socket");
+  }
   if (path.empty() || path.size() >= sizeof un.sun_path) {
     throw std::invalid_argument(
         fmt::format("a Unix socket's path has 1 to {} bytes, this one {}", sizeof un.sun_path - 1, path.size()));

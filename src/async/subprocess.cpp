@@ -231,6 +231,7 @@ class SpawnPlan {
 
   pid_t spawn(const std::vector<std::string>& args, const SubprocessOptions& options) {
     if (!options.working_directory.empty()) {
+      refuse_null_bytes(options.working_directory);
       check(::posix_spawn_file_actions_addchdir_np(&actions_, options.working_directory.c_str()), "posix_spawn");
     }
     check(::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1), "posix_spawn");
@@ -258,10 +259,13 @@ class SpawnPlan {
   }
 
  private:
+  static void refuse_null_bytes(const std::string& text) {
+    if (text.find('\0') != std::string::npos) throw std::invalid_argument("null byte in what a process is given");
+  }
   static std::vector<char*> pointers(const std::vector<std::string>& texts) {
     std::vector<char*> found;
     for (const std::string& text : texts) {
-      if (text.find('\0') != std::string::npos) throw std::invalid_argument("null byte in an argument of a process");
+      refuse_null_bytes(text);
       found.push_back(const_cast<char*>(text.c_str()));
     }
     found.push_back(nullptr);

@@ -829,6 +829,7 @@ TYPED_TEST(StreamTest, AServerNeedsAnAddressOfItsOwnAndAHandler) {
   this->run([&]() -> Coro<void> {
     EXPECT_THROW(start_server(&echo, "", 0), std::invalid_argument);
     EXPECT_THROW(start_server(&echo, "host.invalid", 0), std::invalid_argument);
+    EXPECT_THROW(start_server(&echo, std::string("127.0.0.1\0.example", 18), 0), std::invalid_argument);
     EXPECT_THROW(start_server(nullptr, "127.0.0.1", 0), std::invalid_argument);
     EXPECT_THROW(start_server(&echo, "127.0.0.1", 0, {.max_connections = 0}), std::invalid_argument);
     Server first = start_server(&echo, "127.0.0.1", 0);
@@ -1173,6 +1174,7 @@ TYPED_TEST(StreamTest, APathTooLongForASocketIsRefused) {
   this->run([&]() -> Coro<void> {
     EXPECT_THROW(start_unix_server(&echo, "/" + std::string(107, 'x')), std::invalid_argument);
     EXPECT_THROW(start_unix_server(&echo, ""), std::invalid_argument);
+    EXPECT_THROW(start_unix_server(&echo, std::string("/tmp/a\0b", 8)), std::invalid_argument);
     EXPECT_NE(co_await message_of<std::invalid_argument>([]() -> Coro<std::string> {
                 co_await open_unix_connection("/" + std::string(107, 'x'));
                 co_return "";

@@ -82,6 +82,9 @@ TYPED_TEST(SubprocessTest, WhatCannotBeStartedIsAnErrorThatNamesIt) {
     EXPECT_THROW(create_subprocess_exec({"/etc/passwd"}), std::system_error);
     EXPECT_THROW(create_subprocess_exec({}), std::invalid_argument);
     EXPECT_THROW(create_subprocess_exec({"true", std::string("a\0b", 3)}), std::invalid_argument);
+    EXPECT_THROW(create_subprocess_exec({"true"}, {.environment = {{std::string("a\0b", 3)}}}), std::invalid_argument);
+    EXPECT_THROW(create_subprocess_exec({"true"}, {.working_directory = std::string("/\0b", 3)}),
+                 std::invalid_argument);
     EXPECT_THROW(create_subprocess_exec({"true"}, {.out = Stdio::to_stdout}), std::invalid_argument);
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no child is left";
     co_return;

@@ -119,7 +119,8 @@ class Stream {
 // Cancel: the connection is given up; a look-up that is under way ends unheard.
 Coro<Stream> open_connection(std::string host, std::uint16_t port, StreamOptions options = {});
 // `path` may start with a null byte, for Linux's abstract names.
-// Errors: std::system_error; std::invalid_argument for a path too long for a socket (107 bytes).
+// Errors: std::system_error; std::invalid_argument for a path too long for a socket (107 bytes), or with a null byte
+//         further on.
 Coro<Stream> open_unix_connection(std::string path, StreamOptions options = {});
 
 // Talks to one client. The stream is closed after it, when everything it wrote is sent; to keep the stream for longer,

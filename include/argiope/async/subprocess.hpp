@@ -93,7 +93,7 @@ class Process {
 //
 // Suspends: never, unlike asyncio's; blocks until the program has been loaded.
 // Errors:   std::system_error when it cannot be started (not found, no permission, no such directory);
-//           std::invalid_argument for no arguments, or a null byte in one.
+//           std::invalid_argument for no arguments, or a null byte in any text.
 Process create_subprocess_exec(const std::vector<std::string>& args, const SubprocessOptions& options = {});
 // The same for a command line of /bin/sh. Never put into it what came from outside.
 Process create_subprocess_shell(const std::string& command, const SubprocessOptions& options = {});
