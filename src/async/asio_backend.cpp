@@ -1,15 +1,87 @@
 #include "argiope/async/asio_backend.hpp"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/asio/detail/epoll_reactor.hpp>
+#include <boost/asio/error.hpp>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace argiope {
 namespace {
+
+using Descriptor = boost::asio::posix::stream_descriptor;
+using boost::asio::detail::epoll_reactor;
+
+// Asio keeps its epoll descriptor to itself. An explicit instantiation may name a private member, and a Boost without
+// this one fails to compile rather than to work.
+template <int epoll_reactor::*Member>
+struct RevealEpoll {
+  friend int epoll_descriptor_of(epoll_reactor& reactor) { return reactor.*Member; }
+};
+int epoll_descriptor_of(epoll_reactor& reactor);
+template struct RevealEpoll<&epoll_reactor::epoll_fd_>;
+
+// A wait that was stopped is not taken back from Asio, which could only take back both directions at once: it is left
+// to find nobody, and serves the next start() if that comes first.
+class AsioWatch final : public Watch {
+ public:
+  AsioWatch(boost::asio::io_context& context, int fd) : state_(std::make_shared<State>(context)) {
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0) throw std::system_error(errno, std::system_category(), "watch");
+    was_blocking_ = (flags & O_NONBLOCK) == 0;
+    boost::system::error_code ec;
+    state_->descriptor.assign(fd, ec);
+    if (ec) throw std::system_error(ec, "watch");
+  }
+  ~AsioWatch() override {
+    for (Side& side : state_->sides) side.ready = nullptr;
+    const int fd = state_->descriptor.release();
+    if (was_blocking_) {
+      if (const int flags = ::fcntl(fd, F_GETFL); flags >= 0) ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+  }
+
+  void start(Interest interest, std::move_only_function<void()> ready) override {
+    Side& side = state_->side(interest);
+    side.ready = std::move(ready);
+    if (side.armed) return;
+    state_->descriptor.async_wait(
+        interest == Interest::read ? Descriptor::wait_read : Descriptor::wait_write,
+        [state = state_, interest](const boost::system::error_code& ec) { state->on_ready(interest, ec); });
+    side.armed = true;
+  }
+  void stop(Interest interest) noexcept override { state_->side(interest).ready = nullptr; }
+
+ private:
+  struct Side {
+    std::move_only_function<void()> ready;
+    bool armed = false;
+  };
+  // Shared with the handlers, which Asio keeps beyond the end of the Watch.
+  struct State {
+    explicit State(boost::asio::io_context& context) : descriptor(context) {}
+    Side& side(Interest interest) noexcept { return sides[static_cast<std::size_t>(interest)]; }
+    void on_ready(Interest interest, const boost::system::error_code& ec) {
+      Side& its = side(interest);
+      its.armed = false;
+      // Any other error is the descriptor's to tell when it is read or written.
+      if (ec == boost::asio::error::operation_aborted || !its.ready) return;
+      std::exchange(its.ready, nullptr)();
+    }
+    Descriptor descriptor;
+    std::array<Side, 2> sides;
+  };
+
+  std::shared_ptr<State> state_;
+  bool was_blocking_ = false;
+};
 
 int checked(int descriptor, const char* what) {
   if (descriptor < 0) throw std::system_error(errno, std::system_category(), what);
@@ -71,6 +143,10 @@ void AsioBackend::wait(TimePoint until, bool) {
   context_.run_one();
   context_.poll();
 }
+
+std::unique_ptr<Watch> AsioBackend::watch(int fd) { return std::make_unique<AsioWatch>(context_, fd); }
+
+int AsioBackend::wake_up_descriptor() { return epoll_descriptor_of(boost::asio::use_service<epoll_reactor>(context_)); }
 
 void AsioBackend::wake() noexcept {
   const std::uint64_t one = 1;

@@ -6,6 +6,8 @@
 #include <cassert>
 #include <stdexcept>
 
+#include "async/descriptors.hpp"
+
 namespace argiope {
 namespace detail {
 
@@ -106,6 +108,7 @@ EventLoop::~EventLoop() {
   {
     // Destructors in what is unwound may ask for the current loop.
     const Running running(*this, running_);
+    descriptors_.reset();
     while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
     inbox_.clear();
     // Frames may hold handles, timers and other tasks, so they go while the loop is whole; and what a destructor
@@ -337,6 +340,9 @@ void EventLoop::run_once(TimePoint limit) {
   require_idle();
   const Running running(*this, running_);
   turn(limit);
+  // What the turn's own I/O completed at once becomes ready here, so that next_deadline() knows of it: no descriptor
+  // would ever tell.
+  backend_.poll();
 }
 
 TimePoint EventLoop::next_deadline() const noexcept {

@@ -1,5 +1,7 @@
 #include "argiope/async/virtual_backend.hpp"
 
+#include <stdexcept>
+
 #include "argiope/async/errors.hpp"
 
 namespace argiope {
@@ -20,6 +22,12 @@ void VirtualBackend::wait(TimePoint until, bool outside_work) {
     throw DeadlockError("virtual loop: every task waits, and nothing is left that could wake one");
   }
   clock_.advance_to(until);
+}
+
+std::unique_ptr<Watch> VirtualBackend::watch(int) {
+  throw std::logic_error(
+      "virtual time has no I/O, so no descriptor can be waited for: run this on an AsioBackend, or give the code under "
+      "test a source of bytes of its own");
 }
 
 void VirtualBackend::wake() noexcept {

@@ -176,6 +176,7 @@ class CountingBackend final : public IoBackend {
   const Clock& clock() const noexcept override { return virtual_.clock(); }
   void poll() override {}
   void wait(TimePoint until, bool outside_work) override { virtual_.wait(until, outside_work); }
+  std::unique_ptr<Watch> watch(int fd) override { return virtual_.watch(fd); }
   void wake() noexcept override {
     ++wakes;
     virtual_.wake();

@@ -1,11 +1,12 @@
-// One suite of loop tests, three worlds to run it in: real time on Asio, virtual time, and virtual time with the loop
-// driven from outside by run_once and next_deadline, as a foreign loop would. A test that passes in one and fails in
+// One suite of loop tests, four worlds to run it in: real time on Asio, virtual time, virtual time with the loop driven
+// from outside by run_once and next_deadline, and real time with libuv as the loop that drives ours. A test that passes in one and fails in
 // another has found a promise that depends on the backend.
 //
 // Tests use delays of a few milliseconds at most, and never expect that something happens before a short delay ends.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <uv.h>
 
 #include <chrono>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
+#include "libuv_loop.hpp"
 
 namespace argiope {
 
@@ -53,15 +55,41 @@ struct DrivenFromOutside {
   }
 };
 
+struct DrivenByLibuv {
+  SystemClock clock;
+  AsioBackend backend{clock};
+  template <class T>
+  T run(EventLoop& loop, Coro<T> coro) {
+    uv_loop_t foreign;
+    uv_loop_init(&foreign);
+    Task<T> task = loop.create_task(std::move(coro));
+    {
+      const LibuvLoop driven(foreign, loop, backend);
+      task.add_done_callback([&] { uv_stop(&foreign); });
+      while (!task.done()) uv_run(&foreign, UV_RUN_DEFAULT);
+    }
+    uv_run(&foreign, UV_RUN_DEFAULT);
+    EXPECT_EQ(uv_loop_close(&foreign), 0);
+    if constexpr (std::is_void_v<T>) {
+      task.result();
+    } else {
+      return std::move(const_cast<T&>(task.result()));
+    }
+  }
+};
+
 struct WorldNames {
   template <class World>
   static std::string GetName(int) {
     if constexpr (std::is_same_v<World, RealTime>) return "RealTime";
     if constexpr (std::is_same_v<World, VirtualTime>) return "VirtualTime";
+    if constexpr (std::is_same_v<World, DrivenByLibuv>) return "DrivenByLibuv";
     return "DrivenFromOutside";
   }
 };
-using AllWorlds = ::testing::Types<RealTime, VirtualTime, DrivenFromOutside>;
+using AllWorlds = ::testing::Types<RealTime, VirtualTime, DrivenFromOutside, DrivenByLibuv>;
+// Those with descriptors, sockets and processes.
+using RealWorlds = ::testing::Types<RealTime, DrivenByLibuv>;
 
 // A coroutine lambda that lives as long as the coroutine it makes.
 template <class Body>

@@ -21,9 +21,16 @@ class AsioBackend final : public IoBackend {
   const Clock& clock() const noexcept override { return clock_; }
   void poll() override;
   void wait(TimePoint until, bool outside_work) override;
+  // While it is watched, `fd` is non-blocking; afterwards it is again as it was found.
+  std::unique_ptr<Watch> watch(int fd) override;
   void wake() noexcept override;
 
   boost::asio::io_context& context() noexcept { return context_; }
+
+  // For a foreign loop that drives ours: a descriptor that is readable (poll it, never read it) when wake() was called
+  // or I/O is ready. It tells nothing of timers and of what is ready already: ask next_deadline() for those, before
+  // every wait. examples/libuv_loop.hpp shows how. It stays the backend's.
+  int wake_up_descriptor();
 
  private:
   void watch_wake_up();

@@ -1,7 +1,9 @@
 // The exceptions of the runtime, under asyncio's names.
 #pragma once
 
+#include <cstddef>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -57,6 +59,36 @@ class BrokenBarrierError : public std::runtime_error {
 class DeadlockError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
+};
+
+// A stream ended before all that was asked for had come.
+class IncompleteReadError : public std::runtime_error {
+ public:
+  // `expected`: how many bytes were asked for; none when it was up to a separator.
+  IncompleteReadError(std::string partial, std::optional<std::size_t> expected)
+      : std::runtime_error("the stream ended after " + std::to_string(partial.size()) + " of " +
+                           (expected ? std::to_string(*expected) + " bytes" : "the bytes up to a separator")),
+        partial_(std::move(partial)),
+        expected_(expected) {}
+  // What did come; it is no longer in the stream.
+  const std::string& partial() const noexcept { return partial_; }
+  std::optional<std::size_t> expected() const noexcept { return expected_; }
+
+ private:
+  std::string partial_;
+  std::optional<std::size_t> expected_;
+};
+
+// More bytes than the limit came before the separator (or the end). They are still in the stream.
+class LimitOverrunError : public std::runtime_error {
+ public:
+  LimitOverrunError(const std::string& message, std::size_t consumed)
+      : std::runtime_error(message), consumed_(consumed) {}
+  // How many bytes can be read and dropped without missing the separator.
+  std::size_t consumed() const noexcept { return consumed_; }
+
+ private:
+  std::size_t consumed_;
 };
 
 }  // namespace argiope

@@ -37,6 +37,7 @@ namespace detail {
 
 class TaskCore;
 class FutureCore;
+class Descriptors;
 struct Callback;
 
 // What stands in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
@@ -192,6 +193,19 @@ class EventLoop {
   // Restores the signal's default disposition.
   void remove_signal_handler(int signal_number);
 
+  // Calls `function` whenever `fd` can be read (written) without blocking: at the end of input, a hang-up or an error
+  // too. As asyncio's: it is told again for as long as that lasts, one function a descriptor and direction, a later one
+  // replaces an earlier. Remove it before closing the descriptor, which stays the caller's and is non-blocking
+  // meanwhile. An exception from it goes to the exception handler.
+  // Errors: std::system_error when `fd` is not open, or is watched by somebody else; std::invalid_argument for an empty
+  //         function; std::logic_error when a task waits for the same at this descriptor (readable(), writable()), and
+  //         on a backend without I/O.
+  void add_reader(int fd, std::function<void()> function);
+  void add_writer(int fd, std::function<void()> function);
+  // False when there was none. It does not run any more, even if the descriptor was found ready already.
+  bool remove_reader(int fd) noexcept;
+  bool remove_writer(int fd) noexcept;
+
   // Gets exceptions that nobody else will: from callbacks, and from tasks whose result was never asked for.
   // The default logs them as errors.
   using ExceptionHandler = std::function<void(std::string_view where, const std::exception_ptr& exception)>;
@@ -215,6 +229,9 @@ class EventLoop {
   void end_outside_work() noexcept { --outside_work_; }
   // From a signal handler only.
   void note_signal(int signal_number) noexcept;
+  // The right to wait for `interest` at `fd`, for one task at a time; as add_reader where it fails.
+  Watch& claim(int fd, Interest interest);
+  void give_up(int fd, Interest interest) noexcept;
 
  private:
   struct TimerEntry {
@@ -240,6 +257,7 @@ class EventLoop {
   void take_from_outside();
   void drain_other_threads();
   void drain_signals();
+  detail::Descriptors& descriptors();
   void reserve_ready();
   void sift_up(std::size_t index, TimerEntry entry) noexcept;
   void sift_down(std::size_t index, TimerEntry entry) noexcept;
@@ -258,6 +276,8 @@ class EventLoop {
   bool running_ = false;
   bool stopping_ = false;
   ExceptionHandler exception_handler_;
+  // Made when it is first needed.
+  std::unique_ptr<detail::Descriptors> descriptors_;
   std::vector<std::pair<int, std::function<void()>>> signal_handlers_;
 
   std::mutex inbox_mutex_;

@@ -26,6 +26,8 @@ class VirtualBackend final : public IoBackend {
 
   void poll() override {}
   void wait(TimePoint until, bool outside_work) override;
+  // Throws std::logic_error: a descriptor lives in real time.
+  std::unique_ptr<Watch> watch(int fd) override;
   void wake() noexcept override;
 
  private:

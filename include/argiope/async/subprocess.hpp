@@ -1,0 +1,101 @@
+// Other programs: create_subprocess_exec, with asyncio's names and rules. Their pipes are Streams.
+//
+// A child is held by a pidfd, so that no signal can reach a stranger that got its number, and neither SIGCHLD nor a
+// thread is needed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
+
+namespace argiope {
+
+namespace detail {
+class ProcessState;
+}
+
+// What one of the child's standard descriptors is. `to_stdout` is for stderr only.
+enum class Stdio : std::uint8_t { inherit, pipe, devnull, to_stdout };
+
+struct SubprocessOptions {
+  Stdio in = Stdio::inherit;
+  Stdio out = Stdio::inherit;
+  Stdio err = Stdio::inherit;
+  // "NAME=value" each; none: as ours. The program is looked for in our own PATH.
+  std::optional<std::vector<std::string>> environment;
+  // Empty: ours. A relative name of the program counts from here.
+  std::string working_directory;
+  // Makes the child the leader of a new session, out of reach of our terminal's signals.
+  bool new_session = false;
+  // For the pipes.
+  StreamOptions stream;
+};
+
+struct ProcessOutput {
+  std::string out;
+  std::string err;
+};
+
+// A child process. It is reaped as soon as it ends while the loop runs, whether or not somebody waits.
+//
+// Lifetime: destroying it kills (SIGKILL) a child that still runs, and blocks for the moment until that has ended: so
+//           neither a zombie nor a process that nobody holds is left, even when the loop is destroyed first. (Only a
+//           child that changed its user, and that we may not kill, is left.) Destroy it before the backend.
+// Threads:  the loop's own.
+class Process {
+ public:
+  explicit Process(std::shared_ptr<detail::ProcessState> state) noexcept;
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process();
+
+  pid_t pid() const;
+  // The exit status, or minus the signal that ended it; none while it runs. As asyncio, 255 when somebody else took the
+  // status away (a waitpid(-1), SIGCHLD ignored).
+  std::optional<int> returncode() const;
+
+  // Our ends of its pipes. std::logic_error for what is no pipe.
+  Stream& in();
+  Stream& out();
+  Stream& err();
+
+  // Suspends until the child has ended; any number of tasks. Gives returncode().
+  // A child that writes to a pipe which nobody reads never ends: use communicate() then.
+  // Cancel: leaves the child as it is.
+  Coro<int> wait();
+  // Writes `input` and closes the child's stdin, reads its stdout and stderr to the end, and waits for it; "" for what
+  // is no pipe. A child that does not read all of its input is no error.
+  // Errors: LimitOverrunError when one of them is longer than `limit` bytes; std::logic_error for input without a pipe.
+  //         The child runs on.
+  // Cancel: leaves the child as it is, and what it wrote in the streams; what of the input was sent is unknown.
+  Coro<ProcessOutput> communicate(std::string input = {}, std::size_t limit = 64 * 1024 * 1024);
+
+  // Errors: std::system_error no_such_process when it has ended; invalid_argument for what is no signal.
+  void send_signal(int signal_number);
+  // SIGTERM, SIGKILL.
+  void terminate();
+  void kill();
+
+ private:
+  detail::ProcessState& state() const;
+  std::shared_ptr<detail::ProcessState> state_;
+};
+
+// Starts the program `args[0]`, found in PATH unless it has a slash, for the loop that is running on this thread.
+// The child has default signal dispositions, no signal blocked, and no descriptor beyond its three.
+//
+// Suspends: never, unlike asyncio's; blocks until the program has been loaded.
+// Errors:   std::system_error when it cannot be started (not found, no permission, no such directory);
+//           std::invalid_argument for no arguments, or a null byte in any text.
+Process create_subprocess_exec(const std::vector<std::string>& args, const SubprocessOptions& options = {});
+// The same for a command line of /bin/sh. Never put into it what came from outside.
+Process create_subprocess_shell(const std::string& command, const SubprocessOptions& options = {});
+
+}  // namespace argiope
