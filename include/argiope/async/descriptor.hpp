@@ -7,6 +7,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/io_backend.hpp"
+#include "argiope/async/sync.hpp"
 
 namespace argiope {
 namespace detail {
@@ -28,11 +29,15 @@ struct WatchAwaiter : Waiter {
     waiting_ = true;
     task.park(self, *this);
   }
-  void await_resume() const { this_thread.task->check_cancelled(); }
+  void await_resume() const {
+    if (!woken_) throw_cancelled_wait();
+    this_thread.task->check_cancelled();
+  }
   // Ends the wait as if the descriptor were ready; for an owner who is about to destroy the Watch.
   void wake() noexcept {
     if (!waiting_) return;
     stop();
+    woken_ = true;
     wake_task(*this);
   }
 
@@ -44,6 +49,7 @@ struct WatchAwaiter : Waiter {
   Watch* watch_;
   Interest interest_;
   bool waiting_ = false;
+  bool woken_ = false;  // told apart from being cancelled
 };
 
 // Waits by a Watch of the loop's, which lasts no longer than the wait.
@@ -63,11 +69,15 @@ struct DescriptorAwaiter : Waiter {
     loop_ = this_thread.loop;
     watch.start(interest_, [this] {
       give_up();
+      woken_ = true;
       wake_task(*this);
     });
     task.park(self, *this);
   }
-  void await_resume() const { this_thread.task->check_cancelled(); }
+  void await_resume() const {
+    if (!woken_) throw_cancelled_wait();
+    this_thread.task->check_cancelled();
+  }
 
  private:
   void give_up() noexcept {
@@ -77,6 +87,7 @@ struct DescriptorAwaiter : Waiter {
   int fd_;
   Interest interest_;
   EventLoop* loop_ = nullptr;
+  bool woken_ = false;
 };
 
 }  // namespace detail
