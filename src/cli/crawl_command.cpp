@@ -72,13 +72,14 @@ class CrawlCommand {
     if (auto opened = crawler.open(clock_.wall_now()); !opened) return complain(opened.error().message, kExitNothing);
     const TimePoint start = clock_.now();
     crawl(crawler, http, guard, max_time);
+    const Duration elapsed = clock_.now() - start;
     auto report = crawler.report();
     if (!report) {
       return complain(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
                                   report.error().message),
                       kExitNothing);
     }
-    report->elapsed = clock_.now() - start;
+    report->elapsed = elapsed;
     return finish(**store, *report);
   }
 

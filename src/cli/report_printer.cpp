@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "argiope/base/json_writer.hpp"
@@ -19,6 +21,16 @@ double cpu_seconds(const rusage& usage) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// The most memory this program has had. getrusage() would not do: it counts what the process was before exec, too.
+double peak_rss_mb() {
+  double kilobytes = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (std::sscanf(line.c_str(), "VmHWM: %lf kB", &kilobytes) == 1) break;
+  }
+  return kilobytes / 1024;
 }
 
 std::string_view ending(const CrawlReport& report) {
@@ -105,7 +117,7 @@ void print_summary(std::FILE* out, const CrawlReport& report) {
       "}},\"broken\":{},\"hosts\":{},\"seconds\":{:.6f},\"pages_per_second\":{:.1f},\"cpu_seconds\":{:.4f},"
       "\"peak_rss_mb\":{:.1f},\"finished\":{}",
       report.broken_count, stats.hosts, seconds, seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0,
-      cpu_seconds(usage), static_cast<double>(usage.ru_maxrss) / 1024.0, report.finished);
+      cpu_seconds(usage), peak_rss_mb(), report.finished);
   if (!report.finished) {
     json += ",\"stopped_by\":";
     append_json_string(json, report.stopped_by);

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-bool is_broken(const UrlRecord& record) noexcept {
-  return record.state == UrlState::failed || (record.state == UrlState::done && record.status_code >= 400);
-}
-
 }  // namespace
 
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
@@ -218,8 +214,7 @@ Result<CrawlReport> Crawler::Shared::report() {
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   std::vector<std::int64_t> referrers;
-  auto scanned = store.scan(1, [&](const UrlRecord& record) {
-    if (!is_broken(record)) return true;
+  auto scanned = store.scan_broken([&](const UrlRecord& record) {
     ++report.broken_count;
     if (report.broken.size() < CrawlReport::kMostBroken) {
       report.broken.push_back({record.url, record.status_code, record.error, {}});

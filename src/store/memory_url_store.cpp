@@ -57,6 +57,10 @@ Result<void> MemoryUrlStore::scan(std::int64_t from, const Visitor& visit) {
   }
 }
 
+Result<void> MemoryUrlStore::scan_broken(const Visitor& visit) {
+  return scan(1, [&](const UrlRecord& record) { return !is_broken(record) || visit(record); });
+}
+
 Result<std::optional<UrlRecord>> MemoryUrlStore::get(std::int64_t url_id) {
   std::lock_guard lock(mutex_);
   const auto found = records_.find(url_id);

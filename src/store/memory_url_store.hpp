@@ -15,6 +15,7 @@ class MemoryUrlStore final : public UrlStore {
   std::size_t backlog() const override { return 0; }
   std::optional<Error> failure() const override { return std::nullopt; }
   Result<void> scan(std::int64_t from, const Visitor& visit) override;
+  Result<void> scan_broken(const Visitor& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;
   Result<void> close() override { return {}; }

@@ -149,7 +149,11 @@ class SqliteUrlStore final : public UrlStore {
         "WHERE url_id = ?1");
     auto select = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id = ?", kColumns));
     auto scan = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumns));
-    for (auto* statement : {&insert, &update, &touch, &select, &scan}) {
+    // is_broken(), in SQL.
+    auto scan_broken = reader_.prepare(fmt::format(
+        "SELECT {} FROM urls WHERE state = 'failed' OR (state = 'done' AND status_code >= 400) ORDER BY url_id",
+        kColumns));
+    for (auto* statement : {&insert, &update, &touch, &select, &scan, &scan_broken}) {
       if (!*statement) return std::unexpected(std::move(statement->error()));
     }
     insert_ = std::move(*insert);
@@ -157,6 +161,7 @@ class SqliteUrlStore final : public UrlStore {
     touch_ = std::move(*touch);
     select_ = std::move(*select);
     scan_ = std::move(*scan);
+    scan_broken_ = std::move(*scan_broken);
     auto last = reader_.query_number("SELECT coalesce(max(url_id), 0) FROM urls");
     if (!last) return std::unexpected(std::move(last.error()));
     last_id_ = *last;
@@ -199,16 +204,13 @@ class SqliteUrlStore final : public UrlStore {
 
   Result<void> scan(std::int64_t from, const Visitor& visit) override {
     std::lock_guard lock(read_mutex_);
-    UrlRecord record;
     scan_.bind(1, from);
-    int code = SQLITE_ROW;
-    while ((code = scan_.step()) == SQLITE_ROW) {
-      read_record(scan_, record);
-      if (!visit(record)) break;
-    }
-    scan_.reset();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_.error(code));
-    return {};
+    return visit_rows(scan_, visit);
+  }
+
+  Result<void> scan_broken(const Visitor& visit) override {
+    std::lock_guard lock(read_mutex_);
+    return visit_rows(scan_broken_, visit);
   }
 
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override {
@@ -239,6 +241,7 @@ class SqliteUrlStore final : public UrlStore {
     // The last connection to close moves the log into the database and removes it.
     select_ = {};
     scan_ = {};
+    scan_broken_ = {};
     reader_ = {};
     insert_ = {};
     update_ = {};
@@ -249,6 +252,18 @@ class SqliteUrlStore final : public UrlStore {
   }
 
  private:
+  Result<void> visit_rows(SqliteStatement& query, const Visitor& visit) {
+    UrlRecord record;
+    int code = SQLITE_ROW;
+    while ((code = query.step()) == SQLITE_ROW) {
+      read_record(query, record);
+      if (!visit(record)) break;
+    }
+    query.reset();
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_.error(code));
+    return {};
+  }
+
   void write_loop() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -335,7 +350,7 @@ class SqliteUrlStore final : public UrlStore {
   FileLock lock_;
   SqliteDatabase writer_;
   SqliteDatabase reader_;
-  SqliteStatement insert_, update_, touch_, select_, scan_;
+  SqliteStatement insert_, update_, touch_, select_, scan_, scan_broken_;
   const UrlStoreOptions options_;
   std::mutex read_mutex_;
 

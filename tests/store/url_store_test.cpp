@@ -144,6 +144,34 @@ TEST_P(UrlStoreTest, ScansInOrderFromAnIdUntilToldToStop) {
   EXPECT_EQ(visited, 3);
 }
 
+TEST_P(UrlStoreTest, ScansTheBrokenAlone) {
+  auto store = open(path());
+  UrlBatch batch;
+  const std::pair<UrlState, int> kinds[] = {{UrlState::queued, 503}, {UrlState::done, 200},     {UrlState::done, 404},
+                                            {UrlState::failed, 0},   {UrlState::excluded, 404}, {UrlState::done, 399}};
+  for (std::int64_t id = 1; const auto& [state, status] : kinds) {
+    batch.discovered.push_back(new_url(id));
+    UrlOutcome outcome;
+    outcome.url_id = id++;
+    outcome.state = state;
+    outcome.status_code = status;
+    batch.outcomes.push_back(outcome);
+  }
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::int64_t> ids;
+    ASSERT_TRUE(store->scan_broken([&](const UrlRecord& record) {
+      ids.push_back(record.url_id);
+      return true;
+    }));
+    EXPECT_EQ(ids, (std::vector<std::int64_t>{3, 4}));
+    int visited = 0;
+    ASSERT_TRUE(store->scan_broken([&](const UrlRecord&) { return ++visited < 1; }));
+    EXPECT_EQ(visited, 1);
+  }
+}
+
 // The memory store is the reference: whatever is done to it, another must agree.
 TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {

@@ -45,6 +45,11 @@ struct UrlRecord {
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
 };
 
+// Given up, or answered with an error: what a report lists as a broken link.
+inline bool is_broken(const UrlRecord& record) noexcept {
+  return record.state == UrlState::failed || (record.state == UrlState::done && record.status_code >= 400);
+}
+
 // A URL met for the first time.
 struct NewUrl {
   std::int64_t url_id = 0;

@@ -36,6 +36,8 @@ class UrlStore {
   // Visits the records with url_id >= `from` in order, until `visit` returns false.
   using Visitor = std::function<bool(const UrlRecord&)>;
   virtual Result<void> scan(std::int64_t from, const Visitor& visit) = 0;
+  // The same for those that are broken (is_broken()), without reading the others into memory.
+  virtual Result<void> scan_broken(const Visitor& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
   // One more than the largest id, those submitted included.
   virtual std::int64_t next_id() = 0;
