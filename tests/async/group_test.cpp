@@ -352,6 +352,21 @@ TYPED_TEST(GroupTest, AFailingBodyCancelsTheTasks) {
   EXPECT_EQ(log.size(), 1u);
 }
 
+TYPED_TEST(GroupTest, ABodyThatFailsAtOnceCancelsTasksThatNeverStarted) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    Task<void> task;
+    EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                task = group.create_task(log_when_cancelled(log, "started"));
+                throw std::runtime_error("at once");
+                co_return;
+              })),
+              "failed: 1 task failed; at once");
+    EXPECT_TRUE(task.cancelled());
+  });
+  EXPECT_TRUE(log.empty());
+}
+
 TYPED_TEST(GroupTest, EveryExceptionIsInTheGroup) {
   this->run([&]() -> Coro<void> {
     std::size_t count = 0;

@@ -465,6 +465,19 @@ TYPED_TEST(TaskTest, OneThatFailsWhileItIsCancelledHasFailed) {
   });
 }
 
+TYPED_TEST(TaskTest, CancelledOnceItHasFailedNothingChanges) {
+  const Reports reports(this->loop);
+  auto task = this->spawn([]() -> Coro<void> {
+    throw std::runtime_error("before");
+    co_return;
+  });
+  this->settle();
+  EXPECT_FALSE(task.cancel());
+  EXPECT_FALSE(task.cancelled());
+  task = {};
+  EXPECT_EQ(reports.lines(), (std::vector<std::string>{"task: before"})) << "asyncio drops this report";
+}
+
 // --- eager start
 
 TYPED_TEST(TaskTest, StartedEagerlyItRunsUntilItsFirstWait) {

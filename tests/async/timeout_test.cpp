@@ -217,6 +217,28 @@ TYPED_TEST(TimeoutTest, CanBeMovedWhileItRuns) {
   });
 }
 
+TYPED_TEST(TimeoutTest, CannotBeMovedOnceItHasStruck) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(this->loop.time() + 1ms);
+    bool refused = false;
+    const auto body = [&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      try {
+        timeout.reschedule(kNever);
+      } catch (const std::logic_error&) {
+        refused = true;
+      }
+      co_return;
+    };
+    EXPECT_FALSE(co_await times_out(timeout.run(body())));
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(timeout.expired());
+  });
+}
+
 TYPED_TEST(TimeoutTest, CanBePutOffBeforeItStrikes) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 1ms);
@@ -369,8 +391,10 @@ TYPED_TEST(TimeoutTest, WorksInATaskThatSwallowedACancellation) {
   });
 }
 
-// The loop was busy past both deadlines: the inner one's work ends, and the outer strikes at what comes after.
-TEST_F(OnVirtualLoop, ABusyLoopDoesNotHideTheOuterDeadline) {
+using BusyTimeoutTest = OnVirtualLoop;
+
+// The loop was busy past the inner deadline: its work ends, and the outer strikes at what comes after.
+TEST_F(BusyTimeoutTest, ABusyLoopDoesNotHideTheOuterDeadline) {
   const auto main = [this]() -> Coro<void> {
     bool inner = false;
     const auto crunch = [this]() -> Coro<void> {
@@ -437,6 +461,25 @@ TYPED_TEST(TimeoutTest, WaitForWaitsUntilTheCancelledTaskHasEnded) {
       throw CancelledError();
     });
     EXPECT_TRUE(co_await times_out(wait_for(task, 1ms)));
+    EXPECT_TRUE(ended);
+  });
+}
+
+TYPED_TEST(TimeoutTest, ACancelledWaitForWaitsUntilTheTaskHasEndedToo) {
+  this->run([&]() -> Coro<void> {
+    bool ended = false;
+    const auto stubborn = [&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_await sleep(1ms);
+      ended = true;
+    };
+    auto waiting = this->loop.create_task(wait_for(stubborn(), 2h));
+    co_await yield_now();
+    waiting.cancel();
+    while (!waiting.done()) co_await sleep(1ms);
     EXPECT_TRUE(ended);
   });
 }
