@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
+#include "argiope/base/random.hpp"
 
 namespace argiope {
 
@@ -72,9 +74,18 @@ std::invoke_result_t<Body&> keeping(Body body) {
 // sleep() as a coroutine: made outside a running loop, measured from its start.
 inline Coro<void> sleep_for(Duration delay) { co_await sleep(delay); }
 
+// With ARGIOPE_SHUFFLE_SEED set in the environment, ready tasks run in an order drawn from it.
+inline void shuffle_if_asked(EventLoop& loop) {
+  if (const char* seed = std::getenv("ARGIOPE_SHUFFLE_SEED")) {
+    loop.shuffle_ready_tasks(Random{std::strtoull(seed, nullptr, 10)});
+  }
+}
+
 template <class World>
 class LoopTest : public ::testing::Test {
  public:
+  LoopTest() { shuffle_if_asked(loop); }
+
   World world;
   EventLoop loop{world.backend};
 
@@ -99,6 +110,8 @@ class LoopTest : public ::testing::Test {
 // Tests over simulated time alone, with the loop as a member.
 class OnVirtualLoop : public ::testing::Test {
  protected:
+  OnVirtualLoop() { shuffle_if_asked(loop_); }
+
   VirtualBackend backend_;
   EventLoop loop_{backend_};
 };

@@ -47,8 +47,6 @@ class PromiseBase {
   void unhandled_exception() noexcept { exception_ = std::current_exception(); }
 
   void set_caller(std::coroutine_handle<> caller) noexcept { caller_ = caller; }
-  // Before it is awaited, and for a task's outermost coroutine for ever, there is none.
-  bool has_caller() const noexcept { return static_cast<bool>(caller_); }
   // The coroutine's own place in the source until it is made a task; then where that happened.
   const std::source_location& created_at() const noexcept { return created_at_; }
   void set_created_at(const std::source_location& where) noexcept { created_at_ = where; }
@@ -119,8 +117,7 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   }
   ~Coro() {
     if (!handle_) return;
-    if (!handle_.promise().has_caller()) [[unlikely]]
-      detail::coroutine_never_started(handle_.promise().created_at());
+    detail::coroutine_never_started(handle_.promise().created_at());
     handle_.destroy();
   }
 
@@ -129,8 +126,13 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   Handle release() noexcept { return std::exchange(handle_, {}); }
 
   auto operator co_await()&& noexcept {
+    // Owns the frame from here on: what a Coro still owns at its end has never run.
     struct Awaiter {
       Handle callee;
+      explicit Awaiter(Handle handle) noexcept : callee(handle) {}
+      Awaiter(const Awaiter&) = delete;
+      Awaiter& operator=(const Awaiter&) = delete;
+      ~Awaiter() { callee.destroy(); }
       bool await_ready() const noexcept { return false; }
       std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) const noexcept {
         callee.promise().set_caller(caller);
@@ -138,7 +140,7 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
       }
       T await_resume() const { return callee.promise().take(); }
     };
-    return Awaiter{handle_};
+    return Awaiter{release()};
   }
 
  private:
