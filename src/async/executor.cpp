@@ -74,9 +74,13 @@ void EventLoop::set_default_executor(std::unique_ptr<ThreadPoolExecutor> executo
 Coro<void> EventLoop::shutdown_default_executor() {
   executor_closed_ = true;
   if (default_executor_ == nullptr) co_return;
+  if (executor_finished_ != nullptr) {
+    co_await executor_finished_->wait();  // somebody else has asked already
+    co_return;
+  }
   // By a thread, because what runs there may need this loop to go on. Shared, because the last word of a thread whose
   // waiter was cancelled comes after the waiter has gone.
-  const auto finished = std::make_shared<Event>();
+  const auto finished = executor_finished_ = std::make_shared<Event>();
   begin_outside_work();
   std::jthread joiner;
   try {
@@ -89,6 +93,7 @@ Coro<void> EventLoop::shutdown_default_executor() {
     });
   } catch (...) {
     end_outside_work();
+    executor_finished_.reset();
     throw;
   }
   co_await finished->wait();

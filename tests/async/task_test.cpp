@@ -54,6 +54,7 @@ TYPED_TEST(TaskTest, RunsWithoutAHandle) {
 }
 
 TYPED_TEST(TaskTest, ReadyTasksTakeTurns) {
+  if (shuffled()) GTEST_SKIP() << "about the order";
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
     const auto count = [&](int number) -> Coro<void> {
@@ -124,7 +125,7 @@ TYPED_TEST(TaskTest, CancelledWhileItWaitsItThrowsThere) {
         throw;
       }
     });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancel());
     EXPECT_EQ(co_await cancellation_of(task), "cancelled");
     EXPECT_FALSE(task.cancel()) << "it is done";
@@ -185,7 +186,7 @@ TYPED_TEST(TaskTest, ATaskMaySwallowItsCancellationAndGoOn) {
       co_await sleep(1ms);
       co_return "went on";
     });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
     EXPECT_EQ(co_await task, "went on");
   });
@@ -299,9 +300,9 @@ TYPED_TEST(TaskTest, CancelledTwiceItThrowsAtTwoAwaits) {
         }
       }
     });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
     co_await task;
   });
@@ -395,12 +396,11 @@ TYPED_TEST(TaskTest, TheOneWhoCancelledTakesItBackAndCancelsAgain) {
       co_await sleep(1h);
     });
     EXPECT_EQ(task.cancelling(), 0);
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancel());
     EXPECT_EQ(task.cancelling(), 1);
     EXPECT_FALSE(task.cancelled());
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(task.cancelling(), 0);
     EXPECT_FALSE(task.done());
     EXPECT_TRUE(task.cancel());
@@ -414,7 +414,7 @@ TYPED_TEST(TaskTest, CancelledTogetherWithTheFutureItAwaitsItIsCancelled) {
   auto future = this->loop.template create_future<void>();
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await future; });
-    co_await yield_now();
+    co_await let_others_run();
     future.cancel();
     EXPECT_TRUE(task.cancel());
     co_await cancellation_of(task);
@@ -435,12 +435,12 @@ TYPED_TEST(TaskTest, ACancellationCaughtAtOneFutureLeavesTheNextAlone) {
       }
       co_return co_await futures[2];
     });
-    co_await yield_now();
+    co_await let_others_run();
     futures[0].set_result(0);
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
     EXPECT_TRUE(futures[1].cancelled());
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_FALSE(futures[2].done());
     futures[2].set_result(42);
     EXPECT_EQ(co_await task, 42);
@@ -457,9 +457,9 @@ TYPED_TEST(TaskTest, OneThatFailsWhileItIsCancelledHasFailed) {
         throw std::runtime_error("while cleaning up");
       }
     });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
-    while (!task.done()) co_await yield_now();
+    while (!task.done()) co_await let_others_run();
     EXPECT_FALSE(task.cancelled());
     EXPECT_NE(task.exception(), nullptr);
   });

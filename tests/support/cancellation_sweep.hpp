@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
@@ -58,6 +59,16 @@ std::size_t sweep_cancellation(std::optional<std::uint64_t> seed = std::nullopt)
   }
   ADD_FAILURE() << "the scenario has no end";
   return kTooMany;
+}
+
+// In order, and with the ready tasks shuffled by each of `seeds` seeds.
+template <class Scenario>
+void sweep_cancellation_shuffled(std::uint64_t seeds = 100) {
+  sweep_cancellation<Scenario>();
+  for (std::uint64_t seed = 0; seed < seeds && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    sweep_cancellation<Scenario>(seed);
+  }
 }
 
 }  // namespace argiope

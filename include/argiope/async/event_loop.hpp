@@ -30,6 +30,7 @@
 namespace argiope {
 
 class AnyTask;
+class Event;
 class EventLoop;
 class Handle;
 class ThreadPoolExecutor;
@@ -333,6 +334,7 @@ class EventLoop {
   ExceptionHandler exception_handler_;
   std::vector<std::pair<int, std::function<void()>>> signal_handlers_;
   std::unique_ptr<ThreadPoolExecutor> default_executor_;
+  std::shared_ptr<Event> executor_finished_;
   bool executor_closed_ = false;
 
   std::mutex inbox_mutex_;
