@@ -9,6 +9,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
+#include "support/cancellation_sweep.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -211,6 +212,26 @@ TEST_F(VirtualExecutorTest, TimeStandsStillWhileAThreadWorks) {
     EXPECT_EQ(loop.time(), before);
   });
 }
+
+// Cancelled wherever it is: the functions still run, their results go, and the loop's end finds nothing.
+struct ToThreadScenario {
+  std::shared_ptr<std::atomic<int>> ran = std::make_shared<std::atomic<int>>(0);
+  int submitted = 0;
+  Coro<void> run() {
+    EventLoop::current().set_default_executor(std::make_unique<ThreadPoolExecutor>(1));
+    for (int i = 0; i < 2; ++i) {
+      ++submitted;
+      co_await to_thread([ran = ran] { return ++*ran; });
+    }
+    ++submitted;
+    auto last = to_thread([ran = ran] { ++*ran; });
+    co_await EventLoop::current().shutdown_default_executor();
+    co_await last;
+    EXPECT_EQ(*ran, 3);
+  }
+  void check() const { EXPECT_LE(*ran, submitted); }
+};
+TEST(CancellationSweep, ToThread) { sweep_cancellation_shuffled<ToThreadScenario>(3); }
 
 }  // namespace
 }  // namespace argiope
