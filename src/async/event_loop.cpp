@@ -424,6 +424,8 @@ void EventLoop::run_forever() {
 }
 
 void EventLoop::wake(Waiter& waiter) noexcept {
+  if (debug_) [[unlikely]]
+    warn_of_wrong_thread();
   waiter.unlink();
   if (waiter.target.is_task()) waiter.target.task()->waiter_ = nullptr;
   make_ready(waiter.target);
@@ -543,6 +545,14 @@ void EventLoop::require_own_thread() const {
   const detail::ThreadState* running_on = running_on_.load(std::memory_order_relaxed);
   if (running_on != nullptr && running_on != &this_thread) {
     throw std::logic_error("the event loop runs on another thread: use call_soon_threadsafe");
+  }
+}
+
+void EventLoop::warn_of_wrong_thread() noexcept {
+  try {
+    require_own_thread();
+  } catch (const std::logic_error& error) {
+    warn(error.what());
   }
 }
 

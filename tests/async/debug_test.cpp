@@ -7,6 +7,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/sync.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -139,6 +140,19 @@ TEST_F(DebugTest, ACallFromAWrongThreadThrows) {
   loop_.run_until_complete(body());
   std::thread([this] { loop_.call_soon([] {}); }).join();  // nobody runs it: handed over
   settle();
+}
+
+TEST_F(DebugTest, WakingSomebodyFromAWrongThreadIsTold) {
+  Event event;
+  const auto body = [&]() -> Coro<void> {
+    const auto wait = [&]() -> Coro<void> { co_await event.wait(); };
+    auto waiting = loop_.create_task(wait());
+    co_await yield_now();
+    std::thread([&] { event.set(); }).join();
+    co_await waiting;
+  };
+  loop_.run_until_complete(body());
+  EXPECT_NE(only_warning().find("call_soon_threadsafe"), std::string::npos) << only_warning();
 }
 
 // --- shuffling

@@ -230,8 +230,9 @@ class EventLoop {
 
   // Debug mode, for finding mistakes. It warns, by the warning handler, about every task's step and callback that
   // takes slow_callback_duration() or longer on the loop's clock, about coroutines that nobody awaited, and about
-  // tasks the loop's end finds unfinished, each with where it was created; and a call from a wrong thread throws
-  // std::logic_error. A turn then runs what was ready when it began, and nothing else.
+  // tasks the loop's end finds unfinished, each with where it was created. A call from a wrong thread throws
+  // std::logic_error, or, where it wakes who waits (an Event, a Queue), is warned about on that thread. A turn then
+  // runs what was ready when it began, and nothing else.
   // Cost: nothing while it is off.
   void set_debug(bool on);
   bool get_debug() const noexcept { return debug_; }
@@ -292,6 +293,7 @@ class EventLoop {
   void run_checked(detail::Runnable next);
   void shuffle_ready(std::size_t count);
   void require_own_thread() const;
+  void warn_of_wrong_thread() noexcept;
   void require_idle() const;
   void run_until_stopped();
   void turn(TimePoint limit);
