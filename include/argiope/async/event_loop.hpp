@@ -206,7 +206,8 @@ class EventLoop {
   std::vector<AnyTask> all_tasks();
 
   // Where to_thread runs: made when first asked for, with four threads more than the machine has processors, 32 at
-  // most; the loop's destructor finishes its work. To be replaced before it is used.
+  // most; the loop's destructor finishes its work. To be replaced before it is used. A function on it that waits for
+  // this loop must have ended before the destructor: shut the executor down while the loop runs, as a Runner does.
   // Errors: std::logic_error after shutdown_default_executor(), and when replaced after use.
   ThreadPoolExecutor& default_executor();
   void set_default_executor(std::unique_ptr<ThreadPoolExecutor> executor);

@@ -31,7 +31,8 @@ Coro<void> wait_until(std::vector<FutureCore*> futures, When when, TimePoint dea
 
 }  // namespace detail
 
-// Waits for futures or tasks (F: Future<T>, Task<T> or AnyTask) without taking their results; what was thrown is for who asks them.
+// Waits for futures or tasks (F: Future<T>, Task<T> or AnyTask) without taking their results; what was thrown is for
+// who asks them.
 //
 // Units:    `timeout` is a duration of the loop's clock; without one there is no limit. When it has passed, wait()
 //           returns what is done: nothing is thrown, and nothing is cancelled.
