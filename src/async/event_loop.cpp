@@ -1,11 +1,13 @@
 #include "argiope/async/event_loop.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cassert>
 #include <stdexcept>
 
+#include "argiope/async/executor.hpp"
 #include "async/descriptors.hpp"
 
 namespace argiope {
@@ -47,24 +49,7 @@ namespace {
 constexpr int kStepsPerTurn = 32;
 constexpr int kStepsPerPoll = 256;
 
-// Makes a loop the thread's current one for as long as it runs.
-class Running {
- public:
-  Running(EventLoop& loop, bool& flag) : flag_(flag), outer_(this_thread) {
-    flag_ = true;
-    this_thread = {&loop, nullptr, 0};
-  }
-  ~Running() {
-    this_thread = outer_;
-    flag_ = false;
-  }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-
- private:
-  bool& flag_;
-  detail::ThreadState outer_;
-};
+std::string place(const std::source_location& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
 
 void drop(Callback* callback) noexcept {
   if (callback != nullptr && --callback->references == 0) delete callback;
@@ -81,6 +66,34 @@ LiveLoops& live_loops() {
 }
 
 }  // namespace
+
+// Makes a loop the thread's current one for as long as it runs.
+class EventLoop::Running {
+ public:
+  explicit Running(EventLoop& loop) : loop_(loop), outer_(this_thread) {
+    loop_.running_ = true;
+    loop_.running_on_.store(&this_thread, std::memory_order_relaxed);
+    this_thread = {&loop, nullptr, 0};
+  }
+  ~Running() {
+    this_thread = outer_;
+    loop_.running_on_.store(nullptr, std::memory_order_relaxed);
+    loop_.running_ = false;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  EventLoop& loop_;
+  detail::ThreadState outer_;
+};
+
+struct EventLoop::Checks {
+  Duration slow_callback_duration = std::chrono::milliseconds(100);
+  WarningHandler warning_handler;
+  std::optional<Random> shuffle;
+  std::function<void()> step_hook;
+};
 
 Handle::Handle(Callback* callback) noexcept : callback_(callback) {
   if (callback_ != nullptr) ++callback_->references;
@@ -105,12 +118,14 @@ EventLoop::EventLoop(IoBackend& backend) : backend_(backend), clock_(backend.clo
 }
 
 EventLoop::~EventLoop() {
+  // What its threads still owe the loop must find it alive.
+  default_executor_.reset();
   {
     // Destructors in what is unwound may ask for the current loop.
-    const Running running(*this, running_);
+    const Running running(*this);
     descriptors_.reset();
     while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
-    inbox_.clear();
+    discard_inbox();
     // Frames may hold handles, timers and other tasks, so they go while the loop is whole; and what a destructor
     // schedules goes too.
     do {
@@ -136,11 +151,13 @@ EventLoop& EventLoop::current() {
 
 void EventLoop::reserve_ready() { ready_.reserve(task_count_ + callback_count_ + 1); }
 
-Callback& EventLoop::new_callback(std::move_only_function<void()> function) {
+Callback& EventLoop::new_callback(std::move_only_function<void()> function, const std::source_location& where) {
+  check_thread();
   reserve_ready();
   auto* callback = new Callback;
   callback->function = std::move(function);
   callback->target = Runnable{callback};
+  callback->created_at = where;
   ++callback_count_;
   return *callback;
 }
@@ -153,6 +170,10 @@ void EventLoop::forget_callback(Callback& callback) noexcept {
 void EventLoop::abandon_tasks() noexcept {
   while (!tasks_.empty()) {
     TaskCore& task = tasks_.front();
+    if (debug_ && !task.ended_) {
+      warn(fmt::format("task '{}' created at {} was destroyed before its end", task.future().name(),
+                       place(task.created_at())));
+    }
     task.waiter_ = nullptr;
     task.abandon();
     disown(task);
@@ -177,18 +198,26 @@ void EventLoop::discard(Callback& callback) noexcept {
   forget_callback(callback);
 }
 
-Handle EventLoop::call_soon(std::move_only_function<void()> function) {
-  Callback& callback = new_callback(std::move(function));
+void EventLoop::discard_inbox() noexcept {
+  // Freed outside the lock: what was captured may call the loop.
+  std::vector<std::move_only_function<void()>> functions;
+  std::lock_guard lock(inbox_mutex_);
+  functions.swap(inbox_);
+}
+
+Handle EventLoop::call_soon(std::move_only_function<void()> function, const std::source_location& where) {
+  Callback& callback = new_callback(std::move(function), where);
   make_ready(callback.target);
   return Handle{&callback};
 }
 
-Handle EventLoop::call_later(Duration delay, std::move_only_function<void()> function) {
-  return call_at(saturating_add(time(), delay), std::move(function));
+Handle EventLoop::call_later(Duration delay, std::move_only_function<void()> function,
+                             const std::source_location& where) {
+  return call_at(saturating_add(time(), delay), std::move(function), where);
 }
 
-Handle EventLoop::call_at(TimePoint when, std::move_only_function<void()> function) {
-  Callback& callback = new_callback(std::move(function));
+Handle EventLoop::call_at(TimePoint when, std::move_only_function<void()> function, const std::source_location& where) {
+  Callback& callback = new_callback(std::move(function), where);
   try {
     arm(callback, when);
   } catch (...) {
@@ -251,11 +280,27 @@ void EventLoop::handle_exception(std::string_view where, const std::exception_pt
 
 // --- tasks -----------------------------------------------------------------------------------------------------
 
-void EventLoop::adopt(TaskCore& task) {
+void EventLoop::adopt(TaskCore& task, Start start) {
   tasks_.push_back(task);
   ++task_count_;
   task.future().retain();
-  make_ready(Runnable{&task});
+  // While another loop runs inside one of this loop's tasks, that one is the thread's.
+  if (start == Start::eagerly && this_thread.loop == this) {
+    start_eagerly(task);
+  } else {
+    make_ready(Runnable{&task});
+  }
+}
+
+void EventLoop::start_eagerly(TaskCore& task) {
+  TaskCore* const outer = this_thread.task;
+  // It spends the budget of the task that starts it, or a loop of eager starts could starve others.
+  if (outer == nullptr) this_thread.budget = detail::kStepBudget;
+  this_thread.task = &task;
+  task.started_ = true;
+  task.resume_point_.resume();
+  if (task.ended_) finish(task);
+  this_thread.task = outer;
 }
 
 void EventLoop::disown(TaskCore& task) noexcept {
@@ -289,6 +334,20 @@ void EventLoop::finish(TaskCore& task) {
   disown(task);
 }
 
+std::vector<AnyTask> EventLoop::all_tasks() {
+  std::vector<AnyTask> tasks;
+  tasks.reserve(task_count_);
+  tasks_.for_each([&](TaskCore& task) { tasks.emplace_back(task); });
+  return tasks;
+}
+
+AnyTask current_task() {
+  EventLoop::current();
+  return this_thread.task == nullptr ? AnyTask{} : AnyTask{*this_thread.task};
+}
+
+std::vector<AnyTask> all_tasks() { return EventLoop::current().all_tasks(); }
+
 void EventLoop::cancel_all_tasks() {
   // Cancelling may forward to another task of the list, but never ends one at once, so the list stays as it is.
   tasks_.for_each([](TaskCore& task) { task.cancel_task("the loop is shutting down"); });
@@ -297,6 +356,10 @@ void EventLoop::cancel_all_tasks() {
 // --- turns -----------------------------------------------------------------------------------------------------
 
 void EventLoop::run_ready() {
+  if (checked_) [[unlikely]] {
+    run_ready_checked();
+    return;
+  }
   // Generation after generation, so that stop() is heeded between them. What the last ones make ready waits for the
   // next turn, so that timers and I/O get theirs.
   int steps_left = kStepsPerTurn;
@@ -338,7 +401,7 @@ void EventLoop::require_idle() const {
 
 void EventLoop::run_once(TimePoint limit) {
   require_idle();
-  const Running running(*this, running_);
+  const Running running(*this);
   turn(limit);
   // What the turn's own I/O completed at once becomes ready here, so that next_deadline() knows of it: no descriptor
   // would ever tell.
@@ -354,7 +417,7 @@ TimePoint EventLoop::next_deadline() const noexcept {
 }
 
 void EventLoop::run_until_stopped() {
-  const Running running(*this, running_);
+  const Running running(*this);
   turn(stopping_ ? TimePoint::min() : kNever);
   while (!stopping_) turn(kNever);
   stopping_ = false;
@@ -366,6 +429,8 @@ void EventLoop::run_forever() {
 }
 
 void EventLoop::wake(Waiter& waiter) noexcept {
+  if (debug_) [[unlikely]]
+    warn_of_wrong_thread();
   waiter.unlink();
   if (waiter.target.is_task()) waiter.target.task()->waiter_ = nullptr;
   make_ready(waiter.target);
@@ -433,6 +498,127 @@ void EventLoop::sift_down(std::size_t index, TimerEntry entry) noexcept {
   timers_[index] = entry;
   entry.node->heap_index = static_cast<std::uint32_t>(index);
 }
+
+// --- debug mode and shuffling ----------------------------------------------------------------------------------
+
+EventLoop::Checks& EventLoop::checks() {
+  if (checks_ == nullptr) checks_ = std::make_unique<Checks>();
+  return *checks_;
+}
+
+void EventLoop::decide_whether_checked() noexcept {
+  checked_ = debug_ || checks_->shuffle.has_value() || checks_->step_hook != nullptr;
+}
+
+void EventLoop::set_debug(bool on) {
+  checks();
+  debug_ = on;
+  decide_whether_checked();
+}
+
+void EventLoop::set_slow_callback_duration(Duration at_least) { checks().slow_callback_duration = at_least; }
+
+Duration EventLoop::slow_callback_duration() const noexcept {
+  return checks_ == nullptr ? Checks{}.slow_callback_duration : checks_->slow_callback_duration;
+}
+
+void EventLoop::set_warning_handler(WarningHandler handler) { checks().warning_handler = std::move(handler); }
+
+void EventLoop::warn(std::string_view message) noexcept {
+  try {
+    if (checks_ != nullptr && checks_->warning_handler) {
+      checks_->warning_handler(message);
+    } else {
+      spdlog::warn("{}", message);
+    }
+  } catch (...) {
+    // Nobody left to tell.
+  }
+}
+
+void EventLoop::shuffle_ready_tasks(Random random) {
+  checks().shuffle = random;
+  decide_whether_checked();
+}
+
+void EventLoop::set_step_hook(std::function<void()> hook) {
+  checks().step_hook = std::move(hook);
+  decide_whether_checked();
+}
+
+void EventLoop::require_own_thread() const {
+  const detail::ThreadState* running_on = running_on_.load(std::memory_order_relaxed);
+  if (running_on != nullptr && running_on != &this_thread) {
+    throw std::logic_error("the event loop runs on another thread: use call_soon_threadsafe");
+  }
+}
+
+void EventLoop::warn_of_wrong_thread() noexcept {
+  try {
+    require_own_thread();
+  } catch (const std::logic_error& error) {
+    warn(error.what());
+  }
+}
+
+// One generation: what was ready at the start.
+void EventLoop::run_ready_checked() {
+  const std::size_t generation = ready_.size();
+  if (checks_->shuffle) shuffle_ready(generation);
+  for (std::size_t i = 0; i < generation; ++i) {
+    if (checks_->step_hook) checks_->step_hook();
+    run_checked(ready_.pop_front());
+  }
+  steps_since_poll_ = kStepsPerPoll;
+  this_thread.task = nullptr;
+}
+
+void EventLoop::run_checked(Runnable next) {
+  const TimePoint start = time();
+  if (!next.is_task()) {
+    const std::source_location where = next.callback()->created_at;
+    call(*next.callback());
+    if (const Duration took = time() - start; debug_ && took >= checks_->slow_callback_duration) {
+      warn(fmt::format("the callback created at {} ran for {:.3f} s", place(where), to_seconds(took)));
+    }
+    return;
+  }
+  // Kept for its name: the step may be its last.
+  detail::FutureCore& future = next.task()->future();
+  future.retain();
+  const std::source_location where = next.task()->created_at();
+  step(*next.task());
+  if (const Duration took = time() - start; debug_ && took >= checks_->slow_callback_duration) {
+    warn(fmt::format("a step of task '{}' created at {} ran for {:.3f} s", future.name(), place(where),
+                     to_seconds(took)));
+  }
+  future.release();
+}
+
+// Fisher and Yates over those of the first `count` that are tasks.
+void EventLoop::shuffle_ready(std::size_t count) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ready_[i].is_task()) places.push_back(i);
+  }
+  for (std::size_t left = places.size(); left > 1; --left) {
+    std::swap(ready_[places[left - 1]], ready_[places[checks_->shuffle->below(left)]]);
+  }
+}
+
+namespace detail {
+
+void coroutine_never_started(const std::source_location& created_at) noexcept {
+  EventLoop* loop = this_thread.loop;
+  if (loop == nullptr || !loop->get_debug()) return;
+  try {
+    loop->warn(fmt::format("a coroutine was never awaited: {} ({})", created_at.function_name(), place(created_at)));
+  } catch (...) {
+    // Nobody left to tell.
+  }
+}
+
+}  // namespace detail
 
 // --- yield -----------------------------------------------------------------------------------------------------
 

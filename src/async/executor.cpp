@@ -1,6 +1,9 @@
 #include "argiope/async/executor.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+
+#include "argiope/async/sync.hpp"
 
 namespace argiope {
 
@@ -48,6 +51,52 @@ void ThreadPoolExecutor::work() {
     }
     function();
   }
+}
+
+// --- the default executor of a loop ----------------------------------------------------------------------------
+
+ThreadPoolExecutor& EventLoop::default_executor() {
+  check_thread();
+  if (executor_closed_) throw std::logic_error("the default executor was shut down");
+  if (default_executor_ == nullptr) {
+    default_executor_ = std::make_unique<ThreadPoolExecutor>(std::min(32u, std::thread::hardware_concurrency() + 4));
+  }
+  return *default_executor_;
+}
+
+void EventLoop::set_default_executor(std::unique_ptr<ThreadPoolExecutor> executor) {
+  if (default_executor_ != nullptr || executor_closed_) {
+    throw std::logic_error("the default executor is in use already");
+  }
+  default_executor_ = std::move(executor);
+}
+
+Coro<void> EventLoop::shutdown_default_executor() {
+  executor_closed_ = true;
+  if (default_executor_ == nullptr) co_return;
+  if (executor_finished_ != nullptr) {
+    co_await executor_finished_->wait();  // somebody else has asked already
+    co_return;
+  }
+  // By a thread, because what runs there may need this loop to go on. Shared, because the last word of a thread whose
+  // waiter was cancelled comes after the waiter has gone.
+  const auto finished = executor_finished_ = std::make_shared<Event>();
+  begin_outside_work();
+  std::jthread joiner;
+  try {
+    joiner = std::jthread([this, finished] {
+      default_executor_->shutdown();
+      call_soon_threadsafe([this, finished] {
+        end_outside_work();
+        finished->set();
+      });
+    });
+  } catch (...) {
+    end_outside_work();
+    executor_finished_.reset();
+    throw;
+  }
+  co_await finished->wait();
 }
 
 }  // namespace argiope

@@ -25,6 +25,7 @@ FutureCore::~FutureCore() {
 }
 
 void FutureCore::require_pending() const {
+  loop_->check_thread();
   if (done()) throw InvalidStateError("the future already has a result");
 }
 
@@ -49,6 +50,7 @@ void FutureCore::settle_cancelled(std::string message) {
 
 bool FutureCore::cancel(std::string message) {
   if (done()) return false;
+  loop_->check_thread();
   settle_cancelled(std::move(message));
   return true;
 }
@@ -78,8 +80,8 @@ std::exception_ptr FutureCore::exception() {
   return exception_;
 }
 
-Handle FutureCore::add_done_callback(std::move_only_function<void()> function) {
-  Callback& callback = loop_->new_callback(std::move(function));
+Handle FutureCore::add_done_callback(std::move_only_function<void()> function, const std::source_location& where) {
+  Callback& callback = loop_->new_callback(std::move(function), where);
   if (done()) {
     tell(callback);
     loop_->make_ready(callback.target);
@@ -105,6 +107,7 @@ void FutureCore::report_unseen() noexcept {
 
 bool TaskCore::cancel_task(std::string message) {
   if (future_->done() || ended_) return false;
+  future_->loop().check_thread();
   ++cancel_requests_;
   cancel_message_ = message.empty() ? nullptr : std::make_unique<std::string>(std::move(message));
   if (waiter_ == nullptr) {
@@ -140,6 +143,12 @@ void TaskCore::throw_cancelled() { throw CancelledError(take_cancel_message()); 
 void TaskCore::requeue(std::coroutine_handle<> self) noexcept {
   resume_point_ = self;
   future_->loop().make_ready(Runnable{this});
+}
+
+void require_same_loop(const std::vector<FutureCore*>& futures) {
+  for (const FutureCore* future : futures) {
+    if (&future->loop() != this_thread.loop) throw std::logic_error("a future belongs to another event loop");
+  }
 }
 
 void FutureWaiter::await_suspend(std::coroutine_handle<> self) {

@@ -26,8 +26,9 @@ ExceptionGroup::ExceptionGroup(std::vector<std::exception_ptr> exceptions)
 
 namespace detail {
 
-Coro<void> all_done_or_first_failed(std::vector<FutureCore*> futures) {
+Coro<void> gather_wait(std::vector<FutureCore*> futures, bool throwing) {
   if (futures.empty()) co_return;
+  require_same_loop(futures);
   // Outlives this coroutine in the callbacks of futures that run on after the first failure.
   struct Progress {
     std::size_t remaining;
@@ -36,9 +37,9 @@ Coro<void> all_done_or_first_failed(std::vector<FutureCore*> futures) {
   };
   auto progress = std::make_shared<Progress>(futures.size());
   for (FutureCore* future : futures) {
-    future->add_done_callback([progress, future] {
+    future->add_done_callback([progress, future, throwing] {
       --progress->remaining;
-      const bool failed = future->state() != FutureState::ready;
+      const bool failed = throwing && future->state() != FutureState::ready;
       if (failed && progress->first_failed == nullptr) progress->first_failed = future;
       // Of several failures the first is thrown; as in asyncio, the others are not reported either.
       if (future->state() == FutureState::failed) future->mark_exception_seen();
@@ -60,16 +61,6 @@ Coro<void> all_done_or_first_failed(std::vector<FutureCore*> futures) {
 }
 
 }  // namespace detail
-
-Coro<void> gather(std::vector<Coro<void>> coros) {
-  std::vector<Task<void>> tasks;
-  std::vector<detail::FutureCore*> cores;
-  for (Coro<void>& coro : coros) {
-    tasks.push_back(EventLoop::current().create_task(std::move(coro)));
-    cores.push_back(tasks.back().core());
-  }
-  co_await detail::all_done_or_first_failed(std::move(cores));
-}
 
 // --- TaskGroup -------------------------------------------------------------------------------------------------
 

@@ -16,10 +16,13 @@ void Timeout::arm() {
   handle_.cancel();
   handle_ = Handle{};
   if (when_ == kNever || task_ == nullptr) return;
-  handle_ = EventLoop::current().call_at(when_, [this] {
+  const auto strike = [this] {
     expired_ = true;
     task_->cancel_task({});
-  });
+  };
+  // What has come already strikes at the first wait, even if that is only a yield.
+  EventLoop& loop = EventLoop::current();
+  handle_ = when_ <= loop.time() ? loop.call_soon(strike) : loop.call_at(when_, strike);
 }
 
 void Timeout::reschedule(TimePoint when) {

@@ -9,6 +9,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
+#include "support/cancellation_sweep.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -93,14 +94,67 @@ TYPED_TEST(ExecutorTest, CancellingTheFutureDropsTheResult) {
         return witness;
       });
     });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
     go.release();
     co_await run_in_executor(executor, [] {});
   });
   EXPECT_EQ(witness.use_count(), 1);
+}
+
+TYPED_TEST(ExecutorTest, ToThreadRunsOnTheLoopsOwnExecutor) {
+  this->run([&]() -> Coro<void> {
+    const auto here = std::this_thread::get_id();
+    EXPECT_NE(co_await to_thread([] { return std::this_thread::get_id(); }), here);
+    EXPECT_EQ(&this->loop.default_executor(), &this->loop.default_executor());
+    EXPECT_THROW(this->loop.set_default_executor(nullptr), std::logic_error) << "it is in use";
+  });
+}
+
+TYPED_TEST(ExecutorTest, TheDefaultExecutorCanBeChosen) {
+  auto chosen = std::make_unique<ThreadPoolExecutor>(1);
+  ThreadPoolExecutor* const pool = chosen.get();
+  this->loop.set_default_executor(std::move(chosen));
+  EXPECT_EQ(&this->loop.default_executor(), pool);
+}
+
+TYPED_TEST(ExecutorTest, ShuttingTheDefaultExecutorDownLetsTheLoopGoOn) {
+  this->run([&]() -> Coro<void> {
+    std::binary_semaphore go(0);
+    auto last = to_thread([&] {
+      go.acquire();
+      return 8;
+    });
+    // Its thread ends only when the loop has gone on.
+    auto releasing = this->spawn([&]() -> Coro<void> {
+      co_await let_others_run();
+      go.release();
+    });
+    co_await this->loop.shutdown_default_executor();
+    EXPECT_EQ(co_await last, 8);
+    co_await releasing;
+    EXPECT_THROW(to_thread([] {}), std::logic_error);
+    co_await this->loop.shutdown_default_executor();
+  });
+}
+
+TYPED_TEST(ExecutorTest, ALoopThatNeverUsedItsExecutorShutsItDownAtOnce) {
+  this->run([&]() -> Coro<void> { co_await this->loop.shutdown_default_executor(); });
+  EXPECT_THROW(this->loop.default_executor(), std::logic_error);
+}
+
+TYPED_TEST(ExecutorTest, ALoopThatEndsFinishesWhatItsExecutorHas) {
+  std::atomic<int> finished{0};
+  {
+    EventLoop doomed(this->world.backend);
+    doomed.call_soon([&] {
+      for (int i = 0; i < 8; ++i) static_cast<void>(to_thread([&] { ++finished; }));
+    });
+    doomed.run_once(TimePoint::min());
+  }
+  EXPECT_EQ(finished, 8);
 }
 
 TYPED_TEST(ExecutorTest, AfterShutdownNothingIsTaken) {
@@ -158,6 +212,26 @@ TEST_F(VirtualExecutorTest, TimeStandsStillWhileAThreadWorks) {
     EXPECT_EQ(loop.time(), before);
   });
 }
+
+// Cancelled wherever it is: the functions still run, their results go, and the loop's end finds nothing.
+struct ToThreadScenario {
+  std::shared_ptr<std::atomic<int>> ran = std::make_shared<std::atomic<int>>(0);
+  int submitted = 0;
+  Coro<void> run() {
+    EventLoop::current().set_default_executor(std::make_unique<ThreadPoolExecutor>(1));
+    for (int i = 0; i < 2; ++i) {
+      ++submitted;
+      co_await to_thread([ran = ran] { return ++*ran; });
+    }
+    ++submitted;
+    auto last = to_thread([ran = ran] { ++*ran; });
+    co_await EventLoop::current().shutdown_default_executor();
+    co_await last;
+    EXPECT_EQ(*ran, 3);
+  }
+  void check() const { EXPECT_LE(*ran, submitted); }
+};
+TEST(CancellationSweep, ToThread) { sweep_cancellation_shuffled<ToThreadScenario>(3); }
 
 }  // namespace
 }  // namespace argiope

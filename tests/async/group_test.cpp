@@ -1,12 +1,14 @@
 #include "argiope/async/group.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
+#include "support/cancellation_sweep.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -169,6 +171,105 @@ TYPED_TEST(GroupTest, CancellingAGatherTwiceStillWaitsForAll) {
   EXPECT_EQ(log.size(), 2u);
 }
 
+TYPED_TEST(GroupTest, GatherTakesFuturesAndLeavesThemTheirValues) {
+  this->run([&]() -> Coro<void> {
+    auto future = this->loop.template create_future<std::string>();
+    auto task = this->loop.create_task(give_after_turns(2, 2));
+    this->loop.call_soon([&] { future.set_result("long enough not to be kept in place"); });
+    const auto [text, number, own] = co_await gather(future, task, give_after_turns(1, 3));
+    EXPECT_EQ(text, future.result());
+    EXPECT_EQ(number, 2);
+    EXPECT_EQ(own, 3);
+    EXPECT_EQ(co_await gather(std::vector{task, task}), (std::vector{2, 2})) << "one may be given twice";
+  });
+}
+
+TYPED_TEST(GroupTest, GatherRefusesAFutureOfAnotherLoop) {
+  VirtualBackend backend;
+  EventLoop other(backend);
+  auto stranger = other.create_future<int>();
+  this->run([&]() -> Coro<void> {
+    auto own = this->loop.template create_future<int>();
+    own.set_result(1);
+    bool refused = false;
+    try {
+      co_await gather(own, stranger);
+    } catch (const std::logic_error&) {
+      refused = true;
+    }
+    EXPECT_TRUE(refused);
+  });
+}
+
+TYPED_TEST(GroupTest, GatherThrowsCancelledErrorWhenAFutureIsCancelled) {
+  this->run([&]() -> Coro<void> {
+    auto one = this->loop.template create_future<int>();
+    auto two = this->loop.template create_future<int>();
+    one.cancel("given up");
+    EXPECT_EQ(co_await outcome_of(gather(one, two)), "cancelled: given up");
+    EXPECT_FALSE(two.done());
+  });
+}
+
+TYPED_TEST(GroupTest, GatherWithReturnExceptionsWaitsForAllAndGivesEachOutcome) {
+  const Reports reports(this->loop);
+  this->run([&]() -> Coro<void> {
+    std::vector<Future<int>> futures;
+    for (int i = 0; i < 4; ++i) futures.push_back(this->loop.template create_future<int>());
+    auto task = this->loop.create_task(gather(return_exceptions, futures));
+    co_await yield_now();
+    futures[1].set_result(1);
+    futures[2].set_exception(std::runtime_error("two"));
+    futures[3].cancel("three");
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    EXPECT_FALSE(task.done());
+    futures[0].set_exception(std::logic_error("zero"));
+    const auto outcomes = co_await std::move(task);
+    EXPECT_EQ(outcomes.size(), 4u);
+    EXPECT_THROW(std::rethrow_exception(outcomes.at(0).error()), std::logic_error);
+    EXPECT_EQ(outcomes.at(1).value(), 1);
+    EXPECT_THROW(std::rethrow_exception(outcomes.at(2).error()), std::runtime_error);
+    EXPECT_THROW(std::rethrow_exception(outcomes.at(3).error()), CancelledError);
+  });
+  EXPECT_TRUE(reports.lines().empty()) << "what was given is not reported";
+}
+
+TYPED_TEST(GroupTest, GatherWithReturnExceptionsTakesDifferentTypes) {
+  this->run([&]() -> Coro<void> {
+    std::vector<std::string> log;
+    const auto move_only = []() -> Coro<std::unique_ptr<int>> { co_return std::make_unique<int>(4); };
+    auto [failed, nothing, number] =
+        co_await gather(return_exceptions, fail_after_turns(1, "x"), log_after_turns(log, 2, "ran"), move_only());
+    EXPECT_FALSE(failed.has_value());
+    EXPECT_TRUE(nothing.has_value());
+    EXPECT_EQ(*number.value(), 4);
+  });
+}
+
+TYPED_TEST(GroupTest, CancellingAGatherWithReturnExceptionsIsACancellation) {
+  this->run([&]() -> Coro<void> {
+    std::vector<Coro<void>> coros;
+    coros.push_back(sleep_for(1h));
+    auto task = this->loop.create_task(gather(return_exceptions, std::move(coros)));
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel("whole");
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: whole");
+  });
+}
+
+struct GatherScenario {
+  std::vector<std::string> log;
+  Coro<void> run() {
+    std::vector<Coro<int>> coros;
+    coros.push_back(give_after_turns(2, 1));
+    coros.push_back(fail_after_turns(3, "three"));
+    co_await gather(return_exceptions, std::move(coros));
+    co_await gather(give_after_turns(1, 1), log_after_turns(log, 2, "ran"), sleep_for(1ms));
+  }
+  void check() const { EXPECT_LE(log.size(), 1u); }
+};
+TEST(CancellationSweep, Gather) { sweep_cancellation_shuffled<GatherScenario>(); }
+
 // --- TaskGroup
 
 TYPED_TEST(GroupTest, AGroupEndsWhenItsBodyAndAllItsTasksHave) {
@@ -240,12 +341,27 @@ TYPED_TEST(GroupTest, AFailingBodyCancelsTheTasks) {
   this->run([&]() -> Coro<void> {
     EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
                 group.create_task(log_when_cancelled(log, "task"));
-                co_await yield_now();
+                co_await let_others_run();
                 throw std::runtime_error("body");
               })),
               "failed: 1 task failed; body");
   });
   EXPECT_EQ(log.size(), 1u);
+}
+
+TYPED_TEST(GroupTest, ABodyThatFailsAtOnceCancelsTasksThatNeverStarted) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    Task<void> task;
+    EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                task = group.create_task(log_when_cancelled(log, "started"));
+                throw std::runtime_error("at once");
+                co_return;
+              })),
+              "failed: 1 task failed; at once");
+    EXPECT_TRUE(task.cancelled());
+  });
+  EXPECT_TRUE(log.empty());
 }
 
 TYPED_TEST(GroupTest, EveryExceptionIsInTheGroup) {
@@ -279,7 +395,7 @@ TYPED_TEST(GroupTest, ATaskThatEndsCancelledIsNoFailure) {
     co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
       auto task = group.create_task(log_when_cancelled(log, "cancelled"));
       group.create_task(log_after_turns(log, 10, "sibling ran on"));
-      co_await yield_now();
+      co_await let_others_run();
       task.cancel();
     });
   });
@@ -296,10 +412,11 @@ TYPED_TEST(GroupTest, CancelledFromOutsideItCancelsItsTasksAndWaits) {
         co_return;
       });
     });
-    for (int i = 0; i < 3; ++i) co_await yield_now();
+    co_await let_others_run();
     task.cancel("outside");
     EXPECT_EQ(co_await outcome_of(task), "cancelled: outside");
   });
+  std::ranges::sort(log);
   EXPECT_EQ(log, (std::vector<std::string>{"one", "two"}));
 }
 
@@ -452,6 +569,195 @@ TYPED_TEST(GroupTest, AGroupWhoseBodyEndsAsATaskFailsIsNotLeftCancelled) {
     co_await task;
   });
 }
+
+TYPED_TEST(GroupTest, GivesItsTasksTheirNamesAndStarts) {
+  this->run([&]() -> Coro<void> {
+    co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      auto named = group.create_task(give_after_turns(1, 1), "named");
+      EXPECT_EQ(named.name(), "named");
+      EXPECT_FALSE(named.done());
+      auto eager = group.create_task(give_after_turns(0, 2), "eager", Start::eagerly);
+      EXPECT_TRUE(eager.done());
+      co_return;
+    });
+    EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                group.create_task(fail_after_turns(0, "at once"), {}, Start::eagerly);
+                co_await sleep(1h);
+              })),
+              "failed: 1 task failed; at once");
+  });
+}
+
+TYPED_TEST(GroupTest, AGroupWithoutTasksPassesOnTheCancellationOfItsBody) {
+  std::vector<std::string> log;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup&) -> Coro<void> { co_await log_when_cancelled(log, "body"); });
+    });
+    co_await let_others_run();
+    task.cancel("outside");
+    EXPECT_EQ(co_await outcome_of(task), "cancelled: outside");
+  });
+  EXPECT_EQ(log.size(), 1u);
+}
+
+TYPED_TEST(GroupTest, ABodyThatFailsBecauseItIsCancelledHasFailed) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup&) -> Coro<void> {
+        try {
+          co_await sleep(1h);
+        } catch (const CancelledError&) {
+          throw std::runtime_error("instead");
+        }
+      });
+    });
+    co_await let_others_run();
+    task.cancel();
+    EXPECT_EQ(co_await outcome_of(task), "failed: 1 task failed; instead");
+  });
+}
+
+TYPED_TEST(GroupTest, ATaskAndABodyThatBothFailAreBothThrownAndNothingStaysCancelled) {
+  this->run([&]() -> Coro<void> {
+    EXPECT_EQ(co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+                group.create_task(fail_after_turns(1, "task"));
+                try {
+                  co_await sleep(1h);
+                } catch (const CancelledError&) {
+                  throw std::runtime_error("body");
+                }
+              })),
+              "failed: 2 tasks failed; task; body");
+    EXPECT_EQ(current_task().cancelling(), 0);
+    co_await sleep(1ms);
+  });
+}
+
+TYPED_TEST(GroupTest, ATaskThatFailsWhileTheCancelledBodyCleansUpIsThrown) {
+  this->run([&]() -> Coro<void> {
+    Event go;
+    const auto stubborn = [&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_await go.wait();
+      throw std::runtime_error("late");
+    };
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+        group.create_task(stubborn());
+        bool cancelled = false;
+        try {
+          co_await sleep(1h);
+        } catch (const CancelledError&) {
+          cancelled = true;
+        }
+        for (int i = 0; i < 3; ++i) co_await yield_now();
+        if (cancelled) throw CancelledError();
+      });
+    });
+    auto outer = this->spawn([&]() -> Coro<void> { co_await task; });
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    outer.cancel();
+    for (int i = 0; i < 9; ++i) co_await yield_now();
+    EXPECT_FALSE(outer.done());
+    go.set();
+    EXPECT_EQ(co_await outcome_of(outer), "failed: 1 task failed; late");
+  });
+}
+
+TYPED_TEST(GroupTest, CancelledFromOutsideNestedGroupsThrowNestedGroups) {
+  this->run([&]() -> Coro<void> {
+    const auto fail_in_clean_up = []() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        throw std::runtime_error("clean-up");
+      }
+    };
+    auto task = this->spawn([&]() -> Coro<void> {
+      co_await TaskGroup::run([&](TaskGroup& outer) -> Coro<void> {
+        outer.create_task(sleep_for(1h));
+        co_await TaskGroup::run([&](TaskGroup& inner) -> Coro<void> {
+          for (int i = 0; i < 3; ++i) inner.create_task(fail_in_clean_up());
+          co_await sleep(1h);
+        });
+      });
+    });
+    for (int i = 0; i < 3; ++i) co_await yield_now();
+    task.cancel();
+    std::size_t inner_failures = 0;
+    try {
+      co_await task;
+    } catch (const ExceptionGroup& group) {
+      EXPECT_EQ(group.exceptions().size(), 1u);
+      try {
+        std::rethrow_exception(group.exceptions().at(0));
+      } catch (const ExceptionGroup& inner) {
+        inner_failures = inner.exceptions().size();
+      }
+    }
+    EXPECT_EQ(inner_failures, 3u);
+  });
+}
+
+TYPED_TEST(GroupTest, TasksThatMultiplyAreAllEnded) {
+  int heads = 0;
+  this->run([&]() -> Coro<void> {
+    // Lives as long as the tasks it starts.
+    std::function<Coro<void>(TaskGroup&)> hydra = [&](TaskGroup& group) -> Coro<void> {
+      ++heads;
+      co_await yield_now();
+      group.create_task(hydra(group));
+      group.create_task(hydra(group));
+    };
+    const auto hercules = [&]() -> Coro<void> {
+      while (heads < 10) co_await yield_now();
+      throw std::runtime_error("enough");
+    };
+    const std::string outcome = co_await outcome_of(TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      group.create_task(hydra(group));
+      group.create_task(hercules());
+      co_return;
+    }));
+    EXPECT_NE(outcome.find("enough"), std::string::npos) << outcome;
+  });
+  EXPECT_GE(heads, 10);
+  EXPECT_EQ(this->loop.task_count(), 0u);
+}
+
+struct TaskGroupScenario {
+  int running = 0;
+  Coro<void> member(int turns) {
+    struct Count {
+      int& running;
+      explicit Count(int& count) : running(count) { ++running; }
+      ~Count() { --running; }
+    } const count(running);
+    for (int i = 0; i < turns; ++i) co_await yield_now();
+    co_await sleep(1ms);
+  }
+  Coro<void> run() {
+    const auto body = [this](TaskGroup& group) -> Coro<void> {
+      group.create_task(member(1));
+      co_await yield_now();
+      group.create_task(member(3), {}, Start::eagerly);
+      co_await TaskGroup::run([&](TaskGroup& inner) -> Coro<void> {
+        inner.create_task(member(0));
+        co_return;
+      });
+    };
+    struct NoneLeft {
+      int& running;
+      ~NoneLeft() { EXPECT_EQ(running, 0) << "the group ended before its tasks"; }
+    } const none_left{running};
+    co_await TaskGroup::run(body);
+  }
+  void check() const { EXPECT_EQ(running, 0); }
+};
+TEST(CancellationSweep, TaskGroup) { sweep_cancellation_shuffled<TaskGroupScenario>(); }
 
 TYPED_TEST(GroupTest, ALoopDestroyedWithAGroupAndAGatherRunningLeaksNothing) {
   const auto witness = std::make_shared<int>();

@@ -6,6 +6,7 @@
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
+#include "support/cancellation_sweep.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -83,7 +84,7 @@ TYPED_TEST(TimeoutTest, PassesOnOtherExceptions) {
 TYPED_TEST(TimeoutTest, ACancellationFromOutsideStaysACancellation) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> { co_await wait_for(sleep_for(1h), 2h); });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel("outside");
     std::string caught;
     try {
@@ -216,6 +217,28 @@ TYPED_TEST(TimeoutTest, CanBeMovedWhileItRuns) {
   });
 }
 
+TYPED_TEST(TimeoutTest, CannotBeMovedOnceItHasStruck) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(this->loop.time() + 1ms);
+    bool refused = false;
+    const auto body = [&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      try {
+        timeout.reschedule(kNever);
+      } catch (const std::logic_error&) {
+        refused = true;
+      }
+      co_return;
+    };
+    EXPECT_FALSE(co_await times_out(timeout.run(body())));
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(timeout.expired());
+  });
+}
+
 TYPED_TEST(TimeoutTest, CanBePutOffBeforeItStrikes) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 1ms);
@@ -259,6 +282,247 @@ TYPED_TEST(TimeoutTest, ABodyThatSwallowsTheCancellationGivesItsResult) {
     EXPECT_EQ(co_await wait_for(body(), 1ms), 6);
   });
 }
+
+TYPED_TEST(TimeoutTest, GoesByTheNamesOfAsyncio) {
+  this->run([&]() -> Coro<void> {
+    auto relative = timeout(1ms);
+    EXPECT_TRUE(co_await times_out(relative.run(sleep_for(1h))));
+    EXPECT_TRUE(relative.expired());
+    const TimePoint when = this->loop.time() + 1ms;
+    auto absolute = timeout_at(when);
+    EXPECT_TRUE(co_await times_out(absolute.run(sleep_for(1h))));
+    EXPECT_TRUE(absolute.expired());
+    EXPECT_EQ(absolute.when(), when);
+    auto unused = timeout(1h);
+    EXPECT_FALSE(co_await times_out(unused.run(sleep_for(1ms))));
+    EXPECT_FALSE(unused.expired());
+    auto disabled = timeout_at(kNever);
+    EXPECT_FALSE(co_await times_out(disabled.run(sleep_for(1ms))));
+    EXPECT_FALSE(disabled.expired());
+  });
+}
+
+TYPED_TEST(TimeoutTest, ADeadlineThatHasComeStrikesAtAMereYield) {
+  this->run([]() -> Coro<void> {
+    const auto body = []() -> Coro<void> { co_await yield_now(); };
+    for (const Duration limit : {Duration{0}, Duration{-11s}}) {
+      EXPECT_TRUE(co_await times_out(wait_for(body(), limit)));
+    }
+  });
+}
+
+TYPED_TEST(TimeoutTest, AnExceptionOfTheCleanUpIsThrownInItsPlace) {
+  this->run([]() -> Coro<void> {
+    const auto crash = []() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        throw std::runtime_error("clean-up");
+      }
+    };
+    std::string what;
+    try {
+      co_await wait_for(crash(), 1ms);
+    } catch (const std::runtime_error& error) {
+      what = error.what();
+    }
+    EXPECT_EQ(what, "clean-up");
+    EXPECT_EQ(current_task().cancelling(), 0);
+  });
+}
+
+TYPED_TEST(TimeoutTest, ACancellationByItselfBeforeTheDeadlineStaysOne) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(this->loop.time() + 1h);
+    const auto cancel_itself = []() -> Coro<void> {
+      current_task().cancel();
+      co_await sleep(1h);
+    };
+    auto task = this->loop.create_task(timeout.run(cancel_itself()));
+    while (!task.done()) co_await yield_now();
+    EXPECT_TRUE(task.cancelled());
+    EXPECT_FALSE(timeout.expired());
+  });
+}
+
+TYPED_TEST(TimeoutTest, OneInTheCleanUpOfAnotherStrikesToo) {
+  this->run([]() -> Coro<void> {
+    bool inner = false;
+    const auto body = [&]() -> Coro<void> {
+      bool cancelled = false;
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+        cancelled = true;
+      }
+      inner = co_await times_out(wait_for(sleep_for(1h), 1ms));
+      if (cancelled) throw CancelledError();
+    };
+    EXPECT_TRUE(co_await times_out(wait_for(body(), 1ms)));
+    EXPECT_TRUE(inner);
+  });
+}
+
+TYPED_TEST(TimeoutTest, WorksInATaskThatSwallowedACancellation) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<void> {
+      current_task().cancel();
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      EXPECT_EQ(current_task().cancelling(), 1);
+      EXPECT_TRUE(co_await times_out(wait_for(sleep_for(1h), 0ms)));
+      EXPECT_EQ(current_task().cancelling(), 1);
+
+      const auto cancelled_again = []() -> Coro<void> {
+        current_task().cancel();
+        co_await sleep(1h);
+      };
+      bool cancelled = false;
+      try {
+        co_await wait_for(cancelled_again(), 1h);
+      } catch (const CancelledError&) {
+        cancelled = true;
+      }
+      EXPECT_TRUE(cancelled);
+    });
+    co_await task;
+  });
+}
+
+using BusyTimeoutTest = OnVirtualLoop;
+
+// The loop was busy past the inner deadline: its work ends, and the outer strikes at what comes after.
+TEST_F(BusyTimeoutTest, ABusyLoopDoesNotHideTheOuterDeadline) {
+  const auto main = [this]() -> Coro<void> {
+    bool inner = false;
+    const auto crunch = [this]() -> Coro<void> {
+      backend_.manual_clock().advance(100ms);
+      co_await sleep(1h);
+    };
+    const auto body = [&]() -> Coro<void> {
+      inner = co_await times_out(wait_for(crunch(), 10ms));
+      co_await sleep(1h);
+    };
+    EXPECT_TRUE(co_await times_out(wait_for(body(), 101ms)));
+    EXPECT_TRUE(inner);
+    EXPECT_EQ(loop_.time(), TimePoint{101ms});
+  };
+  loop_.run_until_complete(main());
+}
+
+// --- wait_for of futures and tasks
+
+TYPED_TEST(TimeoutTest, WaitForGivesTheValueOfAFuture) {
+  this->run([&]() -> Coro<void> {
+    auto future = this->loop.template create_future<std::string>();
+    future.set_result("done");
+    EXPECT_EQ(co_await wait_for(future, 0ms), "done") << "what is done needs no time";
+    auto later = this->loop.template create_future<std::string>();
+    this->loop.call_soon([&] { later.set_result("ok"); });
+    EXPECT_EQ(co_await wait_for(later, 1h), "ok");
+    EXPECT_EQ(later.result(), "ok");
+  });
+}
+
+TYPED_TEST(TimeoutTest, WaitForCancelsTheTaskWhoseTimeIsUp) {
+  this->run([&]() -> Coro<void> {
+    for (const Duration limit : {Duration{1ms}, Duration{0}, Duration{-1s}}) {
+      bool running = false;
+      auto task = this->spawn([&]() -> Coro<void> {
+        running = true;
+        try {
+          co_await sleep(1h);
+        } catch (const CancelledError&) {
+          running = false;
+          throw;
+        }
+      });
+      co_await let_others_run();
+      EXPECT_TRUE(running);
+      EXPECT_TRUE(co_await times_out(wait_for(task, limit)));
+      EXPECT_TRUE(task.cancelled());
+      EXPECT_FALSE(running);
+    }
+  });
+}
+
+TYPED_TEST(TimeoutTest, WaitForWaitsUntilTheCancelledTaskHasEnded) {
+  this->run([&]() -> Coro<void> {
+    bool ended = false;
+    auto task = this->spawn([&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_await sleep(1ms);
+      ended = true;
+      throw CancelledError();
+    });
+    EXPECT_TRUE(co_await times_out(wait_for(task, 1ms)));
+    EXPECT_TRUE(ended);
+  });
+}
+
+TYPED_TEST(TimeoutTest, ACancelledWaitForWaitsUntilTheTaskHasEndedToo) {
+  this->run([&]() -> Coro<void> {
+    bool ended = false;
+    const auto stubborn = [&]() -> Coro<void> {
+      try {
+        co_await sleep(1h);
+      } catch (const CancelledError&) {
+      }
+      co_await sleep(1ms);
+      ended = true;
+    };
+    auto waiting = this->loop.create_task(wait_for(stubborn(), 2h));
+    co_await let_others_run();
+    waiting.cancel();
+    while (!waiting.done()) co_await sleep(1ms);
+    EXPECT_TRUE(ended);
+  });
+}
+
+TYPED_TEST(TimeoutTest, CancellingAWaitForCancelsTheTask) {
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
+    auto waiting = this->loop.create_task(wait_for(task, 1h));
+    co_await let_others_run();
+    waiting.cancel();
+    while (!waiting.done()) co_await let_others_run();
+    EXPECT_TRUE(waiting.cancelled());
+    EXPECT_TRUE(task.cancelled());
+  });
+}
+
+struct TimeoutScenario {
+  int ended = 0;
+  Coro<void> work() {
+    struct Count {
+      int& ended;
+      ~Count() { ++ended; }
+    } const count{ended};
+    co_await sleep(2ms);
+  }
+  int begun = 0;
+  Coro<void> run() {
+    for (const Duration limit : {Duration{1ms}, Duration{3ms}, Duration{0}}) {
+      ++begun;
+      co_await times_out(wait_for(work(), limit));
+    }
+    ++begun;
+    co_await times_out(wait_for(wait_for(work(), 2ms), 2ms));
+    ++begun;
+    co_await times_out(wait_for(EventLoop::current().create_task(work()), 1ms));
+    EXPECT_EQ(current_task().cancelling(), 0);
+  }
+  void check() const {
+    EXPECT_GE(begun, ended);
+    EXPECT_LE(begun - ended, 1) << "one that was cancelled before its first step has nothing to end";
+  }
+};
+TEST(CancellationSweep, Timeout) { sweep_cancellation_shuffled<TimeoutScenario>(); }
 
 }  // namespace
 }  // namespace argiope

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
+#include "argiope/base/random.hpp"
 #include "libuv_loop.hpp"
 
 namespace argiope {
@@ -100,9 +102,22 @@ std::invoke_result_t<Body&> keeping(Body body) {
 // sleep() as a coroutine: made outside a running loop, measured from its start.
 inline Coro<void> sleep_for(Duration delay) { co_await sleep(delay); }
 
+// With ARGIOPE_SHUFFLE_SEED set in the environment, ready tasks run in an order drawn from it. Tests hold then too:
+// where one task needs others to have run, it says let_others_run() and not yield_now(), and tests of the order itself
+// are skipped.
+inline bool shuffled() { return std::getenv("ARGIOPE_SHUFFLE_SEED") != nullptr; }
+inline void shuffle_if_asked(EventLoop& loop) {
+  if (shuffled()) loop.shuffle_ready_tasks(Random{std::strtoull(std::getenv("ARGIOPE_SHUFFLE_SEED"), nullptr, 10)});
+}
+inline Coro<void> let_others_run() {
+  for (int i = 0; i < 4; ++i) co_await yield_now();
+}
+
 template <class World>
 class LoopTest : public ::testing::Test {
  public:
+  LoopTest() { shuffle_if_asked(loop); }
+
   World world;
   EventLoop loop{world.backend};
 
@@ -127,6 +142,8 @@ class LoopTest : public ::testing::Test {
 // Tests over simulated time alone, with the loop as a member.
 class OnVirtualLoop : public ::testing::Test {
  protected:
+  OnVirtualLoop() { shuffle_if_asked(loop_); }
+
   VirtualBackend backend_;
   EventLoop loop_{backend_};
 };

@@ -7,6 +7,7 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace detail {
 
 // Called when a task's outermost coroutine ends.
 void root_coroutine_ended() noexcept;
+// Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns in the loop's debug mode.
+void coroutine_never_started(const std::source_location& created_at) noexcept;
 
 class PromiseBase {
  public:
@@ -44,16 +47,24 @@ class PromiseBase {
   void unhandled_exception() noexcept { exception_ = std::current_exception(); }
 
   void set_caller(std::coroutine_handle<> caller) noexcept { caller_ = caller; }
+  // The coroutine's own place in the source until it is made a task; then where that happened.
+  const std::source_location& created_at() const noexcept { return created_at_; }
+  void set_created_at(const std::source_location& where) noexcept { created_at_ = where; }
   const std::exception_ptr& exception() const noexcept { return exception_; }
+
+ protected:
+  explicit PromiseBase(const std::source_location& where) noexcept : created_at_(where) {}
 
  private:
   std::coroutine_handle<> caller_;
   std::exception_ptr exception_;
+  std::source_location created_at_;
 };
 
 template <class T>
 class Promise final : public PromiseBase {
  public:
+  explicit Promise(const std::source_location& where = std::source_location::current()) noexcept : PromiseBase(where) {}
   Coro<T> get_return_object() noexcept;
   template <class U>
   requires std::is_constructible_v<T, U&&>
@@ -71,6 +82,7 @@ class Promise final : public PromiseBase {
 template <>
 class Promise<void> final : public PromiseBase {
  public:
+  explicit Promise(const std::source_location& where = std::source_location::current()) noexcept : PromiseBase(where) {}
   Coro<void> get_return_object() noexcept;
   void return_void() const noexcept {}
   void take() {
@@ -104,7 +116,9 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
     return *this;
   }
   ~Coro() {
-    if (handle_) handle_.destroy();
+    if (!handle_) return;
+    detail::coroutine_never_started(handle_.promise().created_at());
+    handle_.destroy();
   }
 
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
@@ -112,8 +126,13 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   Handle release() noexcept { return std::exchange(handle_, {}); }
 
   auto operator co_await()&& noexcept {
+    // Owns the frame from here on: what a Coro still owns at its end has never run.
     struct Awaiter {
       Handle callee;
+      explicit Awaiter(Handle handle) noexcept : callee(handle) {}
+      Awaiter(const Awaiter&) = delete;
+      Awaiter& operator=(const Awaiter&) = delete;
+      ~Awaiter() { callee.destroy(); }
       bool await_ready() const noexcept { return false; }
       std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) const noexcept {
         callee.promise().set_caller(caller);
@@ -121,7 +140,7 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
       }
       T await_resume() const { return callee.promise().take(); }
     };
-    return Awaiter{handle_};
+    return Awaiter{release()};
   }
 
  private:

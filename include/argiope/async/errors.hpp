@@ -27,6 +27,12 @@ class TimeoutError : public std::runtime_error {
   TimeoutError() : std::runtime_error("timed out") {}
 };
 
+// SIGINT ended what a Runner ran. Deliberately no std::runtime_error, as CancelledError.
+class KeyboardInterrupt : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
 // A future was asked for a result it does not have, or given a second one.
 class InvalidStateError : public std::logic_error {
  public:

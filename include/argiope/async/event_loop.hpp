@@ -12,6 +12,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,12 +24,16 @@
 #include "argiope/async/io_backend.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/intrusive_list.hpp"
+#include "argiope/base/random.hpp"
 #include "argiope/base/ring_buffer.hpp"
 
 namespace argiope {
 
+class AnyTask;
+class Event;
 class EventLoop;
 class Handle;
+class ThreadPoolExecutor;
 template <class T>
 class Future;
 template <class T>
@@ -80,6 +86,7 @@ struct Callback final : TimerNode {
   std::move_only_function<void()> function;
   // The future whose end it was told of, kept alive until it has run.
   FutureCore* about = nullptr;
+  std::source_location created_at;
   std::uint32_t references = 1;
   bool cancelled = false;
 };
@@ -127,6 +134,9 @@ class Handle {
   detail::Callback* callback_ = nullptr;
 };
 
+// When a task makes its first step: when its turn comes, or within create_task, until its first wait.
+enum class Start : std::uint8_t { next_turn, eagerly };
+
 // Threads: a loop and everything bound to it belong to the thread that runs it, except where a member says otherwise.
 // Order:   what is ready runs first come, first served; timers of one instant fire in the order they were armed.
 class EventLoop {
@@ -143,17 +153,23 @@ class EventLoop {
   static EventLoop& current();
 
   // Schedules `coro` as a task, to start at the next turn. The loop keeps it alive until it ends.
+  // Start::eagerly runs it until its first wait before this returns; the task may then be done already. While the
+  // loop is not running, it starts at the next turn all the same.
   // Errors: std::invalid_argument when `coro` is empty; std::bad_alloc, with the loop intact.
   template <class T>
-  Task<T> create_task(Coro<T> coro, std::string_view name = {});
+  Task<T> create_task(Coro<T> coro, std::string_view name = {}, Start start = Start::next_turn,
+                      const std::source_location& where = std::source_location::current());
   template <class T>
   Future<T> create_future();
 
   // Calls `function` at the next turn / after `delay` / at `when` on the loop's clock.
   // An exception from it goes to the exception handler.
-  Handle call_soon(std::move_only_function<void()> function);
-  Handle call_later(Duration delay, std::move_only_function<void()> function);
-  Handle call_at(TimePoint when, std::move_only_function<void()> function);
+  Handle call_soon(std::move_only_function<void()> function,
+                   const std::source_location& where = std::source_location::current());
+  Handle call_later(Duration delay, std::move_only_function<void()> function,
+                    const std::source_location& where = std::source_location::current());
+  Handle call_at(TimePoint when, std::move_only_function<void()> function,
+                 const std::source_location& where = std::source_location::current());
   // As call_soon, from any thread; wakes the loop. Functions of one thread run in its order.
   void call_soon_threadsafe(std::move_only_function<void()> function);
 
@@ -162,7 +178,10 @@ class EventLoop {
   // Errors: DeadlockError from a virtual backend; std::runtime_error when stop() was called before the end (`coro`
   //         then stays a task); std::logic_error when the loop is running already.
   template <class T>
-  T run_until_complete(Coro<T> coro);
+  T run_until_complete(Coro<T> coro, const std::source_location& where = std::source_location::current());
+  // The same for a future of this loop, whose value is moved out.
+  template <class T>
+  T run_until_complete(Future<T> future);
   // Runs until stop().
   void run_forever();
   // Ends run_forever or run_until_complete after the current turn. Called before them, it lets them make one turn
@@ -184,6 +203,18 @@ class EventLoop {
   // Cancels every task that has not ended. They end in the turns that follow.
   void cancel_all_tasks();
   std::size_t task_count() const noexcept { return task_count_; }
+  // Those that have not ended, oldest first.
+  std::vector<AnyTask> all_tasks();
+
+  // Where to_thread runs: made when first asked for, with four threads more than the machine has processors, 32 at
+  // most; the loop's destructor finishes its work. To be replaced before it is used. A function on it that waits for
+  // this loop must have ended before the destructor: shut the executor down while the loop runs, as a Runner does.
+  // Errors: std::logic_error after shutdown_default_executor(), and when replaced after use.
+  ThreadPoolExecutor& default_executor();
+  void set_default_executor(std::unique_ptr<ThreadPoolExecutor> executor);
+  // Takes no more work for it, and suspends until its threads have finished what they had.
+  // Cancel: throws CancelledError when they have finished; until then the loop stands still.
+  Coro<void> shutdown_default_executor();
 
   // Runs `function` on the loop's thread whenever the process gets `signal_number`; replaces an earlier one. Several
   // signals of one number that come before it runs are one.
@@ -212,21 +243,48 @@ class EventLoop {
   void set_exception_handler(ExceptionHandler handler) { exception_handler_ = std::move(handler); }
   void handle_exception(std::string_view where, const std::exception_ptr& exception) noexcept;
 
+  // Debug mode, for finding mistakes. It warns, by the warning handler, about every task's step and callback that
+  // takes slow_callback_duration() or longer on the loop's clock, about coroutines that nobody awaited, and about
+  // tasks the loop's end finds unfinished, each with where it was created. A call from a wrong thread throws
+  // std::logic_error, or, where it wakes who waits (an Event, a Queue), is warned about on that thread. A turn then
+  // runs what was ready when it began, and nothing else.
+  // Cost: nothing while it is off.
+  void set_debug(bool on);
+  bool get_debug() const noexcept { return debug_; }
+  void set_slow_callback_duration(Duration at_least);
+  Duration slow_callback_duration() const noexcept;
+  // The default logs them as warnings.
+  using WarningHandler = std::function<void(std::string_view message)>;
+  void set_warning_handler(WarningHandler handler);
+  void warn(std::string_view message) noexcept;
+
+  // For finding races: the tasks that are ready at the start of a turn run in an order drawn from `random`, the same
+  // for every run with the same seed; callbacks keep their places. Nothing ends it.
+  // Cost: nothing unless it is called.
+  void shuffle_ready_tasks(Random random);
+  // For tests that act between two steps: called before each step of a task and each callback. Empty: none.
+  void set_step_hook(std::function<void()> hook);
+
   // For waits and executors, not for everyday use.
   void make_ready(detail::Runnable runnable) noexcept { ready_.push_back(runnable); }
   // Wakes what `waiter` stands for; it is unlinked first.
   void wake(detail::Waiter& waiter) noexcept;
   void arm(detail::TimerNode& node, TimePoint when);
   void disarm(detail::TimerNode& node) noexcept;
-  detail::Callback& new_callback(std::move_only_function<void()> function);
+  detail::Callback& new_callback(std::move_only_function<void()> function, const std::source_location& where);
   void forget_callback(detail::Callback& callback) noexcept;
   // For what may outlive its loop. Any thread, though a loop may end right after on another.
   static bool is_alive(const EventLoop* loop) noexcept;
-  void adopt(detail::TaskCore& task);
+  void adopt(detail::TaskCore& task, Start start);
   void disown(detail::TaskCore& task) noexcept;
   // Between these two, another thread owes the loop a call_soon_threadsafe.
   void begin_outside_work() noexcept { ++outside_work_; }
   void end_outside_work() noexcept { --outside_work_; }
+  // In debug mode, throws std::logic_error when the loop is running on another thread than the caller's.
+  void check_thread() const {
+    if (debug_) [[unlikely]]
+      require_own_thread();
+  }
   // From a signal handler only.
   void note_signal(int signal_number) noexcept;
   // The right to wait for `interest` at `fd`, for one task at a time; as add_reader where it fails.
@@ -243,15 +301,28 @@ class EventLoop {
     }
   };
 
+  // What debug mode and shuffling need; made when first asked for.
+  struct Checks;
+  class Running;
+
+  Checks& checks();
+  void decide_whether_checked() noexcept;
+  void run_ready_checked();
+  void run_checked(detail::Runnable next);
+  void shuffle_ready(std::size_t count);
+  void require_own_thread() const;
+  void warn_of_wrong_thread() noexcept;
   void require_idle() const;
   void run_until_stopped();
   void turn(TimePoint limit);
   void run_ready();
   void step(detail::TaskCore& task);
+  void start_eagerly(detail::TaskCore& task);
   void finish(detail::TaskCore& task);
   void call(detail::Callback& callback) noexcept;
   void abandon_tasks() noexcept;
   void discard_callbacks() noexcept;
+  void discard_inbox() noexcept;
   void discard(detail::Callback& callback) noexcept;
   void fire_timers();
   void take_from_outside();
@@ -275,10 +346,19 @@ class EventLoop {
   int steps_since_poll_ = 0;
   bool running_ = false;
   bool stopping_ = false;
+  bool debug_ = false;
+  // Whether turns go the way of checks_.
+  bool checked_ = false;
+  std::unique_ptr<Checks> checks_;
+  // The state of the thread that runs the loop, null while none does.
+  std::atomic<const detail::ThreadState*> running_on_{nullptr};
   ExceptionHandler exception_handler_;
   // Made when it is first needed.
   std::unique_ptr<detail::Descriptors> descriptors_;
   std::vector<std::pair<int, std::function<void()>>> signal_handlers_;
+  std::unique_ptr<ThreadPoolExecutor> default_executor_;
+  std::shared_ptr<Event> executor_finished_;
+  bool executor_closed_ = false;
 
   std::mutex inbox_mutex_;
   std::vector<std::move_only_function<void()>> inbox_;

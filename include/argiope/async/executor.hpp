@@ -103,4 +103,11 @@ Future<R> run_in_executor(ThreadPoolExecutor& executor, F function) {
   return future;
 }
 
+// Runs `function` on a thread of the running loop's default executor; otherwise as run_in_executor.
+// Errors: std::logic_error after shutdown_default_executor().
+template <class F, class R = std::invoke_result_t<F>>
+Future<R> to_thread(F function) {
+  return run_in_executor(EventLoop::current().default_executor(), std::move(function));
+}
+
 }  // namespace argiope

@@ -10,10 +10,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "argiope/async/event_loop.hpp"
 
@@ -46,7 +48,8 @@ class FutureCore {
   void mark_exception_seen() noexcept { exception_seen_ = true; }
   void add_waiter(Waiter& waiter) noexcept { waiters_.push_back(waiter); }
   // The future lives at least until `function` has run.
-  Handle add_done_callback(std::move_only_function<void()> function);
+  Handle add_done_callback(std::move_only_function<void()> function,
+                           const std::source_location& where = std::source_location::current());
 
   void retain() noexcept { ++references_; }
   void release() noexcept {
@@ -132,6 +135,8 @@ class TaskCore : public ListHook {
   void requeue(std::coroutine_handle<> self) noexcept;
 
   FutureCore& future() noexcept { return *future_; }
+  // Where it was made a task; only of a task that has not ended.
+  virtual std::source_location created_at() const noexcept = 0;
 
  protected:
   TaskCore(FutureCore& future, std::coroutine_handle<> root) noexcept : future_(&future), resume_point_(root) {}
@@ -179,6 +184,7 @@ class TaskState final : public FutureStateOf<T>, public TaskCore {
 
   bool cancel(std::string message) override { return this->cancel_task(std::move(message)); }
   std::string_view name() const noexcept override { return name_ ? std::string_view{*name_} : "task"; }
+  std::source_location created_at() const noexcept override { return root_.promise().created_at(); }
 
  protected:
   void collect() override {
@@ -219,6 +225,17 @@ class TaskState final : public FutureStateOf<T>, public TaskCore {
   std::unique_ptr<std::string> name_;
 };
 
+// Throws std::logic_error unless all of them belong to the loop that runs.
+void require_same_loop(const std::vector<FutureCore*>& futures);
+
+template <class F>
+std::vector<FutureCore*> cores_of(const std::vector<F>& futures) {
+  std::vector<FutureCore*> cores;
+  cores.reserve(futures.size());
+  for (const F& future : futures) cores.push_back(future.core());
+  return cores;
+}
+
 // Waits for a future; cancelling the waiting task cancels the future, as in asyncio.
 struct FutureWaiter : Waiter {
   FutureCore* core = nullptr;
@@ -254,6 +271,7 @@ template <class T>
 class Future {
  public:
   using State = detail::FutureStateOf<T>;
+  using value_type = T;
 
   Future() = default;
   explicit Future(State* state) noexcept : state_(state) {
@@ -294,8 +312,9 @@ class Future {
   std::exception_ptr exception() const { return state_->exception(); }
 
   // Calls `function` through call_soon once done, in the order added; cancel() of the handle takes it back.
-  Handle add_done_callback(std::move_only_function<void()> function) {
-    return state_->add_done_callback(std::move(function));
+  Handle add_done_callback(std::move_only_function<void()> function,
+                           const std::source_location& where = std::source_location::current()) {
+    return state_->add_done_callback(std::move(function), where);
   }
 
   // For waits, not for everyday use.
@@ -343,6 +362,8 @@ class Task : public Future<T> {
   int cancelling() const noexcept { return task_state().cancelling(); }
   // Takes one back, as who caused it and has dealt with it does; how many remain.
   int uncancel() noexcept { return task_state().uncancel(); }
+  // For waits, not for everyday use.
+  detail::TaskCore& task_core() const noexcept { return task_state(); }
 
   // A task's result is its coroutine's to set.
   template <class... Value>
@@ -354,16 +375,80 @@ class Task : public Future<T> {
   detail::TaskState<T>& task_state() const noexcept { return static_cast<detail::TaskState<T>&>(*this->state_); }
 };
 
+// A task whose result type does not matter: what current_task() and all_tasks() give.
+//
+// Suspends: co_await, until it has ended; throws what the task threw.
+// Cancel:   cancelling the awaiting task cancels the task.
+// Lifetime: as a Task.
+// Threads:  the loop's own.
+class AnyTask {
+ public:
+  AnyTask() = default;
+  explicit AnyTask(detail::TaskCore& task) noexcept : task_(&task) { task_->future().retain(); }
+  template <class T>
+  AnyTask(const Task<T>& task) noexcept : AnyTask(task.task_core()) {}
+  AnyTask(const AnyTask& other) noexcept : task_(other.task_) {
+    if (task_ != nullptr) task_->future().retain();
+  }
+  AnyTask(AnyTask&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
+  AnyTask& operator=(AnyTask other) noexcept {
+    std::swap(task_, other.task_);
+    return *this;
+  }
+  ~AnyTask() {
+    if (task_ != nullptr) task_->future().release();
+  }
+
+  explicit operator bool() const noexcept { return task_ != nullptr; }
+  // The same task, not the same result.
+  bool operator==(const AnyTask&) const = default;
+
+  // As of Task.
+  std::string_view name() const noexcept { return core()->name(); }
+  bool done() const noexcept { return core()->done(); }
+  bool cancelled() const noexcept { return core()->state() == detail::FutureState::cancelled; }
+  bool cancel(std::string message = {}) { return core()->cancel(std::move(message)); }
+  int cancelling() const noexcept { return task_->cancelling(); }
+  int uncancel() noexcept { return task_->uncancel(); }
+  std::exception_ptr exception() const { return core()->exception(); }
+  Handle add_done_callback(std::move_only_function<void()> function,
+                           const std::source_location& where = std::source_location::current()) {
+    return core()->add_done_callback(std::move(function), where);
+  }
+  detail::FutureCore* core() const noexcept { return &task_->future(); }
+
+  auto operator co_await() const noexcept {
+    struct Awaiter : detail::FutureWaiter {
+      using detail::FutureWaiter::FutureWaiter;
+      void await_resume() {
+        this->finish();
+        this->core->rethrow_unless_ready();
+      }
+    };
+    return Awaiter{*core()};
+  }
+
+ private:
+  detail::TaskCore* task_ = nullptr;
+};
+
+// The task that is running; an empty one in a callback. Throws std::logic_error when no loop runs on this thread.
+AnyTask current_task();
+// The tasks of the running loop that have not ended, oldest first. Throws std::logic_error when none runs.
+std::vector<AnyTask> all_tasks();
+
 template <class T>
 Future<T> EventLoop::create_future() {
   return Future<T>{new detail::FutureStateOf<T>(*this)};
 }
 
 template <class T>
-Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name) {
+Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name, Start start, const std::source_location& where) {
   if (!coro) throw std::invalid_argument("create_task of an empty coroutine");
+  check_thread();
   reserve_ready();
   auto root = coro.release();
+  root.promise().set_created_at(where);
   detail::TaskState<T>* state = nullptr;
   try {
     state = new detail::TaskState<T>(*this, root, name);
@@ -371,25 +456,31 @@ Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name) {
     root.destroy();
     throw;
   }
-  adopt(*state);
-  return Task<T>{state};
+  Task<T> task{state};
+  adopt(*state, start);
+  return task;
 }
 
 template <class T>
-T EventLoop::run_until_complete(Coro<T> coro) {
+T EventLoop::run_until_complete(Coro<T> coro, const std::source_location& where) {
   require_idle();
-  Task<T> task = create_task(std::move(coro));
+  return run_until_complete(static_cast<Future<T>&&>(create_task(std::move(coro), {}, Start::next_turn, where)));
+}
+
+template <class T>
+T EventLoop::run_until_complete(Future<T> future) {
+  require_idle();
   // Taken back however this ends, or a task left over would stop a later run.
   struct StopWhenDone {
     Handle handle;
     ~StopWhenDone() { handle.cancel(); }
-  } const stop_when_done{task.add_done_callback([this] { stop(); })};
+  } const stop_when_done{future.add_done_callback([this] { stop(); })};
   run_until_stopped();
-  if (!task.done()) throw std::runtime_error("event loop stopped before the awaited coroutine ended");
+  if (!future.done()) throw std::runtime_error("event loop stopped before the awaited coroutine ended");
   if constexpr (std::is_void_v<T>) {
-    task.result();
+    future.result();
   } else {
-    return std::move(const_cast<T&>(task.result()));
+    return std::move(const_cast<T&>(future.result()));
   }
 }
 

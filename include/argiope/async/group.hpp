@@ -2,11 +2,14 @@
 #pragma once
 
 #include <exception>
+#include <expected>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -26,57 +29,143 @@ class ExceptionGroup : public std::runtime_error {
   std::vector<std::exception_ptr> exceptions_;
 };
 
+// What became of one of several: its value, or what it threw (CancelledError too).
+template <class T>
+using Outcome = std::expected<T, std::exception_ptr>;
+
+// Tag of a gather that gives outcomes instead of throwing.
+struct ReturnExceptions {};
+inline constexpr ReturnExceptions return_exceptions{};
+
+// What gather and its like take: Coro<T>, Future<T> or Task<T>.
+template <class A>
+concept Gatherable =
+    std::is_same_v<A, Coro<typename A::value_type>> || std::is_base_of_v<Future<typename A::value_type>, A>;
+
 namespace detail {
 
-// Suspends until all futures are done, or one has failed; then throws what that one did. When the calling task is
-// cancelled, cancels them all, waits until each has ended, and throws CancelledError.
-Coro<void> all_done_or_first_failed(std::vector<FutureCore*> futures);
+// Suspends until all futures are done, or one has failed and `throwing`; then throws what that one did. When the
+// calling task is cancelled, cancels them all, waits until each has ended, and throws CancelledError.
+Coro<void> gather_wait(std::vector<FutureCore*> futures, bool throwing);
+
+template <class T>
+Task<T> ensure_future(Coro<T> coro) {
+  return EventLoop::current().create_task(std::move(coro));
+}
+template <class T>
+Future<T> ensure_future(Future<T> future) {
+  return future;
+}
+
+template <Gatherable A>
+auto ensure_futures(std::vector<A> awaitables) {
+  std::vector<decltype(ensure_future(std::declval<A>()))> futures;
+  futures.reserve(awaitables.size());
+  for (A& awaitable : awaitables) futures.push_back(ensure_future(std::move(awaitable)));
+  return futures;
+}
+
+// The value of a task that gather made is moved out of it; a future of the caller's keeps its own where it can.
+template <class T>
+T gathered_value(Task<T>& task) {
+  if constexpr (std::is_void_v<T>) {
+    task.result();
+  } else {
+    return std::move(const_cast<T&>(task.result()));
+  }
+}
+template <class T>
+T gathered_value(Future<T>& future) {
+  if constexpr (std::is_void_v<T> || std::is_copy_constructible_v<T>) {
+    return future.result();
+  } else {
+    return std::move(const_cast<T&>(future.result()));
+  }
+}
+
+template <class F>
+Outcome<typename F::value_type> gathered_outcome(F& future) {
+  try {
+    if constexpr (std::is_void_v<typename F::value_type>) {
+      future.result();
+      return {};
+    } else {
+      return gathered_value(future);
+    }
+  } catch (...) {
+    return std::unexpected(std::current_exception());
+  }
+}
+
+template <class T>
+using MonostateIfVoid = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+template <class T>
+using GatheredVector = std::conditional_t<std::is_void_v<T>, void, std::vector<MonostateIfVoid<T>>>;
 
 }  // namespace detail
 
-// Runs all of them as tasks, which start when the gather is awaited; their values in the order given.
+// Runs all of them, coroutines as tasks that start when the gather is awaited; gives their values in the order given
+// (nothing for Coro<void>). The value of a Future or Task is copied, or moved out of it when it cannot be copied.
 // Errors: the first exception any of them throws, at once; the others run on, and what they throw later is dropped. A
-//         cancelled one throws CancelledError.
+//         cancelled one throws CancelledError. std::logic_error for a future of another loop.
 // Cancel: cancels them all, and throws CancelledError when all have ended.
-template <class T>
-Coro<std::vector<T>> gather(std::vector<Coro<T>> coros) {
-  std::vector<Task<T>> tasks;
-  std::vector<detail::FutureCore*> cores;
-  tasks.reserve(coros.size());
-  cores.reserve(coros.size());
-  for (Coro<T>& coro : coros) {
-    tasks.push_back(EventLoop::current().create_task(std::move(coro)));
-    cores.push_back(tasks.back().core());
+template <Gatherable A>
+Coro<detail::GatheredVector<typename A::value_type>> gather(std::vector<A> awaitables) {
+  auto futures = detail::ensure_futures(std::move(awaitables));
+  co_await detail::gather_wait(detail::cores_of(futures), true);
+  if constexpr (!std::is_void_v<typename A::value_type>) {
+    std::vector<typename A::value_type> values;
+    values.reserve(futures.size());
+    for (auto& future : futures) values.push_back(detail::gathered_value(future));
+    co_return values;
   }
-  co_await detail::all_done_or_first_failed(std::move(cores));
-  std::vector<T> values;
-  values.reserve(tasks.size());
-  for (Task<T>& task : tasks) values.push_back(co_await std::move(task));
-  co_return values;
 }
 
-Coro<void> gather(std::vector<Coro<void>> coros);
-
-// The same for coroutines of different types; the value of a Coro<void> is std::monostate.
-template <class... Ts>
-auto gather(Coro<Ts>... coros) -> Coro<std::tuple<std::conditional_t<std::is_void_v<Ts>, std::monostate, Ts>...>> {
-  std::tuple<Task<Ts>...> tasks{EventLoop::current().create_task(std::move(coros))...};
-  std::vector<detail::FutureCore*> cores =
-      std::apply([](auto&... task) { return std::vector<detail::FutureCore*>{task.core()...}; }, tasks);
-  co_await detail::all_done_or_first_failed(std::move(cores));
+// The same for different types; the value of a Coro<void> is std::monostate.
+template <Gatherable... As>
+Coro<std::tuple<detail::MonostateIfVoid<typename As::value_type>...>> gather(As... awaitables) {
+  std::tuple futures{detail::ensure_future(std::move(awaitables))...};
+  co_await detail::gather_wait(
+      std::apply([](auto&... future) { return std::vector<detail::FutureCore*>{future.core()...}; }, futures), true);
   co_return std::apply(
-      [](auto&... task) {
-        auto value_of = []<class T>(Task<T>& t) {
-          if constexpr (std::is_void_v<T>) {
-            t.result();
-            return std::monostate{};
+      [](auto&... future) {
+        auto value_of = []<class F>(F& one) -> detail::MonostateIfVoid<typename F::value_type> {
+          if constexpr (std::is_void_v<typename F::value_type>) {
+            one.result();
+            return {};
           } else {
-            return std::move(const_cast<T&>(t.result()));
+            return detail::gathered_value(one);
           }
         };
-        return std::tuple{value_of(task)...};
+        return std::tuple<detail::MonostateIfVoid<typename As::value_type>...>{value_of(future)...};
       },
-      tasks);
+      futures);
+}
+
+// As gather, but waits for all whatever they throw, and gives the outcome of each:
+// `co_await gather(return_exceptions, std::move(coros))`.
+// Errors: none of theirs.
+// Cancel: as gather.
+template <Gatherable A>
+Coro<std::vector<Outcome<typename A::value_type>>> gather(ReturnExceptions, std::vector<A> awaitables) {
+  auto futures = detail::ensure_futures(std::move(awaitables));
+  co_await detail::gather_wait(detail::cores_of(futures), false);
+  std::vector<Outcome<typename A::value_type>> outcomes;
+  outcomes.reserve(futures.size());
+  for (auto& future : futures) outcomes.push_back(detail::gathered_outcome(future));
+  co_return outcomes;
+}
+
+template <Gatherable... As>
+Coro<std::tuple<Outcome<typename As::value_type>...>> gather(ReturnExceptions, As... awaitables) {
+  std::tuple futures{detail::ensure_future(std::move(awaitables))...};
+  co_await detail::gather_wait(
+      std::apply([](auto&... future) { return std::vector<detail::FutureCore*>{future.core()...}; }, futures), false);
+  co_return std::apply(
+      [](auto&... future) {
+        return std::tuple<Outcome<typename As::value_type>...>{detail::gathered_outcome(future)...};
+      },
+      futures);
 }
 
 // A scope that does not end before every task started in it has.
@@ -100,9 +189,10 @@ class TaskGroup {
 
   // Starts a task in the group. Throws std::logic_error when the group is being cancelled or has ended.
   template <class T>
-  Task<T> create_task(Coro<T> coro, std::string_view name = {}) {
+  Task<T> create_task(Coro<T> coro, std::string_view name = {}, Start start = Start::next_turn,
+                      const std::source_location& where = std::source_location::current()) {
     require_open();
-    Task<T> task = EventLoop::current().create_task(std::move(coro), name);
+    Task<T> task = EventLoop::current().create_task(std::move(coro), name, start, where);
     watch(*task.core());
     return task;
   }

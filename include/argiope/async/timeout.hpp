@@ -1,6 +1,7 @@
 // Bounding the time something may take.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -61,6 +62,10 @@ class Timeout {
   bool expired_ = false;
 };
 
+// `co_await timeout(2s).run(coro)`: asyncio's names. timeout() counts from the call, on a running loop.
+inline Timeout timeout_at(TimePoint when) noexcept { return Timeout{when}; }
+inline Timeout timeout(Duration limit) { return Timeout{saturating_add(EventLoop::current().time(), limit)}; }
+
 // Awaits `coro` for `limit` at most; then it is cancelled and TimeoutError thrown.
 // A result that arrived before the cancellation could be delivered is returned, not lost.
 template <class T>
@@ -71,6 +76,28 @@ Coro<T> wait_for(Coro<T> coro, Duration limit) {
   } else {
     co_return co_await timeout.run(std::move(coro));
   }
+}
+
+namespace detail {
+
+// A copy of the future's value, or the value itself where it cannot be copied.
+template <class T>
+Coro<T> value_of(Future<T> future) {
+  if constexpr (std::is_void_v<T>) {
+    co_await future;
+  } else if constexpr (std::is_copy_constructible_v<T>) {
+    co_return co_await future;
+  } else {
+    co_return co_await std::move(future);
+  }
+}
+
+}  // namespace detail
+
+// The same for a future or task, which is cancelled when the time is up; shield() it to have it go on.
+template <class T>
+Coro<T> wait_for(Future<T> future, Duration limit) {
+  return wait_for(detail::value_of(std::move(future)), limit);
 }
 
 }  // namespace argiope

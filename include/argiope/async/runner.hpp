@@ -1,0 +1,96 @@
+// Runner: a loop with an orderly end, for main(). As asyncio.run().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "argiope/async/event_loop.hpp"
+
+namespace argiope {
+namespace detail {
+
+// For as long as it lives, SIGINT cancels `main`; a second one stops the loop, and a third has its default effect
+// again. Does nothing where somebody handles or ignores SIGINT already.
+class InterruptGuard {
+ public:
+  InterruptGuard(EventLoop& loop, AnyTask main);
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  int count() const noexcept { return state_->count; }
+
+ private:
+  struct State {
+    AnyTask main;
+    int count = 0;
+  };
+  EventLoop& loop_;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace detail
+
+// Owns a loop, runs coroutines on it, and ends it in order.
+//
+//   Runner runner(backend);
+//   return runner.run(amain());
+//
+// Threads: one at a time; the loop's own while it runs.
+class Runner {
+ public:
+  // `backend` must outlive the runner.
+  explicit Runner(IoBackend& backend, bool debug = false);
+  // close(); what that throws goes to the loop's exception handler.
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Throws std::logic_error after close().
+  EventLoop& loop();
+
+  // Runs `main` as a task to its end; what it returned or threw. May be called again: the loop stays the same, and
+  // tasks that are left go on.
+  // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before
+  //         its end; std::logic_error after close(); as EventLoop::run_until_complete.
+  template <class T>
+  T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
+    Task<T> task = loop().create_task(std::move(main), "main", Start::next_turn, where);
+    const detail::InterruptGuard interrupts(*loop_, task);
+    try {
+      return loop_->run_until_complete(static_cast<const Future<T>&>(task));
+    } catch (const CancelledError&) {
+      if (interrupts.count() > 0 && task.uncancel() == 0) throw KeyboardInterrupt();
+      throw;
+    } catch (...) {
+      if (interrupts.count() > 1 && !task.done()) throw KeyboardInterrupt();
+      throw;
+    }
+  }
+
+  // Cancels the tasks that are left and waits until they have ended, shuts the default executor down, and ends the
+  // loop. What the tasks throw meanwhile goes to the exception handler. May be called twice.
+  void close();
+
+ private:
+  std::optional<EventLoop> loop_;
+};
+
+// A Runner for one coroutine.
+template <class T>
+T run(IoBackend& backend, Coro<T> main, const std::source_location& where = std::source_location::current()) {
+  Runner runner(backend);
+  if constexpr (std::is_void_v<T>) {
+    runner.run(std::move(main), where);
+    runner.close();
+  } else {
+    T value = runner.run(std::move(main), where);
+    runner.close();
+    return value;
+  }
+}
+
+}  // namespace argiope

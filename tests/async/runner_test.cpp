@@ -1,0 +1,205 @@
+#include "argiope/async/runner.hpp"
+
+#include <signal.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "argiope/async/executor.hpp"
+#include "argiope/async/sleep.hpp"
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+// A backend of each kind; the loop is the runner's.
+template <class World>
+class RunnerTest : public ::testing::Test {
+ public:
+  World world;
+};
+using Backends = ::testing::Types<RealTime, VirtualTime>;
+TYPED_TEST_SUITE(RunnerTest, Backends, WorldNames);
+
+Coro<int> give(int value) {
+  co_await yield_now();
+  co_return value;
+}
+
+bool has_default_sigint() {
+  struct sigaction current {};
+  ::sigaction(SIGINT, nullptr, &current);
+  return current.sa_handler == SIG_DFL;
+}
+
+TYPED_TEST(RunnerTest, RunGivesTheResultAndEndsTheLoop) { EXPECT_EQ(run(this->world.backend, give(7)), 7); }
+
+TYPED_TEST(RunnerTest, PassesOnTheException) {
+  const auto fail = []() -> Coro<void> {
+    co_await yield_now();
+    throw std::runtime_error("main");
+  };
+  EXPECT_THROW(run(this->world.backend, fail()), std::runtime_error);
+}
+
+TYPED_TEST(RunnerTest, RunsSeveralOnTheSameLoop) {
+  Runner runner(this->world.backend);
+  EventLoop* const loop = &runner.loop();
+  const auto which = []() -> Coro<EventLoop*> { co_return &EventLoop::current(); };
+  EXPECT_EQ(runner.run(which()), loop);
+  EXPECT_EQ(runner.run(which()), loop);
+}
+
+TYPED_TEST(RunnerTest, TheMainTaskHasAName) {
+  const auto name = []() -> Coro<std::string> { co_return std::string(current_task().name()); };
+  EXPECT_EQ(run(this->world.backend, name()), "main");
+}
+
+TYPED_TEST(RunnerTest, CloseCancelsWhatIsLeftAndLetsItEnd) {
+  bool cleaned_up = false;
+  const auto left = [&]() -> Coro<void> {
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+    }
+    co_await yield_now();
+    cleaned_up = true;
+  };
+  const auto main = [&]() -> Coro<void> {
+    EventLoop::current().create_task(left());
+    co_await yield_now();
+  };
+  run(this->world.backend, main());
+  EXPECT_TRUE(cleaned_up);
+}
+
+TYPED_TEST(RunnerTest, WhatIsThrownWhileClosingIsReported) {
+  std::vector<std::string> reports;
+  const auto left = []() -> Coro<void> {
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+      throw std::runtime_error("in the end");
+    }
+  };
+  const auto main = [&]() -> Coro<void> {
+    EventLoop::current().create_task(left(), "left");
+    co_await yield_now();
+  };
+  Runner runner(this->world.backend);
+  runner.loop().set_exception_handler(
+      [&](std::string_view where, const std::exception_ptr&) { reports.emplace_back(where); });
+  runner.run(main());
+  runner.close();
+  EXPECT_EQ(reports, (std::vector<std::string>{"left"}));
+}
+
+TYPED_TEST(RunnerTest, ClosedItRunsNothingMore) {
+  Runner runner(this->world.backend);
+  runner.close();
+  runner.close();
+  EXPECT_THROW(runner.loop(), std::logic_error);
+  EXPECT_THROW(runner.run(give(1)), std::logic_error);
+}
+
+TYPED_TEST(RunnerTest, CloseWaitsForTheDefaultExecutor) {
+  std::atomic<bool> finished{false};
+  const auto main = [&]() -> Coro<void> {
+    co_await to_thread([] {});
+    static_cast<void>(to_thread([&] { finished = true; }));
+  };
+  run(this->world.backend, main());
+  EXPECT_TRUE(finished);
+}
+
+// --- SIGINT
+
+TYPED_TEST(RunnerTest, SigintCancelsTheMainTaskAndIsThrown) {
+  bool cleaned_up = false;
+  const auto main = [&]() -> Coro<void> {
+    EventLoop::current().call_soon([] { ::raise(SIGINT); });
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+      cleaned_up = true;
+      throw;
+    }
+  };
+  Runner runner(this->world.backend);
+  EXPECT_THROW(runner.run(main()), KeyboardInterrupt);
+  EXPECT_TRUE(cleaned_up);
+  EXPECT_TRUE(has_default_sigint());
+  EXPECT_EQ(runner.run(give(2)), 2) << "the runner goes on";
+}
+
+TYPED_TEST(RunnerTest, AMainTaskMaySwallowSigint) {
+  const auto main = []() -> Coro<int> {
+    EventLoop::current().call_soon([] { ::raise(SIGINT); });
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+    }
+    co_return 3;
+  };
+  EXPECT_EQ(run(this->world.backend, main()), 3);
+}
+
+TYPED_TEST(RunnerTest, ACancellationThatCameWithSigintStaysOne) {
+  const auto main = []() -> Coro<void> {
+    AnyTask self = current_task();
+    EventLoop::current().call_soon([self]() mutable {
+      self.cancel("from within");
+      ::raise(SIGINT);
+    });
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+    }
+    co_await sleep(1ms);  // where the signal's cancellation strikes
+  };
+  EXPECT_THROW(run(this->world.backend, main()), CancelledError);
+}
+
+TYPED_TEST(RunnerTest, ASecondSigintDoesNotWaitForTheMainTask) {
+  bool ended = false;
+  const auto main = [&]() -> Coro<void> {
+    EventLoop::current().call_soon([] { ::raise(SIGINT); });
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+    }
+    EventLoop::current().call_soon([] { ::raise(SIGINT); });
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+      ended = true;
+      throw;
+    }
+  };
+  Runner runner(this->world.backend);
+  EXPECT_THROW(runner.run(main()), KeyboardInterrupt);
+  EXPECT_FALSE(ended);
+  runner.close();
+  EXPECT_TRUE(ended) << "closing cancels it once more";
+}
+
+TYPED_TEST(RunnerTest, ASigintHandlerOfTheProgramsOwnStays) {
+  int seen = 0;
+  const auto main = [&]() -> Coro<void> {
+    EventLoop& loop = EventLoop::current();
+    loop.add_signal_handler(SIGINT, [&] { ++seen; });
+    ::raise(SIGINT);
+    co_await sleep(1ms);
+  };
+  Runner runner(this->world.backend);
+  runner.run(main());
+  EXPECT_EQ(seen, 1);
+  EXPECT_FALSE(has_default_sigint()) << "replaced within run(), it is not run()'s to remove";
+  runner.run(give(1));
+  EXPECT_FALSE(has_default_sigint()) << "there before run(), it is left alone";
+  runner.close();
+  EXPECT_TRUE(has_default_sigint());
+}
+
+}  // namespace
+}  // namespace argiope
