@@ -1,5 +1,4 @@
 // open_connection and open_unix_connection.
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -43,11 +42,9 @@ Coro<Stream> connect_to(SocketAddress address, StreamOptions options) {
 Coro<std::vector<SocketAddress>> addresses_of(std::string host, std::uint16_t port, ThreadPoolExecutor* resolver) {
   std::vector<SocketAddress> addresses = detail::numeric_addresses(host, port);
   if (!addresses.empty()) co_return addresses;
-  if (resolver == nullptr || host.empty()) {
-    throw std::invalid_argument(fmt::format(
-        "\"{}\" is no address; to look up a host name, give a thread pool as StreamOptions::resolver", host));
-  }
-  auto found = run_in_executor(*resolver, [host, port] { return detail::look_up(host, port); });
+  if (host.empty()) throw std::invalid_argument("open_connection needs a host");
+  ThreadPoolExecutor& executor = resolver != nullptr ? *resolver : EventLoop::current().default_executor();
+  auto found = run_in_executor(executor, [host, port] { return detail::look_up(host, port); });
   co_return co_await std::move(found);
 }
 

@@ -34,7 +34,8 @@ struct StreamOptions {
   std::size_t low_water = 16 * 1024;
   // Unsent bytes that write() takes at most: for who forgets to drain().
   std::size_t write_limit = 16 * 1024 * 1024;
-  // Where open_connection looks up host names (getaddrinfo blocks). Must outlive the call.
+  // Where open_connection looks up host names (getaddrinfo blocks); null: the loop's default executor. Must outlive the
+  // call.
   ThreadPoolExecutor* resolver = nullptr;
 };
 
@@ -112,10 +113,10 @@ class Stream {
   std::shared_ptr<detail::StreamState> state_;
 };
 
-// Connects to a host, trying its addresses in turn; TCP_NODELAY is set. `host` is an address or "localhost"; other
-// names need options.resolver.
-// Errors: std::system_error of the first address, when none answers; std::invalid_argument for a name and no resolver; std::runtime_error
-//         for a name that cannot be resolved.
+// Connects to a host, trying its addresses in turn; TCP_NODELAY is set. Names other than addresses and "localhost" are
+// looked up on a thread, see StreamOptions::resolver.
+// Errors: std::system_error of the first address, when none answers; std::invalid_argument for an empty host;
+//         std::runtime_error for a name that cannot be resolved.
 // Cancel: the connection is given up; a look-up that is under way ends unheard.
 Coro<Stream> open_connection(std::string host, std::uint16_t port, StreamOptions options = {});
 // `path` may start with a null byte, for Linux's abstract names.
