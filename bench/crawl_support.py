@@ -7,6 +7,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'tests' / 'e2e'))
@@ -15,16 +16,34 @@ ARGIOPE = os.path.abspath(os.environ.get('ARGIOPE', 'build/release/bin/argiope')
 ROUNDS = int(os.environ.get('ROUNDS', '5'))
 
 
+def peak_mb(pid):
+    """The most memory the program of a running process has had; None once it has ended. wait4's figure would not do: it
+    counts the process before exec, which was this interpreter."""
+    try:
+        for line in pathlib.Path(f'/proc/{pid}/status').read_text().splitlines():
+            if line.startswith('VmHWM:'):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return None
+
+
 def measure(command, **options):
     """Seconds, processor seconds and peak MB of one run of a whole command, and what it printed."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **options)
-    with process.stdout:
-        output = process.stdout.read()
+    output = []
+    reader = threading.Thread(target=lambda: output.append(process.stdout.read()))
+    reader.start()
+    mb = 0
+    while reader.is_alive():
+        mb = peak_mb(process.pid) or mb
+        reader.join(0.02)
+    process.stdout.close()
     _, _, usage = os.wait4(process.pid, 0)
     seconds = time.monotonic() - start
     process.returncode = 0
-    return {'seconds': seconds, 'cpu': usage.ru_utime + usage.ru_stime, 'mb': usage.ru_maxrss / 1024, 'output': output}
+    return {'seconds': seconds, 'cpu': usage.ru_utime + usage.ru_stime, 'mb': mb, 'output': output[0]}
 
 
 def median(runs, key):
