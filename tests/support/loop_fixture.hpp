@@ -90,6 +90,9 @@ struct WorldNames {
   }
 };
 using AllWorlds = ::testing::Types<RealTime, VirtualTime, DrivenFromOutside, DrivenByLibuv>;
+// Whether time stands still while tasks run.
+template <class World>
+inline constexpr bool kSimulatedTime = std::is_same_v<decltype(World::backend), VirtualBackend>;
 // Those with descriptors, sockets and processes.
 using RealWorlds = ::testing::Types<RealTime, DrivenByLibuv>;
 
