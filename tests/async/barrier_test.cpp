@@ -61,7 +61,7 @@ TYPED_TEST(BarrierTest, LetsNobodyPassBeforeAllHaveCome) {
         co_await this->barrier.wait();
         ++passed;
       }));
-      co_await yield_now();
+      co_await let_others_run();
       if (i < 5) {
         EXPECT_EQ(this->barrier.n_waiting(), i);
       }
@@ -149,14 +149,14 @@ TYPED_TEST(BarrierTest, WhoIsCancelledCountsNoLonger) {
     };
     auto first = this->loop.create_task(come());
     auto second = this->loop.create_task(come());
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(three.n_waiting(), 2u);
     first.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(three.n_waiting(), 1u);
     EXPECT_TRUE(first.cancelled());
     auto third = this->loop.create_task(come());
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(three.n_waiting(), 2u);
     co_await come();
     co_await second;
@@ -169,10 +169,10 @@ TYPED_TEST(BarrierTest, WhoIsCancelledCountsNoLonger) {
 TYPED_TEST(BarrierTest, WhoIsCancelledWhileLeavingDoesNotHoldUpTheNextRound) {
   this->run([&]() -> Coro<void> {
     auto tasks = this->start(4, [&]() -> Coro<void> { co_await this->barrier.wait(); });
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->barrier.wait();
     tasks[1].cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(tasks[1].cancelled());
     tasks = this->start(4, [&]() -> Coro<void> { co_await this->barrier.wait(); });
     co_await this->barrier.wait();
@@ -192,7 +192,7 @@ TYPED_TEST(BarrierTest, ResetSendsAwayWhoWaits) {
   int broken = 0;
   this->run([&]() -> Coro<void> {
     auto tasks = this->start(4, [&]() -> Coro<void> { broken += !co_await this->passes(this->barrier); });
-    co_await yield_now();
+    co_await let_others_run();
     this->barrier.reset();
     EXPECT_EQ(this->barrier.n_waiting(), 0u);
     co_await this->all(std::move(tasks));
@@ -237,7 +237,7 @@ TYPED_TEST(BarrierTest, WhoWasSentAwayMayComeAgain) {
       broken += !co_await this->passes(this->barrier);
       passed += co_await this->passes(this->barrier);
     });
-    co_await yield_now();
+    co_await let_others_run();
     this->barrier.reset();
     passed += co_await this->passes(this->barrier);
     co_await this->all(std::move(tasks));
@@ -333,7 +333,7 @@ TYPED_TEST(BarrierTest, AResetOfABrokenOneThatIsStillLeftKeepsOutWhoComes) {
   int broken = 0, passed = 0;
   this->run([&]() -> Coro<void> {
     auto leaving = this->start(2, [&]() -> Coro<void> { broken += !co_await this->passes(this->barrier); });
-    co_await yield_now();
+    co_await let_others_run();
     this->barrier.abort();
     this->barrier.reset();
     EXPECT_FALSE(this->barrier.broken());

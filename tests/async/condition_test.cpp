@@ -34,7 +34,7 @@ class ConditionTest : public LoopTest<World> {
     condition.notify(n);
   }
   Coro<void> turns(int n) {
-    for (int i = 0; i < n; ++i) co_await yield_now();
+    for (int i = 0; i < n; ++i) co_await let_others_run();
   }
 };
 TYPED_TEST_SUITE(ConditionTest, AllWorlds, WorldNames);
@@ -74,7 +74,7 @@ TYPED_TEST(ConditionTest, NotifyWakesAsManyAsSaidAndNotifyAllWakesTheRest) {
   this->run([&]() -> Coro<void> {
     std::vector<Task<void>> tasks;
     for (int i = 1; i <= 6; ++i) tasks.push_back(this->wait_and_release(i));
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->notify(0);
     co_await this->turns(3);
     EXPECT_TRUE(this->order.empty());
@@ -116,7 +116,7 @@ TYPED_TEST(ConditionTest, WaitForAsksAgainAfterEveryNotification) {
         return value;
       });
     });
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->notify(1);
     co_await this->turns(3);
     EXPECT_FALSE(task.done());
@@ -166,7 +166,7 @@ TYPED_TEST(ConditionTest, AConditionHearsOnlyItsOwnNotifications) {
     };
     auto first = this->loop.create_task(wait(full, told_full));
     auto second = this->loop.create_task(wait(empty, told_empty));
-    co_await yield_now();
+    co_await let_others_run();
     {
       const auto held = co_await lock.scoped();
       empty.notify_all();
@@ -195,7 +195,7 @@ TYPED_TEST(ConditionTest, ACancelledWaitHasTheLockAgain) {
         throw;
       }
     });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel("enough");
     co_await this->turns(2);
     EXPECT_TRUE(task.cancelled());
@@ -209,7 +209,7 @@ TYPED_TEST(ConditionTest, ACancelledWaitHasTheLockAgain) {
 TYPED_TEST(ConditionTest, ACancelledWaitWaitsForTheLockHoweverOftenItIsCancelled) {
   this->run([&]() -> Coro<void> {
     auto task = this->wait_and_keep(1);
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->condition.acquire();
     for (int i = 0; i < 3; ++i) {
       task.cancel();
@@ -227,7 +227,7 @@ TYPED_TEST(ConditionTest, ACancelledWaitWaitsForTheLockHoweverOftenItIsCancelled
 TYPED_TEST(ConditionTest, CancelledWhileItWaitsForTheContestedLockItStillGetsIt) {
   this->run([&]() -> Coro<void> {
     auto task = this->wait_and_keep(1);
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->condition.acquire();
     this->condition.notify();
     this->loop.call_soon([&] { task.cancel(); });
@@ -241,12 +241,12 @@ TYPED_TEST(ConditionTest, CancelledWhileItWaitsForTheContestedLockItStillGetsIt)
 TYPED_TEST(ConditionTest, CancelledAfterItWasNotifiedItEndsCancelledAndFreesTheLock) {
   this->run([&]() -> Coro<void> {
     auto task = this->wait_and_release(1);
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->condition.acquire();
     this->condition.notify();
-    co_await yield_now();  // now it waits for the lock
+    co_await let_others_run();  // now it waits for the lock
     task.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     this->condition.release();
     co_await this->turns(2);
     EXPECT_TRUE(task.cancelled());
@@ -258,7 +258,7 @@ TYPED_TEST(ConditionTest, ANotificationOfACancelledWaiterGoesToTheNext) {
   this->run([&]() -> Coro<void> {
     auto first = this->wait_and_release(1);
     auto second = this->wait_and_release(2);
-    co_await yield_now();
+    co_await let_others_run();
     co_await this->notify(1);
     first.cancel();
     co_await second;

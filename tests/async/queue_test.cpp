@@ -31,7 +31,7 @@ TYPED_TEST(QueueTest, AGetterWaitsForAnItem) {
   Queue<std::string> queue;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<std::string> { co_return co_await queue.get(); });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_FALSE(task.done());
     co_await queue.put("late");
     EXPECT_EQ(co_await task, "late");
@@ -48,7 +48,7 @@ TYPED_TEST(QueueTest, APutterWaitsForRoom) {
         log.push_back("put " + std::to_string(i));
       }
     });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(queue.full());
     EXPECT_EQ(log.size(), 2u);
     for (int i = 0; i < 4; ++i) EXPECT_EQ(co_await queue.get(), i);
@@ -120,7 +120,7 @@ TYPED_TEST(QueueTest, TakingAllThereIsLetsInAllWhoWait) {
     const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
     std::vector<Task<void>> putters;
     for (int i = 0; i < 4; ++i) putters.push_back(this->loop.create_task(put(i)));
-    co_await yield_now();
+    co_await let_others_run();
     for (int i = 0; i < 2; ++i) EXPECT_EQ(queue.get_nowait(), i);
     for (auto& putter : putters) co_await putter;
     EXPECT_EQ(queue.qsize(), 2u);
@@ -137,7 +137,7 @@ TYPED_TEST(QueueTest, GettersAreServedFirstComeFirstServed) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 0; i < 3; ++i) tasks.push_back(this->loop.create_task(get(i)));
-    co_await yield_now();
+    co_await let_others_run();
     for (int i = 0; i < 3; ++i) queue.put_nowait(10 + i);
     // Handed over, not up for grabs: whoever comes now finds nothing.
     EXPECT_THROW(static_cast<void>(queue.get_nowait()), QueueEmpty);
@@ -153,7 +153,7 @@ TYPED_TEST(QueueTest, PuttersAreServedFirstComeFirstServed) {
     const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
     std::vector<Task<void>> tasks;
     for (int i = 0; i < 5; ++i) tasks.push_back(this->loop.create_task(put(i)));
-    co_await yield_now();
+    co_await let_others_run();
     for (int i = 0; i < 5; ++i) {
       got.push_back(queue.get_nowait());
       if (i < 4) {
@@ -199,7 +199,7 @@ TYPED_TEST(QueueTest, ACancelledGetterTakesNothing) {
   this->run([&]() -> Coro<void> {
     auto first = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
     auto second = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
-    co_await yield_now();
+    co_await let_others_run();
     first.cancel();
     queue.put_nowait(1);
     EXPECT_EQ(co_await second, 1);
@@ -213,14 +213,14 @@ TYPED_TEST(QueueTest, AGetterCancelledAfterItWasServedKeepsItsItem) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> {
       got = co_await queue.get();
-      co_await yield_now();
+      co_await let_others_run();
       got = -1;
     });
-    co_await yield_now();
+    co_await let_others_run();
     queue.put_nowait(8);
     task.cancel();
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled()) << "at its next await";
   });
   EXPECT_EQ(got, 8);
@@ -233,9 +233,9 @@ TYPED_TEST(QueueTest, ACancelledPutterPutsNothing) {
     queue.put_nowait(1);
     auto first = this->spawn([&]() -> Coro<void> { co_await queue.put(2); });
     auto second = this->spawn([&]() -> Coro<void> { co_await queue.put(3); });
-    co_await yield_now();
+    co_await let_others_run();
     first.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(queue.get_nowait(), 1);
     EXPECT_EQ(queue.get_nowait(), 3);
     EXPECT_TRUE(queue.empty());
@@ -251,13 +251,13 @@ TYPED_TEST(QueueTest, APutterCancelledAfterItWasServedHasPut) {
     auto task = this->spawn([&]() -> Coro<void> {
       co_await queue.put(2);
       put = true;
-      co_await yield_now();
+      co_await let_others_run();
     });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(queue.get_nowait(), 1);
     task.cancel();
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
     EXPECT_EQ(queue.get_nowait(), 2);
   });
@@ -271,7 +271,7 @@ TYPED_TEST(QueueTest, ItemsOfACancelledGetterGoToTheOthersInTurn) {
     for (int i = 0; i < 3; ++i) {
       readers.push_back(this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); }));
     }
-    co_await yield_now();
+    co_await let_others_run();
     readers[0].cancel();
     queue.put_nowait(1);
     queue.put_nowait(2);
@@ -289,11 +289,11 @@ TYPED_TEST(QueueTest, RoomPassesOverAPutterThatWasCancelled) {
     auto b = this->loop.create_task(put('b'));
     auto x = this->loop.create_task(put('x'));
     auto c = this->loop.create_task(put('c'));
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(a.done());
     EXPECT_FALSE(b.done());
     x.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(x.cancelled());
     for (const char expected : {'a', 'b', 'c'}) EXPECT_EQ(queue.get_nowait(), expected);
     co_await b;
@@ -326,12 +326,12 @@ TYPED_TEST(QueueTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
     full.put_nowait(1);
     auto getter = this->spawn([&]() -> Coro<void> { co_await empty.get(); });
     auto putter = this->spawn([&]() -> Coro<void> { co_await full.put(2); });
-    co_await yield_now();
+    co_await let_others_run();
     getter.cancel();
     getter.uncancel();
     putter.cancel();
     putter.uncancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(getter.cancelled());
     EXPECT_TRUE(putter.cancelled()) << "else it would believe to have put";
   });
@@ -388,11 +388,11 @@ TYPED_TEST(QueueTest, CancellationsAtRandomLoseAndRepeatNothing) {
     }
     while (taken < kItems) {
       tasks[random.below(tasks.size())].cancel();
-      co_await yield_now();
+      co_await let_others_run();
     }
     queue.shutdown();
     for (auto& task : tasks) {
-      while (!task.done()) co_await yield_now();
+      while (!task.done()) co_await let_others_run();
     }
   });
   for (const int count : got) ASSERT_EQ(count, 1);
@@ -412,7 +412,7 @@ TYPED_TEST(QueueTest, JoinWaitsUntilEveryItemIsDone) {
     });
     for (int i = 0; i < 3; ++i) {
       co_await queue.get();
-      co_await yield_now();
+      co_await let_others_run();
       log.push_back("done");
       queue.task_done();
     }
@@ -425,16 +425,16 @@ TYPED_TEST(QueueTest, JoinCountsItemsHandedStraightOver) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<void> { co_await queue.get(); });
-    co_await yield_now();
+    co_await let_others_run();
     queue.put_nowait(1);
     co_await getter;
     queue.put_nowait(2);
     auto putter = this->spawn([&]() -> Coro<void> { co_await queue.put(3); });
-    co_await yield_now();
+    co_await let_others_run();
     for (int i = 0; i < 2; ++i) static_cast<void>(queue.get_nowait());
     auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
     for (int i = 0; i < 3; ++i) {
-      co_await yield_now();
+      co_await let_others_run();
       EXPECT_FALSE(joiner.done());
       queue.task_done();
     }
@@ -458,7 +458,7 @@ TYPED_TEST(QueueTest, JoinReturnsWhenWorkersHaveDoneAllOfAnyOrder) {
     co_await queue.join();
     EXPECT_EQ(sum, 4950);
     for (auto& worker : workers) worker.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_THROW(queue.task_done(), std::logic_error);
     co_await queue.join();
     co_await queue.join();
@@ -480,9 +480,9 @@ TYPED_TEST(QueueTest, ACancelledJoinLeavesTheOthersWaiting) {
     const auto join = [&]() -> Coro<void> { co_await queue.join(); };
     auto first = this->loop.create_task(join());
     auto second = this->loop.create_task(join());
-    co_await yield_now();
+    co_await let_others_run();
     first.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(first.cancelled());
     queue.task_done();
     co_await second;
@@ -546,11 +546,11 @@ Coro<void> expect_shut_down(Q& queue) {
 TYPED_TEST(QueueTest, ShutDownWhileEmptyItRefusesAtOnce) {
   const auto check = [&](auto& queue) -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<void> { co_await queue.get(); });
-    co_await yield_now();
+    co_await let_others_run();
     queue.shutdown();
     EXPECT_EQ(queue.qsize(), 0u);
     co_await queue.join();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(getter.done());
     EXPECT_THROW(getter.result(), QueueShutDown);
     co_await expect_shut_down(queue);
@@ -570,15 +570,15 @@ TYPED_TEST(QueueTest, ShutDownWhileFullItStillGivesWhatItHas) {
     queue.put_nowait(1);
     auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
     auto putter = this->spawn([&]() -> Coro<void> { co_await queue.put(2); });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_FALSE(putter.done());
     queue.shutdown();
     EXPECT_EQ(queue.qsize(), 1u);
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(putter.done());
     EXPECT_THROW(putter.result(), QueueShutDown);
     EXPECT_EQ(co_await queue.get(), 1);
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_FALSE(joiner.done());
     co_await expect_shut_down(queue);
     queue.task_done();
@@ -600,7 +600,7 @@ TYPED_TEST(QueueTest, ShutDownImmediatelyItHasNothingAndNothingUnfinished) {
     queue.put_nowait(1);
     queue.put_nowait(2);
     auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
-    co_await yield_now();
+    co_await let_others_run();
     queue.shutdown(true);
     EXPECT_EQ(queue.qsize(), 0u);
     co_await joiner;
@@ -643,7 +643,7 @@ TYPED_TEST(QueueTest, ShutdownWakesGettersAndPutters) {
       tasks.push_back(this->loop.create_task(get()));
       tasks.push_back(this->loop.create_task(put()));
     }
-    co_await yield_now();
+    co_await let_others_run();
     empty.shutdown();
     full.shutdown();
     empty.shutdown();
@@ -660,11 +660,11 @@ TYPED_TEST(QueueTest, AnImmediateShutdownDropsItemsAndCountsThemAsDone) {
     for (int i = 0; i < 3; ++i) queue.put_nowait(witness);
     co_await queue.get();
     auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
-    co_await yield_now();
+    co_await let_others_run();
     queue.shutdown(true);
     EXPECT_EQ(witness.use_count(), 1);
     EXPECT_THROW(static_cast<void>(queue.get_nowait()), QueueShutDown);
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_FALSE(joiner.done()) << "one item is still being worked on";
     queue.task_done();
     co_await joiner;
@@ -675,7 +675,7 @@ TYPED_TEST(QueueTest, AGetterServedBeforeTheShutdownKeepsItsItem) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
-    co_await yield_now();
+    co_await let_others_run();
     queue.put_nowait(4);
     queue.shutdown(true);
     EXPECT_EQ(co_await task, 4);
@@ -721,7 +721,7 @@ TYPED_TEST(QueueTest, AGetterThatWaitsGetsTheNextItemPutInAnyOrder) {
   PriorityQueue<int> queue;
   this->run([&]() -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
-    co_await yield_now();
+    co_await let_others_run();
     queue.put_nowait(5);
     queue.put_nowait(1);
     EXPECT_EQ(co_await getter, 5);
@@ -735,7 +735,7 @@ TYPED_TEST(QueueTest, ABoundedPriorityQueueTakesInWhoWaitedAsRoomComes) {
     const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
     std::vector<Task<void>> tasks;
     for (const int item : {5, 4, 3, 1}) tasks.push_back(this->loop.create_task(put(item)));
-    co_await yield_now();
+    co_await let_others_run();
     std::vector<int> got;
     for (int i = 0; i < 4; ++i) got.push_back(co_await queue.get());
     EXPECT_EQ(got, (std::vector{4, 3, 1, 5}));

@@ -969,6 +969,16 @@ TYPED_TEST(StreamTest, AHandlersTaskMayBeCancelled) {
   });
 }
 
+// The undefined-behaviour sanitizer asks by a pipe of its own whether memory can be read, and takes having none for a no.
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+#define ARGIOPE_NEEDS_DESCRIPTORS GTEST_SKIP() << "the sanitizer needs descriptors itself"
+#endif
+#endif
+#ifndef ARGIOPE_NEEDS_DESCRIPTORS
+#define ARGIOPE_NEEDS_DESCRIPTORS
+#endif
+
 // Lowers the number of descriptors a process may have, and uses up what is left.
 class NoDescriptors {
  public:
@@ -996,6 +1006,7 @@ UniqueFd begin_to_connect(std::uint16_t port) {
 }
 
 TEST(StreamWithoutDescriptors, AServerReportsItAndAcceptsASecondLater) {
+  ARGIOPE_NEEDS_DESCRIPTORS;
   ManualClock clock;
   AsioBackend backend(clock);
   EventLoop loop(backend);
@@ -1020,6 +1031,7 @@ TEST(StreamWithoutDescriptors, AServerReportsItAndAcceptsASecondLater) {
 }
 
 TEST(StreamWithoutDescriptors, AServerClosedByTheExceptionHandlerStaysClosed) {
+  ARGIOPE_NEEDS_DESCRIPTORS;
   const SystemClock clock;
   AsioBackend backend(clock);
   EventLoop loop(backend);

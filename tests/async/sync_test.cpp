@@ -28,7 +28,7 @@ TYPED_TEST(SyncTest, AnEventWakesEverybodyInTheOrderTheyCame) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 0; i < 5; ++i) tasks.push_back(this->loop.create_task(wait(i)));
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(order.empty());
     event.set();
     for (auto& task : tasks) co_await task;
@@ -53,7 +53,7 @@ TYPED_TEST(SyncTest, AnEventSetAndClearedAtOnceStillWakesThoseWhoWaited) {
   Event event;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
-    co_await yield_now();
+    co_await let_others_run();
     event.set();
     event.clear();
     co_await task;
@@ -70,7 +70,7 @@ TYPED_TEST(SyncTest, WhoComesToAnEventThatIsSetGoesBeforeTheWoken) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 1; i <= 2; ++i) tasks.push_back(this->loop.create_task(wait(i)));
-    co_await yield_now();
+    co_await let_others_run();
     tasks.push_back(this->loop.create_task(wait(3)));
     event.set();
     for (auto& task : tasks) co_await task;
@@ -86,14 +86,14 @@ TYPED_TEST(SyncTest, AnEventMayBeSetAndClearedManyTimesBeforeTheWokenRun) {
       co_await event.wait();
       ++woken;
     });
-    co_await yield_now();
+    co_await let_others_run();
     event.set();
     event.clear();
     event.set();
     event.set();
     co_await task;
     event.clear();
-    co_await yield_now();
+    co_await let_others_run();
   });
   EXPECT_EQ(woken, 1);
   EXPECT_FALSE(event.is_set());
@@ -112,9 +112,9 @@ TYPED_TEST(SyncTest, AWaiterThatIsCancelledLeavesTheEvent) {
   Event event;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
     event.set();
   });
@@ -124,10 +124,10 @@ TYPED_TEST(SyncTest, AnEventDestroyedUnderAWaiterLeavesItToBeCancelled) {
   auto event = std::make_unique<Event>();
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await event->wait(); });
-    co_await yield_now();
+    co_await let_others_run();
     event.reset();
     task.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
   });
 }
@@ -141,7 +141,7 @@ TYPED_TEST(SyncTest, ASemaphoreLetsInAsManyAsItHasPermits) {
     const auto enter = [&]() -> Coro<void> {
       const auto permit = co_await semaphore.scoped();
       most = std::max(most, ++inside);
-      co_await yield_now();
+      co_await let_others_run();
       --inside;
     };
     std::vector<Task<void>> tasks;
@@ -162,12 +162,12 @@ TYPED_TEST(SyncTest, ASemaphoreServesFirstComeFirstServed) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 0; i < 4; ++i) tasks.push_back(this->loop.create_task(enter(i)));
-    co_await yield_now();
+    co_await let_others_run();
     semaphore.release();
     // A permit that was handed over cannot be snatched by whoever comes in between.
     EXPECT_TRUE(semaphore.locked());
     tasks.push_back(this->loop.create_task(enter(4)));
-    co_await yield_now();
+    co_await let_others_run();
     for (int i = 0; i < 4; ++i) semaphore.release();
     for (auto& task : tasks) co_await task;
   });
@@ -179,10 +179,10 @@ TYPED_TEST(SyncTest, ACancelledAcquireTakesNoPermit) {
   this->run([&]() -> Coro<void> {
     co_await semaphore.acquire();
     auto task = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
     semaphore.release();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
     EXPECT_FALSE(semaphore.locked());
   });
@@ -196,17 +196,17 @@ TYPED_TEST(SyncTest, APermitGrantedBeforeTheCancellationIsKeptAndTheNextAwaitThr
       const auto permit = co_await semaphore.scoped();
       acquired = true;
       try {
-        co_await yield_now();
+        co_await let_others_run();
       } catch (const CancelledError&) {
         thrown = true;
         throw;
       }
     });
-    co_await yield_now();
+    co_await let_others_run();
     semaphore.release();
     task.cancel();
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
   });
   EXPECT_TRUE(acquired && thrown);
@@ -220,12 +220,12 @@ TYPED_TEST(SyncTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
   this->run([&]() -> Coro<void> {
     auto acquirer = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
     auto waiter = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
-    co_await yield_now();
+    co_await let_others_run();
     acquirer.cancel();
     acquirer.uncancel();
     waiter.cancel();
     waiter.uncancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(acquirer.cancelled());
     EXPECT_TRUE(waiter.cancelled());
   });
@@ -252,14 +252,14 @@ TYPED_TEST(SyncTest, PermitsReleasedTogetherGoToWhoWaitsAndNotToWhoComes) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 1; i <= 3; ++i) tasks.push_back(this->loop.create_task(enter(i)));
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_EQ(order, (std::vector{1}));
     tasks.push_back(this->loop.create_task(enter(4)));
     semaphore.release();
     semaphore.release();
     EXPECT_EQ(semaphore.value(), 0u);
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_EQ(order, (std::vector{1, 2, 3}));
     EXPECT_TRUE(semaphore.locked());
     semaphore.release();
@@ -278,12 +278,12 @@ TYPED_TEST(SyncTest, APermitPassesOverThoseWhoWereCancelled) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 0; i < 4; ++i) tasks.push_back(this->loop.create_task(enter(i)));
-    co_await yield_now();
+    co_await let_others_run();
     tasks[0].cancel();
     tasks[1].cancel();
     semaphore.release();
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_EQ(order, (std::vector{2}));
     EXPECT_TRUE(semaphore.locked());
     EXPECT_FALSE(tasks[3].done());
@@ -300,18 +300,18 @@ TYPED_TEST(SyncTest, APermitWhoseTaskIsCancelledAsItEndsComesBack) {
     auto first = this->spawn([&]() -> Coro<void> {
       {
         const auto permit = co_await semaphore.scoped();
-        co_await yield_now();
+        co_await let_others_run();
       }
       second.cancel();
     });
     second = this->spawn([&]() -> Coro<void> {
       const auto permit = co_await semaphore.scoped();
-      co_await yield_now();
+      co_await let_others_run();
       second_ran_on = true;
     });
     co_await first;
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_TRUE(second.cancelled());
     co_await semaphore.acquire();
   });
@@ -354,7 +354,7 @@ TYPED_TEST(SyncTest, WhoReleasesAndComesAgainAtOnceGoesBehindThoseWhoWait) {
     tasks.push_back(this->loop.create_task(once(1)));
     tasks.push_back(this->loop.create_task(twice()));
     tasks.push_back(this->loop.create_task(once(3)));
-    co_await yield_now();
+    co_await let_others_run();
     semaphore.release();
     co_await tasks[2];
     semaphore.release();
@@ -372,7 +372,7 @@ TYPED_TEST(SyncTest, ABoundedSemaphoreIsNotReleasedMoreOftenThanAcquired) {
       const auto permit = co_await semaphore.scoped();
       EXPECT_TRUE(semaphore.locked());
       auto waiter = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
-      co_await yield_now();
+      co_await let_others_run();
       semaphore.release();
       co_await waiter;
       EXPECT_TRUE(semaphore.locked());
@@ -431,17 +431,17 @@ TYPED_TEST(SyncTest, ALockIsHandedOverInTheOrderAsked) {
     };
     std::vector<Task<void>> tasks;
     for (int i = 1; i <= 2; ++i) tasks.push_back(this->loop.create_task(enter(i)));
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(order.empty());
     lock.release();
     EXPECT_TRUE(lock.locked()) << "handed over";
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_EQ(order, (std::vector{1}));
     tasks.push_back(this->loop.create_task(enter(3)));
     for (int i = 0; i < 2; ++i) {
       lock.release();
-      co_await yield_now();
+      co_await let_others_run();
     }
     EXPECT_EQ(order, (std::vector{1, 2, 3}));
     for (auto& task : tasks) co_await task;
@@ -456,8 +456,8 @@ TYPED_TEST(SyncTest, ACancelledAcquireDoesNotHoldTheLock) {
     co_await lock.acquire();
     auto task = this->spawn([&]() -> Coro<void> { co_await lock.acquire(); });
     this->loop.call_soon([&] { task.cancel(); });
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
     lock.release();
     EXPECT_FALSE(lock.locked());
@@ -475,11 +475,11 @@ TYPED_TEST(SyncTest, ALockPassesOverWhoIsCancelledAsItsHolderReleases) {
     auto first = this->loop.create_task(hold(true));
     auto second = this->loop.create_task(hold(false));
     auto third = this->loop.create_task(hold(false));
-    co_await yield_now();
+    co_await let_others_run();
     blocker.set_result();
     second.cancel();
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
+    co_await let_others_run();
     EXPECT_TRUE(first.done());
     EXPECT_TRUE(second.cancelled());
     co_await third;
@@ -499,18 +499,18 @@ TYPED_TEST(SyncTest, ALockReleasedAsAWaiterIsCancelledGoesToExactlyOneOther) {
     co_await lock.acquire();
     std::vector<Task<void>> tasks;
     for (int i = 0; i < 3; ++i) tasks.push_back(this->loop.create_task(take()));
-    co_await yield_now();
+    co_await let_others_run();
     this->loop.call_soon([&] {
       tasks[0].cancel();
       lock.release();
     });
-    for (int i = 0; i < 4; ++i) co_await yield_now();
+    for (int i = 0; i < 4; ++i) co_await let_others_run();
     EXPECT_EQ(asked, 3);
     EXPECT_EQ(taken, 1);
     EXPECT_TRUE(tasks[0].cancelled());
     EXPECT_TRUE(tasks[1].done());
     tasks[2].cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(tasks[2].cancelled());
   });
 }
@@ -520,7 +520,7 @@ TYPED_TEST(SyncTest, ALockFreedOfItsOnlyWaiterIsOpenToWhoComes) {
   this->run([&]() -> Coro<void> {
     co_await lock.acquire();
     auto first = this->spawn([&]() -> Coro<void> { co_await lock.acquire(); });
-    co_await yield_now();
+    co_await let_others_run();
     auto second = this->spawn([&]() -> Coro<void> { co_await lock.acquire(); });
     first.cancel();
     lock.release();
