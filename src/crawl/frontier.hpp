@@ -21,7 +21,7 @@ namespace argiope {
 // One URL that is to be fetched.
 struct UrlTask {
   std::uint64_t fingerprint = 0;
-  std::int64_t id = 0;  // 0: known already, and found once more; only fingerprint and depth count
+  std::int64_t id = 0;  // 0: known already, and found once more; has fingerprint and depth alone
   std::string url;
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;

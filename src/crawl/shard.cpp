@@ -67,7 +67,6 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
 // --- what is queued --------------------------------------------------------------------------------------------
 
 void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
-  if (task.id == 0) return frontier_.found_nearer(task.fingerprint, task.depth, now);
   // Once some rows wait in the store, all later ones do, so that refill() finds them in order.
   if (!in_store_from_ && frontier_.size() >= options_.queue_size) in_store_from_ = task.id;
   if (in_store_from_ && task.id >= *in_store_from_ && task.attempts == 0) {
@@ -113,10 +112,18 @@ void Crawler::Shard::take_inbox() {
     std::lock_guard lock(inbox_mutex_);
     tasks.swap(inbox_);
   }
-  const TimePoint now = loop_->time();
+  take_found(tasks, loop_->time());
+}
+
+void Crawler::Shard::take_found(std::vector<UrlTask>& tasks, TimePoint now) {
   for (UrlTask& task : tasks) {
-    if (auto url = Url::parse(task.url)) put(std::move(task), *url, now, now);
+    if (task.id == 0) {
+      frontier_.found_nearer(task.fingerprint, task.depth, now);
+    } else if (auto url = Url::parse(task.url)) {
+      put(std::move(task), *url, now, now);
+    }
   }
+  tasks.clear();
 }
 
 void Crawler::Shard::refill(TimePoint now) {
@@ -500,13 +507,13 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   const std::size_t owner = shared_.shard_of(url);
   if (is_new) {
     task.id = shared_.new_url_id();
+    task.url = url.href();
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     task.seed = redirect && from.seed;
     task.off_scope = !in_scope;
-    batch.discovered.push_back({task.id, std::string(url.href()), depth, 0, from.id, wall()});
+    batch.discovered.push_back({task.id, task.url, depth, 0, from.id, wall()});
     shared_.begin(1);
   }
-  task.url = url.href();
   found_[owner].push_back(std::move(task));
 }
 
@@ -519,10 +526,7 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
       shared_.shards[owner]->post(std::exchange(found_[owner], {}));
       continue;
     }
-    for (UrlTask& task : found_[owner]) {
-      if (auto url = Url::parse(task.url)) put(std::move(task), *url, now, now);
-    }
-    found_[owner].clear();
+    take_found(found_[owner], now);
   }
   shared_.end(1);
 }

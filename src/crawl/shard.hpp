@@ -53,6 +53,8 @@ class Crawler::Shard {
   void wake_at(TimePoint when);
   void check_limits(TimePoint now);
   void take_inbox();
+  // Queues what this shard or another has found for it.
+  void take_found(std::vector<UrlTask>& tasks, TimePoint now);
   void refill(TimePoint now);
   void put(UrlTask task, const Url& url, TimePoint due, TimePoint now);
 

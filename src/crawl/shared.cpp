@@ -92,9 +92,9 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const 
 void Crawler::Shared::add_seeds(WallTime now) {
   UrlBatch batch;
   for (const Url& url : options.seeds) {
-    if (!claim(fingerprint_of(url.href()))) continue;
     UrlTask task;
     task.fingerprint = fingerprint_of(url.href());
+    if (!claim(task.fingerprint)) continue;
     task.id = new_url_id();
     task.url = url.href();
     task.seed = true;

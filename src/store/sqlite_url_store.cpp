@@ -139,14 +139,13 @@ class SqliteUrlStore final : public UrlStore {
   Result<void> start() {
     auto insert = writer_.prepare(
         "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)");
+    // What every outcome changes; a page that was not modified keeps the rest.
+    const std::string outcome =
+        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
+        "?8";
     auto update = writer_.prepare(
-        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
-        "?8, "
-        "content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
-    auto touch = writer_.prepare(
-        "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
-        "?8 "
-        "WHERE url_id = ?1");
+        outcome + ", content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
+    auto touch = writer_.prepare(outcome + " WHERE url_id = ?1");
     auto select = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id = ?", kColumns));
     auto scan = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumns));
     // is_broken(), in SQL.
