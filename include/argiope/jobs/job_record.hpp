@@ -1,0 +1,88 @@
+// A durable job: what is asked for when it is put, and what a store knows of it afterwards.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/jobs/job.hpp"
+#include "argiope/jobs/job_table.hpp"
+
+namespace argiope {
+
+// What a put comes to when a job of its queue with the same unique name is still to end. While that job waits:
+enum class UniquePolicy : std::uint8_t {
+  keep,     // the old job stays as it is
+  replace,  // the new payload, function, priority, key and time take the place of the old ones
+  merge,    // as pyspider: the higher priority and the earlier time of both, the old payload
+};
+// And while it runs, `NewJob::run_again` decides: the put is dropped, or the job runs once more after this run.
+
+// What becomes of a job when one that it waits for fails for good or is cancelled.
+enum class DependencyPolicy : std::uint8_t {
+  run,     // it runs all the same: it waits for the ends, not for successes
+  cancel,  // it is cancelled too, and so are those that wait for it
+};
+
+struct NewJob {
+  JobId id = 0;      // 0: the store gives one, larger than all before; else at most kMostJobId
+  std::string name;  // the caller's own id, unique in the store while the job is known; a second put of it adds nothing
+  std::string queue;
+  std::string key;  // what the work is aimed at; empty is a key like any other
+  std::string unique;
+  UniquePolicy unique_policy = UniquePolicy::keep;
+  bool run_again = false;
+  std::int32_t priority = 0;  // higher first
+  WallTime due_at{};          // the epoch: at once
+  std::string function;       // what a worker is to call; empty: what it has for the queue
+  std::string payload;
+  std::uint32_t max_attempts = 0;  // 0: the queue's
+  std::vector<JobId> waits_for;    // jobs that must have ended; those not known count as done
+  DependencyPolicy if_failed = DependencyPolicy::cancel;
+  JobId batch = 0;  // the completion job of a batch that this one is to belong to: that job waits for it
+};
+
+inline constexpr JobId kMostJobId = (JobId{1} << 53) - 1;  // what every JSON reader holds exactly
+
+// One attempt that did not end well.
+struct Attempt {
+  std::uint32_t number = 0;
+  WallTime ended_at{};
+  std::string outcome;  // "retry", "buried", "lease expired", "owner died" …
+  std::string error;
+  std::string worker;
+  friend bool operator==(const Attempt&, const Attempt&) = default;
+};
+
+// Times are kept in milliseconds.
+struct JobRecord {
+  JobId id = 0;
+  std::string name;
+  std::string queue;
+  std::string key;
+  std::string unique;
+  JobState state = JobState::ready;  // ready, too, when delayed and due
+  std::int32_t priority = 0;
+  WallTime due_at{};  // delayed: when; the epoch when it was never to wait
+  std::string function;
+  std::string payload;
+  std::uint32_t attempts = 0;  // that have been counted; while running without the present one
+  std::uint32_t max_attempts = 0;
+  std::uint32_t expiries = 0;  // leases that ran out
+  std::uint32_t pending = 0;   // jobs it still waits for
+  DependencyPolicy if_failed = DependencyPolicy::cancel;
+  WallTime created_at{};
+  WallTime ended_at{};  // done, cancelled, buried: when
+  std::string result;
+  std::string error;  // of the last attempt that failed
+  // While running:
+  std::uint64_t token = 0;
+  std::string worker;
+  WallTime lease_until{};
+
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+}  // namespace argiope

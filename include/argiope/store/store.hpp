@@ -1,0 +1,259 @@
+// Store: where jobs are true. In memory (the reference), in SQLite, and in whatever else passes the conformance suite.
+//
+// A store keeps jobs and finds them; it decides nothing. Which job runs next, under which limits, is the business of the
+// queues' owner (broker/broker.hpp), who keeps a window of each queue in memory and reads on from here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/queue_config.hpp"
+#include "argiope/store/url_store.hpp"
+
+namespace argiope {
+
+using QueueId = std::uint32_t;  // given by the store, from 1; never given to another queue
+
+struct StoredQueue {
+  QueueId id = 0;
+  std::string name;
+  QueueConfig config;
+};
+
+// --- what an owner's window needs to know of a job ---------------------------------------------------------------------
+
+// On which of the store's shelves a job that waits lies. Two of them hold ready jobs: those that are found by their rank
+// in the queue, and those set aside because so many of their key lie before them, found by their rank in the key.
+enum class Shelf : std::uint8_t { ready, set_aside, delayed, waiting /* for other jobs */ };
+
+struct WaitingJob {
+  JobId id = 0;
+  QueueId queue = 0;
+  std::string key;
+  std::int32_t priority = 0;  // as it ranks: see ranked_priority()
+  WallTime due_at{};
+  std::uint32_t attempts = 0;
+  std::uint32_t expiries = 0;
+  Shelf shelf = Shelf::ready;
+  friend bool operator==(const WaitingJob&, const WaitingJob&) = default;
+};
+
+// A place in the order of ready jobs: higher (ranked) priority first, then smaller id. What comes after it is less important.
+struct Rank {
+  std::int32_t priority = std::numeric_limits<std::int32_t>::max();
+  JobId id = 0;
+  friend bool operator==(const Rank&, const Rank&) = default;
+};
+constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
+  return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
+}
+
+// --- writes --------------------------------------------------------------------------------------------------------
+
+struct PutRequest {
+  NewJob job;
+  bool set_aside = false;  // if it is ready: to which shelf
+};
+enum class PutOutcome : std::uint8_t {
+  added,
+  kept,       // one of the same unique name, or the same id or name, is there, and nothing was changed
+  changed,    // that one was merged or replaced
+  run_again,  // that one runs; the new job was added and waits for its end
+};
+struct PutReply {
+  PutOutcome outcome = PutOutcome::added;
+  JobId id = 0;      // of the job that is there now
+  WaitingJob job{};  // added, changed: as it waits now
+};
+
+struct LeaseRequest {
+  JobId id = 0;
+  std::uint64_t token = 0;  // greater than any before it in this store
+  WallTime until{};
+  std::string worker;
+};
+
+enum class Outcome : std::uint8_t {
+  done,
+  retry,    // failed, to be tried again at due_at
+  bury,     // failed for good
+  cancel,
+  release,  // given back: as if it had not been leased
+  expire,   // the lease ran out, or its holder is gone: ready again, and one expiry more
+};
+struct Settlement {
+  JobId id = 0;
+  std::uint64_t token = 0;
+  Outcome outcome = Outcome::done;
+  WallTime at{};
+  WallTime due_at{};                       // retry
+  std::optional<std::int32_t> priority;    // retry: the new one
+  bool keep = false;                       // done, cancel: keep the record (until prune()) instead of deleting it
+  std::string result;                      // done
+  std::string error;                       // others
+  std::string worker;
+  std::vector<PutRequest> follow_ups;      // put in the same transaction
+};
+struct SettleReply {
+  bool settled = false;  // false: the token is stale; nothing was done, and no follow-up put
+  std::optional<WaitingJob> again;     // retry, release, expire: as it waits now
+  std::vector<PutReply> follow_ups;
+  std::vector<WaitingJob> released;    // jobs that waited for this one and now wait no more
+  std::vector<JobId> cancelled;        // jobs that waited for this one and are cancelled with it
+};
+
+enum class ChangeKind : std::uint8_t {
+  cancel,        // delayed, ready, waiting, buried -> cancelled
+  kick,          // buried, delayed -> ready now; attempts and expiries from 0 when it was buried
+  set_priority,  // delayed, ready, waiting
+  set_due,       // delayed, ready: at `due_at`
+  erase,         // anything that does not run
+};
+struct Change {
+  JobId id = 0;
+  ChangeKind kind = ChangeKind::cancel;
+  WallTime at{};
+  std::int32_t priority = 0;
+  WallTime due_at{};
+  bool keep = true;   // cancel: keep the record
+  std::string error;  // cancel: why
+};
+struct ChangeReply {
+  enum class Verdict : std::uint8_t { changed, not_found, running, wrong_state } verdict = Verdict::changed;
+  std::optional<WaitingJob> job;  // as it waits now, if it does
+  std::vector<WaitingJob> released;
+  std::vector<JobId> cancelled;
+};
+
+// --- reads ---------------------------------------------------------------------------------------------------------
+
+struct JobFilter {
+  std::string queue;                // empty: all
+  std::optional<JobState> state;
+  std::optional<std::string> key;
+  JobId after = 0;                  // ids greater than this
+  std::size_t limit = 100;          // at most 10,000
+  bool payloads = true;
+};
+
+struct StateCounts {
+  std::uint64_t ready = 0;
+  std::uint64_t delayed = 0;  // those that wait for other jobs included
+  std::uint64_t running = 0;
+  std::uint64_t done = 0;  // of those kept
+  std::uint64_t buried = 0;
+  std::uint64_t cancelled = 0;
+  friend bool operator==(const StateCounts&, const StateCounts&) = default;
+};
+struct QueueCounts {
+  QueueId queue = 0;
+  StateCounts counts;
+  std::uint64_t ended = 0;  // done since the store was made, those not kept included
+};
+
+// A lease of the owner before this one.
+struct OldLease {
+  JobId id = 0;
+  std::uint64_t token = 0;
+  WallTime until{};
+  std::string worker;
+};
+
+// Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with
+// whatever else waited while the last commit ran, so a failure fails them all and changes nothing.
+//
+// Suspends: until the call's effect is committed (reads: until it is read; they see everything called before them).
+// Cancel:   a call whose waiting is cancelled takes effect all the same.
+// Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512 bytes), and
+//           then none of its batch is done. After a failed write or sync the store's state is unknown: it refuses every further
+//           write with that error until it is opened again. What was committed stays.
+// Threads:  any thread that runs an EventLoop; each call returns to its own.
+// Times:    wall times of the caller's; the store reads no clock.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // --- queues
+  // The queue of that name, made with `config` if need be.
+  virtual Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config = {}) = 0;
+  virtual Coro<Result<void>> configure(QueueId queue, QueueConfig config) = 0;
+  virtual Coro<Result<std::vector<StoredQueue>>> queues() = 0;
+
+  // --- jobs
+  // `now`: created_at, and what decides whether a job is due. Queues are made as needed.
+  virtual Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) = 0;
+  // Writes the leases down; gives the jobs, or nullopt for those that do not wait any more.
+  virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
+  virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
+  virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) = 0;
+  virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
+  // Moves jobs that are ready from shelf to shelf (delayed ones that are due count as ready).
+  virtual Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) = 0;
+  // Deletes records of jobs that ended in `state` before `before`, at most `limit`; how many.
+  virtual Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
+
+  // --- windows. Jobs that run are on no shelf.
+  // Those on the ready shelf that come after `after`, most important first.
+  virtual Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) = 0;
+  // Those set aside of one key.
+  virtual Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
+                                                               std::size_t limit) = 0;
+  // Keys greater than `after` that have jobs set aside, in order of bytes; nullopt: from the first.
+  virtual Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
+                                                                std::size_t limit) = 0;
+  // Those on the delayed shelf after (due_at, id), the earliest first, due ones included.
+  virtual Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
+                                                             std::size_t limit) = 0;
+
+  // --- to look at
+  virtual Coro<Result<std::optional<JobRecord>>> get(JobId id) = 0;
+  virtual Coro<Result<std::optional<JobId>>> find_name(std::string name) = 0;
+  virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;  // the last 20, oldest first
+  virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
+  virtual Coro<Result<std::vector<QueueCounts>>> counts() = 0;
+  // How many jobs of the ready shelf or of `key`'s set aside ones come before `rank`, counted up to `most`.
+  virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most) = 0;
+  // Jobs that `id` waits for and that have not ended.
+  virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) = 0;
+
+  // --- ownership
+  // Distinguishes this opening from all others of this store, and grows with each.
+  virtual std::uint64_t epoch() const = 0;
+  // Leases written down by owners before this one and neither settled nor renewed since.
+  virtual Coro<Result<std::vector<OldLease>>> old_leases() = 0;
+  // Jobs that others than the owner have put or changed since the last call. Those writes are the store's business; see
+  // open_store().
+  virtual Coro<Result<std::vector<JobId>>> changed_elsewhere() = 0;
+  // One small number to keep for the owner.
+  virtual Coro<Result<void>> remember(std::string name, std::int64_t value) = 0;
+  virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name) = 0;
+
+  virtual std::optional<Error> failure() const = 0;
+  // Waits for what was called, gives files and locks back. Nothing may be called afterwards; called by the destructor,
+  // which drops its error.
+  virtual Result<void> close() = 0;
+};
+
+enum class StoreAccess : std::uint8_t {
+  own,    // the one that leases; Errc::busy while another process does
+  share,  // put, change and look at what another process may own
+  read,   // look; creates nothing
+};
+struct StoreOptions {
+  StoreAccess access = StoreAccess::own;
+  SyncMode sync = SyncMode::full;
+  std::int64_t max_bytes = 0;  // as UrlStoreOptions
+};
+
+// Opens or creates what `where` names: "sqlite:FILE" or "memory:".
+// Errors: invalid_input for another scheme, naming those there are; else as open_url_store.
+Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options = {});
+
+}  // namespace argiope
