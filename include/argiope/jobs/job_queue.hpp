@@ -121,6 +121,7 @@ class JobQueue {
   // The key of that name, made if need be. Its id is good as long as the queue, or, for an owner who calls
   // prune_keys(), as long as the key has a job, a rest or limits of its own.
   KeyId key(std::string_view name);
+  std::string_view name_of(KeyId key) const { return *keys_[index_of(key)].name; }
   void set_key_limits(KeyId key, const KeyLimits& limits, TimePoint now);
   // Back to the limits of keys that have none of their own.
   void reset_key_limits(KeyId key, TimePoint now);
@@ -225,6 +226,7 @@ class JobQueue {
   // In which heap of keys a key is.
   enum class Standing : std::uint8_t { out, eligible, resting };
   struct Key {
+    const std::string* name = nullptr;  // in key_names_
     ReadyHeap ready;
     TokenBucket bucket;
     TimePoint rest_until = TimePoint::min();
