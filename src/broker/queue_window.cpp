@@ -145,7 +145,7 @@ void QueueWindow::took(KeyId key) {
   if (asides_.contains(name)) update_hunger(name);
 }
 
-bool QueueWindow::top_is_certain(TimePoint) const {
+bool QueueWindow::top_is_certain() const {
   if (!keys_known_ || !starving_.empty()) return false;
   if (!all_delayed() && delayed_bound_.due_at <= clock_.now()) return false;
   if (all_ready() || saturated_) return true;
@@ -153,11 +153,20 @@ bool QueueWindow::top_is_certain(TimePoint) const {
   return top && more_important(rank_of(*top, *jobs_.find(*top)), ready_bound_);
 }
 
+bool QueueWindow::wants_delayed() const {
+  return !all_delayed() && (jobs_.delayed_count() < most_ / 2 || delayed_bound_.due_at <= clock_.now());
+}
+
+bool QueueWindow::wants_load(TimePoint now) {
+  return !keys_known_ || !moves_.empty() || !hungry_.empty() || wants_delayed() || wants_ready(now);
+}
+
 bool QueueWindow::wants_ready(TimePoint now) {
   const std::size_t count = jobs_.ready_count();
   saturated_ = saturated_ && count + most_ / 4 >= 2 * most_;
   if (all_ready() || saturated_) return false;
   if (count < most_ / 2) return true;
+  if (!jobs_.may_start(now)) return false;
   const auto top = jobs_.most_important();
   if (top && more_important(rank_of(*top, *jobs_.find(*top)), ready_bound_)) return false;
   // Nothing of what is here may run, or only what is less important than what is not here.
@@ -177,7 +186,7 @@ std::vector<QueueWindow::Load> QueueWindow::loads(TimePoint now) {
     return wanted;
   }
   const std::size_t batch = std::max<std::size_t>(most_ / 4, 4);
-  if (!all_delayed() && (jobs_.delayed_count() < most_ / 2 || delayed_bound_.due_at <= clock_.now())) {
+  if (wants_delayed()) {
     Load load{.from = Load::From::delayed, .limit = batch};
     load.due_after = delayed_bound_.due_at;
     load.due_after_id = delayed_bound_.id == 0 ? 0 : delayed_bound_.id - 1;

@@ -42,7 +42,7 @@ class QueueWindow {
   bool sets_aside(std::string_view key, std::int32_t priority) const;
 
   // Whether what JobQueue::lease() would give is what the whole queue would. After tick().
-  bool top_is_certain(TimePoint now) const;
+  bool top_is_certain() const;
 
   // --- reading on
   struct Load {
@@ -54,6 +54,11 @@ class QueueWindow {
     JobId due_after_id = 0;
     std::size_t limit = 0;
   };
+  bool wants_load(TimePoint now);
+  // When jobs become due that are not here; kNever if there are none.
+  TimePoint next_load_time() const {
+    return !keys_known_ || all_delayed() ? kNever : clock_.to_monotonic(delayed_bound_.due_at);
+  }
   // What is to be read now; empty: nothing. Jobs to be moved to another shelf before: see take_moves().
   std::vector<Load> loads(TimePoint now);
   // The answers to loads(), all of them or none.
@@ -79,7 +84,7 @@ class QueueWindow {
   };
   static constexpr Rank kLastRank{std::numeric_limits<std::int32_t>::min(), std::numeric_limits<JobId>::max()};
   static constexpr DueRank kLastDue{WallTime::max(), std::numeric_limits<JobId>::max()};
-  static constexpr Rank before(const Rank& rank) noexcept { return {rank.priority, rank.id - 1}; }
+  static constexpr Rank before(const Rank& rank) noexcept { return {rank.priority, rank.id == 0 ? 0 : rank.id - 1}; }
   static Rank rank_of(JobId id, const JobInfo& info) noexcept { return {info.priority, id}; }
   static Shelf shelf_of(const JobInfo& info) noexcept { return static_cast<Shelf>(info.payload); }
   // A key that has jobs set aside.
@@ -98,6 +103,7 @@ class QueueWindow {
   std::uint32_t sequence_of(JobId id);
   void update_hunger(const std::string& key);
   bool wants_ready(TimePoint now);
+  bool wants_delayed() const;
   bool set_blocked_keys_aside(TimePoint now);
   void drop(JobId id, const JobInfo& info, TimePoint now);
   std::size_t key_cap() const noexcept;

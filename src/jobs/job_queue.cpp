@@ -424,6 +424,14 @@ TimePoint JobQueue::next_wakeup(TimePoint now) const noexcept {
   return std::min(next, std::max(startable, bucket_.next_available(now)));
 }
 
+TimePoint JobQueue::next_change(TimePoint now) const noexcept {
+  TimePoint next = leases_.empty() ? kNever : leases_.top().rank;
+  if (!delayed_.empty()) next = std::min(next, delayed_.top().rank);
+  if (!resting_.empty()) next = std::min(next, resting_.top().rank);
+  if (!eligible_.empty() && !limits_.paused && !bucket_.ready(now)) next = std::min(next, bucket_.next_available(now));
+  return next;
+}
+
 // --- to look at ----------------------------------------------------------------------------------------------------
 
 std::optional<JobId> JobQueue::most_important() const noexcept {

@@ -175,6 +175,8 @@ class JobQueue {
   // When tick() or lease() may do something that they do not do now, with no other call in between; kNever if that
   // needs one. `now` or earlier: at once. After a lease() that gave nothing it is always later.
   TimePoint next_wakeup(TimePoint now) const noexcept;
+  // The same, but for jobs that may start now: when the passing of time changes anything else. Always later than a tick(now).
+  TimePoint next_change(TimePoint now) const noexcept;
 
   // Writes the id of each delayed job that becomes ready by the passing of time to `log`; null: nowhere.
   void set_due_log(std::vector<JobId>* log) noexcept { due_log_ = log; }

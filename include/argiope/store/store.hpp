@@ -59,7 +59,8 @@ constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
 
 struct PutRequest {
   NewJob job;
-  bool set_aside = false;  // if it is ready: to which shelf
+  bool set_aside = false;             // if it is ready: to which shelf
+  bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
 };
 enum class PutOutcome : std::uint8_t {
   added,
