@@ -64,21 +64,11 @@ Coro<Result<void>> BrokerImpl::close() {
     }
     std::vector<std::uint64_t> tokens;
     for (const auto& [token, running] : running_) tokens.push_back(token);
-    for (const std::uint64_t token : tokens) {
-      const auto running = running_.find(token);
-      if (running == running_.end()) continue;
-      if (running->second.call->on_cancel) running->second.call->on_cancel(token);
-    }
     std::ranges::sort(tokens);
     for (const std::uint64_t token : tokens) {
-      const auto found = running_.find(token);
-      if (found == running_.end()) continue;
-      Verdict verdict{.outcome = Outcome::release};
-      Settlement settlement = settlement_of(found->second, token, verdict, loop_.time());
-      submit({std::move(settlement), found->second.queue, found->second.attempt, {}, {}});
-      running_ids_.erase(found->second.id);
-      running_.erase(found);
+      if (const auto& call = running_.at(token).call; call->on_cancel) call->on_cancel(token);
     }
+    for (const std::uint64_t token : tokens) give_back(token);
     housekeeper_.cancel();
     timer_.cancel();
   }

@@ -153,6 +153,8 @@ class BrokerImpl final : public Broker {
   void serve(TimePoint now);
   Coro<void> grant(std::vector<Grant> grants);
   Coro<Result<Caller>> caller_of(LeaseCall call);
+  Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
+  void give_back(std::uint64_t token);
 
   // --- settling
   void submit(PendingSettlement pending);

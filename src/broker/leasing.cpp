@@ -98,8 +98,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
         if (running == running_.end()) continue;
         running->second.queue->window.jobs().done(running->second.queue_token, loop_.time());
         mark(*running->second.queue);
-        running_ids_.erase(running->second.id);
-        running_.erase(running);
+        end_run(token);
         continue;
       }
       if (running == running_.end()) continue;  // run out, or given back by close(), before it was written down
@@ -112,16 +111,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
     }
     Caller& caller = grant.caller;
     if (caller.answer.done()) {
-      for (const LeasedJob& job : jobs) {
-        const auto running = running_.find(job.token);
-        Verdict verdict{.outcome = Outcome::release};
-        Queue& queue = *running->second.queue;
-        Settlement settlement = settlement_of(running->second, job.token, verdict, loop_.time());
-        submit({std::move(settlement), &queue, job.attempt, {}, {}});
-        running_ids_.erase(running->second.id);
-        running_.erase(running);
-        mark(queue);
-      }
+      for (const LeasedJob& job : jobs) give_back(job.token);
       for (Queue* queue : caller.queues) --queue->callers;
     } else if (jobs.empty() && !closing_) {
       callers_.push_front(std::move(caller));
@@ -155,7 +145,33 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease(LeaseCall call) {
   for (Queue* queue : caller->queues) ++queue->callers;
   callers_.push_back(std::move(*caller));
   schedule_pump();
-  co_return co_await std::move(answer);
+  co_return co_await receive(std::move(answer));
+}
+
+// What is granted to somebody who is cancelled before he has it, is given back.
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vector<LeasedJob>>> answer) {
+  bool cancelled = false;
+  try {
+    co_await answer;
+  } catch (const CancelledError&) {
+    cancelled = true;
+  }
+  if (!cancelled) co_return std::move(const_cast<Result<std::vector<LeasedJob>>&>(answer.result()));
+  if (answer.done() && !answer.cancelled() && answer.result()) {
+    for (const LeasedJob& job : *answer.result()) give_back(job.token);
+  }
+  throw CancelledError();
+}
+
+void BrokerImpl::give_back(std::uint64_t token) {
+  const auto running = running_.find(token);
+  if (running == running_.end()) return;
+  Verdict verdict{.outcome = Outcome::release};
+  Queue& queue = *running->second.queue;
+  const std::uint32_t attempt = running->second.attempt;
+  Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
+  end_run(token);
+  submit({std::move(settlement), &queue, attempt, {}, {}});
 }
 
 Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
@@ -178,7 +194,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
       grants.push_back(std::move(taken));
       run_in_background(grant(std::move(grants)));
       schedule_pump();
-      co_return co_await std::move(answer);
+      co_return co_await receive(std::move(answer));
     }
     if (!reading) break;
     quiet_.clear();

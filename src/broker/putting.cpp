@@ -65,7 +65,7 @@ Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
     cancelled = true;
   }
   if (cancelled) {
-    give_room(queue, 0);  // who stands behind may fit
+    give_room(queue, room.cancelled() ? 0 : count);  // who stands behind may fit
     throw CancelledError();
   }
   if (closing_) co_return fail(Errc::cancelled, "the queues are being closed");

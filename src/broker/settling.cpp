@@ -158,7 +158,9 @@ void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& rep
 void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& released,
                                const std::vector<JobId>& cancelled) {
   for (const WaitingJob& job : released) {
-    Queue& its_queue = *by_id_.at(job.queue);
+    const auto found = by_id_.find(job.queue);
+    if (found == by_id_.end()) continue;  // of a queue that another process has made: take_changes() will find it
+    Queue& its_queue = *found->second;
     its_queue.window.place(job, loop_.time());
     mark(its_queue);
     tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
