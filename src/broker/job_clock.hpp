@@ -7,6 +7,12 @@
 
 namespace argiope {
 
+// Stores keep milliseconds: rounded up, so that nothing is due before its time.
+inline WallTime whole_ms(WallTime time) noexcept {
+  if (time > WallTime::max() - std::chrono::milliseconds{1}) return std::chrono::floor<std::chrono::milliseconds>(time);
+  return std::chrono::ceil<std::chrono::milliseconds>(time);
+}
+
 // Job time is what the store holds. It runs with the monotonic clock, so that a delay of an hour takes an hour whatever
 // somebody does to the machine's calendar; it differs from the calendar by an offset, which the owner remembers in the
 // store and which only a jump changes. Slow corrections, below kJump between two looks, are followed.

@@ -60,13 +60,13 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
       break;
     case Outcome::bury: jobs.done(running.queue_token, now); break;
     case Outcome::retry:
-      settlement.due_at = clock_.to_job_time(due);
+      settlement.due_at = whole_ms(clock_.to_job_time(due));
       jobs.retry(running.queue_token, due, now, verdict.priority);
       break;
     case Outcome::release:
       jobs.put_back(running.queue_token, now);
       if (due > now) {
-        settlement.due_at = clock_.to_job_time(due);
+        settlement.due_at = whole_ms(clock_.to_job_time(due));
         jobs.set_due(running.id, due, now);
       }
       break;
@@ -294,7 +294,7 @@ Coro<Result<void>> BrokerImpl::set_priority(JobId id, std::int32_t priority) {
 
 Coro<Result<void>> BrokerImpl::set_due(JobId id, WallTime due_at) {
   auto reply =
-      co_await change({.id = id, .kind = ChangeKind::set_due, .due_at = clock_.from_calendar(due_at)});
+      co_await change({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))});
   if (!reply) co_return std::unexpected(std::move(reply.error()));
   co_return Result<void>{};
 }

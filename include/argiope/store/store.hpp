@@ -222,8 +222,10 @@ class Store {
   virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;  // the last 20, oldest first
   virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
   virtual Coro<Result<std::vector<QueueCounts>>> counts() = 0;
-  // How many jobs of the ready shelf or of `key`'s set aside ones come before `rank`, counted up to `most`.
-  virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most) = 0;
+  // How many jobs of the ready shelf, or, where `key` is given, of that key's set aside ones, come before `rank`; counted
+  // up to `most`.
+  virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
+                                                   std::optional<std::string> key = std::nullopt) = 0;
   // Jobs that `id` waits for and that have not ended.
   virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) = 0;
 
