@@ -156,6 +156,7 @@ struct QueueCounts {
   QueueId queue = 0;
   StateCounts counts;
   std::uint64_t ended = 0;  // done since the store was made, those not kept included
+  friend bool operator==(const QueueCounts&, const QueueCounts&) = default;
 };
 
 // A lease of the owner before this one.
@@ -164,6 +165,7 @@ struct OldLease {
   std::uint64_t token = 0;
   WallTime until{};
   std::string worker;
+  friend bool operator==(const OldLease&, const OldLease&) = default;
 };
 
 // Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with
@@ -218,8 +220,10 @@ class Store {
   virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;  // the last 20, oldest first
   virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
   virtual Coro<Result<std::vector<QueueCounts>>> counts() = 0;
-  // How many jobs of the ready shelf or of `key`'s set aside ones come before `rank`, counted up to `most`.
-  virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most) = 0;
+  // How many jobs of the ready shelf, or, where `key` is given, of that key's set aside ones, come before `rank`; counted
+  // up to `most`.
+  virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
+                                                   std::optional<std::string> key = std::nullopt) = 0;
   // Jobs that `id` waits for and that have not ended.
   virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) = 0;
 
