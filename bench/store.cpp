@@ -93,7 +93,7 @@ class Bench {
       std::vector<Settlement> done;
       for (std::size_t i = 0; i < size; ++i) {
         wanted.push_back({next_, ++token_, kNow + 60s, "worker"});
-        done.push_back({.id = next_++, .token = token_, .outcome = JobOutcome::done, .at = kNow});
+        done.push_back({.id = next_++, .token = token_, .outcome = Outcome::done, .at = kNow});
       }
       auto leased = co_await store_->lease(std::move(wanted));
       if (!leased) stop(leased.error());

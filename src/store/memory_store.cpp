@@ -378,33 +378,33 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
   // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
   // follows gave them more to wait for.
   switch (settlement.outcome) {
-    case JobOutcome::done:
+    case Outcome::done:
       undo_.ended.try_emplace(found->queue, queue(found->queue)->ended);
       ++queue(found->queue)->ended;
       end(id, JobState::done, at, settlement.keep, settlement.result, {});
       break;
-    case JobOutcome::cancel: end(id, JobState::cancelled, at, settlement.keep, {}, settlement.error); break;
-    case JobOutcome::bury:
+    case Outcome::cancel: end(id, JobState::cancelled, at, settlement.keep, {}, settlement.error); break;
+    case Outcome::bury:
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
       end(id, JobState::buried, at, true, {}, settlement.error);
       break;
-    case JobOutcome::retry:
-    case JobOutcome::release:
-    case JobOutcome::expire:
+    case Outcome::retry:
+    case Outcome::release:
+    case Outcome::expire:
       alter(id, [&](Job& job) {
         JobRecord& record = job.record;
         record.token = 0;
         record.worker.clear();
         record.lease_until = {};
-        if (settlement.outcome == JobOutcome::retry) {
+        if (settlement.outcome == Outcome::retry) {
           failed_attempt(job, "retry");
           if (settlement.priority) record.priority = *settlement.priority;
           record.due_at = stored(settlement.due_at);
           const Place now = place(record.priority, record.due_at, at, false, queue(job.queue)->config.ageing);
           job.shelf = now.shelf;
           job.rank = now.rank;
-        } else if (settlement.outcome == JobOutcome::expire) {
+        } else if (settlement.outcome == Outcome::expire) {
           failed_attempt(job, "lease expired");
           ++record.expiries;
           if (job.shelf == Shelf::delayed) job.shelf = Shelf::ready;
@@ -419,9 +419,9 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
     if (!put) return std::unexpected(put.error());
     reply.follow_ups.push_back(std::move(*put));
   }
-  if (settlement.outcome == JobOutcome::done) tell_dependants(id, false, "done", at, {reply.released, reply.cancelled});
-  if (settlement.outcome == JobOutcome::bury) tell_dependants(id, true, "buried", at, {reply.released, reply.cancelled});
-  if (settlement.outcome == JobOutcome::cancel) {
+  if (settlement.outcome == Outcome::done) tell_dependants(id, false, "done", at, {reply.released, reply.cancelled});
+  if (settlement.outcome == Outcome::bury) tell_dependants(id, true, "buried", at, {reply.released, reply.cancelled});
+  if (settlement.outcome == Outcome::cancel) {
     tell_dependants(id, true, "cancelled", at, {reply.released, reply.cancelled});
   }
   return reply;

@@ -20,7 +20,7 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
   std::string_view how;
   // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
   // follows gave them more to wait for.
-  if (settlement.outcome == JobOutcome::done && !settlement.keep) {
+  if (settlement.outcome == Outcome::done && !settlement.keep) {
     dependants = settle_done(settlement);
   } else {
     Row row = *load(id);
@@ -29,24 +29,24 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
     count(row.queue, state_of(row.state), 1);
     row.fence = lease->token;
     switch (settlement.outcome) {
-      case JobOutcome::done:
+      case Outcome::done:
         ++changed_counts_[row.queue - 1].ended;
         dependants = end(row, Stored::done, at, true, settlement.result, {});
         break;
-      case JobOutcome::cancel:
+      case Outcome::cancel:
         how = "cancelled";
         dependants = end(row, Stored::cancelled, at, settlement.keep, {}, settlement.error);
         break;
-      case JobOutcome::bury: {
+      case Outcome::bury: {
         how = "buried";
         Row failed = row;
         failed_attempt(failed, settlement, "buried", at);
         dependants = end(failed, Stored::buried, at, true, {}, settlement.error);
         break;
       }
-      case JobOutcome::retry:
-      case JobOutcome::release:
-      case JobOutcome::expire: give_back(row, settlement, at, reply); break;
+      case Outcome::retry:
+      case Outcome::release:
+      case Outcome::expire: give_back(row, settlement, at, reply); break;
     }
     set_lease(id, std::nullopt);
   }
@@ -77,12 +77,12 @@ std::vector<JobId> SqliteJobs::settle_done(const Settlement& settlement) {
 
 void SqliteJobs::give_back(const Row& before, const Settlement& settlement, std::int64_t at, SettleReply& reply) {
   Row row = before;
-  if (settlement.outcome == JobOutcome::retry) {
+  if (settlement.outcome == Outcome::retry) {
     failed_attempt(row, settlement, "retry", at);
     if (settlement.priority) row.priority = *settlement.priority;
     row.due_at = to_ms(settlement.due_at);
     place_now(row, at);
-  } else if (settlement.outcome == JobOutcome::expire) {
+  } else if (settlement.outcome == Outcome::expire) {
     failed_attempt(row, settlement, "lease expired", at);
     ++row.expiries;
     if (row.state == Stored::delayed) row.state = Stored::ready;

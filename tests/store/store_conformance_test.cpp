@@ -57,7 +57,7 @@ class StoreTest : public OnVirtualLoop, public testing::WithParamInterface<const
     auto replies = must(store_->settle({std::move(settlement)}));
     return replies.empty() ? SettleReply{} : replies[0];
   }
-  SettleReply run(JobId id, JobOutcome outcome = JobOutcome::done) {
+  SettleReply run(JobId id, Outcome outcome = Outcome::done) {
     EXPECT_TRUE(lease(id));
     return settle({.id = id, .outcome = outcome});
   }
@@ -254,14 +254,14 @@ TEST_P(StoreTest, AUniqueJobThatRunsSwallowsThePutUnlessItIsToRunAgain) {
   // A third one meets the second.
   EXPECT_EQ(put({.unique = "u", .unique_policy = UniquePolicy::merge, .run_again = true, .priority = 3}).outcome,
             PutOutcome::changed);
-  const SettleReply ended = settle({.id = 1, .outcome = JobOutcome::bury});
+  const SettleReply ended = settle({.id = 1, .outcome = Outcome::bury});
   ASSERT_EQ(ended.released.size(), 1u);
   EXPECT_EQ(ended.released[0], (WaitingJob{2, 1, "", 3, {}, 0, 0, Shelf::ready}));
 }
 
 TEST_P(StoreTest, AUniqueNameIsFreeWhenItsJobHasEnded) {
   put({.unique = "u"});
-  run(1, JobOutcome::bury);
+  run(1, Outcome::bury);
   EXPECT_EQ(put({.unique = "u"}).id, 2u);
   EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).verdict, Verdict::wrong_state);  // taken meanwhile
   run(2);
@@ -352,29 +352,29 @@ TEST_P(StoreTest, DoneDeletesTheRecordOrKeepsItUntilItIsPruned) {
 TEST_P(StoreTest, RetryCountsTheAttemptAndComesBackWhenItIsDue) {
   put({.priority = 1});
   lease(1);
-  const auto later = settle({.id = 1, .outcome = JobOutcome::retry, .due_at = kNow + 1min, .priority = 4, .error = "no",
+  const auto later = settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow + 1min, .priority = 4, .error = "no",
                              .worker = "w"});
   EXPECT_EQ(later.again, (WaitingJob{1, 1, "", 4, kNow + 1min, 1, 0, Shelf::delayed}));
   EXPECT_EQ(get(1)->error, "no");
   EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), Ids{1});
   lease(1);
-  EXPECT_EQ(settle({.id = 1, .outcome = JobOutcome::retry, .due_at = kNow}).again->shelf, Shelf::ready);
+  EXPECT_EQ(settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow}).again->shelf, Shelf::ready);
   EXPECT_EQ(must(store_->history(1)), (std::vector<Attempt>{{1, kNow + 1s, "retry", "no", "w"},
                                                            {2, kNow + 1s, "retry", "", ""}}));
 }
 
 TEST_P(StoreTest, ReleaseIsAsIfItHadNotBeenLeasedAndExpireCounts) {
   put({.priority = 3}, true);
-  EXPECT_EQ(run(1, JobOutcome::release).again, (WaitingJob{1, 1, "", 3, {}, 0, 0, Shelf::set_aside}));
+  EXPECT_EQ(run(1, Outcome::release).again, (WaitingJob{1, 1, "", 3, {}, 0, 0, Shelf::set_aside}));
   EXPECT_TRUE(must(store_->history(1)).empty());
-  EXPECT_EQ(run(1, JobOutcome::expire).again, (WaitingJob{1, 1, "", 3, {}, 1, 1, Shelf::set_aside}));
+  EXPECT_EQ(run(1, Outcome::expire).again, (WaitingJob{1, 1, "", 3, {}, 1, 1, Shelf::set_aside}));
   EXPECT_EQ(must(store_->history(1)).at(0).outcome, "lease expired");
 }
 
 TEST_P(StoreTest, BuriedJobsStayUntilKickedAndThenBeginAnew) {
   put({});
   lease(1);
-  settle({.id = 1, .outcome = JobOutcome::bury, .error = "bad"});
+  settle({.id = 1, .outcome = Outcome::bury, .error = "bad"});
   EXPECT_EQ(get(1)->state, JobState::buried);
   EXPECT_EQ(get(1)->attempts, 1u);
   EXPECT_EQ(get(1)->error, "bad");
@@ -385,7 +385,7 @@ TEST_P(StoreTest, BuriedJobsStayUntilKickedAndThenBeginAnew) {
 
 TEST_P(StoreTest, TheLastTwentyFailedAttemptsAreKept) {
   put({});
-  for (int i = 0; i < 25; ++i) run(1, JobOutcome::retry);
+  for (int i = 0; i < 25; ++i) run(1, Outcome::retry);
   const auto history = must(store_->history(1));
   ASSERT_EQ(history.size(), 20u);
   EXPECT_EQ(history.front().number, 6u);
@@ -446,7 +446,7 @@ TEST_P(StoreTest, JobsThatHaveEndedOrWereDeletedAreNotWaitedFor) {
   put({});
   put({});
   run(1);
-  run(2, JobOutcome::bury);
+  run(2, Outcome::bury);
   EXPECT_EQ(put({.waits_for = {1, 2}}).job.shelf, Shelf::ready);
 }
 
@@ -456,7 +456,7 @@ TEST_P(StoreTest, AFailureCancelsThoseThatWaitAndThoseThatWaitForThemUnlessTheyR
   put({.waits_for = {2}});
   put({.waits_for = {1}, .if_failed = DependencyPolicy::run});
   put({.waits_for = {1, 3}, .if_failed = DependencyPolicy::run});
-  const SettleReply reply = run(1, JobOutcome::bury);
+  const SettleReply reply = run(1, Outcome::bury);
   EXPECT_EQ(reply.cancelled, (Ids{2, 3}));
   EXPECT_EQ(ids(reply.released), (Ids{4, 5}));
   EXPECT_EQ(get(2), std::nullopt);  // the queue keeps none
@@ -478,7 +478,7 @@ TEST_P(StoreTest, CancelledDependantsAreKeptWhereTheQueueKeepsCancelledJobs) {
 TEST_P(StoreTest, ReleasedDependantsStayReleasedWhenABuriedJobIsKicked) {
   put({});
   put({.waits_for = {1}, .if_failed = DependencyPolicy::run});
-  run(1, JobOutcome::bury);
+  run(1, Outcome::bury);
   change({.id = 1, .kind = ChangeKind::kick});
   EXPECT_EQ(state(2), JobState::ready);
   EXPECT_TRUE(run(1).released.empty());
@@ -513,7 +513,7 @@ TEST_P(StoreTest, LongChainsAreCancelledWithoutRecursion) {
   std::vector<PutRequest> chain;
   for (JobId id = 1; id < 5'000; ++id) chain.push_back({{.queue = "q", .waits_for = {id}}, false});
   must(store_->put(chain, kNow));
-  EXPECT_EQ(run(1, JobOutcome::cancel).cancelled.size(), 4'999u);
+  EXPECT_EQ(run(1, Outcome::cancel).cancelled.size(), 4'999u);
   EXPECT_EQ(counts(), StateCounts{});
 }
 
@@ -616,7 +616,7 @@ TEST_P(StoreTest, ListsByQueueStateKeyAndId) {
   put({.key = "a", .payload = "p"});
   put({.queue = "r", .key = "a"});
   put({.key = "b"});
-  run(3, JobOutcome::bury);
+  run(3, Outcome::bury);
   const auto listed = [&](JobFilter filter) {
     Ids found;
     for (const JobRecord& record : must(store_->list(filter))) found.push_back(record.id);

@@ -241,7 +241,7 @@ class Pair {
       case Kind::settle: {
         std::vector<Settlement> settlements;
         for (auto n = 1 + random.below(2); n > 0; --n) {
-          Settlement s{.id = likely_running(random), .outcome = static_cast<JobOutcome>(random.below(6)), .at = now_};
+          Settlement s{.id = likely_running(random), .outcome = static_cast<Outcome>(random.below(6)), .at = now_};
           s.token = token_of(s.id, random);
           s.due_at = time(random);
           if (random.chance(0.3)) s.priority = static_cast<std::int32_t>(random.between(-3, 3));

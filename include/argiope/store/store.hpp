@@ -80,7 +80,7 @@ struct LeaseRequest {
   std::string worker;
 };
 
-enum class JobOutcome : std::uint8_t {
+enum class Outcome : std::uint8_t {
   done,
   retry,    // failed, to be tried again at due_at
   bury,     // failed for good
@@ -91,7 +91,7 @@ enum class JobOutcome : std::uint8_t {
 struct Settlement {
   JobId id = 0;
   std::uint64_t token = 0;
-  JobOutcome outcome = JobOutcome::done;
+  Outcome outcome = Outcome::done;
   WallTime at{};
   WallTime due_at{};                       // retry
   std::optional<std::int32_t> priority;    // retry: the new one
