@@ -57,11 +57,27 @@ void JobQueue::renumber() {
   std::ranges::sort(slots, {}, [this](Slot slot) { return jobs_[slot].sequence; });
   sequence_ = 0;
   // Numbers only fall and their order stays, so each heap remains one while its ranks change one by one.
-  for (const Slot slot : slots) {
-    Job& job = jobs_[slot];
-    job.sequence = sequence_++;
-    if (job.state == JobState::ready) key_of(job).ready.update(jobs_.place(slot), rank_of(job), job_place());
-  }
+  for (const Slot slot : slots) set_sequence(slot, sequence_++);
+  refresh_eligible();
+}
+
+void JobQueue::shift_sequences(std::uint32_t by) {
+  sequence_ -= std::min(sequence_, by);
+  jobs_.for_each([&](Slot slot) {
+    const std::uint32_t sequence = jobs_[slot].sequence;
+    set_sequence(slot, sequence - std::min(sequence, by));
+  });
+  refresh_eligible();
+}
+
+void JobQueue::set_sequence(Slot slot, std::uint32_t sequence) {
+  Job& job = jobs_[slot];
+  job.sequence = sequence;
+  if (job.state == JobState::ready) key_of(job).ready.update(jobs_.place(slot), rank_of(job), job_place());
+}
+
+// After the ranks of jobs have changed, though not their order.
+void JobQueue::refresh_eligible() {
   for (std::uint32_t index = 0; index < keys_.size(); ++index) {
     const Key& key = keys_[index];
     if (key.standing == Standing::eligible) eligible_.update(key_places_[index], key.ready.top().rank, key_place());
@@ -161,10 +177,10 @@ PutResult JobQueue::put(const JobSpec& spec, TimePoint now) {
   const Slot slot = jobs_.add({.id = spec.id,
                                .payload = spec.payload,
                                .priority = spec.priority,
-                               .sequence = next_sequence(),
+                               .sequence = spec.sequence ? *spec.sequence : next_sequence(),
                                .key = spec.key,
-                               .attempts = 0,
-                               .expiries = 0,
+                               .attempts = spec.attempts,
+                               .expiries = spec.expiries,
                                .state = delayed ? JobState::delayed : JobState::ready,
                                .again = false});
   place_by_due(slot, spec.due_at, now);
@@ -195,6 +211,10 @@ JobQueue::Slot JobQueue::waiting_slot(JobId id) const noexcept {
 std::optional<JobInfo> JobQueue::find(JobId id) const noexcept {
   const Slot slot = jobs_.find(id);
   if (slot == kNoSlot) return std::nullopt;
+  return info_of(slot);
+}
+
+JobInfo JobQueue::info_of(Slot slot) const noexcept {
   const Job& job = jobs_[slot];
   JobInfo info{job.key, job.state, job.priority, {}, job.payload, job.attempts};
   if (job.state == JobState::delayed) info.until = delayed_[jobs_.place(slot)].rank;
@@ -358,16 +378,20 @@ bool JobQueue::put_back(std::uint64_t token, TimePoint now) {
 
 void JobQueue::expire(Slot slot, TimePoint now) {
   Job& job = jobs_[slot];
-  if (job.expiries + 1u < max_lease_expiries_) {
+  const bool again = job.expiries + 1u < max_lease_expiries_;
+  const std::uint32_t generation = leases_[jobs_.place(slot)].handle.generation;
+  const ExpiredLease expired{job.id, static_cast<std::uint64_t>(slot) << 32 | generation, !again && !job.again};
+  if (expired_.size() == expired_.capacity()) expired_.reserve(expired_.size() * 2 + 4);
+  if (again) {
     requeue(slot, job.priority, now, now);
     count_up(job.expiries);
   } else if (job.again) {
     run_again(slot, now);
   } else {
-    buried_.push_back(job.id);
     end_lease(slot, now);
     jobs_.erase(slot);
   }
+  expired_.push_back(expired);
 }
 
 // --- time ----------------------------------------------------------------------------------------------------------
@@ -377,6 +401,7 @@ void JobQueue::advance(TimePoint now) {
   while (!delayed_.empty() && delayed_.top().rank <= now) {
     const Slot slot = delayed_.top().handle;
     key_of(jobs_[slot]).ready.make_room();
+    if (due_log_ != nullptr) due_log_->push_back(jobs_[slot].id);
     leave_delayed(slot);
     make_ready(slot, now);
   }
@@ -399,7 +424,20 @@ TimePoint JobQueue::next_wakeup(TimePoint now) const noexcept {
   return std::min(next, std::max(startable, bucket_.next_available(now)));
 }
 
+TimePoint JobQueue::next_change(TimePoint now) const noexcept {
+  TimePoint next = leases_.empty() ? kNever : leases_.top().rank;
+  if (!delayed_.empty()) next = std::min(next, delayed_.top().rank);
+  if (!resting_.empty()) next = std::min(next, resting_.top().rank);
+  if (!eligible_.empty() && !limits_.paused && !bucket_.ready(now)) next = std::min(next, bucket_.next_available(now));
+  return next;
+}
+
 // --- to look at ----------------------------------------------------------------------------------------------------
+
+std::optional<JobId> JobQueue::most_important() const noexcept {
+  if (eligible_.empty()) return std::nullopt;
+  return jobs_[keys_[static_cast<std::uint32_t>(eligible_.top().handle)].ready.top().handle].id;
+}
 
 Explanation JobQueue::explain(JobId id, TimePoint now) {
   advance(now);

@@ -15,9 +15,10 @@ KeyId JobQueue::key(std::string_view name) {
   if (const auto found = key_names_.find(name); found != key_names_.end()) return found->second;
   if (forgotten_key_ != kNoKey) {
     const std::uint32_t index = forgotten_key_;
-    key_names_.emplace(name, KeyId{index});
+    const auto named = key_names_.emplace(name, KeyId{index}).first;
     forgotten_key_ = key_places_[index];
     keys_[index].forgotten = false;
+    keys_[index].name = &named->first;
     apply_limits(KeyId{index}, default_key_limits_, TimePoint::min());
     return KeyId{index};
   }
@@ -27,8 +28,8 @@ KeyId JobQueue::key(std::string_view name) {
   eligible_.reserve(keys_.capacity());
   resting_.reserve(keys_.capacity());
   const KeyId key{static_cast<std::uint32_t>(keys_.size())};
-  key_names_.emplace(name, key);
-  keys_.emplace_back();
+  const auto named = key_names_.emplace(name, key).first;
+  keys_.emplace_back().name = &named->first;
   key_places_.push_back(0);
   apply_limits(key, default_key_limits_, TimePoint::min());
   return key;

@@ -73,6 +73,14 @@ struct ModelKey {
   TimePoint rest_until = TimePoint::min();
 };
 
+inline std::vector<JobId> buried_of(const std::vector<ExpiredLease>& expired) {
+  std::vector<JobId> buried;
+  for (const ExpiredLease& lease : expired) {
+    if (lease.buried) buried.push_back(lease.id);
+  }
+  return buried;
+}
+
 class JobQueueModel {
  public:
   ModelJob* find(JobId id) {

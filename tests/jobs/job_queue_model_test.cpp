@@ -254,7 +254,7 @@ class Comparison {
     }
     model_.expire_leases(now_);
     queue_.tick(now_);
-    ASSERT_EQ(queue_.take_buried(), std::exchange(model_.buried, {}));
+    ASSERT_EQ(buried_of(queue_.take_expired()), std::exchange(model_.buried, {}));
   }
 
   // Nothing may become possible before the queue says so, and at that time something must happen.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -257,8 +258,11 @@ TEST_F(JobQueueTest, BuriesAJobWhoseLeaseRunsOutTooOften) {
   TimePoint now = kNow;
   for (int i = 0; i < 3; ++i, now += kLease) EXPECT_EQ(next(now), 1u);
   EXPECT_EQ(next(now), 0u);
-  EXPECT_EQ(queue_.take_buried(), std::vector<JobId>{1});
-  EXPECT_TRUE(queue_.take_buried().empty());
+  const auto expired = queue_.take_expired();
+  ASSERT_EQ(expired.size(), 3u);
+  EXPECT_FALSE(expired[1].buried);
+  EXPECT_TRUE(expired[2].buried);
+  EXPECT_TRUE(queue_.take_expired().empty());
   EXPECT_EQ(queue_.size(), 0u);
   EXPECT_EQ(put(1), PutResult::added);  // kicked
   EXPECT_EQ(next(now), 1u);
@@ -273,7 +277,7 @@ TEST_F(JobQueueTest, QueuesAnewInsteadOfBuryingAJobThatWasPutMeanwhile) {
   const auto again = queue.lease(kNow + kLease, kLease);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->attempts, 1u);
-  EXPECT_TRUE(queue.take_buried().empty());
+  EXPECT_FALSE(queue.take_expired().at(0).buried);
 }
 
 TEST_F(JobQueueTest, RenewsALease) {
@@ -353,6 +357,60 @@ TEST_F(JobQueueTest, KeepsTheOrderWhenTheNumbersOfPutsRunOut) {
   for (JobId id = 1; id <= 60; id += 2) expected.push_back(id);
   for (JobId id = 2; id <= 60; id += 2) expected.push_back(id);
   EXPECT_EQ(order, expected);
+}
+
+// --- what an owner needs who keeps more jobs elsewhere
+
+TEST_F(JobQueueTest, TakesJobsBackAtTheirOldPlace) {
+  const KeyId key = queue_.key("k");
+  JobSpec spec{.id = 7, .key = key, .due_at = kNow};
+  spec.sequence = 20;
+  queue_.put(spec, kNow);
+  spec.id = 8;
+  spec.sequence = 10;
+  spec.attempts = 4;
+  spec.expiries = 2;
+  queue_.put(spec, kNow);
+  EXPECT_EQ(queue_.most_important(), 8u);
+  EXPECT_EQ(next(), 8u);
+  EXPECT_EQ(last_.attempts, 5u);
+  queue_.tick(kNow + kLease);  // the third lease to run out
+  EXPECT_EQ(queue_.take_expired(), (std::vector<ExpiredLease>{{8, last_.token, true}}));
+  EXPECT_EQ(next(), 7u);
+}
+
+TEST_F(JobQueueTest, KeepsTheOrderWhenSequencesAreShifted) {
+  const KeyId keys[] = {queue_.key("a"), queue_.key("b")};
+  for (JobId id = 1; id <= 20; ++id) {
+    JobSpec spec{.id = id, .key = keys[id % 2], .due_at = kNow};
+    spec.sequence = static_cast<std::uint32_t>(100 + id);
+    queue_.put(spec, kNow);
+  }
+  queue_.shift_sequences(101);
+  JobSpec late{.id = 99, .key = keys[0], .due_at = kNow};
+  late.sequence = 20;
+  queue_.put(late, kNow);
+  for (JobId id = 1; id <= 20; ++id) EXPECT_EQ(next(), id);
+  EXPECT_EQ(next(), 99u);
+}
+
+TEST_F(JobQueueTest, TellsWhichJobsHaveBecomeDue) {
+  std::vector<JobId> due;
+  queue_.set_due_log(&due);
+  put(1);
+  put(2, 0, kNow + 2s);
+  put(3, 0, kNow + 1s);
+  queue_.tick(kNow + 2s);
+  EXPECT_EQ(due, (std::vector<JobId>{3, 2}));
+}
+
+TEST_F(JobQueueTest, ShowsEveryJob) {
+  put(1);
+  put(2, 3, kNow + 1s);
+  std::vector<std::pair<JobId, JobState>> seen;
+  queue_.for_each([&](JobId id, const JobInfo& info) { seen.emplace_back(id, info.state); });
+  std::ranges::sort(seen);
+  EXPECT_EQ(seen, (std::vector<std::pair<JobId, JobState>>{{1, JobState::ready}, {2, JobState::delayed}}));
 }
 
 }  // namespace

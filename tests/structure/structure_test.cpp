@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
 // Lowest first (DESIGN, "The ladder").
-const std::vector<std::string> kLadder = {"base", "async", "jobs", "store", "schedule", "web", "crawl", "serve", "cli"};
+const std::vector<std::string> kLadder = {"base", "async", "jobs", "store", "broker", "schedule", "web", "crawl", "serve", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
   std::vector<fs::path> found;

@@ -45,7 +45,11 @@ enum class WaitReason : std::uint8_t {
   none,  // it is the next one
   not_found,
   running,
-  not_due,  // delayed
+  ended,    // done or cancelled
+  buried,
+  other_jobs,  // delayed: jobs that it waits for have not ended
+  not_due,     // delayed
+  no_owner,    // nobody owns the partition: no process leases from this store
   queue_paused,
   queue_concurrency,
   queue_rate,  // the queue's bucket is empty
@@ -53,20 +57,26 @@ enum class WaitReason : std::uint8_t {
   key_concurrency,
   key_rate,
   more_important_jobs,
+  no_worker,  // nobody asks for jobs of this queue
 };
 
 constexpr std::string_view to_string(WaitReason reason) noexcept {
   constexpr std::string_view kNames[] = {"none",
                                          "not found",
                                          "running",
+                                         "ended",
+                                         "buried",
+                                         "waits for other jobs",
                                          "not due",
+                                         "partition without owner",
                                          "queue paused",
                                          "queue at concurrency",
                                          "queue bucket empty",
                                          "key resting",
                                          "key at concurrency",
                                          "key bucket empty",
-                                         "more important jobs ahead"};
+                                         "more important jobs ahead",
+                                         "no worker"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

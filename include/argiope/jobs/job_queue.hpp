@@ -45,6 +45,10 @@ struct JobSpec {
   std::int32_t priority = 0;  // higher first
   TimePoint due_at = TimePoint::min();
   std::uint64_t payload = 0;  // the caller's; comes back with the lease
+  // For jobs that were known before this queue was, to be where they would be had they never left:
+  std::optional<std::uint32_t> sequence;  // the place among equals, lower first; else after all that were put before
+  std::uint16_t attempts = 0;
+  std::uint8_t expiries = 0;
 };
 
 enum class PutResult : std::uint8_t {
@@ -63,6 +67,14 @@ struct Lease {
   std::int32_t priority = 0;
   std::uint64_t payload = 0;
   std::uint32_t attempts = 0;  // this one included; stays at 65,535
+};
+
+// A lease that ran out.
+struct ExpiredLease {
+  JobId id = 0;
+  std::uint64_t token = 0;
+  bool buried = false;  // it was the last one: the job has been dropped; else it is ready again
+  friend bool operator==(const ExpiredLease&, const ExpiredLease&) = default;
 };
 
 struct JobInfo {
@@ -99,7 +111,7 @@ struct JobCounts {
 // Threads: one at a time.
 class JobQueue {
  public:
-  // A job whose lease has run out `max_lease_expiries` times (1 to 256; more: never) is dropped as buried.
+  // A job whose lease has run out `max_lease_expiries` times (1 to 255; more: never) is dropped as buried.
   // `first_sequence` numbers the first put; only the test of its overflow has a use for it.
   explicit JobQueue(QueueLimits limits = {}, std::uint32_t max_lease_expiries = 3, std::uint32_t first_sequence = 0);
   ~JobQueue();
@@ -109,6 +121,7 @@ class JobQueue {
   // The key of that name, made if need be. Its id is good as long as the queue, or, for an owner who calls
   // prune_keys(), as long as the key has a job, a rest or limits of its own.
   KeyId key(std::string_view name);
+  std::string_view name_of(KeyId key) const { return *keys_[index_of(key)].name; }
   void set_key_limits(KeyId key, const KeyLimits& limits, TimePoint now);
   // Back to the limits of keys that have none of their own.
   void reset_key_limits(KeyId key, TimePoint now);
@@ -140,7 +153,7 @@ class JobQueue {
 
   // --- jobs that run
   // The most important job that is due and allowed, now leased until now + lease_time. A lease that runs out makes the
-  // job ready again, or drops it as buried: see take_buried().
+  // job ready again, or drops it as buried: see take_expired().
   std::optional<Lease> lease(TimePoint now, Duration lease_time);
   bool renew(std::uint64_t token, TimePoint until);
   // The job has ended, however it ended. One that was put while it ran is queued again, as a new job with no attempts.
@@ -152,8 +165,9 @@ class JobQueue {
   // Back to its old place, as if it had not been leased: the attempt is given back, and so are the permits of rates if
   // none has been taken since.
   bool put_back(std::uint64_t token, TimePoint now);
-  // Jobs dropped because their leases ran out too often, since the last call.
-  std::vector<JobId> take_buried() { return std::exchange(buried_, {}); }
+  // Leases that ran out since the last call, in the order in which they did.
+  std::vector<ExpiredLease> take_expired() { return std::exchange(expired_, {}); }
+  void set_max_lease_expiries(std::uint32_t count) noexcept { max_lease_expiries_ = count; }
 
   // --- time
   // Does what is due (jobs become ready, leases run out, rests end); returns next_wakeup().
@@ -161,8 +175,26 @@ class JobQueue {
   // When tick() or lease() may do something that they do not do now, with no other call in between; kNever if that
   // needs one. `now` or earlier: at once. After a lease() that gave nothing it is always later.
   TimePoint next_wakeup(TimePoint now) const noexcept;
+  // The same, but for jobs that may start now: when the passing of time changes anything else. Always later than a tick(now).
+  TimePoint next_change(TimePoint now) const noexcept;
+
+  // Writes the id of each delayed job that becomes ready by the passing of time to `log`; null: nowhere.
+  void set_due_log(std::vector<JobId>* log) noexcept { due_log_ = log; }
 
   // --- to look at
+  // What lease() would give, if the queue's own limits let it; after tick(now).
+  std::optional<JobId> most_important() const noexcept;
+  // Whether the queue's own limits let a job start.
+  bool may_start(TimePoint now) const noexcept {
+    return !limits_.paused && leases_.size() < limits_.concurrency && bucket_.ready(now);
+  }
+  // Calls visit(id, info) for each job, in no order. The visitor changes nothing.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    jobs_.for_each([&](Slot slot) { visit(jobs_[slot].id, info_of(slot)); });
+  }
+  // Takes `by` from the sequence of every job, down to 0 at least: for callers who give sequences and run out of them.
+  void shift_sequences(std::uint32_t by);
   // O(jobs).
   Explanation explain(JobId id, TimePoint now);
   JobCounts counts() const noexcept { return {ready_, delayed_.size(), leases_.size()}; }
@@ -196,6 +228,7 @@ class JobQueue {
   // In which heap of keys a key is.
   enum class Standing : std::uint8_t { out, eligible, resting };
   struct Key {
+    const std::string* name = nullptr;  // in key_names_
     ReadyHeap ready;
     TokenBucket bucket;
     TimePoint rest_until = TimePoint::min();
@@ -230,6 +263,9 @@ class JobQueue {
   ReadyRank rank_of(const Job& job) const noexcept;
   std::uint32_t next_sequence();
   void renumber();
+  void set_sequence(Slot slot, std::uint32_t sequence);
+  void refresh_eligible();
+  JobInfo info_of(Slot slot) const noexcept;
   void make_room(const Job& job, TimePoint due_at, TimePoint now);
   void place_by_due(Slot slot, TimePoint due_at, TimePoint now) noexcept;
   void make_ready(Slot slot, TimePoint now) noexcept;
@@ -261,7 +297,8 @@ class JobQueue {
   IndexedHeap<TimePoint, Slot> delayed_;     // by when they are due
   IndexedHeap<TimePoint, LeaseRef> leases_;  // by when they end
   std::unordered_map<JobId, Again> again_;
-  std::vector<JobId> buried_;
+  std::vector<ExpiredLease> expired_;
+  std::vector<JobId>* due_log_ = nullptr;
 
   std::vector<Key> keys_;
   // The place of each key in the heap of its standing; of a forgotten key, the next such.

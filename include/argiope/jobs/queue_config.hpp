@@ -15,7 +15,7 @@ namespace argiope {
 
 enum class CapacityPolicy : std::uint8_t {
   wait,    // a put waits until there is room
-  refuse,  // a put gets Errc::too_large
+  refuse,  // a put gets Errc::refused
 };
 
 struct QueueConfig {

@@ -59,7 +59,8 @@ constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
 
 struct PutRequest {
   NewJob job;
-  bool set_aside = false;  // if it is ready: to which shelf
+  bool set_aside = false;             // if it is ready: to which shelf
+  bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
 };
 enum class PutOutcome : std::uint8_t {
   added,
@@ -85,7 +86,7 @@ enum class Outcome : std::uint8_t {
   retry,    // failed, to be tried again at due_at
   bury,     // failed for good
   cancel,
-  release,  // given back: as if it had not been leased
+  release,  // given back: as if it had not been leased, or, with a due_at, put off until then
   expire,   // the lease ran out, or its holder is gone: ready again, and one expiry more
 };
 struct Settlement {
@@ -93,7 +94,7 @@ struct Settlement {
   std::uint64_t token = 0;
   Outcome outcome = Outcome::done;
   WallTime at{};
-  WallTime due_at{};                       // retry
+  WallTime due_at{};                       // retry, release
   std::optional<std::int32_t> priority;    // retry: the new one
   bool keep = false;                       // done, cancel: keep the record (until prune()) instead of deleting it
   std::string result;                      // done
@@ -214,6 +215,9 @@ class Store {
   virtual Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
                                                              std::size_t limit) = 0;
 
+  // Those of `jobs` that wait, as they wait; nullopt for others.
+  virtual Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) = 0;
+
   // --- to look at
   virtual Coro<Result<std::optional<JobRecord>>> get(JobId id) = 0;
   virtual Coro<Result<std::optional<JobId>>> find_name(std::string name) = 0;
@@ -232,8 +236,8 @@ class Store {
   virtual std::uint64_t epoch() const = 0;
   // Leases written down by owners before this one and neither settled nor renewed since.
   virtual Coro<Result<std::vector<OldLease>>> old_leases() = 0;
-  // Jobs that others than the owner have put or changed since the last call. Those writes are the store's business; see
-  // open_store().
+  // Jobs that others than the owner have put or changed since the last call (StoreAccess::share); 0 stands for a queue
+  // that they have made or configured. Cheap when there are none.
   virtual Coro<Result<std::vector<JobId>>> changed_elsewhere() = 0;
   // One small number to keep for the owner.
   virtual Coro<Result<void>> remember(std::string name, std::int64_t value) = 0;

@@ -1,0 +1,147 @@
+// Worker: runs the functions that jobs name, so many at once, and tells the broker how they ended.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/executor.hpp"
+#include "argiope/async/sync.hpp"
+#include "argiope/broker/broker.hpp"
+
+namespace argiope {
+
+// Thrown by a job's function to say more than "it failed", which by the queue's policy is tried again or buried.
+struct RetryJob : std::runtime_error {
+  RetryJob(const std::string& why, Duration after) : runtime_error(why), delay(after) {}
+  Duration delay;
+};
+struct BuryJob : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+// Not a failure: to be run later, and this run does not count as an attempt.
+struct SnoozeJob : std::exception {
+  explicit SnoozeJob(Duration after) : delay(after) {}
+  const char* what() const noexcept override { return "snoozed"; }
+  Duration delay;
+};
+
+// What a function knows of the job it runs, and what it may say while it does. Ends with the run.
+// Threads: the loop's own.
+class JobContext {
+ public:
+  JobContext(Broker& broker, LeasedJob leased) : broker_(broker), leased_(std::move(leased)) {}
+
+  const JobRecord& job() const noexcept { return leased_.job; }
+  const std::string& payload() const noexcept { return leased_.job.payload; }
+  std::uint32_t attempt() const noexcept { return leased_.attempt; }  // from 1
+  std::uint64_t token() const noexcept { return leased_.token; }
+  // How far it is, from 0 to 1, for whoever asks explain().
+  void progress(double fraction, std::string message = {}) {
+    broker_.set_progress(token(), fraction, std::move(message));
+  }
+  void set_result(std::string result) { result_ = std::move(result); }
+  // Puts `job` in the same transaction that settles this one as done.
+  void follow_up(NewJob job) { follow_ups_.push_back(std::move(job)); }
+
+ private:
+  friend class Worker;
+  Broker& broker_;
+  LeasedJob leased_;
+  std::string result_;
+  std::vector<NewJob> follow_ups_;
+};
+
+using JobFunction = std::function<Coro<void>(JobContext&)>;
+
+// A function that blocks, as one that runs on `executor`'s threads: gets the payload, gives the result.
+// Cancel: its result is dropped; the function itself runs to its end.
+JobFunction on_threads(ThreadPoolExecutor& executor, std::function<std::string(const JobRecord&)> function);
+
+struct CommandOptions {
+  std::vector<std::string> args;  // the program and its arguments
+  Duration timeout = Duration::max();
+  std::size_t most_output = 1024 * 1024;
+  // Between SIGTERM and SIGKILL, when it is cancelled or out of time.
+  Duration grace = std::chrono::seconds{5};
+};
+// A command line: the payload is its standard input, its standard output is the result. It also has ARGIOPE_JOB_ID,
+// ARGIOPE_JOB_QUEUE, ARGIOPE_JOB_KEY and ARGIOPE_JOB_ATTEMPT in its environment. Exit status 0 is success, 75
+// (EX_TEMPFAIL of sysexits.h) and others are failures that are tried again, 65 (EX_DATAERR) buries the job; the last line of
+// standard error is the error. Killed with all of its process group at the timeout, and when this process ends.
+JobFunction as_command(CommandOptions options);
+
+struct WorkerOptions {
+  std::string name = "worker";
+  std::vector<std::string> queues;  // none: those that have a function of their name
+  std::size_t concurrency = 16;
+  // How long stop() lets jobs run on before they are cancelled and given back.
+  Duration drain_limit = std::chrono::seconds{10};
+  // Ends when there is nothing to lease and nothing runs.
+  bool until_empty = false;
+  // What an exception that is none of the above deserves; default: Outcome::retry with what() as the error.
+  std::function<Verdict(const JobRecord&, const std::exception_ptr&)> verdict;
+};
+
+// Heartbeats are its own: a lease is renewed three times in its length for as long as the function runs. A function
+// whose lease is lost all the same, or whose job is cancelled, is cancelled.
+//
+// Threads: the loop's own.
+class Worker {
+ public:
+  Worker(Broker& broker, WorkerOptions options);
+  Worker(const Worker&) = delete;
+
+  // What runs jobs that name `function`, or, naming none, are in the queue of that name. Before run().
+  void add(std::string function, JobFunction run);
+  // For jobs that name nothing known.
+  void add_default(JobFunction run) { default_ = std::move(run); }
+
+  // Works until stop(), until the broker closes or, with until_empty, until there is nothing left.
+  // Cancel: as stop(), and throws CancelledError at the end of the drain.
+  Coro<Result<void>> run();
+  // Takes no more jobs, lets those that run end within the drain limit.
+  void stop();
+
+  struct Counts {
+    std::uint64_t done = 0;
+    std::uint64_t failed = 0;     // retried or buried
+    std::uint64_t cancelled = 0;  // or lost, or given back
+    std::size_t running = 0;
+  };
+  const Counts& counts() const noexcept { return counts_; }
+
+ private:
+  struct Run {
+    std::unique_ptr<JobContext> context;
+    Task<void> task;
+    bool lost = false;  // its lease, or its job was cancelled
+    bool give_back = false;
+  };
+  Coro<void> run_job(std::uint64_t token);
+  Coro<Verdict> attempt(JobContext& context);
+  Coro<void> beat();
+  Coro<Result<void>> work();
+  Coro<void> drain();
+  void ask_to_stop(std::uint64_t token);
+  Duration shortest_lease() const;
+
+  Broker& broker_;
+  const WorkerOptions options_;
+  std::unordered_map<std::string, JobFunction> functions_;
+  JobFunction default_;
+  std::unordered_map<std::uint64_t, Run> runs_;
+  Counts counts_;
+  Event changed_;  // a run has ended, or stop() was called
+  Task<Result<void>> working_;
+  bool stopping_ = false;
+};
+
+}  // namespace argiope

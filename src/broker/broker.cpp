@@ -1,0 +1,435 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "argiope/async/sleep.hpp"
+#include "broker/broker_impl.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr const char* kOffsetName = "calendar_offset_ns";
+constexpr std::size_t kPruneAtOnce = 5'000;
+
+}  // namespace
+
+Coro<Result<std::unique_ptr<Broker>>> Broker::open(Store& store, BrokerOptions options) {
+  auto offset = co_await store.recall(kOffsetName);
+  if (!offset) co_return std::unexpected(std::move(offset.error()));
+  auto broker = std::make_unique<BrokerImpl>(store, std::move(options), Duration{offset->value_or(0)});
+  if (auto started = co_await broker->start(); !started) co_return std::unexpected(std::move(started.error()));
+  co_return std::move(broker);
+}
+
+BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, Duration offset)
+    : store_(store),
+      options_(std::move(options)),
+      loop_(EventLoop::current()),
+      clock_(loop_.clock(), offset),
+      random_(options_.seed),
+      next_token_(store.epoch() << 40) {}
+
+BrokerImpl::~BrokerImpl() {
+  timer_.cancel();
+  if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
+}
+
+Coro<Result<void>> BrokerImpl::start() {
+  auto stored = co_await store_.queues();
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  for (StoredQueue& queue : *stored) add_queue(std::move(queue));
+  if (auto ended = co_await end_old_leases(); !ended) co_return ended;
+  auto counted = co_await store_.counts();
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  for (const QueueCounts& counts : *counted) {
+    const auto queue = by_id_.find(counts.queue);
+    if (queue == by_id_.end()) continue;
+    queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
+  }
+  housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::close() {
+  if (!std::exchange(closing_, true)) {
+    for (Caller& caller : std::exchange(callers_, {})) {
+      for (Queue* queue : caller.queues) --queue->callers;
+      if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
+    }
+    for (auto& queue : queues_) {
+      for (auto& [count, room] : std::exchange(queue->for_room, {})) {
+        if (!room.done()) room.set_result();
+      }
+    }
+    std::vector<std::uint64_t> tokens;
+    for (const auto& [token, running] : running_) tokens.push_back(token);
+    std::ranges::sort(tokens);
+    for (const std::uint64_t token : tokens) {
+      if (const auto& call = running_.at(token).call; call->on_cancel) call->on_cancel(token);
+    }
+    for (const std::uint64_t token : tokens) give_back(token);
+    housekeeper_.cancel();
+    timer_.cancel();
+  }
+  while (background_ > 0 || !pending_puts_.empty() || !pending_settlements_.empty()) {
+    quiet_.clear();
+    co_await quiet_.wait();
+  }
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  co_return Result<void>{};
+}
+
+// --- the loop ------------------------------------------------------------------------------------------------------
+
+void BrokerImpl::run_in_background(Coro<void> work) {
+  ++background_;
+  loop_.create_task(watched(std::move(work)), "broker");
+}
+
+Coro<void> BrokerImpl::watched(Coro<void> work) {
+  struct Count {
+    BrokerImpl& broker;
+    std::weak_ptr<bool> alive;
+    ~Count() {
+      if (alive.expired()) return;
+      if (--broker.background_ == 0) broker.quiet_.set();
+    }
+  } const count{*this, alive_};
+  co_await std::move(work);
+}
+
+void BrokerImpl::mark(Queue& queue) {
+  if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+  schedule_pump();
+}
+
+void BrokerImpl::schedule_pump() {
+  if (std::exchange(pump_scheduled_, true)) return;
+  loop_.call_soon([this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) pump();
+  });
+}
+
+void BrokerImpl::wake_at(TimePoint when) {
+  if (when >= timer_at_ || when == kNever) return;
+  timer_.cancel();
+  timer_at_ = when;
+  timer_ = loop_.call_at(when, [this] {
+    timer_at_ = kNever;
+    schedule_pump();
+  });
+}
+
+void BrokerImpl::pump() {
+  pump_scheduled_ = false;
+  if (closing_) return;
+  const TimePoint now = loop_.time();
+  while (!wakeups_.empty() && wakeups_.top().rank <= now) {
+    Queue& queue = *queues_[wakeups_.top().handle];
+    wakeups_.update(0, kNever, [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; });
+    if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+  }
+  for (Queue* queue : std::exchange(dirty_, {})) {
+    queue->dirty = false;
+    refresh(*queue, now);
+  }
+  serve(now);
+  if (!wakeups_.empty()) wake_at(wakeups_.top().rank);
+}
+
+// Does what is due in a queue, and finds out whether a job of it may be leased.
+void BrokerImpl::refresh(Queue& queue, TimePoint now) {
+  JobQueue& jobs = queue.window.jobs();
+  jobs.tick(now);
+  for (const ExpiredLease& lease : jobs.take_expired()) expire(queue, lease);
+  for (const JobId id : std::exchange(due_log_, {})) tell(JobEventKind::due, id, queue);
+  queue.window.trim(now);
+  update_active(queue, now);
+  if (!queue.refilling && !closing_ && queue.window.wants_load(now)) {
+    queue.refilling = true;
+    run_in_background(refill(queue));
+  }
+  TimePoint wakeup = jobs.next_change(now);
+  if (!queue.refilling) wakeup = std::min(wakeup, queue.window.next_load_time());
+  wakeups_.update(queue.wakeup_place, wakeup,
+                  [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; });
+}
+
+// Reads on until the window has what it needs.
+Coro<void> BrokerImpl::refill(Queue& queue) {
+  struct Ended {
+    Queue& queue;
+    ~Ended() { queue.refilling = false; }
+  } const ended{queue};
+  QueueWindow& window = queue.window;
+  while (!closing_) {
+    const TimePoint now = loop_.time();
+    std::vector<QueueWindow::Load> loads = window.loads(now);
+    QueueWindow::Moves moves = window.take_moves();
+    if (!moves.to_ready.empty()) {
+      if (auto moved = co_await store_.shelve(std::move(moves.to_ready), Shelf::ready); !moved) {
+        co_return stop_all(moved.error());
+      }
+    }
+    if (!moves.to_set_aside.empty()) {
+      if (auto moved = co_await store_.shelve(std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
+        co_return stop_all(moved.error());
+      }
+    }
+    if (loads.empty()) break;
+    for (const QueueWindow::Load& load : loads) {
+      using From = QueueWindow::Load::From;
+      if (load.from == From::keys) {
+        auto keys = co_await store_.keys_set_aside(window.id(), load.after_key, load.limit);
+        if (!keys) co_return stop_all(keys.error());
+        window.loaded_keys(load, *keys);
+        continue;
+      }
+      auto jobs = load.from == From::ready ? co_await store_.load_ready(window.id(), load.after, load.limit)
+                  : load.from == From::key ? co_await store_.load_set_aside(window.id(), load.key, load.after, load.limit)
+                                           : co_await store_.load_delayed(window.id(), load.due_after,
+                                                                          load.due_after_id, load.limit);
+      if (!jobs) co_return stop_all(jobs.error());
+      window.loaded(load, *jobs, loop_.time());
+    }
+    window.jobs().tick(loop_.time());
+    mark(queue);
+    if (!window.wants_load(loop_.time())) break;
+  }
+  mark(queue);
+}
+
+// The store has failed: nobody gets anything any more.
+void BrokerImpl::stop_all(const Error& error) {
+  for (Caller& caller : std::exchange(callers_, {})) {
+    for (Queue* queue : caller.queues) --queue->callers;
+    if (!caller.answer.done()) caller.answer.set_result(std::unexpected(error));
+  }
+}
+
+// --- now and then --------------------------------------------------------------------------------------------------
+
+Coro<void> BrokerImpl::keep_house() {
+  if (options_.poll_interval <= Duration::zero()) co_return;
+  TimePoint prune_at = saturating_add(loop_.time(), options_.prune_interval);
+  for (;;) {
+    co_await sleep(options_.poll_interval);
+    look_at_calendar();
+    if (auto taken = co_await take_changes(); !taken) {
+      spdlog::error("{}", taken.error().message);
+      co_return stop_all(taken.error());
+    }
+    if (loop_.time() < prune_at) continue;
+    if (auto pruned = co_await prune(); !pruned) spdlog::error("{}", pruned.error().message);
+    prune_at = saturating_add(loop_.time(), options_.prune_interval);
+  }
+}
+
+void BrokerImpl::look_at_calendar() {
+  const auto jump = clock_.look();
+  if (!jump) return;
+  spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
+  run_in_background([](BrokerImpl& broker) -> Coro<void> {
+    (void)co_await broker.store_.remember(kOffsetName, broker.clock_.offset().count());
+  }(*this));
+}
+
+Coro<Result<void>> BrokerImpl::take_changes() {
+  auto changed = co_await store_.changed_elsewhere();
+  if (!changed) co_return std::unexpected(std::move(changed.error()));
+  if (changed->empty()) co_return Result<void>{};
+  // Queues first: the jobs may be in new ones.
+  auto stored = co_await store_.queues();
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  for (StoredQueue& queue : *stored) {
+    if (const auto known = by_id_.find(queue.id); known != by_id_.end()) {
+      known->second->window.configure(std::move(queue.config), loop_.time());
+      mark(*known->second);
+    } else {
+      add_queue(std::move(queue));
+    }
+  }
+  std::erase(*changed, JobId{0});
+  auto waiting = co_await store_.find_waiting(*changed);
+  if (!waiting) co_return std::unexpected(std::move(waiting.error()));
+  const TimePoint now = loop_.time();
+  for (std::size_t i = 0; i < waiting->size(); ++i) {
+    const auto& job = (*waiting)[i];
+    if (job) {
+      Queue& queue = *by_id_.at(job->queue);
+      queue.window.place(*job, now);
+      tell(JobEventKind::changed, job->id, queue);
+      mark(queue);
+    } else {
+      for (auto& queue : queues_) queue->window.forget((*changed)[i], now);
+    }
+  }
+  auto counted = co_await store_.counts();
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  for (const QueueCounts& counts : *counted) {
+    if (const auto queue = by_id_.find(counts.queue); queue != by_id_.end()) {
+      queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
+    }
+  }
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::prune() {
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const QueueId id = queues_[i]->window.id();
+    const QueueConfig& config = queues_[i]->window.config();
+    const std::pair<JobState, Duration> kept[] = {{JobState::done, config.keep_done},
+                                                  {JobState::cancelled, config.keep_cancelled},
+                                                  {JobState::buried, config.keep_buried}};
+    for (const auto& [state, time] : kept) {
+      if (time == Duration::max()) continue;
+      for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
+        auto gone = co_await store_.prune(id, state, clock_.now() - time, kPruneAtOnce);
+        if (!gone) co_return std::unexpected(std::move(gone.error()));
+        pruned = *gone;
+      }
+    }
+    queues_[i]->window.jobs().prune_keys(loop_.time());
+  }
+  co_return Result<void>{};
+}
+
+// --- queues --------------------------------------------------------------------------------------------------------
+
+BrokerImpl::Queue& BrokerImpl::add_queue(StoredQueue stored) {
+  const QueueId id = stored.id;
+  const std::string name = stored.name;
+  if (const auto known = by_id_.find(id); known != by_id_.end()) return *known->second;
+  queues_.push_back(std::make_unique<Queue>(std::move(stored), options_.window, clock_));
+  Queue& queue = *queues_.back();
+  queue.window.jobs().set_due_log(&due_log_);
+  queue.pass = least_pass_;
+  by_name_.emplace(name, &queue);
+  by_id_.emplace(id, &queue);
+  wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1),
+                [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; });
+  mark(queue);
+  return queue;
+}
+
+BrokerImpl::Queue* BrokerImpl::find_queue(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool may_create) {
+  if (Queue* known = find_queue(name)) co_return known;
+  if (name.empty()) co_return fail(Errc::invalid_input, "a job needs the name of a queue");
+  if (name.size() > 512) co_return fail(Errc::invalid_input, "the name of a queue is longer than 512 bytes");
+  if (!may_create) {
+    co_return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue; configure it first", name));
+  }
+  auto stored = co_await store_.open_queue(name, options_.new_queue);
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  co_return &add_queue(std::move(*stored));
+}
+
+Coro<Result<void>> BrokerImpl::configure(std::string name, QueueConfig config) {
+  auto queue = co_await queue_named(std::move(name), true);
+  if (!queue) co_return std::unexpected(std::move(queue.error()));
+  auto stored = co_await store_.configure((*queue)->window.id(), config);
+  if (!stored) co_return stored;
+  (*queue)->window.configure(std::move(config), loop_.time());
+  tell(JobEventKind::queue_changed, 0, **queue);
+  give_room(**queue, 0);
+  mark(**queue);
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::set_paused(std::string name, bool paused) {
+  Queue* queue = find_queue(name);
+  if (queue == nullptr) co_return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  QueueConfig config = queue->window.config();
+  config.limits.paused = paused;
+  co_return co_await configure(std::move(name), std::move(config));
+}
+
+Result<QueueConfig> BrokerImpl::config(std::string_view name) const {
+  const Queue* queue = find_queue(name);
+  if (queue == nullptr) return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  return queue->window.config();
+}
+
+std::vector<std::string> BrokerImpl::queue_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, queue] : by_name_) names.push_back(name);
+  return names;
+}
+
+Result<void> BrokerImpl::rest_key(std::string_view name, std::string_view key, TimePoint until) {
+  Queue* queue = find_queue(name);
+  if (queue == nullptr) return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  JobQueue& jobs = queue->window.jobs();
+  jobs.rest_key(jobs.key(key), until, loop_.time());
+  mark(*queue);
+  return {};
+}
+
+Result<void> BrokerImpl::wake_key(std::string_view name, std::string_view key) {
+  Queue* queue = find_queue(name);
+  if (queue == nullptr) return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  JobQueue& jobs = queue->window.jobs();
+  jobs.wake_key(jobs.key(key), loop_.time());
+  mark(*queue);
+  return {};
+}
+
+std::size_t BrokerImpl::in_memory() const {
+  std::size_t count = 0;
+  for (const auto& queue : queues_) count += queue->window.jobs().size();
+  return count;
+}
+
+// --- telling -------------------------------------------------------------------------------------------------------
+
+Broker::ListenerId BrokerImpl::add_listener(std::uint32_t mask, JobListener listener) {
+  listeners_.push_back({++last_listener_, mask, std::move(listener)});
+  listened_ |= mask;
+  return last_listener_;
+}
+
+void BrokerImpl::remove_listener(ListenerId id) {
+  std::erase_if(listeners_, [id](const Listener& listener) { return listener.id == id; });
+  listened_ = 0;
+  for (const Listener& listener : listeners_) listened_ |= listener.mask;
+}
+
+void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
+                      WallTime due_at, double fraction) {
+  if ((listened_ & static_cast<std::uint32_t>(kind)) == 0) return;
+  const JobEvent event{kind, id, queue.window.name(), clock_.to_calendar(clock_.now()), attempt,
+                       clock_.to_calendar(due_at), text, fraction};
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    if (listeners_[i].mask & static_cast<std::uint32_t>(kind)) listeners_[i].function(event);
+  }
+}
+
+std::string_view to_string(JobEventKind kind) noexcept {
+  using enum JobEventKind;
+  switch (kind) {
+    case added: return "added";
+    case changed: return "changed";
+    case due: return "due";
+    case leased: return "leased";
+    case done: return "done";
+    case retrying: return "retrying";
+    case buried: return "buried";
+    case cancelled: return "cancelled";
+    case released: return "released";
+    case expired: return "expired";
+    case kicked: return "kicked";
+    case unblocked: return "unblocked";
+    case progress: return "progress";
+    case erased: return "erased";
+    case queue_changed: return "queue changed";
+  }
+  return "";
+}
+
+}  // namespace argiope

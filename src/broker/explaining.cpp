@@ -1,0 +1,180 @@
+// Why a job does not run now, and what there is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "broker/broker_impl.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::uint64_t kMostAhead = 1'000'000;
+constexpr std::size_t kMostWaitedFor = 10;
+
+}  // namespace
+
+void BrokerImpl::to_calendar(JobRecord& record) const {
+  for (WallTime* time : {&record.due_at, &record.created_at, &record.ended_at, &record.lease_until}) {
+    *time = clock_.to_calendar(*time);
+  }
+}
+
+Coro<Result<JobRecord>> BrokerImpl::get(JobId id) {
+  auto record = co_await store_.get(id);
+  if (!record) co_return std::unexpected(std::move(record.error()));
+  if (!*record) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  to_calendar(**record);
+  co_return std::move(**record);
+}
+
+Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> BrokerImpl::counts() {
+  auto counted = co_await store_.counts();
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  std::vector<std::pair<std::string, StateCounts>> named;
+  for (const QueueCounts& counts : *counted) {
+    if (const auto queue = by_id_.find(counts.queue); queue != by_id_.end()) {
+      named.emplace_back(queue->second->window.name(), counts.counts);
+    }
+  }
+  std::ranges::sort(named, {}, &std::pair<std::string, StateCounts>::first);
+  co_return named;
+}
+
+Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
+  auto found = co_await store_.get(id);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  if (!*found) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  const JobRecord& record = **found;
+  JobExplanation why{.id = id, .queue = record.queue, .state = record.state};
+  why.attempts = record.attempts;
+  why.max_attempts = record.max_attempts;
+  why.error = record.error;
+  const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
+    why.reason = reason;
+    why.until = until;
+  };
+  Queue* queue = find_queue(record.queue);
+  if (queue != nullptr && why.max_attempts == 0) why.max_attempts = queue->window.config().retry.max_attempts;
+  if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
+    const Running& running = running_.at(token->second);
+    why.state = JobState::running;
+    why.attempts = running.attempt;
+    why.worker = running.call->worker;
+    why.progress = running.progress;
+    why.progress_message = running.progress_message;
+    if (const auto info = running.queue->window.jobs().find(id)) {
+      why.lease_until = clock_.to_calendar(clock_.to_job_time(info->until));
+    }
+    because(WaitReason::running, why.lease_until);
+    co_return why;
+  }
+  switch (record.state) {
+    case JobState::done:
+    case JobState::cancelled: because(WaitReason::ended); co_return why;
+    case JobState::buried: because(WaitReason::buried); co_return why;
+    default: break;
+  }
+  if (record.pending > 0) {
+    auto waited_for = co_await store_.waits_for(id, kMostWaitedFor);
+    if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
+    why.waits_for = std::move(*waited_for);
+    why.state = JobState::delayed;
+    because(WaitReason::other_jobs);
+    co_return why;
+  }
+  if (queue == nullptr) co_return why;
+  const TimePoint now = loop_.time();
+  refresh(*queue, now);
+  JobQueue& jobs = queue->window.jobs();
+  const auto calendar = [&](TimePoint time) -> std::optional<WallTime> {
+    if (time == kNever) return std::nullopt;
+    return clock_.to_calendar(clock_.to_job_time(time));
+  };
+  const Explanation in_memory = jobs.explain(id, now);
+  if (in_memory.reason == WaitReason::not_found) {
+    // It lies in the store, behind what the window holds.
+    if (record.state == JobState::delayed && record.due_at > clock_.now()) {
+      why.state = JobState::delayed;
+      because(WaitReason::not_due, clock_.to_calendar(record.due_at));
+      co_return why;
+    }
+    why.state = JobState::ready;
+    if (queue->window.config().limits.paused) {
+      because(WaitReason::queue_paused);
+      co_return why;
+    }
+  } else {
+    why.state = in_memory.state;
+    because(in_memory.reason, calendar(in_memory.until));
+    if (in_memory.reason != WaitReason::none && in_memory.reason != WaitReason::more_important_jobs) co_return why;
+  }
+  const std::int32_t rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at),
+                                            queue->window.config().ageing);
+  auto ahead = co_await store_.count_before(queue->window.id(), {rank, id}, kMostAhead);
+  if (!ahead) co_return std::unexpected(std::move(ahead.error()));
+  why.ahead = in_memory.reason == WaitReason::not_found ? *ahead : in_memory.ahead;
+  if (queue->callers == 0 && std::ranges::none_of(running_, [&](const auto& running) {
+        return running.second.queue == queue;
+      })) {
+    because(WaitReason::no_worker);
+  } else if (why.ahead > 0) {
+    because(WaitReason::more_important_jobs);
+  } else {
+    because(WaitReason::none, clock_.to_calendar(clock_.now()));
+  }
+  co_return why;
+}
+
+// --- in words ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string clock_time(WallTime time) {
+  using namespace std::chrono;
+  const auto day = floor<days>(time);
+  const year_month_day date{day};
+  const hh_mm_ss clock{floor<seconds>(time - day)};
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count());
+}
+
+}  // namespace
+
+std::string to_sentence(const JobExplanation& why) {
+  const std::string until = why.until ? fmt::format(" until {}", clock_time(*why.until)) : std::string{};
+  switch (why.reason) {
+    case WaitReason::none: return "it is the next one to run";
+    case WaitReason::not_found: return "there is no such job";
+    case WaitReason::running:
+      return fmt::format("it runs (attempt {} of {}{}){}", why.attempts, why.max_attempts,
+                         why.worker.empty() ? std::string{} : ", by " + why.worker,
+                         why.until ? fmt::format("; its lease ends {}", clock_time(*why.until)) : std::string{});
+    case WaitReason::ended: return fmt::format("it has ended: {}", to_string(why.state));
+    case WaitReason::buried:
+      return fmt::format("it is buried after {} attempts{}{}; kick it to run it again", why.attempts,
+                         why.error.empty() ? "" : ": ", why.error);
+    case WaitReason::other_jobs: {
+      std::string ids;
+      for (const JobId id : why.waits_for) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id);
+      return fmt::format("it waits for other jobs to end: {}", ids);
+    }
+    case WaitReason::not_due: return fmt::format("it is not due{}", until);
+    case WaitReason::no_owner: return "no process works on this store";
+    case WaitReason::queue_paused: return fmt::format("queue \"{}\" is paused", why.queue);
+    case WaitReason::queue_concurrency:
+      return fmt::format("queue \"{}\" runs as many jobs as it may at once", why.queue);
+    case WaitReason::queue_rate: return fmt::format("the rate of queue \"{}\" lets nothing start{}", why.queue, until);
+    case WaitReason::key_resting: return fmt::format("its key rests{}", until);
+    case WaitReason::key_concurrency: return "as many jobs of its key run as may at once";
+    case WaitReason::key_rate: return fmt::format("the rate of its key lets nothing start{}", until);
+    case WaitReason::more_important_jobs:
+      return fmt::format("{}{} more important jobs are ahead of it", why.ahead == kMostAhead ? "at least " : "",
+                         why.ahead);
+    case WaitReason::no_worker: return fmt::format("nobody works on queue \"{}\"", why.queue);
+  }
+  return {};
+}
+
+}  // namespace argiope

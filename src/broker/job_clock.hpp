@@ -1,0 +1,77 @@
+// The time line on which jobs are due: the calendar's, but without its jumps.
+#pragma once
+
+#include <optional>
+
+#include "argiope/base/clock.hpp"
+
+namespace argiope {
+
+// Stores keep milliseconds: rounded up, so that nothing is due before its time.
+inline WallTime whole_ms(WallTime time) noexcept {
+  if (time > WallTime::max() - std::chrono::milliseconds{1}) return std::chrono::floor<std::chrono::milliseconds>(time);
+  return std::chrono::ceil<std::chrono::milliseconds>(time);
+}
+
+// Job time is what the store holds. It runs with the monotonic clock, so that a delay of an hour takes an hour whatever
+// somebody does to the machine's calendar; it differs from the calendar by an offset, which the owner remembers in the
+// store and which only a jump changes. Slow corrections, below kJump between two looks, are followed.
+//
+// Threads: one at a time.
+class JobClock {
+ public:
+  static constexpr Duration kJump = std::chrono::seconds{2};
+
+  JobClock(const Clock& clock, Duration offset) noexcept
+      : clock_(clock), offset_(offset), anchor_(clock.now()), job_anchor_(clock.wall_now() + offset) {}
+
+  // Looks whether the calendar has jumped since the last look; by how much, if it has.
+  std::optional<Duration> look() noexcept {
+    const WallTime job_now = now();
+    const Duration moved = clock_.wall_now() + offset_ - job_now;
+    const bool jumped = moved > kJump || moved < -kJump;
+    if (jumped) {
+      offset_ -= moved;
+    } else {
+      anchor_ = clock_.now();
+      job_anchor_ = job_now + moved;
+    }
+    return jumped ? std::optional(moved) : std::nullopt;
+  }
+  Duration offset() const noexcept { return offset_; }
+
+  TimePoint monotonic_now() const noexcept { return clock_.now(); }
+  WallTime now() const noexcept { return job_anchor_ + (clock_.now() - anchor_); }
+  // The epoch, which stands for "no time", stays what it is; times beyond what either line holds become the last there is.
+  WallTime from_calendar(WallTime time) const noexcept { return time == WallTime{} ? time : shifted(time, offset_); }
+  WallTime to_calendar(WallTime time) const noexcept { return time == WallTime{} ? time : shifted(time, -offset_); }
+  TimePoint to_monotonic(WallTime job_time) const noexcept {
+    return saturating_add(anchor_, saturating_difference(job_time, job_anchor_));
+  }
+  WallTime to_job_time(TimePoint time) const noexcept {
+    Duration::rep since{};
+    if (__builtin_sub_overflow(time.time_since_epoch().count(), anchor_.time_since_epoch().count(), &since)) {
+      return WallTime::max();
+    }
+    return shifted(job_anchor_, Duration{since});
+  }
+
+ private:
+  static WallTime shifted(WallTime time, Duration by) noexcept {
+    return WallTime{saturating_add(TimePoint{time.time_since_epoch()}, by).time_since_epoch()};
+  }
+  static Duration saturating_difference(WallTime a, WallTime b) noexcept {
+    Duration::rep difference{};
+    if (__builtin_sub_overflow(a.time_since_epoch().count(), b.time_since_epoch().count(), &difference)) {
+      return a > b ? Duration::max() : Duration::min();
+    }
+    return Duration{difference};
+  }
+
+  const Clock& clock_;
+  Duration offset_;
+  TimePoint anchor_;
+  WallTime job_anchor_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,242 @@
+// How the broker hands jobs out.
+#include <algorithm>
+
+#include "broker/broker_impl.hpp"
+
+namespace argiope {
+
+void BrokerImpl::update_active(Queue& queue, TimePoint now) {
+  const JobQueue& jobs = queue.window.jobs();
+  const bool active = jobs.may_start(now) && jobs.most_important() && queue.window.top_is_certain();
+  if (active && !queue.active) queue.pass = std::max(queue.pass, least_pass_);
+  queue.active = active;
+}
+
+// Up to as many jobs as the caller asked for, from its queues in turn, by weight.
+BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
+  Grant grant;
+  const auto later = [](const Queue* a, const Queue* b) { return a->pass > b->pass; };
+  std::vector<Queue*> heap;
+  for (Queue* queue : caller.queues) {
+    if (queue->active) heap.push_back(queue);
+  }
+  std::ranges::make_heap(heap, later);
+  while (!heap.empty() && grant.requests.size() < caller.call->most) {
+    std::ranges::pop_heap(heap, later);
+    Queue& queue = *heap.back();
+    least_pass_ = std::max(least_pass_, queue.pass);
+    const QueueConfig& config = queue.window.config();
+    const auto lease = queue.window.jobs().lease(now, config.lease_time);
+    if (lease) {
+      queue.window.took(lease->key);
+      queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
+      const std::uint64_t token = ++next_token_;
+      Running running{.queue = &queue, .queue_token = lease->token, .id = lease->id, .key = lease->key};
+      running.attempt = lease->attempts;
+      running.call = caller.call;
+      running_.emplace(token, std::move(running));
+      running_ids_[lease->id] = token;
+      const TimePoint until = saturating_add(now, config.lease_time);
+      grant.requests.push_back({lease->id, token, clock_.to_job_time(until), caller.call->worker});
+      grant.until.push_back(until);
+    }
+    update_active(queue, now);
+    // Its window may have run low, and its next change may have moved.
+    if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+    if (lease && queue.active) {
+      std::ranges::push_heap(heap, later);
+    } else {
+      heap.pop_back();
+    }
+  }
+  return grant;
+}
+
+// Serves who waits, first come, first served.
+void BrokerImpl::serve(TimePoint now) {
+  std::vector<Grant> grants;
+  for (auto caller = callers_.begin(); caller != callers_.end();) {
+    if (caller->answer.done()) {  // cancelled
+      for (Queue* queue : caller->queues) --queue->callers;
+      caller = callers_.erase(caller);
+      continue;
+    }
+    Grant taken = take(*caller, now);
+    if (taken.requests.empty()) {
+      ++caller;
+      continue;
+    }
+    taken.caller = std::move(*caller);
+    grants.push_back(std::move(taken));
+    caller = callers_.erase(caller);
+  }
+  if (!dirty_.empty()) schedule_pump();
+  if (!grants.empty()) run_in_background(grant(std::move(grants)));
+}
+
+// Writes the leases down, and only then gives the jobs away.
+Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
+  std::vector<LeaseRequest> requests;
+  for (Grant& grant : grants) std::ranges::copy(grant.requests, std::back_inserter(requests));
+  auto leased = co_await store_.lease(requests);
+  if (!leased) {
+    for (Grant& grant : grants) {
+      for (Queue* queue : grant.caller.queues) --queue->callers;
+      if (!grant.caller.answer.done()) grant.caller.answer.set_result(std::unexpected(leased.error()));
+    }
+    co_return stop_all(leased.error());
+  }
+  std::size_t next = 0;
+  for (Grant& grant : grants) {
+    std::vector<LeasedJob> jobs;
+    for (std::size_t i = 0; i < grant.requests.size(); ++i) {
+      std::optional<JobRecord>& record = (*leased)[next++];
+      const std::uint64_t token = grant.requests[i].token;
+      const auto running = running_.find(token);
+      if (!record) {
+        // Somebody has taken it away meanwhile.
+        if (running == running_.end()) continue;
+        running->second.queue->window.jobs().done(running->second.queue_token, loop_.time());
+        mark(*running->second.queue);
+        end_run(token);
+        continue;
+      }
+      if (running == running_.end()) continue;  // run out, or given back by close(), before it was written down
+      running->second.max_attempts = record->max_attempts;
+      tell(JobEventKind::leased, record->id, *running->second.queue, grant.caller.call->worker,
+           running->second.attempt);
+      const std::uint32_t attempt = running->second.attempt;
+      to_calendar(*record);
+      jobs.push_back({std::move(*record), token, attempt, grant.until[i]});
+    }
+    Caller& caller = grant.caller;
+    if (caller.answer.done()) {
+      for (const LeasedJob& job : jobs) give_back(job.token);
+      for (Queue* queue : caller.queues) --queue->callers;
+    } else if (jobs.empty() && !closing_) {
+      callers_.push_front(std::move(caller));
+      schedule_pump();
+    } else {
+      for (Queue* queue : caller.queues) --queue->callers;
+      caller.answer.set_result(std::move(jobs));
+    }
+  }
+}
+
+Coro<Result<BrokerImpl::Caller>> BrokerImpl::caller_of(LeaseCall call) {
+  Caller caller;
+  for (const std::string& name : call.queues) {
+    auto queue = co_await queue_named(name, options_.create_queues);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    if (std::ranges::find(caller.queues, *queue) == caller.queues.end()) caller.queues.push_back(*queue);
+  }
+  if (caller.queues.empty()) co_return fail(Errc::invalid_input, "a lease needs the name of a queue");
+  caller.call = std::make_shared<const LeaseCall>(std::move(call));
+  caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+  co_return caller;
+}
+
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease(LeaseCall call) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  auto caller = co_await caller_of(std::move(call));
+  if (!caller) co_return std::unexpected(std::move(caller.error()));
+  if (closing_) co_return std::vector<LeasedJob>{};
+  Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
+  for (Queue* queue : caller->queues) ++queue->callers;
+  callers_.push_back(std::move(*caller));
+  schedule_pump();
+  co_return co_await receive(std::move(answer));
+}
+
+// What is granted to somebody who is cancelled before he has it, is given back.
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vector<LeasedJob>>> answer) {
+  bool cancelled = false;
+  try {
+    co_await answer;
+  } catch (const CancelledError&) {
+    cancelled = true;
+  }
+  if (!cancelled) co_return std::move(const_cast<Result<std::vector<LeasedJob>>&>(answer.result()));
+  if (answer.done() && !answer.cancelled() && answer.result()) {
+    for (const LeasedJob& job : *answer.result()) give_back(job.token);
+  }
+  throw CancelledError();
+}
+
+void BrokerImpl::give_back(std::uint64_t token) {
+  const auto running = running_.find(token);
+  if (running == running_.end()) return;
+  Verdict verdict{.outcome = Outcome::release};
+  Queue& queue = *running->second.queue;
+  const std::uint32_t attempt = running->second.attempt;
+  Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
+  end_run(token);
+  submit({std::move(settlement), &queue, attempt, {}, {}});
+}
+
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  auto caller = co_await caller_of(std::move(call));
+  if (!caller) co_return std::unexpected(std::move(caller.error()));
+  while (!closing_) {
+    const TimePoint now = loop_.time();
+    bool reading = false;
+    for (Queue* queue : caller->queues) {
+      refresh(*queue, now);
+      reading = reading || (queue->refilling && !queue->active);
+    }
+    Grant taken = take(*caller, now);
+    if (!taken.requests.empty()) {
+      for (Queue* queue : caller->queues) ++queue->callers;
+      Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
+      taken.caller = std::move(*caller);
+      std::vector<Grant> grants;
+      grants.push_back(std::move(taken));
+      run_in_background(grant(std::move(grants)));
+      schedule_pump();
+      co_return co_await receive(std::move(answer));
+    }
+    if (!reading) break;
+    quiet_.clear();
+    co_await quiet_.wait();  // until what is being read is there
+  }
+  co_return std::vector<LeasedJob>{};
+}
+
+bool BrokerImpl::renew(std::uint64_t token) {
+  const auto running = running_.find(token);
+  if (running == running_.end()) return false;
+  Queue& queue = *running->second.queue;
+  const TimePoint until = saturating_add(loop_.time(), queue.window.config().lease_time);
+  return queue.window.jobs().renew(running->second.queue_token, until);
+}
+
+bool BrokerImpl::set_progress(std::uint64_t token, double fraction, std::string message) {
+  const auto found = running_.find(token);
+  if (found == running_.end()) return false;
+  Running& running = found->second;
+  running.progress = std::clamp(fraction, 0.0, 1.0);
+  running.progress_message = std::move(message);
+  tell(JobEventKind::progress, running.id, *running.queue, running.progress_message, running.attempt, {},
+       running.progress);
+  return true;
+}
+
+Coro<Result<void>> BrokerImpl::worker_gone(std::string worker) {
+  const TimePoint now = loop_.time();
+  for (const auto& [token, running] : running_) {
+    if (running.call->worker != worker) continue;
+    running.queue->window.jobs().renew(running.queue_token, now);
+    mark(*running.queue);
+  }
+  // Their expiry is found, and written down, by the next turn.
+  pump();
+  while (!pending_settlements_.empty() || settlements_scheduled_) {
+    quiet_.clear();
+    co_await quiet_.wait();
+  }
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  co_return Result<void>{};
+}
+
+}  // namespace argiope

@@ -1,0 +1,190 @@
+// How the broker takes jobs in.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "broker/broker_impl.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 512;
+
+}  // namespace
+
+Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
+  const auto too_long = [](std::string_view what) {
+    return fail(Errc::invalid_input, fmt::format("the {} of a job is longer than {} bytes", what, kMostNameBytes));
+  };
+  if (job.key.size() > kMostNameBytes) return too_long("key");
+  if (job.unique.size() > kMostNameBytes) return too_long("unique name");
+  if (job.name.size() > kMostNameBytes) return too_long("name");
+  if (job.function.size() > kMostNameBytes) return too_long("function");
+  if (job.id > kMostJobId) {
+    return fail(Errc::invalid_input, fmt::format("job id {}: at most {}", job.id, kMostJobId));
+  }
+  const std::size_t most = queue.window.config().max_payload_bytes;
+  if (job.payload.size() > most) {
+    return fail(Errc::too_large, fmt::format("queue \"{}\": a payload of {} bytes; at most {}", queue.window.name(),
+                                             job.payload.size(), most));
+  }
+  return {};
+}
+
+PutRequest BrokerImpl::request_of(NewJob job, const Queue& queue) const {
+  job.due_at = whole_ms(clock_.from_calendar(job.due_at));
+  const WallTime now = clock_.now();
+  const std::int32_t ranked =
+      ranked_priority(job.priority, std::max(now, job.due_at), queue.window.config().ageing);
+  const bool aside = queue.window.sets_aside(job.key, ranked);
+  return {std::move(job), aside};
+}
+
+// --- room ----------------------------------------------------------------------------------------------------------
+
+Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
+  const auto has_room = [&] {
+    const std::uint64_t capacity = queue.window.config().capacity;
+    return queue.live <= capacity && capacity - queue.live >= count;
+  };
+  if (queue.for_room.empty() && has_room()) {
+    queue.live += count;
+    co_return Result<void>{};
+  }
+  const QueueConfig& config = queue.window.config();
+  if (config.at_capacity == CapacityPolicy::refuse || count > config.capacity) {
+    co_return fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, and at most {}",
+                                              queue.window.name(), queue.live, config.capacity));
+  }
+  Future<void> room = loop_.create_future<void>();
+  queue.for_room.emplace_back(count, room);
+  bool cancelled = false;
+  try {
+    co_await room;
+  } catch (const CancelledError&) {
+    cancelled = true;
+  }
+  if (cancelled) {
+    give_room(queue, room.cancelled() ? 0 : count);  // who stands behind may fit
+    throw CancelledError();
+  }
+  if (closing_) co_return fail(Errc::cancelled, "the queues are being closed");
+  co_return Result<void>{};
+}
+
+// Room for `count` has become free: it goes to who has waited longest.
+void BrokerImpl::give_room(Queue& queue, std::uint64_t count) {
+  queue.live -= std::min(queue.live, count);
+  const std::uint64_t capacity = queue.window.config().capacity;
+  while (!queue.for_room.empty()) {
+    auto& [wanted, room] = queue.for_room.front();
+    if (!room.done()) {
+      if (queue.live > capacity || capacity - queue.live < wanted) return;
+      queue.live += wanted;
+      room.set_result();
+    }
+    queue.for_room.pop_front();
+  }
+}
+
+// --- puts ----------------------------------------------------------------------------------------------------------
+
+Coro<Result<PutReply>> BrokerImpl::put(NewJob job) {
+  auto queue = co_await queue_named(job.queue, options_.create_queues);
+  if (!queue) co_return std::unexpected(std::move(queue.error()));
+  if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+  if (auto room = co_await take_room(**queue, 1); !room) co_return std::unexpected(std::move(room.error()));
+  Future<Result<PutReply>> answer = loop_.create_future<Result<PutReply>>();
+  pending_puts_.push_back({std::move(job), *queue, answer});
+  if (!std::exchange(puts_scheduled_, true)) run_in_background(flush_puts());
+  co_return co_await std::move(answer);
+}
+
+// What was put in one turn goes to the store as one batch.
+Coro<void> BrokerImpl::flush_puts() {
+  puts_scheduled_ = false;
+  std::vector<PendingPut> pending = std::exchange(pending_puts_, {});
+  std::vector<PutRequest> requests;
+  requests.reserve(pending.size());
+  // A batch with a mistake in it is refused whole; then each is tried alone.
+  const bool alone = pending.size() == 1;
+  for (PendingPut& put : pending) {
+    requests.push_back(request_of(alone ? std::move(put.job) : put.job, *put.queue));
+  }
+  auto replies = co_await store_.put(std::move(requests), clock_.now());
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    PendingPut& put = pending[i];
+    Result<PutReply> reply = fail(Errc::internal, {});
+    if (replies) {
+      reply = std::move((*replies)[i]);
+    } else if (alone || replies.error().code != Errc::invalid_input) {
+      reply = std::unexpected(replies.error());
+    } else {
+      std::vector<PutRequest> one;
+      one.push_back(request_of(std::move(put.job), *put.queue));
+      auto answer = co_await store_.put(std::move(one), clock_.now());
+      if (answer) {
+        reply = std::move(answer->front());
+      } else {
+        reply = std::unexpected(std::move(answer.error()));
+      }
+    }
+    if (reply) {
+      note_put(*put.queue, *reply);
+    } else {
+      give_room(*put.queue, 1);
+    }
+    if (!put.answer.done()) put.answer.set_result(std::move(reply));
+  }
+}
+
+void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
+  if (reply.outcome == PutOutcome::kept || reply.outcome == PutOutcome::changed) give_room(queue, 1);
+  if (reply.outcome == PutOutcome::kept) return;
+  queue.window.place(reply.job, loop_.time());
+  mark(queue);
+  tell(reply.outcome == PutOutcome::changed ? JobEventKind::changed : JobEventKind::added, reply.id, queue, {}, 0,
+       reply.job.due_at);
+}
+
+Coro<Result<std::vector<PutReply>>> BrokerImpl::put_all(std::vector<NewJob> jobs) {
+  co_return co_await put_together(std::move(jobs), false);
+}
+
+Coro<Result<std::vector<PutReply>>> BrokerImpl::put_batch(std::vector<NewJob> jobs, NewJob completion) {
+  jobs.push_back(std::move(completion));
+  co_return co_await put_together(std::move(jobs), true);
+}
+
+Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob> jobs, bool last_completes) {
+  std::vector<Queue*> queues;
+  for (const NewJob& job : jobs) {
+    auto queue = co_await queue_named(job.queue, options_.create_queues);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+    queues.push_back(*queue);
+  }
+  std::map<Queue*, std::uint64_t> wanted;
+  for (Queue* queue : queues) ++wanted[queue];
+  for (auto taken = wanted.begin(); taken != wanted.end(); ++taken) {
+    auto room = co_await take_room(*taken->first, taken->second);
+    if (room) continue;
+    for (auto back = wanted.begin(); back != taken; ++back) give_room(*back->first, back->second);
+    co_return std::unexpected(std::move(room.error()));
+  }
+  std::vector<PutRequest> requests;
+  requests.reserve(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) requests.push_back(request_of(std::move(jobs[i]), *queues[i]));
+  if (last_completes) requests.back().waits_for_those_before = true;
+  auto replies = co_await store_.put(std::move(requests), clock_.now());
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    if (replies) {
+      note_put(*queues[i], (*replies)[i]);
+    } else {
+      give_room(*queues[i], 1);
+    }
+  }
+  co_return replies;
+}
+
+}  // namespace argiope

@@ -1,0 +1,308 @@
+// How runs end, and how jobs that do not run are changed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "broker/broker_impl.hpp"
+
+namespace argiope {
+namespace {
+
+JobEventKind event_of(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::done: return JobEventKind::done;
+    case Outcome::retry: return JobEventKind::retrying;
+    case Outcome::bury: return JobEventKind::buried;
+    case Outcome::cancel: return JobEventKind::cancelled;
+    case Outcome::release: return JobEventKind::released;
+    case Outcome::expire: return JobEventKind::expired;
+  }
+  return JobEventKind::done;
+}
+
+bool ends_job(Outcome outcome) noexcept {
+  return outcome == Outcome::done || outcome == Outcome::bury || outcome == Outcome::cancel;
+}
+
+}  // namespace
+
+// --- runs ----------------------------------------------------------------------------------------------------------
+
+// What the verdict comes to under the queue's policy, and the same done to the queue in memory.
+Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
+  Queue& queue = *running.queue;
+  JobQueue& jobs = queue.window.jobs();
+  const QueueConfig& config = queue.window.config();
+  Settlement settlement{.id = running.id, .token = token, .outcome = verdict.outcome, .at = clock_.now()};
+  settlement.worker = running.call->worker;
+  settlement.error = std::move(verdict.error);
+  settlement.priority = verdict.priority;
+  std::optional<Duration> delay = verdict.delay;
+  if (verdict.outcome == Outcome::retry && running.cancel_asked) {
+    settlement.outcome = Outcome::cancel;
+    if (!running.cancel_why.empty()) settlement.error = running.cancel_why;
+  } else if (verdict.outcome == Outcome::retry && !delay) {
+    RetryPolicy policy = config.retry;
+    if (running.max_attempts > 0) policy.max_attempts = running.max_attempts;
+    delay = policy.delay_after(running.attempt, random_);
+    if (!delay) settlement.outcome = Outcome::bury;
+  }
+  const TimePoint due = saturating_add(now, std::max(delay.value_or(Duration::zero()), Duration::zero()));
+  switch (settlement.outcome) {
+    case Outcome::done:
+      settlement.result = std::move(verdict.result);
+      settlement.keep = config.keep_done > Duration::zero();
+      jobs.done(running.queue_token, now);
+      break;
+    case Outcome::cancel:
+      settlement.keep = config.keep_cancelled > Duration::zero();
+      jobs.done(running.queue_token, now);
+      break;
+    case Outcome::bury: jobs.done(running.queue_token, now); break;
+    case Outcome::retry:
+      settlement.due_at = whole_ms(clock_.to_job_time(due));
+      jobs.retry(running.queue_token, due, now, verdict.priority);
+      break;
+    case Outcome::release:
+      jobs.put_back(running.queue_token, now);
+      if (due > now) {
+        settlement.due_at = whole_ms(clock_.to_job_time(due));
+        jobs.set_due(running.id, due, now);
+      }
+      break;
+    case Outcome::expire: break;  // the queue has done it
+  }
+  mark(queue);
+  return settlement;
+}
+
+void BrokerImpl::end_run(std::uint64_t token) {
+  const auto running = running_.find(token);
+  running_ids_.erase(running->second.id);
+  running_.erase(running);
+}
+
+void BrokerImpl::submit(PendingSettlement pending) {
+  pending_settlements_.push_back(std::move(pending));
+  if (!std::exchange(settlements_scheduled_, true)) run_in_background(flush_settlements());
+}
+
+Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  std::vector<Queue*> queues;
+  for (const NewJob& job : verdict.follow_ups) {
+    auto queue = co_await queue_named(job.queue, options_.create_queues);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+    queues.push_back(*queue);
+  }
+  const auto running = running_.find(token);
+  if (running == running_.end()) co_return false;
+  Queue& queue = *running->second.queue;
+  const std::uint32_t attempt = running->second.attempt;
+  Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
+  end_run(token);
+  // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    ++queues[i]->live;
+    settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *queues[i]));
+  }
+  Future<Result<bool>> answer = loop_.create_future<Result<bool>>();
+  submit({std::move(settlement), &queue, attempt, std::move(queues), answer});
+  co_return co_await std::move(answer);
+}
+
+Coro<void> BrokerImpl::flush_settlements() {
+  settlements_scheduled_ = false;
+  std::vector<PendingSettlement> pending = std::exchange(pending_settlements_, {});
+  std::vector<Settlement> settlements;
+  settlements.reserve(pending.size());
+  for (PendingSettlement& one : pending) {
+    settlements.push_back(std::move(one.settlement));
+    // What the notes below need of it.
+    one.settlement.id = settlements.back().id;
+    one.settlement.outcome = settlements.back().outcome;
+    one.settlement.error = settlements.back().error;
+  }
+  auto replies = co_await store_.settle(std::move(settlements));
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    PendingSettlement& one = pending[i];
+    if (replies) note_settled(one, (*replies)[i]);
+    if (!one.answer || one.answer.done()) continue;
+    if (replies) {
+      one.answer.set_result((*replies)[i].settled);
+    } else {
+      one.answer.set_result(std::unexpected(replies.error()));
+    }
+  }
+  if (!replies) stop_all(replies.error());
+}
+
+void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& reply) {
+  Queue& queue = *pending.queue;
+  if (!reply.settled) {
+    for (Queue* follow_up : pending.follow_up_queues) give_room(*follow_up, 1);
+    return;
+  }
+  const Outcome outcome = pending.settlement.outcome;
+  if (ends_job(outcome)) give_room(queue, 1);
+  if (reply.again) queue.window.place(*reply.again, loop_.time());
+  mark(queue);
+  tell(event_of(outcome), pending.settlement.id, queue, pending.settlement.error, pending.attempt,
+       reply.again ? reply.again->due_at : WallTime{});
+  for (std::size_t i = 0; i < reply.follow_ups.size(); ++i) note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
+  note_released(queue, reply.released, reply.cancelled);
+}
+
+// Jobs that have waited for another one, which has ended.
+void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& released,
+                               const std::vector<JobId>& cancelled) {
+  for (const WaitingJob& job : released) {
+    const auto found = by_id_.find(job.queue);
+    if (found == by_id_.end()) continue;  // of a queue that another process has made: take_changes() will find it
+    Queue& its_queue = *found->second;
+    its_queue.window.place(job, loop_.time());
+    mark(its_queue);
+    tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
+  }
+  for (const JobId id : cancelled) tell(JobEventKind::cancelled, id, queue, "a job that it waited for has failed");
+}
+
+void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
+  const auto id = running_ids_.find(lease.id);
+  if (id == running_ids_.end()) return;
+  const std::uint64_t token = id->second;
+  const Running& running = running_.at(token);
+  if (running.queue != &queue || running.queue_token != lease.token) return;
+  Settlement settlement{.id = lease.id, .token = token, .at = clock_.now()};
+  settlement.outcome = lease.buried ? Outcome::bury : Outcome::expire;
+  settlement.error = "lease expired";
+  settlement.worker = running.call->worker;
+  const std::uint32_t attempt = running.attempt;
+  const std::shared_ptr<const LeaseCall> call = running.call;
+  end_run(token);
+  submit({std::move(settlement), &queue, attempt, {}, {}});
+  if (call->on_cancel) call->on_cancel(token);
+}
+
+// What ran when the owner before this one ended, runs no more.
+Coro<Result<void>> BrokerImpl::end_old_leases() {
+  auto old = co_await store_.old_leases();
+  if (!old) co_return std::unexpected(std::move(old.error()));
+  std::vector<Settlement> settlements;
+  for (const OldLease& lease : *old) {
+    Settlement settlement{.id = lease.id, .token = lease.token, .outcome = Outcome::release, .at = clock_.now()};
+    settlement.worker = lease.worker;
+    if (options_.blame_old_leases) {
+      auto record = co_await store_.get(lease.id);
+      if (!record) co_return std::unexpected(std::move(record.error()));
+      const Queue* queue = *record ? find_queue((*record)->queue) : nullptr;
+      const bool last = queue != nullptr && (*record)->expiries + 1 >= queue->window.config().max_lease_expiries;
+      settlement.outcome = last ? Outcome::bury : Outcome::expire;
+      settlement.error = "the process that ran it has ended";
+    }
+    settlements.push_back(std::move(settlement));
+  }
+  if (settlements.empty()) co_return Result<void>{};
+  auto settled = co_await store_.settle(std::move(settlements));
+  if (!settled) co_return std::unexpected(std::move(settled.error()));
+  // Nothing has been read yet, so the windows will find them.
+  co_return Result<void>{};
+}
+
+// --- changes -------------------------------------------------------------------------------------------------------
+
+Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
+  const JobId id = change.id;
+  const ChangeKind kind = change.kind;
+  change.at = clock_.now();
+  const WallTime due_at = change.due_at;
+  std::vector<Change> changes;
+  changes.push_back(std::move(change));
+  auto before = co_await store_.get(id);
+  if (!before) co_return std::unexpected(std::move(before.error()));
+  if (!*before) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  auto replies = co_await store_.change(std::move(changes));
+  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  ChangeReply& reply = replies->front();
+  using enum ChangeReply::Verdict;
+  switch (reply.verdict) {
+    case not_found: co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+    case running: co_return fail(Errc::refused, fmt::format("job {}: it runs", id));
+    case wrong_state:
+      co_return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string((*before)->state)));
+    case changed: break;
+  }
+  Queue* queue = find_queue((*before)->queue);
+  if (queue == nullptr) co_return std::move(reply);
+  const JobState state = (*before)->state;
+  const bool was_live = state == JobState::ready || state == JobState::delayed;
+  switch (kind) {
+    case ChangeKind::cancel:
+    case ChangeKind::erase:
+      queue->window.forget(id, loop_.time());
+      if (was_live) give_room(*queue, 1);
+      tell(kind == ChangeKind::cancel ? JobEventKind::cancelled : JobEventKind::erased, id, *queue,
+           kind == ChangeKind::cancel ? std::string_view{"asked for"} : std::string_view{});
+      break;
+    case ChangeKind::kick:
+      if (!was_live) ++queue->live;
+      tell(JobEventKind::kicked, id, *queue);
+      break;
+    case ChangeKind::set_priority:
+    case ChangeKind::set_due: tell(JobEventKind::changed, id, *queue, {}, 0, due_at); break;
+  }
+  if (reply.job) queue->window.place(*reply.job, loop_.time());
+  mark(*queue);
+  note_released(*queue, reply.released, reply.cancelled);
+  co_return std::move(reply);
+}
+
+Coro<Result<void>> BrokerImpl::cancel(JobId id, std::string why) {
+  if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
+    const std::uint64_t running_token = token->second;
+    Running& running = running_.at(running_token);
+    running.cancel_asked = true;
+    running.cancel_why = std::move(why);
+    const std::shared_ptr<const LeaseCall> call = running.call;
+    if (call->on_cancel) call->on_cancel(running_token);
+    co_return Result<void>{};
+  }
+  auto record = co_await store_.get(id);
+  if (!record) co_return std::unexpected(std::move(record.error()));
+  Change change{.id = id, .kind = ChangeKind::cancel, .error = std::move(why)};
+  if (*record) {
+    const Queue* queue = find_queue((*record)->queue);
+    change.keep = queue != nullptr && queue->window.config().keep_cancelled > Duration::zero();
+  }
+  auto reply = co_await this->change(std::move(change));
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::kick(JobId id) {
+  auto reply = co_await change({.id = id, .kind = ChangeKind::kick});
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::set_priority(JobId id, std::int32_t priority) {
+  auto reply = co_await change({.id = id, .kind = ChangeKind::set_priority, .priority = priority});
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::set_due(JobId id, WallTime due_at) {
+  auto reply =
+      co_await change({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))});
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::erase(JobId id) {
+  auto reply = co_await change({.id = id, .kind = ChangeKind::erase});
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  co_return Result<void>{};
+}
+
+}  // namespace argiope

@@ -1,0 +1,539 @@
+// What a broker does with jobs: takes them in, hands them out in order, writes down how they ended.
+#include "argiope/broker/broker.hpp"
+
+#include <gmock/gmock.h>
+
+#include "broker/broker_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST_F(BrokerTest, HandsOutTheMostImportantFirstAndEqualsInTheOrderPut) {
+  with_broker([&]() -> Coro<void> {
+    co_await put(job("q", "a"));
+    co_await put(job("q", "b", 5));
+    co_await put(job("q", "c"));
+    co_await put(job("q", "d", -1));
+    EXPECT_EQ(co_await payloads("q"), "b a c d ");
+    EXPECT_EQ(co_await payloads("q"), "");
+  });
+}
+
+TEST_F(BrokerTest, ALeaseWaitsForAJob) {
+  with_broker([&]() -> Coro<void> {
+    auto waiting = loop_.create_task(broker_->lease({.queues = {"q"}, .worker = "w"}));
+    co_await sleep(1s);
+    EXPECT_FALSE(waiting.done());
+    co_await put(job("q", "late"));
+    auto leased = co_await waiting;
+    EXPECT_EQ(leased->at(0).job.payload, "late");
+    EXPECT_EQ(leased->at(0).attempt, 1u);
+  });
+}
+
+TEST_F(BrokerTest, ADelayedJobIsHandedOutWhenItIsDue) {
+  with_broker([&]() -> Coro<void> {
+    co_await put(delayed("q", 10s, "later"));
+    EXPECT_EQ(co_await payloads("q"), "");
+    const TimePoint before = loop_.time();
+    auto leased = co_await broker_->lease({.queues = {"q"}, .worker = "w"});
+    EXPECT_EQ(leased->at(0).job.payload, "later");
+    EXPECT_EQ(loop_.time() - before, 10s);
+  });
+}
+
+TEST_F(BrokerTest, WhatIsDoneIsForgottenUnlessItIsToBeKept) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig keeps;
+    keeps.keep_done = 1h;
+    co_await broker_->configure("kept", keeps);
+    const JobId gone = co_await put(job("q"));
+    const JobId kept = co_await put(job("kept"));
+    EXPECT_TRUE(co_await settle((co_await one("q")).token));
+    EXPECT_TRUE(co_await settle((co_await one("kept")).token, {.result = "42"}));
+    EXPECT_EQ((co_await broker_->get(gone)).error().code, Errc::not_found);
+    EXPECT_EQ((co_await broker_->get(kept))->result, "42");
+    co_await sleep(1h + 2min);
+    EXPECT_EQ((co_await broker_->get(kept)).error().code, Errc::not_found);
+  });
+}
+
+TEST_F(BrokerTest, AFailedJobIsTriedAgainByTheQueuesPolicyAndThenBuried) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.retry = {.max_attempts = 3, .first = 1s, .factor = 4, .jitter = 0};
+    co_await broker_->configure("q", config);
+    const JobId id = co_await put(job("q"));
+    EXPECT_TRUE(co_await settle((co_await one("q")).token, {.outcome = Outcome::retry, .error = "first"}));
+    TimePoint failed = loop_.time();
+    auto again = co_await broker_->lease({.queues = {"q"}});
+    EXPECT_EQ(loop_.time() - failed, 1s);
+    EXPECT_EQ(again->at(0).attempt, 2u);
+    EXPECT_EQ(again->at(0).job.error, "first");
+    failed = loop_.time();
+    EXPECT_TRUE(co_await settle(again->at(0).token, {.outcome = Outcome::retry, .error = "second"}));
+    again = co_await broker_->lease({.queues = {"q"}});
+    EXPECT_EQ(loop_.time() - failed, 4s);
+    EXPECT_TRUE(co_await settle(again->at(0).token, {.outcome = Outcome::retry, .error = "third"}));
+    const auto record = co_await broker_->get(id);
+    EXPECT_EQ(record->state, JobState::buried);
+    EXPECT_EQ(record->attempts, 3u);
+    auto history = co_await store_.history(id);
+    EXPECT_EQ(history->size(), 3u);
+    EXPECT_EQ(history->at(1).error, "second");
+    // Kicked, it begins anew.
+    EXPECT_TRUE(co_await broker_->kick(id));
+    EXPECT_EQ((co_await one("q")).attempt, 1u);
+  });
+}
+
+TEST_F(BrokerTest, AJobsOwnNumberOfAttemptsGoesBeforeTheQueues) {
+  with_broker([&]() -> Coro<void> {
+    NewJob once = job("q");
+    once.max_attempts = 1;
+    const JobId id = co_await put(once);
+    EXPECT_TRUE(co_await settle((co_await one("q")).token, {.outcome = Outcome::retry, .error = "no"}));
+    EXPECT_EQ((co_await broker_->get(id))->state, JobState::buried);
+  });
+}
+
+TEST_F(BrokerTest, AStaleTokenSettlesNothing) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.lease_time = 10s;
+    co_await broker_->configure("q", config);
+    co_await put(job("q", "x"));
+    const LeasedJob first = co_await one("q");
+    co_await sleep(11s);
+    const LeasedJob second = co_await one("q");
+    NewJob follow_up = job("q", "follow-up");
+    Verdict verdict;
+    verdict.follow_ups.push_back(follow_up);
+    EXPECT_FALSE(co_await settle(first.token, std::move(verdict)));
+    EXPECT_EQ(second.attempt, 2u);
+    EXPECT_TRUE(co_await settle(second.token));
+    EXPECT_EQ(co_await payloads("q"), "");
+  });
+}
+
+TEST_F(BrokerTest, ALeaseThatIsRenewedDoesNotRunOut) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.lease_time = 10s;
+    co_await broker_->configure("q", config);
+    co_await put(job("q", "x"));
+    const LeasedJob leased = co_await one("q");
+    for (int i = 0; i < 5; ++i) {
+      co_await sleep(6s);
+      EXPECT_TRUE(broker_->renew(leased.token));
+    }
+    EXPECT_EQ(co_await payloads("q"), "");
+    EXPECT_TRUE(co_await settle(leased.token));
+    EXPECT_FALSE(broker_->renew(leased.token));
+  });
+}
+
+TEST_F(BrokerTest, AJobWhoseLeaseRunsOutTooOftenIsBuried) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.lease_time = 1s;
+    config.max_lease_expiries = 2;
+    co_await broker_->configure("q", config);
+    const JobId id = co_await put(job("q"));
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ((co_await broker_->lease({.queues = {"q"}}))->size(), 1u);
+      co_await sleep(2s);
+    }
+    const auto record = co_await broker_->get(id);
+    EXPECT_EQ(record->state, JobState::buried);
+    EXPECT_EQ(record->error, "lease expired");
+    EXPECT_EQ((co_await store_.history(id))->size(), 2u);
+  });
+}
+
+TEST_F(BrokerTest, TheLeasesOfAWorkerThatIsGoneEndAtOnce) {
+  with_broker([&]() -> Coro<void> {
+    co_await put(job("q", "x"));
+    (void)co_await one("q");
+    EXPECT_TRUE(co_await broker_->worker_gone("w"));
+    EXPECT_EQ(co_await payloads("q"), "x ");
+  });
+}
+
+TEST_F(BrokerTest, FollowUpsArePutInTheSameTransaction) {
+  with_broker([&]() -> Coro<void> {
+    co_await put(job("q"));
+    Verdict verdict;
+    verdict.follow_ups = {job("next", "a"), job("next", "b", 1)};
+    EXPECT_TRUE(co_await settle((co_await one("q")).token, std::move(verdict)));
+    EXPECT_EQ(co_await payloads("next"), "b a ");
+  });
+}
+
+TEST_F(BrokerTest, ASnoozedJobComesBackLaterAndKeepsItsAttempt) {
+  with_broker([&]() -> Coro<void> {
+    co_await put(job("q"));
+    EXPECT_TRUE(co_await settle((co_await one("q")).token, {.outcome = Outcome::release, .delay = 5s}));
+    EXPECT_EQ(co_await payloads("q"), "");
+    const TimePoint before = loop_.time();
+    auto again = co_await broker_->lease({.queues = {"q"}});
+    EXPECT_EQ(loop_.time() - before, 5s);
+    EXPECT_EQ(again->at(0).attempt, 1u);
+  });
+}
+
+// --- limits
+
+TEST_F(BrokerTest, AQueueStartsNoMoreThanItsRate) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.limits.rate = 2;
+    config.limits.burst = 1;
+    co_await broker_->configure("q", config);
+    for (int i = 0; i < 5; ++i) co_await put(job("q"));
+    const TimePoint start = loop_.time();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ((co_await broker_->lease({.queues = {"q"}, .most = 10}))->size(), 1u);
+    EXPECT_EQ(loop_.time() - start, 2s);
+  });
+}
+
+TEST_F(BrokerTest, ABusyKeyHoldsUpNoOther) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.key_limits.concurrency = 1;
+    co_await broker_->configure("q", config);
+    for (const char* payload : {"a1", "a2", "a3"}) co_await put(job("q", payload, 9, "a"));
+    for (const char* payload : {"b1", "b2"}) co_await put(job("q", payload, 0, "b"));
+    EXPECT_EQ(co_await payloads("q"), "a1 b1 ");
+    EXPECT_TRUE(co_await settle(tokens_.at(0)));
+    EXPECT_EQ(co_await payloads("q"), "a2 ");
+  });
+}
+
+TEST_F(BrokerTest, AFullQueueRefusesOrLetsWait) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.capacity = 2;
+    co_await broker_->configure("q", config);
+    co_await put(job("q", "a"));
+    co_await put(job("q", "b"));
+    const auto refused = co_await broker_->put(job("q", "c"));
+    EXPECT_EQ(refused.error().code, Errc::refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("\"q\" is full"));
+    config.at_capacity = CapacityPolicy::wait;
+    co_await broker_->configure("q", config);
+    auto waits = loop_.create_task(broker_->put(job("q", "c")));
+    co_await sleep(1s);
+    EXPECT_FALSE(waits.done());
+    EXPECT_TRUE(co_await settle((co_await one("q")).token));
+    EXPECT_TRUE(co_await waits);
+    EXPECT_EQ(co_await payloads("q"), "b c ");
+  });
+}
+
+TEST_F(BrokerTest, APutThatIsCancelledWhileItWaitsForRoomTakesNone) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.capacity = 1;
+    config.at_capacity = CapacityPolicy::wait;
+    co_await broker_->configure("q", config);
+    co_await put(job("q", "a"));
+    auto first = loop_.create_task(broker_->put(job("q", "b")));
+    auto second = loop_.create_task(broker_->put(job("q", "c")));
+    co_await sleep(1s);
+    first.cancel();
+    EXPECT_TRUE(co_await settle((co_await one("q")).token));
+    EXPECT_TRUE(co_await second);
+    EXPECT_EQ(co_await payloads("q"), "c ");
+  });
+}
+
+TEST_F(BrokerTest, QueuesShareByTheirWeights) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig heavy;
+    heavy.weight = 3;
+    co_await broker_->configure("heavy", heavy);
+    for (int i = 0; i < 100; ++i) {
+      co_await put(job("heavy", "h"));
+      co_await put(job("light", "l"));
+    }
+    auto leased = co_await broker_->lease({.queues = {"light", "heavy"}, .most = 40});
+    EXPECT_EQ(std::ranges::count_if(*leased, [](const LeasedJob& one) { return one.job.payload == "h"; }), 30);
+  });
+}
+
+TEST_F(BrokerTest, APausedQueueHandsOutNothing) {
+  with_broker([&]() -> Coro<void> {
+    co_await put(job("q", "a"));
+    EXPECT_TRUE(co_await broker_->pause("q"));
+    EXPECT_EQ(co_await payloads("q"), "");
+    auto waiting = loop_.create_task(broker_->lease({.queues = {"q"}}));
+    co_await sleep(1h);
+    EXPECT_FALSE(waiting.done());
+    EXPECT_TRUE(co_await broker_->resume("q"));
+    EXPECT_EQ((co_await waiting)->at(0).job.payload, "a");
+  });
+}
+
+// --- unique jobs, dependencies, batches
+
+TEST_F(BrokerTest, APutWhileItsJobRunsRunsItOnceMoreIfAsked) {
+  with_broker([&]() -> Coro<void> {
+    NewJob unique = job("q", "first");
+    unique.unique = "u";
+    unique.run_again = true;
+    co_await put(unique);
+    const LeasedJob running = co_await one("q");
+    unique.payload = "again";
+    EXPECT_EQ((co_await broker_->put(unique))->outcome, PutOutcome::run_again);
+    EXPECT_EQ((co_await broker_->put(unique))->outcome, PutOutcome::kept);
+    EXPECT_EQ(co_await payloads("q"), "");  // not while the first runs
+    EXPECT_TRUE(co_await settle(running.token));
+    EXPECT_EQ(co_await payloads("q"), "again ");
+  });
+}
+
+TEST_F(BrokerTest, MergingRaisesPriorityAndHastens) {
+  with_broker([&]() -> Coro<void> {
+    NewJob unique = delayed("q", 1h, "old");
+    unique.unique = "u";
+    unique.unique_policy = UniquePolicy::merge;
+    co_await put(unique);
+    co_await put(job("q", "other", 1));
+    unique.payload = "new";
+    unique.priority = 7;
+    unique.due_at = {};
+    EXPECT_EQ((co_await broker_->put(unique))->outcome, PutOutcome::changed);
+    EXPECT_EQ(co_await payloads("q"), "old other ");
+  });
+}
+
+TEST_F(BrokerTest, AJobWaitsForOthers) {
+  with_broker([&]() -> Coro<void> {
+    NewJob after = job("q", "after");
+    after.waits_for = {co_await put(job("q", "a")), co_await put(job("q", "b"))};
+    co_await put(after);
+    EXPECT_EQ(co_await payloads("q"), "a b ");
+    EXPECT_TRUE(co_await settle(tokens_.at(0)));
+    EXPECT_EQ(co_await payloads("q"), "");
+    EXPECT_TRUE(co_await settle(tokens_.at(1)));
+    EXPECT_EQ(co_await payloads("q"), "after ");
+  });
+}
+
+TEST_F(BrokerTest, ABatchHasOneCompletionJob) {
+  with_broker([&]() -> Coro<void> {
+    NewJob completion = job("q", "completion");
+    completion.if_failed = DependencyPolicy::run;
+    auto replies = co_await broker_->put_batch({job("q", "a"), job("q", "b")}, completion);
+    EXPECT_EQ(replies->size(), 3u);
+    EXPECT_EQ(co_await payloads("q"), "a b ");
+    EXPECT_TRUE(co_await settle(tokens_.at(0), {.outcome = Outcome::bury, .error = "no"}));
+    EXPECT_TRUE(co_await settle(tokens_.at(1)));
+    EXPECT_EQ(co_await payloads("q"), "completion ");
+  });
+}
+
+// --- cancelling
+
+TEST_F(BrokerTest, CancellingAWaitingJobTakesItOut) {
+  with_broker([&]() -> Coro<void> {
+    const JobId id = co_await put(job("q", "a"));
+    co_await put(job("q", "b"));
+    EXPECT_TRUE(co_await broker_->cancel(id));
+    EXPECT_EQ(co_await payloads("q"), "b ");
+    EXPECT_EQ((co_await broker_->cancel(99)).error().code, Errc::not_found);
+  });
+}
+
+TEST_F(BrokerTest, CancellingARunningJobAsksItsWorker) {
+  with_broker([&]() -> Coro<void> {
+    const JobId id = co_await put(job("q", "a"));
+    std::uint64_t asked = 0;
+    LeaseCall call{.queues = {"q"}, .worker = "w"};
+    call.on_cancel = [&](std::uint64_t token) { asked = token; };
+    auto leased = co_await broker_->lease(call);
+    EXPECT_TRUE(co_await broker_->cancel(id, "not wanted"));
+    EXPECT_EQ(asked, leased->at(0).token);
+    EXPECT_EQ((co_await explained(id)).state, JobState::running);
+    // However the worker puts it, the job is not tried again.
+    EXPECT_TRUE(co_await settle(asked, {.outcome = Outcome::retry, .error = "interrupted"}));
+    EXPECT_EQ(co_await payloads("q"), "");
+  });
+}
+
+TEST_F(BrokerTest, ALeaseThatIsCancelledLosesNothing) {
+  with_broker([&]() -> Coro<void> {
+    for (int turns = 0; turns < 12; ++turns) {
+      auto waiting = loop_.create_task(broker_->lease({.queues = {"q"}}));
+      co_await yield_now();
+      auto putting = loop_.create_task(put(job("q", "a")));
+      for (int i = 0; i < turns; ++i) co_await yield_now();
+      waiting.cancel();
+      co_await putting;
+      co_await sleep(1s);
+      // Either the wait had ended before, or the job is there for the next.
+      std::uint64_t token = 0;
+      if (waiting.cancelled()) {
+        token = (co_await one("q")).token;
+      } else {
+        token = (co_await waiting)->at(0).token;
+      }
+      EXPECT_TRUE(co_await settle(token)) << turns;
+    }
+  });
+}
+
+// --- bad input
+
+TEST_F(BrokerTest, RefusesWhatIsTooLargeOrNamesNoQueue) {
+  with_broker([&]() -> Coro<void> {
+    QueueConfig config;
+    config.max_payload_bytes = 3;
+    co_await broker_->configure("q", config);
+    EXPECT_EQ((co_await broker_->put(job("q", "1234"))).error().code, Errc::too_large);
+    EXPECT_EQ((co_await broker_->put(job(""))).error().code, Errc::invalid_input);
+    NewJob far = job("q");
+    far.id = kMostJobId + 1;
+    EXPECT_EQ((co_await broker_->put(far)).error().code, Errc::invalid_input);
+    EXPECT_EQ((co_await broker_->counts())->at(0).second, StateCounts{});
+  });
+}
+
+TEST_F(BrokerTest, KnowsOnlyConfiguredQueuesWhenToldSo) {
+  with_broker(
+      [&]() -> Coro<void> {
+        EXPECT_EQ((co_await broker_->put(job("typo"))).error().code, Errc::not_found);
+        EXPECT_TRUE(co_await broker_->configure("q", {}));
+        EXPECT_TRUE(co_await broker_->put(job("q")));
+      },
+      {.create_queues = false});
+}
+
+TEST_F(BrokerTest, OneBadPutOfATurnHarmsNoOther) {
+  with_broker([&]() -> Coro<void> {
+    NewJob bad = job("q", "bad");
+    bad.waits_for = {12345};  // a job that is not there yet
+    auto good = loop_.create_task(broker_->put(job("q", "good")));
+    auto refused = loop_.create_task(broker_->put(bad));
+    auto also_good = loop_.create_task(broker_->put(job("q", "also")));
+    EXPECT_TRUE(co_await good);
+    EXPECT_EQ((co_await refused).error().code, Errc::invalid_input);
+    EXPECT_TRUE(co_await also_good);
+    EXPECT_EQ(co_await payloads("q"), "good also ");
+  });
+}
+
+// --- clocks
+
+TEST_F(BrokerTest, DelaysAndLeasesKeepTheirLengthWhenTheCalendarJumps) {
+  with_broker([&]() -> Coro<void> {
+    for (const Duration jump : {Duration{5h}, Duration{-7h}}) {
+      co_await put(delayed("q", 10s, "x"));
+      const TimePoint before = loop_.time();
+      co_await sleep(1s);
+      backend_.manual_clock().set_wall(loop_.clock().wall_now() + jump);
+      co_await sleep(1s);
+      auto leased = co_await broker_->lease({.queues = {"q"}});
+      EXPECT_EQ(loop_.time() - before, 10s);
+      EXPECT_TRUE(co_await settle(leased->at(0).token));
+      // What is asked for by the calendar is meant by the new one.
+      co_await put(delayed("q", 3s, "y"));
+      const TimePoint now = loop_.time();
+      leased = co_await broker_->lease({.queues = {"q"}});
+      EXPECT_EQ(loop_.time() - now, 3s);
+      EXPECT_TRUE(co_await settle(leased->at(0).token));
+    }
+  });
+}
+
+// --- windows
+
+TEST_F(BrokerTest, AWindowThatIsSmallerThanTheQueueLosesNoOrder) {
+  BrokerOptions options;
+  options.window = 8;
+  with_broker(
+      [&]() -> Coro<void> {
+        Random random(7);
+        for (int i = 0; i < 500; ++i) {
+          NewJob made = job("q", std::to_string(i), static_cast<std::int32_t>(random.below(5)), std::to_string(i % 7));
+          if (random.chance(0.3)) made.due_at = loop_.clock().wall_now() + from_seconds(random.unit() * 60);
+          co_await put(made);
+        }
+        EXPECT_LT(broker_->in_memory(), 60u);
+        co_await sleep(61s);
+        std::optional<Rank> last;
+        int seen = 0;
+        for (;; ++seen) {
+          auto leased = co_await lease_all("q", 1);
+          if (leased.empty()) break;
+          const Rank rank{leased[0].job.priority, leased[0].job.id};
+          if (last) {
+            EXPECT_TRUE(more_important(*last, rank)) << last->id << " before " << rank.id;
+          }
+          last = rank;
+          EXPECT_TRUE(co_await settle(leased[0].token));
+        }
+        EXPECT_EQ(seen, 500);
+      },
+      options);
+}
+
+TEST_F(BrokerTest, AKeyThatFillsTheWindowAndMayNotRunHoldsUpNoOther) {
+  BrokerOptions options;
+  options.window = 16;
+  with_broker(
+      [&]() -> Coro<void> {
+        QueueConfig config;
+        config.key_limits.concurrency = 1;
+        co_await broker_->configure("q", config);
+        for (int i = 0; i < 300; ++i) co_await put(job("q", "hog", 9, "hog"));
+        for (int i = 0; i < 20; ++i) co_await put(job("q", "other", 0, "k" + std::to_string(i)));
+        const LeasedJob hog = co_await one("q");
+        EXPECT_EQ(hog.job.payload, "hog");
+        for (int i = 0; i < 20; ++i) EXPECT_EQ((co_await one("q")).job.key, "k" + std::to_string(i));
+        EXPECT_LT(broker_->in_memory(), 100u);
+        // And the key's own order is kept all the while.
+        EXPECT_TRUE(co_await settle(hog.token));
+        JobId last = hog.job.id;
+        for (int i = 1; i < 300; ++i) {
+          const LeasedJob next = co_await one("q");
+          EXPECT_EQ(next.job.id, last + 1);
+          last = next.job.id;
+          EXPECT_TRUE(co_await settle(next.token));
+        }
+      },
+      options);
+}
+
+// --- events
+
+TEST_F(BrokerTest, TellsEveryTransitionInOrder) {
+  with_broker([&]() -> Coro<void> {
+    std::vector<std::string> seen;
+    const auto listener = broker_->add_listener(
+        kAllJobEvents, [&](const JobEvent& event) { seen.emplace_back(to_string(event.kind)); });
+    QueueConfig config;
+    config.retry = {.max_attempts = 2, .first = 1s, .jitter = 0};
+    co_await broker_->configure("q", config);
+    const JobId id = co_await put(delayed("q", 1s));
+    auto leased = co_await broker_->lease({.queues = {"q"}});
+    broker_->set_progress(leased->at(0).token, 0.5, "half");
+    co_await settle(leased->at(0).token, {.outcome = Outcome::retry});
+    leased = co_await broker_->lease({.queues = {"q"}});
+    co_await settle(leased->at(0).token, {.outcome = Outcome::retry});
+    co_await broker_->kick(id);
+    co_await settle((co_await one("q")).token);
+    EXPECT_THAT(seen, ElementsAre("queue changed", "added", "due", "leased", "progress", "retrying", "due", "leased",
+                                  "buried", "kicked", "leased", "done"));
+    broker_->remove_listener(listener);
+    co_await put(job("q"));
+    EXPECT_EQ(seen.size(), 12u);
+  });
+}
+
+}  // namespace
+}  // namespace argiope
