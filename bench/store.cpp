@@ -10,7 +10,6 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/group.hpp"
 #include "argiope/store/store.hpp"
 #include "bench/report.hpp"
 

@@ -173,7 +173,7 @@ class Pair {
     return random.chance(0.5) ? WallTime{} : now_ + std::chrono::milliseconds(random.between(-2'000, 6'000));
   }
   PutRequest request(Random& random) {
-    PutRequest request{.set_aside = random.chance(0.3)};
+    PutRequest request{.set_aside = random.chance(0.3), .waits_for_those_before = random.chance(0.1)};
     NewJob& job = request.job;
     if (random.chance(0.15)) job.id = id(random);
     if (random.chance(0.15)) job.name = word(random, 3);
@@ -331,6 +331,8 @@ class Pair {
     both([&](Store& store) { return store.load_delayed(queue, after, rank.id, limit); });
     both([&](Store& store) { return store.count_before(queue, rank, limit); });
     both([&](Store& store) { return store.find_name(key); });
+    const std::vector<JobId> some{id(random), id(random)};
+    both([&](Store& store) { return store.find_waiting(some); });
     JobFilter filter{.after = rank.id, .limit = limit, .payloads = false};
     if (random.chance(0.5)) filter.queue = "q";
     if (random.chance(0.7)) filter.state = static_cast<JobState>(random.below(6));
