@@ -383,7 +383,7 @@ class Pair {
   std::string differs_;
 };
 
-class StoreSequences : public OnVirtualLoop {
+class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<std::uint64_t> {
  protected:
   StoreSequences() { EXPECT_TRUE((*open_store("sqlite:" + empty_))->close()); }
 
@@ -415,12 +415,26 @@ class StoreSequences : public OnVirtualLoop {
   const std::string empty_ = folder_.file("empty.db");
 };
 
-TEST_F(StoreSequences, TheFileAgreesWithTheReference) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ARGIOPE_SANITIZED
+#endif
+#endif
+#ifdef ARGIOPE_SANITIZED
+constexpr std::uint64_t kSequences = 400;
+#else
+constexpr std::uint64_t kSequences = 10'000;
+#endif
+// Shares of the seeds, so that they can run beside each other.
+constexpr std::uint64_t kShares = 4;
+INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, kShares));
+
+TEST_P(StoreSequences, TheFileAgreesWithTheReference) {
   const char* wanted = std::getenv("ARGIOPE_SEQUENCES");
-  const std::uint64_t sequences = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 10'000;
+  const std::uint64_t sequences = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : kSequences;
   const char* first = std::getenv("ARGIOPE_FIRST_SEED");
   const std::uint64_t from = first != nullptr ? std::strtoull(first, nullptr, 10) : 0;
-  for (std::uint64_t seed = from; seed < from + sequences; ++seed) {
+  for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
     const auto calls = draw(seed);
     if (differs(calls).empty()) continue;
     const auto fewest = shrunk(calls);
