@@ -92,7 +92,7 @@ class JobsDay {
     if (random_.chance(0.3)) config.limits.concurrency = static_cast<std::uint32_t>(1 + random_.below(5));
     if (random_.chance(0.4)) config.key_limits.rate = 0.02 + random_.unit();
     if (random_.chance(0.3)) config.key_limits.concurrency = static_cast<std::uint32_t>(1 + random_.below(2));
-    if (random_.chance(0.2)) config.key_limits.delay = from_seconds(random_.unit() * 30);
+    if (random_.chance(0.2)) config.key_limits.delay = std::chrono::milliseconds{random_.below(30'000)};
     config.weight = static_cast<std::uint32_t>(1 + random_.below(4));
     return config;
   }
