@@ -12,7 +12,7 @@ const put = await putAll(
 
 const [processed, worker] = await processAll(
   async (count) => {
-    const worker = new Worker('bench', async () => {}, { connection, concurrency: 300 });
+    const worker = new Worker('bench', async () => {}, { connection, concurrency: 100 });
     worker.on('completed', () => count());
     worker.on('error', (error) => { throw error; });
     return worker;
