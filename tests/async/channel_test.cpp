@@ -397,6 +397,7 @@ std::thread in_thread(Body body) {
     const SystemClock clock;
     AsioBackend backend(clock);
     EventLoop loop(backend);
+    shuffle_if_asked(loop);
     loop.run_until_complete(body());
   });
 }

@@ -1102,6 +1102,7 @@ TEST(StreamSweep, AConversationCancelledAtAnyTurnEndsAndLeavesNoDescriptor) {
   int turns = 0;
   for (bool complete = false; !complete; ++turns) {
     EventLoop loop(backend);
+    shuffle_if_asked(loop);
     Reports reports(loop);
     auto task = loop.create_task(whole_conversation());
     // Every turn at first, then with growing gaps: most of the later ones are alike.
