@@ -12,9 +12,8 @@ program=$1
 first=${ARGIOPE_SHUFFLE_FIRST_SEED:-1}
 seeds=${ARGIOPE_SHUFFLE_SEEDS:-${2:-20}}
 seconds=${ARGIOPE_SHUFFLE_SECONDS:-60}
-# Left out: what takes long because it is many, and what shuffles by seeds of its own.
-filter='-ManyTasks*:*.AnyNumberOfParkedTasks*:CoroTest.DeepRecursion*:VirtualBackendTest.AMonth*'
-filter+=':StreamSweep.*:CancellationSweep.*'
+# Left out: what takes long because it is many.
+filter='-ManyTasks*:*.AnyNumberOfParkedTasks*:StreamSweep.*'
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
