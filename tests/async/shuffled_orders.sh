@@ -17,7 +17,7 @@ filter='-ManyTasks*:*.AnyNumberOfParkedTasks*:StreamSweep.*'
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
-trap 'exit 130' INT TERM
+trap 'echo "stopped after seed $seed"; exit 130' INT TERM
 failed=()
 for ((seed = first; seed < first + seeds; ++seed)); do
   ARGIOPE_SHUFFLE_SEED=$seed timeout --kill-after=5 "$seconds" "$program" --gtest_filter="$filter" >"$output" 2>&1

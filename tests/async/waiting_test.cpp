@@ -291,6 +291,16 @@ TYPED_TEST(AsCompletedTest, WithATimeoutGivesWhatEndedBeforeAndThenThrows) {
   });
 }
 
+TYPED_TEST(AsCompletedTest, OneThatEndsAtTheInstantOfTheTimeoutIsGiven) {
+  this->run([&]() -> Coro<void> {
+    const TimePoint when = this->loop.time() + 1ms;
+    auto future = this->loop.template create_future<int>();
+    this->loop.call_at(when, [&] { future.set_result(1); });
+    auto completed = as_completed(futures_of(future), when - this->loop.time());
+    EXPECT_EQ((co_await completed.next()).result(), 1);
+  });
+}
+
 TYPED_TEST(AsCompletedTest, AnUnusedTimeoutIsTakenBack) {
   this->run([&]() -> Coro<void> {
     auto fast = this->loop.create_task(give_after(1ms, 1));
