@@ -206,7 +206,7 @@ struct ProducersAndConsumers {
 
 struct Supermarket {
   Queue<examples::supermarket::Customer> queue{0};
-  std::vector<examples::supermarket::Statistics> statistics{3};
+  std::vector<examples::supermarket::Statistics> statistics = std::vector<examples::supermarket::Statistics>(3);
   Coro<void> run() { return examples::supermarket::afternoon(queue, statistics); }
   void check(bool finished) {
     std::size_t served = 0;
@@ -252,14 +252,9 @@ struct OrderService {
 
 template <class World>
 class ExampleCancellation : public testing::Test {};
-// What lasts hours where time is simulated would last hours where it is not.
+// What lasts seconds or hours where time is simulated would do so at every point where it is not.
 using SimulatedWorlds = testing::Types<VirtualTime, DrivenFromOutside>;
 TYPED_TEST_SUITE(ExampleCancellation, SimulatedWorlds, WorldNames);
-
-TYPED_TEST(ExampleCancellation, OfProducersAndConsumers) {
-  sweep_shuffled<TypeParam>(
-      "producers_and_consumers", [](auto&) { return ProducersAndConsumers{}; }, 50);
-}
 
 TYPED_TEST(ExampleCancellation, OfTheSupermarket) {
   sweep_shuffled<TypeParam>(
@@ -268,7 +263,7 @@ TYPED_TEST(ExampleCancellation, OfTheSupermarket) {
 
 TYPED_TEST(ExampleCancellation, OfTheCrawler) {
   sweep_shuffled<TypeParam>(
-      "crawler, depth 2", [](auto&) { return Crawler{2}; }, 5);
+      "crawler, depth 2", [](auto&) { return Crawler{2}; }, 3);
   sweep<TypeParam>("crawler, depth 3", [](auto&) { return Crawler{3}; });
   // The whole crawl has more than 15,000 steps.
   sweep<TypeParam>(
@@ -288,6 +283,16 @@ TYPED_TEST(ExampleCancellation, OfTheOrderService) {
 template <class World>
 class ExampleCancellationAnywhere : public testing::Test {};
 TYPED_TEST_SUITE(ExampleCancellationAnywhere, AllWorlds, WorldNames);
+
+TYPED_TEST(ExampleCancellationAnywhere, OfProducersAndConsumers) {
+  const auto make = [](auto&) { return ProducersAndConsumers{}; };
+  if constexpr (kSimulatedTime<TypeParam>) {
+    sweep_shuffled<TypeParam>("producers_and_consumers", make, 50);
+  } else {
+    // Each run takes 150 ms.
+    sweep<TypeParam>("producers_and_consumers, every 9th step", make, 9);
+  }
+}
 
 // Its queues never make anybody wait, so it is one step.
 TYPED_TEST(ExampleCancellationAnywhere, OfPriorityAndLifo) {
