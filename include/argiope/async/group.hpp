@@ -180,6 +180,8 @@ Coro<std::tuple<Outcome<typename As::value_type>...>> gather(ReturnExceptions, A
 //         ExceptionGroup after all have ended. A task that ends cancelled is no failure.
 // Cancel: cancels the tasks, waits for them, and throws CancelledError; or the ExceptionGroup, when something failed
 //         meanwhile, and CancelledError at the caller's next await.
+// Lifetime: the body's own variables go when it ends, which a cancellation makes it do before the tasks: what they use
+//         stands outside the body. The body object with its captures stays until all have ended.
 // Threads: the loop's own.
 class TaskGroup {
  public:
