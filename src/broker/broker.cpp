@@ -188,9 +188,9 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
         continue;
       }
       auto jobs = load.from == From::ready ? co_await store_.load_ready(window.id(), load.after, load.limit)
-                  : load.from == From::key ? co_await store_.load_set_aside(window.id(), load.key, load.after, load.limit)
-                                           : co_await store_.load_delayed(window.id(), load.due_after,
-                                                                          load.due_after_id, load.limit);
+                  : load.from == From::key
+                      ? co_await store_.load_set_aside(window.id(), load.key, load.after, load.limit)
+                      : co_await store_.load_delayed(window.id(), load.due_after, load.due_after_id, load.limit);
       if (!jobs) co_return stop_all(jobs.error());
       window.loaded(load, *jobs, loop_.time());
     }
@@ -404,8 +404,9 @@ void BrokerImpl::remove_listener(ListenerId id) {
 void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
                       WallTime due_at, double fraction) {
   if ((listened_ & static_cast<std::uint32_t>(kind)) == 0) return;
-  const JobEvent event{kind, id, queue.window.name(), clock_.to_calendar(clock_.now()), attempt,
-                       clock_.to_calendar(due_at), text, fraction};
+  const JobEvent event{
+      kind, id,      queue.window.name(), clock_.to_calendar(clock_.now()), attempt, clock_.to_calendar(due_at),
+      text, fraction};
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (listeners_[i].mask & static_cast<std::uint32_t>(kind)) listeners_[i].function(event);
   }

@@ -14,8 +14,8 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/broker/broker.hpp"
-#include "broker/job_clock.hpp"
-#include "broker/queue_window.hpp"
+#include "argiope/broker/job_clock.hpp"
+#include "argiope/broker/queue_window.hpp"
 
 namespace argiope {
 
@@ -66,8 +66,8 @@ class BrokerImpl final : public Broker {
   struct Queue {
     Queue(StoredQueue stored, std::size_t most, const JobClock& clock) : window(std::move(stored), most, clock) {}
     QueueWindow window;
-    std::uint64_t live = 0;   // jobs that have not ended, and puts that may add to them
-    std::uint64_t pass = 0;   // what it has had, by its weight
+    std::uint64_t live = 0;     // jobs that have not ended, and puts that may add to them
+    std::uint64_t pass = 0;     // what it has had, by its weight
     std::uint32_t callers = 0;  // that wait for its jobs
     bool dirty = false;
     bool refilling = false;

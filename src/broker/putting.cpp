@@ -34,8 +34,7 @@ Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
 PutRequest BrokerImpl::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));
   const WallTime now = clock_.now();
-  const std::int32_t ranked =
-      ranked_priority(job.priority, std::max(now, job.due_at), queue.window.config().ageing);
+  const std::int32_t ranked = ranked_priority(job.priority, std::max(now, job.due_at), queue.window.config().ageing);
   const bool aside = queue.window.sets_aside(job.key, ranked);
   return {std::move(job), aside};
 }

@@ -1,4 +1,4 @@
-#include "broker/queue_window.hpp"
+#include "argiope/broker/queue_window.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,8 +6,8 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostOfKey = 256;    // jobs of one key, once keys have to share
-constexpr std::size_t kKeysAtOnce = 256;   // keys read on in one go
+constexpr std::size_t kMostOfKey = 256;   // jobs of one key, once keys have to share
+constexpr std::size_t kKeysAtOnce = 256;  // keys read on in one go
 constexpr std::size_t kKeyNamesAtOnce = 1000;
 constexpr std::uint32_t kSequences = std::numeric_limits<std::uint32_t>::max();
 

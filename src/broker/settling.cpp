@@ -232,8 +232,7 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   switch (reply.verdict) {
     case not_found: co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
     case running: co_return fail(Errc::refused, fmt::format("job {}: it runs", id));
-    case wrong_state:
-      co_return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string((*before)->state)));
+    case wrong_state: co_return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string((*before)->state)));
     case changed: break;
   }
   Queue* queue = find_queue((*before)->queue);

@@ -514,8 +514,8 @@ TEST_F(BrokerTest, AKeyThatFillsTheWindowAndMayNotRunHoldsUpNoOther) {
 TEST_F(BrokerTest, TellsEveryTransitionInOrder) {
   with_broker([&]() -> Coro<void> {
     std::vector<std::string> seen;
-    const auto listener = broker_->add_listener(
-        kAllJobEvents, [&](const JobEvent& event) { seen.emplace_back(to_string(event.kind)); });
+    const auto listener =
+        broker_->add_listener(kAllJobEvents, [&](const JobEvent& event) { seen.emplace_back(to_string(event.kind)); });
     QueueConfig config;
     config.retry = {.max_attempts = 2, .first = 1s, .jitter = 0};
     co_await broker_->configure("q", config);

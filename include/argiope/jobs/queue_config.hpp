@@ -19,8 +19,8 @@ enum class CapacityPolicy : std::uint8_t {
 };
 
 struct QueueConfig {
-  QueueLimits limits;     // rate, burst, concurrency, paused
-  KeyLimits key_limits;   // the same for each key, and the delay between its jobs
+  QueueLimits limits;    // rate, burst, concurrency, paused
+  KeyLimits key_limits;  // the same for each key, and the delay between its jobs
   RetryPolicy retry;
   Duration lease_time = std::chrono::seconds{60};
   std::uint32_t max_lease_expiries = 3;

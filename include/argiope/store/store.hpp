@@ -59,7 +59,7 @@ constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
 
 struct PutRequest {
   NewJob job;
-  bool set_aside = false;             // if it is ready: to which shelf
+  bool set_aside = false;               // if it is ready: to which shelf
   bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
 };
 enum class PutOutcome : std::uint8_t {
@@ -83,8 +83,8 @@ struct LeaseRequest {
 
 enum class Outcome : std::uint8_t {
   done,
-  retry,    // failed, to be tried again at due_at
-  bury,     // failed for good
+  retry,  // failed, to be tried again at due_at
+  bury,   // failed for good
   cancel,
   release,  // given back: as if it had not been leased, or, with a due_at, put off until then
   expire,   // the lease ran out, or its holder is gone: ready again, one attempt and one expiry more
@@ -96,25 +96,25 @@ struct Settlement {
   std::uint64_t token = 0;
   Outcome outcome = Outcome::done;
   WallTime at{};
-  WallTime due_at{};                       // retry, release
-  std::optional<std::int32_t> priority;    // retry: the new one
-  bool keep = false;                       // done, cancel: keep the record (until prune()) instead of deleting it
-  std::string result;                      // done
-  std::string error;                       // others
+  WallTime due_at{};                     // retry, release
+  std::optional<std::int32_t> priority;  // retry: the new one
+  bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
+  std::string result;                    // done
+  std::string error;                     // others
   std::string worker;
-  std::vector<PutRequest> follow_ups;      // put in the same transaction
+  std::vector<PutRequest> follow_ups;  // put in the same transaction
 };
 struct SettleReply {
-  bool settled = false;  // false: the token is stale; nothing was done, and no follow-up put
-  std::optional<WaitingJob> again;     // retry, release, expire: as it waits now
+  bool settled = false;             // false: the token is stale; nothing was done, and no follow-up put
+  std::optional<WaitingJob> again;  // retry, release, expire: as it waits now
   std::vector<PutReply> follow_ups;
-  std::vector<WaitingJob> released;    // jobs that waited for this one and now wait no more
+  std::vector<WaitingJob> released;  // jobs that waited for this one and now wait no more
   // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not 0.
   std::vector<JobId> cancelled;
 };
 
 enum class ChangeKind : std::uint8_t {
-  cancel,        // delayed, ready, waiting, buried -> cancelled
+  cancel,  // delayed, ready, waiting, buried -> cancelled
   // buried, delayed -> ready now; attempts and expiries from 0 when it was buried. wrong_state when another job has taken
   // its unique name since.
   kick,
@@ -141,11 +141,11 @@ struct ChangeReply {
 // --- reads ---------------------------------------------------------------------------------------------------------
 
 struct JobFilter {
-  std::string queue;                // empty: all
+  std::string queue;  // empty: all
   std::optional<JobState> state;
   std::optional<std::string> key;
-  JobId after = 0;                  // ids greater than this
-  std::size_t limit = 100;          // at most 10,000
+  JobId after = 0;          // ids greater than this
+  std::size_t limit = 100;  // at most 10,000
   bool payloads = true;
 };
 
@@ -258,11 +258,11 @@ class Store {
 };
 
 enum class StoreAccess : std::uint8_t {
-  own,    // everything; Errc::busy while another process does
+  own,  // everything; Errc::busy while another process does
   // Put, change, prune, open and configure queues, and look at what another process may own; the owner learns of it by
   // changed_elsewhere().
   share,
-  read,   // look; creates nothing
+  read,  // look; creates nothing
 };
 struct StoreOptions {
   StoreAccess access = StoreAccess::own;
