@@ -94,7 +94,7 @@ std::string say(const Result<T>& result) {
 enum class Kind { put, lease, settle, renew, change, shelve, prune, configure, look, reopen, crash };
 constexpr std::pair<Kind, int> kWeights[] = {{Kind::put, 30},    {Kind::lease, 20}, {Kind::settle, 20}, {Kind::renew, 3},
                                              {Kind::change, 10}, {Kind::shelve, 4}, {Kind::prune, 3},   {Kind::configure, 2},
-                                             {Kind::look, 6},    {Kind::reopen, 1}, {Kind::crash, 1}};
+                                             {Kind::look, 6},    {Kind::reopen, 1}, {Kind::crash, 2}};
 constexpr std::string_view kNames[] = {"put",   "lease",     "settle", "renew",  "change", "shelve",
                                        "prune", "configure", "look",   "reopen", "crash"};
 
