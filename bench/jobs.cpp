@@ -98,6 +98,7 @@ Coro<void> run(const Arguments& arguments) {
   std::unique_ptr<Store> store = must(open_store("sqlite:" + arguments.file));
   std::unique_ptr<Broker> broker = must(co_await Broker::open(*store));
   co_await fill(*broker, arguments.queued);
+  ::sync();  // what the fill has left to write is not the measurement's
   const std::string with = arguments.queued > 0 ? fmt::format(", {} queued besides", arguments.queued) : "";
   const auto report = [&](const std::string& name, double value, const char* unit) {
     fmt::print("{}{} {:.2f} {}\n", name, with, value, unit);

@@ -102,6 +102,7 @@ Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
   // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
   for (std::size_t i = 0; i < queues.size(); ++i) {
     ++queues[i]->live;
+    ++queues[i]->coming;
     settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *queues[i]));
   }
   Future<Result<bool>> answer = loop_.create_future<Result<bool>>();
@@ -138,7 +139,7 @@ Coro<void> BrokerImpl::flush_settlements() {
 void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& reply) {
   Queue& queue = *pending.queue;
   if (!reply.settled) {
-    for (Queue* follow_up : pending.follow_up_queues) give_room(*follow_up, 1);
+    for (Queue* follow_up : pending.follow_up_queues) arrived(*follow_up, false);
     return;
   }
   const Outcome outcome = pending.settlement.outcome;
@@ -163,6 +164,10 @@ void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& rele
     tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
   }
   for (const JobId id : cancelled) tell(JobEventKind::cancelled, id, queue, "a job that it waited for has failed");
+  if (cancelled.empty()) return;
+  run_in_background([](BrokerImpl& broker) -> Coro<void> {
+    if (auto counted = co_await broker.recount(); !counted) broker.stop_all(counted.error());
+  }(*this));
 }
 
 void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {

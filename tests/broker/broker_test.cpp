@@ -365,6 +365,48 @@ TEST_F(BrokerTest, CancellingARunningJobAsksItsWorker) {
   });
 }
 
+TEST_F(BrokerTest, CancellingAJobOnItsWayToItsWorkerIsNotForgotten) {
+  with_broker([&]() -> Coro<void> {
+    for (int turns = 0; turns < 12; ++turns) {
+      bool asked = false;
+      LeaseCall call{.queues = {"q"}, .worker = "w"};
+      call.on_cancel = [&](std::uint64_t) { asked = true; };
+      auto waiting = loop_.create_task(broker_->lease(call));
+      co_await yield_now();
+      auto putting = loop_.create_task(put(job("q", "a")));
+      for (int i = 0; i < turns; ++i) co_await yield_now();
+      const JobId id = static_cast<JobId>(turns) + 1;
+      auto cancelled = co_await broker_->cancel(id);
+      co_await putting;
+      if (!cancelled) EXPECT_EQ(cancelled.error().code, Errc::not_found) << turns;  // it was not there yet
+      co_await sleep(1s);
+      if (waiting.done()) {
+        // It reached the worker: which was asked to stop, unless nothing was to be cancelled when that was asked for.
+        EXPECT_EQ(asked, cancelled.has_value()) << turns;
+        EXPECT_TRUE(co_await settle(waiting.result()->at(0).token));
+      } else {
+        EXPECT_TRUE(cancelled) << turns;
+        waiting.cancel();
+        co_await sleep(1s);
+      }
+      EXPECT_EQ(co_await payloads("q"), "") << turns;
+    }
+  });
+}
+
+TEST_F(BrokerTest, KnowsThatNobodyWaitsAnyMore) {
+  with_broker([&]() -> Coro<void> {
+    co_await broker_->configure("q", {});
+    co_await broker_->pause("q");
+    auto waiting = loop_.create_task(broker_->lease({.queues = {"q"}}));
+    co_await sleep(1s);
+    waiting.cancel();
+    co_await sleep(1s);
+    co_await broker_->resume("q");
+    EXPECT_EQ((co_await explained(co_await put(job("q")))).reason, WaitReason::no_worker);
+  });
+}
+
 TEST_F(BrokerTest, ALeaseThatIsCancelledLosesNothing) {
   with_broker([&]() -> Coro<void> {
     for (int turns = 0; turns < 12; ++turns) {
