@@ -1,9 +1,9 @@
 // Durable jobs: what was acknowledged survives the process that took it.
 //
-// In the evening three mails and a report that waits for them are put, in one transaction; the first mail is handed out,
-// and the process dies. The next one opens the same file, counts the lost run as an attempt, keeps the pause between two
-// mails to one customer, tries a failed mail again after a minute, and runs the report when every mail has ended. The file
-// is a real one; time is simulated, so that all this takes a moment.
+// In the evening three mails and a report that waits for them are put, in one transaction; the first mail is handed
+// out, and the process dies. The next one opens the same file, counts the lost run as an attempt, keeps the pause
+// between two mails to one customer, tries a failed mail again after a minute, and runs the report when every mail has
+// ended. The file is a real one; time is simulated, so that all this takes a moment.
 #include <fmt/format.h>
 #include <unistd.h>
 
