@@ -68,8 +68,8 @@ Coro<void> evening(Process& process, const std::string& file) {
   NewJob report;
   report.queue = "report";
   report.if_failed = DependencyPolicy::run;  // when all have ended, however they did
-  const auto put = need(
-      co_await broker.put_batch({mail("ann", "welcome"), mail("ann", "invoice"), mail("bob", "welcome")}, report));
+  const auto put =
+      need(co_await broker.put_batch({mail("ann", "welcome"), mail("ann", "invoice"), mail("bob", "welcome")}, report));
   say("{} jobs are on the disk", put.size());
 
   const auto leased = need(co_await broker.lease({.queues = {"mail"}, .worker = "evening"}));
