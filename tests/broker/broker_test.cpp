@@ -154,6 +154,38 @@ TEST_F(BrokerTest, AJobWhoseLeaseRunsOutTooOftenIsBuried) {
   });
 }
 
+// pyspider gave a job that killed its process out again for ever.
+TEST_F(BrokerTest, AJobThatRunsWhileItsOwnersDieIsBuriedUnlessOldLeasesAreNotBlamed) {
+  JobId id = 0;
+  with_broker([&]() -> Coro<void> { id = co_await put(job("q")); });
+  const auto die_with_it = [&]() -> Coro<void> {
+    const WallTime until = loop_.clock().wall_now() + 60s;
+    auto leased = co_await store_.lease({{id, (store_.epoch() << 40) + 1, until, "w"}});
+    EXPECT_TRUE(leased && leased->at(0));
+    store_.reopen();
+  };
+  const auto after = [&](bool blame, JobState state, std::uint32_t expiries) {
+    loop_.run_until_complete(die_with_it());
+    with_broker(
+        [&]() -> Coro<void> {
+          const auto record = co_await broker_->get(id);
+          EXPECT_EQ(record->state, state);
+          EXPECT_EQ(record->expiries, expiries);
+          EXPECT_EQ(record->attempts, expiries);
+        },
+        {.blame_old_leases = blame});
+  };
+  after(false, JobState::ready, 0);
+  after(true, JobState::ready, 1);
+  after(true, JobState::ready, 2);
+  loop_.run_until_complete(die_with_it());
+  with_broker([&]() -> Coro<void> {
+    const auto record = co_await broker_->get(id);
+    EXPECT_EQ(record->state, JobState::buried);
+    EXPECT_EQ(record->error, "the process that ran it has ended");
+  });
+}
+
 TEST_F(BrokerTest, TheLeasesOfAWorkerThatIsGoneEndAtOnce) {
   with_broker([&]() -> Coro<void> {
     co_await put(job("q", "x"));
@@ -520,6 +552,21 @@ TEST_F(BrokerTest, AWindowThatIsSmallerThanTheQueueLosesNoOrder) {
           EXPECT_TRUE(co_await settle(leased[0].token));
         }
         EXPECT_EQ(seen, 500);
+      },
+      options);
+}
+
+// pyspider had to have every task in memory to change it.
+TEST_F(BrokerTest, AJobThatLiesInTheStoreComesForwardWhenItsPriorityIsRaised) {
+  BrokerOptions options;
+  options.window = 8;
+  with_broker(
+      [&]() -> Coro<void> {
+        JobId last = 0;
+        for (int i = 0; i < 200; ++i) last = co_await put(job("q"));
+        EXPECT_LT(broker_->in_memory(), 60u);
+        EXPECT_TRUE(co_await broker_->set_priority(last, 1));
+        EXPECT_EQ((co_await one("q")).job.id, last);
       },
       options);
 }
