@@ -41,11 +41,12 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
   if (verdict.outcome == Outcome::retry && running.cancel_asked) {
     settlement.outcome = Outcome::cancel;
     if (!running.cancel_why.empty()) settlement.error = running.cancel_why;
-  } else if (verdict.outcome == Outcome::retry && !delay) {
+  } else if (verdict.outcome == Outcome::retry) {
     RetryPolicy policy = config.retry;
     if (running.max_attempts > 0) policy.max_attempts = running.max_attempts;
-    delay = policy.delay_after(running.attempt, random_);
-    if (!delay) settlement.outcome = Outcome::bury;
+    const auto by_policy = policy.delay_after(running.attempt, random_);
+    if (!by_policy) settlement.outcome = Outcome::bury;
+    if (!delay) delay = by_policy;
   }
   const TimePoint due = saturating_add(now, std::max(delay.value_or(Duration::zero()), Duration::zero()));
   switch (settlement.outcome) {
@@ -179,6 +180,12 @@ void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
   Settlement settlement{.id = lease.id, .token = token, .at = clock_.now()};
   settlement.outcome = lease.buried ? Outcome::bury : Outcome::expire;
   settlement.error = "lease expired";
+  if (running.cancel_asked) {
+    settlement.outcome = Outcome::cancel;
+    settlement.keep = queue.window.config().keep_cancelled > Duration::zero();
+    if (!running.cancel_why.empty()) settlement.error = running.cancel_why;
+    queue.window.forget(lease.id, loop_.time());
+  }
   settlement.worker = running.call->worker;
   const std::uint32_t attempt = running.attempt;
   const std::shared_ptr<const LeaseCall> call = running.call;

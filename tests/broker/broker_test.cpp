@@ -100,6 +100,30 @@ TEST_F(BrokerTest, AJobsOwnNumberOfAttemptsGoesBeforeTheQueues) {
   });
 }
 
+TEST_F(BrokerTest, ADelayOfOnesOwnDoesNotMakeAJobImmortal) {
+  with_broker([&]() -> Coro<void> {
+    NewJob twice = job("q");
+    twice.max_attempts = 2;
+    const JobId id = co_await put(twice);
+    for (int i = 0; i < 2; ++i) {
+      auto leased = co_await broker_->lease({.queues = {"q"}});
+      EXPECT_TRUE(co_await settle(leased->at(0).token, {.outcome = Outcome::retry, .error = "no", .delay = 1s}));
+    }
+    EXPECT_EQ((co_await broker_->get(id))->state, JobState::buried);
+  });
+}
+
+TEST_F(BrokerTest, AJobToBeCancelledIsCancelledWhenItsWorkerNeverAnswers) {
+  with_broker([&]() -> Coro<void> {
+    const JobId id = co_await put(job("q"));
+    (void)co_await one("q");
+    EXPECT_TRUE(co_await broker_->cancel(id));
+    co_await sleep(2min);
+    EXPECT_EQ(co_await payloads("q"), "");
+    EXPECT_EQ((co_await broker_->get(id)).error().code, Errc::not_found);
+  });
+}
+
 TEST_F(BrokerTest, AStaleTokenSettlesNothing) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
