@@ -61,7 +61,8 @@ Coro<void> evening(Process& process, const std::string& file) {
   Broker& broker = *process.broker;
 
   QueueConfig config;
-  config.key_limits.delay = 10s;  // between two mails to one customer
+  config.key_limits.concurrency = 1;  // one mail to a customer at a time,
+  config.key_limits.delay = 10s;      // and a pause before the next
   config.retry = {.max_attempts = 3, .first = 60s, .factor = 2, .jitter = 0};
   need(co_await broker.configure("mail", config));
 
