@@ -234,16 +234,14 @@ struct FaultyDisk::Calls {
         return disk.failed(SQLITE_CANTOPEN, ENOENT);
       }
     }
-    bool is_new = false;
     if (found == nullptr) {
       found = std::make_shared<File>();
       if (keeps) disk.now_[name] = found;
-      is_new = keeps;
     }
-    // As SQLite's own: the folder is synced with the first sync of a journal or log that is new.
+    // As SQLite's own: the folder is synced with the first sync of a journal or log, new or not.
     constexpr int kJournals = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL;
     auto* handle = new Handle{disk, found, keeps ? name : ""};
-    handle->syncs_folder = is_new && (flags & kJournals) != 0;
+    handle->syncs_folder = keeps && (flags & SQLITE_OPEN_CREATE) != 0 && (flags & kJournals) != 0;
     ++disk.open_;
     reinterpret_cast<SqliteFile*>(file)->handle = handle;
     file->pMethods = &kMethods;
