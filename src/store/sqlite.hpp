@@ -29,6 +29,7 @@ class SqliteStatement {
       bind(index, text);
     }
   }
+  void bind_null(int index) noexcept { sqlite3_bind_null(get(), index); }
   void bind(int index, std::int64_t number) noexcept { sqlite3_bind_int64(get(), index, number); }
   void bind_or_null(int index, std::int64_t number) noexcept {
     if (number == 0) {
@@ -37,6 +38,7 @@ class SqliteStatement {
       bind(index, number);
     }
   }
+  explicit operator bool() const noexcept { return statement_ != nullptr; }
   int step() noexcept { return sqlite3_step(get()); }
   void reset() noexcept { sqlite3_reset(get()); }
 
@@ -58,8 +60,9 @@ class SqliteStatement {
 class SqliteDatabase {
  public:
   SqliteDatabase() = default;
-  // `flags` are SQLITE_OPEN_…; the name of the file stands in every error.
-  static Result<SqliteDatabase> open(const std::string& path, int flags);
+  // `flags` are SQLITE_OPEN_…; the name of the file stands in every error, and `option`, by which the user names another,
+  // where that is the way out.
+  static Result<SqliteDatabase> open(const std::string& path, int flags, const char* option = "--db");
 
   Result<void> execute(const char* sql);
   Result<SqliteStatement> prepare(std::string_view sql);
@@ -75,6 +78,7 @@ class SqliteDatabase {
   };
   std::unique_ptr<sqlite3, Closer> handle_;
   std::string path_;
+  const char* option_ = "";
 };
 
 }  // namespace argiope

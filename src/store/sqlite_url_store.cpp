@@ -4,17 +4,11 @@
 // nobody waits for it, a commit lingers a little for more.
 #include "store/sqlite_url_store.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -22,19 +16,16 @@
 
 #include "store/memory_url_store.hpp"
 #include "store/sqlite.hpp"
+#include "store/sqlite_file.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x41726769;  // "Argi"
-constexpr std::int64_t kSchemaVersion = 1;
 // A backlog of so many records is committed without lingering.
 constexpr std::size_t kEagerBacklog = 20'000;
 
 constexpr const char* kSchema = R"sql(
-BEGIN;
-PRAGMA application_id = 0x41726769;
-PRAGMA user_version = 1;
 CREATE TABLE urls (
   url_id        INTEGER PRIMARY KEY,
   url           TEXT NOT NULL,
@@ -60,7 +51,6 @@ CREATE VIEW pages AS
          datetime(u.ctime / 1000, 'unixepoch') AS found, datetime(u.mtime / 1000, 'unixepoch') AS fetched,
          r.url AS linked_from, u.redirect_to, u.error
   FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
-COMMIT;
 )sql";
 
 constexpr const char* kColumns =
@@ -99,36 +89,6 @@ void read_record(const SqliteStatement& row, UrlRecord& record) {
   record.digest = row.text(16);
   record.error = row.text(17);
 }
-
-// Keeps a second writer away without keeping readers out. Closed after SQLite has closed the file, because closing any
-// descriptor of a file gives up the process's POSIX locks on it.
-class FileLock {
- public:
-  FileLock() = default;
-  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileLock& operator=(FileLock&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~FileLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
-  static Result<FileLock> take(const std::string& path) {
-    FileLock lock;
-    lock.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock.descriptor_ < 0) {
-      return fail(Errc::io, fmt::format("database {}: cannot be opened for writing: {}", path, std::strerror(errno)));
-    }
-    if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));
-    }
-    return lock;
-  }
-
- private:
-  int descriptor_ = -1;
-};
 
 class SqliteUrlStore final : public UrlStore {
  public:
@@ -367,41 +327,8 @@ class SqliteUrlStore final : public UrlStore {
   std::thread thread_;
 };
 
-Result<void> require_ours(SqliteDatabase& database, const std::string& path) {
-  const auto id = database.query_number("PRAGMA application_id");
-  if (!id) return std::unexpected(id.error());
-  const auto objects = database.query_number("SELECT count(*) FROM sqlite_master");
-  if (!objects) return std::unexpected(objects.error());
-  if (*id == 0 && *objects == 0) return database.execute(kSchema);
-  if (*id != kApplicationId) {
-    return fail(Errc::wrong_format,
-                fmt::format("database {}: not made by argiope; it is left as it is. Name another with --db", path));
-  }
-  const auto version = database.query_number("PRAGMA user_version");
-  if (!version) return std::unexpected(version.error());
-  if (*version > kSchemaVersion) {
-    return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})",
-                                                 path, *version, kSchemaVersion));
-  }
-  return {};
-}
-
-Result<void> configure(SqliteDatabase& writer, const UrlStoreOptions& options) {
-  const char* sync = options.sync == SyncMode::full     ? "PRAGMA synchronous = FULL"
-                     : options.sync == SyncMode::normal ? "PRAGMA synchronous = NORMAL"
-                                                        : "PRAGMA synchronous = OFF";
-  for (const char* sql :
-       {"PRAGMA journal_mode = WAL", sync, "PRAGMA cache_size = -4096", "PRAGMA temp_store = MEMORY"}) {
-    if (auto set = writer.execute(sql); !set) return set;
-  }
-  if (options.max_bytes > 0) {
-    const auto page = writer.query_number("PRAGMA page_size");
-    if (!page) return std::unexpected(page.error());
-    return writer.execute(
-        fmt::format("PRAGMA max_page_count = {}", std::max<std::int64_t>(options.max_bytes / *page, 1)).c_str());
-  }
-  return {};
-}
+constexpr const char* kMigrations[] = {kSchema};
+constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--db"};
 
 }  // namespace
 
@@ -410,8 +337,8 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   if (!lock) return std::unexpected(std::move(lock.error()));
   auto writer = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
   if (!writer) return std::unexpected(std::move(writer.error()));
-  if (auto ours = require_ours(*writer, path); !ours) return std::unexpected(std::move(ours.error()));
-  if (auto configured = configure(*writer, options); !configured) return std::unexpected(std::move(configured.error()));
+  if (auto ours = require_format(*writer, path, kFormat); !ours) return std::unexpected(std::move(ours.error()));
+  if (auto configured = configure_writer(*writer, options.sync, options.max_bytes, 4096); !configured) return std::unexpected(std::move(configured.error()));
   auto reader = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
   if (!reader) return std::unexpected(std::move(reader.error()));
   if (auto waits = reader->execute("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -1024"); !waits) {

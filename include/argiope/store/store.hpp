@@ -157,6 +157,7 @@ struct QueueCounts {
   QueueId queue = 0;
   StateCounts counts;
   std::uint64_t ended = 0;  // done since the store was made, those not kept included
+  friend bool operator==(const QueueCounts&, const QueueCounts&) = default;
 };
 
 // A lease of the owner before this one.
@@ -165,6 +166,7 @@ struct OldLease {
   std::uint64_t token = 0;
   WallTime until{};
   std::string worker;
+  friend bool operator==(const OldLease&, const OldLease&) = default;
 };
 
 // Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with

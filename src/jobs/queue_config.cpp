@@ -1,0 +1,222 @@
+#include "argiope/jobs/queue_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+namespace argiope {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+// Ages are counted from here, so that with the shortest ageing there is they fit for 68 years.
+constexpr WallTime kAgesFrom{std::chrono::seconds{1'767'225'600}};  // 2026-01-01
+constexpr Duration kShortestAgeing = std::chrono::seconds{1};
+constexpr std::string_view kNoLimit = "unlimited";
+constexpr std::int64_t kMostMilliseconds = std::int64_t{1'000} * 60 * 60 * 24 * 365 * 100;
+
+// Reads one member after the other; the first that is wrong ends it.
+class Reader {
+ public:
+  explicit Reader(std::string_view name, const json::value& value) : name_(name), value_(value) {}
+
+  void number(double& out, double least, double most, bool may_be_unlimited = false) {
+    if (may_be_unlimited && unlimited()) {
+      out = kUnlimitedRate;
+      return;
+    }
+    const double number = value_.is_number() ? value_.to_number<double>() : NAN;
+    if (number >= least && number <= most) {
+      out = number;
+    } else {
+      wrong(fmt::format("a number from {} to {}{}", least, most, may_be_unlimited ? " or \"unlimited\"" : ""));
+    }
+  }
+  template <class T>
+  void whole(T& out, std::uint64_t least, std::uint64_t most, std::optional<T> no_limit = {}) {
+    if (no_limit && unlimited()) {
+      out = *no_limit;
+      return;
+    }
+    json::error_code error;
+    const auto number = value_.is_number() ? value_.to_number<std::uint64_t>(error) : 0;
+    if (value_.is_number() && !error && number >= least && number <= most) {
+      out = static_cast<T>(number);
+    } else {
+      wrong(fmt::format("a whole number from {} to {}{}", least, most, no_limit ? " or \"unlimited\"" : ""));
+    }
+  }
+  void span(Duration& out, Duration least = {}, bool may_be_unlimited = false) {
+    if (may_be_unlimited && unlimited()) {
+      out = Duration::max();
+      return;
+    }
+    std::uint64_t ms = 0;
+    whole(ms, static_cast<std::uint64_t>(std::chrono::ceil<milliseconds>(least).count()), kMostMilliseconds);
+    if (!error_) out = milliseconds{ms};
+  }
+  void flag(bool& out) {
+    if (value_.is_bool()) {
+      out = value_.get_bool();
+    } else {
+      wrong("true or false");
+    }
+  }
+  void spans(std::vector<Duration>& out) {
+    if (!value_.is_array()) return wrong("a list of milliseconds");
+    std::vector<Duration> spans;
+    for (const json::value& entry : value_.get_array()) {
+      Reader reader(name_, entry);
+      reader.span(spans.emplace_back());
+      if (reader.error_) {
+        error_ = reader.error_;
+        return;
+      }
+    }
+    out = std::move(spans);
+  }
+  void policy(CapacityPolicy& out) {
+    if (value_ == "wait") {
+      out = CapacityPolicy::wait;
+    } else if (value_ == "refuse") {
+      out = CapacityPolicy::refuse;
+    } else {
+      wrong("\"wait\" or \"refuse\"");
+    }
+  }
+  void unknown() { error_ = fmt::format("queue configuration: there is no member \"{}\"", name_); }
+
+  const std::optional<std::string>& error() const { return error_; }
+
+ private:
+  bool unlimited() const { return value_.is_string() && value_.get_string() == kNoLimit; }
+  void wrong(std::string wanted) {
+    error_ = fmt::format("queue configuration: \"{}\" must be {}, and is {}", name_, wanted, json::serialize(value_));
+  }
+
+  std::string_view name_;
+  const json::value& value_;
+  std::optional<std::string> error_;
+};
+
+// Each member once, for reading and for writing alike.
+template <class Config, class Visit>
+void for_each_member(Config& config, Visit&& visit) {
+  constexpr std::uint32_t kMost = kUnlimited - 1;
+  const auto rate = [](auto& at) { return [&at](auto& io) { io.number(at, 0, 1e9, true); }; };
+  const auto burst = [](auto& at) { return [&at](auto& io) { io.number(at, 1, 1e9); }; };
+  const auto count = [](auto& at) {
+    return [&at](auto& io) { io.whole(at, 1, kMost, std::optional<std::uint32_t>(kUnlimited)); };
+  };
+  const auto span = [](auto& at, Duration least = {}) { return [&at, least](auto& io) { io.span(at, least); }; };
+  const auto long_span = [](auto& at) { return [&at](auto& io) { io.span(at, Duration{}, true); }; };
+  visit("rate", rate(config.limits.rate));
+  visit("burst", burst(config.limits.burst));
+  visit("concurrency", count(config.limits.concurrency));
+  visit("paused", [&](auto& io) { io.flag(config.limits.paused); });
+  visit("key_rate", rate(config.key_limits.rate));
+  visit("key_burst", burst(config.key_limits.burst));
+  visit("key_concurrency", count(config.key_limits.concurrency));
+  visit("key_delay_ms", span(config.key_limits.delay));
+  visit("max_attempts", [&](auto& io) { io.whole(config.retry.max_attempts, 1, kMost); });
+  visit("retry_first_ms", span(config.retry.first));
+  visit("retry_factor", [&](auto& io) { io.number(config.retry.factor, 0, 1e6); });
+  visit("retry_longest_ms", span(config.retry.longest));
+  visit("retry_jitter", [&](auto& io) { io.number(config.retry.jitter, 0, 1); });
+  visit("retry_table_ms", [&](auto& io) { io.spans(config.retry.table); });
+  visit("lease_time_ms", span(config.lease_time, milliseconds{1}));
+  visit("max_lease_expiries", [&](auto& io) { io.whole(config.max_lease_expiries, 1, kMost); });
+  visit("capacity", [&](auto& io) {
+    io.whole(config.capacity, 1, std::numeric_limits<std::uint64_t>::max() - 1,
+             std::optional<std::uint64_t>(std::numeric_limits<std::uint64_t>::max()));
+  });
+  visit("at_capacity", [&](auto& io) { io.policy(config.at_capacity); });
+  visit("max_payload_bytes", [&](auto& io) { io.whole(config.max_payload_bytes, 0, 1u << 30); });
+  visit("keep_done_ms", long_span(config.keep_done));
+  visit("keep_cancelled_ms", long_span(config.keep_cancelled));
+  visit("keep_buried_ms", long_span(config.keep_buried));
+  // Shorter ones would not fit a rank.
+  visit("ageing_ms", [&](auto& io) {
+    Duration ageing = config.ageing;
+    io.span(ageing);
+    if constexpr (!std::is_const_v<Config>) {
+      if (ageing > Duration{} && ageing < kShortestAgeing) ageing = kShortestAgeing;
+      config.ageing = ageing;
+    }
+  });
+  visit("weight", [&](auto& io) { io.whole(config.weight, 1, 1'000); });
+}
+
+struct Writer {
+  json::value out;
+
+  void number(double value, double, double, bool = false) {
+    out = std::isinf(value) ? json::value(kNoLimit) : json::value(value);
+  }
+  template <class T>
+  void whole(const T& value, std::uint64_t, std::uint64_t, std::optional<T> no_limit = {}) {
+    out = no_limit == value ? json::value(kNoLimit) : json::value(static_cast<std::uint64_t>(value));
+  }
+  static json::value ms(Duration span) { return std::chrono::duration_cast<milliseconds>(span).count(); }
+  void span(const Duration& value, Duration = {}, bool = false) {
+    out = value == Duration::max() ? json::value(kNoLimit) : ms(value);
+  }
+  void flag(bool value) { out = value; }
+  void spans(const std::vector<Duration>& values) {
+    json::array all;
+    for (const Duration value : values) all.push_back(ms(value));
+    out = std::move(all);
+  }
+  void policy(CapacityPolicy value) { out = value == CapacityPolicy::wait ? "wait" : "refuse"; }
+};
+
+}  // namespace
+
+std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration ageing) noexcept {
+  if (ageing <= Duration{}) return priority;
+  const std::int64_t steps = (ready_at - kAgesFrom) / ageing;
+  // Between −2³¹ and 2³¹ either way, or the clamp below decides.
+  const std::int64_t bounded = std::clamp<std::int64_t>(steps, -(std::int64_t{1} << 40), std::int64_t{1} << 40);
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(
+      priority - bounded, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
+}
+
+std::string to_json(const QueueConfig& config) {
+  json::object all;
+  for_each_member(config, [&](std::string_view name, auto&& member) {
+    Writer writer;
+    member(writer);
+    all[name] = std::move(writer.out);
+  });
+  return json::serialize(all);
+}
+
+Result<QueueConfig> parse_queue_config(std::string_view text, const QueueConfig& base) {
+  json::error_code error;
+  const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
+  if (error) return fail(Errc::invalid_input, fmt::format("queue configuration: {}", error.message()));
+  if (!value.is_object()) return fail(Errc::invalid_input, "queue configuration: must be one JSON object");
+  QueueConfig config = base;
+  for (const auto& [key, member_value] : value.get_object()) {
+    const std::string_view name(key.data(), key.size());
+    Reader reader(name, member_value);
+    bool known = false;
+    for_each_member(config, [&](std::string_view member_name, auto&& member) {
+      if (member_name != name) return;
+      known = true;
+      member(reader);
+    });
+    if (!known) reader.unknown();
+    if (reader.error()) return fail(Errc::invalid_input, *reader.error());
+  }
+  return config;
+}
+
+}  // namespace argiope

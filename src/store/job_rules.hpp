@@ -1,0 +1,74 @@
+// What all stores of jobs agree on: how times are kept, which requests are well formed, where a job that waits belongs.
+// Pure functions; how jobs are kept is each store's own.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+
+namespace argiope::job_rules {
+
+// What a signed column holds.
+inline constexpr std::uint64_t kMostToken = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::size_t kMostNameBytes = 512;
+inline constexpr std::size_t kMostAttemptsKept = 20;
+inline constexpr std::size_t kMostListed = 10'000;
+
+// Whole milliseconds, none before 1970.
+inline WallTime stored(WallTime time) noexcept {
+  return time <= WallTime{} ? WallTime{} : WallTime{std::chrono::floor<std::chrono::milliseconds>(time)};
+}
+inline std::int64_t to_ms(WallTime time) noexcept {
+  return std::chrono::floor<std::chrono::milliseconds>(stored(time)).time_since_epoch().count();
+}
+inline WallTime from_ms(std::int64_t ms) noexcept { return WallTime{std::chrono::milliseconds{ms}}; }
+
+struct Place {
+  Shelf shelf;
+  std::int32_t rank;
+};
+// Of a job that waits for no other. Times as stored.
+inline Place place(std::int32_t priority, WallTime due_at, WallTime now, bool set_aside, Duration ageing) noexcept {
+  const Shelf shelf = due_at > now ? Shelf::delayed : set_aside ? Shelf::set_aside : Shelf::ready;
+  return {shelf, ranked_priority(priority, std::max(due_at, now), ageing)};
+}
+// The rank of a job whose priority changes and whose age does not.
+inline std::int32_t shifted(std::int32_t rank, std::int32_t from, std::int32_t to) noexcept {
+  const std::int64_t sum = std::int64_t{rank} + to - from;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(sum, std::numeric_limits<std::int32_t>::min(),
+                                                            std::numeric_limits<std::int32_t>::max()));
+}
+
+constexpr bool has_ended(JobState state) noexcept {
+  return state == JobState::done || state == JobState::cancelled || state == JobState::buried;
+}
+
+// What can be said of a request without looking at what is stored.
+Result<void> check(const PutRequest& request);
+Result<void> check(const std::vector<PutRequest>& requests);
+Result<void> check(const std::vector<Settlement>& settlements);
+// Each token must be greater than `last`, and than the one before it.
+Result<void> check(const std::vector<LeaseRequest>& leases, std::uint64_t last);
+// As it is kept: durations in whole milliseconds. Errors: invalid_input for what cannot be kept.
+Result<QueueConfig> stored(const QueueConfig& config);
+Result<void> check_name(std::string_view what, std::string_view name);
+
+// Refusals that depend on what is stored.
+Error unknown_queue(QueueId queue);
+Error not_yet_there(JobId waited_for);
+Error no_batch(JobId batch);
+Error cycle(JobId batch);
+Error no_ids_left();
+Error no_such_shelf();
+Error not_ended();
+
+// "job 7, which it waited for, was buried"
+std::string cancelled_with(JobId waited_for, std::string_view what_befell_it);
+
+}  // namespace argiope::job_rules

@@ -1,0 +1,733 @@
+#include "store/memory_store.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "store/job_rules.hpp"
+
+namespace argiope {
+
+using namespace job_rules;
+
+namespace {
+
+std::uint64_t& count_of(StateCounts& counts, JobState state) {
+  switch (state) {
+    case JobState::ready: return counts.ready;
+    case JobState::delayed: return counts.delayed;
+    case JobState::running: return counts.running;
+    case JobState::done: return counts.done;
+    case JobState::buried: return counts.buried;
+    case JobState::cancelled: break;
+  }
+  return counts.cancelled;
+}
+
+JobState state_on(Shelf shelf) {
+  return shelf == Shelf::ready || shelf == Shelf::set_aside ? JobState::ready : JobState::delayed;
+}
+
+}  // namespace
+
+// --- jobs and what follows from them ---------------------------------------------------------------------------------
+
+MemoryStore::Job* MemoryStore::find(JobId id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+bool MemoryStore::leasable(const Job& job) {
+  return (job.record.state == JobState::ready || job.record.state == JobState::delayed) && job.shelf != Shelf::waiting;
+}
+
+void MemoryStore::index(const Job& job) {
+  Queue& queue = queues_[job.queue - 1];
+  const JobRecord& record = job.record;
+  ++count_of(queue.counts, record.state);
+  if (!record.name.empty()) names_[record.name] = record.id;
+  if (has_ended(record.state)) {
+    queue.ended_jobs[record.state].insert({record.ended_at, record.id});
+    return;
+  }
+  if (!record.unique.empty()) uniques_[{job.queue, record.unique}] = record.id;
+  if (record.state == JobState::running) return;
+  if (job.shelf == Shelf::ready) queue.ready.insert({job.rank, record.id});
+  if (job.shelf == Shelf::set_aside) queue.set_aside[record.key].insert({job.rank, record.id});
+  if (job.shelf == Shelf::delayed) queue.delayed.insert({record.due_at, record.id});
+}
+
+void MemoryStore::unindex(const Job& job) {
+  Queue& queue = queues_[job.queue - 1];
+  const JobRecord& record = job.record;
+  --count_of(queue.counts, record.state);
+  if (!record.name.empty()) names_.erase(record.name);
+  if (has_ended(record.state)) {
+    queue.ended_jobs[record.state].erase({record.ended_at, record.id});
+    return;
+  }
+  if (!record.unique.empty()) uniques_.erase({job.queue, record.unique});
+  if (record.state == JobState::running) return;
+  if (job.shelf == Shelf::ready) queue.ready.erase({job.rank, record.id});
+  if (job.shelf == Shelf::set_aside) {
+    const auto found = queue.set_aside.find(record.key);
+    found->second.erase({job.rank, record.id});
+    if (found->second.empty()) queue.set_aside.erase(found);
+  }
+  if (job.shelf == Shelf::delayed) queue.delayed.erase({record.due_at, record.id});
+}
+
+void MemoryStore::remember_for_undo(JobId id) {
+  if (undo_.jobs.contains(id)) return;
+  const Job* job = find(id);
+  undo_.jobs.emplace(id, job == nullptr ? std::nullopt : std::optional(*job));
+}
+
+template <class How>
+void MemoryStore::alter(JobId id, How how) {
+  remember_for_undo(id);
+  Job& job = jobs_.at(id);
+  unindex(job);
+  how(job);
+  index(job);
+}
+
+void MemoryStore::add(Job job) {
+  const JobId id = job.record.id;
+  remember_for_undo(id);
+  index(jobs_.emplace(id, std::move(job)).first->second);
+}
+
+void MemoryStore::erase(JobId id) {
+  remember_for_undo(id);
+  unindex(jobs_.at(id));
+  jobs_.erase(id);
+}
+
+template <class Act>
+auto MemoryStore::atomically(Act act) -> decltype(act()) {
+  std::lock_guard lock(mutex_);
+  undo_ = {.queues = queues_.size(), .last_id = last_id_};
+  auto result = act();
+  if (!result) take_back();
+  return result;
+}
+
+void MemoryStore::take_back() {
+  // All out before any goes in: two of them may have had the same name at different times.
+  for (const auto& [id, before] : undo_.jobs) {
+    if (const Job* job = find(id)) {
+      unindex(*job);
+      jobs_.erase(id);
+    }
+  }
+  for (auto& [id, before] : undo_.jobs) {
+    if (before) index(jobs_.emplace(id, std::move(*before)).first->second);
+  }
+  for (const auto& [id, ended] : undo_.ended) queues_[id - 1].ended = ended;
+  while (queues_.size() > undo_.queues) {
+    queue_ids_.erase(queues_.back().name);
+    queues_.pop_back();
+  }
+  last_id_ = undo_.last_id;
+  orphans_.clear();
+}
+
+WaitingJob MemoryStore::waiting(const Job& job) const {
+  const JobRecord& record = job.record;
+  return {record.id, job.queue, record.key, job.rank, record.due_at, record.attempts, record.expiries, job.shelf};
+}
+
+// --- queues ----------------------------------------------------------------------------------------------------------
+
+QueueId MemoryStore::queue_of(const std::string& name, const QueueConfig& config) {
+  const auto [found, added] = queue_ids_.try_emplace(name, static_cast<QueueId>(queues_.size() + 1));
+  if (added) queues_.push_back({.name = name, .config = config});
+  return found->second;
+}
+
+Coro<Result<StoredQueue>> MemoryStore::open_queue(std::string name, QueueConfig config) {
+  co_return atomically([&]() -> Result<StoredQueue> {
+    if (name.empty()) return fail(Errc::invalid_input, "a queue needs a name");
+    if (auto fits = check_name("queue", name); !fits) return std::unexpected(fits.error());
+    auto kept = stored(config);
+    if (!kept) return std::unexpected(kept.error());
+    const QueueId id = queue_of(name, *kept);
+    return StoredQueue{id, name, queues_[id - 1].config};
+  });
+}
+
+Coro<Result<void>> MemoryStore::configure(QueueId id, QueueConfig config) {
+  co_return atomically([&]() -> Result<void> {
+    if (queue(id) == nullptr) return std::unexpected(unknown_queue(id));
+    auto kept = stored(config);
+    if (!kept) return std::unexpected(kept.error());
+    queue(id)->config = std::move(*kept);
+    return {};
+  });
+}
+
+Coro<Result<std::vector<StoredQueue>>> MemoryStore::queues() {
+  std::lock_guard lock(mutex_);
+  std::vector<StoredQueue> all;
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    all.push_back({static_cast<QueueId>(i + 1), queues_[i].name, queues_[i].config});
+  }
+  co_return all;
+}
+
+// --- put -------------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<PutReply>>> MemoryStore::put(std::vector<PutRequest> requests, WallTime now) {
+  co_return atomically([&]() -> Result<std::vector<PutReply>> {
+    if (auto good = check(requests); !good) return std::unexpected(good.error());
+    std::vector<PutReply> replies;
+    for (const PutRequest& request : requests) {
+      auto reply = put_one(request, stored(now));
+      if (!reply) return std::unexpected(reply.error());
+      replies.push_back(std::move(*reply));
+    }
+    return replies;
+  });
+}
+
+Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now) {
+  const NewJob& wanted = request.job;
+  if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
+  if (!wanted.name.empty()) {
+    if (const auto named = names_.find(wanted.name); named != names_.end()) {
+      return PutReply{PutOutcome::kept, named->second, {}};
+    }
+  }
+  const QueueId queue_id = queue_of(wanted.queue, {});
+  JobId runs_now = 0;
+  if (!wanted.unique.empty()) {
+    if (const auto holder = uniques_.find({queue_id, wanted.unique}); holder != uniques_.end()) {
+      Job& job = jobs_.at(holder->second);
+      if (job.record.state != JobState::running) return put_on(job, request, now);
+      if (!wanted.run_again) return PutReply{PutOutcome::kept, job.record.id, {}};
+      runs_now = job.record.id;
+    }
+  }
+  Job job;
+  JobRecord& record = job.record;
+  if (wanted.id == 0 && last_id_ >= kMostJobId) return std::unexpected(no_ids_left());
+  record.id = wanted.id != 0 ? wanted.id : last_id_ + 1;
+  if (wanted.batch == record.id) return std::unexpected(no_batch(wanted.batch));
+  for (const JobId other : wanted.waits_for) {
+    if (other > last_id_) return std::unexpected(not_yet_there(other));
+    const Job* waited_for = find(other);
+    if (waited_for != nullptr && !has_ended(waited_for->record.state)) job.waits_for.insert(other);
+  }
+  if (runs_now != 0) {
+    job.waits_for.insert(runs_now);
+    alter(runs_now, [](Job& running) { running.record.unique.clear(); });
+  }
+  last_id_ = std::max(last_id_, record.id);
+  record.name = wanted.name;
+  record.queue = wanted.queue;
+  record.key = wanted.key;
+  record.unique = wanted.unique;
+  record.priority = wanted.priority;
+  record.due_at = stored(wanted.due_at);
+  record.function = wanted.function;
+  record.payload = wanted.payload;
+  record.max_attempts = wanted.max_attempts;
+  record.if_failed = runs_now != 0 ? DependencyPolicy::run : wanted.if_failed;
+  record.pending = static_cast<std::uint32_t>(job.waits_for.size());
+  record.created_at = now;
+  job.queue = queue_id;
+  const Place at = place(record.priority, record.due_at, now, request.set_aside, queue(queue_id)->config.ageing);
+  job.rank = at.rank;
+  job.shelf = job.waits_for.empty() ? at.shelf : Shelf::waiting;
+  record.state = state_on(job.shelf);
+  for (const JobId other : job.waits_for) {
+    alter(other, [&](Job& waited_for) { waited_for.dependants.insert(record.id); });
+  }
+  add(job);
+  if (wanted.batch != 0) {
+    if (auto joined = join_batch(wanted.batch, job); !joined) return std::unexpected(joined.error());
+  }
+  const PutOutcome outcome = runs_now != 0 ? PutOutcome::run_again : PutOutcome::added;
+  return PutReply{outcome, record.id, waiting(jobs_.at(record.id))};
+}
+
+Result<void> MemoryStore::join_batch(JobId batch, const Job& job) {
+  const Job* whole = find(batch);
+  if (whole == nullptr || whole->record.state == JobState::running || has_ended(whole->record.state)) {
+    return std::unexpected(no_batch(batch));
+  }
+  // Whatever waits for the whole batch cannot be a part of it.
+  std::deque<JobId> above(job.waits_for.begin(), job.waits_for.end());
+  std::set<JobId> seen;
+  while (!above.empty()) {
+    const JobId next = above.front();
+    above.pop_front();
+    if (next == batch) return std::unexpected(cycle(batch));
+    if (!seen.insert(next).second) continue;
+    const Job* other = find(next);  // null: has just been deleted, and its dependants are still to be told
+    if (other != nullptr) above.insert(above.end(), other->waits_for.begin(), other->waits_for.end());
+  }
+  alter(batch, [&](Job& completion) {
+    completion.waits_for.insert(job.record.id);
+    ++completion.record.pending;
+    completion.shelf = Shelf::waiting;
+    completion.record.state = JobState::delayed;
+  });
+  alter(job.record.id, [&](Job& part) { part.dependants.insert(batch); });
+  return {};
+}
+
+PutReply MemoryStore::put_on(Job& holder, const PutRequest& request, WallTime now) {
+  const NewJob& wanted = request.job;
+  const JobId id = holder.record.id;
+  const WallTime due_at = stored(wanted.due_at);
+  const Duration ageing = queue(holder.queue)->config.ageing;
+  const bool raises = wanted.priority > holder.record.priority;
+  const bool hastens = due_at < holder.record.due_at;
+  if (wanted.unique_policy == UniquePolicy::keep ||
+      (wanted.unique_policy == UniquePolicy::merge && !raises && !hastens)) {
+    return {PutOutcome::kept, id, {}};
+  }
+  alter(id, [&](Job& job) {
+    JobRecord& record = job.record;
+    if (wanted.unique_policy == UniquePolicy::replace) {
+      record.payload = wanted.payload;
+      record.function = wanted.function;
+      record.key = wanted.key;
+      record.priority = wanted.priority;
+      record.due_at = due_at;
+    } else {
+      if (raises) job.rank = shifted(job.rank, record.priority, wanted.priority);
+      if (raises) record.priority = wanted.priority;
+      if (hastens) record.due_at = due_at;
+    }
+    // A merged job keeps its place unless it was delayed until later.
+    const bool moves = wanted.unique_policy == UniquePolicy::replace || (hastens && job.shelf == Shelf::delayed);
+    if (!moves) return;
+    const Place at = place(record.priority, record.due_at, now, request.set_aside, ageing);
+    job.rank = at.rank;
+    if (job.shelf != Shelf::waiting) job.shelf = at.shelf;
+    record.state = state_on(job.shelf);
+  });
+  return {PutOutcome::changed, id, waiting(jobs_.at(id))};
+}
+
+// --- leases ----------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<std::optional<JobRecord>>>> MemoryStore::lease(std::vector<LeaseRequest> leases) {
+  co_return atomically([&]() -> Result<std::vector<std::optional<JobRecord>>> {
+    if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
+    std::vector<std::optional<JobRecord>> records;
+    for (const LeaseRequest& lease : leases) {
+      last_token_ = lease.token;
+      records.emplace_back();
+      const Job* job = find(lease.id);
+      if (job == nullptr || !leasable(*job)) continue;
+      alter(lease.id, [&](Job& leased) {
+        leased.record.state = JobState::running;
+        leased.record.token = lease.token;
+        leased.record.worker = lease.worker;
+        leased.record.lease_until = stored(lease.until);
+      });
+      records.back() = jobs_.at(lease.id).record;
+    }
+    return records;
+  });
+}
+
+Coro<Result<void>> MemoryStore::renew(std::vector<LeaseRequest> leases) {
+  co_return atomically([&]() -> Result<void> {
+    for (const LeaseRequest& lease : leases) {
+      Job* job = find(lease.id);
+      if (job == nullptr || job->record.state != JobState::running || job->record.token != lease.token) continue;
+      job->record.lease_until = stored(lease.until);
+      job->record.worker = lease.worker;
+    }
+    return {};
+  });
+}
+
+Coro<Result<std::vector<SettleReply>>> MemoryStore::settle(std::vector<Settlement> settlements) {
+  co_return atomically([&]() -> Result<std::vector<SettleReply>> {
+    if (auto good = check(settlements); !good) return std::unexpected(good.error());
+    std::vector<SettleReply> replies;
+    for (const Settlement& settlement : settlements) {
+      auto reply = settle_one(settlement);
+      if (!reply) return std::unexpected(reply.error());
+      replies.push_back(std::move(*reply));
+    }
+    return replies;
+  });
+}
+
+Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
+  SettleReply reply;
+  const JobId id = settlement.id;
+  const Job* found = find(id);
+  if (found == nullptr || found->record.state != JobState::running || found->record.token != settlement.token) {
+    return reply;
+  }
+  reply.settled = true;
+  const WallTime at = stored(settlement.at);
+  const auto failed_attempt = [&](Job& job, const char* outcome) {
+    ++job.record.attempts;
+    job.record.error = settlement.error;
+    job.history.push_back({job.record.attempts, at, outcome, settlement.error, settlement.worker});
+    if (job.history.size() > kMostAttemptsKept) job.history.erase(job.history.begin());
+  };
+  // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
+  // follows gave them more to wait for.
+  switch (settlement.outcome) {
+    case Outcome::done:
+      undo_.ended.try_emplace(found->queue, queue(found->queue)->ended);
+      ++queue(found->queue)->ended;
+      end(id, JobState::done, at, settlement.keep, settlement.result, {});
+      break;
+    case Outcome::cancel: end(id, JobState::cancelled, at, settlement.keep, {}, settlement.error); break;
+    case Outcome::bury:
+      remember_for_undo(id);
+      failed_attempt(jobs_.at(id), "buried");
+      end(id, JobState::buried, at, true, {}, settlement.error);
+      break;
+    case Outcome::retry:
+    case Outcome::release:
+    case Outcome::expire:
+      alter(id, [&](Job& job) {
+        JobRecord& record = job.record;
+        record.token = 0;
+        record.worker.clear();
+        record.lease_until = {};
+        if (settlement.outcome == Outcome::retry) {
+          failed_attempt(job, "retry");
+          if (settlement.priority) record.priority = *settlement.priority;
+          record.due_at = stored(settlement.due_at);
+          const Place now = place(record.priority, record.due_at, at, false, queue(job.queue)->config.ageing);
+          job.shelf = now.shelf;
+          job.rank = now.rank;
+        } else if (settlement.outcome == Outcome::expire) {
+          failed_attempt(job, "lease expired");
+          ++record.expiries;
+          if (job.shelf == Shelf::delayed) job.shelf = Shelf::ready;
+        }
+        record.state = state_on(job.shelf);
+      });
+      reply.again = waiting(jobs_.at(id));
+      break;
+  }
+  for (const PutRequest& request : settlement.follow_ups) {
+    auto put = put_one(request, at);
+    if (!put) return std::unexpected(put.error());
+    reply.follow_ups.push_back(std::move(*put));
+  }
+  if (settlement.outcome == Outcome::done) tell_dependants(id, false, "done", at, {reply.released, reply.cancelled});
+  if (settlement.outcome == Outcome::bury) tell_dependants(id, true, "buried", at, {reply.released, reply.cancelled});
+  if (settlement.outcome == Outcome::cancel) {
+    tell_dependants(id, true, "cancelled", at, {reply.released, reply.cancelled});
+  }
+  return reply;
+}
+
+// Its dependants are to be told afterwards: see tell_dependants().
+void MemoryStore::end(JobId id, JobState state, WallTime at, bool keep, const std::string& result,
+                      const std::string& error) {
+  const std::set<JobId> waited_for = jobs_.at(id).waits_for;
+  for (const JobId other : waited_for) {
+    if (find(other) != nullptr) alter(other, [&](Job& job) { job.dependants.erase(id); });
+    if (const auto gone = orphans_.find(other); gone != orphans_.end()) gone->second.erase(id);
+  }
+  alter(id, [&](Job& job) {
+    job.record.state = state;
+    job.record.ended_at = at;
+    job.record.result = result;
+    job.record.error = error;
+    job.record.token = 0;
+    job.record.worker.clear();
+    job.record.lease_until = {};
+    job.record.pending = 0;
+    job.waits_for.clear();
+  });
+  if (keep) return;
+  orphans_[id] = jobs_.at(id).dependants;
+  erase(id);
+}
+
+void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_view what_befell_it, WallTime at,
+                                  Released into) {
+  struct End {
+    JobId id;
+    bool badly;
+    std::string_view how;
+  };
+  std::deque<End> ends{{ended, ended_badly, what_befell_it}};
+  for (; !ends.empty(); ends.pop_front()) {
+    const End end_of = ends.front();
+    std::set<JobId> dependants;
+    if (const auto gone = orphans_.find(end_of.id); gone != orphans_.end()) {
+      dependants = std::move(gone->second);
+      orphans_.erase(gone);
+    } else {
+      remember_for_undo(end_of.id);
+      dependants = std::exchange(jobs_.at(end_of.id).dependants, {});
+    }
+    for (const JobId id : dependants) {
+      alter(id, [&](Job& job) {
+        job.waits_for.erase(end_of.id);
+        --job.record.pending;
+      });
+      Job& job = jobs_.at(id);
+      if (end_of.badly && job.record.if_failed == DependencyPolicy::cancel) {
+        const bool keep = queue(job.queue)->config.keep_cancelled > Duration{};
+        end(id, JobState::cancelled, at, keep, {}, cancelled_with(end_of.id, end_of.how));
+        into.cancelled.push_back(id);
+        ends.push_back({id, true, "cancelled"});
+      } else if (job.record.pending == 0) {
+        alter(id, [&](Job& released) { place_now(released, at); });
+        into.released.push_back(waiting(jobs_.at(id)));
+      }
+    }
+  }
+}
+
+void MemoryStore::place_now(Job& job, WallTime at) {
+  const Place now = place(job.record.priority, job.record.due_at, at, false, queue(job.queue)->config.ageing);
+  job.shelf = now.shelf;
+  job.rank = now.rank;
+  job.record.state = state_on(job.shelf);
+}
+
+// --- changes ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<ChangeReply>>> MemoryStore::change(std::vector<Change> changes) {
+  co_return atomically([&]() -> Result<std::vector<ChangeReply>> {
+    std::vector<ChangeReply> replies;
+    for (const Change& change : changes) replies.push_back(change_one(change));
+    return replies;
+  });
+}
+
+ChangeReply MemoryStore::change_one(const Change& change) {
+  using Verdict = ChangeReply::Verdict;
+  ChangeReply reply;
+  const auto refuse = [&](Verdict verdict) {
+    reply.verdict = verdict;
+    return reply;
+  };
+  const Job* found = find(change.id);
+  if (found == nullptr) return refuse(Verdict::not_found);
+  const JobState state = found->record.state;
+  if (state == JobState::running) return refuse(Verdict::running);
+  const bool waits = !has_ended(state);
+  const bool waits_for_others = waits && found->shelf == Shelf::waiting;
+  const WallTime at = stored(change.at);
+  const JobId id = change.id;
+  switch (change.kind) {
+    case ChangeKind::cancel:
+      if (!waits && state != JobState::buried) return refuse(Verdict::wrong_state);
+      end(id, JobState::cancelled, at, change.keep, {}, change.error);
+      tell_dependants(id, true, "cancelled", at, {reply.released, reply.cancelled});
+      return reply;
+    case ChangeKind::erase:
+      end(id, JobState::cancelled, at, false, {}, {});
+      tell_dependants(id, true, "deleted", at, {reply.released, reply.cancelled});
+      return reply;
+    case ChangeKind::kick:
+      if (state != JobState::buried && (state != JobState::delayed || waits_for_others)) {
+        return refuse(Verdict::wrong_state);
+      }
+      // Another has taken its unique name since.
+      if (!waits && !found->record.unique.empty() && uniques_.contains({found->queue, found->record.unique})) {
+        return refuse(Verdict::wrong_state);
+      }
+      alter(id, [&](Job& job) {
+        if (!waits) job.record.attempts = job.record.expiries = 0;
+        job.record.ended_at = {};
+        job.record.due_at = {};
+        place_now(job, at);
+      });
+      break;
+    case ChangeKind::set_priority:
+      if (!waits) return refuse(Verdict::wrong_state);
+      alter(id, [&](Job& job) {
+        job.rank = shifted(job.rank, job.record.priority, change.priority);
+        job.record.priority = change.priority;
+      });
+      break;
+    case ChangeKind::set_due:
+      if (!waits || waits_for_others) return refuse(Verdict::wrong_state);
+      alter(id, [&](Job& job) {
+        job.record.due_at = stored(change.due_at);
+        place_now(job, at);
+      });
+      break;
+  }
+  reply.job = waiting(jobs_.at(id));
+  return reply;
+}
+
+Coro<Result<void>> MemoryStore::shelve(std::vector<JobId> jobs, Shelf shelf) {
+  co_return atomically([&]() -> Result<void> {
+    if (shelf != Shelf::ready && shelf != Shelf::set_aside) return std::unexpected(no_such_shelf());
+    for (const JobId id : jobs) {
+      const Job* job = find(id);
+      if (job == nullptr || !leasable(*job)) continue;
+      alter(id, [&](Job& moved) {
+        moved.shelf = shelf;
+        moved.record.state = JobState::ready;
+      });
+    }
+    return {};
+  });
+}
+
+Coro<Result<std::size_t>> MemoryStore::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
+  co_return atomically([&]() -> Result<std::size_t> {
+    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    if (!has_ended(state)) return std::unexpected(not_ended());
+    std::vector<JobId> old;
+    for (const auto& [ended_at, id] : queue(queue_id)->ended_jobs[state]) {
+      if (ended_at >= stored(before) || old.size() == limit) break;
+      old.push_back(id);
+    }
+    for (const JobId id : old) erase(id);
+    return old.size();
+  });
+}
+
+// --- windows ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_ready(QueueId queue_id, Rank after, std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
+  std::vector<WaitingJob> found;
+  const Ranked& ready = queue(queue_id)->ready;
+  for (auto it = ready.upper_bound(after); it != ready.end() && found.size() < limit; ++it) {
+    found.push_back(waiting(jobs_.at(it->id)));
+  }
+  co_return found;
+}
+
+Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_set_aside(QueueId queue_id, std::string key, Rank after,
+                                                                  std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
+  std::vector<WaitingJob> found;
+  const Ranked& ranked = queue(queue_id)->set_aside[key];
+  for (auto it = ranked.upper_bound(after); it != ranked.end() && found.size() < limit; ++it) {
+    found.push_back(waiting(jobs_.at(it->id)));
+  }
+  if (ranked.empty()) queue(queue_id)->set_aside.erase(key);
+  co_return found;
+}
+
+Coro<Result<std::vector<std::string>>> MemoryStore::keys_set_aside(QueueId queue_id, std::optional<std::string> after,
+                                                                   std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
+  std::vector<std::string> keys;
+  const auto& all = queue(queue_id)->set_aside;
+  for (auto it = after ? all.upper_bound(*after) : all.begin(); it != all.end() && keys.size() < limit; ++it) {
+    keys.push_back(it->first);
+  }
+  co_return keys;
+}
+
+Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_delayed(QueueId queue_id, WallTime after, JobId after_id,
+                                                                std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
+  std::vector<WaitingJob> found;
+  const auto& delayed = queue(queue_id)->delayed;
+  for (auto it = delayed.upper_bound({stored(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
+    found.push_back(waiting(jobs_.at(it->second)));
+  }
+  co_return found;
+}
+
+// --- to look at ------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::optional<JobRecord>>> MemoryStore::get(JobId id) {
+  std::lock_guard lock(mutex_);
+  const Job* job = find(id);
+  co_return job == nullptr ? std::nullopt : std::optional(job->record);
+}
+
+Coro<Result<std::optional<JobId>>> MemoryStore::find_name(std::string name) {
+  std::lock_guard lock(mutex_);
+  const auto found = names_.find(name);
+  co_return found == names_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Coro<Result<std::vector<Attempt>>> MemoryStore::history(JobId id) {
+  std::lock_guard lock(mutex_);
+  const Job* job = find(id);
+  co_return job == nullptr ? std::vector<Attempt>{} : job->history;
+}
+
+Coro<Result<std::vector<JobRecord>>> MemoryStore::list(JobFilter filter) {
+  std::lock_guard lock(mutex_);
+  std::vector<JobRecord> found;
+  const std::size_t limit = std::min(filter.limit, kMostListed);
+  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && found.size() < limit; ++it) {
+    const JobRecord& record = it->second.record;
+    if ((!filter.queue.empty() && record.queue != filter.queue) || (filter.state && record.state != *filter.state) ||
+        (filter.key && record.key != *filter.key)) {
+      continue;
+    }
+    found.push_back(record);
+    if (!filter.payloads) found.back().payload.clear();
+  }
+  co_return found;
+}
+
+Coro<Result<std::vector<QueueCounts>>> MemoryStore::counts() {
+  std::lock_guard lock(mutex_);
+  std::vector<QueueCounts> all;
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    all.push_back({static_cast<QueueId>(i + 1), queues_[i].counts, queues_[i].ended});
+  }
+  co_return all;
+}
+
+Coro<Result<std::uint64_t>> MemoryStore::count_before(QueueId queue_id, Rank rank, std::uint64_t most,
+                                                      std::optional<std::string> key) {
+  std::lock_guard lock(mutex_);
+  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
+  const Queue& in = *queue(queue_id);
+  const auto of_key = key ? in.set_aside.find(*key) : in.set_aside.end();
+  if (key && of_key == in.set_aside.end()) co_return std::uint64_t{0};
+  const Ranked& ranked = key ? of_key->second : in.ready;
+  std::uint64_t before = 0;
+  for (auto it = ranked.begin(); it != ranked.end() && before < most && more_important(*it, rank); ++it) ++before;
+  co_return before;
+}
+
+Coro<Result<std::vector<JobId>>> MemoryStore::waits_for(JobId id, std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  std::vector<JobId> found;
+  if (const Job* job = find(id)) {
+    for (const JobId other : job->waits_for) {
+      if (found.size() == limit) break;
+      found.push_back(other);
+    }
+  }
+  co_return found;
+}
+
+// --- ownership -------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() { co_return std::vector<OldLease>{}; }
+Coro<Result<std::vector<JobId>>> MemoryStore::changed_elsewhere() { co_return std::vector<JobId>{}; }
+
+Coro<Result<void>> MemoryStore::remember(std::string name, std::int64_t value) {
+  std::lock_guard lock(mutex_);
+  remembered_[name] = value;
+  co_return Result<void>{};
+}
+
+Coro<Result<std::optional<std::int64_t>>> MemoryStore::recall(std::string name) {
+  std::lock_guard lock(mutex_);
+  const auto found = remembered_.find(name);
+  co_return found == remembered_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace argiope

@@ -1,0 +1,130 @@
+// The reference Store: what it does is right by definition, and the other stores are held to it.
+//
+// All there is to know of a job is in its Job; shelves, names and counts follow from it. So every change is made in three
+// steps: out of the indexes, changed, back into them; and a call that has to be undone puts the old Jobs back.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+class MemoryStore final : public Store {
+ public:
+  Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override;
+  Coro<Result<void>> configure(QueueId queue, QueueConfig config) override;
+  Coro<Result<std::vector<StoredQueue>>> queues() override;
+  Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) override;
+  Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
+  Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
+  Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;
+  Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override;
+  Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) override;
+  Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
+  Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override;
+  Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
+                                                       std::size_t limit) override;
+  Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
+                                                        std::size_t limit) override;
+  Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
+                                                     std::size_t limit) override;
+  Coro<Result<std::optional<JobRecord>>> get(JobId id) override;
+  Coro<Result<std::optional<JobId>>> find_name(std::string name) override;
+  Coro<Result<std::vector<Attempt>>> history(JobId id) override;
+  Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override;
+  Coro<Result<std::vector<QueueCounts>>> counts() override;
+  Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
+                                           std::optional<std::string> key) override;
+  Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override;
+  std::uint64_t epoch() const override { return 1; }
+  Coro<Result<std::vector<OldLease>>> old_leases() override;
+  Coro<Result<std::vector<JobId>>> changed_elsewhere() override;
+  Coro<Result<void>> remember(std::string name, std::int64_t value) override;
+  Coro<Result<std::optional<std::int64_t>>> recall(std::string name) override;
+  std::optional<Error> failure() const override { return std::nullopt; }
+  Result<void> close() override { return {}; }
+
+ private:
+  struct Job {
+    JobRecord record;  // its state says what the shelf does while it waits
+    QueueId queue = 0;
+    Shelf shelf = Shelf::ready;
+    std::int32_t rank = 0;
+    std::set<JobId> waits_for;
+    std::set<JobId> dependants;
+    std::vector<Attempt> history;
+  };
+  struct MoreImportant {
+    bool operator()(const Rank& a, const Rank& b) const noexcept { return more_important(a, b); }
+  };
+  using Ranked = std::set<Rank, MoreImportant>;
+  struct Queue {
+    std::string name;
+    QueueConfig config;
+    StateCounts counts;
+    std::uint64_t ended = 0;
+    Ranked ready;
+    std::map<std::string, Ranked> set_aside;
+    std::set<std::pair<WallTime, JobId>> delayed;
+    std::map<JobState, std::set<std::pair<WallTime, JobId>>> ended_jobs;
+  };
+  // What a call that is refused midway takes back.
+  struct Undo {
+    std::map<JobId, std::optional<Job>> jobs;
+    std::map<QueueId, std::uint64_t> ended;
+    std::size_t queues = 0;
+    JobId last_id = 0;
+  };
+  struct Released {
+    std::vector<WaitingJob>& released;
+    std::vector<JobId>& cancelled;
+  };
+
+  // `act` returns Result<…>; when it is refused, everything is as before.
+  template <class Act>
+  auto atomically(Act act) -> decltype(act());
+  void take_back();
+
+  void index(const Job& job);
+  void unindex(const Job& job);
+  // Changes a job by `how(Job&)`.
+  template <class How>
+  void alter(JobId id, How how);
+  void add(Job job);
+  void erase(JobId id);
+  void remember_for_undo(JobId id);
+
+  Job* find(JobId id);
+  QueueId queue_of(const std::string& name, const QueueConfig& config);
+  Queue* queue(QueueId id) { return id == 0 || id > queues_.size() ? nullptr : &queues_[id - 1]; }
+  WaitingJob waiting(const Job& job) const;
+  static bool leasable(const Job& job);
+
+  Result<PutReply> put_one(const PutRequest& request, WallTime now);
+  PutReply put_on(Job& holder, const PutRequest& request, WallTime now);
+  Result<void> join_batch(JobId batch, const Job& job);
+  Result<SettleReply> settle_one(const Settlement& settlement);
+  ChangeReply change_one(const Change& change);
+  void end(JobId id, JobState state, WallTime at, bool keep, const std::string& result, const std::string& error);
+  void tell_dependants(JobId id, bool failed, std::string_view what, WallTime at, Released into);
+  void place_now(Job& job, WallTime at);
+
+  mutable std::mutex mutex_;
+  std::vector<Queue> queues_;
+  std::map<std::string, QueueId> queue_ids_;
+  std::map<JobId, Job> jobs_;
+  std::map<std::pair<QueueId, std::string>, JobId> uniques_;
+  std::map<std::string, JobId> names_;
+  std::map<std::string, std::int64_t> remembered_;
+  JobId last_id_ = 0;
+  std::uint64_t last_token_ = 0;
+  Undo undo_;
+  // Who waited for jobs that have just been deleted, until they are told.
+  std::map<JobId, std::set<JobId>> orphans_;
+};
+
+}  // namespace argiope

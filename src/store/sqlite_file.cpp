@@ -1,0 +1,113 @@
+#include "store/sqlite_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace argiope {
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<FileLock> FileLock::take(const std::string& path) {
+  FileLock lock;
+  lock.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock.descriptor_ < 0) {
+    return fail(Errc::io, fmt::format("database {}: cannot be opened for writing: {}", path, std::strerror(errno)));
+  }
+  if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));
+  }
+  return lock;
+}
+
+namespace {
+
+struct Identity {
+  std::int64_t version = 0;
+  bool empty = false;
+};
+
+Result<Identity> identify(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
+  const auto id = database.query_number("PRAGMA application_id");
+  if (!id) return std::unexpected(id.error());
+  const auto objects = database.query_number("SELECT count(*) FROM sqlite_master");
+  if (!objects) return std::unexpected(objects.error());
+  if (*id == 0 && *objects == 0) return Identity{0, true};
+  if (*id != format.application_id) {
+    return fail(Errc::wrong_format, fmt::format("database {}: not made by argiope for this; it is left as it is. Name "
+                                                "another with {}",
+                                                path, format.option));
+  }
+  const auto version = database.query_number("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  if (*version > std::ssize(format.migrations)) {
+    return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})",
+                                                 path, *version, format.migrations.size()));
+  }
+  return Identity{*version, false};
+}
+
+Result<void> migrate(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
+  // Again, now that nobody else writes.
+  const auto found = identify(database, path, format);
+  if (!found) return std::unexpected(found.error());
+  for (std::int64_t version = found->version; version < std::ssize(format.migrations); ++version) {
+    if (auto done = database.execute(format.migrations[static_cast<std::size_t>(version)]); !done) return done;
+    const std::string stamp =
+        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", format.application_id, version + 1);
+    if (auto done = database.execute(stamp.c_str()); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> require_format(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
+  const auto found = identify(database, path, format);
+  if (!found) return std::unexpected(found.error());
+  if (found->version == std::ssize(format.migrations)) return {};
+  if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) return begun;
+  auto done = migrate(database, path, format);
+  if (done) done = database.execute("COMMIT");
+  if (!done) (void)database.execute("ROLLBACK");
+  return done;
+}
+
+Result<void> require_format_to_read(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
+  const auto found = identify(database, path, format);
+  if (!found) return std::unexpected(found.error());
+  if (found->empty) {
+    return fail(Errc::wrong_format, fmt::format("database {}: it is empty. Name another with {}", path, format.option));
+  }
+  if (found->version != std::ssize(format.migrations)) {
+    return fail(Errc::wrong_format,
+                fmt::format("database {}: made by an older argiope; open it once for writing to bring it up to date", path));
+  }
+  return {};
+}
+
+Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib) {
+  const char* synchronous = sync == SyncMode::full     ? "PRAGMA synchronous = FULL"
+                            : sync == SyncMode::normal ? "PRAGMA synchronous = NORMAL"
+                                                       : "PRAGMA synchronous = OFF";
+  const std::string cache = fmt::format("PRAGMA cache_size = -{}", cache_kib);
+  for (const char* sql : {"PRAGMA journal_mode = WAL", synchronous, cache.c_str(), "PRAGMA temp_store = MEMORY"}) {
+    if (auto set = database.execute(sql); !set) return set;
+  }
+  if (max_bytes > 0) {
+    const auto page = database.query_number("PRAGMA page_size");
+    if (!page) return std::unexpected(page.error());
+    return database.execute(
+        fmt::format("PRAGMA max_page_count = {}", std::max<std::int64_t>(max_bytes / *page, 1)).c_str());
+  }
+  return {};
+}
+
+}  // namespace argiope

@@ -1,0 +1,46 @@
+// What the SQLite stores share: whose file it is, which version, who owns it, how it is set up.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "argiope/store/url_store.hpp"
+#include "store/sqlite.hpp"
+
+namespace argiope {
+
+// Keeps a second writer away without keeping readers out. Closed after SQLite has closed the file, because closing any
+// descriptor of a file gives up the process's POSIX locks on it.
+class FileLock {
+ public:
+  FileLock() = default;
+  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileLock& operator=(FileLock&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileLock();
+  // Makes an empty file if there is none.
+  static Result<FileLock> take(const std::string& path);
+
+ private:
+  int descriptor_ = -1;
+};
+
+// What makes a file one of ours. Version n is what the first n migrations make of an empty one.
+struct SqliteFormat {
+  std::int64_t application_id;
+  std::span<const char* const> migrations;
+  std::string_view option;  // how the user names another file
+};
+
+// Brings `database` to the newest version. An empty file becomes one of ours; anything else that is not is left as it is.
+Result<void> require_format(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
+// The same for who may not write: it must be there already, and of the newest version.
+Result<void> require_format_to_read(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
+
+Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib);
+
+}  // namespace argiope

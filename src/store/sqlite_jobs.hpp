@@ -1,0 +1,231 @@
+// SqliteJobs: jobs in one SQLite database, as one thread sees them. What a call means is here; when it is committed, and
+// who waits for it, is the store's thread's business (job_store_thread.hpp).
+//
+// Jobs are one lean table. Which of them run is not in it: a row of `leases` holds the leases of one call, and this class
+// a map of all. An entry of such a row is worth something only while its job waits and its token is above the job's
+// `fence`, so a lease ends with its job, or with one number written beside what is written anyway.
+//
+// Inside, a statement that fails throws, so that nothing goes on after it; the store's thread catches.
+#pragma once
+
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+#include "store/sqlite.hpp"
+#include "store/sqlite_file.hpp"
+#include "store/sqlite_queries.hpp"
+
+namespace argiope {
+
+// The request breaks its contract: nothing of it has been done.
+struct RequestRefused {
+  Error error;
+};
+struct DatabaseFailed {
+  Error error;
+};
+
+class SqliteJobs {
+ public:
+  static Result<std::unique_ptr<SqliteJobs>> open(const std::string& path, const StoreOptions& options);
+  ~SqliteJobs();
+
+  // --- transactions. All that follows happens in one.
+  void begin(bool to_write);
+  void commit();
+  // The transaction's changes are gone, and so is what was thought of them.
+  void roll_back() noexcept;
+  bool others_changed_jobs();
+
+  StoreAccess access() const noexcept { return options_.access; }
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  const std::string& path() const noexcept { return path_; }
+
+  // --- the calls of Store
+  StoredQueue open_queue(const std::string& name, const QueueConfig& config);
+  void configure(QueueId queue, const QueueConfig& config);
+  std::vector<StoredQueue> queues();
+
+  std::vector<PutReply> put(const std::vector<PutRequest>& requests, WallTime now);
+  std::vector<std::optional<JobRecord>> lease(const std::vector<LeaseRequest>& leases);
+  void renew(const std::vector<LeaseRequest>& leases);
+  std::vector<SettleReply> settle(const std::vector<Settlement>& settlements);
+  std::vector<ChangeReply> change(const std::vector<Change>& changes);
+  void shelve(const std::vector<JobId>& jobs, Shelf shelf);
+  std::size_t prune(QueueId queue, JobState state, WallTime before, std::size_t limit);
+
+  std::vector<WaitingJob> load_ready(QueueId queue, Rank after, std::size_t limit);
+  std::vector<WaitingJob> load_set_aside(QueueId queue, const std::string& key, Rank after, std::size_t limit);
+  std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after, std::size_t limit);
+  std::vector<WaitingJob> load_delayed(QueueId queue, WallTime after, JobId after_id, std::size_t limit);
+
+  std::optional<JobRecord> get(JobId id);
+  std::optional<JobId> find_name(const std::string& name);
+  std::vector<Attempt> history(JobId id);
+  std::vector<JobRecord> list(const JobFilter& filter);
+  std::vector<QueueCounts> counts();
+  std::uint64_t count_before(QueueId queue, Rank rank, std::uint64_t most, const std::optional<std::string>& key);
+  std::vector<JobId> waits_for(JobId id, std::size_t limit);
+
+  std::vector<OldLease> old_leases();
+  std::vector<JobId> changed_elsewhere();
+  void remember(const std::string& name, std::int64_t value);
+  std::optional<std::int64_t> recall(const std::string& name);
+
+ private:
+  // As `state` says in the table: the shelves, then the ends.
+  enum class Stored : std::uint8_t { ready, set_aside, delayed, waiting, done, cancelled, buried };
+  static bool waits(Stored state) noexcept { return state <= Stored::waiting; }
+  static bool leasable(Stored state) noexcept { return state <= Stored::delayed; }
+
+  // What decides about a job, without what it carries.
+  struct Row {
+    JobId id = 0;
+    QueueId queue = 0;
+    Stored state = Stored::ready;
+    std::int32_t rank = 0;
+    std::int32_t priority = 0;
+    std::int64_t due_at = 0;
+    std::uint32_t attempts = 0;
+    std::uint32_t expiries = 0;
+    std::uint32_t pending = 0;
+    bool cancelled_with_others = true;
+    std::int64_t flags = 0;
+    std::int64_t fence = 0;  // leases with tokens up to this one are over
+    std::int64_t ended_at = 0;
+    std::string key;
+    std::string unique;
+  };
+  static constexpr std::int64_t kHasDependants = 1;
+  static constexpr std::int64_t kHasHistory = 2;
+
+  struct Lease {
+    std::int64_t token = 0;
+    std::int64_t until = 0;
+    std::int64_t batch = 0;
+    bool old = false;
+  };
+  struct LeaseBatch {
+    std::string worker;
+    std::size_t remaining = 0;
+  };
+  struct LeaseEntry {
+    JobId id;
+    std::int64_t token;
+    std::int64_t until;
+  };
+  struct Counts {
+    std::int64_t of[6] = {};  // by JobState
+    std::int64_t ended = 0;
+    bool touched = false;
+  };
+  // Where a call begins that may be refused midway.
+  struct Mark {
+    std::size_t undo;
+    JobId last_id;
+    std::vector<Counts> counts;
+    std::size_t queues;
+  };
+
+  SqliteJobs(std::string path, const StoreOptions& options) : path_(std::move(path)), options_(options) {}
+
+  // --- statements
+  class Use;
+  Use use(Query query);
+  [[noreturn]] void failed(int code);
+  static std::int32_t narrow(std::int64_t number) noexcept { return static_cast<std::int32_t>(number); }
+
+  // --- opening
+  void take_over();
+  void refresh();
+  std::optional<std::int64_t> meta(std::string_view name);
+  void set_meta(std::string_view name, std::int64_t value);
+
+  // --- rows
+  std::optional<Row> load(JobId id);
+  void store(const Row& before, const Row& after);
+  void set_error(JobId id, const std::string& error);
+  void count(QueueId queue, JobState state, int by);
+  static JobState state_of(Stored state) noexcept;
+  WaitingJob waiting(const Row& row) const;
+  void touch(JobId id);
+  void flush();
+
+  // --- writes
+  QueueId queue_of(const std::string& name, const QueueConfig& config);
+  const StoredQueue& queue(QueueId id);
+  PutReply put_one(const PutRequest& request, std::int64_t now);
+  void insert(const PutRequest& request, const Row& row, std::int64_t now);
+  PutReply put_on(const Row& holder, const PutRequest& request, std::int64_t now);
+  std::vector<JobId> not_ended(const std::vector<JobId>& ids);
+  void join_batch(JobId batch, const Row& job, const std::vector<JobId>& waits_for);
+  SettleReply settle_one(const Settlement& settlement);
+  std::vector<JobId> settle_done(const Settlement& settlement);
+  void give_back(const Row& row, const Settlement& settlement, std::int64_t at, SettleReply& reply);
+  void failed_attempt(Row& row, const Settlement& settlement, const char* outcome, std::int64_t at);
+  ChangeReply change_one(const Change& change);
+  std::vector<JobId> end(const Row& row, Stored state, std::int64_t at, bool keep, const std::string& result,
+                         const std::string& error);
+  std::vector<JobId> take_dependants(JobId id);
+  void tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how, std::int64_t at,
+                       std::vector<WaitingJob>& released, std::vector<JobId>& cancelled);
+  void place_now(Row& row, std::int64_t at);
+  template <class Act>
+  auto undone_if_refused(bool may_be, Act act) -> decltype(act());
+  Mark mark();
+  void take_back(const Mark& mark);
+
+  // --- leases
+  void load_leases();
+  bool runs(JobId id, std::int64_t fence);
+  const Lease* find_lease(JobId id);
+  void set_lease(JobId id, std::optional<Lease> lease);
+  void write_leases(std::span<const LeaseEntry> entries, std::string_view worker);
+  void undo_leases(std::size_t down_to) noexcept;
+
+  // --- reads
+  JobRecord read_record(const SqliteStatement& row);
+  void add_lease(JobRecord& record, std::int64_t fence);
+  static WaitingJob read_waiting(const SqliteStatement& row, QueueId queue, Shelf shelf);
+  std::vector<WaitingJob> load_ranked(Query equal, Query below, QueueId queue, const std::string* key, Rank after,
+                                      std::size_t limit);
+  std::vector<JobRecord> list_running(const JobFilter& filter, std::size_t limit);
+
+  const std::string path_;
+  const StoreOptions options_;
+  // Destroyed from the last to the first: statements before the connection, that before the lock.
+  FileLock lock_;
+  SqliteDatabase database_;
+  std::array<SqliteStatement, kQueries> statements_;
+  std::uint64_t epoch_ = 0;
+
+  // What is known of the file, good until somebody else changes it.
+  std::int64_t data_version_ = -1;
+  bool leases_known_ = false;
+  bool touched_ = true;
+  bool writing_ = false;
+  std::vector<StoredQueue> queues_;
+  std::map<std::string, QueueId, std::less<>> queue_ids_;
+  JobId last_id_ = 0, last_id_stored_ = 0;
+  std::int64_t last_token_ = 0, last_token_stored_ = 0;
+
+  boost::unordered_flat_map<JobId, Lease> leases_;
+  boost::unordered_flat_map<std::int64_t, LeaseBatch> batches_;
+  std::int64_t next_batch_ = 1;
+
+  // Of the present transaction.
+  std::vector<Counts> changed_counts_;  // by QueueId - 1
+  std::vector<std::pair<JobId, std::optional<Lease>>> undo_;
+  std::vector<std::int64_t> emptied_;
+};
+
+}  // namespace argiope

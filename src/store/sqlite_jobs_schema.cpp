@@ -1,0 +1,161 @@
+// Opening: the tables, whose file it is, who owns it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "store/sqlite_jobs.hpp"
+#include "store/sqlite_jobs_use.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x4172676a;  // "Argj"
+constexpr std::int64_t kCacheKib = 32 * 1024;
+constexpr int kBusyMilliseconds = 10'000;
+
+// Times are milliseconds since 1970. NULL stands for 0 and for an empty text where that is the rule.
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE queues (
+  queue_id INTEGER PRIMARY KEY,
+  name     TEXT NOT NULL UNIQUE,
+  config   TEXT NOT NULL             -- JSON
+);
+CREATE TABLE counts (                -- how many jobs of each queue are in which state
+  queue_id  INTEGER PRIMARY KEY,
+  delayed   INTEGER NOT NULL DEFAULT 0,
+  ready     INTEGER NOT NULL DEFAULT 0,
+  running   INTEGER NOT NULL DEFAULT 0,
+  done      INTEGER NOT NULL DEFAULT 0,
+  cancelled INTEGER NOT NULL DEFAULT 0,
+  buried    INTEGER NOT NULL DEFAULT 0,
+  ended     INTEGER NOT NULL DEFAULT 0  -- done since the store was made
+);
+CREATE TABLE jobs (
+  job_id       INTEGER PRIMARY KEY,
+  queue_id     INTEGER NOT NULL,
+  state        INTEGER NOT NULL,  -- 0 ready, 1 ready and set aside, 2 delayed, 3 waiting for jobs, 4 done, 5 cancelled, 6 buried
+  rank         INTEGER NOT NULL,  -- priority and age: higher first
+  priority     INTEGER NOT NULL,
+  due_at       INTEGER,
+  attempts     INTEGER,
+  max_attempts INTEGER,
+  expiries     INTEGER,           -- leases that ran out
+  pending      INTEGER,           -- jobs it still waits for
+  if_failed    INTEGER,           -- 1: runs although one of them failed
+  flags        INTEGER,           -- 1: others have waited for it, 2: it has rows in attempts
+  fence        INTEGER,           -- leases with tokens up to this one are over
+  created_at   INTEGER NOT NULL,
+  ended_at     INTEGER,
+  key          TEXT NOT NULL,
+  unique_name  TEXT,
+  name         TEXT,
+  function     TEXT,
+  error        TEXT,
+  result       BLOB,
+  payload      BLOB
+);
+CREATE INDEX jobs_ready ON jobs (queue_id, rank DESC, job_id) WHERE state = 0;
+CREATE INDEX jobs_set_aside ON jobs (queue_id, key, rank DESC, job_id) WHERE state = 1;
+CREATE INDEX jobs_delayed ON jobs (queue_id, due_at, job_id) WHERE state = 2;
+CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
+CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
+CREATE INDEX jobs_ended ON jobs (queue_id, state, ended_at) WHERE state >= 4;
+CREATE TABLE dependencies (waits_for INTEGER NOT NULL, job_id INTEGER NOT NULL, PRIMARY KEY (waits_for, job_id))
+  WITHOUT ROWID;
+CREATE INDEX dependencies_of ON dependencies (job_id, waits_for);
+CREATE TABLE attempts (              -- those that failed
+  job_id   INTEGER NOT NULL,
+  entry    INTEGER NOT NULL,
+  number   INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  outcome  TEXT NOT NULL,
+  error    TEXT,
+  worker   TEXT,
+  PRIMARY KEY (job_id, entry)
+) WITHOUT ROWID;
+CREATE TABLE leases (                -- which jobs run; void for jobs that have ended or whose fence is not below the token
+  batch   INTEGER PRIMARY KEY,
+  worker  TEXT NOT NULL,
+  entries BLOB NOT NULL              -- job_id, token, until: 8 bytes each, lowest byte first
+);
+CREATE TABLE touched (n INTEGER PRIMARY KEY, job_id INTEGER NOT NULL);  -- changed by others than the owner
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('epoch', 0), ('last_id', 0), ('last_token', 0);
+CREATE VIEW job_list AS              -- jobs that run show as ready here
+  SELECT j.job_id, q.name AS queue,
+         CASE j.state WHEN 0 THEN 'ready' WHEN 1 THEN 'ready' WHEN 2 THEN 'delayed' WHEN 3 THEN 'delayed'
+                      WHEN 4 THEN 'done' WHEN 5 THEN 'cancelled' ELSE 'buried' END AS state,
+         j.key, j.priority, j.name, j.unique_name, j.function, coalesce(j.attempts, 0) AS attempts,
+         strftime('%Y-%m-%dT%H:%M:%fZ', j.due_at / 1000.0, 'unixepoch') AS due_at,
+         strftime('%Y-%m-%dT%H:%M:%fZ', j.created_at / 1000.0, 'unixepoch') AS created_at,
+         strftime('%Y-%m-%dT%H:%M:%fZ', j.ended_at / 1000.0, 'unixepoch') AS ended_at,
+         coalesce(j.pending, 0) AS waits_for, j.error, j.result, j.payload
+  FROM jobs j JOIN queues q USING (queue_id);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1};
+constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--store"};
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, const StoreOptions& options) {
+  std::unique_ptr<SqliteJobs> jobs(new SqliteJobs(path, options));
+  const bool reads_only = options.access == StoreAccess::read;
+  if (options.access == StoreAccess::own) {
+    auto lock = FileLock::take(path);
+    if (!lock) return std::unexpected(std::move(lock.error()));
+    jobs->lock_ = std::move(*lock);
+  } else if (reads_only && ::access(path.c_str(), F_OK) != 0) {
+    return fail(Errc::not_found, fmt::format("database {}: {}", path, std::strerror(errno)));
+  }
+  const int flags = reads_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  auto database = SqliteDatabase::open(path, flags, "--store");
+  if (!database) return std::unexpected(std::move(database.error()));
+  jobs->database_ = std::move(*database);
+  SqliteDatabase& file = jobs->database_;
+  sqlite3_busy_timeout(file.handle(), kBusyMilliseconds);
+  if (reads_only) {
+    if (auto ours = require_format_to_read(file, path, kFormat); !ours) return std::unexpected(ours.error());
+  } else {
+    if (auto ours = require_format(file, path, kFormat); !ours) return std::unexpected(ours.error());
+    if (auto set = configure_writer(file, options.sync, options.max_bytes, kCacheKib); !set) {
+      return std::unexpected(set.error());
+    }
+  }
+  try {
+    jobs->begin(!reads_only);
+    jobs->take_over();
+    jobs->commit();
+  } catch (DatabaseFailed& error) {
+    jobs->roll_back();
+    return std::unexpected(std::move(error.error));
+  }
+  return jobs;
+}
+
+SqliteJobs::~SqliteJobs() = default;
+
+void SqliteJobs::take_over() {
+  epoch_ = static_cast<std::uint64_t>(meta("epoch").value_or(0));
+  if (access() == StoreAccess::read) return;
+  set_meta("epoch", static_cast<std::int64_t>(++epoch_));
+  if (access() == StoreAccess::share) return;
+  use(Query::touched_delete).run();
+  load_leases();
+  // What the rows say of jobs that have ended or been given back since is forgotten, and whole rows with it.
+  std::vector<JobId> over;
+  for (auto& [id, lease] : leases_) {
+    lease.old = true;
+    const auto row = load(id);
+    if (!row || !leasable(row->state) || lease.token <= row->fence) over.push_back(id);
+  }
+  for (const JobId id : over) set_lease(id, std::nullopt);
+  undo_.clear();
+  for (auto& [batch, found] : batches_) {
+    if (found.remaining == 0) emptied_.push_back(batch);
+  }
+}
+
+}  // namespace argiope

@@ -1,0 +1,655 @@
+// What every Store promises, one fact a test.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+using namespace std::chrono_literals;
+using Verdict = ChangeReply::Verdict;
+
+constexpr WallTime kNow{1'800'000'000s};
+
+class StoreTest : public OnVirtualLoop, public testing::WithParamInterface<const char*> {
+ protected:
+  StoreTest() { open(); }
+  ~StoreTest() override { EXPECT_TRUE(store_->close()); }
+
+  void open() {
+    const std::string where = GetParam() == std::string("memory") ? "memory:" : "sqlite:" + folder_.file("jobs.db");
+    auto opened = open_store(where, {.sync = SyncMode::off});
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+  }
+  template <class T>
+  Result<T> tried(Coro<Result<T>> call) {
+    return loop_.run_until_complete(std::move(call));
+  }
+  template <class T>
+  T must(Coro<Result<T>> call) {
+    auto result = tried(std::move(call));
+    EXPECT_TRUE(result) << (result ? "" : result.error().message);
+    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T{};
+  }
+  PutReply put(NewJob job, bool set_aside = false) {
+    if (job.queue.empty()) job.queue = "q";
+    auto replies = must(store_->put({{std::move(job), set_aside}}, kNow));
+    return replies.empty() ? PutReply{} : replies[0];
+  }
+  Errc put_error(NewJob job) {
+    if (job.queue.empty()) job.queue = "q";
+    const auto result = tried(store_->put({{std::move(job), false}}, kNow));
+    EXPECT_FALSE(result);
+    return result ? Errc::internal : result.error().code;
+  }
+  std::optional<JobRecord> lease(JobId id) { return must(store_->lease({{id, ++token_, kNow + 60s, "w"}}))[0]; }
+  SettleReply settle(Settlement settlement) {
+    if (settlement.token == 0) settlement.token = token_;
+    if (settlement.at == WallTime{}) settlement.at = kNow + 1s;
+    auto replies = must(store_->settle({std::move(settlement)}));
+    return replies.empty() ? SettleReply{} : replies[0];
+  }
+  SettleReply run(JobId id, Outcome outcome = Outcome::done) {
+    EXPECT_TRUE(lease(id));
+    return settle({.id = id, .outcome = outcome});
+  }
+  ChangeReply change(Change change) {
+    if (change.at == WallTime{}) change.at = kNow + 2s;
+    return must(store_->change({change}))[0];
+  }
+  std::optional<JobRecord> get(JobId id) { return must(store_->get(id)); }
+  JobState state(JobId id) { return get(id).value().state; }
+  std::vector<JobId> ready(Rank after = {}, std::size_t limit = 100) {
+    return ids(must(store_->load_ready(1, after, limit)));
+  }
+  static std::vector<JobId> ids(const std::vector<WaitingJob>& jobs) {
+    std::vector<JobId> all;
+    for (const WaitingJob& job : jobs) all.push_back(job.id);
+    return all;
+  }
+  StateCounts counts() { return must(store_->counts()).at(0).counts; }
+
+  using Ids = std::vector<JobId>;
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t token_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, testing::Values("memory", "sqlite"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// --- queues ----------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, AQueueKeepsItsIdAndTheConfigurationItWasMadeWith) {
+  QueueConfig config;
+  config.weight = 7;
+  config.keep_done = 5s;
+  const StoredQueue first = must(store_->open_queue("a", config));
+  EXPECT_EQ(first.id, 1u);
+  EXPECT_EQ(must(store_->open_queue("a", {})).config.weight, 7u);
+  EXPECT_EQ(must(store_->open_queue("b", {})).id, 2u);
+  config.weight = 9;
+  must(store_->configure(1, config));
+  const auto all = must(store_->queues());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].config.weight, 9u);
+  EXPECT_EQ(all[0].config.keep_done, Duration(5s));
+  EXPECT_EQ(tried(store_->configure(3, config)).error().code, Errc::invalid_input);
+}
+
+TEST_P(StoreTest, AConfigurationThatCannotBeKeptIsRefused) {
+  QueueConfig config;
+  config.limits.burst = 0.5;
+  EXPECT_EQ(tried(store_->open_queue("a", config)).error().code, Errc::invalid_input);
+  EXPECT_EQ(tried(store_->open_queue("", {})).error().code, Errc::invalid_input);
+  EXPECT_TRUE(must(store_->queues()).empty());
+}
+
+TEST_P(StoreTest, QueuesAreMadeByPuttingIntoThem) {
+  put({.queue = "new"});
+  EXPECT_EQ(must(store_->queues()).at(0).name, "new");
+}
+
+// --- put -------------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, KeepsEverythingAJobIsPutWith) {
+  NewJob job{.name = "n", .queue = "q", .key = std::string("k\0x", 3), .unique = "u", .priority = -5,
+             .due_at = kNow + 1500ms, .function = "f", .payload = std::string("\0\xff", 2), .max_attempts = 9,
+             .if_failed = DependencyPolicy::run};
+  const PutReply reply = put(job);
+  EXPECT_EQ(reply.outcome, PutOutcome::added);
+  EXPECT_EQ(reply.job, (WaitingJob{1, 1, job.key, -5, job.due_at, 0, 0, Shelf::delayed}));
+  JobRecord expected;
+  expected.id = 1;
+  expected.name = "n";
+  expected.queue = "q";
+  expected.key = job.key;
+  expected.unique = "u";
+  expected.state = JobState::delayed;
+  expected.priority = -5;
+  expected.due_at = job.due_at;
+  expected.function = "f";
+  expected.payload = job.payload;
+  expected.max_attempts = 9;
+  expected.if_failed = DependencyPolicy::run;
+  expected.created_at = kNow;
+  EXPECT_EQ(get(1), expected);
+}
+
+TEST_P(StoreTest, TimesAreKeptInMilliseconds) {
+  put({.due_at = kNow + 1234567us});
+  EXPECT_EQ(get(1)->due_at, kNow + 1234ms);
+}
+
+TEST_P(StoreTest, GivesIdsLargerThanAllBeforeThoseDeletedIncluded) {
+  put({.id = 50});
+  EXPECT_EQ(put({}).id, 51u);
+  run(51);
+  EXPECT_EQ(get(51), std::nullopt);
+  EXPECT_EQ(put({}).id, 52u);
+  EXPECT_EQ(put({.id = 7}).id, 7u);
+  EXPECT_EQ(put({}).id, 53u);
+}
+
+TEST_P(StoreTest, ASecondPutOfAnIdOrANameChangesNothing) {
+  put({.id = 5, .name = "n", .payload = "first"});
+  EXPECT_EQ(put({.id = 5, .payload = "second"}).outcome, PutOutcome::kept);
+  const PutReply named = put({.name = "n", .queue = "other", .payload = "third"});
+  EXPECT_EQ(named.outcome, PutOutcome::kept);
+  EXPECT_EQ(named.id, 5u);
+  EXPECT_EQ(get(5)->payload, "first");
+  EXPECT_EQ(must(store_->find_name("n")), JobId{5});
+  EXPECT_EQ(must(store_->find_name("m")), std::nullopt);
+  EXPECT_EQ(must(store_->queues()).size(), 1u);
+}
+
+TEST_P(StoreTest, ANameIsKnownForAsLongAsTheJobIsKept) {
+  put({.name = "n"});
+  lease(1);
+  settle({.id = 1, .keep = true});
+  EXPECT_EQ(put({.name = "n"}).outcome, PutOutcome::kept);
+  must(store_->prune(1, JobState::done, kNow + 1h, 10));
+  EXPECT_EQ(put({.name = "n"}).outcome, PutOutcome::added);
+}
+
+TEST_P(StoreTest, RefusesWhatBreaksTheContractAndThenDoesNothingOfTheBatch) {
+  EXPECT_EQ(put_error({.id = kMostJobId + 1}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.name = std::string(513, 'x')}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.id = 4, .waits_for = {4}}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.waits_for = {1}}), Errc::invalid_input);  // there has been none yet
+  EXPECT_EQ(put_error({.batch = 1}), Errc::invalid_input);
+  const auto refused = tried(store_->put({{{.queue = "q"}, false}, {{.queue = "r", .waits_for = {9}}, false}}, kNow));
+  EXPECT_EQ(refused.error().code, Errc::invalid_input);
+  EXPECT_TRUE(must(store_->queues()).empty());
+  EXPECT_TRUE(must(store_->list({})).empty());
+  EXPECT_EQ(put({}).id, 1u);
+}
+
+TEST_P(StoreTest, ARefusedCallLeavesOthersOfItsTurnAlone) {
+  auto body = [&]() -> Coro<void> {
+    auto good = loop_.create_task(store_->put({{{.queue = "q"}, false}}, kNow));
+    auto bad = loop_.create_task(store_->put({{{.queue = "q"}, false}, {{.queue = "q", .batch = 77}, false}}, kNow));
+    auto also_good = loop_.create_task(store_->put({{{.queue = "q"}, false}}, kNow));
+    EXPECT_EQ((co_await good)->at(0).id, 1u);
+    EXPECT_FALSE((co_await bad).has_value());
+    EXPECT_EQ((co_await also_good)->at(0).id, 2u);
+  };
+  loop_.run_until_complete(body());
+  EXPECT_EQ(counts().ready, 2u);
+}
+
+// --- unique names ----------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, UniqueKeepLeavesTheJobThatWaits) {
+  put({.unique = "u", .payload = "old"});
+  const PutReply reply = put({.unique = "u", .priority = 9, .payload = "new"});
+  EXPECT_EQ(reply.outcome, PutOutcome::kept);
+  EXPECT_EQ(reply.id, 1u);
+  EXPECT_EQ(get(1)->payload, "old");
+  EXPECT_EQ(put({.queue = "other", .unique = "u"}).outcome, PutOutcome::added);
+}
+
+TEST_P(StoreTest, UniqueReplaceTakesPayloadFunctionPriorityKeyAndTime) {
+  put({.key = "k", .unique = "u", .priority = 5, .payload = "old"});
+  const PutReply reply = put({.key = "l", .unique = "u", .unique_policy = UniquePolicy::replace, .priority = 1,
+                              .due_at = kNow + 1h, .function = "g", .payload = "new", .max_attempts = 4});
+  EXPECT_EQ(reply.outcome, PutOutcome::changed);
+  EXPECT_EQ(reply.job, (WaitingJob{1, 1, "l", 1, kNow + 1h, 0, 0, Shelf::delayed}));
+  EXPECT_EQ(get(1)->payload, "new");
+  EXPECT_EQ(get(1)->function, "g");
+  EXPECT_EQ(get(1)->max_attempts, 0u);
+  EXPECT_EQ(counts().delayed, 1u);
+}
+
+TEST_P(StoreTest, UniqueMergeTakesTheHigherPriorityAndTheEarlierTimeAndTheOldPayload) {
+  const auto merge = [&](std::int32_t priority, WallTime due_at) {
+    return put({.unique = "u", .unique_policy = UniquePolicy::merge, .priority = priority, .due_at = due_at,
+                .payload = "new"});
+  };
+  put({.unique = "u", .priority = 5, .due_at = kNow + 1h, .payload = "old"});
+  EXPECT_EQ(merge(4, kNow + 2h).outcome, PutOutcome::kept);
+  EXPECT_EQ(merge(6, kNow + 2h).job, (WaitingJob{1, 1, "", 6, kNow + 1h, 0, 0, Shelf::delayed}));
+  EXPECT_EQ(merge(0, kNow + 30min).job.due_at, kNow + 30min);
+  EXPECT_EQ(merge(0, {}).job, (WaitingJob{1, 1, "", 6, {}, 0, 0, Shelf::ready}));
+  EXPECT_EQ(get(1)->payload, "old");
+  EXPECT_EQ(ready(), Ids{1});
+}
+
+TEST_P(StoreTest, AUniqueJobThatRunsSwallowsThePutUnlessItIsToRunAgain) {
+  put({.unique = "u"});
+  lease(1);
+  EXPECT_EQ(put({.unique = "u"}).outcome, PutOutcome::kept);
+  const PutReply again = put({.unique = "u", .run_again = true, .payload = "2"});
+  EXPECT_EQ(again.outcome, PutOutcome::run_again);
+  EXPECT_EQ(again.id, 2u);
+  EXPECT_EQ(again.job.shelf, Shelf::waiting);
+  EXPECT_EQ(get(1)->unique, "");
+  // A third one meets the second.
+  EXPECT_EQ(put({.unique = "u", .unique_policy = UniquePolicy::merge, .run_again = true, .priority = 3}).outcome,
+            PutOutcome::changed);
+  const SettleReply ended = settle({.id = 1, .outcome = Outcome::bury});
+  ASSERT_EQ(ended.released.size(), 1u);
+  EXPECT_EQ(ended.released[0], (WaitingJob{2, 1, "", 3, {}, 0, 0, Shelf::ready}));
+}
+
+TEST_P(StoreTest, AUniqueNameIsFreeWhenItsJobHasEnded) {
+  put({.unique = "u"});
+  run(1, Outcome::bury);
+  EXPECT_EQ(put({.unique = "u"}).id, 2u);
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).verdict, Verdict::wrong_state);  // taken meanwhile
+  run(2);
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).verdict, Verdict::changed);
+  EXPECT_EQ(put({.unique = "u"}).id, 1u);
+}
+
+// --- leases ----------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, ALeasedJobIsOnNoShelfAndRuns) {
+  put({.payload = "p"});
+  put({});
+  const auto leased = lease(1);
+  ASSERT_TRUE(leased);
+  EXPECT_EQ(leased->state, JobState::running);
+  EXPECT_EQ(leased->payload, "p");
+  EXPECT_EQ(leased->worker, "w");
+  EXPECT_EQ(leased->lease_until, kNow + 60s);
+  EXPECT_EQ(leased->attempts, 0u);
+  EXPECT_EQ(get(1), leased);
+  EXPECT_EQ(ready(), Ids{2});
+  EXPECT_EQ(counts(), (StateCounts{.ready = 1, .running = 1}));
+  EXPECT_EQ(must(store_->list({.state = JobState::running})).size(), 1u);
+  EXPECT_EQ(must(store_->list({.state = JobState::ready})).size(), 1u);
+}
+
+TEST_P(StoreTest, OnlyWhatWaitsCanBeLeased) {
+  put({});
+  put({.waits_for = {1}});
+  EXPECT_EQ(lease(9), std::nullopt);
+  EXPECT_EQ(lease(2), std::nullopt);
+  EXPECT_TRUE(lease(1));
+  EXPECT_EQ(lease(1), std::nullopt);
+  const auto twice = must(store_->lease({{1, 100, kNow, "a"}, {1, 101, kNow, "b"}}));
+  EXPECT_EQ(twice[0], std::nullopt);
+  put({});
+  const auto both = must(store_->lease({{3, 102, kNow, "a"}, {3, 103, kNow, "b"}}));
+  EXPECT_EQ(both[0]->worker, "a");
+  EXPECT_EQ(both[1], std::nullopt);
+}
+
+TEST_P(StoreTest, TokensOnlyGrow) {
+  put({});
+  put({});
+  must(store_->lease({{1, 10, kNow, "w"}}));
+  EXPECT_EQ(tried(store_->lease({{2, 10, kNow, "w"}})).error().code, Errc::invalid_input);
+  EXPECT_EQ(tried(store_->lease({{2, 11, kNow, "w"}, {2, 11, kNow, "w"}})).error().code, Errc::invalid_input);
+  EXPECT_EQ(state(2), JobState::ready);
+}
+
+TEST_P(StoreTest, AStaleTokenSettlesNothingAndPutsNoFollowUp) {
+  put({});
+  lease(1);
+  const SettleReply reply = settle({.id = 1, .token = token_ + 1, .follow_ups = {{{.queue = "q"}, false}}});
+  EXPECT_FALSE(reply.settled);
+  EXPECT_TRUE(reply.follow_ups.empty());
+  EXPECT_EQ(state(1), JobState::running);
+  EXPECT_TRUE(settle({.id = 1}).settled);
+  EXPECT_FALSE(settle({.id = 1}).settled);
+}
+
+TEST_P(StoreTest, ARenewalMovesTheEndAndAStaleOneIsPassedOver) {
+  put({});
+  lease(1);
+  must(store_->renew({{1, token_, kNow + 2h, "w"}, {1, 99, kNow + 9h, "x"}, {7, 1, kNow, "y"}}));
+  EXPECT_EQ(get(1)->lease_until, kNow + 2h);
+  EXPECT_EQ(get(1)->worker, "w");
+  EXPECT_TRUE(settle({.id = 1}).settled);
+}
+
+TEST_P(StoreTest, DoneDeletesTheRecordOrKeepsItUntilItIsPruned) {
+  put({});
+  put({});
+  EXPECT_TRUE(run(1).settled);
+  EXPECT_EQ(get(1), std::nullopt);
+  lease(2);
+  settle({.id = 2, .keep = true, .result = "r"});
+  EXPECT_EQ(get(2)->state, JobState::done);
+  EXPECT_EQ(get(2)->result, "r");
+  EXPECT_EQ(get(2)->ended_at, kNow + 1s);
+  EXPECT_EQ(must(store_->counts())[0], (QueueCounts{1, {.done = 1}, 2}));
+  EXPECT_EQ(must(store_->prune(1, JobState::done, kNow + 1s, 10)), 0u);
+  EXPECT_EQ(must(store_->prune(1, JobState::done, kNow + 2s, 10)), 1u);
+  EXPECT_EQ(get(2), std::nullopt);
+  EXPECT_EQ(tried(store_->prune(1, JobState::ready, kNow, 1)).error().code, Errc::invalid_input);
+}
+
+TEST_P(StoreTest, RetryCountsTheAttemptAndComesBackWhenItIsDue) {
+  put({.priority = 1});
+  lease(1);
+  const auto later = settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow + 1min, .priority = 4, .error = "no",
+                             .worker = "w"});
+  EXPECT_EQ(later.again, (WaitingJob{1, 1, "", 4, kNow + 1min, 1, 0, Shelf::delayed}));
+  EXPECT_EQ(get(1)->error, "no");
+  EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), Ids{1});
+  lease(1);
+  EXPECT_EQ(settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow}).again->shelf, Shelf::ready);
+  EXPECT_EQ(must(store_->history(1)), (std::vector<Attempt>{{1, kNow + 1s, "retry", "no", "w"},
+                                                           {2, kNow + 1s, "retry", "", ""}}));
+}
+
+TEST_P(StoreTest, ReleaseIsAsIfItHadNotBeenLeasedAndExpireCounts) {
+  put({.priority = 3}, true);
+  EXPECT_EQ(run(1, Outcome::release).again, (WaitingJob{1, 1, "", 3, {}, 0, 0, Shelf::set_aside}));
+  EXPECT_TRUE(must(store_->history(1)).empty());
+  EXPECT_EQ(run(1, Outcome::expire).again, (WaitingJob{1, 1, "", 3, {}, 1, 1, Shelf::set_aside}));
+  EXPECT_EQ(must(store_->history(1)).at(0).outcome, "lease expired");
+}
+
+TEST_P(StoreTest, BuriedJobsStayUntilKickedAndThenBeginAnew) {
+  put({});
+  lease(1);
+  settle({.id = 1, .outcome = Outcome::bury, .error = "bad"});
+  EXPECT_EQ(get(1)->state, JobState::buried);
+  EXPECT_EQ(get(1)->attempts, 1u);
+  EXPECT_EQ(get(1)->error, "bad");
+  const ChangeReply kicked = change({.id = 1, .kind = ChangeKind::kick});
+  EXPECT_EQ(kicked.job, (WaitingJob{1, 1, "", 0, {}, 0, 0, Shelf::ready}));
+  EXPECT_EQ(get(1)->ended_at, WallTime{});
+}
+
+TEST_P(StoreTest, TheLastTwentyFailedAttemptsAreKept) {
+  put({});
+  for (int i = 0; i < 25; ++i) run(1, Outcome::retry);
+  const auto history = must(store_->history(1));
+  ASSERT_EQ(history.size(), 20u);
+  EXPECT_EQ(history.front().number, 6u);
+  EXPECT_EQ(history.back().number, 25u);
+  run(1);
+  EXPECT_TRUE(must(store_->history(1)).empty());
+}
+
+TEST_P(StoreTest, FollowUpsArePutWithTheEndAndMayTakeItsUniqueName) {
+  put({.unique = "u"});
+  lease(1);
+  const SettleReply reply =
+      settle({.id = 1, .follow_ups = {{{.queue = "q", .unique = "u", .waits_for = {1}}, false}, {{.queue = "r"}, false}}});
+  ASSERT_EQ(reply.follow_ups.size(), 2u);
+  EXPECT_EQ(reply.follow_ups[0].outcome, PutOutcome::added);
+  EXPECT_EQ(reply.follow_ups[0].job.shelf, Shelf::ready);
+  EXPECT_EQ(reply.follow_ups[1].job.queue, 2u);
+}
+
+TEST_P(StoreTest, ASettlementWhoseFollowUpIsRefusedSettlesNothing) {
+  put({});
+  lease(1);
+  const auto refused = tried(store_->settle({{.id = 1, .token = token_, .at = kNow, .follow_ups = {{{.queue = "q", .batch = 9}, false}}}}));
+  EXPECT_EQ(refused.error().code, Errc::invalid_input);
+  EXPECT_EQ(state(1), JobState::running);
+  EXPECT_EQ(counts(), (StateCounts{.running = 1}));
+  EXPECT_TRUE(settle({.id = 1}).settled);
+}
+
+// --- jobs that wait for others ---------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, AJobWaitsUntilAllItWaitsForHaveEnded) {
+  put({});
+  put({});
+  put({.waits_for = {1, 2, 2}});
+  EXPECT_EQ(get(3)->pending, 2u);
+  EXPECT_EQ(state(3), JobState::delayed);
+  EXPECT_EQ(must(store_->waits_for(3, 9)), (Ids{1, 2}));
+  EXPECT_EQ(must(store_->waits_for(3, 1)), Ids{1});
+  EXPECT_EQ(ready(), (Ids{1, 2}));
+  EXPECT_TRUE(run(1).released.empty());
+  const SettleReply last = run(2);
+  ASSERT_EQ(last.released.size(), 1u);
+  EXPECT_EQ(last.released[0].id, 3u);
+  EXPECT_EQ(last.released[0].shelf, Shelf::ready);
+  EXPECT_EQ(ready(), Ids{3});
+}
+
+TEST_P(StoreTest, AReleasedJobThatIsNotDueIsDelayed) {
+  put({});
+  put({.due_at = kNow + 1h, .waits_for = {1}});
+  EXPECT_TRUE(must(store_->load_delayed(1, {}, 0, 9)).empty());
+  EXPECT_EQ(run(1).released.at(0).shelf, Shelf::delayed);
+  EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), Ids{2});
+}
+
+TEST_P(StoreTest, JobsThatHaveEndedOrWereDeletedAreNotWaitedFor) {
+  put({});
+  put({});
+  run(1);
+  run(2, Outcome::bury);
+  EXPECT_EQ(put({.waits_for = {1, 2}}).job.shelf, Shelf::ready);
+}
+
+TEST_P(StoreTest, AFailureCancelsThoseThatWaitAndThoseThatWaitForThemUnlessTheyRunAnyway) {
+  put({});
+  put({.waits_for = {1}});
+  put({.waits_for = {2}});
+  put({.waits_for = {1}, .if_failed = DependencyPolicy::run});
+  put({.waits_for = {1, 3}, .if_failed = DependencyPolicy::run});
+  const SettleReply reply = run(1, Outcome::bury);
+  EXPECT_EQ(reply.cancelled, (Ids{2, 3}));
+  EXPECT_EQ(ids(reply.released), (Ids{4, 5}));
+  EXPECT_EQ(get(2), std::nullopt);  // the queue keeps none
+  EXPECT_EQ(counts(), (StateCounts{.ready = 2, .buried = 1}));
+}
+
+TEST_P(StoreTest, CancelledDependantsAreKeptWhereTheQueueKeepsCancelledJobs) {
+  QueueConfig config;
+  config.keep_cancelled = 1h;
+  must(store_->open_queue("q", config));
+  put({});
+  put({.waits_for = {1}});
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::erase}).cancelled, Ids{2});
+  EXPECT_EQ(get(2)->state, JobState::cancelled);
+  EXPECT_EQ(get(2)->error, "job 1, which it waited for, was deleted");
+  EXPECT_EQ(get(2)->pending, 0u);
+}
+
+TEST_P(StoreTest, ReleasedDependantsStayReleasedWhenABuriedJobIsKicked) {
+  put({});
+  put({.waits_for = {1}, .if_failed = DependencyPolicy::run});
+  run(1, Outcome::bury);
+  change({.id = 1, .kind = ChangeKind::kick});
+  EXPECT_EQ(state(2), JobState::ready);
+  EXPECT_TRUE(run(1).released.empty());
+}
+
+TEST_P(StoreTest, ABatchsCompletionWaitsForAllOfItsJobs) {
+  put({});
+  EXPECT_EQ(put({.batch = 1}).outcome, PutOutcome::added);
+  put({.batch = 1});
+  EXPECT_EQ(get(1)->pending, 2u);
+  EXPECT_EQ(lease(1), std::nullopt);
+  // One that follows joins before its forerunner is told to have ended.
+  lease(2);
+  const SettleReply reply = settle({.id = 2, .follow_ups = {{{.queue = "q", .batch = 1}, false}}});
+  EXPECT_TRUE(reply.released.empty());
+  run(3);
+  EXPECT_EQ(ids(run(4).released), Ids{1});
+  lease(1);
+  EXPECT_EQ(put_error({.batch = 1}), Errc::invalid_input);  // too late
+}
+
+TEST_P(StoreTest, AJobOfABatchCannotWaitForTheBatch) {
+  put({});
+  put({.waits_for = {1}});
+  EXPECT_EQ(put_error({.waits_for = {1}, .batch = 1}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.waits_for = {2}, .batch = 1}), Errc::invalid_input);
+  EXPECT_EQ(get(1)->pending, 0u);
+}
+
+TEST_P(StoreTest, LongChainsAreCancelledWithoutRecursion) {
+  put({});
+  std::vector<PutRequest> chain;
+  for (JobId id = 1; id < 5'000; ++id) chain.push_back({{.queue = "q", .waits_for = {id}}, false});
+  must(store_->put(chain, kNow));
+  EXPECT_EQ(run(1, Outcome::cancel).cancelled.size(), 4'999u);
+  EXPECT_EQ(counts(), StateCounts{});
+}
+
+// --- changes ---------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, ChangesAreJudgedByState) {
+  put({});
+  put({.due_at = kNow + 1h});
+  put({.waits_for = {1}});
+  put({});
+  lease(4);
+  const auto verdict = [&](JobId id, ChangeKind kind) { return change({.id = id, .kind = kind}).verdict; };
+  for (const ChangeKind kind : {ChangeKind::cancel, ChangeKind::kick, ChangeKind::set_priority, ChangeKind::set_due,
+                                ChangeKind::erase}) {
+    EXPECT_EQ(verdict(99, kind), Verdict::not_found);
+    EXPECT_EQ(verdict(4, kind), Verdict::running);
+  }
+  EXPECT_EQ(verdict(1, ChangeKind::kick), Verdict::wrong_state);
+  EXPECT_EQ(verdict(3, ChangeKind::kick), Verdict::wrong_state);
+  EXPECT_EQ(verdict(3, ChangeKind::set_due), Verdict::wrong_state);
+  EXPECT_EQ(verdict(3, ChangeKind::set_priority), Verdict::changed);
+  EXPECT_EQ(verdict(2, ChangeKind::kick), Verdict::changed);
+  EXPECT_EQ(state(2), JobState::ready);
+  EXPECT_EQ(verdict(2, ChangeKind::cancel), Verdict::changed);
+  EXPECT_EQ(state(2), JobState::cancelled);
+  EXPECT_EQ(verdict(2, ChangeKind::cancel), Verdict::wrong_state);
+  EXPECT_EQ(verdict(2, ChangeKind::set_priority), Verdict::wrong_state);
+  EXPECT_EQ(verdict(2, ChangeKind::erase), Verdict::changed);
+  EXPECT_EQ(get(2), std::nullopt);
+}
+
+TEST_P(StoreTest, SetDueMovesBetweenTheShelves) {
+  put({});
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::set_due, .due_at = kNow + 1h}).job,
+            (WaitingJob{1, 1, "", 0, kNow + 1h, 0, 0, Shelf::delayed}));
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::set_due, .due_at = kNow}).job->shelf, Shelf::ready);
+}
+
+TEST_P(StoreTest, ShelveMovesReadyAndDueJobsAndPassesOverTheRest) {
+  put({});
+  put({.due_at = kNow + 1s});
+  put({.waits_for = {1}});
+  put({});
+  lease(4);
+  must(store_->shelve({1, 2, 3, 4, 99}, Shelf::set_aside));
+  EXPECT_EQ(ids(must(store_->load_set_aside(1, "", {}, 9))), (Ids{1, 2}));
+  EXPECT_EQ(state(2), JobState::ready);
+  must(store_->shelve({2}, Shelf::ready));
+  EXPECT_EQ(ready(), Ids{2});
+  EXPECT_EQ(tried(store_->shelve({1}, Shelf::delayed)).error().code, Errc::invalid_input);
+}
+
+// --- windows ---------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, LoadsReadyJobsByRankAndThenById) {
+  for (const std::int32_t priority : {1, 3, 2, 3, -7, 2}) put({.priority = priority});
+  EXPECT_EQ(ready(), (Ids{2, 4, 3, 6, 1, 5}));
+  EXPECT_EQ(ready({}, 2), (Ids{2, 4}));
+  EXPECT_EQ(ready({3, 4}, 2), (Ids{3, 6}));
+  EXPECT_EQ(ready({2, 3}), (Ids{6, 1, 5}));
+  lease(6);
+  EXPECT_EQ(ready({2, 3}, 1), Ids{1});
+  EXPECT_EQ(must(store_->count_before(1, {2, 6}, 99)), 3u);
+  EXPECT_EQ(must(store_->count_before(1, {-9, 0}, 99)), 5u);
+  EXPECT_EQ(must(store_->count_before(1, {-9, 0}, 2)), 2u);
+  EXPECT_EQ(tried(store_->load_ready(2, {}, 1)).error().code, Errc::invalid_input);
+}
+
+TEST_P(StoreTest, AgeingRanksByAge) {
+  QueueConfig config;
+  config.ageing = 10s;
+  must(store_->open_queue("q", config));
+  put({.priority = 5});
+  must(store_->put({{{.queue = "q", .priority = 9}, false}}, kNow + 100s));
+  must(store_->put({{{.queue = "q", .priority = 16}, false}}, kNow + 100s));
+  EXPECT_EQ(ready(), (Ids{3, 1, 2}));
+  EXPECT_EQ(get(2)->priority, 9);
+}
+
+TEST_P(StoreTest, LoadsJobsSetAsideByKey) {
+  for (const char* key : {"b", "a", "b", "", "c"}) put({.key = key, .priority = 1}, true);
+  put({.key = "d"});
+  lease(5);
+  EXPECT_EQ(must(store_->keys_set_aside(1, std::nullopt, 9)), (std::vector<std::string>{"", "a", "b"}));
+  EXPECT_EQ(must(store_->keys_set_aside(1, "", 9)), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(must(store_->keys_set_aside(1, "a", 1)), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(ids(must(store_->load_set_aside(1, "b", {}, 9))), (Ids{1, 3}));
+  EXPECT_EQ(ids(must(store_->load_set_aside(1, "b", {1, 1}, 9))), Ids{3});
+  EXPECT_EQ(must(store_->count_before(1, {1, 3}, 9, "b")), 1u);
+  EXPECT_EQ(ready(), Ids{6});
+}
+
+TEST_P(StoreTest, LoadsDelayedJobsByTime) {
+  for (const auto seconds : {3s, 1s, 2s, 1s}) put({.due_at = kNow + seconds});
+  EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), (Ids{2, 4, 3, 1}));
+  EXPECT_EQ(ids(must(store_->load_delayed(1, kNow + 1s, 2, 2))), (Ids{4, 3}));
+}
+
+TEST_P(StoreTest, ListsByQueueStateKeyAndId) {
+  put({.key = "a", .payload = "p"});
+  put({.queue = "r", .key = "a"});
+  put({.key = "b"});
+  run(3, Outcome::bury);
+  const auto listed = [&](JobFilter filter) {
+    Ids found;
+    for (const JobRecord& record : must(store_->list(filter))) found.push_back(record.id);
+    return found;
+  };
+  EXPECT_EQ(listed({}), (Ids{1, 2, 3}));
+  EXPECT_EQ(listed({.queue = "q"}), (Ids{1, 3}));
+  EXPECT_EQ(listed({.queue = "none"}), Ids{});
+  EXPECT_EQ(listed({.state = JobState::buried}), Ids{3});
+  EXPECT_EQ(listed({.queue = "q", .state = JobState::buried}), Ids{3});
+  EXPECT_EQ(listed({.key = "a"}), (Ids{1, 2}));
+  EXPECT_EQ(listed({.after = 1, .limit = 1}), Ids{2});
+  EXPECT_EQ(must(store_->list({.payloads = false})).at(0).payload, "");
+}
+
+TEST_P(StoreTest, RemembersOneNumberAName) {
+  EXPECT_EQ(must(store_->recall("epoch")), std::nullopt);
+  must(store_->remember("epoch", -5));
+  must(store_->remember("epoch", -6));
+  EXPECT_EQ(must(store_->recall("epoch")), std::optional<std::int64_t>(-6));
+}
+
+TEST_P(StoreTest, ACancelledCallTakesEffectAllTheSame) {
+  auto body = [&]() -> Coro<void> {
+    auto task = loop_.create_task(store_->put({{{.queue = "q"}, false}}, kNow));
+    co_await yield_now();
+    co_await yield_now();
+    task.cancel();
+    co_await yield_now();
+  };
+  loop_.run_until_complete(body());
+  EXPECT_EQ(counts().ready, 1u);
+}
+
+}  // namespace
+}  // namespace argiope
