@@ -181,7 +181,7 @@ struct Writer {
 
 std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration ageing) noexcept {
   if (ageing <= Duration{}) return priority;
-  const std::int64_t steps = (ready_at - kAgesFrom) / ageing;
+  const std::int64_t steps = (std::max(ready_at, WallTime{}) - kAgesFrom) / ageing;
   // Between −2³¹ and 2³¹ either way, or the clamp below decides.
   const std::int64_t bounded = std::clamp<std::int64_t>(steps, -(std::int64_t{1} << 40), std::int64_t{1} << 40);
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(

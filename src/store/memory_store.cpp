@@ -182,7 +182,7 @@ Coro<Result<std::vector<PutReply>>> MemoryStore::put(std::vector<PutRequest> req
     if (auto good = check(requests); !good) return std::unexpected(good.error());
     std::vector<PutReply> replies;
     for (const PutRequest& request : requests) {
-      auto reply = put_one(request, stored(now));
+      auto reply = put_one(request, stored(now), replies);
       if (!reply) return std::unexpected(reply.error());
       replies.push_back(std::move(*reply));
     }
@@ -190,7 +190,7 @@ Coro<Result<std::vector<PutReply>>> MemoryStore::put(std::vector<PutRequest> req
   });
 }
 
-Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now) {
+Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
   if (!wanted.name.empty()) {
@@ -217,6 +217,12 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now) {
     if (other > last_id_) return std::unexpected(not_yet_there(other));
     const Job* waited_for = find(other);
     if (waited_for != nullptr && !has_ended(waited_for->record.state)) job.waits_for.insert(other);
+  }
+  if (request.waits_for_those_before) {
+    for (const PutReply& reply : before) {
+      const Job* part = find(reply.id);
+      if (part != nullptr && !has_ended(part->record.state)) job.waits_for.insert(reply.id);
+    }
   }
   if (runs_now != 0) {
     job.waits_for.insert(runs_now);
@@ -408,6 +414,9 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
           failed_attempt(job, "lease expired");
           ++record.expiries;
           if (job.shelf == Shelf::delayed) job.shelf = Shelf::ready;
+        } else if (stored(settlement.due_at) > at) {
+          record.due_at = stored(settlement.due_at);
+          place_now(job, at);
         }
         record.state = state_on(job.shelf);
       });
@@ -415,7 +424,7 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
       break;
   }
   for (const PutRequest& request : settlement.follow_ups) {
-    auto put = put_one(request, at);
+    auto put = put_one(request, at, reply.follow_ups);
     if (!put) return std::unexpected(put.error());
     reply.follow_ups.push_back(std::move(*put));
   }
@@ -639,6 +648,17 @@ Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_delayed(QueueId queue_id
   const auto& delayed = queue(queue_id)->delayed;
   for (auto it = delayed.upper_bound({stored(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
     found.push_back(waiting(jobs_.at(it->second)));
+  }
+  co_return found;
+}
+
+Coro<Result<std::vector<std::optional<WaitingJob>>>> MemoryStore::find_waiting(std::vector<JobId> jobs) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::optional<WaitingJob>> found;
+  for (const JobId id : jobs) {
+    const Job* job = find(id);
+    const bool waits = job != nullptr && job->record.state != JobState::running && !has_ended(job->record.state);
+    found.push_back(waits ? std::optional(waiting(*job)) : std::nullopt);
   }
   co_return found;
 }

@@ -32,6 +32,7 @@ class MemoryStore final : public Store {
                                                         std::size_t limit) override;
   Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
                                                      std::size_t limit) override;
+  Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) override;
   Coro<Result<std::optional<JobRecord>>> get(JobId id) override;
   Coro<Result<std::optional<JobId>>> find_name(std::string name) override;
   Coro<Result<std::vector<Attempt>>> history(JobId id) override;
@@ -104,7 +105,8 @@ class MemoryStore final : public Store {
   WaitingJob waiting(const Job& job) const;
   static bool leasable(const Job& job);
 
-  Result<PutReply> put_one(const PutRequest& request, WallTime now);
+  // `before`: the replies to those before it in its call.
+  Result<PutReply> put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before);
   PutReply put_on(Job& holder, const PutRequest& request, WallTime now);
   Result<void> join_batch(JobId batch, const Job& job);
   Result<SettleReply> settle_one(const Settlement& settlement);

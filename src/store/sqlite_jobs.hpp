@@ -68,6 +68,7 @@ class SqliteJobs {
   std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after, std::size_t limit);
   std::vector<WaitingJob> load_delayed(QueueId queue, WallTime after, JobId after_id, std::size_t limit);
 
+  std::vector<std::optional<WaitingJob>> find_waiting(const std::vector<JobId>& ids);
   std::optional<JobRecord> get(JobId id);
   std::optional<JobId> find_name(const std::string& name);
   std::vector<Attempt> history(JobId id);
@@ -163,7 +164,7 @@ class SqliteJobs {
   // --- writes
   QueueId queue_of(const std::string& name, const QueueConfig& config);
   const StoredQueue& queue(QueueId id);
-  PutReply put_one(const PutRequest& request, std::int64_t now);
+  PutReply put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before);
   void insert(const PutRequest& request, const Row& row, std::int64_t now);
   PutReply put_on(const Row& holder, const PutRequest& request, std::int64_t now);
   std::vector<JobId> not_ended(const std::vector<JobId>& ids);

@@ -18,6 +18,7 @@ QueueId SqliteJobs::queue_of(const std::string& name, const QueueConfig& config)
   use(Query::counts_add).with(id).run();
   queues_.push_back({id, name, config});
   queue_ids_[name] = id;
+  touch(0);
   return id;
 }
 
@@ -44,6 +45,7 @@ void SqliteJobs::configure(QueueId id, const QueueConfig& config) {
   const std::string json = to_json(*kept);
   use(Query::queue_configure).with(id, json).run();
   queues_[id - 1].config = std::move(*kept);
+  touch(0);
 }
 
 std::vector<StoredQueue> SqliteJobs::queues() { return queues_; }
@@ -76,7 +78,7 @@ std::vector<PutReply> SqliteJobs::put(const std::vector<PutRequest>& requests, W
   return undone_if_refused(may_be_refused, [&] {
     std::vector<PutReply> replies;
     replies.reserve(requests.size());
-    for (const PutRequest& request : requests) replies.push_back(put_one(request, now_ms));
+    for (const PutRequest& request : requests) replies.push_back(put_one(request, now_ms, replies));
     return replies;
   });
 }
@@ -95,7 +97,7 @@ std::vector<SettleReply> SqliteJobs::settle(const std::vector<Settlement>& settl
   });
 }
 
-PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now) {
+PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && load(wanted.id)) return {PutOutcome::kept, wanted.id, {}};
   if (!wanted.name.empty()) {
@@ -122,6 +124,11 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now) {
   if (wanted.batch == row.id) throw RequestRefused{no_batch(wanted.batch)};
   std::vector<JobId> waits_for;
   if (!wanted.waits_for.empty()) waits_for = not_ended(wanted.waits_for);
+  if (request.waits_for_those_before) {
+    std::vector<JobId> parts;
+    for (const PutReply& reply : before) parts.push_back(reply.id);
+    for (const JobId part : not_ended(parts)) waits_for.push_back(part);
+  }
   if (runs_now != 0) {
     waits_for.push_back(runs_now);
     const Row holder = *load(runs_now);

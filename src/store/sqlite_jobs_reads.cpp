@@ -149,6 +149,16 @@ std::uint64_t SqliteJobs::count_before(QueueId queue_id, Rank rank, std::uint64_
   return before;
 }
 
+std::vector<std::optional<WaitingJob>> SqliteJobs::find_waiting(const std::vector<JobId>& ids) {
+  std::vector<std::optional<WaitingJob>> found;
+  found.reserve(ids.size());
+  for (const JobId id : ids) {
+    const auto row = load(id);
+    found.push_back(row && waits(row->state) && !runs(id, row->fence) ? std::optional(waiting(*row)) : std::nullopt);
+  }
+  return found;
+}
+
 // --- to look at ------------------------------------------------------------------------------------------------------
 
 std::optional<JobRecord> SqliteJobs::get(JobId id) {

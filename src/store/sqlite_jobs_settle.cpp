@@ -50,7 +50,9 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
     }
     set_lease(id, std::nullopt);
   }
-  for (const PutRequest& request : settlement.follow_ups) reply.follow_ups.push_back(put_one(request, at));
+  for (const PutRequest& request : settlement.follow_ups) {
+    reply.follow_ups.push_back(put_one(request, at, reply.follow_ups));
+  }
   if (!dependants.empty()) {
     tell_dependants(id, std::move(dependants), !how.empty(), how, at, reply.released, reply.cancelled);
   }
@@ -86,6 +88,9 @@ void SqliteJobs::give_back(const Row& before, const Settlement& settlement, std:
     failed_attempt(row, settlement, "lease expired", at);
     ++row.expiries;
     if (row.state == Stored::delayed) row.state = Stored::ready;
+  } else if (to_ms(settlement.due_at) > at) {
+    row.due_at = to_ms(settlement.due_at);
+    place_now(row, at);
   }
   store(before, row);
   reply.again = waiting(row);

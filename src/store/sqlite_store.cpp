@@ -88,6 +88,11 @@ class SqliteStore final : public Store {
         [=](SqliteJobs& jobs) { return jobs.load_delayed(queue, after, after_id, limit); });
   }
 
+  Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> ids) override {
+    return read<std::vector<std::optional<WaitingJob>>>(
+        [ids = std::move(ids)](SqliteJobs& jobs) { return jobs.find_waiting(ids); });
+  }
+
   Coro<Result<std::optional<JobRecord>>> get(JobId id) override {
     return read<std::optional<JobRecord>>([=](SqliteJobs& jobs) { return jobs.get(id); });
   }

@@ -1,0 +1,140 @@
+// The SQLite store of jobs: durable puts of 64 clients, and leases with their ends in batches, in jobs a second.
+// Usage: bench_store [jobs queued besides, 10000] [file, store-bench.db] [seconds each, 3]
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/store/store.hpp"
+#include "bench/report.hpp"
+
+namespace {
+
+using namespace argiope;
+using namespace std::chrono_literals;
+
+constexpr int kClients = 64;
+constexpr int kRounds = 3;
+
+class Bench {
+ public:
+  Bench(EventLoop& loop, const std::string& file, Duration time) : loop_(loop), time_(time) {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
+    auto opened = open_store("sqlite:" + file);
+    if (!opened) stop(opened.error());
+    store_ = std::move(*opened);
+  }
+
+  Coro<void> fill(std::size_t jobs) {
+    for (std::size_t i = 0; i < jobs; i += 10'000) co_await put_many(std::min<std::size_t>(10'000, jobs - i), -1);
+  }
+
+  // Each client has one job on its way at a time.
+  Coro<double> single_puts() {
+    const TimePoint start = loop_.time();
+    put_ = 0;
+    std::vector<Task<void>> clients;
+    for (int i = 0; i < kClients; ++i) clients.push_back(loop_.create_task(client(start + time_)));
+    for (auto& client : clients) co_await client;
+    co_return static_cast<double>(put_) / to_seconds(loop_.time() - start);
+  }
+
+  // One worker with `size` jobs at a time, twice over, so that one batch is worked on while the other syncs.
+  Coro<double> leases(std::size_t size) {
+    const auto jobs = static_cast<std::size_t>(to_seconds(time_) * 220'000) / size * size;
+    for (std::size_t i = 0; i < jobs; i += 10'000) co_await put_many(std::min<std::size_t>(10'000, jobs - i), 1);
+    next_ = last_ - jobs + 1;
+    const TimePoint start = loop_.time();
+    auto first = loop_.create_task(worker(size));
+    auto second = loop_.create_task(worker(size));
+    co_await first;
+    co_await second;
+    co_return static_cast<double>(jobs) / to_seconds(loop_.time() - start);
+  }
+
+ private:
+  [[noreturn]] static void stop(const Error& error) {
+    fmt::print(stderr, "{}\n", error.message);
+    std::exit(1);
+  }
+  static PutRequest request(std::int32_t priority) {
+    PutRequest request;
+    request.job.queue = "bench";
+    request.job.key = "host.example";
+    request.job.priority = priority;
+    request.job.payload = "{\"url\":\"http://host.example/some/path\",\"depth\":3,\"from\":\"a page of that host\"}";
+    return request;
+  }
+  Coro<void> put_many(std::size_t jobs, std::int32_t priority) {
+    std::vector<PutRequest> batch;
+    for (std::size_t i = 0; i < jobs; ++i) batch.push_back(request(priority));
+    auto put = co_await store_->put(std::move(batch), kNow);
+    if (!put) stop(put.error());
+    last_ = put->back().id;
+  }
+  Coro<void> client(TimePoint until) {
+    while (loop_.time() < until) {
+      std::vector<PutRequest> one;
+      one.push_back(request(0));
+      auto put = co_await store_->put(std::move(one), kNow);
+      if (!put) stop(put.error());
+      ++put_;
+    }
+  }
+  Coro<void> worker(std::size_t size) {
+    while (next_ <= last_) {
+      std::vector<LeaseRequest> wanted;
+      std::vector<Settlement> done;
+      for (std::size_t i = 0; i < size; ++i) {
+        wanted.push_back({next_, ++token_, kNow + 60s, "worker"});
+        done.push_back({.id = next_++, .token = token_, .outcome = Outcome::done, .at = kNow});
+      }
+      auto leased = co_await store_->lease(std::move(wanted));
+      if (!leased) stop(leased.error());
+      auto settled = co_await store_->settle(std::move(done));
+      if (!settled) stop(settled.error());
+      for (const SettleReply& reply : *settled) {
+        if (!reply.settled) stop({Errc::internal, "a job was not settled"});
+      }
+    }
+  }
+
+  static constexpr WallTime kNow{1'800'000'000s};
+  EventLoop& loop_;
+  const Duration time_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t put_ = 0;
+  std::uint64_t token_ = 0;
+  JobId next_ = 0;
+  JobId last_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t queued = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000;
+  const std::string file = argc > 2 ? argv[2] : "store-bench.db";
+  const Duration time = from_seconds(argc > 3 ? std::strtod(argv[3], nullptr) : 3);
+  SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  {
+    Bench bench(loop, file, time);
+    loop.run_until_complete(bench.fill(queued));
+    std::vector<double> puts, small, large;
+    for (int i = 0; i < kRounds; ++i) {
+      puts.push_back(loop.run_until_complete(bench.single_puts()));
+      small.push_back(loop.run_until_complete(bench.leases(256)));
+      large.push_back(loop.run_until_complete(bench.leases(1'000)));
+    }
+    bench::report(fmt::format("durable put, 64 clients, {} queued", queued), bench::median(puts), "jobs/s");
+    bench::report(fmt::format("durable lease + done by 256, {} queued", queued), bench::median(small), "jobs/s");
+    bench::report(fmt::format("durable lease + done by 1000, {} queued", queued), bench::median(large), "jobs/s");
+  }
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
+}

@@ -1,0 +1,261 @@
+// What only a store on a file can do: be opened twice, be somebody else's, be full, be cut short.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "argiope/store/store.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr WallTime kNow{1'800'000'000s};
+
+class SqliteStoreTest : public OnVirtualLoop {
+ protected:
+  std::unique_ptr<Store> open(StoreAccess access = StoreAccess::own, std::int64_t max_bytes = 0) {
+    auto opened = tried(file_, access, max_bytes);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    return opened ? std::move(*opened) : nullptr;
+  }
+  static Result<std::unique_ptr<Store>> tried(const std::string& file, StoreAccess access = StoreAccess::own,
+                                              std::int64_t max_bytes = 0) {
+    return open_store("sqlite:" + file, {.access = access, .sync = SyncMode::off, .max_bytes = max_bytes});
+  }
+  Error refusal(const std::string& file, StoreAccess access = StoreAccess::own) {
+    auto opened = tried(file, access);
+    EXPECT_FALSE(opened);
+    return opened ? Error{} : opened.error();
+  }
+  template <class T>
+  Result<T> ask(Coro<Result<T>> call) {
+    return loop_.run_until_complete(std::move(call));
+  }
+  JobId put(Store& store, NewJob job = {}) {
+    job.queue = "q";
+    auto replies = ask(store.put({{.job = std::move(job)}}, kNow));
+    EXPECT_TRUE(replies) << replies.error().message;
+    return replies->at(0).id;
+  }
+  std::optional<JobRecord> lease(Store& store, JobId id, std::uint64_t token) {
+    return ask(store.lease({{id, token, kNow + 60s, "w"}}))->at(0);
+  }
+  bool settle(Store& store, JobId id, std::uint64_t token, Outcome outcome = Outcome::done) {
+    return ask(store.settle({{.id = id, .token = token, .outcome = outcome, .at = kNow}}))->at(0).settled;
+  }
+  JobState state(Store& store, JobId id) { return ask(store.get(id))->value().state; }
+  void run_sql(const char* sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+  static std::string bytes_of(const std::string& file) {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  using Ids = std::vector<JobId>;
+  TemporaryFolder folder_;
+  std::string file_ = folder_.file("jobs.db");
+};
+
+TEST_F(SqliteStoreTest, KnowsTheSchemesThereAre) {
+  const auto refused = open_store("postgres:x");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::invalid_input);
+  EXPECT_NE(refused.error().message.find("--store"), std::string::npos);
+}
+
+// --- who opens it ----------------------------------------------------------------------------------------------------
+
+TEST_F(SqliteStoreTest, HasOneOwner) {
+  auto owner = open();
+  const Error error = refusal(file_);
+  EXPECT_EQ(error.code, Errc::busy);
+  EXPECT_NE(error.message.find(file_), std::string::npos);
+  ASSERT_TRUE(owner->close());
+  EXPECT_EQ(open()->epoch(), 2u);
+}
+
+TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
+  auto owner = open();
+  const JobId first = put(*owner);
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{});
+  auto other = open(StoreAccess::share);
+  EXPECT_GT(other->epoch(), owner->epoch());
+  const JobId second = put(*other, {.unique = "u"});
+  EXPECT_EQ(second, first + 1);
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{second});
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{});
+  EXPECT_EQ(put(*owner), second + 1);
+  ASSERT_TRUE(ask(other->open_queue("new", {})));
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{0});
+  EXPECT_EQ(ask(owner->queues())->size(), 2u);
+}
+
+TEST_F(SqliteStoreTest, OthersSeeWhatRunsAndCannotTakeItAway) {
+  auto owner = open();
+  const JobId id = put(*owner, {.unique = "u"});
+  auto other = open(StoreAccess::share);
+  ASSERT_TRUE(lease(*owner, id, 7));
+  EXPECT_EQ(state(*other, id), JobState::running);
+  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel}}))->at(0).verdict, ChangeReply::Verdict::running);
+  EXPECT_EQ(ask(other->put({{{.queue = "q", .unique = "u", .run_again = true}}}, kNow))->at(0).outcome,
+            PutOutcome::run_again);
+  EXPECT_TRUE(settle(*owner, id, 7, Outcome::retry));
+  EXPECT_EQ(state(*other, id), JobState::ready);
+  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel}}))->at(0).verdict, ChangeReply::Verdict::changed);
+  EXPECT_EQ(lease(*owner, id, 8), std::nullopt);
+}
+
+TEST_F(SqliteStoreTest, OthersMayNotLease) {
+  auto other = open(StoreAccess::share);
+  put(*other);
+  EXPECT_EQ(ask(other->lease({{1, 1, kNow, "w"}})).error().code, Errc::refused);
+  EXPECT_EQ(ask(other->settle({})).error().code, Errc::refused);
+  EXPECT_EQ(ask(other->renew({})).error().code, Errc::refused);
+}
+
+TEST_F(SqliteStoreTest, ReadersLookAndCreateNothing) {
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::not_found);
+  EXPECT_FALSE(fs::exists(file_));
+  auto owner = open();
+  put(*owner);
+  auto reader = open(StoreAccess::read);
+  EXPECT_EQ(state(*reader, 1), JobState::ready);
+  lease(*owner, 1, 1);
+  EXPECT_EQ(state(*reader, 1), JobState::running);
+  EXPECT_EQ(ask(reader->put({{{.queue = "q"}}}, kNow)).error().code, Errc::refused);
+  EXPECT_EQ(ask(reader->open_queue("none", {})).error().code, Errc::refused);
+}
+
+TEST_F(SqliteStoreTest, PeopleCanReadTheJobs) {
+  auto owner = open();
+  put(*owner, {.due_at = kNow + 1h});
+  run_sql("SELECT job_id, queue, state, due_at FROM job_list");
+}
+
+// --- reopening -------------------------------------------------------------------------------------------------------
+
+TEST_F(SqliteStoreTest, LeasesOfTheOwnerBeforeCountAsRunningUntilTheyAreSettled) {
+  auto owner = open();
+  for (int i = 0; i < 4; ++i) put(*owner);
+  ASSERT_TRUE(ask(owner->lease({{1, 1, kNow, "a"}, {2, 2, kNow + 1s, "a"}, {3, 3, kNow, "b"}})));
+  settle(*owner, 1, 1);
+  ASSERT_TRUE(ask(owner->renew({{2, 2, kNow + 9s, "a"}})));
+  settle(*owner, 3, 3, Outcome::release);
+  const std::string image = folder_.file("image.db");
+  fs::copy_file(file_, image);
+  fs::copy_file(file_ + "-wal", image + "-wal");
+  ASSERT_TRUE(owner->close());
+  file_ = image;
+  owner = open();
+  EXPECT_EQ(*ask(owner->old_leases()), (std::vector<OldLease>{{2, 2, kNow + 9s, "a"}}));
+  EXPECT_EQ(state(*owner, 2), JobState::running);
+  EXPECT_EQ(state(*owner, 3), JobState::ready);
+  EXPECT_EQ(ask(owner->counts())->at(0), (QueueCounts{1, {.ready = 2, .running = 1}, 1}));
+  EXPECT_EQ(lease(*owner, 2, 10), std::nullopt);
+  EXPECT_TRUE(settle(*owner, 2, 2, Outcome::expire));
+  EXPECT_TRUE(ask(owner->old_leases())->empty());
+  EXPECT_TRUE(lease(*owner, 2, 11));
+}
+
+TEST_F(SqliteStoreTest, AnIdThatIsUsedAgainIsNotTakenForTheJobThatRanBefore) {
+  auto owner = open();
+  put(*owner);
+  put(*owner);
+  ASSERT_TRUE(ask(owner->lease({{1, 1, kNow, "w"}, {2, 2, kNow, "w"}})));
+  settle(*owner, 1, 1);
+  put(*owner, {.id = 1});
+  ASSERT_TRUE(owner->close());
+  owner = open();
+  EXPECT_EQ(state(*owner, 1), JobState::ready);
+  EXPECT_EQ(state(*owner, 2), JobState::running);
+}
+
+// --- files that are not as they should be ----------------------------------------------------------------------------
+
+TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
+  run_sql("CREATE TABLE theirs (x)");
+  const std::string before = bytes_of(file_);
+  for (const StoreAccess access : {StoreAccess::own, StoreAccess::share, StoreAccess::read}) {
+    const Error error = refusal(file_, access);
+    EXPECT_EQ(error.code, Errc::wrong_format);
+    EXPECT_NE(error.message.find("--store"), std::string::npos) << error.message;
+  }
+  EXPECT_EQ(bytes_of(file_), before);
+  file_ = folder_.file("urls.db");
+  ASSERT_TRUE((*open_url_store(file_))->close());
+  EXPECT_EQ(refusal(file_).code, Errc::wrong_format);
+  file_ = folder_.file("notes.txt");
+  std::ofstream(file_) << std::string(500, 'x');
+  EXPECT_EQ(refusal(file_).code, Errc::wrong_format);
+  EXPECT_EQ(bytes_of(file_), std::string(500, 'x'));
+}
+
+TEST_F(SqliteStoreTest, RefusesANewerVersion) {
+  ASSERT_TRUE(open()->close());
+  run_sql("PRAGMA user_version = 99");
+  EXPECT_EQ(refusal(file_).code, Errc::newer_version);
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::newer_version);
+}
+
+TEST_F(SqliteStoreTest, SaysThatAFileIsDamaged) {
+  auto owner = open();
+  for (int i = 0; i < 100; ++i) put(*owner, {.payload = std::string(1'000, 'p')});
+  ASSERT_TRUE(owner->close());
+  std::fstream file(file_, std::ios::in | std::ios::out);
+  file.seekp(4096);
+  file << std::string(fs::file_size(file_) - 4096, '\xee');
+  file.close();
+  const Error error = refusal(file_);
+  EXPECT_EQ(error.code, Errc::corrupt);
+  EXPECT_NE(error.message.find(file_), std::string::npos);
+}
+
+TEST_F(SqliteStoreTest, SaysThatAFileCannotBeWritten) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everything";
+  ASSERT_TRUE(open()->close());
+  fs::permissions(file_, fs::perms::owner_read);
+  EXPECT_EQ(refusal(file_).code, Errc::io);
+}
+
+TEST_F(SqliteStoreTest, NamesWhatCannotBeOpened) {
+  const Error error = refusal("/nonexistent/jobs.db");
+  EXPECT_EQ(error.code, Errc::io);
+  EXPECT_NE(error.message.find("/nonexistent/jobs.db"), std::string::npos);
+}
+
+TEST_F(SqliteStoreTest, AFullDiskKeepsWhatWasAcknowledgedAndRefusesAllWritesUntilItIsOpenedAgain) {
+  auto owner = open(StoreAccess::own, 400 * 1024);
+  JobId last = 0;
+  Error error;
+  for (int i = 0; i < 10'000 && error.message.empty(); ++i) {
+    const auto put = ask(owner->put({{{.queue = "q", .payload = std::string(1'000, 'p')}}}, kNow));
+    if (put) {
+      last = put->at(0).id;
+    } else {
+      error = put.error();
+    }
+  }
+  ASSERT_EQ(error.code, Errc::disk_full) << error.message;
+  ASSERT_TRUE(owner->failure());
+  EXPECT_EQ(ask(owner->change({{.id = 1, .kind = ChangeKind::erase}})).error().code, Errc::disk_full);
+  EXPECT_EQ(state(*owner, last), JobState::ready) << "it can still be read";
+  EXPECT_FALSE(owner->close());
+  owner = open();
+  EXPECT_EQ(ask(owner->counts())->at(0).counts.ready, last);
+  EXPECT_EQ(put(*owner), last + 1);
+}
+
+}  // namespace
+}  // namespace argiope

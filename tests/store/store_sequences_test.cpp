@@ -1,0 +1,434 @@
+// Random sequences of calls on a file and on the reference: every reply must be the same, and all that is stored at the
+// end. A sequence that fails is shrunk and printed with its seed.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "argiope/base/random.hpp"
+#include "argiope/store/store.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr int kCallsInSequence = 30;
+constexpr WallTime kStart{1'800'000'000s};
+
+// --- replies in words ------------------------------------------------------------------------------------------------
+
+std::int64_t ms(WallTime time) {
+  return time == WallTime{} ? 0 : std::chrono::floor<std::chrono::milliseconds>(time - kStart).count();
+}
+std::string say(const WaitingJob& job) {
+  return fmt::format("[{} q{} \"{}\" rank {} due {} {}/{} shelf {}]", job.id, job.queue, job.key, job.priority,
+                     ms(job.due_at), job.attempts, job.expiries, static_cast<int>(job.shelf));
+}
+std::string say(const JobRecord& r) {
+  return fmt::format(
+      "<{} {} {} k\"{}\" u\"{}\" {} p{} due {} f\"{}\" \"{}\" {}/{}/{} pending {} if {} made {} ended {} \"{}\" \"{}\" "
+      "t{} \"{}\" until {}>",
+      r.id, r.name, r.queue, r.key, r.unique, to_string(r.state), r.priority, ms(r.due_at), r.function, r.payload,
+      r.attempts, r.max_attempts, r.expiries, r.pending, static_cast<int>(r.if_failed), ms(r.created_at), ms(r.ended_at),
+      r.result, r.error, r.token, r.worker, ms(r.lease_until));
+}
+std::string say(JobId id) { return fmt::format("{}", id); }
+std::string say(std::int64_t number) { return fmt::format("{}", number); }
+std::string say(const std::string& text) { return '"' + text + '"'; }
+std::string say(const Attempt& a) {
+  return fmt::format("({} {} {} {} {})", a.number, ms(a.ended_at), a.outcome, a.error, a.worker);
+}
+std::string say(const StoredQueue& queue) { return fmt::format("{} {} {}", queue.id, queue.name, to_json(queue.config)); }
+std::string say(const QueueCounts& c) {
+  return fmt::format("q{}: ready {} delayed {} running {} done {} buried {} cancelled {} ended {}", c.queue,
+                     c.counts.ready, c.counts.delayed, c.counts.running, c.counts.done, c.counts.buried,
+                     c.counts.cancelled, c.ended);
+}
+std::string say(const PutReply& reply);
+std::string say(const SettleReply& reply);
+std::string say(const ChangeReply& reply);
+template <class T>
+std::string say(const std::optional<T>& value);
+template <class T>
+std::string say(const std::vector<T>& values) {
+  std::string all = "{";
+  for (const T& value : values) all += say(value) + ' ';
+  return all + '}';
+}
+template <class T>
+std::string say(const std::optional<T>& value) {
+  return value ? say(*value) : "none";
+}
+std::string say(const PutReply& r) {
+  return fmt::format("put {} {} {}", static_cast<int>(r.outcome), r.id, say(r.job));
+}
+std::string say(const SettleReply& r) {
+  return fmt::format("settled {} again {} follow {} released {} cancelled {}", r.settled, say(r.again),
+                     say(r.follow_ups), say(r.released), say(r.cancelled));
+}
+std::string say(const ChangeReply& r) {
+  return fmt::format("verdict {} {} released {} cancelled {}", static_cast<int>(r.verdict), say(r.job), say(r.released),
+                     say(r.cancelled));
+}
+template <class T>
+std::string say(const Result<T>& result) {
+  if (!result) return fmt::format("{}: {}", to_string(result.error().code), result.error().message);
+  if constexpr (std::is_void_v<T>) {
+    return "ok";
+  } else {
+    return say(*result);
+  }
+}
+
+// --- calls -----------------------------------------------------------------------------------------------------------
+
+enum class Kind { put, lease, settle, renew, change, shelve, prune, configure, look, reopen, crash };
+constexpr std::pair<Kind, int> kWeights[] = {{Kind::put, 30},    {Kind::lease, 20}, {Kind::settle, 20}, {Kind::renew, 3},
+                                             {Kind::change, 10}, {Kind::shelve, 4}, {Kind::prune, 3},   {Kind::configure, 2},
+                                             {Kind::look, 6},    {Kind::reopen, 1}, {Kind::crash, 1}};
+constexpr std::string_view kNames[] = {"put",   "lease",     "settle", "renew",  "change", "shelve",
+                                       "prune", "configure", "look",   "reopen", "crash"};
+
+// What it asks for is drawn from its own seed, so that others can be left out.
+struct Call {
+  Kind kind;
+  std::uint64_t seed;
+};
+
+std::vector<Call> draw(std::uint64_t seed) {
+  Random random(seed);
+  int total = 0;
+  for (const auto& [kind, weight] : kWeights) total += weight;
+  std::vector<Call> calls;
+  for (int i = 0; i < kCallsInSequence; ++i) {
+    auto at = static_cast<int>(random.below(static_cast<std::uint64_t>(total)));
+    std::size_t chosen = 0;
+    while (at >= kWeights[chosen].second) at -= kWeights[chosen++].second;
+    calls.push_back({kWeights[chosen].first, random.next()});
+  }
+  return calls;
+}
+
+class Pair {
+ public:
+  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::string& empty) : loop_(loop), folder_(folder) {
+    file_ = next_file();
+    fs::copy_file(empty, file_, fs::copy_options::overwrite_existing);
+    open();
+    reference_ = std::move(*open_store("memory:"));
+  }
+  ~Pair() {
+    (void)store_->close();
+    fs::remove(file_);
+  }
+
+  // What differed; empty when nothing did.
+  std::string run(const std::vector<Call>& calls, std::vector<std::string>* log = nullptr) {
+    for (const Call& call : calls) {
+      asked_ = std::string(kNames[static_cast<std::size_t>(call.kind)]);
+      Random random(call.seed);
+      now_ += std::chrono::milliseconds(random.below(3'000));
+      differs_.clear();
+      act(call.kind, random);
+      if (log != nullptr) log->push_back(asked_ + "\n      -> " + said_);
+      if (!differs_.empty()) return differs_;
+    }
+    asked_ = "at the end";
+    differs_.clear();
+    compare_all();
+    return differs_;
+  }
+
+ private:
+  std::string next_file() {
+    static int number = 0;
+    return folder_.file("s" + std::to_string(number++ % 4) + ".db");
+  }
+  void open() {
+    auto opened = open_store("sqlite:" + file_, {.sync = SyncMode::off});
+    if (!opened) throw std::runtime_error(opened.error().message);
+    store_ = std::move(*opened);
+  }
+  template <class Ask>
+  void both(Ask ask) {
+    const std::string expected = say(loop_.run_until_complete(ask(*reference_)));
+    said_ = say(loop_.run_until_complete(ask(*store_)));
+    if (said_ != expected) differs_ += fmt::format("{}\n  reference: {}\n  file:      {}\n", asked_, expected, said_);
+  }
+
+  static JobId id(Random& random) { return random.below(14); }
+  static std::string word(Random& random, std::uint64_t kinds) {
+    const auto drawn = random.below(kinds + 1);
+    return drawn == 0 ? "" : std::string(1, static_cast<char>('a' + drawn - 1));
+  }
+  WallTime time(Random& random) {
+    return random.chance(0.5) ? WallTime{} : now_ + std::chrono::milliseconds(random.between(-2'000, 6'000));
+  }
+  PutRequest request(Random& random) {
+    PutRequest request{.set_aside = random.chance(0.3), .waits_for_those_before = random.chance(0.1)};
+    NewJob& job = request.job;
+    if (random.chance(0.15)) job.id = id(random);
+    if (random.chance(0.15)) job.name = word(random, 3);
+    job.queue = random.chance(0.7) ? "q" : "r";
+    job.key = word(random, 2);
+    if (random.chance(0.4)) job.unique = word(random, 2);
+    job.unique_policy = static_cast<UniquePolicy>(random.below(3));
+    job.run_again = random.chance(0.5);
+    job.priority = static_cast<std::int32_t>(random.between(-2, 2));
+    job.due_at = time(random);
+    job.function = word(random, 2);
+    job.payload = word(random, 5);
+    job.max_attempts = static_cast<std::uint32_t>(random.below(3));
+    if (random.chance(0.35)) {
+      for (auto n = random.below(3); n > 0; --n) job.waits_for.push_back(1 + id(random) % 9);
+    }
+    job.if_failed = random.chance(0.5) ? DependencyPolicy::run : DependencyPolicy::cancel;
+    if (random.chance(0.12)) job.batch = 1 + id(random) % 9;
+    return request;
+  }
+  std::vector<PutRequest> requests(Random& random, std::uint64_t most) {
+    std::vector<PutRequest> all;
+    for (auto n = random.below(most + 1); n > 0; --n) {
+      all.push_back(request(random));
+      const NewJob& job = all.back().job;
+      asked_ += fmt::format(" [id {} \"{}\" {} k\"{}\" u\"{}\" {} again {} p{} due {} waits {} if {} batch {} aside {}]",
+                            job.id, job.name, job.queue, job.key, job.unique, static_cast<int>(job.unique_policy),
+                            job.run_again, job.priority, ms(job.due_at), job.waits_for, static_cast<int>(job.if_failed),
+                            job.batch, all.back().set_aside);
+    }
+    return all;
+  }
+  std::uint64_t token_of(JobId id, Random& random) {
+    const auto record = *loop_.run_until_complete(reference_->get(id));
+    const std::uint64_t right = record ? record->token : 0;
+    return random.chance(0.85) ? right : random.below(token_ + 2);
+  }
+  std::vector<JobId> running() {
+    std::vector<JobId> ids;
+    for (const auto& record : *loop_.run_until_complete(reference_->list({.state = JobState::running}))) {
+      ids.push_back(record.id);
+    }
+    return ids;
+  }
+  JobId likely_running(Random& random) {
+    const auto ids = running();
+    return ids.empty() || random.chance(0.1) ? id(random) : ids[random.below(ids.size())];
+  }
+
+  void act(Kind kind, Random& random) {
+    switch (kind) {
+      case Kind::put: {
+        const auto jobs = requests(random, 3);
+        return both([&](Store& store) { return store.put(jobs, now_); });
+      }
+      case Kind::lease: {
+        std::vector<LeaseRequest> leases;
+        for (auto n = random.below(4); n > 0; --n) {
+          leases.push_back({id(random), ++token_, now_ + 10s, "w" + word(random, 1)});
+          asked_ += fmt::format(" {} t{}", leases.back().id, token_);
+        }
+        if (random.chance(0.02) && !leases.empty()) leases.back().token = random.below(token_ + 1);
+        return both([&](Store& store) { return store.lease(leases); });
+      }
+      case Kind::settle: {
+        std::vector<Settlement> settlements;
+        for (auto n = 1 + random.below(2); n > 0; --n) {
+          Settlement s{.id = likely_running(random), .outcome = static_cast<Outcome>(random.below(6)), .at = now_};
+          s.token = token_of(s.id, random);
+          s.due_at = time(random);
+          if (random.chance(0.3)) s.priority = static_cast<std::int32_t>(random.between(-3, 3));
+          s.keep = random.chance(0.4);
+          s.result = word(random, 2);
+          s.error = word(random, 2);
+          s.worker = word(random, 1);
+          asked_ += fmt::format(" {} t{} outcome {} due {} keep {}", s.id, s.token, static_cast<int>(s.outcome),
+                                ms(s.due_at), s.keep);
+          if (random.chance(0.3)) s.follow_ups = requests(random, 2);
+          settlements.push_back(std::move(s));
+        }
+        return both([&](Store& store) { return store.settle(settlements); });
+      }
+      case Kind::renew: {
+        std::vector<LeaseRequest> leases;
+        for (auto n = random.below(3); n > 0; --n) {
+          const JobId job = likely_running(random);
+          leases.push_back({job, token_of(job, random), now_ + 20s, "w" + word(random, 1)});
+          asked_ += fmt::format(" {} t{}", leases.back().id, leases.back().token);
+        }
+        return both([&](Store& store) { return store.renew(leases); });
+      }
+      case Kind::change: {
+        const Change change{.id = id(random), .kind = static_cast<ChangeKind>(random.below(5)), .at = now_,
+                            .priority = static_cast<std::int32_t>(random.between(-3, 3)), .due_at = time(random),
+                            .keep = random.chance(0.5), .error = word(random, 1)};
+        asked_ += fmt::format(" {} kind {} due {} keep {}", change.id, static_cast<int>(change.kind), ms(change.due_at),
+                              change.keep);
+        return both([&](Store& store) { return store.change({change}); });
+      }
+      case Kind::shelve: {
+        const std::vector<JobId> ids{id(random), id(random), id(random)};
+        const auto shelf = static_cast<Shelf>(random.below(10) == 0 ? 2 : random.below(2));
+        asked_ += fmt::format(" {} {}", ids, static_cast<int>(shelf));
+        return both([&](Store& store) { return store.shelve(ids, shelf); });
+      }
+      case Kind::prune: {
+        const auto queue = static_cast<QueueId>(random.below(3));
+        const auto state = static_cast<JobState>(random.between(2, 5));
+        const auto limit = random.below(4);
+        return both([&](Store& store) -> Coro<Result<std::int64_t>> {
+          const auto pruned = co_await store.prune(queue, state, now_ - 1s, limit);
+          if (!pruned) co_return std::unexpected(pruned.error());
+          co_return static_cast<std::int64_t>(*pruned);
+        });
+      }
+      case Kind::configure: {
+        QueueConfig config;
+        config.ageing = std::chrono::seconds(random.below(3));
+        if (random.chance(0.5)) config.keep_cancelled = 1h;
+        const auto queue = static_cast<QueueId>(random.below(3));
+        asked_ += fmt::format(" {} {}", queue, to_json(config));
+        return both([&](Store& store) { return store.configure(queue, config); });
+      }
+      case Kind::look: return look(random);
+      case Kind::reopen:
+        (void)store_->close();
+        store_.reset();
+        open();
+        return compare_old_leases();
+      case Kind::crash: {
+        // The files as they are while the store has them open.
+        const std::string image = next_file();
+        fs::copy_file(file_, image, fs::copy_options::overwrite_existing);
+        fs::remove(image + "-wal");
+        if (fs::exists(file_ + "-wal")) fs::copy_file(file_ + "-wal", image + "-wal");
+        (void)store_->close();
+        store_.reset();
+        fs::remove(file_);
+        file_ = image;
+        open();
+        return compare_old_leases();
+      }
+    }
+  }
+
+  void look(Random& random) {
+    const auto queue = static_cast<QueueId>(random.below(3));
+    const auto limit = random.below(5);
+    const Rank rank{static_cast<std::int32_t>(random.between(-3, 3)), id(random)};
+    const std::string key = word(random, 2);
+    const WallTime after = time(random);
+    both([&](Store& store) { return store.load_ready(queue, rank, limit); });
+    both([&](Store& store) { return store.load_set_aside(queue, key, rank, limit); });
+    both([&](Store& store) { return store.keys_set_aside(queue, key, limit); });
+    both([&](Store& store) { return store.load_delayed(queue, after, rank.id, limit); });
+    both([&](Store& store) { return store.count_before(queue, rank, limit); });
+    both([&](Store& store) { return store.find_name(key); });
+    const std::vector<JobId> some{id(random), id(random)};
+    both([&](Store& store) { return store.find_waiting(some); });
+    JobFilter filter{.after = rank.id, .limit = limit, .payloads = false};
+    if (random.chance(0.5)) filter.queue = "q";
+    if (random.chance(0.7)) filter.state = static_cast<JobState>(random.below(6));
+    if (random.chance(0.3)) filter.key = key;
+    both([&](Store& store) { return store.list(filter); });
+  }
+
+  void compare_old_leases() {
+    std::string expected;
+    for (const auto& record : *loop_.run_until_complete(reference_->list({.state = JobState::running}))) {
+      expected += fmt::format("{} t{} {} {}; ", record.id, record.token, ms(record.lease_until), record.worker);
+    }
+    std::string found;
+    for (const OldLease& lease : *loop_.run_until_complete(store_->old_leases())) {
+      found += fmt::format("{} t{} {} {}; ", lease.id, lease.token, ms(lease.until), lease.worker);
+    }
+    said_ = found;
+    if (found != expected) differs_ = fmt::format("old leases\n  reference: {}\n  file:      {}\n", expected, found);
+  }
+
+  void compare_all() {
+    both([](Store& store) { return store.queues(); });
+    both([](Store& store) { return store.list({.limit = 1'000}); });
+    both([](Store& store) { return store.counts(); });
+    for (QueueId queue = 1; queue <= 2; ++queue) {
+      both([&](Store& store) { return store.load_ready(queue, {}, 99); });
+      both([&](Store& store) { return store.keys_set_aside(queue, std::nullopt, 99); });
+      for (const char* key : {"", "a", "b"}) {
+        both([&](Store& store) { return store.load_set_aside(queue, key, {}, 99); });
+      }
+      both([&](Store& store) { return store.load_delayed(queue, {}, 0, 99); });
+    }
+    for (JobId id = 1; id < 20; ++id) {
+      both([&](Store& store) { return store.history(id); });
+      both([&](Store& store) { return store.waits_for(id, 99); });
+    }
+  }
+
+  EventLoop& loop_;
+  const TemporaryFolder& folder_;
+  std::string file_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Store> reference_;
+  WallTime now_ = kStart;
+  std::uint64_t token_ = 0;
+  std::string asked_;
+  std::string said_;
+  std::string differs_;
+};
+
+class StoreSequences : public OnVirtualLoop {
+ protected:
+  StoreSequences() { EXPECT_TRUE((*open_store("sqlite:" + empty_))->close()); }
+
+  std::string differs(const std::vector<Call>& calls, std::vector<std::string>* log = nullptr) {
+    try {
+      return Pair(loop_, folder_, empty_).run(calls, log);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+  // Leaves out calls for as long as it still fails.
+  std::vector<Call> shrunk(std::vector<Call> calls) {
+    for (std::size_t size = calls.size() / 2; size > 0; size /= 2) {
+      for (std::size_t from = 0; from + size <= calls.size();) {
+        std::vector<Call> fewer = calls;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(from),
+                    fewer.begin() + static_cast<std::ptrdiff_t>(from + size));
+        if (differs(fewer).empty()) {
+          from += size;
+        } else {
+          calls = std::move(fewer);
+        }
+      }
+    }
+    return calls;
+  }
+
+  TemporaryFolder folder_;
+  const std::string empty_ = folder_.file("empty.db");
+};
+
+TEST_F(StoreSequences, TheFileAgreesWithTheReference) {
+  const char* wanted = std::getenv("ARGIOPE_SEQUENCES");
+  const std::uint64_t sequences = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 10'000;
+  const char* first = std::getenv("ARGIOPE_FIRST_SEED");
+  const std::uint64_t from = first != nullptr ? std::strtoull(first, nullptr, 10) : 0;
+  for (std::uint64_t seed = from; seed < from + sequences; ++seed) {
+    const auto calls = draw(seed);
+    if (differs(calls).empty()) continue;
+    const auto fewest = shrunk(calls);
+    std::vector<std::string> log;
+    const std::string what = differs(fewest, &log);
+    FAIL() << "seed " << seed << "\n  " << fmt::format("{}", fmt::join(log, "\n  ")) << "\n" << what;
+  }
+}
+
+}  // namespace
+}  // namespace argiope
