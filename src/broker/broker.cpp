@@ -31,6 +31,7 @@ BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, Duration offset)
       next_token_(store.epoch() << 40) {}
 
 BrokerImpl::~BrokerImpl() {
+  if (!EventLoop::is_alive(&loop_)) return;
   timer_.cancel();
   if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
 }

@@ -130,13 +130,16 @@ void QueueWindow::update_hunger(const std::string& key) {
     if (aside != asides_.end()) asides_.erase(aside);  // all of them are in memory: a key like any other
     return;
   }
-  const std::size_t here = jobs_.counts(jobs_.key(key)).ready;
-  if (here <= key_cap() / 4) hungry_.insert(key);
-  if (here == 0) {
+  const KeyId id = jobs_.key(key);
+  const auto first = jobs_.most_important(id);
+  // What is here may have come from another shelf, and lie behind what was set aside.
+  const bool starves = !first || !more_important(rank_of(*first, *jobs_.find(*first)), aside->second.bound);
+  if (starves) {
     starving_.insert(key);
   } else {
     starving_.erase(key);
   }
+  if (starves || jobs_.counts(id).ready <= key_cap() / 4) hungry_.insert(key);
 }
 
 void QueueWindow::took(KeyId key) {

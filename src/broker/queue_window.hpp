@@ -121,7 +121,7 @@ class QueueWindow {
   DueRank delayed_missed_ = kLastDue;
   std::unordered_map<std::string, Aside> asides_;
   std::unordered_set<std::string> hungry_;    // keys of asides_ of which few jobs are in memory
-  std::unordered_set<std::string> starving_;  // those of which none is
+  std::unordered_set<std::string> starving_;  // those of which the most important one is not
   bool keys_known_ = false;
   std::string last_key_;
   // Full of jobs that cannot run: nothing more is read until some of them can.

@@ -64,11 +64,8 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
       jobs.retry(running.queue_token, due, now, verdict.priority);
       break;
     case Outcome::release:
-      jobs.put_back(running.queue_token, now);
-      if (due > now) {
-        settlement.due_at = whole_ms(clock_.to_job_time(due));
-        jobs.set_due(running.id, due, now);
-      }
+      if (due > now) settlement.due_at = whole_ms(clock_.to_job_time(due));
+      jobs.release(running.queue_token, due, now);
       break;
     case Outcome::expire: break;  // the queue has done it
   }
@@ -191,17 +188,23 @@ Coro<Result<void>> BrokerImpl::end_old_leases() {
   if (!old) co_return std::unexpected(std::move(old.error()));
   std::vector<Settlement> settlements;
   for (const OldLease& lease : *old) {
+    auto record = co_await store_.get(lease.id);
+    if (!record) co_return std::unexpected(std::move(record.error()));
+    Queue* queue = *record ? find_queue((*record)->queue) : nullptr;
     Settlement settlement{.id = lease.id, .token = lease.token, .outcome = Outcome::release, .at = clock_.now()};
     settlement.worker = lease.worker;
     if (options_.blame_old_leases) {
-      auto record = co_await store_.get(lease.id);
-      if (!record) co_return std::unexpected(std::move(record.error()));
-      const Queue* queue = *record ? find_queue((*record)->queue) : nullptr;
       const bool last = queue != nullptr && (*record)->expiries + 1 >= queue->window.config().max_lease_expiries;
       settlement.outcome = last ? Outcome::bury : Outcome::expire;
       settlement.error = "the process that ran it has ended";
     }
     settlements.push_back(std::move(settlement));
+    if (queue == nullptr) continue;
+    // The target may just have been asked: its key rests as after any run.
+    const Duration delay = queue->window.config().key_limits.delay;
+    JobQueue& jobs = queue->window.jobs();
+    const TimePoint now = loop_.time();
+    if (delay > Duration::zero()) jobs.rest_key(jobs.key((*record)->key), saturating_add(now, delay), now);
   }
   if (settlements.empty()) co_return Result<void>{};
   auto settled = co_await store_.settle(std::move(settlements));

@@ -68,7 +68,7 @@ std::int32_t Frontier::priority_of(const UrlTask& task) const {
 }
 
 void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
-  JobSpec spec{task.fingerprint, host.key, priority_of(task), due, 0};
+  JobSpec spec{.id = task.fingerprint, .key = host.key, .priority = priority_of(task), .due_at = due};
   if (queue_.contains(spec.id)) return;
   if (free_tasks_.empty()) {
     spec.payload = tasks_.size();

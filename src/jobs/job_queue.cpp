@@ -353,6 +353,15 @@ bool JobQueue::retry(std::uint64_t token, TimePoint due_at, TimePoint now, std::
   return true;
 }
 
+bool JobQueue::release(std::uint64_t token, TimePoint due_at, TimePoint now) {
+  const Slot slot = running_slot(token);
+  if (slot == kNoSlot) return false;
+  Job& job = jobs_[slot];
+  requeue(slot, job.priority, due_at, now);
+  if (job.attempts < std::numeric_limits<decltype(job.attempts)>::max()) --job.attempts;
+  return true;
+}
+
 bool JobQueue::put_back(std::uint64_t token, TimePoint now) {
   const Slot slot = running_slot(token);
   if (slot == kNoSlot) return false;
@@ -422,6 +431,12 @@ TimePoint JobQueue::next_wakeup(TimePoint now) const noexcept {
   if (!resting_.empty()) startable = std::min(startable, resting_.top().rank);
   if (startable == kNever) return next;
   return std::min(next, std::max(startable, bucket_.next_available(now)));
+}
+
+std::optional<JobId> JobQueue::most_important(KeyId id) const {
+  const Key& key = keys_[index_of(id)];
+  if (key.ready.empty()) return std::nullopt;
+  return jobs_[key.ready.top().handle].id;
 }
 
 TimePoint JobQueue::next_change(TimePoint now) const noexcept {

@@ -162,6 +162,8 @@ class JobQueue {
   bool bury(std::uint64_t token, TimePoint now) { return done(token, now); }
   // To be run again at `due_at`, at its old place among its equals. A put that came while it ran is merged into it.
   bool retry(std::uint64_t token, TimePoint due_at, TimePoint now, std::optional<std::int32_t> priority = {});
+  // The same, but the attempt is given back: it has not failed. The permits that its start took are spent.
+  bool release(std::uint64_t token, TimePoint due_at, TimePoint now);
   // Back to its old place, as if it had not been leased: the attempt is given back, and so are the permits of rates if
   // none has been taken since.
   bool put_back(std::uint64_t token, TimePoint now);
@@ -184,6 +186,8 @@ class JobQueue {
   // --- to look at
   // What lease() would give, if the queue's own limits let it; after tick(now).
   std::optional<JobId> most_important() const noexcept;
+  // The most important one of a key that is ready, whether or not it may start.
+  std::optional<JobId> most_important(KeyId key) const;
   // Whether the queue's own limits let a job start.
   bool may_start(TimePoint now) const noexcept {
     return !limits_.paused && leases_.size() < limits_.concurrency && bucket_.ready(now);
