@@ -33,6 +33,7 @@
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/ring_buffer.hpp"
 #include "argiope/base/utf8.hpp"
+#include "argiope/broker/guest.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
