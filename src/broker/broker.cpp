@@ -9,13 +9,12 @@
 namespace argiope {
 namespace {
 
-constexpr const char* kOffsetName = "calendar_offset_ns";
 constexpr std::size_t kPruneAtOnce = 5'000;
 
 }  // namespace
 
 Coro<Result<std::unique_ptr<Broker>>> Broker::open(Store& store, BrokerOptions options) {
-  auto offset = co_await store.recall(kOffsetName);
+  auto offset = co_await store.recall(kCalendarOffset);
   if (!offset) co_return std::unexpected(std::move(offset.error()));
   auto broker = std::make_unique<BrokerImpl>(store, std::move(options), Duration{offset->value_or(0)});
   if (auto started = co_await broker->start(); !started) co_return std::unexpected(std::move(started.error()));
@@ -236,7 +235,7 @@ void BrokerImpl::look_at_calendar() {
   if (!jump) return;
   spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
   run_in_background([](BrokerImpl& broker) -> Coro<void> {
-    (void)co_await broker.store_.remember(kOffsetName, broker.clock_.offset().count());
+    (void)co_await broker.store_.remember(kCalendarOffset, broker.clock_.offset().count());
   }(*this));
 }
 

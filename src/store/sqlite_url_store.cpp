@@ -349,6 +349,24 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   return store;
 }
 
+Result<std::optional<FoundUrl>> find_url(const std::string& path, std::string_view url) {
+  auto database = SqliteDatabase::open(path, SQLITE_OPEN_READONLY);
+  if (!database) return std::unexpected(std::move(database.error()));
+  sqlite3_busy_timeout(database->handle(), 5000);
+  if (auto ours = require_format_to_read(*database, path, kFormat); !ours) return std::unexpected(std::move(ours.error()));
+  auto query = database->prepare(fmt::format(
+      "SELECT {}, (SELECT r.url FROM urls r WHERE r.url_id = urls.referrer) FROM urls WHERE url = ?", kColumns));
+  if (!query) return std::unexpected(std::move(query.error()));
+  query->bind(1, url);
+  const int code = query->step();
+  if (code == SQLITE_DONE) return std::nullopt;
+  if (code != SQLITE_ROW) return std::unexpected(database->error(code));
+  FoundUrl found;
+  read_record(*query, found.record);
+  found.referrer = query->text(18);
+  return found;
+}
+
 Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options) {
   if (path == ":memory:") return std::make_unique<MemoryUrlStore>();
   return open_sqlite_url_store(path, options);
