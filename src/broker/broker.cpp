@@ -41,13 +41,7 @@ Coro<Result<void>> BrokerImpl::start() {
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   for (StoredQueue& queue : *stored) add_queue(std::move(queue));
   if (auto ended = co_await end_old_leases(); !ended) co_return ended;
-  auto counted = co_await store_.counts();
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
-    const auto queue = by_id_.find(counts.queue);
-    if (queue == by_id_.end()) continue;
-    queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
-  }
+  if (auto counted = co_await recount(); !counted) co_return counted;
   housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
   co_return Result<void>{};
 }
@@ -70,8 +64,14 @@ Coro<Result<void>> BrokerImpl::close() {
       if (const auto& call = running_.at(token).call; call->on_cancel) call->on_cancel(token);
     }
     for (const std::uint64_t token : tokens) give_back(token);
-    housekeeper_.cancel();
     timer_.cancel();
+    housekeeper_.cancel();
+    read_on_.set();
+  }
+  try {
+    co_await housekeeper_;
+  } catch (const CancelledError&) {
+    if (!housekeeper_.cancelled()) throw;
   }
   while (background_ > 0 || !pending_puts_.empty() || !pending_settlements_.empty()) {
     quiet_.clear();
@@ -161,8 +161,12 @@ void BrokerImpl::refresh(Queue& queue, TimePoint now) {
 Coro<void> BrokerImpl::refill(Queue& queue) {
   struct Ended {
     Queue& queue;
-    ~Ended() { queue.refilling = false; }
-  } const ended{queue};
+    Event& read_on;
+    ~Ended() {
+      queue.refilling = false;
+      read_on.set();
+    }
+  } const ended{queue, read_on_};
   QueueWindow& window = queue.window;
   while (!closing_) {
     const TimePoint now = loop_.time();
@@ -266,14 +270,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       for (auto& queue : queues_) queue->window.forget((*changed)[i], now);
     }
   }
-  auto counted = co_await store_.counts();
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
-    if (const auto queue = by_id_.find(counts.queue); queue != by_id_.end()) {
-      queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
-    }
-  }
-  co_return Result<void>{};
+  co_return co_await recount();
 }
 
 Coro<Result<void>> BrokerImpl::prune() {
