@@ -396,7 +396,8 @@ void FaultyDisk::reach_disk_by_chance(File& file) {
       continue;
     }
     for (std::uint64_t at = 0; at < change.bytes.size();) {
-      const std::uint64_t whole = std::min<std::uint64_t>(kSector - (change.offset + at) % kSector, change.bytes.size() - at);
+      const std::uint64_t to_sector_end = kSector - (change.offset + at) % kSector;
+      const std::uint64_t whole = std::min<std::uint64_t>(to_sector_end, change.bytes.size() - at);
       if (chance_.chance(share)) {
         const std::uint64_t part = chance_.chance(0.05) ? chance_.below(whole) : whole;
         put(file.durable, {change.offset + at, change.bytes.substr(at, part)});
