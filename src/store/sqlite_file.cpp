@@ -99,7 +99,8 @@ Result<void> write_log_anew(SqliteDatabase& database, const std::string& path) {
   if (log == nullptr || log->pMethods == nullptr) return {};
   sqlite3_int64 size = 0;
   int code = log->pMethods->xFileSize(log, &size);
-  std::string part(static_cast<std::size_t>(std::min<sqlite3_int64>(size, 1 << 20)), '\0');
+  // SQLite's own files take less than 128 KB in one call and say that the disk is full when given more.
+  std::string part(static_cast<std::size_t>(std::min<sqlite3_int64>(size, 64 * 1024)), '\0');
   for (sqlite3_int64 at = 0; at < size && code == SQLITE_OK; at += std::ssize(part)) {
     const int bytes = static_cast<int>(std::min<sqlite3_int64>(std::ssize(part), size - at));
     code = log->pMethods->xRead(log, part.data(), bytes, at);

@@ -339,6 +339,12 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   if (!writer) return std::unexpected(std::move(writer.error()));
   if (auto ours = require_format(*writer, path, kFormat); !ours) return std::unexpected(std::move(ours.error()));
   if (auto configured = configure_writer(*writer, options.sync, options.max_bytes, 4096); !configured) return std::unexpected(std::move(configured.error()));
+  if (options.sync != SyncMode::off) {
+    auto anew = writer->execute("BEGIN IMMEDIATE");
+    if (anew) anew = write_log_anew(*writer, path);
+    if (anew) anew = writer->execute("COMMIT");
+    if (!anew) return std::unexpected(std::move(anew.error()));
+  }
   auto reader = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
   if (!reader) return std::unexpected(std::move(reader.error()));
   if (auto waits = reader->execute("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -1024"); !waits) {

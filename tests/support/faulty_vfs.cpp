@@ -16,6 +16,7 @@ namespace argiope {
 namespace {
 
 constexpr std::uint64_t kSector = 512;
+constexpr std::size_t kMostInOneCall = 0x1ffff;  // as SQLite's own
 
 }  // namespace
 
@@ -56,6 +57,7 @@ struct FaultyDisk::Calls {
     Handle& handle = of(file);
     const auto held = lock(handle);
     FaultyDisk& disk = handle.disk;
+    if (static_cast<std::size_t>(size) > kMostInOneCall) return disk.failed(SQLITE_IOERR_READ, EINVAL);
     if (disk.dead_ || disk.meets(Operation::read) != Fault::none) return disk.failed(SQLITE_IOERR_READ, EIO);
     const std::string& content = handle.file->now;
     const auto from = std::min(static_cast<std::size_t>(offset), content.size());
@@ -396,7 +398,8 @@ void FaultyDisk::reach_disk_by_chance(File& file) {
       continue;
     }
     for (std::uint64_t at = 0; at < change.bytes.size();) {
-      const std::uint64_t whole = std::min<std::uint64_t>(kSector - (change.offset + at) % kSector, change.bytes.size() - at);
+      const std::uint64_t to_sector_end = kSector - (change.offset + at) % kSector;
+      const std::uint64_t whole = std::min<std::uint64_t>(to_sector_end, change.bytes.size() - at);
       if (chance_.chance(share)) {
         const std::uint64_t part = chance_.chance(0.05) ? chance_.below(whole) : whole;
         put(file.durable, {change.offset + at, change.bytes.substr(at, part)});
@@ -424,6 +427,7 @@ void FaultyDisk::cut_power() {
 
 int FaultyDisk::write(File& file, std::string_view bytes, std::uint64_t offset) {
   if (dead_) return failed(SQLITE_IOERR_WRITE, EIO);
+  if (bytes.size() > kMostInOneCall) return failed(SQLITE_FULL, EINVAL);
   const auto prefix = [&] { return std::string(bytes.substr(0, chance_.below(bytes.size()))); };
   switch (meets(Operation::write)) {
     case Fault::write: return failed(SQLITE_IOERR_WRITE, EIO);

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,12 @@ enum class Fault : std::uint8_t {
   kill,        // the process dies: what was written is there
   power_cut,
 };
+
+// How many seeds a sweep over the faults of a disk is to try.
+inline std::uint64_t fault_seeds() {
+  const char* asked = std::getenv("ARGIOPE_FAULT_SEEDS");
+  return asked == nullptr ? 1 : std::strtoull(asked, nullptr, 10);
+}
 
 // Is SQLite's default VFS from its construction to its destruction; one at a time, and no connection may be open when it
 // comes or goes. Files are known by their paths and are not on the real disk.
