@@ -48,6 +48,9 @@ Coro<Result<void>> BrokerImpl::start() {
     queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
   }
   housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
+  // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
+  started_ = true;
+  schedule_pump();
   co_return Result<void>{};
 }
 
@@ -123,7 +126,7 @@ void BrokerImpl::wake_at(TimePoint when) {
 
 void BrokerImpl::pump() {
   pump_scheduled_ = false;
-  if (closing_) return;
+  if (closing_ || !started_) return;
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
     Queue& queue = *queues_[wakeups_.top().handle];
