@@ -12,3 +12,4 @@ python3 "$here/runtime_instructions.py"
 python3 "$here/crawl_real.py"
 python3 "$here/crawl_latency.py"
 python3 "$here/crawl_known.py"
+python3 "$here/job_peers.py" # last: a peer that fails ends this script

@@ -2,13 +2,16 @@
 //
 // The web is a graph made up from numbers, and fetching is sleeping, so that what the workers do among themselves is
 // all there is to see; crawl/ has the real one. A worker puts the links of a page before it says task_done() of it, so
-// join() cannot return while there may be more to come.
+// join() cannot return while there may be more to come. The workers are a group's: when the crawl ends, however it ends,
+// they have ended before.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 #include <vector>
 
+#include "argiope/async/group.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
@@ -17,7 +20,6 @@ using namespace argiope;
 using namespace std::chrono_literals;
 
 constexpr int kWorkers = 100;
-constexpr int kMaxDepth = 6;
 constexpr unsigned kPages = 50000;
 
 // Every page links to five others, among them one it shares with its neighbour.
@@ -34,16 +36,26 @@ struct Visit {
 
 class Crawl {
  public:
+  explicit Crawl(int max_depth) : max_depth_(max_depth) {}
+
   Coro<void> run(unsigned seed) {
     find(seed, 0);
-    std::vector<Task<void>> workers;
-    for (int i = 0; i < kWorkers; ++i) workers.push_back(EventLoop::current().create_task(work()));
-    co_await queue_.join();
-    // Nobody works any more: every worker waits for a page that will not come.
-    queue_.shutdown();
-    for (Task<void>& worker : workers) co_await worker;
+    co_await TaskGroup::run([&](TaskGroup& workers) -> Coro<void> {
+      for (int i = 0; i < kWorkers; ++i) workers.create_task(work());
+      co_await queue_.join();
+      // Nobody works any more: every worker waits for a page that will not come.
+      queue_.shutdown();
+    });
     report();
   }
+
+  // Every page found is visited, waiting, or under way.
+  std::size_t found() const { return seen_.size(); }
+  std::size_t visited() const {
+    return std::accumulate(pages_at_depth_.begin(), pages_at_depth_.end(), std::size_t{0});
+  }
+  std::size_t waiting() const { return queue_.qsize(); }
+  std::size_t under_way() const { return busy_; }
 
  private:
   void find(unsigned page, int depth) {
@@ -58,7 +70,7 @@ class Crawl {
         co_await sleep(10ms + 1ms * (visit.page % 90));
         --busy_;
         ++pages_at_depth_[static_cast<std::size_t>(visit.depth)];
-        if (visit.depth < kMaxDepth) {
+        if (visit.depth < max_depth_) {
           for (const unsigned link : links_of(visit.page)) find(link, visit.depth + 1);
         }
         queue_.task_done();
@@ -68,25 +80,24 @@ class Crawl {
   }
 
   void report() const {
-    std::size_t pages = 0;
     for (std::size_t depth = 0; depth < pages_at_depth_.size(); ++depth) {
       fmt::print("depth {}: {} pages\n", depth, pages_at_depth_[depth]);
-      pages += pages_at_depth_[depth];
     }
-    fmt::print("{} pages, each once: {}; at most {} workers at once; {} ms\n", pages, pages == seen_.size(), busy_most_,
-               EventLoop::current().time().time_since_epoch() / 1ms);
+    fmt::print("{} pages, each once: {}; at most {} workers at once; {} ms\n", visited(), visited() == found(),
+               busy_most_, EventLoop::current().time().time_since_epoch() / 1ms);
   }
 
+  int max_depth_;
   Queue<Visit> queue_;
   std::unordered_set<unsigned> seen_;
-  std::vector<std::size_t> pages_at_depth_ = std::vector<std::size_t>(kMaxDepth + 1);
-  int busy_ = 0;
-  int busy_most_ = 0;
+  std::vector<std::size_t> pages_at_depth_ = std::vector<std::size_t>(static_cast<std::size_t>(max_depth_) + 1);
+  std::size_t busy_ = 0;
+  std::size_t busy_most_ = 0;
 };
 
 int main() {
   VirtualBackend backend;
   EventLoop loop(backend);
-  Crawl crawl;
+  Crawl crawl(6);
   loop.run_until_complete(crawl.run(1));
 }

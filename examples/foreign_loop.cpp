@@ -7,6 +7,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/group.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/stream.hpp"
@@ -31,24 +32,47 @@ Coro<void> shout(Stream& client) {
   }
 }
 
-// Takes what libuv's callbacks put, and has a server on this very loop shout it back.
+// Takes what libuv's callbacks put, and has a server on this very loop shout it back. Cancelled, serve_forever() waits
+// until the last client has been served, so nothing runs on when this has ended, however it ended.
 Coro<void> serve_orders(Queue<std::string>& orders) {
   Server server = start_server(&shout, "127.0.0.1", 0);
-  Stream connection = co_await open_connection("127.0.0.1", server.port());
-  for (int i = 0; i < kOrders; ++i) {
-    connection.write(co_await orders.get() + "\n");
-    co_await connection.drain();
-    fmt::print("answer: {}", co_await connection.read_line());
-  }
-  connection.close();
-  server.close();
-  co_await server.wait_closed();
+  co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+    Task<void> serving = group.create_task(server.serve_forever());
+    Stream connection = co_await open_connection("127.0.0.1", server.port());
+    for (int i = 0; i < kOrders; ++i) {
+      connection.write(co_await orders.get() + "\n");
+      co_await connection.drain();
+      fmt::print("answer: {}", co_await connection.read_line());
+    }
+    connection.close();
+    serving.cancel();
+  });
   co_await sleep(2ms);
 }
 
-struct Customer {
-  Queue<std::string>& orders;
-  int placed = 0;
+// Places an order each millisecond, from a timer of libuv's.
+class Customer {
+ public:
+  Customer(uv_loop_t& foreign, Queue<std::string>& orders) : orders_(orders) {
+    uv_timer_init(&foreign, &timer_);
+    timer_.data = this;
+    uv_timer_start(
+        &timer_, [](uv_timer_t* timer) { static_cast<Customer*>(timer->data)->place(); }, 1, 1);
+  }
+  Customer(const Customer&) = delete;
+  Customer& operator=(const Customer&) = delete;
+
+  int placed() const { return placed_; }
+
+ private:
+  void place() {
+    orders_.put_nowait("order " + std::to_string(++placed_));
+    if (placed_ == kOrders) uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+  }
+
+  Queue<std::string>& orders_;
+  uv_timer_t timer_;
+  int placed_ = 0;
 };
 
 }  // namespace
@@ -58,22 +82,10 @@ int main() {
   AsioBackend backend(clock);
   EventLoop loop(backend);
   Queue<std::string> orders;
-  Customer customer{orders};
 
   uv_loop_t foreign;
   uv_loop_init(&foreign);
-  uv_timer_t till;
-  uv_timer_init(&foreign, &till);
-  till.data = &customer;
-  uv_timer_start(
-      &till,
-      [](uv_timer_t* timer) {
-        auto& its = *static_cast<Customer*>(timer->data);
-        its.orders.put_nowait("order " + std::to_string(++its.placed));
-        if (its.placed == kOrders) uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
-      },
-      1, 1);
-
+  Customer customer(foreign, orders);
   {
     const LibuvLoop driven(foreign, loop, backend);
     Task<void> task = loop.create_task(serve_orders(orders));
@@ -83,6 +95,6 @@ int main() {
   }
   uv_run(&foreign, UV_RUN_DEFAULT);  // lets libuv free the handles
   const bool clean = uv_loop_close(&foreign) == 0;
-  fmt::print("{} orders served\n", customer.placed);
+  fmt::print("{} orders served\n", customer.placed());
   return clean ? 0 : 1;
 }

@@ -2,7 +2,8 @@
 //
 // The queue between them is bounded, and what happens when it is full is a policy: let the customer wait, or refuse the
 // order so that he can go elsewhere. Shutting down takes no more orders and gives those in the house ten seconds; what
-// is not done by then is told, not lost silently. A request is a coroutine here; no network, and time is simulated.
+// is not done by then is told, not lost silently. The workers and the customers are tasks of groups, so nobody is left
+// behind when the day ends, or is cancelled. A request is a coroutine here; no network, and time is simulated.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/waiting.hpp"
 
 using namespace argiope;
 using namespace std::chrono_literals;
@@ -28,8 +30,11 @@ enum class Answer { accepted = 202, too_many = 429, closing = 503 };
 class OrderService {
  public:
   OrderService(std::string name, WhenFull when_full, Duration work_per_order)
-      : name_(std::move(name)), when_full_(when_full), work_per_order_(work_per_order) {
-    for (int i = 0; i < 4; ++i) workers_.push_back(EventLoop::current().create_task(work()));
+      : name_(std::move(name)), when_full_(when_full), work_per_order_(work_per_order) {}
+
+  // Its workers are tasks of `house`.
+  void open(TaskGroup& house) {
+    for (int i = 0; i < 4; ++i) workers_.push_back(house.create_task(work()));
   }
 
   Coro<Answer> submit(int order) {
@@ -59,12 +64,17 @@ class OrderService {
     if (!in_time) {
       fmt::print("{:5} ms  {}: {} orders were waiting and {} under way when time was up\n", now_ms(), name_,
                  queue_.qsize(), under_way_);
+      dropped_ = queue_.qsize();
       queue_.shutdown(true);
       for (Task<void>& worker : workers_) worker.cancel();
-      co_await yield_now();  // lets them end
     }
+    co_await wait(workers_);
     fmt::print("{:5} ms  {}: closed, {} orders done\n", now_ms(), name_, done_);
   }
+
+  // Every order that was accepted is one or the other.
+  std::size_t done() const { return done_; }
+  std::size_t not_done() const { return queue_.qsize() + under_way_ + dropped_; }
 
  private:
   Coro<void> drained() { co_await queue_.join(); }
@@ -88,36 +98,39 @@ class OrderService {
   Duration work_per_order_;
   Queue<int> queue_{10};
   std::vector<Task<void>> workers_;
-  int under_way_ = 0;
-  int done_ = 0;
+  std::size_t under_way_ = 0;
+  std::size_t done_ = 0;
+  std::size_t dropped_ = 0;
 };
 
-// `count` customers, each 50 ms after the other, and what they were answered.
-Coro<void> customers(OrderService& service, const char* name, int count) {
-  int accepted = 0, refused = 0;
-  Duration longest{};
-  co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
-    const auto order = [&](int number) -> Coro<void> {
-      const TimePoint asked = EventLoop::current().time();
-      const Answer answer = co_await service.submit(number);
-      longest = std::max(longest, EventLoop::current().time() - asked);
-      ++(answer == Answer::accepted ? accepted : refused);
-    };
-    std::vector<Task<void>> orders;
-    for (int number = 1; number <= count; ++number) {
-      orders.push_back(group.create_task(order(number)));
-      co_await sleep(50ms);
-    }
-    for (Task<void>& one : orders) co_await one;
-  });
-  fmt::print("{:5} ms  {}: {} accepted, {} refused, the slowest answer took {} ms\n", now_ms(), name, accepted, refused,
-             longest / 1ms);
+// What customers were answered.
+struct Answers {
+  std::size_t accepted = 0;
+  std::size_t refused = 0;
+  Duration slowest{};
+};
+
+Coro<void> order(OrderService& service, int number, Answers& answers) {
+  const TimePoint asked = EventLoop::current().time();
+  const Answer answer = co_await service.submit(number);
+  answers.slowest = std::max(answers.slowest, EventLoop::current().time() - asked);
+  ++(answer == Answer::accepted ? answers.accepted : answers.refused);
 }
 
-Coro<void> day(const char* name, WhenFull when_full, Duration work_per_order) {
-  OrderService service(name, when_full, work_per_order);
-  co_await customers(service, name, 60);
-  co_await service.close(10s);
+// 60 customers, each 50 ms after the other, then the end.
+Coro<void> day(const char* name, OrderService& service, Answers& answers) {
+  co_await TaskGroup::run([&](TaskGroup& house) -> Coro<void> {
+    service.open(house);
+    co_await TaskGroup::run([&](TaskGroup& customers) -> Coro<void> {
+      for (int number = 1; number <= 60; ++number) {
+        customers.create_task(order(service, number, answers));
+        co_await sleep(50ms);
+      }
+    });
+    fmt::print("{:5} ms  {}: {} accepted, {} refused, the slowest answer took {} ms\n", now_ms(), name,
+               answers.accepted, answers.refused, answers.slowest / 1ms);
+    co_await service.close(10s);
+  });
   const Answer late = co_await service.submit(0);
   fmt::print("{:5} ms  {}: a late customer is answered {}\n", now_ms(), name, static_cast<int>(late));
 }
@@ -126,7 +139,9 @@ int main() {
   const auto simulate = [](const char* name, WhenFull when_full, Duration work_per_order) {
     VirtualBackend backend;
     EventLoop loop(backend);
-    loop.run_until_complete(day(name, when_full, work_per_order));
+    OrderService service(name, when_full, work_per_order);
+    Answers answers;
+    loop.run_until_complete(day(name, service, answers));
   };
   simulate("waiting", WhenFull::wait, 500ms);
   simulate("refusing", WhenFull::refuse, 500ms);

@@ -36,8 +36,7 @@ Coro<void> consume(Queue<std::string>& queue, std::string name) {
   }
 }
 
-Coro<void> run() {
-  Queue<std::string> queue(3);
+Coro<void> run(Queue<std::string>& queue) {
   co_await TaskGroup::run([&](TaskGroup& consumers) -> Coro<void> {
     for (const char* name : {"Ann", "Bob"}) consumers.create_task(consume(queue, name));
     co_await TaskGroup::run([&](TaskGroup& producers) -> Coro<void> {
@@ -51,5 +50,6 @@ Coro<void> run() {
 int main() {
   VirtualBackend backend;
   EventLoop loop(backend);
-  loop.run_until_complete(run());
+  Queue<std::string> queue(3);
+  loop.run_until_complete(run(queue));
 }

@@ -1,12 +1,14 @@
 // A supermarket's check-out: customers queue, tills serve them, and the shop closes when everybody has paid.
 //
 // queue.join() waits until every customer who was put in the queue has had his task_done(); the tills, which would wait
-// for ever, are then cancelled. An afternoon of simulated time.
+// for ever, are then cancelled. They are a group's, so that none of them outlives the afternoon, even one that is
+// cancelled itself. An afternoon of simulated time.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "argiope/async/group.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
@@ -48,19 +50,20 @@ Coro<void> till(Queue<Customer>& queue, Statistics& statistics) {
   }
 }
 
-Coro<void> afternoon() {
-  Queue<Customer> queue;
+// One entry of `statistics` a till.
+Coro<void> afternoon(Queue<Customer>& queue, std::vector<Statistics>& statistics) {
   Random random(7);
-  std::vector<Statistics> statistics(3);
-  std::vector<Task<void>> tills;
-  for (Statistics& one : statistics) tills.push_back(EventLoop::current().create_task(till(queue, one)));
+  co_await TaskGroup::run([&](TaskGroup& shop) -> Coro<void> {
+    std::vector<Task<void>> tills;
+    for (Statistics& one : statistics) tills.push_back(shop.create_task(till(queue, one)));
 
-  co_await customers_come(queue, random, 200);
-  fmt::print("{} min: the doors close, {} customers stand in the queue\n", minutes(now().time_since_epoch()),
-             queue.qsize());
-  co_await queue.join();
-  fmt::print("{} min: everybody has paid\n", minutes(now().time_since_epoch()));
-  for (Task<void>& task : tills) task.cancel();
+    co_await customers_come(queue, random, 200);
+    fmt::print("{} min: the doors close, {} customers stand in the queue\n", minutes(now().time_since_epoch()),
+               queue.qsize());
+    co_await queue.join();
+    fmt::print("{} min: everybody has paid\n", minutes(now().time_since_epoch()));
+    for (Task<void>& task : tills) task.cancel();
+  });
 
   int served = 0;
   for (std::size_t i = 0; i < statistics.size(); ++i) {
@@ -74,5 +77,7 @@ Coro<void> afternoon() {
 int main() {
   VirtualBackend backend;
   EventLoop loop(backend);
-  loop.run_until_complete(afternoon());
+  Queue<Customer> queue;
+  std::vector<Statistics> statistics(3);
+  loop.run_until_complete(afternoon(queue, statistics));
 }

@@ -12,12 +12,14 @@ fail() {
 }
 
 [ $# -gt 0 ] || fail "which section of packages.txt?" 2
+# What an installed package provides counts as there: a nodejs that isn't Debian's brings npm, and conflicts with Debian's.
+there=$(dpkg-query -W -f='${db:Status-Status} ${Package}, ${Provides}\n' | sed -n 's/^installed //p' | sed 's/([^)]*)//g' | tr -s ', ' '\n')
 missing=()
 for section in "$@"; do
   packages=$(awk -v wanted="[$section]" '/^\[/ { inside = ($1 == wanted); next } inside && /^[a-z0-9]/ { print $1 }' packages.txt)
   [ -n "$packages" ] || fail "packages.txt has no section [$section]" 2
   for package in $packages; do
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+    grep -qxF "$package" <<<"$there" || missing+=("$package")
   done
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -49,8 +51,11 @@ fi
 removed=$(awk '$1 == "Remv" { print $2 }' "$log" | xargs)
 [ -z "$removed" ] || echo "apt removes what conflicts with them: $removed"
 
-# The servers among them are for tests, which start their own: none is to run as a service, now or after a restart.
-had_nginx=$(test -e /usr/sbin/nginx && echo yes || true)
+# The servers among them are for tests and benchmarks, which start their own: none is to run as a service, now or after a restart.
+new_services=()
+for service in nginx beanstalkd redis-server postgresql; do
+  [ -e "/etc/init.d/$service" ] || new_services+=("$service")
+done
 if [ ! -e "$policy" ]; then
   policy_is_ours=yes
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
@@ -60,6 +65,6 @@ fi
   tail -40 "$log" >&2
   fail "apt-get install failed"
 }
-if [ -z "$had_nginx" ] && [ -e /usr/sbin/nginx ]; then
-  "${as_root[@]}" update-rc.d nginx disable >/dev/null 2>&1 || true
-fi
+for service in "${new_services[@]}"; do
+  [ ! -e "/etc/init.d/$service" ] || "${as_root[@]}" update-rc.d "$service" disable >/dev/null 2>&1 || true
+done

@@ -40,13 +40,7 @@ Coro<Result<void>> BrokerImpl::start() {
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   for (StoredQueue& queue : *stored) add_queue(std::move(queue));
   if (auto ended = co_await end_old_leases(); !ended) co_return ended;
-  auto counted = co_await store_.counts();
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
-    const auto queue = by_id_.find(counts.queue);
-    if (queue == by_id_.end()) continue;
-    queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
-  }
+  if (auto counted = co_await recount(); !counted) co_return counted;
   housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
   // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
   started_ = true;
@@ -72,8 +66,14 @@ Coro<Result<void>> BrokerImpl::close() {
       if (const auto& call = running_.at(token).call; call->on_cancel) call->on_cancel(token);
     }
     for (const std::uint64_t token : tokens) give_back(token);
-    housekeeper_.cancel();
     timer_.cancel();
+    housekeeper_.cancel();
+    read_on_.set();
+  }
+  try {
+    co_await housekeeper_;
+  } catch (const CancelledError&) {
+    if (!housekeeper_.cancelled()) throw;
   }
   while (background_ > 0 || !pending_puts_.empty() || !pending_settlements_.empty()) {
     quiet_.clear();
@@ -163,8 +163,12 @@ void BrokerImpl::refresh(Queue& queue, TimePoint now) {
 Coro<void> BrokerImpl::refill(Queue& queue) {
   struct Ended {
     Queue& queue;
-    ~Ended() { queue.refilling = false; }
-  } const ended{queue};
+    Event& read_on;
+    ~Ended() {
+      queue.refilling = false;
+      read_on.set();
+    }
+  } const ended{queue, read_on_};
   QueueWindow& window = queue.window;
   while (!closing_) {
     const TimePoint now = loop_.time();
@@ -190,9 +194,9 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
         continue;
       }
       auto jobs = load.from == From::ready ? co_await store_.load_ready(window.id(), load.after, load.limit)
-                  : load.from == From::key ? co_await store_.load_set_aside(window.id(), load.key, load.after, load.limit)
-                                           : co_await store_.load_delayed(window.id(), load.due_after,
-                                                                          load.due_after_id, load.limit);
+                  : load.from == From::key
+                      ? co_await store_.load_set_aside(window.id(), load.key, load.after, load.limit)
+                      : co_await store_.load_delayed(window.id(), load.due_after, load.due_after_id, load.limit);
       if (!jobs) co_return stop_all(jobs.error());
       window.loaded(load, *jobs, loop_.time());
     }
@@ -268,14 +272,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       for (auto& queue : queues_) queue->window.forget((*changed)[i], now);
     }
   }
-  auto counted = co_await store_.counts();
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
-    if (const auto queue = by_id_.find(counts.queue); queue != by_id_.end()) {
-      queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
-    }
-  }
-  co_return Result<void>{};
+  co_return co_await recount();
 }
 
 Coro<Result<void>> BrokerImpl::prune() {
@@ -406,8 +403,9 @@ void BrokerImpl::remove_listener(ListenerId id) {
 void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
                       WallTime due_at, double fraction) {
   if ((listened_ & static_cast<std::uint32_t>(kind)) == 0) return;
-  const JobEvent event{kind, id, queue.window.name(), clock_.to_calendar(clock_.now()), attempt,
-                       clock_.to_calendar(due_at), text, fraction};
+  const JobEvent event{
+      kind, id,      queue.window.name(), clock_.to_calendar(clock_.now()), attempt, clock_.to_calendar(due_at),
+      text, fraction};
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (listeners_[i].mask & static_cast<std::uint32_t>(kind)) listeners_[i].function(event);
   }

@@ -109,14 +109,13 @@ Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
     because(in_memory.reason, calendar(in_memory.until));
     if (in_memory.reason != WaitReason::none && in_memory.reason != WaitReason::more_important_jobs) co_return why;
   }
-  const std::int32_t rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at),
-                                            queue->window.config().ageing);
+  const std::int32_t rank =
+      ranked_priority(record.priority, std::max(record.created_at, record.due_at), queue->window.config().ageing);
   auto ahead = co_await store_.count_before(queue->window.id(), {rank, id}, kMostAhead);
   if (!ahead) co_return std::unexpected(std::move(ahead.error()));
   why.ahead = in_memory.reason == WaitReason::not_found ? *ahead : in_memory.ahead;
-  if (queue->callers == 0 && std::ranges::none_of(running_, [&](const auto& running) {
-        return running.second.queue == queue;
-      })) {
+  if (queue->callers == 0 &&
+      std::ranges::none_of(running_, [&](const auto& running) { return running.second.queue == queue; })) {
     because(WaitReason::no_worker);
   } else if (why.ahead > 0) {
     because(WaitReason::more_important_jobs);

@@ -6,7 +6,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/jobs/job_json.hpp"
-#include "broker/job_clock.hpp"
+#include "argiope/broker/job_clock.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "broker/queue_window.hpp"
+#include "argiope/broker/queue_window.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,8 +6,8 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostOfKey = 256;    // jobs of one key, once keys have to share
-constexpr std::size_t kKeysAtOnce = 256;   // keys read on in one go
+constexpr std::size_t kMostOfKey = 256;   // jobs of one key, once keys have to share
+constexpr std::size_t kKeysAtOnce = 256;  // keys read on in one go
 constexpr std::size_t kKeyNamesAtOnce = 1000;
 constexpr std::uint32_t kSequences = std::numeric_limits<std::uint32_t>::max();
 
@@ -264,6 +264,11 @@ void QueueWindow::drop(JobId id, const JobInfo& info, TimePoint now) {
 }
 
 void QueueWindow::trim(TimePoint now) {
+  // Keys that nobody needs any more cost as much as jobs.
+  if (jobs_.key_count() > keys_to_prune_at_) {
+    jobs_.prune_keys(now);
+    keys_to_prune_at_ = 2 * jobs_.key_count() + most_;
+  }
   const bool many_ready = jobs_.ready_count() > 2 * most_ + most_ / 2;
   const bool many_delayed = jobs_.delayed_count() > 2 * most_;
   if (!many_ready && !many_delayed) return;

@@ -106,7 +106,9 @@ Coro<void> Worker::drain() {
     for (const auto& [token, run] : runs_) tasks.push_back(run.task);
     try {
       changed_.clear();
-      co_await Timeout(cancelled ? kNever : limit).run([](Event& changed) -> Coro<void> { co_await changed.wait(); }(changed_));
+      co_await Timeout(cancelled ? kNever : limit).run([](Event& changed) -> Coro<void> {
+        co_await changed.wait();
+      }(changed_));
     } catch (const TimeoutError&) {
       for (auto& [token, run] : runs_) {
         run.give_back = true;

@@ -735,7 +735,28 @@ Coro<Result<std::vector<JobId>>> MemoryStore::waits_for(JobId id, std::size_t li
 
 // --- ownership -------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() { co_return std::vector<OldLease>{}; }
+void MemoryStore::reopen() {
+  std::lock_guard lock(mutex_);
+  ++epoch_;
+  old_leases_.clear();
+  for (const auto& [id, job] : jobs_) {
+    const JobRecord& record = job.record;
+    if (record.state != JobState::running) continue;
+    old_leases_[id] = {id, record.token, record.lease_until, record.worker};
+  }
+}
+
+Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() {
+  std::lock_guard lock(mutex_);
+  std::vector<OldLease> left;
+  for (const auto& [id, lease] : old_leases_) {
+    const Job* job = find(id);
+    if (job != nullptr && job->record.state == JobState::running && job->record.token == lease.token) {
+      left.push_back(lease);
+    }
+  }
+  co_return left;
+}
 Coro<Result<std::vector<JobId>>> MemoryStore::changed_elsewhere() { co_return std::vector<JobId>{}; }
 
 Coro<Result<void>> MemoryStore::remember(std::string name, std::int64_t value) {

@@ -15,6 +15,9 @@ namespace argiope {
 
 class MemoryStore final : public Store {
  public:
+  // As a store is that is opened again after its owner has died: a new epoch, and what ran are old leases.
+  void reopen();
+
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override;
   Coro<Result<void>> configure(QueueId queue, QueueConfig config) override;
   Coro<Result<std::vector<StoredQueue>>> queues() override;
@@ -41,7 +44,7 @@ class MemoryStore final : public Store {
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override;
   Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override;
-  std::uint64_t epoch() const override { return 1; }
+  std::uint64_t epoch() const override { return epoch_; }
   Coro<Result<std::vector<OldLease>>> old_leases() override;
   Coro<Result<std::vector<JobId>>> changed_elsewhere() override;
   Coro<Result<void>> remember(std::string name, std::int64_t value) override;
@@ -122,7 +125,9 @@ class MemoryStore final : public Store {
   std::map<std::pair<QueueId, std::string>, JobId> uniques_;
   std::map<std::string, JobId> names_;
   std::map<std::string, std::int64_t> remembered_;
+  std::map<JobId, OldLease> old_leases_;
   JobId last_id_ = 0;
+  std::uint64_t epoch_ = 1;
   std::uint64_t last_token_ = 0;
   Undo undo_;
   // Who waited for jobs that have just been deleted, until they are told.

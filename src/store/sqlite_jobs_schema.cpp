@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x4172676a;  // "Argj"
 constexpr std::int64_t kCacheKib = 32 * 1024;
 constexpr int kBusyMilliseconds = 10'000;
+// The log is moved into the database when it has 32 MB, because nearly all of it is the same few pages over and over.
+constexpr const char* kCheckpoints = "PRAGMA wal_autocheckpoint = 8192";
 
 // Times are milliseconds since 1970. NULL stands for 0 and for an empty text where that is the rule.
 constexpr const char* kVersion1 = R"sql(
@@ -123,9 +125,14 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
     if (auto set = configure_writer(file, options.sync, options.max_bytes, kCacheKib); !set) {
       return std::unexpected(set.error());
     }
+    if (auto set = file.execute(kCheckpoints); !set) return std::unexpected(set.error());
   }
   try {
     jobs->begin(!reads_only);
+    // Those who share do not: what they find is the owner's, or moved into the database when they close.
+    if (options.access == StoreAccess::own && options.sync != SyncMode::off) {
+      if (auto anew = write_log_anew(file, path); !anew) throw DatabaseFailed{std::move(anew.error())};
+    }
     jobs->take_over();
     jobs->commit();
   } catch (DatabaseFailed& error) {

@@ -57,7 +57,7 @@ TEST_F(AsioBackendTest, AnOperationGivesWhatItsHandlerGets) {
   auto [ours, theirs] = socket_pair();
   run([&]() -> Coro<void> {
     auto reader = spawn([&]() -> Coro<std::string> { co_return co_await read_some(ours); });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_FALSE(reader.done());
     write_now(theirs, "hello");
     EXPECT_EQ(co_await reader, "hello");
@@ -102,7 +102,7 @@ TEST_F(AsioBackendTest, CancellingATaskAbortsItsOperation) {
   auto [ours, theirs] = socket_pair();
   run([&]() -> Coro<void> {
     auto task = spawn([&]() -> Coro<void> { co_await read_some(ours); });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel("no more");
     std::string caught;
     try {
@@ -120,7 +120,7 @@ TEST_F(AsioBackendTest, ACancelledTaskWaitsForItsHandlerAsItsBufferIsInUseUntilT
   auto [ours, theirs] = socket_pair();
   run([&]() -> Coro<void> {
     auto task = spawn([&]() -> Coro<void> { co_await read_some(ours); });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
     task.cancel();
     EXPECT_FALSE(task.done());
@@ -171,9 +171,9 @@ TEST_F(AsioBackendTest, AnOperationThatCannotStartFailsTheAwaitAndLeavesTheTaskW
       EXPECT_TRUE(thrown);
       co_await sleep(1h);
     });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
   });
 }

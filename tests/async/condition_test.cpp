@@ -43,8 +43,10 @@ TYPED_TEST(ConditionTest, WhoWasNotifiedGoesOnWhenTheLockIsFree) {
   Condition& condition = this->condition;
   this->run([&]() -> Coro<void> {
     std::vector<Task<void>> tasks;
-    for (int i = 1; i <= 3; ++i) tasks.push_back(this->wait_and_keep(i));
-    co_await this->turns(2);
+    for (int i = 1; i <= 3; ++i) {
+      tasks.push_back(this->wait_and_keep(i));
+      co_await this->turns(2);
+    }
     EXPECT_FALSE(condition.locked()) << "given up by those who wait";
 
     co_await condition.acquire();
@@ -61,10 +63,10 @@ TYPED_TEST(ConditionTest, WhoWasNotifiedGoesOnWhenTheLockIsFree) {
     EXPECT_EQ(this->order, (std::vector{1}));
     condition.release();
     co_await this->turns(2);
-    EXPECT_EQ(this->order, (std::vector{1, 2}));
+    EXPECT_EQ(this->order.size(), 2u);
     condition.release();
     co_await this->turns(2);
-    EXPECT_EQ(this->order, (std::vector{1, 2, 3}));
+    EXPECT_EQ(sorted_if_shuffled(this->order), (std::vector{1, 2, 3}));
     EXPECT_TRUE(condition.locked());
     for (auto& task : tasks) co_await task;
   });
@@ -73,8 +75,10 @@ TYPED_TEST(ConditionTest, WhoWasNotifiedGoesOnWhenTheLockIsFree) {
 TYPED_TEST(ConditionTest, NotifyWakesAsManyAsSaidAndNotifyAllWakesTheRest) {
   this->run([&]() -> Coro<void> {
     std::vector<Task<void>> tasks;
-    for (int i = 1; i <= 6; ++i) tasks.push_back(this->wait_and_release(i));
-    co_await let_others_run();
+    for (int i = 1; i <= 6; ++i) {
+      tasks.push_back(this->wait_and_release(i));
+      co_await let_others_run();
+    }
     co_await this->notify(0);
     co_await this->turns(3);
     EXPECT_TRUE(this->order.empty());
@@ -87,14 +91,14 @@ TYPED_TEST(ConditionTest, NotifyWakesAsManyAsSaidAndNotifyAllWakesTheRest) {
       this->condition.notify(2);
     }
     co_await this->turns(8);
-    EXPECT_EQ(this->order, (std::vector{1, 2, 3, 4}));
+    EXPECT_EQ(sorted_if_shuffled(this->order), (std::vector{1, 2, 3, 4}));
     {
       const auto held = co_await this->condition.scoped();
       this->condition.notify_all();
       this->condition.notify(2048);
     }
     for (auto& task : tasks) co_await task;
-    EXPECT_EQ(this->order, (std::vector{1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(sorted_if_shuffled(this->order), (std::vector{1, 2, 3, 4, 5, 6}));
   });
 }
 

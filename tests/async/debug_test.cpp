@@ -147,7 +147,7 @@ TEST_F(DebugTest, WakingSomebodyFromAWrongThreadIsTold) {
   const auto body = [&]() -> Coro<void> {
     const auto wait = [&]() -> Coro<void> { co_await event.wait(); };
     auto waiting = loop_.create_task(wait());
-    co_await yield_now();
+    co_await let_others_run();
     std::thread([&] { event.set(); }).join();
     co_await waiting;
   };

@@ -149,10 +149,10 @@ TYPED_TEST(DescriptorTest, ACancellationThatIsPendingIsThrownBeforeTheWaitBegins
 }
 
 TYPED_TEST(DescriptorTest, ACancellationBetweenBeingReadyAndRunningIsThrown) {
-  put_bytes(this->pipe.second, "x");
   this->run([&]() -> Coro<void> {
     auto reader = this->spawn([&]() -> Coro<void> { co_await readable(this->in()); });
-    co_await yield_now();
+    co_await let_others_run();
+    put_bytes(this->pipe.second, "x");
     this->world.backend.poll();  // from here on it stands in the ready ring
     reader.cancel();
     while (!reader.done()) co_await yield_now();
@@ -176,7 +176,7 @@ TYPED_TEST(DescriptorTest, ATimeoutEndsTheWait) {
 TYPED_TEST(DescriptorTest, OneTaskAtATimeWaits) {
   this->run([&]() -> Coro<void> {
     auto first = this->spawn([&]() -> Coro<void> { co_await readable(this->in()); });
-    co_await yield_now();
+    co_await let_others_run();
     std::string what;
     try {
       co_await readable(this->in());

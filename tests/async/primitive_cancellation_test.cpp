@@ -32,6 +32,7 @@ void sweep() {
       Scenario scenario;
       VirtualBackend backend;
       EventLoop loop(backend);
+      shuffle_if_asked(loop);
       Task<void> victim;
       const auto cancel = [&]() -> Coro<void> {
         for (int i = 0; i < steps; ++i) co_await yield_now();

@@ -48,6 +48,8 @@ TYPED_TEST(SleepTest, ForEverCanOnlyBeCancelled) {
 }
 
 TYPED_TEST(SleepTest, WakesInTheOrderOfTheDeadlines) {
+  // In real time one turn may find several deadlines past.
+  if (shuffled() && !kSimulatedTime<TypeParam>) GTEST_SKIP() << "about the order";
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
     const TimePoint now = this->loop.time();
@@ -65,11 +67,10 @@ TYPED_TEST(SleepTest, WakesInTheOrderOfTheDeadlines) {
 TYPED_TEST(SleepTest, CancelledItLeavesNoTimerBehind) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_NE(this->loop.next_deadline(), kNever);
     task.cancel();
-    co_await yield_now();
-    co_await yield_now();
+    co_await let_others_run();
   });
   EXPECT_EQ(this->loop.next_deadline(), kNever);
 }
@@ -95,10 +96,10 @@ TYPED_TEST(SleepTest, ACancellationThatComesAsItEndsIsDelivered) {
 TYPED_TEST(SleepTest, CutShortItThrowsEvenIfTheCancellationIsTakenBack) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await sleep(1h); });
-    co_await yield_now();
+    co_await let_others_run();
     task.cancel();
     task.uncancel();
-    co_await yield_now();
+    co_await let_others_run();
     EXPECT_TRUE(task.cancelled()) << "and did not believe that an hour had passed";
   });
 }

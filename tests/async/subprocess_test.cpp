@@ -368,6 +368,7 @@ TEST(SubprocessSweep, AProcessCancelledAtAnyTurnIsGoneAndLeavesNoDescriptor) {
   bool complete = false;
   for (int turns = 0; !complete; ++turns) {
     EventLoop loop(backend);
+    shuffle_if_asked(loop);
     auto task = loop.create_task([]() -> Coro<ProcessOutput> {
       Process process = create_subprocess_shell("cat; echo done >&2", kAllPiped);
       co_return co_await process.communicate(std::string(500'000, 'x'));

@@ -53,7 +53,10 @@ class JobsModel {
     if (!queue.bucket.take(now)) complain(id, now, "started above its queue's rate");
     if (!key.bucket.take(now)) complain(id, now, "started above its key's rate");
     if (const auto better = better_than(job, id, now)) {
-      complain(id, now, "q " + std::to_string(job.queue) + " key " + job.key + " other key " + jobs_.at(*better).key + " since " + std::to_string(to_seconds(now - jobs_.at(*better).ready_since)) + " went before " + std::to_string(*better) + ", which is more important and was allowed");
+      complain(id, now,
+               "q " + std::to_string(job.queue) + " key " + job.key + " other key " + jobs_.at(*better).key +
+                   " since " + std::to_string(to_seconds(now - jobs_.at(*better).ready_since)) + " went before " +
+                   std::to_string(*better) + ", which is more important and was allowed");
     }
     key.waiting.erase({-std::int64_t{job.priority}, id});
     job.running = true;
@@ -120,9 +123,7 @@ class JobsModel {
       burst = std::max(1.0, std::floor(new_burst));
       tokens = burst;
     }
-    double at_time(TimePoint now) const {
-      return std::min(burst, tokens + std::max(0.0, to_seconds(now - at)) * rate);
-    }
+    double at_time(TimePoint now) const { return std::min(burst, tokens + std::max(0.0, to_seconds(now - at)) * rate); }
     static constexpr double kSlack = 1e-6;
     bool take(TimePoint now) {
       if (std::isinf(rate)) return true;

@@ -92,7 +92,7 @@ class JobsDay {
     if (random_.chance(0.3)) config.limits.concurrency = static_cast<std::uint32_t>(1 + random_.below(5));
     if (random_.chance(0.4)) config.key_limits.rate = 0.02 + random_.unit();
     if (random_.chance(0.3)) config.key_limits.concurrency = static_cast<std::uint32_t>(1 + random_.below(2));
-    if (random_.chance(0.2)) config.key_limits.delay = from_seconds(random_.unit() * 30);
+    if (random_.chance(0.2)) config.key_limits.delay = std::chrono::milliseconds{random_.below(30'000)};
     config.weight = static_cast<std::uint32_t>(1 + random_.below(4));
     return config;
   }
@@ -123,7 +123,8 @@ class JobsDay {
       model_.waits(asked.queue, id, asked.key, asked.priority, TimePoint::min(), life.now());
     }
     life.broker->add_listener(kAllJobEvents, [&](const JobEvent& event) { note(life, event); });
-    for (std::size_t i = 0; i < kQueues && lives_ == 0; ++i) (void)co_await life.broker->configure(name(i), configs_[i]);
+    for (std::size_t i = 0; i < kQueues && lives_ == 0; ++i)
+      (void)co_await life.broker->configure(name(i), configs_[i]);
     for (std::size_t i = 0; i < kWorkers; ++i) life.loop.create_task(work(life, i, random_.fork()));
     life.loop.create_task(check(life, random_.fork()));
     if (last) {
@@ -173,9 +174,7 @@ class JobsDay {
         running_.insert(event.id);
         model_.starts(event.id, now);
         break;
-      case JobEventKind::expired:
-        ++expired_;
-        [[fallthrough]];
+      case JobEventKind::expired: ++expired_; [[fallthrough]];
       case JobEventKind::retrying:
       case JobEventKind::released:
         running_.erase(event.id);
@@ -213,10 +212,14 @@ class JobsDay {
         Verdict verdict;
         const double fate = random.unit();
         if (fate < 0.01) continue;  // never heard of again
-        if (fate < 0.10) verdict = {.outcome = Outcome::retry, .error = "failed"};
-        else if (fate < 0.12) verdict = {.outcome = Outcome::bury, .error = "hopeless"};
-        else if (fate < 0.14) verdict = {.outcome = Outcome::release, .delay = from_seconds(random.unit() * 100)};
-        else if (fate < 0.15) verdict = {.outcome = Outcome::release};
+        if (fate < 0.10)
+          verdict = {.outcome = Outcome::retry, .error = "failed"};
+        else if (fate < 0.12)
+          verdict = {.outcome = Outcome::bury, .error = "hopeless"};
+        else if (fate < 0.14)
+          verdict = {.outcome = Outcome::release, .delay = from_seconds(random.unit() * 100)};
+        else if (fate < 0.15)
+          verdict = {.outcome = Outcome::release};
         (void)co_await life.broker->settle(job.token, std::move(verdict));
       }
     }
@@ -266,10 +269,11 @@ TEST(JobsSim, DaysWithAThousandQueuesBreakNoPromise) {
     checks += day.checks_;
     lives += day.lives_;
   }
-  std::printf("%llu days: %llu jobs, %llu runs, %llu leases expired, %d owners, %llu checks for jobs that wait in vain\n",
-              static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(jobs),
-              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(expired), lives,
-              static_cast<unsigned long long>(checks));
+  std::printf(
+      "%llu days: %llu jobs, %llu runs, %llu leases expired, %d owners, %llu checks for jobs that wait in vain\n",
+      static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(jobs),
+      static_cast<unsigned long long>(runs), static_cast<unsigned long long>(expired), lives,
+      static_cast<unsigned long long>(checks));
 }
 
 }  // namespace

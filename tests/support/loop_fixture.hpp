@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -114,6 +115,12 @@ inline void shuffle_if_asked(EventLoop& loop) {
 }
 inline Coro<void> let_others_run() {
   for (int i = 0; i < 4; ++i) co_await yield_now();
+}
+// What tasks noted that were woken together: in the order noted, or sorted where that order is chance.
+template <class T>
+std::vector<T> sorted_if_shuffled(std::vector<T> noted) {
+  if (shuffled()) std::ranges::sort(noted);
+  return noted;
 }
 
 template <class World>

@@ -31,7 +31,7 @@ class ExceptionGroup : public std::runtime_error {
 
 // What became of one of several: its value, or what it threw (CancelledError too).
 template <class T>
-using Outcome = std::expected<T, std::exception_ptr>;
+using GatherOutcome = std::expected<T, std::exception_ptr>;
 
 // Tag of a gather that gives outcomes instead of throwing.
 struct ReturnExceptions {};
@@ -84,7 +84,7 @@ T gathered_value(Future<T>& future) {
 }
 
 template <class F>
-Outcome<typename F::value_type> gathered_outcome(F& future) {
+GatherOutcome<typename F::value_type> gathered_outcome(F& future) {
   try {
     if constexpr (std::is_void_v<typename F::value_type>) {
       future.result();
@@ -147,23 +147,23 @@ Coro<std::tuple<detail::MonostateIfVoid<typename As::value_type>...>> gather(As.
 // Errors: none of theirs.
 // Cancel: as gather.
 template <Gatherable A>
-Coro<std::vector<Outcome<typename A::value_type>>> gather(ReturnExceptions, std::vector<A> awaitables) {
+Coro<std::vector<GatherOutcome<typename A::value_type>>> gather(ReturnExceptions, std::vector<A> awaitables) {
   auto futures = detail::ensure_futures(std::move(awaitables));
   co_await detail::gather_wait(detail::cores_of(futures), false);
-  std::vector<Outcome<typename A::value_type>> outcomes;
+  std::vector<GatherOutcome<typename A::value_type>> outcomes;
   outcomes.reserve(futures.size());
   for (auto& future : futures) outcomes.push_back(detail::gathered_outcome(future));
   co_return outcomes;
 }
 
 template <Gatherable... As>
-Coro<std::tuple<Outcome<typename As::value_type>...>> gather(ReturnExceptions, As... awaitables) {
+Coro<std::tuple<GatherOutcome<typename As::value_type>...>> gather(ReturnExceptions, As... awaitables) {
   std::tuple futures{detail::ensure_future(std::move(awaitables))...};
   co_await detail::gather_wait(
       std::apply([](auto&... future) { return std::vector<detail::FutureCore*>{future.core()...}; }, futures), false);
   co_return std::apply(
       [](auto&... future) {
-        return std::tuple<Outcome<typename As::value_type>...>{detail::gathered_outcome(future)...};
+        return std::tuple<GatherOutcome<typename As::value_type>...>{detail::gathered_outcome(future)...};
       },
       futures);
 }
@@ -180,6 +180,8 @@ Coro<std::tuple<Outcome<typename As::value_type>...>> gather(ReturnExceptions, A
 //         ExceptionGroup after all have ended. A task that ends cancelled is no failure.
 // Cancel: cancels the tasks, waits for them, and throws CancelledError; or the ExceptionGroup, when something failed
 //         meanwhile, and CancelledError at the caller's next await.
+// Lifetime: the body's own variables go when it ends, which a cancellation makes it do before the tasks: what they use
+//         stands outside the body. The body object with its captures stays until all have ended.
 // Threads: the loop's own.
 class TaskGroup {
  public:

@@ -66,7 +66,7 @@ class AsCompleted {
     for (std::size_t i = 0; i < futures_.size(); ++i) {
       handles_.push_back(futures_[i].add_done_callback([this, i] { ended_.put_nowait(i); }));
     }
-    if (deadline != kNever) handles_.push_back(EventLoop::current().call_at(deadline, [this] { strike(); }));
+    if (deadline != kNever) handles_.push_back(EventLoop::current().call_at(deadline, [this] { strike_soon(); }));
   }
   AsCompleted(const AsCompleted&) = delete;
   AsCompleted& operator=(const AsCompleted&) = delete;
@@ -92,6 +92,10 @@ class AsCompleted {
   }
 
  private:
+  // Behind the callbacks of what has ended by now: those are ready and have not run yet.
+  void strike_soon() {
+    handles_.back() = EventLoop::current().call_soon([this] { strike(); });
+  }
   void strike() {
     forget();
     ended_.shutdown();

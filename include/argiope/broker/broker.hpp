@@ -53,9 +53,9 @@ struct LeaseCall {
 // How a run ended.
 struct Verdict {
   Outcome outcome = Outcome::done;
-  std::string result;                    // done
-  std::string error;                     // retry, bury, cancel
-  std::optional<Duration> delay;         // retry, release: from now; nullopt: retry by the queue's policy, release at once
+  std::string result;             // done
+  std::string error;              // retry, bury, cancel
+  std::optional<Duration> delay;  // retry, release: from now; nullopt: retry by the queue's policy, release at once
   std::optional<std::int32_t> priority;  // retry
   std::vector<NewJob> follow_ups;        // put in the same transaction
 };
@@ -65,12 +65,12 @@ struct JobExplanation {
   std::string queue;
   JobState state = JobState::ready;
   WaitReason reason = WaitReason::none;
-  std::optional<WallTime> until;    // when time alone ends the reason
-  std::uint64_t ahead = 0;          // more important jobs that are ready; counted up to a million
-  std::vector<JobId> waits_for;     // up to ten of them
+  std::optional<WallTime> until;  // when time alone ends the reason
+  std::uint64_t ahead = 0;        // more important jobs that are ready; counted up to a million
+  std::vector<JobId> waits_for;   // up to ten of them
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
-  std::string error;                // of the last attempt
+  std::string error;  // of the last attempt
   std::optional<WallTime> lease_until;
   std::string worker;
   double progress = 0;

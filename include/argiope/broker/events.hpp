@@ -13,17 +13,17 @@ namespace argiope {
 // Bits, to be combined into a mask.
 enum class JobEventKind : std::uint32_t {
   added = 1 << 0,
-  changed = 1 << 1,    // a put was merged into it or replaced it, or its priority or time was set
-  due = 1 << 2,        // delayed -> ready, once its owner's memory holds it
-  leased = 1 << 3,     // ready -> running
-  done = 1 << 4,       // running -> done
-  retrying = 1 << 5,   // running -> delayed or ready, after a failure
-  buried = 1 << 6,     // running -> buried
-  cancelled = 1 << 7,  // -> cancelled
-  released = 1 << 8,   // running -> ready or delayed, without having failed
-  expired = 1 << 9,    // running -> ready, for the lease ran out or its holder has gone
-  kicked = 1 << 10,    // buried or delayed -> ready
-  unblocked = 1 << 11, // the jobs it waited for have ended
+  changed = 1 << 1,     // a put was merged into it or replaced it, or its priority or time was set
+  due = 1 << 2,         // delayed -> ready, once its owner's memory holds it
+  leased = 1 << 3,      // ready -> running
+  done = 1 << 4,        // running -> done
+  retrying = 1 << 5,    // running -> delayed or ready, after a failure
+  buried = 1 << 6,      // running -> buried
+  cancelled = 1 << 7,   // -> cancelled
+  released = 1 << 8,    // running -> ready or delayed, without having failed
+  expired = 1 << 9,     // running -> ready, for the lease ran out or its holder has gone
+  kicked = 1 << 10,     // buried or delayed -> ready
+  unblocked = 1 << 11,  // the jobs it waited for have ended
   progress = 1 << 12,
   erased = 1 << 13,
   queue_changed = 1 << 14,  // configured, paused or resumed; has no job

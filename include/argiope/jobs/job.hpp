@@ -45,7 +45,7 @@ enum class WaitReason : std::uint8_t {
   none,  // it is the next one
   not_found,
   running,
-  ended,    // done or cancelled
+  ended,  // done or cancelled
   buried,
   other_jobs,  // delayed: jobs that it waits for have not ended
   not_due,     // delayed

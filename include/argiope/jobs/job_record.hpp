@@ -39,9 +39,14 @@ struct NewJob {
   std::string function;       // what a worker is to call; empty: what it has for the queue
   std::string payload;
   std::uint32_t max_attempts = 0;  // 0: the queue's
-  std::vector<JobId> waits_for;    // jobs that must have ended; those not known count as done
+  // Jobs that must have ended, however they did. Those not known any more count as done; an id above all there have been
+  // is a mistake: invalid_input.
+  std::vector<JobId> waits_for;
   DependencyPolicy if_failed = DependencyPolicy::cancel;
-  JobId batch = 0;  // the completion job of a batch that this one is to belong to: that job waits for it
+  // The completion job of a batch that this one is to belong to: that job waits for it, and goes to the shelf of those
+  // that wait for others. It must be there and neither run nor have ended, and this one must not wait for it in turn:
+  // invalid_input. A put that adds no job adds nothing to the batch.
+  JobId batch = 0;
 };
 
 inline constexpr JobId kMostJobId = (JobId{1} << 53) - 1;  // what every JSON reader holds exactly
@@ -63,7 +68,7 @@ struct JobRecord {
   std::string queue;
   std::string key;
   std::string unique;
-  JobState state = JobState::ready;  // ready, too, when delayed and due
+  JobState state = JobState::ready;  // delayed, though due, until its owner has moved it to a shelf of ready jobs
   std::int32_t priority = 0;
   WallTime due_at{};  // delayed: when; the epoch when it was never to wait
   std::string function;

@@ -19,8 +19,8 @@ enum class CapacityPolicy : std::uint8_t {
 };
 
 struct QueueConfig {
-  QueueLimits limits;     // rate, burst, concurrency, paused
-  KeyLimits key_limits;   // the same for each key, and the delay between its jobs
+  QueueLimits limits;    // rate, burst, concurrency, paused
+  KeyLimits key_limits;  // the same for each key, and the delay between its jobs
   RetryPolicy retry;
   Duration lease_time = std::chrono::seconds{60};
   std::uint32_t max_lease_expiries = 3;
@@ -39,11 +39,12 @@ struct QueueConfig {
 };
 
 // The priority by which a job ranks that is ready since `ready_at`. Without ageing that is its own. With it, what counts
-// is priority + age / ageing; since all jobs age alike, their order is that of priority − ready_at / ageing, which never changes.
+// is priority + age / ageing; since all jobs age alike, their order is that of priority − ready_at / ageing, which never
+// changes. (Counted from 2026, so that it fits for 68 years with an ageing of a second, the shortest that is kept.)
 std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration ageing) noexcept;
 
 // As one JSON object, and back. Members that are missing keep the value they have in `base`; durations are in
-// milliseconds with names that end in _ms; "unlimited" stands for no limit.
+// whole milliseconds with names that end in _ms; "unlimited" stands for no limit.
 // Errors: invalid_input naming the member that is unknown, of the wrong type or out of range.
 std::string to_json(const QueueConfig& config);
 Result<QueueConfig> parse_queue_config(std::string_view json, const QueueConfig& base = {});

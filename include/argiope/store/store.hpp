@@ -59,7 +59,7 @@ constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
 
 struct PutRequest {
   NewJob job;
-  bool set_aside = false;             // if it is ready: to which shelf
+  bool set_aside = false;               // if it is ready: to which shelf
   bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
 };
 enum class PutOutcome : std::uint8_t {
@@ -83,38 +83,43 @@ struct LeaseRequest {
 
 enum class Outcome : std::uint8_t {
   done,
-  retry,    // failed, to be tried again at due_at
-  bury,     // failed for good
+  retry,  // failed, to be tried again at due_at
+  bury,   // failed for good
   cancel,
   release,  // given back: as if it had not been leased, or, with a due_at, put off until then
-  expire,   // the lease ran out, or its holder is gone: ready again, and one expiry more
+  expire,   // the lease ran out, or its holder is gone: ready again, one attempt and one expiry more
 };
+// In this order: the job itself, its follow-ups (which may take its unique name, or join the batch it was of), and then
+// those that waited for it.
 struct Settlement {
   JobId id = 0;
   std::uint64_t token = 0;
   Outcome outcome = Outcome::done;
   WallTime at{};
-  WallTime due_at{};                       // retry, release
-  std::optional<std::int32_t> priority;    // retry: the new one
-  bool keep = false;                       // done, cancel: keep the record (until prune()) instead of deleting it
-  std::string result;                      // done
-  std::string error;                       // others
+  WallTime due_at{};                     // retry, release
+  std::optional<std::int32_t> priority;  // retry: the new one
+  bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
+  std::string result;                    // done
+  std::string error;                     // others
   std::string worker;
-  std::vector<PutRequest> follow_ups;      // put in the same transaction
+  std::vector<PutRequest> follow_ups;  // put in the same transaction
 };
 struct SettleReply {
-  bool settled = false;  // false: the token is stale; nothing was done, and no follow-up put
-  std::optional<WaitingJob> again;     // retry, release, expire: as it waits now
+  bool settled = false;             // false: the token is stale; nothing was done, and no follow-up put
+  std::optional<WaitingJob> again;  // retry, release, expire: as it waits now
   std::vector<PutReply> follow_ups;
-  std::vector<WaitingJob> released;    // jobs that waited for this one and now wait no more
-  std::vector<JobId> cancelled;        // jobs that waited for this one and are cancelled with it
+  std::vector<WaitingJob> released;  // jobs that waited for this one and now wait no more
+  // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not 0.
+  std::vector<JobId> cancelled;
 };
 
 enum class ChangeKind : std::uint8_t {
-  cancel,        // delayed, ready, waiting, buried -> cancelled
-  kick,          // buried, delayed -> ready now; attempts and expiries from 0 when it was buried
+  cancel,  // delayed, ready, waiting, buried -> cancelled
+  // buried, delayed -> ready now; attempts and expiries from 0 when it was buried. wrong_state when another job has taken
+  // its unique name since.
+  kick,
   set_priority,  // delayed, ready, waiting
-  set_due,       // delayed, ready: at `due_at`
+  set_due,       // delayed, ready, but not waiting: at `due_at`
   erase,         // anything that does not run
 };
 struct Change {
@@ -136,11 +141,11 @@ struct ChangeReply {
 // --- reads ---------------------------------------------------------------------------------------------------------
 
 struct JobFilter {
-  std::string queue;                // empty: all
+  std::string queue;  // empty: all
   std::optional<JobState> state;
   std::optional<std::string> key;
-  JobId after = 0;                  // ids greater than this
-  std::size_t limit = 100;          // at most 10,000
+  JobId after = 0;          // ids greater than this
+  std::size_t limit = 100;  // at most 10,000
   bool payloads = true;
 };
 
@@ -174,10 +179,12 @@ struct OldLease {
 //
 // Suspends: until the call's effect is committed (reads: until it is read; they see everything called before them).
 // Cancel:   a call whose waiting is cancelled takes effect all the same.
-// Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512 bytes), and
-//           then none of its batch is done. After a failed write or sync the store's state is unknown: it refuses every further
+// Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512
+//           bytes), and then nothing of its call is done; refused where the store was opened for less (StoreAccess); busy when
+//           another process writes for ten seconds, and nothing is done. After a failed write or sync the store's state is unknown: it refuses every further
 //           write with that error until it is opened again. What was committed stays.
 // Threads:  any thread that runs an EventLoop; each call returns to its own.
+// Lifetime: to be closed before the loops end that have called it.
 // Times:    wall times of the caller's; the store reads no clock.
 class Store {
  public:
@@ -192,12 +199,13 @@ class Store {
   // --- jobs
   // `now`: created_at, and what decides whether a job is due. Queues are made as needed.
   virtual Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) = 0;
-  // Writes the leases down; gives the jobs, or nullopt for those that do not wait any more.
+  // Writes the leases down; gives the jobs, or nullopt for those that do not wait any more, or wait for others.
+  // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
   virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
   virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) = 0;
   virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
-  // Moves jobs that are ready from shelf to shelf (delayed ones that are due count as ready).
+  // Moves jobs between the two shelves of ready ones; delayed ones, which the caller knows to be due, to one of them.
   virtual Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) = 0;
   // Deletes records of jobs that ended in `state` before `before`, at most `limit`; how many.
   virtual Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
@@ -250,9 +258,11 @@ class Store {
 };
 
 enum class StoreAccess : std::uint8_t {
-  own,    // the one that leases; Errc::busy while another process does
-  share,  // put, change and look at what another process may own
-  read,   // look; creates nothing
+  own,  // everything; Errc::busy while another process does
+  // Put, change, prune, open and configure queues, and look at what another process may own; the owner learns of it by
+  // changed_elsewhere().
+  share,
+  read,  // look; creates nothing
 };
 struct StoreOptions {
   StoreAccess access = StoreAccess::own;

@@ -15,9 +15,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "argiope/broker/job_clock.hpp"
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/store/store.hpp"
-#include "broker/job_clock.hpp"
 
 namespace argiope {
 
@@ -47,10 +47,10 @@ class QueueWindow {
   // --- reading on
   struct Load {
     enum class From : std::uint8_t { ready, delayed, key, keys } from = From::ready;
-    Rank after;                     // ready, key
-    std::string key;                // key
+    Rank after;       // ready, key
+    std::string key;  // key
     std::optional<std::string> after_key;
-    WallTime due_after{};           // delayed
+    WallTime due_after{};  // delayed
     JobId due_after_id = 0;
     std::size_t limit = 0;
   };
@@ -113,6 +113,7 @@ class QueueWindow {
   const JobClock& clock_;
   JobQueue jobs_;
   JobId sequence_base_ = 0;
+  std::size_t keys_to_prune_at_ = most_;
 
   // What lies before these is in memory; `missed_` are the first of those that came and went by during a load.
   Rank ready_bound_{};
