@@ -91,7 +91,7 @@ class JobKill(EndToEnd):
         self.assertEqual(acknowledged, set(asked), 'put has not answered for each job')
         worker.kill()
         worker.wait()
-        self.assertEqual(self.start_worker(lives['worker'] + 1, '--until-empty', '--fail-on-buried').wait(60), 0)
+        self.assertEqual(self.start_worker(lives['worker'] + 1, '--until-empty', '--fail-on-buried').wait(60 + 2 * KILLS), 0)
         self.check_ledger(acknowledged, dict(killed))
 
     def check_ledger(self, acknowledged, killed):
