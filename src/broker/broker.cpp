@@ -42,6 +42,9 @@ Coro<Result<void>> BrokerImpl::start() {
   if (auto ended = co_await end_old_leases(); !ended) co_return ended;
   if (auto counted = co_await recount(); !counted) co_return counted;
   housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
+  // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
+  started_ = true;
+  schedule_pump();
   co_return Result<void>{};
 }
 
@@ -123,7 +126,7 @@ void BrokerImpl::wake_at(TimePoint when) {
 
 void BrokerImpl::pump() {
   pump_scheduled_ = false;
-  if (closing_) return;
+  if (closing_ || !started_) return;
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
     Queue& queue = *queues_[wakeups_.top().handle];

@@ -204,6 +204,7 @@ class BrokerImpl final : public Broker {
   std::uint32_t listened_ = 0;
   ListenerId last_listener_ = 0;
 
+  bool started_ = false;  // the leases of owners before this one are over
   bool pump_scheduled_ = false;
   Handle timer_;
   TimePoint timer_at_ = kNever;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +93,14 @@ Result<QueueConfig> changed(const QueueArguments& arguments, QueueConfig config)
   return config;
 }
 
+// A JSON value as people write it: 5, not 5E0; unlimited, without quotes.
+std::string plain(const std::string& value) {
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  if (value.find('E') != std::string::npos && end == value.c_str() + value.size()) return fmt::format("{}", number);
+  return value.starts_with('"') ? value.substr(1, value.size() - 2) : value;
+}
+
 void print(const StoredQueue& queue, bool json) {
   std::string name;
   append_json_string(name, queue.name);
@@ -109,7 +118,7 @@ void print(const StoredQueue& queue, bool json) {
     if (c == ']') --depth;
     if ((c == ',' && depth == 0) || c == '}') {
       const auto colon = line.find(':');
-      fmt::print("  {:<20} {}\n", line.substr(1, colon - 2), line.substr(colon + 1));
+      fmt::print("  {:<20} {}\n", line.substr(1, colon - 2), plain(line.substr(colon + 1)));
       line.clear();
     } else {
       line += c;

@@ -30,6 +30,7 @@ namespace {
 // Jobs may end for so long after a signal, then they are stopped, and killed a little later: within 10 s in all.
 constexpr Duration kDrain = std::chrono::milliseconds{7'500};
 constexpr Duration kGrace = std::chrono::seconds{2};
+constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 // Between two looks whether there is anything left.
 constexpr Duration kLookInterval = std::chrono::milliseconds{100};
 // An owner that is just ending, or somebody who looks whether there is one, is waited for.
@@ -220,8 +221,13 @@ class WorkCommand {
     }
     if (!arguments_.quiet) std::fputs("Stopping at once.\n", stderr);
     running.cancel();
-    // After they have been told why, so that it does not count as a failure of theirs.
-    EventLoop::current().call_later(std::chrono::milliseconds{100}, kill_commands);
+    // Again, for the first may have met the worker before it began to wait for its jobs. Commands are killed after they
+    // have been told why, so that it does not count as a failure of theirs.
+    EventLoop& loop = EventLoop::current();
+    loop.call_later(kTellAgain, [task = running]() mutable {
+      if (!task.done()) task.cancel();
+    });
+    loop.call_later(2 * kTellAgain, kill_commands);
   }
 
   // --- until empty

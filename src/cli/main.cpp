@@ -56,6 +56,12 @@ int main(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
 
   const auto named = [&](const auto& entry) { return entry.first->get_name() == argv[1]; };
+  const auto is_named = [&](const CLI::App* subcommand) { return subcommand->get_name() == argv[2]; };
+  if (argc > 2 && argv[1] == std::string_view("job") && argv[2][0] != '-' &&
+      std::ranges::none_of(app.get_subcommand("job")->get_subcommands(nullptr), is_named)) {
+    fmt::print(stderr, "argiope: job \"{}\": no such subcommand; argiope job --help lists them\n", argv[2]);
+    return kExitUsage;
+  }
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
     fmt::print(stderr, "argiope: \"{}\" is no command; argiope --help lists them\n", argv[1]);
     return kExitUsage;

@@ -38,6 +38,7 @@ bool has_control_characters(std::string_view text) {
 // So that a message stays one readable line whatever the input was.
 std::string shown(std::string text) {
   if (text.size() > kMostShown) text = to_valid_utf8(text.substr(0, kMostShown)) + "…";
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 
