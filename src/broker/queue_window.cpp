@@ -183,6 +183,15 @@ std::optional<Shelf> QueueWindow::offer(const WaitingJob& job, TimePoint now) {
   return std::nullopt;
 }
 
+void QueueWindow::let_go(JobId id, TimePoint now) {
+  const auto info = jobs_.find(id);
+  if (!info || info->state != JobState::ready) return;
+  tell_leaving(id, Shelf::ready);
+  pass_by(rank_of(id, *info));
+  jobs_.remove(id, now);
+  took(info->key);
+}
+
 bool QueueWindow::top_is_certain_but_for_keys() const {
   if (!keys_known_) return false;
   if (all_ready() || saturated_) return true;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
 constexpr std::uint32_t kLoopbackConnections = 8;
-constexpr std::size_t kRowsAtOnce = 2000;                  // read in one go: a few milliseconds of the loop
+constexpr std::size_t kRowsAtOnce = 2000;                        // read in one go: a few milliseconds of the loop
 constexpr Duration kReadPause = std::chrono::milliseconds{20};  // between reads that nobody waits for
 constexpr Duration kReadPoll = std::chrono::milliseconds{2};    // between two looks whether the store is ready to be read
 // Longer than any exchange may take: a lease here is given back by the visit itself.
@@ -128,7 +128,24 @@ void Frontier::forget(std::int64_t id) {
   tasks_.erase(task);
 }
 
-void Frontier::move_to(UrlShelf shelf, const UrlTask& task, const Host& host) {
+void Frontier::note_on_shelf(Host& host, const Rank& rank) {
+  if (!host.on_shelf) host.on_shelf = {rank, rank};
+  if (more_important(rank, host.on_shelf->first)) host.on_shelf->first = rank;
+  if (more_important(host.on_shelf->last, rank)) host.on_shelf->last = rank;
+}
+
+// Whether no URL of its host on the shelf of ready ones should go before. When the window is full of what must wait, it
+// gives what may start without having read them.
+bool Frontier::is_its_turn(Host& host, const Lease& lease) const {
+  auto& on_shelf = host.on_shelf;
+  if (on_shelf && window_.has_read(on_shelf->last)) on_shelf.reset();
+  if (!on_shelf) return true;
+  if (window_.has_read(on_shelf->first)) on_shelf->first = window_.first_unread();
+  return !more_important(on_shelf->first, Rank{lease.priority, lease.id});
+}
+
+void Frontier::move_to(UrlShelf shelf, const UrlTask& task, Host& host) {
+  if (shelf == UrlShelf::ready) note_on_shelf(host, {priority_of(task), static_cast<JobId>(task.id)});
   moves_.push_back({task.id, shelf, shelf == UrlShelf::none ? 0 : host.site_fingerprint, priority_of(task), task.depth});
 }
 
@@ -160,6 +177,7 @@ void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
   const UrlShelf shelf = record.shelf == UrlShelf::none ? UrlShelf::delayed : record.shelf;
   job.shelf = shelf_of(shelf);
   window_.left_in_store(job);
+  if (shelf == UrlShelf::ready) note_on_shelf(host, {job.priority, job.id});
   if (record.shelf != shelf || record.priority != job.priority) move_to(shelf, task, host);
 }
 
@@ -177,12 +195,17 @@ void Frontier::found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, 
 std::optional<Frontier::Ticket> Frontier::next(TimePoint now) {
   pass_time(now);
   queue_.tick(now);
-  if (!window_.top_is_certain_but_for_keys()) return std::nullopt;
-  const auto lease = queue_.lease(now, kLeaseTime);
-  if (!lease) return std::nullopt;
-  window_.took(lease->key);
-  UrlTask& task = tasks_.at(static_cast<std::int64_t>(lease->id));
-  return Ticket{*lease, &task, task.host};
+  while (window_.top_is_certain_but_for_keys()) {
+    const auto lease = queue_.lease(now, kLeaseTime);
+    if (!lease) break;
+    window_.took(lease->key);
+    UrlTask& task = tasks_.at(static_cast<std::int64_t>(lease->id));
+    if (is_its_turn(*task.host, *lease)) return Ticket{*lease, &task, task.host};
+    queue_.put_back(lease->token, now);
+    window_.let_go(lease->id, now);
+    write_down_moves();
+  }
+  return std::nullopt;
 }
 
 TimePoint Frontier::next_wakeup(TimePoint now) {

@@ -56,6 +56,12 @@ struct Host {
   std::optional<IpAddress> address;
   std::uint32_t failures_in_row = 0;
   std::uint64_t urls = 0;  // ever queued
+  // The most and the least important of its URLs that may be on the shelf of ready ones.
+  struct Stretch {
+    Rank first;
+    Rank last;
+  };
+  std::optional<Stretch> on_shelf;
   KeyLimits limits;
 };
 
@@ -152,7 +158,9 @@ class Frontier {
   WaitingJob job_of(const UrlTask& task, const Host& host) const;
   void remember(UrlTask task);
   void forget(std::int64_t id);
-  void move_to(UrlShelf shelf, const UrlTask& task, const Host& host);
+  void move_to(UrlShelf shelf, const UrlTask& task, Host& host);
+  static void note_on_shelf(Host& host, const Rank& rank);
+  bool is_its_turn(Host& host, const Lease& lease) const;
   void write_down_moves();
 
   const CrawlOptions& options_;

@@ -55,6 +55,11 @@ class QueueWindow {
   // Whether no job in the store could be more important than what lease() would give, but for jobs of keys that have some
   // set aside: less than top_is_certain(), for an owner to whom one key's order is no reason to keep others waiting.
   bool top_is_certain_but_for_keys() const;
+  // Whether all of that importance that was on the shelf of ready jobs has been read from it.
+  bool has_read(const Rank& rank) const noexcept { return more_important(rank, ready_bound_); }
+  const Rank& first_unread() const noexcept { return ready_bound_; }
+  // A ready job is not to be in memory now: to the shelf of ready jobs with it.
+  void let_go(JobId id, TimePoint now);
 
   // ---
   // To which shelf a new job should go that is ready.
