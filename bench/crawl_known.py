@@ -1,6 +1,8 @@
-"""The crawl's rate with 50,000 and with 5,000,000 URLs known already, and what each costs in memory.
+"""The crawl's rate with 50,000 and with 5,000,000 URLs known already, and what each costs in memory; and how long a crawl
+takes to go on that knows 10 million URLs, of which a million or all are queued.
 
-The database is filled beforehand with URLs that are done; then a synthetic site of 20,000 pages is crawled on top.
+The database is filled beforehand with URLs that are done or queued; then a synthetic site of 20,000 pages is crawled on top,
+or one page of it.
 """
 import json
 import shutil
@@ -25,9 +27,36 @@ class Bench(EndToEnd):
                 ((i, f'http://known.example/section-{i % 1000}/page-{i}.html') for i in range(1, count + 1)))
         return path
 
+    def fill_queue(self, done, queued):
+        """As a crawl of the first version would have left it: the first run on it puts what is queued on shelves."""
+        path = self.folder / f'queued-{queued}.db'
+        measure([ARGIOPE, 'crawl', '--quiet', '--max-pages', '1', '-d', str(path), self.url])
+        with sqlite3.connect(path) as database:
+            database.execute('PRAGMA synchronous = OFF')
+            database.execute('DELETE FROM urls')
+            database.execute(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + ?2) "
+                "INSERT INTO urls (url_id, url, ctime, mtime, state, status_code, depth) "
+                "SELECT i, 'http://host-' || i % 1000 || '.invalid/section/page-' || i || '.html', 1, "
+                "CASE WHEN i <= ?1 THEN 1 END, CASE WHEN i <= ?1 THEN 'done' ELSE 'queued' END, "
+                "CASE WHEN i <= ?1 THEN 200 END, 3 FROM n", (done, queued))
+        database.close()
+        return path
+
+    def resume(self, done, queued):
+        path = self.fill_queue(done, queued)
+        for which in ('first', 'next'):
+            run = measure([ARGIOPE, 'crawl', '--quiet', '--summary', 'json', '--max-pages', '1', '-d', str(path), self.url])
+            name = f'crawl_known resume, {done} done and {queued} queued, {which} run'
+            report(name, 's', run['seconds'], {})
+            report(name, 'MB', json.loads(run['output'].splitlines()[-1])['peak_rss_mb'], {})
+        path.unlink()
+
     def runTest(self):
         urls, _ = self.site('--hosts', 1, '--pages', PAGES, '--features', 'none', '--links', 20)
         self.url = urls[0]
+        for done, queued in ((9_000_000, 1_000_000), (0, 10_000_000)):
+            self.resume(done, queued)
         rates, memory = {}, {}
         for count in (50_000, 5_000_000):
             path = self.fill(count)

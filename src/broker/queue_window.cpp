@@ -6,15 +6,15 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostOfKey = 256;   // jobs of one key, once keys have to share
+constexpr std::size_t kMostOfKey = 256;   // jobs of one key, once keys have to share; of large windows a sixteenth
 constexpr std::size_t kKeysAtOnce = 256;  // keys read on in one go
 constexpr std::size_t kKeyNamesAtOnce = 1000;
 constexpr std::uint32_t kSequences = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-QueueWindow::QueueWindow(StoredQueue stored, std::size_t most, const JobClock& clock)
-    : stored_(std::move(stored)), most_(std::max<std::size_t>(most, 8)), clock_(clock) {
+QueueWindow::QueueWindow(StoredQueue stored, std::size_t most, const JobClock& clock, std::size_t room)
+    : stored_(std::move(stored)), most_(std::max<std::size_t>(most, 8)), room_(std::max(room, most_)), clock_(clock) {
   configure(stored_.config, clock.monotonic_now());
 }
 
@@ -25,8 +25,13 @@ void QueueWindow::configure(QueueConfig config, TimePoint now) {
   jobs_.set_max_lease_expiries(stored_.config.max_lease_expiries);
 }
 
+std::size_t QueueWindow::share_of(std::size_t keys) const noexcept {
+  const std::size_t most_of_key = std::max(kMostOfKey, most_ / 16);
+  return std::clamp<std::size_t>(most_ / (2 * std::max<std::size_t>(keys, 1)), 1, most_of_key);
+}
+
 std::size_t QueueWindow::key_cap() const noexcept {
-  return std::clamp<std::size_t>(most_ / (2 * std::max<std::size_t>(jobs_.key_count(), 1)), 1, kMostOfKey);
+  return share_of(asides_.size());
 }
 
 // --- what comes in -------------------------------------------------------------------------------------------------
@@ -84,7 +89,7 @@ bool QueueWindow::admit(const WaitingJob& job) {
     case Shelf::waiting: return false;
     case Shelf::delayed: {
       const DueRank due{job.due_at, job.id};
-      if (due < delayed_bound_ || (all_delayed() && jobs_.delayed_count() < most_)) return true;
+      if (due < delayed_bound_ || (all_delayed() && jobs_.delayed_count() < room_)) return true;
       pass_by(due);
       return false;
     }
@@ -104,7 +109,7 @@ bool QueueWindow::admit(const WaitingJob& job) {
         update_hunger(job.key);
         return false;
       }
-      if (more_important(rank, ready_bound_) || (all_ready() && jobs_.ready_count() < most_)) return true;
+      if (more_important(rank, ready_bound_) || (all_ready() && jobs_.ready_count() < room_)) return true;
       pass_by(rank);
       return false;
     }
@@ -118,6 +123,80 @@ void QueueWindow::place(const WaitingJob& job, TimePoint now) {
     jobs_.remove(job.id, now);
   }
   if (admit(job)) put(job, now);
+}
+
+// --- for who stores only what is not here ----------------------------------------------------------------------------
+
+void QueueWindow::nothing_is_stored() {
+  keys_known_ = true;
+  ready_bound_ = kLastRank;
+  delayed_bound_ = kLastDue;
+}
+
+void QueueWindow::left_in_store(const WaitingJob& job) {
+  const Rank rank{job.priority, job.id};
+  switch (job.shelf) {
+    case Shelf::waiting: break;
+    case Shelf::ready: pass_by(rank); break;
+    case Shelf::delayed: pass_by(DueRank{job.due_at, job.id}); break;
+    case Shelf::set_aside: {
+      Aside& aside = asides_[job.key];
+      const bool first = more_important(rank, aside.bound);
+      pass_by(aside, rank);
+      if (first) update_hunger(job.key);
+      break;
+    }
+  }
+}
+
+// Whether the key has as much in memory as it may have when others want some.
+bool QueueWindow::has_its_share(const std::string& key) {
+  const std::size_t ready = jobs_.counts(jobs_.key(key)).ready;
+  return ready > std::min(share_of(1), most_ / 8);
+}
+
+std::optional<Shelf> QueueWindow::offer(const WaitingJob& job, TimePoint now) {
+  WaitingJob offered = job;
+  if (job.due_at != WallTime{} && job.due_at > clock_.now()) {
+    offered.shelf = Shelf::delayed;
+  } else if (const auto aside = asides_.find(job.key); aside != asides_.end()) {
+    // With those of its key that come before the first one set aside, it belongs here.
+    const Rank rank{job.priority, job.id};
+    if (more_important(rank, aside->second.bound)) {
+      put(offered, now);
+      return std::nullopt;
+    }
+    offered.shelf = Shelf::set_aside;
+  } else {
+    offered.shelf = Shelf::ready;
+    const Rank rank{job.priority, job.id};
+    const bool fits = all_ready() ? jobs_.ready_count() < room_ : more_important(rank, ready_bound_);
+    // One key's flood is set aside at once, so that it need not be read to get at what lies behind it.
+    if (!fits && has_its_share(job.key)) offered.shelf = Shelf::set_aside;
+  }
+  if (offered.shelf == Shelf::set_aside) {
+    left_in_store(offered);
+    return offered.shelf;
+  }
+  if (!admit(offered)) return offered.shelf;
+  put(offered, now);
+  return std::nullopt;
+}
+
+void QueueWindow::let_go(JobId id, TimePoint now) {
+  const auto info = jobs_.find(id);
+  if (!info || info->state != JobState::ready) return;
+  tell_leaving(id, Shelf::ready);
+  pass_by(rank_of(id, *info));
+  jobs_.remove(id, now);
+  took(info->key);
+}
+
+bool QueueWindow::top_is_certain_but_for_keys() const {
+  if (!keys_known_) return false;
+  if (all_ready() || saturated_) return true;
+  const auto top = jobs_.most_important();
+  return top && more_important(rank_of(*top, *jobs_.find(*top)), ready_bound_);
 }
 
 // --- reading on ----------------------------------------------------------------------------------------------------
@@ -200,11 +279,15 @@ std::vector<QueueWindow::Load> QueueWindow::loads(TimePoint now) {
     ready_missed_ = kLastRank;
     wanted.push_back({.from = Load::From::ready, .after = before(ready_bound_), .limit = batch});
   }
-  for (const std::string& key : hungry_) {
-    if (wanted.size() >= kKeysAtOnce) break;
+  const auto read_on = [&](const std::string& key) {
+    if (wanted.size() >= kKeysAtOnce) return;
     Aside& aside = asides_.at(key);
     aside.missed = kLastRank;
     wanted.push_back({.from = Load::From::key, .after = before(aside.bound), .key = key, .limit = key_cap()});
+  };
+  for (const std::string& key : starving_) read_on(key);
+  for (const std::string& key : hungry_) {
+    if (!starving_.contains(key)) read_on(key);
   }
   return wanted;
 }
@@ -252,12 +335,15 @@ void QueueWindow::drop(JobId id, const JobInfo& info, TimePoint now) {
   const Rank rank = rank_of(id, info);
   const Shelf shelf = shelf_of(info);
   if (info.state == JobState::delayed) {
+    tell_leaving(id, Shelf::delayed);
     pass_by(DueRank{clock_.to_job_time(info.until), id});
   } else if (shelf == Shelf::set_aside) {
     const std::string key{jobs_.name_of(info.key)};
+    tell_leaving(id, Shelf::set_aside);
     pass_by(asides_[key], rank);
   } else {
     if (shelf == Shelf::delayed) moves_.to_ready.push_back(id);
+    tell_leaving(id, Shelf::ready);
     pass_by(rank);
   }
   jobs_.remove(id, now);
@@ -302,7 +388,7 @@ bool QueueWindow::set_blocked_keys_aside(TimePoint now) {
   jobs_.for_each([&](JobId id, const JobInfo& info) {
     if (info.state == JobState::ready) by_key[static_cast<std::uint32_t>(info.key)].emplace_back(id, info);
   });
-  const std::size_t cap = std::clamp<std::size_t>(most_ / (2 * std::max<std::size_t>(by_key.size(), 1)), 1, kMostOfKey);
+  const std::size_t cap = share_of(by_key.size());
   bool any = false;
   for (auto& [key_id, jobs] : by_key) {
     if (jobs.size() <= cap) continue;
@@ -315,6 +401,7 @@ bool QueueWindow::set_blocked_keys_aside(TimePoint now) {
     Aside& aside = asides_[key];
     std::for_each(kept, jobs.end(), [&](const auto& job) {
       if (shelf_of(job.second) != Shelf::set_aside) moves_.to_set_aside.push_back(job.first);
+      tell_leaving(job.first, Shelf::set_aside);
       pass_by(aside, rank_of(job.first, job.second));
       jobs_.remove(job.first, now);
     });

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "argiope/base/fingerprint.hpp"
+
 namespace argiope {
 namespace {
 
 constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
 constexpr std::uint32_t kLoopbackConnections = 8;
+constexpr std::size_t kRowsAtOnce = 2000;                        // read in one go: a few milliseconds of the loop
+constexpr Duration kReadPause = std::chrono::milliseconds{20};  // between reads that nobody waits for
+constexpr Duration kReadPoll = std::chrono::milliseconds{2};    // between two looks whether the store is ready to be read
 // Longer than any exchange may take: a lease here is given back by the visit itself.
 constexpr Duration kLeaseTime = std::chrono::hours{24};
 
@@ -19,6 +24,17 @@ bool is_loopback(const Url& url) {
   return address && classify(*address) == AddressClass::loopback;
 }
 
+constexpr UrlShelf shelf_of(Shelf shelf) noexcept {
+  return shelf == Shelf::delayed ? UrlShelf::delayed : shelf == Shelf::set_aside ? UrlShelf::set_aside : UrlShelf::ready;
+}
+constexpr Shelf shelf_of(UrlShelf shelf) noexcept {
+  return shelf == UrlShelf::delayed ? Shelf::delayed : shelf == UrlShelf::set_aside ? Shelf::set_aside : Shelf::ready;
+}
+
+std::int64_t url_id_of(JobId id) noexcept {
+  return static_cast<std::int64_t>(std::min<JobId>(id, std::numeric_limits<std::int64_t>::max()));
+}
+
 // Fewer path segments and parameters first: a front page matters more than a leaf.
 std::int32_t simplicity(std::string_view url) {
   return -static_cast<std::int32_t>(
@@ -27,13 +43,31 @@ std::int32_t simplicity(std::string_view url) {
 
 }  // namespace
 
-Frontier::Frontier(const CrawlOptions& options) : options_(options), queue_(QueueLimits{}) {}
+// A site's window is half of what may be in memory: the other half is for what has been read of blocked hosts.
+Frontier::Frontier(const CrawlOptions& options, std::uint32_t part, std::uint32_t parts)
+    : options_(options),
+      part_(part),
+      parts_(parts),
+      clock_(std::in_place, given_clock_, Duration::zero()),
+      window_(StoredQueue{}, (options.queue_size + 2 * parts - 1) / (2 * parts), *clock_,
+              (options.queue_size + parts - 1) / parts),
+      queue_(window_.jobs()) {
+  window_.nothing_is_stored();
+  window_.set_log_of_leaving(&leaving_);
+}
+
+void Frontier::start_clock(TimePoint now, WallTime wall) {
+  pass_time(now);
+  given_clock_.set_wall(wall);
+  clock_.emplace(given_clock_, Duration::zero());
+}
 
 Host& Frontier::host_of(const Url& url) {
   const std::string site = url.site_key();
   if (const auto found = by_site_.find(std::string_view{site}); found != by_site_.end()) return *found->second;
   auto host = std::make_unique<Host>();
   host->site = site;
+  host->site_fingerprint = fingerprint(site);
   host->name = url.host();
   host->loopback = is_loopback(url);
   host->key = queue_.key(site);
@@ -43,6 +77,11 @@ Host& Frontier::host_of(const Url& url) {
   by_site_.emplace(made.site, &made);
   hosts_.push_back(std::move(host));
   return made;
+}
+
+Host* Frontier::find_host(std::string_view site) const noexcept {
+  const auto found = by_site_.find(site);
+  return found == by_site_.end() ? nullptr : found->second;
 }
 
 KeyLimits Frontier::limits_of(const Host& host) const {
@@ -58,53 +97,231 @@ KeyLimits Frontier::limits_of(const Host& host) const {
   return limits;
 }
 
-std::int32_t Frontier::priority_of(const UrlTask& task) const {
-  switch (options_.order) {
-    case CrawlOrder::bfs: return -static_cast<std::int32_t>(task.depth);
-    case CrawlOrder::dfs: return static_cast<std::int32_t>(task.depth);
-    case CrawlOrder::priority: return simplicity(task.url);
+std::int32_t crawl_priority(CrawlOrder order, std::uint32_t depth, std::string_view url) {
+  switch (order) {
+    case CrawlOrder::bfs: return -static_cast<std::int32_t>(depth);
+    case CrawlOrder::dfs: return static_cast<std::int32_t>(depth);
+    case CrawlOrder::priority: return simplicity(url);
   }
   return 0;
 }
 
+// --- what is queued --------------------------------------------------------------------------------------------------
+
+WaitingJob Frontier::job_of(const UrlTask& task, const Host& host) const {
+  WaitingJob job;
+  job.id = static_cast<JobId>(task.id);
+  job.key = host.site;
+  job.priority = priority_of(task);
+  return job;
+}
+
+void Frontier::remember(UrlTask task) {
+  if (options_.max_depth) by_fingerprint_.emplace(task.fingerprint, task.id);
+  tasks_.try_emplace(task.id, std::move(task));
+}
+
+void Frontier::forget(std::int64_t id) {
+  const auto task = tasks_.find(id);
+  if (task == tasks_.end()) return;
+  if (options_.max_depth) by_fingerprint_.erase(task->second.fingerprint);
+  tasks_.erase(task);
+}
+
+void Frontier::note_on_shelf(Host& host, const Rank& rank) {
+  if (!host.on_shelf) host.on_shelf = {rank, rank};
+  if (more_important(rank, host.on_shelf->first)) host.on_shelf->first = rank;
+  if (more_important(host.on_shelf->last, rank)) host.on_shelf->last = rank;
+}
+
+// Whether no URL of its host on the shelf of ready ones should go before. When the window is full of what must wait, it
+// gives what may start without having read them.
+bool Frontier::is_its_turn(Host& host, const Lease& lease) const {
+  auto& on_shelf = host.on_shelf;
+  if (on_shelf && window_.has_read(on_shelf->last)) on_shelf.reset();
+  if (!on_shelf) return true;
+  if (window_.has_read(on_shelf->first)) on_shelf->first = window_.first_unread();
+  return !more_important(on_shelf->first, Rank{lease.priority, lease.id});
+}
+
+void Frontier::move_to(UrlShelf shelf, const UrlTask& task, Host& host) {
+  if (shelf == UrlShelf::ready) note_on_shelf(host, {priority_of(task), static_cast<JobId>(task.id)});
+  moves_.push_back({task.id, shelf, shelf == UrlShelf::none ? 0 : host.site_fingerprint, priority_of(task), task.depth});
+}
+
 void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
-  JobSpec spec{.id = task.fingerprint, .key = host.key, .priority = priority_of(task), .due_at = due};
-  if (queue_.contains(spec.id)) return;
-  if (free_tasks_.empty()) {
-    spec.payload = tasks_.size();
-    tasks_.push_back(std::move(task));
+  pass_time(now);
+  if (tasks_.contains(task.id)) return;
+  ++host.urls;
+  task.host = &host;
+  WaitingJob job = job_of(task, host);
+  if (due > now) job.due_at = stored_time(due);
+  if (const auto shelf = window_.offer(job, now)) {
+    move_to(shelf_of(*shelf), task, host);
   } else {
-    spec.payload = free_tasks_.back();
-    free_tasks_.pop_back();
-    tasks_[static_cast<std::size_t>(spec.payload)] = std::move(task);
+    remember(std::move(task));
+    window_.trim(now);
+    write_down_moves();
+  }
+}
+
+void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
+  const bool delayed = record.state == UrlState::queued && record.due != WallTime{};
+  if (record.shelf == UrlShelf::none && !delayed) {
+    put(std::move(task), host, TimePoint{}, TimePoint{});
+    return;
   }
   ++host.urls;
-  queue_.put(spec, now);
+  WaitingJob job = job_of(task, host);
+  job.due_at = record.due;
+  const UrlShelf shelf = record.shelf == UrlShelf::none ? UrlShelf::delayed : record.shelf;
+  job.shelf = shelf_of(shelf);
+  window_.left_in_store(job);
+  if (shelf == UrlShelf::ready) note_on_shelf(host, {job.priority, job.id});
+  if (record.shelf != shelf || record.priority != job.priority) move_to(shelf, task, host);
 }
 
 void Frontier::found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, TimePoint now) {
-  const auto known = queue_.payload_of(url_fingerprint);
-  if (!known) return;
-  UrlTask& queued = tasks_[static_cast<std::size_t>(*known)];
+  const auto known = by_fingerprint_.find(url_fingerprint);
+  if (known == by_fingerprint_.end()) return;
+  UrlTask& queued = tasks_.at(known->second);
   if (depth >= queued.depth) return;
   queued.depth = depth;
-  queue_.set_priority(url_fingerprint, priority_of(queued), now);
+  const auto id = static_cast<JobId>(queued.id);
+  queue_.set_priority(id, priority_of(queued), now);
+  move_to(UrlShelf::none, queued, *queued.host);
 }
 
 std::optional<Frontier::Ticket> Frontier::next(TimePoint now) {
-  const auto lease = queue_.lease(now, kLeaseTime);
-  if (!lease) return std::nullopt;
-  return Ticket{*lease, static_cast<std::uint32_t>(lease->payload), hosts_[static_cast<std::size_t>(lease->key)].get()};
+  pass_time(now);
+  queue_.tick(now);
+  while (window_.top_is_certain_but_for_keys()) {
+    const auto lease = queue_.lease(now, kLeaseTime);
+    if (!lease) break;
+    window_.took(lease->key);
+    UrlTask& task = tasks_.at(static_cast<std::int64_t>(lease->id));
+    if (is_its_turn(*task.host, *lease)) return Ticket{*lease, &task, task.host};
+    queue_.put_back(lease->token, now);
+    window_.let_go(lease->id, now);
+    write_down_moves();
+  }
+  return std::nullopt;
+}
+
+TimePoint Frontier::next_wakeup(TimePoint now) {
+  if (reading_) return now + kReadPoll;
+  const TimePoint read = window_.wants_load(now) ? std::max(now, next_read_at_) : window_.next_load_time();
+  const bool certain = window_.top_is_certain_but_for_keys();
+  return std::min(read, certain ? queue_.next_wakeup(now) : queue_.next_change(now));
 }
 
 void Frontier::done(const Ticket& ticket, TimePoint now) {
+  pass_time(now);
   queue_.done(ticket.lease.token, now);
-  tasks_[ticket.task] = UrlTask{};
-  free_tasks_.push_back(ticket.task);
+  if (reading_) settled_.push_back(ticket.task->id);
+  forget(ticket.task->id);
 }
 
-void Frontier::retry(const Ticket& ticket, TimePoint due, TimePoint now) { queue_.retry(ticket.lease.token, due, now); }
-void Frontier::put_back(const Ticket& ticket, TimePoint now) { queue_.put_back(ticket.lease.token, now); }
+void Frontier::retry(const Ticket& ticket, TimePoint due, TimePoint now) {
+  pass_time(now);
+  queue_.retry(ticket.lease.token, clock_->to_monotonic(stored_time(due)), now);
+}
+
+void Frontier::put_back(const Ticket& ticket, TimePoint now) {
+  pass_time(now);
+  queue_.put_back(ticket.lease.token, now);
+  window_.took(ticket.lease.key);
+}
+
+// --- the store -------------------------------------------------------------------------------------------------------
+
+// What the window has let go of goes to the shelf it names; so does what was read and belongs to another shelf.
+void Frontier::write_down_moves() {
+  for (const QueueWindow::LetGo& left : leaving_) {
+    const UrlTask& task = tasks_.at(static_cast<std::int64_t>(left.id));
+    move_to(shelf_of(left.shelf), task, *task.host);
+    forget(task.id);
+  }
+  leaving_.clear();
+  for (const JobId id : window_.take_moves().to_set_aside) {
+    const auto task = tasks_.find(static_cast<std::int64_t>(id));
+    if (task != tasks_.end()) move_to(UrlShelf::set_aside, task->second, *task->second.host);
+  }
+}
+
+bool Frontier::wants_read(TimePoint now) {
+  pass_time(now);
+  queue_.tick(now);
+  window_.trim(now);
+  const bool wanted = !reading_ && window_.wants_load(now);
+  write_down_moves();
+  // Who has something to do can wait until more is wanted; a read makes the store commit.
+  return wanted && (now >= next_read_at_ || !window_.top_is_certain_but_for_keys());
+}
+
+std::vector<Frontier::Read> Frontier::begin_read(TimePoint now) {
+  reading_ = true;
+  settled_.clear();
+  std::vector<Read> reads;
+  std::size_t rows = 0;
+  for (QueueWindow::Load& load : window_.loads(now)) {
+    if (rows >= kRowsAtOnce) break;
+    load.limit = std::min(load.limit, kRowsAtOnce - rows);
+    rows += load.limit;
+    using From = QueueWindow::Load::From;
+    Read read;
+    read.query.part = part_;
+    read.query.parts = parts_;
+    read.query.limit = load.limit;
+    if (load.from == From::delayed) {
+      read.query.shelf = UrlShelf::delayed;
+      read.query.due = load.due_after;
+      read.query.url_id = url_id_of(load.due_after_id);
+    } else {
+      read.query.shelf = load.from == From::key ? UrlShelf::set_aside : UrlShelf::ready;
+      if (load.from == From::key) read.query.site = fingerprint(load.key);
+      read.query.priority = load.after.priority;
+      read.query.url_id = url_id_of(load.after.id);
+    }
+    read.load = std::move(load);
+    reads.push_back(std::move(read));
+  }
+  write_down_moves();
+  return reads;
+}
+
+void Frontier::take_rows(const Read& read, std::vector<Row> rows, TimePoint now) {
+  pass_time(now);
+  std::vector<WaitingJob> jobs;
+  std::vector<std::int64_t> fresh;
+  jobs.reserve(rows.size());
+  for (Row& row : rows) {
+    WaitingJob& job = jobs.emplace_back(job_of(row.task, *row.host));
+    job.shelf = shelf_of(row.shelf);
+    if (row.shelf == UrlShelf::delayed) job.due_at = row.due;
+    if (tasks_.contains(row.task.id)) continue;
+    fresh.push_back(row.task.id);
+    row.task.host = row.host;
+    remember(std::move(row.task));
+  }
+  window_.loaded(read.load, jobs, now);
+  write_down_moves();
+  for (const std::int64_t id : settled_) {
+    if (tasks_.contains(id)) window_.forget(static_cast<JobId>(id), now);
+  }
+  for (const std::int64_t id : fresh) {
+    if (!queue_.contains(static_cast<JobId>(id))) forget(id);
+  }
+}
+
+void Frontier::end_read(TimePoint now) {
+  reading_ = false;
+  settled_.clear();
+  next_read_at_ = now + kReadPause;
+  queue_.tick(now);
+}
+
+// --- hosts -----------------------------------------------------------------------------------------------------------
 
 void Frontier::rest(Host& host, TimePoint until, TimePoint now) { queue_.rest_key(host.key, until, now); }
 void Frontier::let_go(Host& host, TimePoint now) { queue_.wake_key(host.key, now); }

@@ -1,5 +1,6 @@
-// The crawl's queue of one shard: a JobQueue whose keys are hosts, with what is needed to fetch each URL and to treat
-// its host politely. Called by the shard on its own thread; knows nothing of sockets or the store.
+// The crawl's queue of one shard: a window whose keys are hosts and whose job ids are url_ids, with what is needed to fetch
+// each URL and to treat its host politely. Called by the shard on its own thread; knows nothing of sockets, and calls no
+// store: it says what is to be read and written there, and is told what came back.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,17 @@
 #include <unordered_map>
 #include <vector>
 
+#include "argiope/broker/queue_window.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/jobs/job_queue.hpp"
+#include "argiope/store/url_record.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/robots.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {
+
+struct Host;
 
 // One URL that is to be fetched.
 struct UrlTask {
@@ -29,11 +34,16 @@ struct UrlTask {
   bool seed = false;           // named by the user, or a redirect of such a one
   bool revisit = false;        // fetched before: ask whether it has changed
   bool off_scope = false;      // only to be checked (HEAD), not to be followed
+  Host* host = nullptr;        // once it is queued
 };
+
+// The priority of a URL in the crawl's order: higher first.
+std::int32_t crawl_priority(CrawlOrder order, std::uint32_t depth, std::string_view url);
 
 // What is known of a scheme, host and port. Its address is stable.
 struct Host {
   std::string site;  // "http://example.org:8080"
+  std::uint64_t site_fingerprint = 0;
   std::string name;  // host alone
   KeyId key{};
   bool loopback = false;
@@ -46,6 +56,12 @@ struct Host {
   std::optional<IpAddress> address;
   std::uint32_t failures_in_row = 0;
   std::uint64_t urls = 0;  // ever queued
+  // The most and the least important of its URLs that may be on the shelf of ready ones.
+  struct Stretch {
+    Rank first;
+    Rank last;
+  };
+  std::optional<Stretch> on_shelf;
   KeyLimits limits;
 };
 
@@ -54,27 +70,44 @@ class Frontier {
   // A URL that may be fetched now.
   struct Ticket {
     Lease lease;
-    std::uint32_t task = 0;  // see task()
+    UrlTask* task = nullptr;  // see task()
     Host* host = nullptr;
   };
 
-  explicit Frontier(const CrawlOptions& options);
+  // Of the hosts of one part of `parts`, which is what it will read of the store's shelves.
+  explicit Frontier(const CrawlOptions& options, std::uint32_t part = 0, std::uint32_t parts = 1);
+  Frontier(const Frontier&) = delete;
+  Frontier& operator=(const Frontier&) = delete;
+
+  // The moment of the calendar that `now` is. To be called before any time but 0 is given; until then nothing is late.
+  void start_clock(TimePoint now, WallTime wall);
+  // When something due at `due` may be fetched, as the store keeps it.
+  WallTime stored_time(TimePoint due) const noexcept { return whole_ms(clock_->to_job_time(due)); }
 
   // The record of the host of `url`, made at first sight.
   Host& host_of(const Url& url);
+  // The one of a site that was met before; null for others.
+  Host* find_host(std::string_view site) const noexcept;
 
-  // Queues a URL, due at `due`, unless it is queued already.
+  // Queues a URL that is on no shelf, due at `due`, unless it is queued already. If it does not belong to what is kept in
+  // memory, take_moves() tells to which shelf it must go.
   void put(UrlTask task, Host& host, TimePoint due, TimePoint now);
+  // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. What lies on a
+  // shelf stays there.
+  void resume(const UrlRecord& record, Host& host, UrlTask task);
+  // Whether resume() could do without the task but for its depth and url.
+  static bool stays_on_shelf(const UrlRecord& record) noexcept { return record.shelf != UrlShelf::none; }
 
-  // A link at `depth` leads to a URL that is known: if it is queued here, and farther from a seed, this is its depth now.
+  // A link at `depth` leads to a URL that is known: if it is in memory, and farther from a seed, this is its depth now.
+  // With a depth limit alone; and of what is in the store alone it finds nothing: nobody looks up URLs there.
   void found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, TimePoint now);
 
   // The most important URL that is due and whose host may be asked.
   std::optional<Ticket> next(TimePoint now);
-  // What a ticket is for. The reference is good until the next put().
-  UrlTask& task(const Ticket& ticket) noexcept { return tasks_[ticket.task]; }
-  // When next() may give something it does not give now; kNever without a call in between.
-  TimePoint next_wakeup(TimePoint now) { return queue_.next_wakeup(now); }
+  // What a ticket is for, until it is given back.
+  UrlTask& task(const Ticket& ticket) noexcept { return *ticket.task; }
+  // When next() or wants_read() may give something they do not give now; kNever without a call in between.
+  TimePoint next_wakeup(TimePoint now);
 
   // The URL is dealt with.
   void done(const Ticket& ticket, TimePoint now);
@@ -90,19 +123,60 @@ class Frontier {
   // Makes the robots file's Crawl-delay part of the host's limits.
   void set_crawl_delay(Host& host, Duration delay, TimePoint now);
 
+  // --- the store
+  // What has changed about where URLs are; to be submitted after whatever is known of them.
+  std::vector<UrlMove> take_moves() { return std::exchange(moves_, {}); }
+  std::size_t moves_waiting() const noexcept { return moves_.size(); }
+  // A stretch of a shelf that is wanted, and what was found there.
+  struct Read {
+    ShelfRead query;
+    QueueWindow::Load load;
+  };
+  struct Row {
+    UrlTask task;
+    Host* host = nullptr;
+    UrlShelf shelf{};
+    WallTime due{};
+  };
+  // Whether something should be read now.
+  bool wants_read(TimePoint now);
+  // What. To be read when take_moves() and all that was submitted before is visible, and answered by end_read().
+  std::vector<Read> begin_read(TimePoint now);
+  void take_rows(const Read& read, std::vector<Row> rows, TimePoint now);
+  void end_read(TimePoint now);
+
   std::size_t size() const { return queue_.size(); }
   std::size_t host_count() const noexcept { return hosts_.size(); }
   // Hosts with URLs that are due and may not be asked yet.
   std::size_t hosts_waiting() const noexcept { return queue_.keys_waiting(); }
 
  private:
-  std::int32_t priority_of(const UrlTask& task) const;
+  std::int32_t priority_of(const UrlTask& task) const { return crawl_priority(options_.order, task.depth, task.url); }
   KeyLimits limits_of(const Host& host) const;
 
+  void pass_time(TimePoint now) noexcept { given_clock_.advance_to(now); }
+  WaitingJob job_of(const UrlTask& task, const Host& host) const;
+  void remember(UrlTask task);
+  void forget(std::int64_t id);
+  void move_to(UrlShelf shelf, const UrlTask& task, Host& host);
+  static void note_on_shelf(Host& host, const Rank& rank);
+  bool is_its_turn(Host& host, const Lease& lease) const;
+  void write_down_moves();
+
   const CrawlOptions& options_;
-  JobQueue queue_;
-  std::vector<UrlTask> tasks_;
-  std::vector<std::uint32_t> free_tasks_;
+  const std::uint32_t part_;
+  const std::uint32_t parts_;
+  ManualClock given_clock_;  // shows the time of the latest call
+  std::optional<JobClock> clock_;
+  QueueWindow window_;
+  JobQueue& queue_;
+  std::unordered_map<std::int64_t, UrlTask> tasks_;                  // what is in memory, by url_id
+  std::unordered_map<std::uint64_t, std::int64_t> by_fingerprint_;  // the same; with a depth limit alone
+  std::vector<UrlMove> moves_;
+  std::vector<QueueWindow::LetGo> leaving_;
+  bool reading_ = false;
+  std::vector<std::int64_t> settled_;  // while reading: what is found there may be older than this
+  TimePoint next_read_at_ = TimePoint::min();
   std::vector<std::unique_ptr<Host>> hosts_;  // by key
   struct Hash {
     using is_transparent = void;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostBacklog = 100'000;  // records the store may lag behind before fetching pauses
 constexpr Duration kBacklogPause = std::chrono::milliseconds{20};
-constexpr std::size_t kRefillRows = 20'000;
 constexpr Duration kRobotsLifetime = std::chrono::hours{24};  // RFC 9309, 2.4
 constexpr std::size_t kRobotsBytes = 500 * 1024;              // RFC 9309, 2.5
 constexpr int kRobotsRedirects = 5;                           // RFC 9309, 2.3.1.2
@@ -58,7 +57,7 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
       options_(shared.options),
       index_(index),
       most_visits_((shared.options.concurrency + shards - 1) / shards),
-      frontier_(shared.options),
+      frontier_(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards)),
       harvester_(shared.options.product_token),
       random_(mix64(shared.seed + index)) {
   retry_policy_.max_attempts = shared.options.retries + 1;
@@ -66,30 +65,52 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
 
 // --- what is queued --------------------------------------------------------------------------------------------
 
+// Settles a URL that its host may not have any more.
+bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
+  if (host.urls < options_.max_pages_per_host || task.attempts > 0 || task.revisit) return false;
+  count(Exclusion::pages_per_host);
+  UrlBatch batch;
+  UrlOutcome outcome;
+  outcome.url_id = task.id;
+  outcome.state = UrlState::excluded;
+  outcome.error = to_string(Exclusion::pages_per_host);
+  batch.outcomes.push_back(std::move(outcome));
+  shared_.store.submit(std::move(batch));
+  shared_.end(1);
+  return true;
+}
+
 void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
-  // Once some rows wait in the store, all later ones do, so that refill() finds them in order.
-  if (!in_store_from_ && frontier_.size() >= options_.queue_size) in_store_from_ = task.id;
-  if (in_store_from_ && task.id >= *in_store_from_ && task.attempts == 0) {
-    in_store_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
   Host& host = frontier_.host_of(url);
-  if (host.urls >= options_.max_pages_per_host && task.attempts == 0 && !task.revisit) {
-    count(Exclusion::pages_per_host);
-    UrlBatch batch;
-    UrlOutcome outcome;
-    outcome.url_id = task.id;
-    outcome.state = UrlState::excluded;
-    outcome.error = to_string(Exclusion::pages_per_host);
-    batch.outcomes.push_back(std::move(outcome));
-    shared_.store.submit(std::move(batch));
-    shared_.end(1);
-    return;
-  }
+  if (is_one_too_many(task, host)) return;
   frontier_.put(std::move(task), host, due, now);
 }
 
 void Crawler::Shard::prepare_task(UrlTask task, const Url& url) { put(std::move(task), url, TimePoint{}, TimePoint{}); }
+
+Result<void> Crawler::Shard::resume(const UrlRecord& record) {
+  // Of what stays where it is, nothing but its site matters, and nearly always that has been met before.
+  if (Frontier::stays_on_shelf(record)) {
+    const auto scheme_end = record.url.find("://");
+    const auto site_end = record.url.find('/', scheme_end + 3);
+    if (Host* host = frontier_.find_host(std::string_view(record.url).substr(0, site_end))) {
+      UrlTask task;
+      task.id = record.url_id;
+      task.depth = record.depth;
+      task.url = record.url;
+      frontier_.resume(record, *host, std::move(task));
+      return {};
+    }
+  }
+  const auto url = Url::parse(record.url);
+  if (!url) return std::unexpected(url.error());
+  Host& host = frontier_.host_of(*url);
+  UrlTask task = shared_.task_of(record, *url);
+  if (Frontier::stays_on_shelf(record) || !is_one_too_many(task, host)) {
+    frontier_.resume(record, host, std::move(task));
+  }
+  return {};
+}
 
 void Crawler::Shard::post(std::vector<UrlTask> tasks) {
   {
@@ -126,25 +147,43 @@ void Crawler::Shard::take_found(std::vector<UrlTask>& tasks, TimePoint now) {
   tasks.clear();
 }
 
-void Crawler::Shard::refill(TimePoint now) {
-  if (!in_store_from_ || frontier_.size() > options_.queue_size / 2) return;
-  // What is to be read must have been written.
-  if (auto flushed = shared_.store.flush(); !flushed) return shared_.stop("store", true);
-  const std::int64_t end = shared_.next_id.load();
-  std::int64_t next = *in_store_from_;
-  std::size_t rows = 0;
-  const auto scanned = shared_.store.scan(next, [&](const UrlRecord& record) {
-    next = record.url_id + 1;
-    auto url = shared_.wants_fetch(record) ? Url::parse(record.url) : fail(Errc::not_found, {});
-    if (!url || shared_.shard_of(*url) != index_) return true;
-    in_store_.fetch_sub(1, std::memory_order_relaxed);
-    frontier_.put(shared_.task_of(record, *url), frontier_.host_of(*url), now, now);
-    return ++rows < kRefillRows && frontier_.size() < options_.queue_size;
+void Crawler::Shard::read_on(TimePoint now) {
+  if (reads_.empty()) {
+    if (!frontier_.wants_read(now)) return submit_moves();
+    reads_ = frontier_.begin_read(now);
+    submit_moves();
+    flush_ = shared_.store.begin_flush();
+  }
+  if (!shared_.store.flushed(flush_)) return;
+  for (const Frontier::Read& wanted : std::exchange(reads_, {})) {
+    if (auto done = read(wanted, now); !done) {
+      spdlog::error("{}", done.error().message);
+      return shared_.stop("store", true);
+    }
+  }
+  frontier_.end_read(now);
+  submit_moves();
+}
+
+Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
+  std::vector<Frontier::Row> rows;
+  rows.reserve(wanted.query.limit);
+  auto done = shared_.store.read_shelf(wanted.query, [&](const UrlRecord& record) {
+    auto url = Url::parse(record.url);
+    // What is no URL will fail when it is fetched, as any other that cannot be.
+    if (!url) url = Url::parse("http://invalid/");
+    rows.push_back({shared_.task_of(record, *url), &frontier_.host_of(*url), record.shelf, record.due});
+    return true;
   });
-  if (!scanned) return shared_.stop("store", true);
-  const bool everything_read = rows < kRefillRows && frontier_.size() < options_.queue_size;
-  in_store_from_ = everything_read && next >= end ? std::nullopt : std::optional(next);
-  if (everything_read && in_store_.load() == 0) in_store_from_.reset();
+  if (done) frontier_.take_rows(wanted, std::move(rows), now);
+  return done;
+}
+
+void Crawler::Shard::submit_moves() {
+  if (frontier_.moves_waiting() == 0) return;
+  UrlBatch batch;
+  batch.moves = frontier_.take_moves();
+  shared_.store.submit(std::move(batch));
 }
 
 // --- the driver ------------------------------------------------------------------------------------------------
@@ -154,6 +193,7 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
   transport_ = &transport;
   resolver_ = resolver;
   last_fetch_ = loop_->time();
+  frontier_.start_clock(loop_->time(), wall());
   found_.resize(shared_.shards.size());
   working_.store(true, std::memory_order_release);
   bool cancelled = false;
@@ -181,6 +221,7 @@ Coro<void> Crawler::Shard::drain() {
     }
     co_await sleep(std::chrono::milliseconds{10});
   }
+  submit_moves();
   ended_.set();
 }
 
@@ -217,16 +258,19 @@ void Crawler::Shard::pump() {
     }
     return;
   }
-  refill(now);
+  read_on(now);
   if (shared_.store.backlog() > kMostBacklog) return wake_at(now + kBacklogPause);
   while (active_ < most_visits_) {
     auto ticket = frontier_.next(now);
     if (!ticket) break;
     start(*ticket);
   }
+  counters.in_memory.store(frontier_.size(), std::memory_order_relaxed);
   counters.hosts.store(frontier_.host_count(), std::memory_order_relaxed);
   counters.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
-  wake_at(std::min(frontier_.next_wakeup(now), saturating_add(now, options_.schedule_interval)));
+  TimePoint next = saturating_add(now, options_.schedule_interval);
+  if (active_ < most_visits_) next = std::min(next, frontier_.next_wakeup(now));  // else the end of a visit wakes
+  wake_at(next);
 }
 
 void Crawler::Shard::start(Frontier::Ticket ticket) {
@@ -369,15 +413,15 @@ void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration
     ShardCounters::add(counters.retries);
     shared_.give_page_back();
     spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, retry_policy_.max_attempts);
-    const Duration wait = std::max(*delay, at_least);
+    const TimePoint due = saturating_add(now, std::max(*delay, at_least));
     UrlBatch batch;
     UrlOutcome outcome = outcome_of(visit);
     outcome.state = UrlState::queued;
-    outcome.due = wall() + wait;
+    outcome.due = frontier_.stored_time(due);
     outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
     batch.outcomes.push_back(std::move(outcome));
     shared_.store.submit(std::move(batch));
-    frontier_.retry(visit.ticket, saturating_add(now, wait), now);
+    frontier_.retry(visit.ticket, due, now);
     return;
   }
   spdlog::debug("{}: given up: {}", task.url, error.message);
@@ -511,7 +555,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     task.seed = redirect && from.seed;
     task.off_scope = !in_scope;
-    batch.discovered.push_back({task.id, task.url, depth, 0, from.id, wall()});
+    batch.discovered.push_back({task.id, task.url, depth, crawl_priority(options_.order, depth, task.url), from.id, wall()});
     shared_.begin(1);
   }
   found_[owner].push_back(std::move(task));

@@ -24,16 +24,18 @@ class Crawler::Shard {
  public:
   Shard(Shared& shared, std::size_t index, std::size_t shards);
 
-  // Queues a URL of this shard before work() has begun.
+  // Before work() has begun: queues a URL of this shard, or one that the store has recorded.
   void prepare_task(UrlTask task, const Url& url);
+  Result<void> resume(const UrlRecord& record);
+  // What is to be submitted for it, and how much that is.
+  std::vector<UrlMove> take_moves() { return frontier_.take_moves(); }
+  std::size_t moves_waiting() const noexcept { return frontier_.moves_waiting(); }
   // The same from any thread while the crawl runs.
   void post(std::vector<UrlTask> tasks);
 
   Coro<void> work(HttpTransport& transport, Resolver* resolver);
   // Any thread: look at the stop flags.
   void wake();
-
-  std::uint64_t in_store() const noexcept { return in_store_.load(std::memory_order_relaxed); }
 
   ShardCounters counters;
 
@@ -55,8 +57,13 @@ class Crawler::Shard {
   void take_inbox();
   // Queues what this shard or another has found for it.
   void take_found(std::vector<UrlTask>& tasks, TimePoint now);
-  void refill(TimePoint now);
+  // Reads from the store what the frontier wants, in two steps: what was submitted must be written first, and nobody waits.
+  void read_on(TimePoint now);
+  Result<void> read(const Frontier::Read& read, TimePoint now);
+  void submit_moves();
   void put(UrlTask task, const Url& url, TimePoint due, TimePoint now);
+
+  bool is_one_too_many(const UrlTask& task, const Host& host);
 
   void start(Frontier::Ticket ticket);
   Coro<void> visit(Visit& visit);
@@ -105,9 +112,8 @@ class Crawler::Shard {
   TimePoint wake_at_ = kNever;
   TimePoint last_fetch_{};
 
-  // The store's rows from here on that are queued and not in memory; nullopt: all are in memory.
-  std::optional<std::int64_t> in_store_from_;
-  std::atomic<std::uint64_t> in_store_{0};
+  std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far
+  std::uint64_t flush_ = 0;
 
   std::mutex inbox_mutex_;
   std::vector<UrlTask> inbox_;

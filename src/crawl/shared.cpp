@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -11,6 +12,7 @@
 namespace argiope {
 namespace {
 
+constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -44,20 +46,51 @@ Result<void> Crawler::Shared::open(WallTime now) {
 }
 
 Result<void> Crawler::Shared::load() {
-  return store.scan(1, [&](const UrlRecord& record) {
-    const std::uint64_t url_fingerprint = fingerprint_of(record.url);
-    seen_.insert(url_fingerprint);
-    remember_seed_redirect(record);
-    if (!wants_fetch(record)) return true;
-    auto url = Url::parse(record.url);
-    if (!url) {
-      spdlog::warn("url_id {}: \"{}\" is not a URL; left alone", record.url_id, record.url);
-      return true;
+  // In stretches, between which is written what has to go to a shelf or to another place on it. That may be all there is,
+  // when the database is of the first version or the order is not that of the last run.
+  for (std::int64_t from = 1;;) {
+    UrlBatch batch;
+    std::size_t moves = 0;
+    auto scanned = store.scan(from, [&](const UrlRecord& record) {
+      from = record.url_id + 1;
+      seen_.insert(fingerprint_of(record.url));
+      remember_seed_redirect(record);
+      if (wants_fetch(record)) {
+        moves += resume(record);
+      } else if (record.shelf != UrlShelf::none) {
+        batch.moves.push_back({record.url_id, UrlShelf::none, 0, record.priority, record.depth});
+      }
+      return moves + batch.moves.size() < kMovesAtOnce;
+    });
+    if (!scanned) return scanned;
+    const bool all = moves + batch.moves.size() < kMovesAtOnce;
+    for (auto& shard : shards) std::ranges::move(shard->take_moves(), std::back_inserter(batch.moves));
+    if (batch.moves.empty()) return {};
+    store.submit(std::move(batch));
+    if (auto flushed = store.flush(); !flushed) return flushed;
+    if (all) return {};
+  }
+}
+
+// Queues what the store has recorded; how many records are to be moved because of it.
+std::size_t Crawler::Shared::resume(const UrlRecord& record) {
+  std::size_t owner = 0;
+  if (shards.size() > 1) {
+    std::uint64_t site = record.site;
+    if (record.shelf == UrlShelf::none) {
+      const auto url = Url::parse(record.url);
+      if (url) site = fingerprint(url->site_key());
     }
-    begin(1);
-    shards[shard_of(*url)]->prepare_task(task_of(record, *url), *url);
-    return true;
-  });
+    owner = part_of_site(site, static_cast<std::uint32_t>(shards.size()));
+  }
+  Shard& shard = *shards[owner];
+  const std::size_t before = shard.moves_waiting();
+  begin(1);
+  if (auto resumed = shard.resume(record); !resumed) {
+    end(1);
+    spdlog::warn("url_id {}: \"{}\" is not a URL; left alone", record.url_id, record.url);
+  }
+  return shard.moves_waiting() - before;
 }
 
 bool Crawler::Shared::wants_fetch(const UrlRecord& record) const noexcept {
@@ -86,6 +119,8 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const 
   task.seed = record.referrer == 0 || seed_redirects_.contains(record.url);
   task.off_scope = !in_scope(url);
   task.revisit = record.state == UrlState::done;
+  // Of what an earlier run has given up, the attempts begin anew.
+  if (record.state == UrlState::queued) task.attempts = static_cast<std::uint8_t>(std::min(record.attempts, 255u));
   return task;
 }
 
@@ -98,7 +133,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
     task.id = new_url_id();
     task.url = url.href();
     task.seed = true;
-    batch.discovered.push_back({task.id, task.url, 0, 0, 0, now});
+    batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options.order, 0, task.url), 0, now});
     begin(1);
     shards[shard_of(url)]->prepare_task(std::move(task), url);
   }
@@ -113,7 +148,8 @@ bool Crawler::Shared::claim(std::uint64_t url_fingerprint) {
 }
 
 std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
-  return shards.size() == 1 ? 0 : fingerprint(url.site_key()) % shards.size();
+  if (shards.size() == 1) return 0;
+  return part_of_site(fingerprint(url.site_key()), static_cast<std::uint32_t>(shards.size()));
 }
 
 bool Crawler::Shared::in_scope(const Url& url) const {
@@ -174,6 +210,7 @@ CrawlStats Crawler::Shared::stats() const {
     stats.errors += counters.errors.load(std::memory_order_relaxed);
     stats.retries += counters.retries.load(std::memory_order_relaxed);
     stats.in_flight += counters.in_flight.load(std::memory_order_relaxed);
+    stats.in_memory += counters.in_memory.load(std::memory_order_relaxed);
     stats.hosts += counters.hosts.load(std::memory_order_relaxed);
     stats.hosts_waiting += counters.hosts_waiting.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < kExclusions; ++i) {

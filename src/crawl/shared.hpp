@@ -28,6 +28,7 @@ struct ShardCounters {
   Counter errors{0};
   Counter retries{0};
   Counter in_flight{0};
+  Counter in_memory{0};
   Counter hosts{0};
   Counter hosts_waiting{0};
   std::array<Counter, kExclusions> excluded{};
@@ -89,6 +90,7 @@ class Crawler::Shared {
 
  private:
   Result<void> load();
+  std::size_t resume(const UrlRecord& record);
   void add_seeds(WallTime now);
   void remember_seed_redirect(const UrlRecord& record);
   Result<void> list_broken(CrawlReport& report);

@@ -8,7 +8,24 @@ namespace {
 // Stores keep milliseconds.
 WallTime stored(WallTime time) noexcept { return std::chrono::floor<std::chrono::milliseconds>(time); }
 
+std::int64_t in_ms(WallTime time) noexcept {
+  return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+}
+
 }  // namespace
+
+MemoryUrlStore::Place MemoryUrlStore::place_of(const UrlRecord& record) noexcept {
+  return {record.shelf, record.shelf == UrlShelf::set_aside ? record.site : 0,
+          record.shelf == UrlShelf::delayed ? in_ms(record.due) : -std::int64_t{record.priority}, record.url_id};
+}
+
+void MemoryUrlStore::put_on_shelf(const UrlRecord& record) {
+  if (record.shelf != UrlShelf::none) shelves_.insert(place_of(record));
+}
+
+void MemoryUrlStore::take_from_shelf(const UrlRecord& record) {
+  if (record.shelf != UrlShelf::none) shelves_.erase(place_of(record));
+}
 
 void MemoryUrlStore::submit(UrlBatch batch) {
   std::lock_guard lock(mutex_);
@@ -26,6 +43,9 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     const auto found = records_.find(outcome.url_id);
     if (found == records_.end()) continue;
     UrlRecord& record = found->second;
+    take_from_shelf(record);
+    record.shelf = UrlShelf::none;
+    record.site = 0;
     record.state = outcome.state;
     record.mtime = stored(outcome.mtime);
     record.due = stored(outcome.due);
@@ -39,6 +59,17 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     record.etag = std::move(outcome.etag);
     record.last_modified = std::move(outcome.last_modified);
     record.digest = std::move(outcome.digest);
+  }
+  for (const UrlMove& move : batch.moves) {
+    const auto found = records_.find(move.url_id);
+    if (found == records_.end()) continue;
+    UrlRecord& record = found->second;
+    take_from_shelf(record);
+    record.shelf = move.shelf;
+    record.site = move.site;
+    record.priority = move.priority;
+    record.depth = move.depth;
+    put_on_shelf(record);
   }
 }
 
@@ -59,6 +90,27 @@ Result<void> MemoryUrlStore::scan(std::int64_t from, const Visitor& visit) {
 
 Result<void> MemoryUrlStore::scan_broken(const Visitor& visit) {
   return scan(1, [&](const UrlRecord& record) { return !is_broken(record) || visit(record); });
+}
+
+Result<void> MemoryUrlStore::read_shelf(const ShelfRead& read, const Visitor& visit) {
+  const bool aside = read.shelf == UrlShelf::set_aside;
+  Place at{read.shelf, aside ? read.site : 0,
+           read.shelf == UrlShelf::delayed ? in_ms(read.due) : -std::int64_t{read.priority}, read.url_id};
+  // As in scan(): from place to place.
+  for (std::size_t visited = 0; visited < read.limit;) {
+    UrlRecord record;
+    {
+      std::lock_guard lock(mutex_);
+      const auto next = shelves_.upper_bound(at);
+      if (next == shelves_.end() || next->shelf != at.shelf || next->site != at.site) return {};
+      at = *next;
+      record = records_.at(at.url_id);
+    }
+    if (!aside && part_of_site(record.site, read.parts) != read.part) continue;
+    ++visited;
+    if (!visit(record)) return {};
+  }
+  return {};
 }
 
 Result<std::optional<UrlRecord>> MemoryUrlStore::get(std::int64_t url_id) {

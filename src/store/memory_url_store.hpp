@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "argiope/store/url_store.hpp"
 
@@ -12,16 +13,32 @@ class MemoryUrlStore final : public UrlStore {
  public:
   void submit(UrlBatch batch) override;
   Result<void> flush() override { return {}; }
+  std::uint64_t begin_flush() override { return 0; }
+  bool flushed(std::uint64_t) const override { return true; }
   std::size_t backlog() const override { return 0; }
   std::optional<Error> failure() const override { return std::nullopt; }
   Result<void> scan(std::int64_t from, const Visitor& visit) override;
   Result<void> scan_broken(const Visitor& visit) override;
+  Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;
   Result<void> close() override { return {}; }
 
  private:
+  // A record's place on its shelf; of the shelf `none`, nowhere.
+  struct Place {
+    UrlShelf shelf;
+    std::uint64_t site;        // set_aside alone
+    std::int64_t order;        // -priority, or the milliseconds of `due`
+    std::int64_t url_id;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  static Place place_of(const UrlRecord& record) noexcept;
+  void put_on_shelf(const UrlRecord& record);
+  void take_from_shelf(const UrlRecord& record);
+
   std::mutex mutex_;
+  std::set<Place> shelves_;
   std::map<std::int64_t, UrlRecord> records_;
 };
 

@@ -1,4 +1,5 @@
-// The SQLite UrlStore: one table without indexes, one writer thread that commits in groups, one connection for reading.
+// The SQLite UrlStore: one table, indexes of nothing but what lies on a shelf, one writer thread that commits in groups, one
+// connection for reading.
 //
 // Whatever was submitted while the last commit ran goes into the next one, so that the price of a sync is shared. While
 // nobody waits for it, a commit lingers a little for more.
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -53,9 +55,19 @@ CREATE VIEW pages AS
   FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
 )sql";
 
+// Version 2: what waits outside of a crawl's memory is found again in order. Rows of version 1 lie on no shelf; the crawl
+// that opens them next finds them by its scan, and puts those it has no room for where they belong.
+constexpr const char* kShelves = R"sql(
+ALTER TABLE urls ADD COLUMN shelf INTEGER;  -- 1 ready, 2 set aside, 3 delayed; NULL: in a crawl's memory, or not to be fetched
+ALTER TABLE urls ADD COLUMN site INTEGER;   -- on a shelf: XXH3-64 of scheme, host and port
+CREATE INDEX urls_ready ON urls (priority DESC, url_id, site) WHERE shelf = 1;
+CREATE INDEX urls_set_aside ON urls (site, priority DESC, url_id) WHERE shelf = 2;
+CREATE INDEX urls_delayed ON urls (due, url_id, site) WHERE shelf = 3;
+)sql";
+
 constexpr const char* kColumns =
     "url_id, url, ctime, mtime, state, due, depth, priority, status_code, content_type, size, attempts, referrer, "
-    "redirect_to, etag, last_modified, digest, error";
+    "redirect_to, etag, last_modified, digest, error, shelf, site";
 
 std::int64_t to_ms(WallTime time) noexcept {
   return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
@@ -88,6 +100,8 @@ void read_record(const SqliteStatement& row, UrlRecord& record) {
   record.last_modified = row.text(15);
   record.digest = row.text(16);
   record.error = row.text(17);
+  record.shelf = static_cast<UrlShelf>(row.number(18));
+  record.site = static_cast<std::uint64_t>(row.number(19));
 }
 
 class SqliteUrlStore final : public UrlStore {
@@ -102,7 +116,7 @@ class SqliteUrlStore final : public UrlStore {
     // What every outcome changes; a page that was not modified keeps the rest.
     const std::string outcome =
         "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
-        "?8";
+        "?8, shelf = NULL, site = NULL";
     auto update = writer_.prepare(
         outcome + ", content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
     auto touch = writer_.prepare(outcome + " WHERE url_id = ?1");
@@ -112,7 +126,21 @@ class SqliteUrlStore final : public UrlStore {
     auto scan_broken = reader_.prepare(fmt::format(
         "SELECT {} FROM urls WHERE state = 'failed' OR (state = 'done' AND status_code >= 400) ORDER BY url_id",
         kColumns));
-    for (auto* statement : {&insert, &update, &touch, &select, &scan, &scan_broken}) {
+    auto move = writer_.prepare("UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1");
+    // In two steps, of the same order and beyond it, because as one SQLite would not read them from the index in order.
+    const auto shelf = [&](std::string_view where, std::string_view order) {
+      return reader_.prepare(fmt::format("SELECT {} FROM urls WHERE {} ORDER BY {} LIMIT ?6", kColumns, where, order));
+    };
+    auto ready_equal =
+        shelf("shelf = 1 AND priority = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id");
+    auto ready_below =
+        shelf("shelf = 1 AND priority < ?1 AND (site & 2147483647) % ?4 = ?3", "priority DESC, url_id");
+    auto aside_equal = shelf("shelf = 2 AND site = ?5 AND priority = ?1 AND url_id > ?2", "url_id");
+    auto aside_below = shelf("shelf = 2 AND site = ?5 AND priority < ?1", "priority DESC, url_id");
+    auto delayed_equal = shelf("shelf = 3 AND due = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id");
+    auto delayed_after = shelf("shelf = 3 AND due > ?1 AND (site & 2147483647) % ?4 = ?3", "due, url_id");
+    for (auto* statement : {&insert, &update, &touch, &select, &scan, &scan_broken, &move, &ready_equal, &ready_below,
+                            &aside_equal, &aside_below, &delayed_equal, &delayed_after}) {
       if (!*statement) return std::unexpected(std::move(statement->error()));
     }
     insert_ = std::move(*insert);
@@ -121,6 +149,10 @@ class SqliteUrlStore final : public UrlStore {
     select_ = std::move(*select);
     scan_ = std::move(*scan);
     scan_broken_ = std::move(*scan_broken);
+    move_ = std::move(*move);
+    ready_ = {std::move(*ready_equal), std::move(*ready_below)};
+    aside_ = {std::move(*aside_equal), std::move(*aside_below)};
+    delayed_ = {std::move(*delayed_equal), std::move(*delayed_after)};
     auto last = reader_.query_number("SELECT coalesce(max(url_id), 0) FROM urls");
     if (!last) return std::unexpected(std::move(last.error()));
     last_id_ = *last;
@@ -129,7 +161,7 @@ class SqliteUrlStore final : public UrlStore {
   }
 
   void submit(UrlBatch batch) override {
-    const std::size_t records = batch.outcomes.size() + batch.discovered.size();
+    const std::size_t records = batch.size();
     if (records == 0) return;
     std::lock_guard lock(mutex_);
     if (failure_) return;
@@ -151,6 +183,18 @@ class SqliteUrlStore final : public UrlStore {
     return {};
   }
 
+  std::uint64_t begin_flush() override {
+    std::lock_guard lock(mutex_);
+    hasten_ = submitted_;
+    wake_writer_.notify_one();
+    return submitted_;
+  }
+
+  bool flushed(std::uint64_t flush) const override {
+    std::lock_guard lock(mutex_);
+    return committed_ >= flush && !failure_;
+  }
+
   std::size_t backlog() const override {
     std::lock_guard lock(mutex_);
     return backlog_;
@@ -170,6 +214,32 @@ class SqliteUrlStore final : public UrlStore {
   Result<void> scan_broken(const Visitor& visit) override {
     std::lock_guard lock(read_mutex_);
     return visit_rows(scan_broken_, visit);
+  }
+
+  Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override {
+    std::lock_guard lock(read_mutex_);
+    const bool delayed = read.shelf == UrlShelf::delayed;
+    std::size_t left = read.limit;
+    bool more = true;
+    ShelfQueries& queries = delayed ? delayed_ : read.shelf == UrlShelf::set_aside ? aside_ : ready_;
+    for (SqliteStatement& query : queries) {
+      if (left == 0 || !more) break;
+      query.bind(1, delayed ? to_ms(read.due) : std::int64_t{read.priority});
+      query.bind(2, read.url_id);  // bound to nothing beyond the order
+      if (read.shelf == UrlShelf::set_aside) {
+        query.bind(5, static_cast<std::int64_t>(read.site));
+      } else {
+        query.bind(3, std::int64_t{read.part});
+        query.bind(4, std::int64_t{read.parts});
+      }
+      query.bind(6, static_cast<std::int64_t>(left));
+      auto visited = visit_rows(query, [&](const UrlRecord& record) {
+        --left;
+        return more = visit(record);
+      });
+      if (!visited) return visited;
+    }
+    return {};
   }
 
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override {
@@ -201,6 +271,8 @@ class SqliteUrlStore final : public UrlStore {
     select_ = {};
     scan_ = {};
     scan_broken_ = {};
+    for (ShelfQueries* queries : {&ready_, &aside_, &delayed_}) *queries = ShelfQueries{};
+    move_ = {};
     reader_ = {};
     insert_ = {};
     update_ = {};
@@ -228,10 +300,10 @@ class SqliteUrlStore final : public UrlStore {
     for (;;) {
       wake_writer_.wait(lock, [this] { return closing_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      if (flushing_ == 0 && !closing_ && backlog_ < kEagerBacklog) {
-        wake_writer_.wait_for(lock, options_.linger,
-                              [this] { return flushing_ > 0 || closing_ || backlog_ >= kEagerBacklog; });
-      }
+      const auto in_haste = [this] {
+        return flushing_ > 0 || hasten_ > committed_ || closing_ || backlog_ >= kEagerBacklog;
+      };
+      if (!in_haste()) wake_writer_.wait_for(lock, options_.linger, in_haste);
       std::vector<UrlBatch> batches;
       batches.swap(queue_);
       const std::size_t records = backlog_;
@@ -257,6 +329,9 @@ class SqliteUrlStore final : public UrlStore {
       }
       for (const UrlOutcome& outcome : batch.outcomes) {
         if (auto written = update(outcome); !written) return roll_back(std::move(written));
+      }
+      for (const UrlMove& move : batch.moves) {
+        if (auto written = store_move(move); !written) return roll_back(std::move(written));
       }
     }
     if (auto committed = writer_.execute("COMMIT"); !committed) return roll_back(std::move(committed));
@@ -305,11 +380,27 @@ class SqliteUrlStore final : public UrlStore {
     return run(statement);
   }
 
+  Result<void> store_move(const UrlMove& move) {
+    move_.bind(1, move.url_id);
+    move_.bind_or_null(2, static_cast<std::int64_t>(move.shelf));
+    if (move.shelf == UrlShelf::none) {
+      move_.bind_null(3);
+    } else {
+      move_.bind(3, static_cast<std::int64_t>(move.site));
+    }
+    move_.bind(4, std::int64_t{move.priority});
+    move_.bind(5, std::int64_t{move.depth});
+    return run(move_);
+  }
+
   // Destroyed from the last to the first: statements before their connections, those before the lock.
   FileLock lock_;
   SqliteDatabase writer_;
   SqliteDatabase reader_;
-  SqliteStatement insert_, update_, touch_, select_, scan_, scan_broken_;
+  SqliteStatement insert_, update_, touch_, select_, scan_, scan_broken_, move_;
+  // What follows a place on a shelf: first of the same order, then beyond it.
+  using ShelfQueries = std::array<SqliteStatement, 2>;
+  ShelfQueries ready_, aside_, delayed_;
   const UrlStoreOptions options_;
   std::mutex read_mutex_;
 
@@ -321,13 +412,14 @@ class SqliteUrlStore final : public UrlStore {
   std::uint64_t submitted_ = 0;  // batches
   std::uint64_t committed_ = 0;
   int flushing_ = 0;
+  std::uint64_t hasten_ = 0;  // batches that are waited for, though nobody is stopped by it
   std::int64_t last_id_ = 0;
   bool closing_ = false;
   std::optional<Error> failure_;
   std::thread thread_;
 };
 
-constexpr const char* kMigrations[] = {kSchema};
+constexpr const char* kMigrations[] = {kSchema, kShelves};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--db"};
 
 }  // namespace

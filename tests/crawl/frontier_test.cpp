@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "argiope/base/random.hpp"
+#include "argiope/store/url_store.hpp"
+
 namespace argiope {
 namespace {
 
@@ -99,6 +105,7 @@ TEST_F(FrontierTest, PutsTheNearestTheDeepestOrTheSimplestFirst) {
 
 TEST_F(FrontierTest, ALinkFoundNearerMovesWhatIsQueuedAndNothingElse) {
   options.per_host = 10;
+  options.max_depth = 20;
   put(1, "http://localhost/1", 5);
   put(2, "http://localhost/2", 6);
   frontier().found_nearer(2, 4, {});
@@ -147,6 +154,205 @@ TEST_F(FrontierTest, ACrawlDelayIsObeyedUnlessTheUsersIsLonger) {
   frontier().done(tickets[2], at(7s));
   EXPECT_EQ(ids(at(8900ms)), Ids());
   EXPECT_EQ(ids(at(9s)), Ids({4}));
+}
+
+// --- beyond the memory -----------------------------------------------------------------------------------------------
+
+// A frontier and the store that it reads on from, as a shard would do it.
+class FrontierStoreTest : public FrontierTest {
+ protected:
+  std::string url_of(int host, std::int64_t id) {
+    return "http://host" + std::to_string(host) + ".test/" + std::to_string(id);
+  }
+  void discover(std::int64_t id, int host, std::uint32_t depth) {
+    UrlBatch batch;
+    batch.discovered.push_back({id, url_of(host, id), depth, -static_cast<std::int32_t>(depth)});
+    store->submit(std::move(batch));
+    put(id, url_of(host, id), depth, now);
+    write();
+  }
+  void write() {
+    UrlBatch batch;
+    batch.moves = frontier().take_moves();
+    store->submit(std::move(batch));
+  }
+  Frontier::Row row_of(const UrlRecord& record) {
+    UrlTask task;
+    task.id = record.url_id;
+    task.fingerprint = static_cast<std::uint64_t>(record.url_id);
+    task.url = record.url;
+    task.depth = record.depth;
+    return {task, &host(record.url), record.shelf, record.due};
+  }
+  void read_on() {
+    while (frontier().wants_read(now)) {
+      const auto reads = frontier().begin_read(now);
+      write();
+      EXPECT_TRUE(store->flush());
+      for (const Frontier::Read& read : reads) {
+        std::vector<Frontier::Row> rows;
+        EXPECT_TRUE(store->read_shelf(read.query, [&](const UrlRecord& record) {
+          rows.push_back(row_of(record));
+          return true;
+        }));
+        frontier().take_rows(read, std::move(rows), now);
+      }
+      frontier().end_read(now);
+      write();
+      most_seen = std::max(most_seen, frontier().size());
+    }
+  }
+  std::optional<Frontier::Ticket> next() {
+    read_on();
+    auto ticket = frontier().next(now);
+    if (!ticket) {
+      read_on();
+      ticket = frontier().next(now);
+    }
+    return ticket;
+  }
+  void settle(const Frontier::Ticket& ticket) {
+    UrlBatch batch;
+    UrlOutcome outcome;
+    outcome.url_id = frontier().task(ticket).id;
+    batch.outcomes.push_back(outcome);
+    store->submit(std::move(batch));
+    frontier().done(ticket, now);
+  }
+  // Fetches all that is there, one at a time; returns the ids in that order.
+  Ids drain() {
+    Ids fetched;
+    for (int idle = 0; idle < 10'000;) {
+      const auto ticket = next();
+      if (!ticket) {
+        const TimePoint wakeup = frontier().next_wakeup(now);
+        if (wakeup == kNever) break;
+        now = std::max(now + 1ms, wakeup);
+        ++idle;
+        continue;
+      }
+      idle = 0;
+      fetched.push_back(frontier().task(*ticket).id);
+      settle(*ticket);
+    }
+    return fetched;
+  }
+
+  std::unique_ptr<UrlStore> store = *open_url_store(":memory:");
+  TimePoint now{};
+  std::size_t most_seen = 0;
+};
+
+TEST_F(FrontierStoreTest, FetchesAllOnceInTheOrderOfPriorityHoweverSmallTheMemory) {
+  options.queue_size = 20;
+  options.rate = 1e6;
+  Random random(7);
+  std::map<std::int64_t, std::uint32_t> depths;
+  for (std::int64_t id = 1; id <= 500; ++id) {
+    depths[id] = static_cast<std::uint32_t>(random.below(20));
+    discover(id, 1, depths[id]);
+  }
+  EXPECT_LE(frontier().size(), 60u);
+  const Ids fetched = drain();
+  ASSERT_EQ(fetched.size(), 500u);
+  EXPECT_LE(most_seen, 60u);
+  for (std::size_t i = 1; i < fetched.size(); ++i) {
+    EXPECT_LE(std::pair(depths[fetched[i - 1]], fetched[i - 1]), std::pair(depths[fetched[i]], fetched[i])) << i;
+  }
+}
+
+TEST_F(FrontierStoreTest, AFloodOfOneHostLeavesRoomForOthers) {
+  options.queue_size = 50;
+  std::int64_t id = 1;
+  for (; id <= 2000; ++id) discover(id, 0, 1);
+  for (; id <= 2100; ++id) discover(id, static_cast<int>(id - 2000), 1);
+  // All that may be fetched at this moment: one page of each host.
+  std::set<std::string> sites;
+  std::vector<Frontier::Ticket> taken;
+  while (auto ticket = next()) {
+    sites.insert(ticket->host->site);
+    taken.push_back(*ticket);
+    ASSERT_LE(taken.size(), 101u);
+  }
+  EXPECT_EQ(sites.size(), 101u);
+  EXPECT_LE(most_seen, 50u + 50u / 4 + 101);
+  for (const auto& ticket : taken) settle(ticket);
+  EXPECT_EQ(drain().size(), 1999u);
+}
+
+TEST_F(FrontierStoreTest, RetriesWaitInTheStoreAndComeBackWhenTheyAreDue) {
+  options.queue_size = 16;
+  options.rate = 1e6;
+  constexpr int kUrls = 200;
+  for (int id = 1; id <= kUrls; ++id) discover(id, id, 0);
+  std::map<std::int64_t, TimePoint> due;
+  while (static_cast<int>(due.size()) < kUrls) {
+    const auto ticket = next();
+    ASSERT_TRUE(ticket);
+    const std::int64_t id = frontier().task(*ticket).id;
+    due[id] = now + std::chrono::seconds{1000 - id};
+    UrlBatch batch;
+    UrlOutcome outcome;
+    outcome.url_id = id;
+    outcome.state = UrlState::queued;
+    outcome.due = frontier().stored_time(due[id]);
+    batch.outcomes.push_back(outcome);
+    store->submit(std::move(batch));
+    frontier().retry(*ticket, due[id], now);
+    read_on();
+    EXPECT_LE(frontier().size(), 40u);
+  }
+  int fetched = 0;
+  for (int idle = 0; fetched < kUrls && idle < 10'000; ++idle) {
+    if (const auto ticket = next()) {
+      const std::int64_t id = frontier().task(*ticket).id;
+      EXPECT_GE(now, due[id]);
+      EXPECT_LE(now, due[id] + 100ms);
+      settle(*ticket);
+      ++fetched;
+    } else {
+      const TimePoint wakeup = frontier().next_wakeup(now);
+      ASSERT_NE(wakeup, kNever);
+      now = std::max(now + 1ms, wakeup);
+    }
+  }
+  EXPECT_EQ(fetched, kUrls);
+}
+
+TEST_F(FrontierStoreTest, WhatWasSettledWhileItWasReadDoesNotComeBack) {
+  options.queue_size = 16;
+  options.per_host = 100;
+  options.rate = 1e6;
+  for (std::int64_t id = 1; id <= 100; ++id) discover(id, 1, 0);
+  std::map<std::int64_t, int> times;
+  for (int idle = 0; idle < 50;) {
+    now += 21ms;
+    const bool reads_now = frontier().wants_read(now);
+    std::vector<std::pair<Frontier::Read, std::vector<Frontier::Row>>> answers;
+    if (reads_now) {
+      for (Frontier::Read& read : frontier().begin_read(now)) {
+        write();
+        std::vector<Frontier::Row> rows;
+        EXPECT_TRUE(store->read_shelf(read.query, [&](const UrlRecord& record) {
+          rows.push_back(row_of(record));
+          return true;
+        }));
+        answers.emplace_back(std::move(read), std::move(rows));
+      }
+    }
+    ++idle;
+    // Everything in memory is fetched between the reading and its answer.
+    while (const auto ticket = frontier().next(now)) {
+      idle = 0;
+      ++times[frontier().task(*ticket).id];
+      settle(*ticket);
+    }
+    for (auto& [read, rows] : answers) frontier().take_rows(read, std::move(rows), now);
+    if (reads_now) frontier().end_read(now);
+    write();
+  }
+  EXPECT_EQ(times.size(), 100u);
+  for (const auto& [id, count] : times) EXPECT_EQ(count, 1) << id;
 }
 
 }  // namespace

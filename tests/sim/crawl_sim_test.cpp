@@ -226,6 +226,92 @@ TEST(CrawlSim, HoldsNoMoreInMemoryThanItMayAndStillFetchesAll) {
   EXPECT_EQ(sim.run().stats.pages, 6000u);
 }
 
+// A hog with 5,000 links that are found first, and 199 hosts with some pages each.
+struct HogWeb {
+  static constexpr std::uint32_t kHosts = 200;
+  static constexpr int kHogPages = 5000;
+  static constexpr int kPages = 20;
+
+  explicit HogWeb(Simulation& sim, int hog_pages = kHogPages) {
+    sim.options.queue_size = 50;
+    sim.options.concurrency = 500;
+    // The hog alone is a seed; its front page names its own pages, then the other hosts.
+    sim.options.seeds.resize(1);
+    for (const std::string& origin : sim.web.origins()) sim.options.whitelist.emplace_back(Url::parse(origin)->host());
+    sim.transport.before_reply = [this, &sim, hog_pages](const SyntheticRequest& request, TimePoint) {
+      most_in_memory = std::max(most_in_memory, sim.running->stats().in_memory);
+      SyntheticReply reply;
+      reply.latency = request.host == 0 ? 3s : 50ms;
+      reply.content_type = "text/html";
+      const auto link = [&](const std::string& url) { reply.body += "<a href=\"" + url + "\">x</a>"; };
+      if (request.target == "/robots.txt") {
+        reply.status = 404;
+      } else if (request.target == "/" && request.host == 0) {
+        for (int page = 0; page < hog_pages; ++page) link("/hog/" + std::to_string(page));
+        for (std::uint32_t host = 1; host < kHosts; ++host) link(sim.web.origins()[host] + "/");
+      } else if (request.target == "/") {
+        // Half of them one step from the front page; each of those leads to one more.
+        for (int page = 0; page < kPages / 2; ++page) link("/near/" + std::to_string(page));
+      } else if (request.target.starts_with("/near/")) {
+        link("/far/" + std::string(request.target.substr(6)));
+      }
+      return reply;
+    };
+  }
+
+  std::uint64_t most_in_memory = 0;
+};
+
+// When the last host but the hog was done; and that each page was fetched once, in the order of its host.
+double others_end(int hog_pages) {
+  Simulation sim({.hosts = HogWeb::kHosts, .pages = 1});
+  HogWeb web(sim, hog_pages);
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished);
+  const auto hosts = by_host(sim.transport.log);
+  EXPECT_EQ(hosts.size(), HogWeb::kHosts);
+  TimePoint end{};
+  for (const auto& [host, requests] : hosts) {
+    std::set<std::string> targets;
+    for (const ServedRequest& request : requests) EXPECT_TRUE(targets.insert(request.target).second) << request.target;
+    EXPECT_EQ(targets.size(), 2u + static_cast<unsigned>(host == 0 ? hog_pages : HogWeb::kPages)) << host;
+    if (host == 0) continue;
+    end = std::max(end, requests.back().ended);
+    bool far = false;
+    for (const ServedRequest& request : requests) {
+      far |= request.target.starts_with("/far/");
+      EXPECT_FALSE(far && request.target.starts_with("/near/")) << host << request.target;
+    }
+  }
+  EXPECT_LE(web.most_in_memory, 50u + 50u / 4 + 25u);  // a quarter more for a moment, and what is being fetched
+  return to_seconds(end.time_since_epoch());
+}
+
+TEST(CrawlSim, AHogWithASmallMemoryHoldsUpNobody) {
+  const double without = others_end(0);
+  const double with = others_end(HogWeb::kHogPages);
+  EXPECT_LE(with, without * 1.1);
+}
+
+TEST(CrawlSim, AHogWithASmallMemoryIsResumedWhereItStopped) {
+  Simulation sim({.hosts = HogWeb::kHosts, .pages = 1});
+  HogWeb web(sim);
+  sim.options.rate = 100;
+  sim.options.max_pages = 700;
+  CrawlReport report;
+  for (int runs = 0; runs < 30 && !report.finished; ++runs) report = sim.run();
+  EXPECT_TRUE(report.finished);
+  std::map<std::pair<std::uint32_t, std::string>, int> times;
+  for (const ServedRequest& request : sim.transport.log) ++times[{request.host, request.target}];
+  std::size_t pages = 0;
+  for (const auto& [request, count] : times) {
+    if (request.second == "/robots.txt") continue;
+    EXPECT_EQ(count, 1) << request.first << request.second;
+    ++pages;
+  }
+  EXPECT_EQ(pages, std::size_t{HogWeb::kHogPages} + 1 + (HogWeb::kHosts - 1) * (HogWeb::kPages + 1));
+}
+
 TEST(CrawlSim, StopsWhenNothingHappensForTooLong) {
   Simulation sim({.hosts = 1, .pages = 10, .features = 0});
   sim.options.max_idle = 30s;

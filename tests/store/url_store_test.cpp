@@ -10,7 +10,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
+#include <thread>
 
 #include "argiope/base/random.hpp"
 #include "argiope/store/url_export.hpp"
@@ -172,6 +174,81 @@ TEST_P(UrlStoreTest, ScansTheBrokenAlone) {
   }
 }
 
+UrlMove move(std::int64_t id, UrlShelf shelf, std::uint64_t site, std::int32_t priority) {
+  return {id, shelf, shelf == UrlShelf::none ? 0 : site, priority, 0};
+}
+
+std::vector<std::int64_t> ids_on_shelf(UrlStore& store, const ShelfRead& read) {
+  std::vector<std::int64_t> ids;
+  EXPECT_TRUE(store.flush());
+  EXPECT_TRUE(store.read_shelf(read, [&](const UrlRecord& record) {
+    EXPECT_EQ(record.shelf, read.shelf);
+    ids.push_back(record.url_id);
+    return true;
+  }));
+  return ids;
+}
+
+using Ids = std::vector<std::int64_t>;
+constexpr std::int32_t kFirst = std::numeric_limits<std::int32_t>::max();
+
+TEST_P(UrlStoreTest, ReadsAShelfInItsOrderFromAPlaceOn) {
+  auto store = open(path());
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 10; ++id) batch.discovered.push_back(new_url(id));
+  constexpr std::uint64_t kLarge = 0xf000'0000'0000'0001;
+  for (const std::int64_t id : {4, 2, 6}) batch.moves.push_back(move(id, UrlShelf::ready, 7, 5));
+  batch.moves.push_back(move(3, UrlShelf::ready, 8, 9));
+  batch.moves.push_back(move(5, UrlShelf::ready, 8, -9));
+  for (const std::int64_t id : {8, 7}) batch.moves.push_back(move(id, UrlShelf::set_aside, kLarge, id == 7 ? 0 : 1));
+  batch.moves.push_back(move(9, UrlShelf::set_aside, 8, 0));
+  store->submit(std::move(batch));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({3, 2, 4, 6, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = 5, .url_id = 2, .limit = 100}), Ids({4, 6, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = 5, .url_id = 2, .limit = 2}), Ids({4, 6}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .part = 0, .parts = 2, .limit = 9}),
+            Ids({3, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = kLarge, .priority = kFirst, .limit = 9}),
+            Ids({8, 7}));
+  EXPECT_EQ((*store->get(8))->site, kLarge);
+  // From shelf to shelf, and off it.
+  store->submit({{}, {}, {move(3, UrlShelf::set_aside, 8, 9), move(2, UrlShelf::none, 0, 5)}});
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({4, 6, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = 8, .priority = kFirst, .limit = 9}), Ids({3, 9}));
+}
+
+TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue) {
+  auto store = open(path());
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    batch.discovered.push_back(new_url(id));
+    batch.moves.push_back(move(id, UrlShelf::ready, 7, 5));
+  }
+  store->submit(std::move(batch));
+  UrlBatch later;
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    UrlOutcome outcome;
+    outcome.url_id = id;
+    outcome.state = UrlState::queued;
+    outcome.due = WallTime{std::chrono::seconds{100 - id}};
+    later.outcomes.push_back(outcome);
+  }
+  store->submit(std::move(later));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({4}));
+  store->submit({{}, {}, {move(1, UrlShelf::delayed, 7, 5), move(2, UrlShelf::delayed, 7, 5), move(3, UrlShelf::delayed, 8, 5)}});
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .limit = 100}), Ids({3, 2, 1}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .due = WallTime{97s}, .url_id = 3, .limit = 1}), Ids({2}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .part = 1, .parts = 2, .limit = 9}), Ids({2, 1}));
+}
+
+TEST_P(UrlStoreTest, AFlushThatNobodyWaitsForComesToItsEnd) {
+  auto store = open(path(), {.linger = 1h});
+  store->submit({{}, {new_url(1)}});
+  const std::uint64_t flush = store->begin_flush();
+  while (!store->flushed(flush)) std::this_thread::yield();
+  EXPECT_TRUE(*store->get(1));
+}
+
 // The memory store is the reference: whatever is done to it, another must agree.
 TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
@@ -187,6 +264,11 @@ TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
         batch.outcomes.push_back(outcome(random.between(1, next - 1), random));
       }
       for (std::uint64_t i = random.below(4); i > 0; --i) batch.discovered.push_back(new_url(next++));
+      for (std::uint64_t i = random.below(4); i > 0 && next > 1; --i) {
+        const auto id = random.between(1, next - 1);
+        batch.moves.push_back(move(id, static_cast<UrlShelf>(random.below(4)), random.below(3) << 62 | random.below(4),
+                                   static_cast<std::int32_t>(random.between(-2, 2))));
+      }
       reference->submit(batch);
       store->submit(std::move(batch));
       if (file != ":memory:" && random.chance(0.05)) {
@@ -194,6 +276,17 @@ TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
         store = open(file, {.sync = SyncMode::off, .linger = 0ms});
       }
       ASSERT_EQ(store->next_id(), reference->next_id());
+      const ShelfRead read{.shelf = static_cast<UrlShelf>(random.between(1, 3)),
+                           .site = random.below(3) << 62 | random.below(4),
+                           .priority = static_cast<std::int32_t>(random.between(-2, 3)),
+                           .due = WallTime{std::chrono::seconds{random.between(1, 3001)}},
+                           .url_id = random.between(0, next),
+                           .part = static_cast<std::uint32_t>(random.below(2)),
+                           .parts = 2,
+                           .limit = random.below(20)};
+      if (step % 10 == 0) {
+        ASSERT_EQ(ids_on_shelf(*store, read), ids_on_shelf(*reference, read));
+      }
     }
     ASSERT_EQ(all(*store), all(*reference)) << "seed " << seed;
   }
@@ -245,6 +338,21 @@ TEST_F(SqliteFileTest, KeepsEverythingOverAReopening) {
   store = open(file_);
   EXPECT_EQ(all(*store), before);
   EXPECT_EQ(store->next_id(), 3);
+}
+
+TEST_F(SqliteFileTest, BringsADatabaseOfTheFirstVersionUpToDate) {
+  auto store = open(file_);
+  store->submit({{}, {new_url(1), new_url(2)}});
+  const auto before = all(*store);
+  ASSERT_TRUE(store->close());
+  // What the second version has added is taken away again.
+  run_sql(file_,
+          "DROP INDEX urls_ready; DROP INDEX urls_set_aside; DROP INDEX urls_delayed;"
+          "ALTER TABLE urls DROP COLUMN shelf; ALTER TABLE urls DROP COLUMN site; PRAGMA user_version = 1");
+  store = open(file_);
+  EXPECT_EQ(all(*store), before);
+  store->submit({{}, {}, {move(2, UrlShelf::ready, 7, 5)}});
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 9}), Ids({2}));
 }
 
 TEST_F(SqliteFileTest, CanBeReadByOthersWhileItIsWritten) {

@@ -101,6 +101,7 @@ struct Simulation {
 
   CrawlReport run() {
     Crawler crawler(options, *store, 1);
+    running = &crawler;
     EXPECT_TRUE(crawler.open(backend.clock().wall_now()));
     auto body = [&]() -> Coro<void> {
       Handle limit;
@@ -109,6 +110,7 @@ struct Simulation {
       limit.cancel();
     };
     loop.run_until_complete(body());
+    running = nullptr;
     return *crawler.report();
   }
 
@@ -118,6 +120,7 @@ struct Simulation {
   SimulatedTransport transport;
   std::unique_ptr<UrlStore> store;
   CrawlOptions options;
+  const Crawler* running = nullptr;  // during run()
 };
 
 }  // namespace argiope

@@ -24,7 +24,8 @@ namespace argiope {
 class QueueWindow {
  public:
   // At most about `most` ready jobs, and as many delayed ones, are kept; twice that for a moment.
-  QueueWindow(StoredQueue stored, std::size_t most, const JobClock& clock);
+  // While all jobs there are fit into it, `room` (0: `most`) is the limit instead.
+  QueueWindow(StoredQueue stored, std::size_t most, const JobClock& clock, std::size_t room = 0);
   QueueWindow(QueueWindow&&) = delete;
 
   QueueId id() const noexcept { return stored_.id; }
@@ -38,6 +39,29 @@ class QueueWindow {
   void place(const WaitingJob& job, TimePoint now);
   // It waits no more, or nobody knows.
   void forget(JobId id, TimePoint now) { jobs_.remove(id, now); }
+  // For an owner who stores only what is not in memory, and knows without asking what the store holds. ---
+  // The store holds nothing but what left_in_store() tells of: said once, before anything else.
+  void nothing_is_stored();
+  // The job lies in the store on its shelf and is not wanted here yet.
+  void left_in_store(const WaitingJob& job);
+  // A job that is on no shelf: it is in memory now, or must be put on the shelf returned.
+  std::optional<Shelf> offer(const WaitingJob& job, TimePoint now);
+  // Writes what leaves memory without having been leased, and the shelf on which it is to be found, to `log`; null: nowhere.
+  struct LetGo {
+    JobId id = 0;
+    Shelf shelf{};
+  };
+  void set_log_of_leaving(std::vector<LetGo>* log) noexcept { leaving_ = log; }
+  // Whether no job in the store could be more important than what lease() would give, but for jobs of keys that have some
+  // set aside: less than top_is_certain(), for an owner to whom one key's order is no reason to keep others waiting.
+  bool top_is_certain_but_for_keys() const;
+  // Whether all of that importance that was on the shelf of ready jobs has been read from it.
+  bool has_read(const Rank& rank) const noexcept { return more_important(rank, ready_bound_); }
+  const Rank& first_unread() const noexcept { return ready_bound_; }
+  // A ready job is not to be in memory now: to the shelf of ready jobs with it.
+  void let_go(JobId id, TimePoint now);
+
+  // ---
   // To which shelf a new job should go that is ready.
   bool sets_aside(std::string_view key, std::int32_t priority) const;
 
@@ -61,7 +85,7 @@ class QueueWindow {
   }
   // What is to be read now; empty: nothing. Jobs to be moved to another shelf before: see take_moves().
   std::vector<Load> loads(TimePoint now);
-  // The answers to loads(), all of them or none.
+  // The answers to loads(): of each, or of some, at once or after other calls; what was not answered is asked for again.
   void loaded(const Load& load, const std::vector<WaitingJob>& jobs, TimePoint now);
   void loaded_keys(const Load& load, const std::vector<std::string>& keys);
   // Jobs that must go to another shelf, since the last call; to be told to the store before anything is read.
@@ -93,6 +117,7 @@ class QueueWindow {
     Rank missed = kLastRank;
   };
 
+  bool has_its_share(const std::string& key);
   bool all_ready() const noexcept { return ready_bound_ == kLastRank; }
   bool all_delayed() const noexcept { return delayed_bound_ == kLastDue; }
   bool admit(const WaitingJob& job);
@@ -106,10 +131,16 @@ class QueueWindow {
   bool wants_delayed() const;
   bool set_blocked_keys_aside(TimePoint now);
   void drop(JobId id, const JobInfo& info, TimePoint now);
+  void tell_leaving(JobId id, Shelf shelf) {
+    if (leaving_ != nullptr) leaving_->push_back({id, shelf});
+  }
+  // What a key may have in memory when so many have to share.
+  std::size_t share_of(std::size_t keys) const noexcept;
   std::size_t key_cap() const noexcept;
 
   StoredQueue stored_;
   const std::size_t most_;
+  const std::size_t room_;
   const JobClock& clock_;
   JobQueue jobs_;
   JobId sequence_base_ = 0;
@@ -128,6 +159,7 @@ class QueueWindow {
   // Full of jobs that cannot run: nothing more is read until some of them can.
   bool saturated_ = false;
   Moves moves_;
+  std::vector<LetGo>* leaving_ = nullptr;
 };
 
 }  // namespace argiope

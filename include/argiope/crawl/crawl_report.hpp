@@ -21,6 +21,7 @@ struct CrawlStats {
   std::uint64_t errors = 0;   // URLs given up without a usable response, and responses with status 400 and above
   std::uint64_t retries = 0;
   std::uint64_t queued = 0;  // waiting, in memory and in the store
+  std::uint64_t in_memory = 0;  // those of them in memory, and those in flight
   std::uint64_t in_flight = 0;
   std::uint64_t hosts = 0;
   std::uint64_t hosts_waiting = 0;  // hosts with queued URLs that may not be asked yet

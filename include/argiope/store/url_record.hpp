@@ -21,6 +21,20 @@ constexpr std::string_view to_string(UrlState state) noexcept {
   return kNames[static_cast<std::size_t>(state)];
 }
 
+// Where a URL that is to be fetched lies in wait, outside the memory of whoever fetches. The store reads each shelf in its
+// own order, and has an index of nothing else.
+enum class UrlShelf : std::uint8_t {
+  none,       // on no shelf: in somebody's memory, or not to be fetched
+  ready,      // higher priority first, then smaller url_id
+  set_aside,  // the same, for each site by itself
+  delayed,    // the earliest `due` first, then smaller url_id; for those that have one
+};
+
+// Of 1 to 2³¹ parts, the one to which a site belongs, given its fingerprint.
+constexpr std::uint32_t part_of_site(std::uint64_t site, std::uint32_t parts) noexcept {
+  return static_cast<std::uint32_t>((site & 0x7fffffff) % parts);
+}
+
 // One row of the table `urls`.
 struct UrlRecord {
   std::int64_t url_id = 0;  // from 1
@@ -41,6 +55,8 @@ struct UrlRecord {
   std::string last_modified;
   std::string digest;
   std::string error;
+  UrlShelf shelf = UrlShelf::none;
+  std::uint64_t site = 0;  // on a shelf: the fingerprint of scheme, host and port
 
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
 };
@@ -60,7 +76,7 @@ struct NewUrl {
   WallTime ctime{};
 };
 
-// What a fetch came to. With state `queued`: it is to be tried again when `due`.
+// What a fetch came to. With state `queued`: it is to be tried again when `due`. Takes the URL from its shelf.
 struct UrlOutcome {
   std::int64_t url_id = 0;
   UrlState state = UrlState::done;
@@ -79,10 +95,34 @@ struct UrlOutcome {
   std::string error;
 };
 
-// What is stored together or not at all: a page settled, and the links found on it.
+// A URL goes to a shelf, or leaves one; and what may have changed about its place there.
+struct UrlMove {
+  std::int64_t url_id = 0;
+  UrlShelf shelf = UrlShelf::none;
+  std::uint64_t site = 0;  // 0 with UrlShelf::none
+  std::int32_t priority = 0;
+  std::uint32_t depth = 0;
+};
+
+// What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
+// then moves.
 struct UrlBatch {
   std::vector<UrlOutcome> outcomes;
   std::vector<NewUrl> discovered;
+  std::vector<UrlMove> moves;
+  std::size_t size() const noexcept { return outcomes.size() + discovered.size() + moves.size(); }
+};
+
+// What to read of a shelf: at most `limit` records after a place in its order. On `delayed` only what has a `due` counts.
+struct ShelfRead {
+  UrlShelf shelf = UrlShelf::ready;
+  std::uint64_t site = 0;      // set_aside: of this site
+  std::int32_t priority = 0;   // ready, set_aside: after (priority, url_id)
+  WallTime due{};              // delayed: after (due, url_id)
+  std::int64_t url_id = 0;
+  std::uint32_t part = 0;      // ready, delayed: of the sites of this part of `parts`
+  std::uint32_t parts = 1;
+  std::size_t limit = 0;
 };
 
 }  // namespace argiope

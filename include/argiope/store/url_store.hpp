@@ -30,6 +30,10 @@ class UrlStore {
   virtual void submit(UrlBatch batch) = 0;
   // Waits until everything submitted is durable.
   virtual Result<void> flush() = 0;
+  // The same without waiting: makes haste with what has been submitted, and flushed() says when it is durable. After a
+  // failure it never is.
+  virtual std::uint64_t begin_flush() = 0;
+  virtual bool flushed(std::uint64_t flush) const = 0;
   // Records submitted and not yet committed: what a caller bounds by pausing.
   virtual std::size_t backlog() const = 0;
   virtual std::optional<Error> failure() const = 0;
@@ -39,6 +43,8 @@ class UrlStore {
   virtual Result<void> scan(std::int64_t from, const Visitor& visit) = 0;
   // The same for those that are broken (is_broken()), without reading the others into memory.
   virtual Result<void> scan_broken(const Visitor& visit) = 0;
+  // Visits records that lie on a shelf, in its order.
+  virtual Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
   // One more than the largest id, those submitted included.
   virtual std::int64_t next_id() = 0;
