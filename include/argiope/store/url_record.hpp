@@ -109,7 +109,7 @@ struct UrlMove {
 struct UrlBatch {
   std::vector<UrlOutcome> outcomes;
   std::vector<NewUrl> discovered;
-  std::vector<UrlMove> moves;
+  std::vector<UrlMove> moves = {};
   std::size_t size() const noexcept { return outcomes.size() + discovered.size() + moves.size(); }
 };
 
