@@ -9,13 +9,12 @@
 namespace argiope {
 namespace {
 
-constexpr const char* kOffsetName = "calendar_offset_ns";
 constexpr std::size_t kPruneAtOnce = 5'000;
 
 }  // namespace
 
 Coro<Result<std::unique_ptr<Broker>>> Broker::open(Store& store, BrokerOptions options) {
-  auto offset = co_await store.recall(kOffsetName);
+  auto offset = co_await store.recall(kCalendarOffset);
   if (!offset) co_return std::unexpected(std::move(offset.error()));
   auto broker = std::make_unique<BrokerImpl>(store, std::move(options), Duration{offset->value_or(0)});
   if (auto started = co_await broker->start(); !started) co_return std::unexpected(std::move(started.error()));
@@ -41,14 +40,11 @@ Coro<Result<void>> BrokerImpl::start() {
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   for (StoredQueue& queue : *stored) add_queue(std::move(queue));
   if (auto ended = co_await end_old_leases(); !ended) co_return ended;
-  auto counted = co_await store_.counts();
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
-    const auto queue = by_id_.find(counts.queue);
-    if (queue == by_id_.end()) continue;
-    queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
-  }
+  if (auto counted = co_await recount(); !counted) co_return counted;
   housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
+  // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
+  started_ = true;
+  schedule_pump();
   co_return Result<void>{};
 }
 
@@ -70,8 +66,14 @@ Coro<Result<void>> BrokerImpl::close() {
       if (const auto& call = running_.at(token).call; call->on_cancel) call->on_cancel(token);
     }
     for (const std::uint64_t token : tokens) give_back(token);
-    housekeeper_.cancel();
     timer_.cancel();
+    housekeeper_.cancel();
+    read_on_.set();
+  }
+  try {
+    co_await housekeeper_;
+  } catch (const CancelledError&) {
+    if (!housekeeper_.cancelled()) throw;
   }
   while (background_ > 0 || !pending_puts_.empty() || !pending_settlements_.empty()) {
     quiet_.clear();
@@ -124,7 +126,7 @@ void BrokerImpl::wake_at(TimePoint when) {
 
 void BrokerImpl::pump() {
   pump_scheduled_ = false;
-  if (closing_) return;
+  if (closing_ || !started_) return;
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
     Queue& queue = *queues_[wakeups_.top().handle];
@@ -161,8 +163,12 @@ void BrokerImpl::refresh(Queue& queue, TimePoint now) {
 Coro<void> BrokerImpl::refill(Queue& queue) {
   struct Ended {
     Queue& queue;
-    ~Ended() { queue.refilling = false; }
-  } const ended{queue};
+    Event& read_on;
+    ~Ended() {
+      queue.refilling = false;
+      read_on.set();
+    }
+  } const ended{queue, read_on_};
   QueueWindow& window = queue.window;
   while (!closing_) {
     const TimePoint now = loop_.time();
@@ -232,7 +238,7 @@ void BrokerImpl::look_at_calendar() {
   if (!jump) return;
   spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
   run_in_background([](BrokerImpl& broker) -> Coro<void> {
-    (void)co_await broker.store_.remember(kOffsetName, broker.clock_.offset().count());
+    (void)co_await broker.store_.remember(kCalendarOffset, broker.clock_.offset().count());
   }(*this));
 }
 
@@ -266,14 +272,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       for (auto& queue : queues_) queue->window.forget((*changed)[i], now);
     }
   }
-  auto counted = co_await store_.counts();
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
-    if (const auto queue = by_id_.find(counts.queue); queue != by_id_.end()) {
-      queue->second->live = counts.counts.ready + counts.counts.delayed + counts.counts.running;
-    }
-  }
-  co_return Result<void>{};
+  co_return co_await recount();
 }
 
 Coro<Result<void>> BrokerImpl::prune() {

@@ -67,6 +67,7 @@ class BrokerImpl final : public Broker {
     Queue(StoredQueue stored, std::size_t most, const JobClock& clock) : window(std::move(stored), most, clock) {}
     QueueWindow window;
     std::uint64_t live = 0;     // jobs that have not ended, and puts that may add to them
+    std::uint64_t coming = 0;   // of those, puts that are on their way into the store
     std::uint64_t pass = 0;     // what it has had, by its weight
     std::uint32_t callers = 0;  // that wait for its jobs
     bool dirty = false;
@@ -138,6 +139,9 @@ class BrokerImpl final : public Broker {
   Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
   Coro<Result<void>> set_paused(std::string queue, bool paused);
   void give_room(Queue& queue, std::uint64_t count);
+  // A put is in the store, or has failed; `stays` says whether it has added a job.
+  void arrived(Queue& queue, bool stays);
+  Coro<Result<void>> recount();
   Coro<Result<void>> take_room(Queue& queue, std::uint64_t count);
 
   // --- putting
@@ -154,6 +158,7 @@ class BrokerImpl final : public Broker {
   Coro<void> grant(std::vector<Grant> grants);
   Coro<Result<Caller>> caller_of(LeaseCall call);
   Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
+  void drop_cancelled_callers();
   void give_back(std::uint64_t token);
 
   // --- settling
@@ -199,6 +204,7 @@ class BrokerImpl final : public Broker {
   std::uint32_t listened_ = 0;
   ListenerId last_listener_ = 0;
 
+  bool started_ = false;  // the leases of owners before this one are over
   bool pump_scheduled_ = false;
   Handle timer_;
   TimePoint timer_at_ = kNever;
@@ -206,6 +212,7 @@ class BrokerImpl final : public Broker {
   bool closing_ = false;
   std::size_t background_ = 0;
   Event quiet_{true};
+  Event read_on_;  // set whenever a window has been read on
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -54,11 +54,11 @@ BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
 
 // Serves who waits, first come, first served.
 void BrokerImpl::serve(TimePoint now) {
+  if (std::ranges::none_of(queues_, [](const auto& queue) { return queue->active && queue->callers > 0; })) return;
   std::vector<Grant> grants;
   for (auto caller = callers_.begin(); caller != callers_.end();) {
-    if (caller->answer.done()) {  // cancelled
-      for (Queue* queue : caller->queues) --queue->callers;
-      caller = callers_.erase(caller);
+    if (caller->answer.done()) {  // cancelled, and about to be dropped
+      ++caller;
       continue;
     }
     Grant taken = take(*caller, now);
@@ -102,6 +102,15 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
         continue;
       }
       if (running == running_.end()) continue;  // run out, or given back by close(), before it was written down
+      if (running->second.cancel_asked) {  // before anybody could tell its worker
+        Verdict verdict{.outcome = Outcome::cancel, .error = running->second.cancel_why};
+        Queue& queue = *running->second.queue;
+        Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
+        const std::uint32_t attempt = running->second.attempt;
+        end_run(token);
+        submit({std::move(settlement), &queue, attempt, {}, {}});
+        continue;
+      }
       running->second.max_attempts = record->max_attempts;
       tell(JobEventKind::leased, record->id, *running->second.queue, grant.caller.call->worker,
            running->second.attempt);
@@ -157,10 +166,22 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vect
     cancelled = true;
   }
   if (!cancelled) co_return std::move(const_cast<Result<std::vector<LeasedJob>>&>(answer.result()));
+  drop_cancelled_callers();
   if (answer.done() && !answer.cancelled() && answer.result()) {
     for (const LeasedJob& job : *answer.result()) give_back(job.token);
   }
   throw CancelledError();
+}
+
+void BrokerImpl::drop_cancelled_callers() {
+  for (auto caller = callers_.begin(); caller != callers_.end();) {
+    if (!caller->answer.done()) {
+      ++caller;
+      continue;
+    }
+    for (Queue* queue : caller->queues) --queue->callers;
+    caller = callers_.erase(caller);
+  }
 }
 
 void BrokerImpl::give_back(std::uint64_t token) {
@@ -197,8 +218,8 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
       co_return co_await receive(std::move(answer));
     }
     if (!reading) break;
-    quiet_.clear();
-    co_await quiet_.wait();  // until what is being read is there
+    read_on_.clear();
+    co_await read_on_.wait();
   }
   co_return std::vector<LeasedJob>{};
 }
@@ -229,11 +250,11 @@ Coro<Result<void>> BrokerImpl::worker_gone(std::string worker) {
     running.queue->window.jobs().renew(running.queue_token, now);
     mark(*running.queue);
   }
-  // Their expiry is found, and written down, by the next turn.
-  pump();
-  while (!pending_settlements_.empty() || settlements_scheduled_) {
-    quiet_.clear();
-    co_await quiet_.wait();
+  pump();  // finds that they have run out, and has it written down
+  if (!pending_settlements_.empty()) {
+    Future<Result<bool>>& answer = pending_settlements_.back().answer;
+    if (!answer) answer = loop_.create_future<Result<bool>>();
+    co_await Future<Result<bool>>(answer);
   }
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};

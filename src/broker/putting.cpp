@@ -48,6 +48,7 @@ Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
   };
   if (queue.for_room.empty() && has_room()) {
     queue.live += count;
+    queue.coming += count;
     co_return Result<void>{};
   }
   const QueueConfig& config = queue.window.config();
@@ -64,6 +65,7 @@ Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
     cancelled = true;
   }
   if (cancelled) {
+    if (!room.cancelled()) queue.coming -= std::min(queue.coming, count);
     give_room(queue, room.cancelled() ? 0 : count);  // who stands behind may fit
     throw CancelledError();
   }
@@ -80,10 +82,30 @@ void BrokerImpl::give_room(Queue& queue, std::uint64_t count) {
     if (!room.done()) {
       if (queue.live > capacity || capacity - queue.live < wanted) return;
       queue.live += wanted;
+      queue.coming += wanted;
       room.set_result();
     }
     queue.for_room.pop_front();
   }
+}
+
+void BrokerImpl::arrived(Queue& queue, bool stays) {
+  queue.coming -= std::min<std::uint64_t>(queue.coming, 1);
+  if (!stays) give_room(queue, 1);
+}
+
+// For when jobs have ended of which nobody has told the queue.
+Coro<Result<void>> BrokerImpl::recount() {
+  auto counted = co_await store_.counts();
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  for (const QueueCounts& counts : *counted) {
+    const auto found = by_id_.find(counts.queue);
+    if (found == by_id_.end()) continue;
+    Queue& queue = *found->second;
+    queue.live = counts.counts.ready + counts.counts.delayed + counts.counts.running + queue.coming;
+    give_room(queue, 0);
+  }
+  co_return Result<void>{};
 }
 
 // --- puts ----------------------------------------------------------------------------------------------------------
@@ -131,14 +153,14 @@ Coro<void> BrokerImpl::flush_puts() {
     if (reply) {
       note_put(*put.queue, *reply);
     } else {
-      give_room(*put.queue, 1);
+      arrived(*put.queue, false);
     }
     if (!put.answer.done()) put.answer.set_result(std::move(reply));
   }
 }
 
 void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
-  if (reply.outcome == PutOutcome::kept || reply.outcome == PutOutcome::changed) give_room(queue, 1);
+  arrived(queue, reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
   if (reply.outcome == PutOutcome::kept) return;
   queue.window.place(reply.job, loop_.time());
   mark(queue);
@@ -168,7 +190,9 @@ Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob>
   for (auto taken = wanted.begin(); taken != wanted.end(); ++taken) {
     auto room = co_await take_room(*taken->first, taken->second);
     if (room) continue;
-    for (auto back = wanted.begin(); back != taken; ++back) give_room(*back->first, back->second);
+    for (auto back = wanted.begin(); back != taken; ++back) {
+      for (std::uint64_t i = 0; i < back->second; ++i) arrived(*back->first, false);
+    }
     co_return std::unexpected(std::move(room.error()));
   }
   std::vector<PutRequest> requests;
@@ -180,7 +204,7 @@ Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob>
     if (replies) {
       note_put(*queues[i], (*replies)[i]);
     } else {
-      give_room(*queues[i], 1);
+      arrived(*queues[i], false);
     }
   }
   co_return replies;

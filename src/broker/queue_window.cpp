@@ -350,6 +350,11 @@ void QueueWindow::drop(JobId id, const JobInfo& info, TimePoint now) {
 }
 
 void QueueWindow::trim(TimePoint now) {
+  // Keys that nobody needs any more cost as much as jobs.
+  if (jobs_.key_count() > keys_to_prune_at_) {
+    jobs_.prune_keys(now);
+    keys_to_prune_at_ = 2 * jobs_.key_count() + most_;
+  }
   const bool many_ready = jobs_.ready_count() > 2 * most_ + most_ / 2;
   const bool many_delayed = jobs_.delayed_count() > 2 * most_;
   if (!many_ready && !many_delayed) return;

@@ -41,11 +41,12 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
   if (verdict.outcome == Outcome::retry && running.cancel_asked) {
     settlement.outcome = Outcome::cancel;
     if (!running.cancel_why.empty()) settlement.error = running.cancel_why;
-  } else if (verdict.outcome == Outcome::retry && !delay) {
+  } else if (verdict.outcome == Outcome::retry) {
     RetryPolicy policy = config.retry;
     if (running.max_attempts > 0) policy.max_attempts = running.max_attempts;
-    delay = policy.delay_after(running.attempt, random_);
-    if (!delay) settlement.outcome = Outcome::bury;
+    const auto by_policy = policy.delay_after(running.attempt, random_);
+    if (!by_policy) settlement.outcome = Outcome::bury;
+    if (!delay) delay = by_policy;
   }
   const TimePoint due = saturating_add(now, std::max(delay.value_or(Duration::zero()), Duration::zero()));
   switch (settlement.outcome) {
@@ -102,6 +103,7 @@ Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
   // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
   for (std::size_t i = 0; i < queues.size(); ++i) {
     ++queues[i]->live;
+    ++queues[i]->coming;
     settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *queues[i]));
   }
   Future<Result<bool>> answer = loop_.create_future<Result<bool>>();
@@ -138,7 +140,7 @@ Coro<void> BrokerImpl::flush_settlements() {
 void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& reply) {
   Queue& queue = *pending.queue;
   if (!reply.settled) {
-    for (Queue* follow_up : pending.follow_up_queues) give_room(*follow_up, 1);
+    for (Queue* follow_up : pending.follow_up_queues) arrived(*follow_up, false);
     return;
   }
   const Outcome outcome = pending.settlement.outcome;
@@ -163,6 +165,10 @@ void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& rele
     tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
   }
   for (const JobId id : cancelled) tell(JobEventKind::cancelled, id, queue, "a job that it waited for has failed");
+  if (cancelled.empty()) return;
+  run_in_background([](BrokerImpl& broker) -> Coro<void> {
+    if (auto counted = co_await broker.recount(); !counted) broker.stop_all(counted.error());
+  }(*this));
 }
 
 void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
@@ -174,6 +180,12 @@ void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
   Settlement settlement{.id = lease.id, .token = token, .at = clock_.now()};
   settlement.outcome = lease.buried ? Outcome::bury : Outcome::expire;
   settlement.error = "lease expired";
+  if (running.cancel_asked) {
+    settlement.outcome = Outcome::cancel;
+    settlement.keep = queue.window.config().keep_cancelled > Duration::zero();
+    if (!running.cancel_why.empty()) settlement.error = running.cancel_why;
+    queue.window.forget(lease.id, loop_.time());
+  }
   settlement.worker = running.call->worker;
   const std::uint32_t attempt = running.attempt;
   const std::shared_ptr<const LeaseCall> call = running.call;

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace argiope {
 
@@ -18,5 +20,8 @@ enum ExitStatus : int {
 // Adds the subcommand to `app`; what is returned runs it after parsing and gives the exit status.
 std::function<int()> add_crawl_command(CLI::App& app);
 std::function<int()> add_site_command(CLI::App& app);
+std::function<int()> add_explain_command(CLI::App& app);
+// `command`: what stood behind "--" on the command line; must outlive what is returned.
+std::function<int()> add_job_command(CLI::App& app, const std::vector<std::string>& command);
 
 }  // namespace argiope

@@ -6,14 +6,31 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/version.hpp"
 
+namespace {
+
+// What stands behind "--" is `argiope job work`'s command, and none of our business.
+std::vector<std::string> take_command(int& argc, char** argv) {
+  using namespace std::string_view_literals;
+  if (argc < 3 || argv[1] != "job"sv || argv[2] != "work"sv) return {};
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, "--"sv);
+  if (dashes == end) return {};
+  argc = static_cast<int>(dashes - argv);
+  return {dashes + 1, end};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace argiope;
+  const std::vector<std::string> command = take_command(argc, argv);
   // Standard output belongs to results; everything said on the way goes to standard error.
   spdlog::set_default_logger(spdlog::stderr_color_mt("argiope"));
   spdlog::set_pattern("%H:%M:%S %^%l%$ %v");
@@ -33,7 +50,18 @@ int main(int argc, char** argv) {
   auto site = add_site_command(app);
   commands.emplace_back(app.get_subcommand("site"), std::move(site));
 
+  auto job = add_job_command(app, command);
+  commands.emplace_back(app.get_subcommand("job"), std::move(job));
+  auto explain = add_explain_command(app);
+  commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
+
   const auto named = [&](const auto& entry) { return entry.first->get_name() == argv[1]; };
+  const auto is_named = [&](const CLI::App* subcommand) { return subcommand->get_name() == argv[2]; };
+  if (argc > 2 && argv[1] == std::string_view("job") && argv[2][0] != '-' &&
+      std::ranges::none_of(app.get_subcommand("job")->get_subcommands(nullptr), is_named)) {
+    fmt::print(stderr, "argiope: job \"{}\": no such subcommand; argiope job --help lists them\n", argv[2]);
+    return kExitUsage;
+  }
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
     fmt::print(stderr, "argiope: \"{}\" is no command; argiope --help lists them\n", argv[1]);
     return kExitUsage;
@@ -44,8 +72,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitFinished : kExitUsage;
   }
   try {
-    for (const auto& [command, run] : commands) {
-      if (command->parsed()) return run();
+    for (const auto& [subcommand, run] : commands) {
+      if (subcommand->parsed()) return run();
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "argiope: {}\n", error.what());

@@ -142,12 +142,18 @@ void JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
   }
 }
 
-// A read that fails fails alone.
+// A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what was
+// written in the transaction is gone then, and what would be written after it would be committed statement by statement.
 void JobStoreThread::attempt_one(StoreCall& call, bool writes) {
   if (writes && call.kind() != CallKind::read) return call.run(*jobs_);
   try {
     call.run(*jobs_);
   } catch (DatabaseFailed& error) {
+    if (!jobs_->in_transaction()) {
+      if (writes) throw;
+      jobs_->roll_back();
+      jobs_->begin(false);
+    }
     call.fail(error.error);
   }
 }

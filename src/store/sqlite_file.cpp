@@ -93,6 +93,25 @@ Result<void> require_format_to_read(SqliteDatabase& database, const std::string&
   return {};
 }
 
+Result<void> write_log_anew(SqliteDatabase& database, const std::string& path) {
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&log));
+  if (log == nullptr || log->pMethods == nullptr) return {};
+  sqlite3_int64 size = 0;
+  int code = log->pMethods->xFileSize(log, &size);
+  // SQLite's own files take less than 128 KB in one call and say that the disk is full when given more.
+  std::string part(static_cast<std::size_t>(std::min<sqlite3_int64>(size, 64 * 1024)), '\0');
+  for (sqlite3_int64 at = 0; at < size && code == SQLITE_OK; at += std::ssize(part)) {
+    const int bytes = static_cast<int>(std::min<sqlite3_int64>(std::ssize(part), size - at));
+    code = log->pMethods->xRead(log, part.data(), bytes, at);
+    if (code == SQLITE_OK) code = log->pMethods->xWrite(log, part.data(), bytes, at);
+  }
+  if (size > 0 && code == SQLITE_OK) code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+  if (code == SQLITE_OK) return {};
+  return fail((code & 0xff) == SQLITE_FULL ? Errc::disk_full : Errc::io,
+              fmt::format("database {}: its log cannot be written anew: {}", path, sqlite3_errstr(code)));
+}
+
 Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib) {
   const char* synchronous = sync == SyncMode::full     ? "PRAGMA synchronous = FULL"
                             : sync == SyncMode::normal ? "PRAGMA synchronous = NORMAL"

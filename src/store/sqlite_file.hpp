@@ -41,6 +41,11 @@ Result<void> require_format(SqliteDatabase& database, const std::string& path, c
 // The same for who may not write: it must be there already, and of the newest version.
 Result<void> require_format_to_read(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
 
+// Writes the log onto itself and syncs it. When a sync fails, Linux goes on showing what was to be written and never tries
+// again: after a death the next owner would find in the log a last commit that is not on the disk, and all it puts behind
+// that would be lost with it in a power cut. To be called in a transaction that writes, before anything is written.
+Result<void> write_log_anew(SqliteDatabase& database, const std::string& path);
+
 Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib);
 
 }  // namespace argiope

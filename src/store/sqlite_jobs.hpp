@@ -44,6 +44,8 @@ class SqliteJobs {
   void commit();
   // The transaction's changes are gone, and so is what was thought of them.
   void roll_back() noexcept;
+  // False after begin() where SQLite has rolled back by itself because of a failure.
+  bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.handle()) == 0; }
   bool others_changed_jobs();
 
   StoreAccess access() const noexcept { return options_.access; }

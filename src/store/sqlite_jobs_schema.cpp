@@ -129,6 +129,10 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
   }
   try {
     jobs->begin(!reads_only);
+    // Those who share do not: what they find is the owner's, or moved into the database when they close.
+    if (options.access == StoreAccess::own && options.sync != SyncMode::off) {
+      if (auto anew = write_log_anew(file, path); !anew) throw DatabaseFailed{std::move(anew.error())};
+    }
     jobs->take_over();
     jobs->commit();
   } catch (DatabaseFailed& error) {

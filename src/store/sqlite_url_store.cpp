@@ -431,6 +431,12 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   if (!writer) return std::unexpected(std::move(writer.error()));
   if (auto ours = require_format(*writer, path, kFormat); !ours) return std::unexpected(std::move(ours.error()));
   if (auto configured = configure_writer(*writer, options.sync, options.max_bytes, 4096); !configured) return std::unexpected(std::move(configured.error()));
+  if (options.sync != SyncMode::off) {
+    auto anew = writer->execute("BEGIN IMMEDIATE");
+    if (anew) anew = write_log_anew(*writer, path);
+    if (anew) anew = writer->execute("COMMIT");
+    if (!anew) return std::unexpected(std::move(anew.error()));
+  }
   auto reader = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
   if (!reader) return std::unexpected(std::move(reader.error()));
   if (auto waits = reader->execute("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -1024"); !waits) {
@@ -439,6 +445,24 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   auto store = std::make_unique<SqliteUrlStore>(std::move(*lock), std::move(*writer), std::move(*reader), options);
   if (auto started = store->start(); !started) return std::unexpected(std::move(started.error()));
   return store;
+}
+
+Result<std::optional<FoundUrl>> find_url(const std::string& path, std::string_view url) {
+  auto database = SqliteDatabase::open(path, SQLITE_OPEN_READONLY);
+  if (!database) return std::unexpected(std::move(database.error()));
+  sqlite3_busy_timeout(database->handle(), 5000);
+  if (auto ours = require_format_to_read(*database, path, kFormat); !ours) return std::unexpected(std::move(ours.error()));
+  auto query = database->prepare(fmt::format(
+      "SELECT {}, (SELECT r.url FROM urls r WHERE r.url_id = urls.referrer) FROM urls WHERE url = ?", kColumns));
+  if (!query) return std::unexpected(std::move(query.error()));
+  query->bind(1, url);
+  const int code = query->step();
+  if (code == SQLITE_DONE) return std::nullopt;
+  if (code != SQLITE_ROW) return std::unexpected(database->error(code));
+  FoundUrl found;
+  read_record(*query, found.record);
+  found.referrer = query->text(18);
+  return found;
 }
 
 Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options) {

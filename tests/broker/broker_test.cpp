@@ -100,6 +100,30 @@ TEST_F(BrokerTest, AJobsOwnNumberOfAttemptsGoesBeforeTheQueues) {
   });
 }
 
+TEST_F(BrokerTest, ADelayOfOnesOwnDoesNotMakeAJobImmortal) {
+  with_broker([&]() -> Coro<void> {
+    NewJob twice = job("q");
+    twice.max_attempts = 2;
+    const JobId id = co_await put(twice);
+    for (int i = 0; i < 2; ++i) {
+      auto leased = co_await broker_->lease({.queues = {"q"}});
+      EXPECT_TRUE(co_await settle(leased->at(0).token, {.outcome = Outcome::retry, .error = "no", .delay = 1s}));
+    }
+    EXPECT_EQ((co_await broker_->get(id))->state, JobState::buried);
+  });
+}
+
+TEST_F(BrokerTest, AJobToBeCancelledIsCancelledWhenItsWorkerNeverAnswers) {
+  with_broker([&]() -> Coro<void> {
+    const JobId id = co_await put(job("q"));
+    (void)co_await one("q");
+    EXPECT_TRUE(co_await broker_->cancel(id));
+    co_await sleep(2min);
+    EXPECT_EQ(co_await payloads("q"), "");
+    EXPECT_EQ((co_await broker_->get(id)).error().code, Errc::not_found);
+  });
+}
+
 TEST_F(BrokerTest, AStaleTokenSettlesNothing) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
@@ -151,6 +175,38 @@ TEST_F(BrokerTest, AJobWhoseLeaseRunsOutTooOftenIsBuried) {
     EXPECT_EQ(record->state, JobState::buried);
     EXPECT_EQ(record->error, "lease expired");
     EXPECT_EQ((co_await store_.history(id))->size(), 2u);
+  });
+}
+
+// pyspider gave a job that killed its process out again for ever.
+TEST_F(BrokerTest, AJobThatRunsWhileItsOwnersDieIsBuriedUnlessOldLeasesAreNotBlamed) {
+  JobId id = 0;
+  with_broker([&]() -> Coro<void> { id = co_await put(job("q")); });
+  const auto die_with_it = [&]() -> Coro<void> {
+    const WallTime until = loop_.clock().wall_now() + 60s;
+    auto leased = co_await store_.lease({{id, (store_.epoch() << 40) + 1, until, "w"}});
+    EXPECT_TRUE(leased && leased->at(0));
+    store_.reopen();
+  };
+  const auto after = [&](bool blame, JobState state, std::uint32_t expiries) {
+    loop_.run_until_complete(die_with_it());
+    with_broker(
+        [&]() -> Coro<void> {
+          const auto record = co_await broker_->get(id);
+          EXPECT_EQ(record->state, state);
+          EXPECT_EQ(record->expiries, expiries);
+          EXPECT_EQ(record->attempts, expiries);
+        },
+        {.blame_old_leases = blame});
+  };
+  after(false, JobState::ready, 0);
+  after(true, JobState::ready, 1);
+  after(true, JobState::ready, 2);
+  loop_.run_until_complete(die_with_it());
+  with_broker([&]() -> Coro<void> {
+    const auto record = co_await broker_->get(id);
+    EXPECT_EQ(record->state, JobState::buried);
+    EXPECT_EQ(record->error, "the process that ran it has ended");
   });
 }
 
@@ -365,6 +421,48 @@ TEST_F(BrokerTest, CancellingARunningJobAsksItsWorker) {
   });
 }
 
+TEST_F(BrokerTest, CancellingAJobOnItsWayToItsWorkerIsNotForgotten) {
+  with_broker([&]() -> Coro<void> {
+    for (int turns = 0; turns < 12; ++turns) {
+      bool asked = false;
+      LeaseCall call{.queues = {"q"}, .worker = "w"};
+      call.on_cancel = [&](std::uint64_t) { asked = true; };
+      auto waiting = loop_.create_task(broker_->lease(call));
+      co_await yield_now();
+      auto putting = loop_.create_task(put(job("q", "a")));
+      for (int i = 0; i < turns; ++i) co_await yield_now();
+      const JobId id = static_cast<JobId>(turns) + 1;
+      auto cancelled = co_await broker_->cancel(id);
+      co_await putting;
+      if (!cancelled) EXPECT_EQ(cancelled.error().code, Errc::not_found) << turns;  // it was not there yet
+      co_await sleep(1s);
+      if (waiting.done()) {
+        // It reached the worker: which was asked to stop, unless nothing was to be cancelled when that was asked for.
+        EXPECT_EQ(asked, cancelled.has_value()) << turns;
+        EXPECT_TRUE(co_await settle(waiting.result()->at(0).token));
+      } else {
+        EXPECT_TRUE(cancelled) << turns;
+        waiting.cancel();
+        co_await sleep(1s);
+      }
+      EXPECT_EQ(co_await payloads("q"), "") << turns;
+    }
+  });
+}
+
+TEST_F(BrokerTest, KnowsThatNobodyWaitsAnyMore) {
+  with_broker([&]() -> Coro<void> {
+    co_await broker_->configure("q", {});
+    co_await broker_->pause("q");
+    auto waiting = loop_.create_task(broker_->lease({.queues = {"q"}}));
+    co_await sleep(1s);
+    waiting.cancel();
+    co_await sleep(1s);
+    co_await broker_->resume("q");
+    EXPECT_EQ((co_await explained(co_await put(job("q")))).reason, WaitReason::no_worker);
+  });
+}
+
 TEST_F(BrokerTest, ALeaseThatIsCancelledLosesNothing) {
   with_broker([&]() -> Coro<void> {
     for (int turns = 0; turns < 12; ++turns) {
@@ -478,6 +576,21 @@ TEST_F(BrokerTest, AWindowThatIsSmallerThanTheQueueLosesNoOrder) {
           EXPECT_TRUE(co_await settle(leased[0].token));
         }
         EXPECT_EQ(seen, 500);
+      },
+      options);
+}
+
+// pyspider had to have every task in memory to change it.
+TEST_F(BrokerTest, AJobThatLiesInTheStoreComesForwardWhenItsPriorityIsRaised) {
+  BrokerOptions options;
+  options.window = 8;
+  with_broker(
+      [&]() -> Coro<void> {
+        JobId last = 0;
+        for (int i = 0; i < 200; ++i) last = co_await put(job("q"));
+        EXPECT_LT(broker_->in_memory(), 60u);
+        EXPECT_TRUE(co_await broker_->set_priority(last, 1));
+        EXPECT_EQ((co_await one("q")).job.id, last);
       },
       options);
 }

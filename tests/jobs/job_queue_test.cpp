@@ -5,7 +5,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "argiope/base/random.hpp"
 
 namespace argiope {
 namespace {
@@ -175,6 +180,23 @@ TEST_F(JobQueueTest, ReordersAJobWhosePriorityChanges) {
     if (id != 77) EXPECT_EQ(next(), static_cast<JobId>(id));
   }
   EXPECT_EQ(next(), 1u);
+}
+
+// At O(n) each, these would be 10¹¹ steps.
+TEST_F(JobQueueTest, RaisesPrioritiesAmongManyWithoutTouchingTheRest) {
+  constexpr JobId kJobs = 100'000;
+  std::vector<std::int32_t> priorities(kJobs + 1);
+  Random random(3);
+  for (JobId id = 1; id <= kJobs; ++id) put(id);
+  for (int i = 0; i < 1'000'000; ++i) {
+    const JobId id = 1 + random.below(kJobs);
+    priorities[id] += static_cast<std::int32_t>(1 + random.below(3));
+    ASSERT_TRUE(queue_.set_priority(id, priorities[id], kNow));
+  }
+  std::vector<JobId> expected(kJobs);
+  std::iota(expected.begin(), expected.end(), JobId{1});
+  std::ranges::sort(expected, {}, [&](JobId id) { return std::pair(-priorities[id], id); });
+  for (const JobId id : expected) ASSERT_EQ(next(), id);
 }
 
 TEST_F(JobQueueTest, RemembersAPriorityGivenBeforeTheJobIsDue) {

@@ -169,6 +169,20 @@ TEST_F(SqliteStoreTest, LeasesOfTheOwnerBeforeCountAsRunningUntilTheyAreSettled)
   EXPECT_TRUE(lease(*owner, 2, 11));
 }
 
+TEST_F(SqliteStoreTest, OpensALongLogThatADeathHasLeft) {
+  auto owner = open();
+  for (int i = 0; i < 20; ++i) put(*owner, {.payload = std::string(50'000, 'p')});
+  for (const SyncMode sync : {SyncMode::full, SyncMode::normal}) {
+    const std::string image = folder_.file(sync == SyncMode::full ? "full.db" : "normal.db");
+    fs::copy_file(file_, image);
+    fs::copy_file(file_ + "-wal", image + "-wal");
+    ASSERT_GT(fs::file_size(image + "-wal"), 1'000'000u);
+    auto opened = open_store("sqlite:" + image, {.sync = sync});
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(ask((*opened)->counts())->at(0).counts.ready, 20u);
+  }
+}
+
 TEST_F(SqliteStoreTest, AnIdThatIsUsedAgainIsNotTakenForTheJobThatRanBefore) {
   auto owner = open();
   put(*owner);

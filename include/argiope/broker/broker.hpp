@@ -78,6 +78,8 @@ struct JobExplanation {
 };
 // One sentence for people: `waits until 12:00:05Z: the bucket of key "example.org" is empty`.
 std::string to_sentence(const JobExplanation& explanation);
+// One line; the reason in the words of to_string(WaitReason), times in RFC 3339 or null.
+std::string to_json(const JobExplanation& explanation);
 
 // Times that go in and come out are the calendar's. What the store holds may differ from them by what the calendar has
 // jumped since (broker time runs on through jumps, so that delays and leases keep their length).

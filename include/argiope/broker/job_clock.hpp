@@ -7,6 +7,9 @@
 
 namespace argiope {
 
+// Under which name the owner's clock remembers its offset in the store.
+inline constexpr const char* kCalendarOffset = "calendar_offset_ns";
+
 // Stores keep milliseconds: rounded up, so that nothing is due before its time.
 inline WallTime whole_ms(WallTime time) noexcept {
   if (time > WallTime::max() - std::chrono::milliseconds{1}) return std::chrono::floor<std::chrono::milliseconds>(time);

@@ -144,6 +144,7 @@ class QueueWindow {
   const JobClock& clock_;
   JobQueue jobs_;
   JobId sequence_base_ = 0;
+  std::size_t keys_to_prune_at_ = most_;
 
   // What lies before these is in memory; `missed_` are the first of those that came and went by during a load.
   Rank ready_bound_{};

@@ -73,7 +73,7 @@ struct CommandOptions {
   Duration grace = std::chrono::seconds{5};
 };
 // A command line: the payload is its standard input, its standard output is the result. It also has ARGIOPE_JOB_ID,
-// ARGIOPE_JOB_QUEUE, ARGIOPE_JOB_KEY and ARGIOPE_JOB_ATTEMPT in its environment. Exit status 0 is success, 75
+// ARGIOPE_JOB_NAME, ARGIOPE_JOB_QUEUE, ARGIOPE_JOB_KEY and ARGIOPE_JOB_ATTEMPT in its environment. Exit status 0 is success, 75
 // (EX_TEMPFAIL of sysexits.h) and others are failures that are tried again, 65 (EX_DATAERR) buries the job; the last line of
 // standard error is the error. Killed with all of its process group at the timeout, and when this process ends.
 JobFunction as_command(CommandOptions options);

@@ -46,7 +46,7 @@ struct JobSpec {
   TimePoint due_at = TimePoint::min();
   std::uint64_t payload = 0;  // the caller's; comes back with the lease
   // For jobs that were known before this queue was, to be where they would be had they never left:
-  std::optional<std::uint32_t> sequence;  // the place among equals, lower first; else after all that were put before
+  std::optional<std::uint32_t> sequence = {};  // the place among equals, lower first; else after all that were put before
   std::uint16_t attempts = 0;
   std::uint8_t expiries = 0;
 };

@@ -274,4 +274,8 @@ struct StoreOptions {
 // Errors: invalid_input for another scheme, naming those there are; else as open_url_store.
 Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options = {});
 
+// Whether a process owns the store that `where` names (StoreAccess::own). To be asked before this process opens it: to
+// look at a file's lock gives up those that this process has on it. A file that is not there has no owner.
+bool has_owner(const std::string& where);
+
 }  // namespace argiope

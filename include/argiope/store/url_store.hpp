@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "argiope/base/error.hpp"
 #include "argiope/store/url_record.hpp"
@@ -70,5 +71,13 @@ struct UrlStoreOptions {
 // Errors, each naming the file and changing nothing: wrong_format (a file that is not ours), newer_version, busy (another
 // process writes it), io (cannot be read or written), corrupt, disk_full.
 Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options = {});
+
+// What the database at `path` knows of `url`, as Url spells it, and the URL that first linked to it. Only looks, so
+// that a crawl that runs is not disturbed; reads the whole table. Errors: as open_url_store, but busy.
+struct FoundUrl {
+  UrlRecord record;
+  std::string referrer;  // empty: a seed
+};
+Result<std::optional<FoundUrl>> find_url(const std::string& path, std::string_view url);
 
 }  // namespace argiope

@@ -1,0 +1,86 @@
+// Guest: what may be done with a store's jobs by somebody who does not own its queues: a command that puts or cancels
+// while a worker runs elsewhere, or while none does. It applies the rules that an owner applies (payload limits, capacity,
+// the owner's calendar); what is done by it reaches the owner with the owner's next look at the store.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/broker/broker.hpp"
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+struct GuestOptions {
+  QueueConfig new_queue;  // the policy of queues made by a put
+  // How long a queue's policy is believed before it is read again.
+  Duration believe = std::chrono::seconds{1};
+  // How often to look whether a full queue has room (CapacityPolicy::wait).
+  Duration poll_interval = std::chrono::milliseconds{100};
+};
+
+// Times are the calendar's, as Broker's are.
+//
+// Suspends: until the effect is committed.
+// Errors:   those of the store; not_found for a queue, job or name that is not there.
+// Threads:  the loop's own.
+class Guest {
+ public:
+  // `store` was opened with any access, and outlives the guest.
+  static Coro<Result<Guest>> open(Store& store, GuestOptions options = {});
+
+  // Each by itself: one that is refused (invalid_input, too_large, refused) keeps no other back. Those that are accepted
+  // become one transaction. Waits while a queue is full whose policy is to wait.
+  // The capacity of a queue is looked up, not locked: guests who put at the same moment may exceed it together.
+  // Errors: of the store, and then nothing was put.
+  Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<NewJob> jobs);
+  Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
+
+  // The job of that number or name.
+  Coro<Result<JobId>> find(std::string id_or_name);
+  Coro<Result<JobRecord>> get(JobId id);
+  // As Store::list, but delayed jobs whose time has come are ready ones here. Of any length.
+  Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
+  Coro<Result<StoredQueue>> queue(std::string name);
+  // By name. Delayed jobs whose time has come count as ready; what that takes grows with their number.
+  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts(std::string only = {});
+  // What can be said from the store alone. `owned`: whether somebody owns its queues, see has_owner(); what only that
+  // one knows (rates, rests, what else runs) is not said.
+  Coro<Result<JobExplanation>> explain(JobId id, bool owned);
+
+  // As jobs are timed: the calendar's, less its jumps.
+  WallTime job_now() const;
+
+ private:
+  // What decides about puts into a queue.
+  struct Known {
+    QueueId id = 0;
+    std::size_t max_payload_bytes = 0;
+    std::uint64_t capacity = 0;
+    CapacityPolicy at_capacity{};
+    TimePoint until{};
+  };
+  Guest(Store& store, GuestOptions options, Duration offset);
+  const Known* find_known(const std::string& name) const;
+  Coro<Result<Known>> get_known(std::string name);
+  Coro<Result<std::map<QueueId, std::uint64_t>>> live();
+  Coro<Result<std::vector<Result<PutReply>>>> put_accepted(std::vector<PutRequest> requests);
+  WallTime from_calendar(WallTime time) const;
+  WallTime to_calendar(WallTime time) const;
+  void as_of_now(JobRecord& record) const;
+
+  Store* store_;
+  GuestOptions options_;
+  Duration offset_;
+  std::map<std::string, Known> queues_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,52 @@
+// Jobs as JSON: what the command line and every other way in from outside read and write.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/jobs/job_record.hpp"
+
+namespace argiope {
+
+inline constexpr std::size_t kMostJobJsonBytes = 64 * 1024 * 1024;
+inline constexpr std::size_t kMostJobJsonDepth = 64;
+
+// The job that one JSON object asks for. All members but the first may be missing:
+//
+//   queue          1 to 512 bytes
+//   id             a whole number from 1 to 2^53 - 1, or a string of such digits: NewJob::id; any other string:
+//                  NewJob::name
+//   key, unique, function   strings of at most 512 bytes
+//   unique_policy  "keep", "replace" or "merge"
+//   run_again      true or false
+//   priority       a whole number of 32 bits
+//   due_at         an RFC 3339 time, or milliseconds since 1970
+//   delay_ms       from `now`; not together with due_at
+//   payload        a string stands for its text; any other value is kept as the JSON text it is
+//   max_attempts   a whole number of 32 bits, 0: the queue's
+//   waits_for      a list of ids, 10,000 at most
+//   if_failed      "run" or "cancel"
+//   batch          an id
+//
+// Errors: invalid_input, naming the member and what is allowed, for a member that is unknown, there twice, of the wrong
+//         type or out of range; for what is no JSON, no UTF-8, or goes on after the object. Numbers anywhere must fit a
+//         double or 64 bits. too_large: above kMostJobJsonBytes.
+Result<NewJob> parse_new_job(std::string_view json, WallTime now);
+
+// One line. Times are RFC 3339 in UTC, those that are not set null. A payload or result that is not UTF-8 is not
+// reproduced exactly: what is broken in it becomes U+FFFD.
+std::string to_json(const JobRecord& record);
+
+// "7" and the like: what can be a JobId, nullopt for what can only be a name.
+// Errors: invalid_input for digits that are 0 or above kMostJobId.
+Result<std::optional<JobId>> parse_job_id(std::string_view text);
+
+// An RFC 3339 time, or digits: milliseconds since 1970.
+// Errors: invalid_input naming `what`.
+Result<WallTime> parse_due(std::string_view what, std::string_view text);
+
+}  // namespace argiope

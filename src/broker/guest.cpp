@@ -1,0 +1,327 @@
+#include "argiope/broker/guest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "argiope/async/sleep.hpp"
+#include "argiope/jobs/job_json.hpp"
+#include "argiope/broker/job_clock.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::uint64_t kMostAhead = 1'000'000;
+constexpr std::size_t kMostWaitedFor = 10;
+constexpr std::size_t kMostQueuesKnown = 10'000;
+constexpr int kMostTimesBusy = 5;
+constexpr std::size_t kPage = 10'000;
+constexpr std::uint64_t kNoCapacity = std::numeric_limits<std::uint64_t>::max();
+
+std::unexpected<Error> no_such_queue(std::string_view name) {
+  return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+}
+
+std::uint64_t live_of(const StateCounts& counts) { return counts.ready + counts.delayed + counts.running; }
+
+}  // namespace
+
+Coro<Result<Guest>> Guest::open(Store& store, GuestOptions options) {
+  auto offset = co_await store.recall(kCalendarOffset);
+  if (!offset) co_return std::unexpected(std::move(offset.error()));
+  co_return Guest(store, std::move(options), Duration{offset->value_or(0)});
+}
+
+Guest::Guest(Store& store, GuestOptions options, Duration offset)
+    : store_(&store), options_(std::move(options)), offset_(offset) {}
+
+// --- time ----------------------------------------------------------------------------------------------------------
+
+WallTime Guest::job_now() const { return EventLoop::current().clock().wall_now() + offset_; }
+WallTime Guest::from_calendar(WallTime time) const {
+  return JobClock(EventLoop::current().clock(), offset_).from_calendar(time);
+}
+WallTime Guest::to_calendar(WallTime time) const {
+  return JobClock(EventLoop::current().clock(), offset_).to_calendar(time);
+}
+void Guest::as_of_now(JobRecord& record) const {
+  if (record.state == JobState::delayed && record.pending == 0 && record.due_at <= job_now()) {
+    record.state = JobState::ready;
+  }
+  for (WallTime* time : {&record.due_at, &record.created_at, &record.ended_at, &record.lease_until}) {
+    *time = to_calendar(*time);
+  }
+}
+
+// --- puts ----------------------------------------------------------------------------------------------------------
+
+const Guest::Known* Guest::find_known(const std::string& name) const {
+  const auto found = queues_.find(name);
+  return found != queues_.end() && EventLoop::current().time() < found->second.until ? &found->second : nullptr;
+}
+
+Coro<Result<Guest::Known>> Guest::get_known(std::string name) {
+  if (const Known* found = find_known(name)) co_return *found;
+  auto opened = co_await store_->open_queue(name, options_.new_queue);
+  if (!opened) co_return std::unexpected(std::move(opened.error()));
+  if (queues_.size() >= kMostQueuesKnown) queues_.clear();
+  const QueueConfig& config = opened->config;
+  const Known known{opened->id, config.max_payload_bytes, config.capacity, config.at_capacity,
+                    saturating_add(EventLoop::current().time(), options_.believe)};
+  queues_[name] = known;
+  co_return known;
+}
+
+Coro<Result<std::map<QueueId, std::uint64_t>>> Guest::live() {
+  auto counted = co_await store_->counts();
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  std::map<QueueId, std::uint64_t> live;
+  for (const QueueCounts& counts : *counted) live[counts.queue] = live_of(counts.counts);
+  co_return live;
+}
+
+Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs) {
+  std::vector<Result<PutReply>> replies(jobs.size(), Result<PutReply>(PutReply{}));
+  std::vector<PutRequest> requests;
+  std::vector<std::size_t> places;
+  std::map<QueueId, std::uint64_t> wanted;  // of this call, of queues with a capacity
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    NewJob& job = jobs[i];
+    Known queue;
+    if (const Known* known = find_known(job.queue)) {
+      queue = *known;
+    } else {
+      auto got = co_await get_known(job.queue);
+      if (!got && got.error().code != Errc::invalid_input) co_return std::unexpected(std::move(got.error()));
+      if (!got) {
+        replies[i] = std::unexpected(std::move(got.error()));
+        continue;
+      }
+      queue = *got;
+    }
+    if (job.payload.size() > queue.max_payload_bytes) {
+      replies[i] = fail(Errc::too_large, fmt::format("a payload of {} bytes: queue \"{}\" takes at most {}; "
+                                                     "argiope job queue {} --max-payload BYTES changes that",
+                                                     job.payload.size(), job.queue, queue.max_payload_bytes, job.queue));
+      continue;
+    }
+    if (queue.capacity != kNoCapacity) {
+      for (std::uint64_t& count = wanted[queue.id];;) {
+        const auto there = co_await live();
+        if (!there) co_return std::unexpected(there.error());
+        const auto found = there->find(queue.id);
+        if ((found == there->end() ? 0 : found->second) + count < queue.capacity) {
+          ++count;
+          break;
+        }
+        if (queue.at_capacity == CapacityPolicy::refuse) {
+          replies[i] = fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, its capacity", job.queue,
+                                                       queue.capacity));
+          break;
+        }
+        // Those before this one need not wait with it, and may be what fills the queue.
+        if (!requests.empty()) {
+          auto put = co_await put_accepted(std::exchange(requests, {}));
+          if (!put) co_return std::unexpected(std::move(put.error()));
+          for (std::size_t k = 0; k < put->size(); ++k) replies[places[k]] = std::move((*put)[k]);
+          places.clear();
+          for (auto& [id, of_queue] : wanted) of_queue = 0;
+        }
+        co_await sleep(options_.poll_interval);
+      }
+      if (!replies[i]) continue;
+    }
+    job.due_at = whole_ms(from_calendar(job.due_at));
+    requests.push_back({std::move(job)});
+    places.push_back(i);
+  }
+  if (requests.empty()) co_return replies;
+  auto put = co_await put_accepted(std::move(requests));
+  if (!put) co_return std::unexpected(std::move(put.error()));
+  for (std::size_t k = 0; k < put->size(); ++k) replies[places[k]] = std::move((*put)[k]);
+  co_return replies;
+}
+
+// A batch with a mistake in it is refused whole; then each is tried alone.
+Coro<Result<std::vector<Result<PutReply>>>> Guest::put_accepted(std::vector<PutRequest> requests) {
+  std::vector<Result<PutReply>> replies;
+  auto put = co_await store_->put(requests, job_now());
+  // Somebody else writes for long; nothing has been put.
+  for (int again = 0; !put && put.error().code == Errc::busy && again < kMostTimesBusy; ++again) {
+    co_await sleep(options_.poll_interval);
+    put = co_await store_->put(requests, job_now());
+  }
+  if (put) {
+    for (PutReply& reply : *put) replies.emplace_back(std::move(reply));
+    co_return replies;
+  }
+  if (put.error().code != Errc::invalid_input) co_return std::unexpected(std::move(put.error()));
+  for (PutRequest& request : requests) {
+    std::vector<PutRequest> one;
+    one.push_back(std::move(request));
+    auto reply = co_await store_->put(std::move(one), job_now());
+    if (reply) {
+      replies.emplace_back(std::move(reply->front()));
+    } else if (reply.error().code == Errc::invalid_input) {
+      replies.emplace_back(std::unexpected(std::move(reply.error())));
+    } else {
+      co_return std::unexpected(std::move(reply.error()));
+    }
+  }
+  co_return replies;
+}
+
+Coro<Result<std::vector<ChangeReply>>> Guest::change(std::vector<Change> changes) {
+  for (Change& change : changes) {
+    change.at = job_now();
+    change.due_at = whole_ms(from_calendar(change.due_at));
+  }
+  co_return co_await store_->change(std::move(changes));
+}
+
+// --- looks ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<JobId>> Guest::find(std::string id_or_name) {
+  const auto number = parse_job_id(id_or_name);
+  if (!number) co_return std::unexpected(number.error());
+  if (*number) co_return **number;
+  auto named = co_await store_->find_name(id_or_name);
+  if (!named) co_return std::unexpected(std::move(named.error()));
+  if (!*named) co_return fail(Errc::not_found, fmt::format("job \"{}\": there is no job of that name", id_or_name));
+  co_return **named;
+}
+
+Coro<Result<JobRecord>> Guest::get(JobId id) {
+  auto found = co_await store_->get(id);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  if (!*found) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  JobRecord record = std::move(**found);
+  as_of_now(record);
+  co_return record;
+}
+
+Coro<Result<std::vector<JobRecord>>> Guest::list(JobFilter filter) {
+  const std::size_t limit = filter.limit;
+  const std::optional<JobState> wanted = filter.state;
+  // Those that are due may lie among the delayed ones.
+  std::vector<std::optional<JobState>> kinds{wanted};
+  if (wanted == JobState::ready) kinds.push_back(JobState::delayed);
+  std::vector<JobRecord> all;
+  for (const std::optional<JobState> kind : kinds) {
+    JobFilter page_filter = filter;
+    page_filter.state = kind;
+    for (std::size_t found = 0; found < limit;) {
+      page_filter.limit = std::min(limit, kPage);
+      auto page = co_await store_->list(page_filter);
+      if (!page) co_return std::unexpected(std::move(page.error()));
+      for (JobRecord& record : *page) {
+        page_filter.after = record.id;
+        as_of_now(record);
+        if ((wanted && record.state != *wanted) || found == limit) continue;
+        all.push_back(std::move(record));
+        ++found;
+      }
+      if (page->size() < page_filter.limit) break;
+    }
+  }
+  std::ranges::sort(all, {}, &JobRecord::id);
+  if (all.size() > limit) all.resize(limit);
+  co_return all;
+}
+
+Coro<Result<StoredQueue>> Guest::queue(std::string name) {
+  auto all = co_await store_->queues();
+  if (!all) co_return std::unexpected(std::move(all.error()));
+  const auto found = std::ranges::find(*all, name, &StoredQueue::name);
+  if (found == all->end()) co_return no_such_queue(name);
+  co_return std::move(*found);
+}
+
+Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::counts(std::string only) {
+  const auto queues = co_await store_->queues();
+  if (!queues) co_return std::unexpected(queues.error());
+  auto counted = co_await store_->counts();
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  const WallTime now = job_now();
+  std::vector<std::pair<std::string, StateCounts>> named;
+  for (QueueCounts& counts : *counted) {
+    const auto queue = std::ranges::find(*queues, counts.queue, &StoredQueue::id);
+    if (queue == queues->end() || (!only.empty() && queue->name != only)) continue;
+    WaitingJob last;
+    for (bool more = counts.counts.delayed > 0; more;) {
+      auto page = co_await store_->load_delayed(queue->id, last.due_at, last.id, kPage);
+      if (!page) co_return std::unexpected(std::move(page.error()));
+      const auto due = static_cast<std::uint64_t>(
+          std::ranges::count_if(*page, [&](const WaitingJob& job) { return job.due_at <= now; }));
+      const std::uint64_t moved = std::min(due, counts.counts.delayed);
+      counts.counts.ready += moved;
+      counts.counts.delayed -= moved;
+      more = due == kPage;
+      if (more) last = std::move(page->back());
+    }
+    named.emplace_back(queue->name, counts.counts);
+  }
+  if (!only.empty() && named.empty()) co_return no_such_queue(only);
+  std::ranges::sort(named, {}, &std::pair<std::string, StateCounts>::first);
+  co_return named;
+}
+
+Coro<Result<JobExplanation>> Guest::explain(JobId id, bool owned) {
+  auto found = co_await store_->get(id);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  if (!*found) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  const JobRecord& record = **found;
+  const auto queue = co_await this->queue(record.queue);
+  if (!queue) co_return std::unexpected(queue.error());
+  JobExplanation why{.id = id, .queue = record.queue, .state = record.state};
+  why.attempts = record.attempts;
+  why.max_attempts = record.max_attempts != 0 ? record.max_attempts : queue->config.retry.max_attempts;
+  why.error = record.error;
+  const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
+    why.reason = reason;
+    if (until) why.until = to_calendar(*until);
+  };
+  switch (record.state) {
+    case JobState::done:
+    case JobState::cancelled: because(WaitReason::ended); co_return why;
+    case JobState::buried: because(WaitReason::buried); co_return why;
+    case JobState::running:
+      why.worker = record.worker;
+      why.lease_until = to_calendar(record.lease_until);
+      if (owned) {
+        ++why.attempts;
+        because(WaitReason::running, record.lease_until);
+      } else {
+        because(WaitReason::no_owner);  // whoever ran it has gone, and nobody has taken over
+      }
+      co_return why;
+    default: break;
+  }
+  if (record.pending > 0) {
+    auto waited_for = co_await store_->waits_for(id, kMostWaitedFor);
+    if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
+    why.waits_for = std::move(*waited_for);
+    why.state = JobState::delayed;
+    because(WaitReason::other_jobs);
+    co_return why;
+  }
+  if (record.state == JobState::delayed && record.due_at > job_now()) {
+    because(WaitReason::not_due, record.due_at);
+    co_return why;
+  }
+  why.state = JobState::ready;
+  const auto rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at), queue->config.ageing);
+  auto ahead = co_await store_->count_before(queue->id, {rank, id}, kMostAhead);
+  if (!ahead) co_return std::unexpected(std::move(ahead.error()));
+  why.ahead = *ahead;
+  if (!owned) {
+    because(WaitReason::no_owner);
+  } else if (queue->config.limits.paused) {
+    because(WaitReason::queue_paused);
+  } else {
+    because(why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none);
+  }
+  co_return why;
+}
+
+}  // namespace argiope

@@ -1,0 +1,100 @@
+// `argiope explain`: why is this job or URL not running now, and when will it?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "argiope/base/json_writer.hpp"
+#include "argiope/base/rfc3339.hpp"
+#include "argiope/store/url_store.hpp"
+#include "argiope/web/url.hpp"
+#include "cli/job_command.hpp"
+
+namespace argiope {
+namespace {
+
+struct ExplainArguments {
+  JobStoreArguments store;
+  std::string what;
+  std::string database;
+};
+
+std::string sentence(const FoundUrl& found, WallTime now) {
+  const UrlRecord& url = found.record;
+  const std::string attempts = fmt::format("{} attempt{}", url.attempts, url.attempts == 1 ? "" : "s");
+  const std::string why = url.error.empty() ? std::string() : ": " + url.error;
+  switch (url.state) {
+    case UrlState::queued:
+      if (url.due > now) return fmt::format("is not due until {}, after {}{}", to_rfc3339(url.due), attempts, why);
+      if (url.attempts > 0) return fmt::format("waits to be tried again, after {}{}", attempts, why);
+      return "waits to be fetched; argiope crawl goes on with it";
+    case UrlState::done:
+      return fmt::format("was fetched {}, with status {}{}", to_rfc3339(url.mtime), url.status_code,
+                         url.redirect_to.empty() ? "" : ", and leads to " + url.redirect_to);
+    case UrlState::failed: return fmt::format("was given up {} after {}{}; the next run tries again", to_rfc3339(url.mtime), attempts, why);
+    case UrlState::excluded: return "is not to be fetched" + why;
+  }
+  return {};
+}
+
+std::string url_json(const FoundUrl& found) {
+  const UrlRecord& url = found.record;
+  const auto time = [](WallTime at) { return at == WallTime{} ? std::string("null") : fmt::format("\"{}\"", to_rfc3339(at)); };
+  std::string out = fmt::format("{{\"url_id\":{},\"url\":", url.url_id);
+  append_json_string(out, url.url);
+  out += fmt::format(",\"state\":\"{}\",\"status\":{},\"attempts\":{},\"depth\":{},\"found\":{},\"fetched\":{},\"due\":{},\"error\":",
+                     to_string(url.state), url.status_code == 0 ? "null" : std::to_string(url.status_code), url.attempts,
+                     url.depth, time(url.ctime), time(url.mtime), time(url.due));
+  append_json_string(out, url.error);
+  out += ",\"redirect_to\":";
+  append_json_string(out, url.redirect_to);
+  out += ",\"referrer\":";
+  if (found.referrer.empty()) {
+    out += "null";
+  } else {
+    append_json_string(out, found.referrer);
+  }
+  return out + '}';
+}
+
+int explain_url(const ExplainArguments& arguments) {
+  auto url = Url::parse(arguments.what);
+  if (!url) return complain(fmt::format("URL \"{}\": {}", arguments.what, url.error().message), kExitUsage);
+  url->strip_fragment();
+  const std::string database = arguments.database.empty() ? "argiope.db" : arguments.database;
+  const auto found = find_url(database, url->href());
+  if (!found) return complain(found.error());
+  if (!*found) {
+    return complain(fmt::format("{}: not known to database {}: no page that was fetched links to it, or it lies outside "
+                                "of what was crawled",
+                                url->href(), database),
+                    kExitUsage);
+  }
+  if (arguments.store.json) {
+    fmt::print("{}\n", url_json(**found));
+  } else {
+    fmt::print("{} {}\n", (*found)->record.url, sentence(**found, SystemClock().wall_now()));
+    fmt::print("  found {}{}\n", to_rfc3339((*found)->record.ctime),
+               (*found)->referrer.empty() ? ", as a seed" : " on " + (*found)->referrer);
+  }
+  return kExitFinished;
+}
+
+}  // namespace
+
+std::function<int()> add_explain_command(CLI::App& app) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  CLI::App* command = app.add_subcommand("explain", "Why does a job or a URL not run now, and when will it?");
+  arguments->store.add_to(*command);
+  command->add_option("WHAT", arguments->what, "The id or name of a job, or a URL")->required()->type_name("");
+  command->add_option("-d,--db", arguments->database, "The database of the crawl (default for URLs: argiope.db)")->type_name("FILE");
+  command->footer(
+      "Examples: argiope explain 17 --store sqlite:jobs.db\n"
+      "          argiope explain https://example.org/page -d argiope.db");
+  return [arguments] {
+    const bool is_url = !arguments->database.empty() || arguments->what.find("://") != std::string::npos;
+    return is_url ? explain_url(*arguments) : explain_job(arguments->store, {arguments->what});
+  };
+}
+
+}  // namespace argiope

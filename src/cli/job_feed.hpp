@@ -1,0 +1,59 @@
+// Jobs from a stream of JSON lines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sync.hpp"
+#include "argiope/broker/guest.hpp"
+
+namespace argiope {
+
+// Puts one job a line of `descriptor`, and prints its id, one a line and in order, once it is committed. Reading, parsing
+// and committing go on at the same time: what came while the last commit ran goes into the next, so a single line is
+// answered at once and a million share their syncs. What waits in memory is bounded.
+//
+// A line that is refused is told of on standard error, and the rest goes on. Blank lines are passed over.
+class JobFeed {
+ public:
+  JobFeed(Guest& guest, int descriptor, std::string source, bool json);
+  // The exit status. Errors: the store's; what was printed is committed, nothing else is known to be.
+  Coro<Result<int>> run();
+  // Reads no more; what was read is put. For signals.
+  void stop();
+
+ private:
+  Coro<void> read();
+  void take(std::string_view bytes);
+  void take_line(std::string_view line);
+  Coro<Result<void>> put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
+  void refuse(std::uint64_t line, std::string_view why);
+
+  Guest& guest_;
+  const int descriptor_;
+  const std::string source_;
+  const bool json_;
+  std::string partial_;  // of a line whose end has not come
+  bool skipping_ = false;  // that line is too long
+  std::uint64_t line_ = 0;
+  std::vector<NewJob> jobs_;  // read and not on their way
+  std::vector<std::uint64_t> lines_;
+  std::size_t bytes_ = 0;
+  bool ended_ = false;
+  bool stopped_ = false;
+  bool refused_ = false;
+  Event came_;
+  Event room_;
+  Task<void> reader_;
+  std::optional<Error> failure_;
+};
+
+// What became of a put, one line.
+std::string put_reply_json(const PutReply& reply, std::string_view name);
+
+}  // namespace argiope

@@ -1,0 +1,134 @@
+#include "cli/job_print.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "argiope/base/json_writer.hpp"
+#include "argiope/base/rfc3339.hpp"
+#include "argiope/base/utf8.hpp"
+#include "argiope/jobs/job_json.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostName = 32;
+constexpr std::size_t kMostPayload = 50;
+constexpr std::size_t kMostShown = 2000;
+
+// Characters, not bytes.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+}
+
+std::string time_or_empty(WallTime time) { return time == WallTime{} ? std::string() : to_rfc3339(time); }
+
+}  // namespace
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  std::vector<bool> numbers(widths.size(), rows_.size() > 1);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width(row[i]));
+      if (&row != &rows_.front() && !is_number(row[i])) numbers[i] = false;
+    }
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string gap(widths[i] - width(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += numbers[i] ? gap + row[i] : row[i] + gap;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  std::string out;
+  std::size_t count = 0;
+  for (const std::string valid = to_valid_utf8(text.substr(0, most * 4 + 4)); const char c : valid) {
+    if ((c & 0xc0) != 0x80 && ++count > most) return out + "…";
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  }
+  return out;
+}
+
+std::vector<std::string> job_heading() {
+  return {"ID", "QUEUE", "STATE", "PRIORITY", "ATTEMPTS", "TIME", "KEY", "PAYLOAD"};
+}
+
+std::vector<std::string> job_row(const JobRecord& record) {
+  const bool ended = record.ended_at != WallTime{};
+  const WallTime time = ended                              ? record.ended_at
+                        : record.state == JobState::running ? record.lease_until
+                                                            : record.due_at;
+  std::string id = std::to_string(record.id);
+  if (!record.name.empty()) id += fmt::format(" ({})", one_line(record.name, kMostName));
+  return {std::move(id),
+          one_line(record.queue, kMostName),
+          record.pending > 0 ? "waiting" : std::string(to_string(record.state)),
+          std::to_string(record.priority),
+          std::to_string(record.attempts),
+          time_or_empty(time),
+          one_line(record.key, kMostName),
+          one_line(record.payload, kMostPayload)};
+}
+
+std::string job_details(const JobRecord& record, const std::vector<Attempt>& history) {
+  std::string out = fmt::format("job {} of queue \"{}\"\n", record.id, one_line(record.queue, kMostShown));
+  const auto say = [&](std::string_view what, std::string_view value) {
+    if (!value.empty()) out += fmt::format("  {:<12} {}\n", what, one_line(value, kMostShown));
+  };
+  say("name", record.name);
+  say("state", record.pending > 0 ? fmt::format("waits for {} other jobs", record.pending)
+                                  : std::string(to_string(record.state)));
+  say("key", record.key);
+  say("unique", record.unique);
+  say("priority", std::to_string(record.priority));
+  say("due", time_or_empty(record.due_at));
+  say("function", record.function);
+  say("payload", record.payload);
+  say("attempts", record.max_attempts == 0 ? std::to_string(record.attempts)
+                                           : fmt::format("{} of {}", record.attempts, record.max_attempts));
+  if (record.expiries > 0) say("expiries", std::to_string(record.expiries));
+  say("worker", record.worker);
+  say("lease until", time_or_empty(record.lease_until));
+  say("put", time_or_empty(record.created_at));
+  say("ended", time_or_empty(record.ended_at));
+  say("result", record.result);
+  say("error", record.error);
+  for (const Attempt& attempt : history) {
+    say(fmt::format("attempt {}", attempt.number),
+        fmt::format("{}  {}{}{}{}", to_rfc3339(attempt.ended_at), attempt.outcome, attempt.error.empty() ? "" : ": ",
+                    attempt.error, attempt.worker.empty() ? "" : fmt::format(" (by {})", attempt.worker)));
+  }
+  return out;
+}
+
+std::string job_details_json(const JobRecord& record, const std::vector<Attempt>& history) {
+  std::string out = to_json(record);
+  out.back() = ',';
+  out += "\"history\":[";
+  for (const Attempt& attempt : history) {
+    out += fmt::format("{}{{\"number\":{},\"ended_at\":\"{}\",\"outcome\":", out.back() == '[' ? "" : ",",
+                       attempt.number, to_rfc3339(attempt.ended_at));
+    append_json_string(out, attempt.outcome);
+    out += ",\"error\":";
+    append_json_string(out, attempt.error);
+    out += ",\"worker\":";
+    append_json_string(out, attempt.worker);
+    out += '}';
+  }
+  return out + "]}";
+}
+
+}  // namespace argiope

@@ -1,0 +1,307 @@
+"""`argiope job` as its users see it: what it prints, how it ends, and what it says of bad input."""
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import unittest
+
+from support import ARGIOPE, EndToEnd
+
+
+class Jobs(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / 'jobs.db'
+        self.store = f'sqlite:{self.file}'
+
+    def run_it(self, *arguments, expect=0, **options):
+        result = subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options)
+        self.assertEqual(result.returncode, expect, f'{arguments}\n{result.stdout}{result.stderr}')
+        return result
+
+    def job(self, subcommand, *arguments, **options):
+        """Standard output of `argiope job SUBCOMMAND`, as words and lines."""
+        before, dashes, after = list(arguments), [], []
+        if '--' in before:
+            at = before.index('--')
+            before, dashes, after = before[:at], ['--'], before[at + 1:]
+        return self.run_it('job', subcommand, '--store', self.store, *before, *dashes, *after, **options).stdout
+
+    def json(self, subcommand, *arguments, **options):
+        return [json.loads(line) for line in self.job(subcommand, '--json', *arguments, **options).splitlines()]
+
+    def refused(self, *arguments, culprit, expect=2, **options):
+        result = self.run_it(*arguments, expect=expect, **options)
+        for part in [culprit] if isinstance(culprit, str) else culprit:
+            self.assertIn(part, result.stderr + result.stdout)
+        return result
+
+    def counts(self, queue):
+        return self.json('stats')[0]['queues'][queue]
+
+    def start_job(self, *arguments, **options):
+        process = self.start([ARGIOPE, 'job', *map(str, arguments)], text=True, **options)
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                self.addCleanup(stream.close)
+        return process
+
+    def start_sleeper(self, *options, queue='mail'):
+        """A worker with one job that has started, and lasts until somebody writes to `let-go`."""
+        started, go = self.folder / 'started', self.folder / 'let-go'
+        os.mkfifo(started)
+        os.mkfifo(go)
+        worker = self.start_job('work', queue, '--store', self.store, '--quiet', *options, '--', 'sh', '-c',
+                                f'echo . > {started}; read x < {go}; echo result', stdout=subprocess.PIPE)
+        started.read_text()
+        return worker, go
+
+
+class Putting(Jobs):
+    def test_a_job_is_put_worked_and_answered_for(self):
+        self.assertEqual(self.job('put', 'mail', 'hello', '--key', 'a.org', '--priority', '5'), '1\n')
+        self.assertEqual(self.job('put', 'mail', '--id', 'order-1'), 'order-1\n')
+        self.assertEqual(self.job('put', 'mail', 'again', '--id', 'order-1'), 'order-1\n')
+        self.assertEqual(self.job('put', 'mail', '--id', '17'), '17\n')
+        self.assertEqual(self.counts('mail'), {'ready': 3, 'delayed': 0, 'running': 0, 'done': 0, 'buried': 0,
+                                               'cancelled': 0})
+        summary = self.json('work', 'mail', '--until-empty', '--', 'sh', '-c', 'cat; echo ".$ARGIOPE_JOB_KEY"')[-1]
+        self.assertEqual((summary['done'], summary['buried'], summary['finished']), (3, 0, True))
+        self.assertEqual(self.counts('mail')['done'], 3)
+        record = self.json('show', '1')[0]
+        self.assertEqual((record['state'], record['result'], record['key']), ('done', 'hello.a.org\n', 'a.org'))
+        self.assertEqual(self.json('explain', 'order-1')[0]['reason'], 'ended')
+
+    def test_the_more_important_job_runs_first(self):
+        out = self.folder / 'order'
+        for priority in (1, 3, 2):
+            self.job('put', 'mail', priority, '--priority', priority)
+        self.job('work', 'mail', '--until-empty', '--', 'sh', '-c', f'cat >> {out}')
+        self.assertEqual(out.read_text(), '321')
+
+    def test_lines_are_answered_one_by_one_while_the_pipe_stays_open(self):
+        put = self.start_job('put', '--store', self.store, '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for line, answer in (('{"queue":"a"}', '1'), ('{"queue":"b","id":"mine"}', 'mine'), ('{"queue":"a"}', '3')):
+            put.stdin.write(line + '\n')
+            put.stdin.flush()
+            self.assertEqual(put.stdout.readline().strip(), answer)
+            self.assertEqual(len(self.json('list')), int(answer) if answer != 'mine' else 2)
+        put.stdin.write('{"queue":"c"}')  # the last line need not end
+        put.stdin.close()
+        self.assertEqual(put.stdout.read(), '4\n')
+        self.assertEqual(put.wait(20), 0)
+
+    def test_bad_lines_are_named_and_the_rest_goes_on(self):
+        lines = ['{"queue":"a"}', 'nonsense', '', '{"queue":"a","priority":9999999999}', '{"queue":"a","prio":1}',
+                 '{"payload":"x"}', '{"queue":"a","payload":"' + 'x' * (1 << 20) + 'x"}', '{"queue":"a","batch":99}',
+                 '{"queue":"a","id":"last"}']
+        result = self.run_it('job', 'put', '--store', self.store, '-', input='\n'.join(lines), expect=2)
+        self.assertEqual(result.stdout, '1\nlast\n')
+        for line, culprit in ((2, 'JSON'), (4, 'priority 9999999999: a whole number from -2147483648 to 2147483647'),
+                              (5, '"prio"'), (6, 'queue'), (7, '1048576'), (8, '99')):
+            self.assertRegex(result.stderr, rf'line {line}: .*{culprit}')
+        self.assertEqual(len(result.stderr.splitlines()), 6)
+        self.assertEqual(len(self.json('list')), 2)
+
+    def test_a_large_file_streams_in_order(self):
+        jobs = self.folder / 'jobs.jsonl'
+        jobs.write_text(''.join(f'{{"queue":"q{n % 7}","payload":{{"n": {n}}}}}\n' for n in range(50_000)))
+        ids = self.job('put', '--file', jobs).split()
+        self.assertEqual(ids, [str(n) for n in range(1, 50_001)])
+        self.assertEqual(self.json('show', '50000')[0]['payload'], '{"n": 49999}')
+
+    def test_delays_times_and_unique_names(self):
+        self.job('put', 'mail', '--delay', '3600')
+        self.job('put', 'mail', '--due-at', '2001-01-01T00:00:00Z')
+        self.job('put', 'mail', 'first', '--unique', 'u')
+        self.assertEqual(self.json('put', 'mail', 'second', '--unique', 'u')[0], {'id': 3, 'outcome': 'kept'})
+        self.job('put', 'mail', 'third', '--unique', 'u', '--unique-policy', 'replace')
+        self.assertEqual(self.json('show', '3')[0]['payload'], 'third')
+        counts = self.counts('mail')
+        self.assertEqual((counts['ready'], counts['delayed']), (2, 1))
+
+    def test_bad_usage_exits_with_2_and_names_the_culprit(self):
+        for arguments, culprit in (
+                (['job'], 'subcommand'), (['job', 'frob'], 'frob'), (['job', 'put', 'q'], '--store'),
+                (['job', 'put', '--store', self.store], 'QUEUE'),
+                (['job', 'put', '--store', 'memory:', 'q'], 'memory:'),
+                (['job', 'put', '--store', 'postgres://x', 'q'], 'postgres://x'),
+                (['job', 'put', '--store', self.store, 'q', '--priority', '9999999999'], '9999999999'),
+                (['job', 'put', '--store', self.store, 'q', '--due-at', 'tomorrow'], 'tomorrow'),
+                (['job', 'put', '--store', self.store, 'q', '--id', '0'], '0'),
+                (['job', 'put', '--store', self.store, 'q', '--waits-for', 'nobody'], 'nobody'),
+                (['job', 'put', '--store', self.store, 'x' * 600], '512'),
+                (['job', 'put', '--store', self.store, '--file', '/no/such'], '/no/such'),
+                (['job', 'work', '--store', self.store, 'q'], '--'),
+                (['job', 'list', '--store', self.store, '--state', 'sleepy'], 'sleepy')):
+            with self.subTest(arguments=arguments):
+                environment = {name: value for name, value in os.environ.items() if name != 'ARGIOPE_STORE'}
+                self.refused(*arguments, culprit=culprit, env=environment)
+        for subcommand in ('put', 'list', 'show', 'explain', 'cancel', 'kick', 'retry', 'delete', 'stats', 'work', 'queue'):
+            self.assertIn('--store', self.run_it('job', subcommand, '--help').stdout)
+
+    def test_the_store_can_come_from_the_environment_and_be_a_bare_file(self):
+        self.run_it('job', 'put', 'mail', env=dict(os.environ, ARGIOPE_STORE=str(self.file)))
+        self.assertEqual(self.counts('mail')['ready'], 1)
+
+
+class Looking(Jobs):
+    def test_unknown_things_are_named(self):
+        self.job('put', 'mail')
+        for arguments, culprit in ((['list', '--queue', 'nope'], 'nope'), (['stats', '--queue', 'nope'], 'nope'),
+                                   (['queue', 'nope'], 'nope'), (['show', '99'], '99'), (['explain', 'nobody'], 'nobody'),
+                                   (['cancel', '99'], '99'), (['kick', 'nope', '--all'], 'nope')):
+            with self.subTest(arguments=arguments):
+                self.refused('job', *arguments, '--store', self.store, culprit=culprit)
+
+    def test_files_that_are_not_ours_are_refused_and_left_alone(self):
+        self.refused('job', 'stats', '--store', self.store, culprit=str(self.file), expect=3)
+        self.assertFalse(self.file.exists())
+        self.refused('job', 'cancel', '1', '--store', self.store, culprit=str(self.file), expect=3)
+        self.assertFalse(self.file.exists())
+        self.file.write_text('my notes ' * 1000)
+        for arguments in (['put', 'mail'], ['stats'], ['work', 'mail', '--', 'true']):
+            at = arguments.index('--') if '--' in arguments else len(arguments)
+            self.refused('job', *arguments[:at], '--store', self.store, *arguments[at:], culprit=str(self.file), expect=3)
+        self.assertEqual(self.file.read_text(), 'my notes ' * 1000)
+        foreign = self.folder / 'foreign.db'
+        with contextlib.closing(sqlite3.connect(foreign)) as database:
+            database.execute('CREATE TABLE mine (x)')
+            database.commit()
+        self.refused('job', 'put', 'mail', '--store', foreign, culprit='not made by argiope', expect=3)
+        self.refused('job', 'put', 'mail', '--store', self.folder, culprit=str(self.folder), expect=3)
+
+    def test_a_damaged_file_is_told_of(self):
+        self.job('put', '-', input='{"queue":"a","payload":"%s"}\n' % ('x' * 1000) * 500)
+        with open(self.file, 'r+b') as file:
+            file.seek(8192)
+            file.write(b'\xff' * 200_000)
+        self.refused('job', 'list', '--store', self.store, '--limit', '1000', culprit='damaged', expect=3)
+
+    @unittest.skipIf(os.geteuid() == 0, 'root may write everything')
+    def test_a_read_only_file_can_be_looked_at(self):
+        self.job('put', 'mail')
+        self.file.chmod(0o444)
+        self.assertEqual(self.counts('mail')['ready'], 1)
+        self.refused('job', 'put', 'mail', '--store', self.store, culprit='read-only', expect=3)
+
+    def test_explain_names_the_reason(self):
+        self.job('put', 'mail')
+        self.job('put', 'mail', '--delay', '3600')
+        self.job('put', 'mail', '--waits-for', '2')
+        self.assertEqual([why['reason'] for why in self.json('explain', 1, 2, 3)],
+                         ['partition without owner', 'not due', 'waits for other jobs'])
+        delayed, waiting = self.json('explain', 2, 3)
+        self.assertRegex(delayed['until'], r'^\d{4}-\d\d-\d\dT.*Z$')
+        self.assertEqual((waiting['until'], waiting['waits_for']), (None, [2]))
+        self.assertIn('no process works', self.run_it('explain', '1', '--store', self.store).stdout)
+        worker, go = self.start_sleeper()
+        self.job('put', 'mail')
+        self.job('put', 'mail', '--priority', '1')
+        running, behind, first = self.json('explain', 1, 4, 5)
+        self.assertEqual((running['state'], running['reason'], running['attempts']), ('running', 'running', 1))
+        self.assertEqual((behind['reason'], behind['ahead']), ('more important jobs ahead', 1))
+        self.assertEqual((first['reason'], first['ahead']), ('none', 0))
+        worker.terminate()
+        go.write_text('\n')
+        self.assertEqual(worker.wait(20), 130)
+
+    def test_explain_knows_the_urls_of_a_crawl(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 5, '--features', 'none')
+        self.crawl(urls[0])
+        page = self.rows("SELECT url FROM urls WHERE referrer IS NOT NULL LIMIT 1")[0][0]
+        why = json.loads(self.run_it('explain', page, '-d', self.database, '--json').stdout)
+        self.assertEqual((why['state'], why['status'], why['error']), ('done', 200, ''))
+        self.assertTrue(why['referrer'].startswith('http'))
+        self.assertIn('was fetched', self.run_it('explain', page, '-d', self.database).stdout)
+        self.refused('explain', 'http://elsewhere.example/', '-d', self.database, culprit='elsewhere.example')
+
+
+class Working(Jobs):
+    def test_a_second_worker_is_turned_away_and_everything_else_goes_on_meanwhile(self):
+        self.job('put', 'mail')
+        worker, go = self.start_sleeper('--until-empty')
+        self.refused('job', 'work', 'mail', '--store', self.store, '--', 'true', culprit='one worker at a time', expect=3)
+        self.assertEqual(self.job('put', 'other', '--delay', '60'), '2\n')
+        self.assertEqual(self.counts('mail')['running'], 1)
+        self.refused('job', 'cancel', '1', '--store', self.store, culprit='it runs')
+        self.assertEqual(self.job('cancel', '2'), 'cancelled 2\n')
+        self.job('queue', 'other', '--rate', '2')
+        go.write_text('\n')
+        self.assertEqual(worker.wait(20), 0)
+        self.assertEqual(self.json('show', '1')[0]['result'], 'result\n')
+
+    def test_failures_are_tried_again_and_then_buried(self):
+        self.job('queue', 'mail', '--max-attempts', '2', '--retry-first', '0.05')
+        self.job('put', 'mail')
+        self.job('put', 'mail', 'bad data')
+        command = ['--', 'sh', '-c', 'read x; [ "$x" != "" ] && exit 65; echo attempt $ARGIOPE_JOB_ATTEMPT >&2; exit 3']
+        result = self.run_it('job', 'work', 'mail', '--store', self.store, '--until-empty', '--fail-on-buried', '--json',
+                             *command, expect=1)
+        summary = json.loads(result.stdout)
+        self.assertEqual((summary['retried'], summary['buried']), (1, 2))
+        first, second = self.json('show', 1, 2)
+        self.assertEqual((first['state'], first['error'], len(first['history'])), ('buried', 'attempt 2', 2))
+        self.assertEqual((second['state'], second['attempts']), ('buried', 1))
+        self.assertEqual(self.json('explain', 1)[0]['reason'], 'buried')
+        # And again, by the three ways there are.
+        self.assertEqual(self.job('retry', 1), '1\n')
+        self.assertEqual(self.job('kick', 'mail', '--all'), 'kicked 1 job\n')
+        self.job('work', 'mail', '--until-empty', '--', 'true')
+        self.assertEqual(self.counts('mail')['done'], 2)
+        self.assertEqual(self.job('retry', 1), '3\n')
+        self.assertEqual(self.job('delete', 'mail', '--all', '--state', 'done'), 'deleted 2 jobs\n')
+        self.assertEqual(self.counts('mail'), {'ready': 1, 'delayed': 0, 'running': 0, 'done': 0, 'buried': 0,
+                                               'cancelled': 0})
+
+    def test_until_empty_waits_for_rates_but_not_for_later_times_or_paused_queues(self):
+        self.job('queue', 'mail', '--rate', '20')
+        self.job('queue', 'paused', '--pause')
+        for _ in range(4):
+            self.job('put', 'mail')
+        self.job('put', 'mail', '--delay', '3600')
+        self.job('put', 'paused')
+        self.job('work', 'mail', 'paused', '--until-empty', '--', 'true')
+        self.assertEqual((self.counts('mail')['done'], self.counts('mail')['delayed']), (4, 1))
+        self.assertEqual(self.counts('paused')['ready'], 1)
+
+    def test_a_job_beyond_its_time_is_stopped(self):
+        self.job('queue', 'mail', '--max-attempts', '1')
+        self.job('put', 'mail')
+        self.job('work', 'mail', '--until-empty', '--timeout', '0.2', '--', 'sleep', '60')
+        self.assertIn('out of time', self.json('show', 1)[0]['error'])
+
+    def test_a_signal_lets_jobs_end_and_a_second_one_does_not(self):
+        self.job('put', 'mail')
+        worker, go = self.start_sleeper()
+        worker.send_signal(signal.SIGINT)
+        go.write_text('\n')
+        self.assertEqual(worker.wait(20), 130)
+        self.assertEqual(self.counts('mail')['done'], 1)
+        self.job('put', 'mail')
+        (self.folder / 'started').unlink()
+        (self.folder / 'let-go').unlink()
+        worker, go = self.start_sleeper()
+        worker.send_signal(signal.SIGTERM)
+        worker.send_signal(signal.SIGINT)
+        self.assertEqual(worker.wait(5), 130)
+        record = self.json('show', 2)[0]
+        self.assertEqual((record['state'], record['attempts']), ('ready', 0))
+
+    def test_a_queue_has_a_policy(self):
+        shown = self.json('queue', 'mail', '--rate', '2.5', '--key-delay', '1.5', '--capacity', '1')[0]['config']
+        self.assertEqual((shown['rate'], shown['key_delay_ms'], shown['capacity']), (2.5, 1500, 1))
+        self.assertEqual(shown['keep_done_ms'], 24 * 3600 * 1000)
+        shown = self.json('queue', 'mail', '--config', '{"weight": 3}', '--rate', 'unlimited', '--pause')[0]['config']
+        self.assertEqual((shown['rate'], shown['weight'], shown['paused'], shown['capacity']), ('unlimited', 3, True, 1))
+        self.job('put', 'mail')
+        self.refused('job', 'put', 'mail', '--store', self.store, culprit=['mail', 'full'])
+        for arguments, culprit in ((['--rate', 'fast'], '--rate fast'), (['--config', '{"wieght":1}'], 'wieght'),
+                                   (['--weight', '0'], 'weight'), (['--pause', '--resume'], '--pause')):
+            self.refused('job', 'queue', 'mail', '--store', self.store, *arguments, culprit=culprit)
+
+
+if __name__ == '__main__':
+    unittest.main()
