@@ -37,7 +37,7 @@ class Bench(EndToEnd):
             database.execute(
                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + ?2) "
                 "INSERT INTO urls (url_id, url, ctime, mtime, state, status_code, depth) "
-                "SELECT i, 'http://host-' || i % 1000 || '.invalid/section/page-' || i || '.html', 1, "
+                "SELECT i, 'http://host-' || (i % 1000) || '.invalid/section/page-' || i || '.html', 1, "
                 "CASE WHEN i <= ?1 THEN 1 END, CASE WHEN i <= ?1 THEN 'done' ELSE 'queued' END, "
                 "CASE WHEN i <= ?1 THEN 200 END, 3 FROM n", (done, queued))
         database.close()

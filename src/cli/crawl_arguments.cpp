@@ -96,7 +96,7 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::PositiveNumber)->group(pace_group)->type_name("R");
   command.add_option("--threads", threads, "Threads; hosts are spread over them")
       ->check(CLI::Range(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
-  command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database")
+  command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database, the most important ones first")
       ->check(CLI::Range(1, 1'000'000'000))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("-t,--schedule-interval-sec", schedule_interval_sec,
                      "Longest time between two looks at the queue")

@@ -10,9 +10,9 @@ namespace {
 
 constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
 constexpr std::uint32_t kLoopbackConnections = 8;
-constexpr std::size_t kRowsAtOnce = 2000;                        // read in one go: a few milliseconds of the loop
+constexpr std::size_t kRowsAtOnce = 2000;                       // read in one go: a few milliseconds of the loop
 constexpr Duration kReadPause = std::chrono::milliseconds{20};  // between reads that nobody waits for
-constexpr Duration kReadPoll = std::chrono::milliseconds{2};    // between two looks whether the store is ready to be read
+constexpr Duration kReadPoll = std::chrono::milliseconds{2};  // between two looks whether the store is ready to be read
 // Longer than any exchange may take: a lease here is given back by the visit itself.
 constexpr Duration kLeaseTime = std::chrono::hours{24};
 
@@ -25,7 +25,9 @@ bool is_loopback(const Url& url) {
 }
 
 constexpr UrlShelf shelf_of(Shelf shelf) noexcept {
-  return shelf == Shelf::delayed ? UrlShelf::delayed : shelf == Shelf::set_aside ? UrlShelf::set_aside : UrlShelf::ready;
+  return shelf == Shelf::delayed     ? UrlShelf::delayed
+         : shelf == Shelf::set_aside ? UrlShelf::set_aside
+                                     : UrlShelf::ready;
 }
 constexpr Shelf shelf_of(UrlShelf shelf) noexcept {
   return shelf == UrlShelf::delayed ? Shelf::delayed : shelf == UrlShelf::set_aside ? Shelf::set_aside : Shelf::ready;
@@ -43,7 +45,7 @@ std::int32_t simplicity(std::string_view url) {
 
 }  // namespace
 
-// A site's window is half of what may be in memory: the other half is for what has been read of blocked hosts.
+// The window gets half of what may be in memory: it takes twice as much when all it has must wait.
 Frontier::Frontier(const CrawlOptions& options, std::uint32_t part, std::uint32_t parts)
     : options_(options),
       part_(part),
@@ -146,7 +148,8 @@ bool Frontier::is_its_turn(Host& host, const Lease& lease) const {
 
 void Frontier::move_to(UrlShelf shelf, const UrlTask& task, Host& host) {
   if (shelf == UrlShelf::ready) note_on_shelf(host, {priority_of(task), static_cast<JobId>(task.id)});
-  moves_.push_back({task.id, shelf, shelf == UrlShelf::none ? 0 : host.site_fingerprint, priority_of(task), task.depth});
+  moves_.push_back(
+      {task.id, shelf, shelf == UrlShelf::none ? 0 : host.site_fingerprint, priority_of(task), task.depth});
 }
 
 void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {

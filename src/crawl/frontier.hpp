@@ -170,7 +170,7 @@ class Frontier {
   std::optional<JobClock> clock_;
   QueueWindow window_;
   JobQueue& queue_;
-  std::unordered_map<std::int64_t, UrlTask> tasks_;                  // what is in memory, by url_id
+  std::unordered_map<std::int64_t, UrlTask> tasks_;                 // what is in memory, by url_id
   std::unordered_map<std::uint64_t, std::int64_t> by_fingerprint_;  // the same; with a depth limit alone
   std::vector<UrlMove> moves_;
   std::vector<QueueWindow::LetGo> leaving_;

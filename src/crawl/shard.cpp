@@ -555,7 +555,8 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     task.seed = redirect && from.seed;
     task.off_scope = !in_scope;
-    batch.discovered.push_back({task.id, task.url, depth, crawl_priority(options_.order, depth, task.url), from.id, wall()});
+    batch.discovered.push_back(
+        {task.id, task.url, depth, crawl_priority(options_.order, depth, task.url), from.id, wall()});
     shared_.begin(1);
   }
   found_[owner].push_back(std::move(task));

@@ -28,8 +28,8 @@ class MemoryUrlStore final : public UrlStore {
   // A record's place on its shelf; of the shelf `none`, nowhere.
   struct Place {
     UrlShelf shelf;
-    std::uint64_t site;        // set_aside alone
-    std::int64_t order;        // -priority, or the milliseconds of `due`
+    std::uint64_t site;  // set_aside alone
+    std::int64_t order;  // -priority, or the milliseconds of `due`
     std::int64_t url_id;
     friend auto operator<=>(const Place&, const Place&) = default;
   };

@@ -14,10 +14,16 @@ PER_HOST = 8
 
 class Kill(EndToEnd):
     def test_a_crawl_that_is_killed_fifty_times_loses_nothing(self):
+        self.kill_again_and_again()
+
+    def test_nor_does_one_of_which_most_waits_in_the_database(self):
+        self.kill_again_and_again('--queue-size', '50')
+
+    def kill_again_and_again(self, *arguments):
         chance = random.Random(4711)
         hosts, pages = 2, 1500
         urls, log = self.site('--hosts', hosts, '--pages', pages, '--latency-ms', 10, '--features', 'redirects,broken')
-        command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--per-host', str(PER_HOST), *urls]
+        command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--per-host', str(PER_HOST), *arguments, *urls]
         kills = 0
         in_doubt = 0  # fetched when killed, and perhaps not committed
         for _ in range(ROUNDS):
@@ -34,7 +40,7 @@ class Kill(EndToEnd):
             committed = self.settled()
             in_doubt += max(0, answered - (committed - self.settled_before)) if kills > 1 else answered
             self.settled_before = committed
-        summary = self.crawl('--per-host', PER_HOST, *urls)
+        summary = self.crawl('--per-host', PER_HOST, *arguments, *urls)
         self.assertTrue(summary['finished'])
 
         fetched = self.rows("SELECT count(*) FROM urls WHERE state = 'done'")[0][0]

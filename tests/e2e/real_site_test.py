@@ -26,6 +26,7 @@ class RealSite(EndToEnd):
         seen = 0
         for number, arguments in enumerate([['--threads', 1], ['--threads', 3], ['--order', 'dfs'],
                                             ['--order', 'priority', '--threads', 2], ['-q', 20],
+                                            ['-q', 100, '--threads', 3, '--order', 'priority'],
                                             ['--max-depth', 1000, '--threads', 2]]):
             self.database = self.folder / f'{number}.db'
             summary = self.crawl(*urls, *arguments)

@@ -214,7 +214,8 @@ TEST_P(UrlStoreTest, ReadsAShelfInItsOrderFromAPlaceOn) {
   // From shelf to shelf, and off it.
   store->submit({{}, {}, {move(3, UrlShelf::set_aside, 8, 9), move(2, UrlShelf::none, 0, 5)}});
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({4, 6, 5}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = 8, .priority = kFirst, .limit = 9}), Ids({3, 9}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = 8, .priority = kFirst, .limit = 9}),
+            Ids({3, 9}));
 }
 
 TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue) {
@@ -235,9 +236,11 @@ TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue
   }
   store->submit(std::move(later));
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({4}));
-  store->submit({{}, {}, {move(1, UrlShelf::delayed, 7, 5), move(2, UrlShelf::delayed, 7, 5), move(3, UrlShelf::delayed, 8, 5)}});
+  store->submit(
+      {{}, {}, {move(1, UrlShelf::delayed, 7, 5), move(2, UrlShelf::delayed, 7, 5), move(3, UrlShelf::delayed, 8, 5)}});
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .limit = 100}), Ids({3, 2, 1}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .due = WallTime{97s}, .url_id = 3, .limit = 1}), Ids({2}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .due = WallTime{97s}, .url_id = 3, .limit = 1}),
+            Ids({2}));
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .part = 1, .parts = 2, .limit = 9}), Ids({2, 1}));
 }
 

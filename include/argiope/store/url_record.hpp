@@ -116,11 +116,11 @@ struct UrlBatch {
 // What to read of a shelf: at most `limit` records after a place in its order. On `delayed` only what has a `due` counts.
 struct ShelfRead {
   UrlShelf shelf = UrlShelf::ready;
-  std::uint64_t site = 0;      // set_aside: of this site
-  std::int32_t priority = 0;   // ready, set_aside: after (priority, url_id)
-  WallTime due{};              // delayed: after (due, url_id)
+  std::uint64_t site = 0;     // set_aside: of this site
+  std::int32_t priority = 0;  // ready, set_aside: after (priority, url_id)
+  WallTime due{};             // delayed: after (due, url_id)
   std::int64_t url_id = 0;
-  std::uint32_t part = 0;      // ready, delayed: of the sites of this part of `parts`
+  std::uint32_t part = 0;  // ready, delayed: of the sites of this part of `parts`
   std::uint32_t parts = 1;
   std::size_t limit = 0;
 };
