@@ -18,5 +18,6 @@ enum ExitStatus : int {
 // Adds the subcommand to `app`; what is returned runs it after parsing and gives the exit status.
 std::function<int()> add_crawl_command(CLI::App& app);
 std::function<int()> add_site_command(CLI::App& app);
+std::function<int()> add_next_command(CLI::App& app);
 
 }  // namespace argiope

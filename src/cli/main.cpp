@@ -32,6 +32,8 @@ int main(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("crawl"), std::move(crawl));
   auto site = add_site_command(app);
   commands.emplace_back(app.get_subcommand("site"), std::move(site));
+  auto next = add_next_command(app);
+  commands.emplace_back(app.get_subcommand("next"), std::move(next));
 
   const auto named = [&](const auto& entry) { return entry.first->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {

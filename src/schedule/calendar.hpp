@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 
 #include "argiope/base/clock.hpp"
 
@@ -20,6 +21,7 @@ constexpr int day_number(int year, int month, int day) noexcept {
 
 struct Date {
   int year, month, day;
+  friend constexpr auto operator<=>(const Date&, const Date&) = default;
 };
 
 constexpr Date date_of(int day_number) noexcept {

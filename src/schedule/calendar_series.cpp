@@ -30,12 +30,20 @@ std::optional<int> CalendarSeries::day_after_months(int months) const noexcept {
   return day_in(start_month_ + months, start_day_of_month_);
 }
 
-std::optional<int> CalendarSeries::day_after(int day) const noexcept {
-  const Date date = date_of(day);
-  for (int month = date.year * 12 + date.month - 1 + months_; month < kMonthsEnd; month += months_) {
-    if (const auto found = day_in(month, date.day)) return *found + days_;
+// In years, months and days all the way: this is the step of a walk of up to 2,760 of them.
+std::optional<Date> CalendarSeries::date_after(Date date) const noexcept {
+  int month = date.year * 12 + date.month - 1;
+  do {
+    month += months_;
+    if (month >= kMonthsEnd) return std::nullopt;
+  } while (date.day > 28 && date.day > month_length(month / 12, month % 12 + 1));
+  int day = date.day + days_;
+  if (days_ > 366) return date_of(day_number(month / 12, month % 12 + 1, 1) + day - 1);
+  for (;; ++month) {
+    const int length = month_length(month / 12, month % 12 + 1);
+    if (day <= length) return Date{month / 12, month % 12 + 1, day};
+    day -= length;
   }
-  return std::nullopt;
 }
 
 std::optional<int> CalendarSeries::first_day(int from) const noexcept {
@@ -51,9 +59,10 @@ std::optional<int> CalendarSeries::first_day(int from) const noexcept {
     return std::nullopt;
   }
   // Months and days together have no closed form: the day of the month moves with every step.
-  std::optional<int> day = start_;
-  while (day && *day < from) day = day_after(*day);
-  return day;
+  const Date wanted = date_of(from);
+  std::optional<Date> date = date_of(start_);
+  while (date && *date < wanted) date = date_after(*date);
+  return date ? std::optional(day_number(date->year, date->month, date->day)) : std::nullopt;
 }
 
 std::optional<int> CalendarSeries::last_day(int until) const noexcept {
@@ -68,12 +77,10 @@ std::optional<int> CalendarSeries::last_day(int until) const noexcept {
     }
     return std::nullopt;
   }
-  std::optional<int> day = start_, last;
-  while (day && *day <= until) {
-    last = day;
-    day = day_after(*day);
-  }
-  return last;
+  const Date wanted = date_of(until);
+  Date last = date_of(start_);
+  for (auto date = date_after(last); date && *date <= wanted; date = date_after(last)) last = *date;
+  return day_number(last.year, last.month, last.day);
 }
 
 std::optional<LocalTime> CalendarSeries::first_at_or_after(LocalTime from) const noexcept {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "argiope/schedule/trigger.hpp"
+#include "schedule/calendar.hpp"
 
 namespace argiope::detail {
 
@@ -16,8 +17,8 @@ class CalendarSeries {
  private:
   // The date `months` months after the start's; nullopt when that month has no such day.
   std::optional<int> day_after_months(int months) const noexcept;
-  // The date that follows `day`, when there are months and days to add.
-  std::optional<int> day_after(int day) const noexcept;
+  // The date that follows, when there are months and days to add.
+  std::optional<Date> date_after(Date date) const noexcept;
   std::optional<int> first_day(int from) const noexcept;
   std::optional<int> last_day(int until) const noexcept;
 

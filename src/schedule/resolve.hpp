@@ -76,7 +76,7 @@ std::optional<WallTime> first_instant(const Series& series, const TimeZone& zone
       }
       if (policy.gap == DstGap::next) return at.transition;
       if (policy.gap == DstGap::shift) break;
-      local = series.first_at_or_after(local_at(at.transition, zone.offset_at(at.transition)));
+      local = series.first_at_or_after(local_at(at.transition, *local - local_at(at.second, Duration{})));
     }
     if (!local) return std::nullopt;
     from = std::max(period.end, zone.resolve(*local).transition);
