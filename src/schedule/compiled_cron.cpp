@@ -88,16 +88,17 @@ std::uint32_t CompiledCron::days_of(int length, int first_weekday) const noexcep
 std::uint32_t CompiledCron::days_of_weeks(int month, bool leap, bool leap_before, int new_year_weekday) const noexcept {
   const int some_year = leap ? 2000 : 2001;
   const int first = day_number(some_year, month, 1) - day_number(some_year, 1, 1);
+  const int length = month_length(some_year, month);
+  int since_monday = (new_year_weekday + 6 + first) % 7;
   std::uint32_t found = 0;
-  for (int day = 1; day <= month_length(some_year, month); ++day) {
-    const int since_monday = (new_year_weekday + 6 + first + day - 1) % 7;
+  for (int day = 1; day <= length; day += 7 - since_monday, since_monday = 0) {
     const int thursday = first + day - 1 + 3 - since_monday;
     int week = 1 + thursday / 7;
     if (thursday < 0) week = new_year_weekday == 5 || (new_year_weekday == 6 && leap_before) ? 53 : 52;
     if (thursday >= (leap ? 366 : 365)) week = 1;
-    if ((weeks >> week & 1) != 0) found |= 1u << day;
+    if ((weeks >> week & 1) != 0) found |= days_through(7 - since_monday) << (day - 1);
   }
-  return found;
+  return found & days_through(length);
 }
 
 std::uint32_t CompiledCron::days_of_month(int year, int month) const noexcept {
@@ -228,11 +229,9 @@ std::optional<Duration> CompiledCron::last_time(Duration until) const noexcept {
 
 std::optional<Duration> CompiledCron::first_at_or_after(Duration local) const noexcept {
   const int today = day_of(local);
-  auto day = first_day(today);
-  if (day == today) {
-    if (const auto time = first_time(local - today * kDay)) return today * kDay + *time;
-    day = first_day(today + 1);
-  }
+  const auto later_today = first_time(local - today * kDay);
+  const auto day = first_day(later_today ? today : today + 1);
+  if (day == today) return today * kDay + *later_today;
   const auto time = first_time(Duration::zero());
   if (!day || !time) return std::nullopt;
   return *day * kDay + *time;
@@ -240,11 +239,9 @@ std::optional<Duration> CompiledCron::first_at_or_after(Duration local) const no
 
 std::optional<Duration> CompiledCron::last_at_or_before(Duration local) const noexcept {
   const int today = day_of(local);
-  auto day = last_day(today);
-  if (day == today) {
-    if (const auto time = last_time(local - today * kDay)) return today * kDay + *time;
-    day = last_day(today - 1);
-  }
+  const auto earlier_today = last_time(local - today * kDay);
+  const auto day = last_day(earlier_today ? today : today - 1);
+  if (day == today) return today * kDay + *earlier_today;
   const auto time = last_time(kDay - Duration{1});
   if (!day || !time) return std::nullopt;
   return *day * kDay + *time;

@@ -4,10 +4,12 @@
 //
 // ARGIOPE_ORACLE_CASES sets how many expressions are tried (a few thousand unless given; 100000 for the long run) and
 // ARGIOPE_ORACLE_SEED the first seed; a failure prints the seed that shows it alone.
+#include <cctz/civil_time.h>
 #include <cctz/time_zone.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -309,6 +311,51 @@ TEST(Oracle, AgreesWithTimeWalkedStepByStepOnRandomExpressionsZonesAndChangesOfT
   for (std::int64_t seed = first; seed < first + cases && !testing::Test::HasFatalFailure(); ++seed) {
     check_one(static_cast<std::uint64_t>(seed));
     if (testing::Test::HasFailure() && seed > first + 20) break;
+  }
+}
+
+// Dates that come once in many years, and ISO weeks: every day of 1970 to 2199 is looked at. Weeks are counted from the
+// first Thursday of the year on.
+TEST(Oracle, AgreesWithDaysWalkedOneByOneOnRareDatesAndIsoWeeks) {
+  const auto date_of = [](int day) { return cctz::civil_day(1970, 1, 1) + day; };
+  const int last = static_cast<int>(cctz::civil_day(2199, 12, 31) - cctz::civil_day(1970, 1, 1));
+  std::vector<int> week_of;  // of each day
+  for (int day = 0; day <= last; ++day) {
+    const cctz::civil_day thursday =
+        cctz::next_weekday(cctz::prev_weekday(date_of(day) + 1, cctz::weekday::monday), cctz::weekday::thursday);
+    week_of.push_back(1 + static_cast<int>(thursday - cctz::civil_day(thursday.year(), 1, 1)) / 7);
+  }
+  const std::int64_t first_seed = environment("ARGIOPE_ORACLE_SEED", 1);
+  for (std::int64_t seed = first_seed; seed < first_seed + 60; ++seed) {
+    Random random(static_cast<std::uint64_t>(seed) * 1'000'003);
+    CronFields fields{{"hour", "12"}};
+    const int week = random.chance(0.5) ? (random.chance(0.5) ? 53 : static_cast<int>(random.between(1, 53))) : 0;
+    const int weekday = random.chance(0.7) ? static_cast<int>(random.between(0, 6)) : -1;
+    const int month = random.chance(0.6) ? static_cast<int>(random.between(1, 12)) : 0;
+    const int day_of_month = random.chance(week == 0 ? 1 : 0.3) ? static_cast<int>(random.between(25, 31)) : 0;
+    fields.emplace_back("day_of_week", weekday < 0 ? "*" : std::to_string(weekday));
+    if (week != 0) fields.emplace_back("week", std::to_string(week));
+    if (month != 0) fields.emplace_back("month", std::to_string(month));
+    if (day_of_month != 0) fields.emplace_back("day", std::to_string(day_of_month));
+    std::vector<WallTime> wanted;
+    for (int day = 0; day <= last; ++day) {
+      const cctz::civil_day date = date_of(day);
+      if ((week == 0 || week_of[static_cast<std::size_t>(day)] == week) && (month == 0 || date.month() == month) &&
+          (day_of_month == 0 || date.day() == day_of_month) &&
+          (weekday < 0 || static_cast<int>(cctz::get_weekday(date)) == weekday)) {
+        wanted.push_back(wall_time(day * kDay + 12 * kHour));
+      }
+    }
+    const auto expression = CronExpression::from_fields(fields);
+    ASSERT_TRUE(expression);
+    const Trigger trigger = Trigger::cron(*expression);
+    std::vector<WallTime> forward, backward;
+    for (auto at = trigger.next(WallTime::min()); at; at = trigger.next(*at)) forward.push_back(*at);
+    for (auto at = trigger.previous(WallTime::max()); at; at = trigger.previous(*at)) backward.push_back(*at);
+    std::ranges::reverse(backward);
+    EXPECT_EQ(forward, wanted) << "seed " << seed << ": " << expression->text();
+    EXPECT_EQ(backward, wanted) << "seed " << seed << ": " << expression->text();
+    EXPECT_EQ(expression->never(), wanted.empty()) << expression->text();
   }
 }
 
