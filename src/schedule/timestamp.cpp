@@ -90,7 +90,7 @@ Result<WallTime> parse_timestamp(std::string_view given, const TimeZone& zone) {
   if (month < 1 || month > 12 || day < 1 || day > detail::month_length(year, month)) {
     return bad_time(given, "there is no such date");
   }
-  if (year < 1900 || year > 2249) return bad_time(given, "years 1900 to 2249");
+  if (year < 1678 || year > 2261) return bad_time(given, "years 1678 to 2261");
   Duration fraction{};
   if (take(text, 'T') || take(text, 't') || take(text, ' ')) {
     if (!take_digits(text, 2, hour)) return bad();
