@@ -16,3 +16,12 @@ pkg_check_modules(BROTLIENC REQUIRED IMPORTED_TARGET libbrotlienc)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UCHARDET REQUIRED IMPORTED_TARGET uchardet)
+
+# Debian's cctz has neither a CMake nor a pkg-config file.
+find_path(CCTZ_INCLUDE_DIR cctz/time_zone.h REQUIRED)
+find_library(CCTZ_LIBRARY cctz REQUIRED)
+if(NOT TARGET argiope_cctz)
+  add_library(argiope_cctz INTERFACE IMPORTED GLOBAL)
+  target_include_directories(argiope_cctz INTERFACE ${CCTZ_INCLUDE_DIR})
+  target_link_libraries(argiope_cctz INTERFACE ${CCTZ_LIBRARY})
+endif()
