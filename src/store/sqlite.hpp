@@ -42,6 +42,7 @@ class SqliteStatement {
   int step() noexcept { return sqlite3_step(get()); }
   void reset() noexcept { sqlite3_reset(get()); }
 
+  int columns() const noexcept { return sqlite3_column_count(get()); }
   std::int64_t number(int column) const noexcept { return sqlite3_column_int64(get(), column); }
   std::string_view text(int column) const noexcept {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(get(), column));

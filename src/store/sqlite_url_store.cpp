@@ -461,7 +461,7 @@ Result<std::optional<FoundUrl>> find_url(const std::string& path, std::string_vi
   if (code != SQLITE_ROW) return std::unexpected(database->error(code));
   FoundUrl found;
   read_record(*query, found.record);
-  found.referrer = query->text(18);
+  found.referrer = query->text(query->columns() - 1);
   return found;
 }
 
