@@ -466,7 +466,7 @@ class StoreFaultsTest : public OnVirtualLoop {
     }
   }
 
-  // Every operation, of every seed.
+  // Every operation, of every seed; see fault_stride().
   void sweep(Case now) {
     const std::uint64_t last = fault_seeds() * (now.fault == Fault::sync ? 6 : 1);
     for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -475,7 +475,7 @@ class StoreFaultsTest : public OnVirtualLoop {
       draw(seed);
       const std::uint64_t operations = run(seed, without);
       ASSERT_FALSE(HasFailure()) << "without a fault, seed " << seed;
-      for (now.at = 0; now.at < operations; ++now.at) {
+      for (now.at = 0; now.at < operations; now.at += fault_stride()) {
         run(seed, now);
         ASSERT_FALSE(HasFailure()) << "seed " << seed << ", operation " << now.at << " of " << operations;
       }

@@ -160,7 +160,7 @@ class UrlStoreFaultsTest : public ::testing::Test {
       without.at = ~std::uint64_t{0};
       const std::uint64_t operations = run(seed, without);
       ASSERT_FALSE(HasFailure()) << "without a fault, seed " << seed;
-      for (now.at = 0; now.at < operations; ++now.at) {
+      for (now.at = 0; now.at < operations; now.at += fault_stride()) {
         run(seed, now);
         ASSERT_FALSE(HasFailure()) << "seed " << seed << ", operation " << now.at << " of " << operations;
       }

@@ -36,6 +36,16 @@ inline std::uint64_t fault_seeds() {
   return asked == nullptr ? 1 : std::strtoull(asked, nullptr, 10);
 }
 
+// A sweep meets every fault_stride()-th operation: all of them, or, where each takes a sanitizer's time, a sample.
+constexpr std::uint64_t fault_stride() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return 41;
+#endif
+#endif
+  return 1;
+}
+
 // Is SQLite's default VFS from its construction to its destruction; one at a time, and no connection may be open when it
 // comes or goes. Files are known by their paths and are not on the real disk.
 //
