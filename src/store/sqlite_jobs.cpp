@@ -357,14 +357,14 @@ std::vector<OldLease> SqliteJobs::old_leases() {
   return old;
 }
 
-std::vector<JobId> SqliteJobs::changed_elsewhere() {
-  std::vector<JobId> changed;
+ChangedElsewhere SqliteJobs::changed_elsewhere() {
+  ChangedElsewhere changed;
   if (access() != StoreAccess::own || !touched_ || !writing_) return changed;
   {
     Use rows = use(Query::touched);
-    while (rows.next()) changed.push_back(static_cast<JobId>(rows.number(0)));
+    while (rows.next()) changed.jobs.push_back(static_cast<JobId>(rows.number(0)));
   }
-  if (!changed.empty()) use(Query::touched_delete).run();
+  if (!changed.jobs.empty()) use(Query::touched_delete).run();
   touched_ = false;
   return changed;
 }

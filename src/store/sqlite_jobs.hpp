@@ -80,7 +80,7 @@ class SqliteJobs {
   std::vector<JobId> waits_for(JobId id, std::size_t limit);
 
   std::vector<OldLease> old_leases();
-  std::vector<JobId> changed_elsewhere();
+  ChangedElsewhere changed_elsewhere();
   void remember(const std::string& name, std::int64_t value);
   std::optional<std::int64_t> recall(const std::string& name);
 

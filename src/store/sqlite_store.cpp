@@ -67,6 +67,26 @@ class SqliteStore final : public Store {
                               [=](SqliteJobs& jobs) { return jobs.prune(queue, state, before, limit); });
   }
 
+  Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule>) override {
+    return not_yet<std::vector<PutScheduleReply>>();
+  }
+  Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId>) override { return not_yet<std::size_t>(); }
+  Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter) override {
+    return not_yet<std::vector<StoredSchedule>>();
+  }
+  Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId>) override {
+    return not_yet<std::vector<std::optional<StoredSchedule>>>();
+  }
+  Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string) override {
+    return not_yet<std::optional<StoredSchedule>>();
+  }
+  Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId, std::size_t) override {
+    return not_yet<std::vector<ScheduleRun>>();
+  }
+  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest>, WallTime) override {
+    return not_yet<std::vector<FireReply>>();
+  }
+
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override {
     return read<std::vector<WaitingJob>>([=](SqliteJobs& jobs) { return jobs.load_ready(queue, after, limit); });
   }
@@ -123,9 +143,9 @@ class SqliteStore final : public Store {
   Coro<Result<std::vector<OldLease>>> old_leases() override {
     return read<std::vector<OldLease>>([](SqliteJobs& jobs) { return jobs.old_leases(); });
   }
-  Coro<Result<std::vector<JobId>>> changed_elsewhere() override {
+  Coro<Result<ChangedElsewhere>> changed_elsewhere() override {
     const CallKind kind = access_ == StoreAccess::own ? CallKind::take_changes : CallKind::read;
-    return call<std::vector<JobId>>(kind, 1, [](SqliteJobs& jobs) { return jobs.changed_elsewhere(); });
+    return call<ChangedElsewhere>(kind, 1, [](SqliteJobs& jobs) { return jobs.changed_elsewhere(); });
   }
   Coro<Result<void>> remember(std::string name, std::int64_t value) override {
     return write<void>(StoreAccess::own, 1,
@@ -153,6 +173,10 @@ class SqliteStore final : public Store {
   Coro<Result<T>> write(StoreAccess least, std::size_t size, Act act) {
     if (access_ == StoreAccess::read || (least == StoreAccess::own && access_ != StoreAccess::own)) return refuse<T>();
     return call<T>(CallKind::write, size, std::move(act));
+  }
+  template <class T>
+  Coro<Result<T>> not_yet() {
+    co_return fail(Errc::refused, "schedules are not yet kept in files");
   }
   template <class T>
   Coro<Result<T>> refuse() {

@@ -89,16 +89,16 @@ TEST_F(SqliteStoreTest, HasOneOwner) {
 TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
   auto owner = open();
   const JobId first = put(*owner);
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{});
   auto other = open(StoreAccess::share);
   EXPECT_GT(other->epoch(), owner->epoch());
   const JobId second = put(*other, {.unique = "u"});
   EXPECT_EQ(second, first + 1);
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{second});
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{second});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{});
   EXPECT_EQ(put(*owner), second + 1);
   ASSERT_TRUE(ask(other->open_queue("new", {})));
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{0});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{0});
   EXPECT_EQ(ask(owner->queues())->size(), 2u);
 }
 
