@@ -679,9 +679,9 @@ Coro<Result<std::vector<FireReply>>> MemoryStore::fire(std::vector<FireRequest> 
 Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now) {
   FireReply reply;
   const auto standing = schedules_.standing(request.id);
-  if (!standing || standing->version != request.version) return reply;
-  if (standing->entries + request.runs.size() != request.place.entries) {
-    return std::unexpected(schedule_rules::wrong_entries(request, standing->entries));
+  if (!standing || standing->version != request.version ||
+      standing->entries + request.runs.size() != request.place.entries) {
+    return reply;
   }
   std::vector<ScheduleRun> entries = request.runs;
   const auto job_of = [&](std::uint64_t number) {

@@ -92,10 +92,4 @@ Result<void> check(const std::vector<FireRequest>& requests) {
   return {};
 }
 
-Error wrong_entries(const FireRequest& request, std::uint64_t entries) {
-  return {Errc::invalid_input,
-          fmt::format("a step of schedule {}: its entries end with {}, and {} do not go on from {}", request.id,
-                      request.place.entries, request.runs.size(), entries)};
-}
-
 }  // namespace argiope::schedule_rules

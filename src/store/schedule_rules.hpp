@@ -29,9 +29,6 @@ std::string_view cut_error(std::string_view error) noexcept;
 // What can be said of a request without looking at what is stored.
 Result<void> check(const std::vector<PutSchedule>& schedules);
 Result<void> check(const std::vector<FireRequest>& requests);
-// The step's entries must go on from those of the schedule.
-Error wrong_entries(const FireRequest& request, std::uint64_t entries);
-
 constexpr RunOutcome run_outcome(JobState ended) noexcept {
   return ended == JobState::done     ? RunOutcome::done
          : ended == JobState::buried ? RunOutcome::failed

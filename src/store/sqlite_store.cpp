@@ -67,24 +67,36 @@ class SqliteStore final : public Store {
                               [=](SqliteJobs& jobs) { return jobs.prune(queue, state, before, limit); });
   }
 
-  Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule>) override {
-    return not_yet<std::vector<PutScheduleReply>>();
+  Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override {
+    const std::size_t size = schedules.size();
+    return write<std::vector<PutScheduleReply>>(
+        StoreAccess::share, size,
+        [schedules = std::move(schedules)](SqliteJobs& jobs) { return jobs.put_schedules(schedules); });
   }
-  Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId>) override { return not_yet<std::size_t>(); }
-  Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter) override {
-    return not_yet<std::vector<StoredSchedule>>();
+  Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) override {
+    const std::size_t size = ids.size();
+    return write<std::size_t>(StoreAccess::share, size,
+                              [ids = std::move(ids)](SqliteJobs& jobs) { return jobs.erase_schedules(ids); });
   }
-  Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId>) override {
-    return not_yet<std::vector<std::optional<StoredSchedule>>>();
+  Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter) override {
+    return read<std::vector<StoredSchedule>>([filter](SqliteJobs& jobs) { return jobs.schedules(filter); });
   }
-  Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string) override {
-    return not_yet<std::optional<StoredSchedule>>();
+  Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) override {
+    return read<std::vector<std::optional<StoredSchedule>>>(
+        [ids = std::move(ids)](SqliteJobs& jobs) { return jobs.load_schedules(ids); });
   }
-  Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId, std::size_t) override {
-    return not_yet<std::vector<ScheduleRun>>();
+  Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) override {
+    return read<std::optional<StoredSchedule>>(
+        [name = std::move(name)](SqliteJobs& jobs) { return jobs.find_schedule(name); });
   }
-  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest>, WallTime) override {
-    return not_yet<std::vector<FireReply>>();
+  Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override {
+    return read<std::vector<ScheduleRun>>([id, limit](SqliteJobs& jobs) { return jobs.schedule_runs(id, limit); });
+  }
+  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
+    const std::size_t size = requests.size();
+    return write<std::vector<FireReply>>(
+        StoreAccess::share, size,
+        [requests = std::move(requests), now](SqliteJobs& jobs) { return jobs.fire(requests, now); });
   }
 
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override {
@@ -173,10 +185,6 @@ class SqliteStore final : public Store {
   Coro<Result<T>> write(StoreAccess least, std::size_t size, Act act) {
     if (access_ == StoreAccess::read || (least == StoreAccess::own && access_ != StoreAccess::own)) return refuse<T>();
     return call<T>(CallKind::write, size, std::move(act));
-  }
-  template <class T>
-  Coro<Result<T>> not_yet() {
-    co_return fail(Errc::refused, "schedules are not yet kept in files");
   }
   template <class T>
   Coro<Result<T>> refuse() {

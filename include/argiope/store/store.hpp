@@ -159,7 +159,8 @@ struct FireRequest {
   std::vector<PutRequest> jobs;
 };
 struct FireReply {
-  // False: there is no such schedule, or it has another version. Nothing was done.
+  // False: there is no such schedule, it has another version, or its entries are not those before `runs`. Nothing was
+  // done.
   bool fired = false;
   std::uint64_t version = 0;   // its version now
   std::vector<PutReply> jobs;  // of each
