@@ -192,7 +192,7 @@ class Planner {
     entry.count += times.size();
     entry.ended_at = in_.now;
     plan_.place.missed += times.size();
-    plan_.entries.push_back(std::move(entry));
+    plan_.amended = std::move(entry);
   }
 
   PlannedRun& add_run(WallTime planned) {
