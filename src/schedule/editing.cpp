@@ -11,7 +11,9 @@ void SchedulerImpl::reindex(ScheduleId id, const SchedulePlace& place) {
   const auto flying = in_flight_.find(id);
   const bool is_flying = flying != in_flight_.end();
   if (is_flying) flying->second = true;
-  index_.set(id, is_flying || place.paused ? WallTime::max() : place.next);
+  // One that got too far into the future is looked at now: the plan says what becomes of it.
+  const bool is_lost = is_ahead(place);
+  index_.set(id, is_flying || place.paused ? WallTime::max() : is_lost ? now() : place.next);
 }
 
 void SchedulerImpl::forget(ScheduleId id) {

@@ -61,6 +61,7 @@ class Planner {
     SchedulePlace& place = plan_.place;
     if (in_.step_back == Duration::max() || place.last == WallTime{}) return;
     if (place.last <= in_.now || place.last - in_.now <= in_.step_back) return;
+    if (policies_.max_runs != 0 && place.fired >= policies_.max_runs) return;
     const auto next = trigger_.next(just_before(in_.now));
     if (!next || *next > place.last) return;
     place.next = *next;

@@ -43,17 +43,11 @@ SchedulerImpl::~SchedulerImpl() {
 }
 
 Coro<Result<void>> SchedulerImpl::read_all() {
-  const WallTime present = now();
   for (ScheduleId after = 0;;) {
     auto page = co_await store_.schedules({.after = after, .limit = kPage, .texts = false});
     if (!page) co_return std::unexpected(std::move(page.error()));
     if (page->empty()) co_return Result<void>{};
-    for (const StoredSchedule& stored : *page) {
-      reindex(stored.id, stored.place);
-      // Led too far into the future: the plan says what becomes of it.
-      if (stored.place.last > present && stored.place.last - present > options_.step_back)
-        index_.set(stored.id, present);
-    }
+    for (const StoredSchedule& stored : *page) reindex(stored.id, stored.place);
     after = page->back().id;
   }
 }
@@ -189,8 +183,7 @@ Coro<void> SchedulerImpl::find_lost() {
     if (page->empty()) break;
     const WallTime present = now();
     for (const StoredSchedule& stored : *page) {
-      if (stored.place.last <= present || stored.place.last - present <= options_.step_back) continue;
-      look_again(stored.id, present);
+      if (is_ahead(stored.place)) look_again(stored.id, present);
     }
     after = page->back().id;
   }

@@ -124,6 +124,11 @@ class SchedulerImpl final : public Scheduler {
   void refused(const Step& step, const Error& error);
 
   // --- what is known of schedules
+  // Beyond the calendar by more than step_back.
+  bool is_ahead(const SchedulePlace& place) const {
+    const WallTime present = now();
+    return place.last > present && place.last - present > options_.step_back;
+  }
   void reindex(ScheduleId id, const SchedulePlace& place);
   void forget(ScheduleId id);
   void mark(ScheduleId id, std::string_view name, Mark mark);
