@@ -161,10 +161,10 @@ class Planner {
         return skip(times, "the run that it would wait for is not in the history any more");
       }
     }
-    if (policies_.overlap == Overlap::cancel_running && in_.active >= most) {
-      // All but the newest most - 1.
-      const std::size_t kept = std::min<std::size_t>(most - 1, ahead.size());
-      plan_.cancel.assign(ahead.begin(), ahead.end() - static_cast<std::ptrdiff_t>(kept));
+    const std::size_t together = std::min<std::size_t>(times.size(), most);
+    if (policies_.overlap == Overlap::cancel_running && in_.active + together > most && ahead.size() == in_.active) {
+      // All but the newest for which there is room beside those that come.
+      plan_.cancel.assign(ahead.begin(), ahead.end() - static_cast<std::ptrdiff_t>(most - together));
     }
     for (std::size_t i = 0; i < times.size(); ++i) {
       PlannedRun& added = add_run(times[i]);

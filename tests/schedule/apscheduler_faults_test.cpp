@@ -133,9 +133,9 @@ TEST_F(ApschedulerFaults, ThreeDaysBeforeTheLastIsNotTheLast) {
 
 // There, `mon-fri/2` loses its step.
 TEST_F(ApschedulerFaults, AStepOnARangeOfWeekdaysCounts) {
-  EXPECT_THAT(first_times(Trigger::parse("0 0 * * mon-fri/2").value(), "2026-01-04", 4),
-              ElementsAre("2026-01-05T00:00:00Z", "2026-01-07T00:00:00Z", "2026-01-09T00:00:00Z",
-                          "2026-01-12T00:00:00Z"));
+  EXPECT_THAT(
+      first_times(Trigger::parse("0 0 * * mon-fri/2").value(), "2026-01-04", 4),
+      ElementsAre("2026-01-05T00:00:00Z", "2026-01-07T00:00:00Z", "2026-01-09T00:00:00Z", "2026-01-12T00:00:00Z"));
 }
 
 // There, a time that the clocks skip in spring is planned all the same, at an instant that no clock shows.

@@ -208,6 +208,12 @@ TEST_F(PlanTest, OverlapCancelRunningCancelsTheOldestAndWaitsForTheirEnd) {
   EXPECT_EQ(two.cancel, (std::vector<JobId>{7, 8}));
   EXPECT_EQ(two.runs.at(0).waits_for, (std::vector<JobId>{7, 8}));
   EXPECT_TRUE(look("2026-01-01T00:10:00Z", 1, {7}).cancel.empty());
+  // Those that come together need room for all of them.
+  schedule_.coalesce = Coalesce::all;
+  const Plan many = look("2026-01-01T00:35:00Z", 2, {7, 8});
+  EXPECT_EQ(many.cancel, (std::vector<JobId>{7, 8}));
+  EXPECT_EQ(many.runs.at(1).waits_for, (std::vector<JobId>{7, 8}));
+  EXPECT_EQ(many.runs.at(2).after_run, 1u);
 }
 
 TEST_F(PlanTest, MaxRunsEndsIt) {

@@ -87,7 +87,8 @@ TEST_F(ExplainScheduleTest, UnknownFunctionIsKeptAndMarkedUntilItIsThere) {
     scheduler_->start();
     co_await sleep(15min);
     EXPECT_EQ(co_await reason(), ScheduleReason::unknown_function);
-    EXPECT_THAT(co_await sentence(), StartsWith("cannot be run: executor \"default\" has no function \"backup\"; next"));
+    EXPECT_THAT(co_await sentence(),
+                StartsWith("cannot be run: executor \"default\" has no function \"backup\"; next"));
     EXPECT_THAT(events_, Contains("schedule_marked s: executor \"default\" has no function \"backup\""));
     EXPECT_THAT(co_await history(), ElementsAre());
     co_await work({}, "backup");
@@ -115,14 +116,12 @@ TEST_F(ExplainScheduleTest, UnknownExecutorIsKeptAndMarkedUntilItIsThere) {
 
 TEST_F(ExplainScheduleTest, UnreadableIsKeptAndMarked) {
   with_scheduler([&]() -> Coro<void> {
-    must(co_await store_.put_schedules({{.name = "s",
-                                         .trigger = R"({"type":"moon"})",
-                                         .definition = "{}",
-                                         .place = {.next = at("2026-01-01")}},
-                                        {.name = "t",
-                                         .trigger = boost::json::serialize(every(10min).trigger.to_json()),
-                                         .definition = R"({"from_the_future":1})",
-                                         .place = {.next = at("2026-01-01")}}}));
+    must(co_await store_.put_schedules(
+        {{.name = "s", .trigger = R"({"type":"moon"})", .definition = "{}", .place = {.next = at("2026-01-01")}},
+         {.name = "t",
+          .trigger = boost::json::serialize(every(10min).trigger.to_json()),
+          .definition = R"({"from_the_future":1})",
+          .place = {.next = at("2026-01-01")}}}));
   });
   store_.reopen();
   with_scheduler([&]() -> Coro<void> {

@@ -15,6 +15,8 @@ namespace argiope {
 // One schedule, as it should be.
 class ScheduleModel {
  public:
+  static constexpr std::uint64_t kMostCounted = 1000;
+
   ScheduleModel(Schedule schedule, WallTime now) : schedule_(std::move(schedule)) {
     next_ = schedule_.trigger.next(now - Duration{1});
   }
@@ -34,6 +36,7 @@ class ScheduleModel {
     }
     if (due.empty()) return;
     last_ = due.back();
+    many_ = many_ || due.size() > kMostCounted;
     // Too late?
     std::vector<WallTime> in_time;
     for (const WallTime time : due) {
@@ -82,11 +85,13 @@ class ScheduleModel {
   }
 
   void resume_from_now(WallTime now) {
-    while (next_ && *next_ < now) {
-      ++missed_;
+    std::uint64_t count = 0;
+    for (; next_ && *next_ < now; ++count) {
       last_ = next_;
       next_ = schedule_.trigger.next(*next_);
     }
+    missed_ += count;
+    many_ = many_ || count > kMostCounted;
   }
 
   const Schedule& schedule() const { return schedule_; }
@@ -94,12 +99,15 @@ class ScheduleModel {
   const std::vector<WallTime>& runs() const { return runs_; }  // planned times, in the order fired
   std::uint64_t fired() const { return fired_; }
   std::uint64_t missed() const { return missed_; }
+  // Whether so many were missed at once that they are only counted up to a bound.
+  bool missed_many() const { return many_; }
   std::uint64_t begun_anew() const { return begun_anew_; }
 
  private:
   Schedule schedule_;
   std::optional<WallTime> next_, last_;
   std::vector<WallTime> runs_;
+  bool many_ = false;
   std::uint64_t fired_ = 0, missed_ = 0, begun_anew_ = 0;
 };
 

@@ -2,9 +2,10 @@
 // whose calendar jumps both ways, and whose schedules are paused and resumed: every planned time is run, missed or skipped
 // exactly as its policies say, by a model that walks them one by one.
 //
-// ARGIOPE_SIM_SEEDS says how often (default 1), ARGIOPE_SIM_FIRST_SEED which seed is the first, ARGIOPE_SIM_YEARS how long.
+// ARGIOPE_SIM_SEEDS says how often (default 2), ARGIOPE_SIM_FIRST_SEED which seed is the first, ARGIOPE_SIM_YEARS how long.
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
 #include <cstdlib>
 #include <memory>
 #include <unordered_map>
@@ -91,7 +92,9 @@ class SchedulesLife {
   };
 
   void complain(const Scheduled& one, const std::string& what) {
-    if (complaints_.size() < 10) complaints_.push_back(one.model.schedule().name + ": " + what);
+    // The first is the one to look at: others may follow from it.
+    if (complaints_.size() >= 3) return;
+    complaints_.push_back(boost::json::serialize(to_json(one.model.schedule())) + ": " + what);
   }
 
   Trigger some_trigger(const TimeZone& zone, WallTime now) {
@@ -150,9 +153,8 @@ class SchedulesLife {
     life.scheduler =
         (co_await Scheduler::open(store_, *life.broker, {.look_interval = 1h, .step_back = kStepBack})).value();
     life.scheduler->add_listener(
-        static_cast<std::uint32_t>(ScheduleEventKind::job_submitted), [this](const ScheduleEvent& event) {
-          all_.at(by_id_.at(event.schedule)).seen.push_back(event.planned);
-        });
+        static_cast<std::uint32_t>(ScheduleEventKind::job_submitted),
+        [this](const ScheduleEvent& event) { all_.at(by_id_.at(event.schedule)).seen.push_back(event.planned); });
     constexpr auto kEnds = static_cast<std::uint32_t>(JobEventKind::done) |
                            static_cast<std::uint32_t>(JobEventKind::buried) |
                            static_cast<std::uint32_t>(JobEventKind::cancelled);
@@ -165,7 +167,8 @@ class SchedulesLife {
     life.scheduler->start();
     co_await look_at_all(life);
     while (life.loop.time() < until && complaints_.empty()) {
-      const TimePoint action = std::min(until, saturating_add(life.loop.time(), from_seconds(random_.unit() * 432'000)));
+      const TimePoint action =
+          std::min(until, saturating_add(life.loop.time(), from_seconds(random_.unit() * 432'000)));
       co_await pass(life, action);
       if (life.loop.time() < until) co_await act(life);
     }
@@ -175,8 +178,7 @@ class SchedulesLife {
   Coro<void> add_all(Life& life) {
     for (const char* zone : kZones) {
       for (int i = 0; i < 3; ++i) {
-        Scheduled& one =
-            all_.emplace_back(some_schedule(TimeZone::find(zone).value(), life.now()), life.now());
+        Scheduled& one = all_.emplace_back(some_schedule(TimeZone::find(zone).value(), life.now()), life.now());
         // Never a whole number of seconds, so that no run ends when another is due. Those that line up must get through.
         const bool lines_up = one.model.schedule().overlap == Overlap::queue_all;
         one.takes = from_seconds(600 + random_.unit() * random_.unit() * (lines_up ? 20'000 : 200'000)) + 123'457ns;
@@ -188,7 +190,8 @@ class SchedulesLife {
 
   Coro<void> work(JobContext& context) {
     Scheduled& one = all_.at(by_id_.at(context.job().schedule));
-    if (++one.running > one.model.schedule().max_instances) complain(one, "more runs than max_instances at once");
+    if (++one.running > one.model.schedule().max_instances)
+      complain(one, "run " + std::to_string(context.job().run) + ": more than max_instances at once");
     struct Ends {
       std::uint32_t& running;
       ~Ends() { --running; }
@@ -239,8 +242,7 @@ class SchedulesLife {
           first = &one;
         }
       }
-      const TimePoint when =
-          first == nullptr ? kNever : saturating_add(life.loop.time(), due - life.now());
+      const TimePoint when = first == nullptr ? kNever : saturating_add(life.loop.time(), due - life.now());
       if (when > until) break;
       co_await sleep_until(std::max(saturating_add(when, kTick), life.loop.time()));
       look(life, *first, due, when);
@@ -303,7 +305,7 @@ class SchedulesLife {
       const auto status = (co_await life.scheduler->get(one.model.schedule().name)).value();
       const ScheduleModel& model = one.model;
       if (status.place.fired != model.fired()) complain(one, "the store counts other runs");
-      if (status.place.missed != model.missed()) {
+      if (model.missed_many() ? status.place.missed > model.missed() : status.place.missed != model.missed()) {
         complain(one, std::to_string(status.place.missed) + " missed instead of " + std::to_string(model.missed()));
       }
       if (status.place.next != model.next().value_or(WallTime::max())) complain(one, "another next time");
@@ -323,7 +325,7 @@ class SchedulesLife {
 
 TEST(SchedulesSim, FiveYearsInTwentyZonesFireAsThePoliciesSay) {
   const std::uint64_t first = from_environment("ARGIOPE_SIM_FIRST_SEED", 1);
-  const std::uint64_t seeds = from_environment("ARGIOPE_SIM_SEEDS", 1);
+  const std::uint64_t seeds = from_environment("ARGIOPE_SIM_SEEDS", 2);
   const std::uint64_t years = from_environment("ARGIOPE_SIM_YEARS", 5);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     SchedulesLife life(seed, years);
@@ -331,10 +333,11 @@ TEST(SchedulesSim, FiveYearsInTwentyZonesFireAsThePoliciesSay) {
     ASSERT_EQ(life.complaints_, std::vector<std::string>{}) << "seed " << seed;
     EXPECT_GT(life.fired_, 1000u);
     EXPECT_GT(life.missed_, 100u);
-    std::printf("seed %llu: %zu schedules, %llu runs, %llu missed or skipped, %llu lives, %llu jumps, %llu begun anew\n",
-                static_cast<unsigned long long>(seed), life.schedules(), static_cast<unsigned long long>(life.fired_),
-                static_cast<unsigned long long>(life.missed_), static_cast<unsigned long long>(life.lives_),
-                static_cast<unsigned long long>(life.jumps_), static_cast<unsigned long long>(life.begun_anew_));
+    std::printf(
+        "seed %llu: %zu schedules, %llu runs, %llu missed or skipped, %llu lives, %llu jumps, %llu begun anew\n",
+        static_cast<unsigned long long>(seed), life.schedules(), static_cast<unsigned long long>(life.fired_),
+        static_cast<unsigned long long>(life.missed_), static_cast<unsigned long long>(life.lives_),
+        static_cast<unsigned long long>(life.jumps_), static_cast<unsigned long long>(life.begun_anew_));
   }
 }
 
