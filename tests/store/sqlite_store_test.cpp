@@ -216,6 +216,38 @@ TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
   EXPECT_EQ(bytes_of(file_), std::string(500, 'x'));
 }
 
+TEST_F(SqliteStoreTest, BringsAFileOfTheFirstSchemaUpToDate) {
+  auto owner = open();
+  const JobId unique = put(*owner, {.name = "first", .unique = "u"});
+  const JobId buried = put(*owner, {.unique = "v"});
+  const JobId plain = put(*owner);
+  ASSERT_TRUE(lease(*owner, buried, 7));
+  ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
+  ASSERT_TRUE(owner->close());
+  // As that schema had it: indexes instead of tables of their own.
+  run_sql(R"sql(
+    DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
+    CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
+    CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
+    CREATE INDEX jobs_ended ON jobs (queue_id, state, ended_at) WHERE state >= 4;
+    UPDATE jobs SET flags = NULLIF(flags & 3, 0);
+    PRAGMA user_version = 1;
+  )sql");
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format);
+  owner = open();
+  ASSERT_NE(owner, nullptr);
+  EXPECT_EQ(ask(owner->find_name("first"))->value(), unique);
+  EXPECT_EQ(put(*owner, {.unique = "u"}), unique);
+  EXPECT_EQ(put(*owner, {.unique = "v"}), plain + 1) << "a buried job holds no unique name";
+  EXPECT_EQ(ask(owner->list({.queue = "q", .state = JobState::buried}))->size(), 1u);
+  ASSERT_TRUE(lease(*owner, unique, 8));
+  ASSERT_TRUE(settle(*owner, unique, 8));
+  EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
+  const QueueId queue = ask(owner->queues())->at(0).id;
+  EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
+  EXPECT_FALSE(*ask(owner->get(buried)));
+}
+
 TEST_F(SqliteStoreTest, RefusesANewerVersion) {
   ASSERT_TRUE(open()->close());
   run_sql("PRAGMA user_version = 99");
