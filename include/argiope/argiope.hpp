@@ -56,6 +56,7 @@
 #include "argiope/schedule/time_zone.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/schedule/trigger.hpp"
+#include "argiope/store/schedule_record.hpp"
 #include "argiope/store/store.hpp"
 #include "argiope/store/url_export.hpp"
 #include "argiope/store/url_record.hpp"

@@ -244,12 +244,17 @@ void BrokerImpl::look_at_calendar() {
   run_in_background([](BrokerImpl& broker) -> Coro<void> {
     (void)co_await broker.store_.remember(kCalendarOffset, broker.clock_.offset().count());
   }(*this));
+  // A copy: it may take itself away.
+  if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
 Coro<Result<void>> BrokerImpl::take_changes() {
   auto changed = co_await store_.changed_elsewhere();
   if (!changed) co_return std::unexpected(std::move(changed.error()));
-  if (changed->empty()) co_return Result<void>{};
+  if (!changed->schedules.empty()) {
+    if (const auto hear = schedules_changed_) hear(changed->schedules);
+  }
+  if (changed->jobs.empty()) co_return Result<void>{};
   // Queues first: the jobs may be in new ones.
   auto stored = co_await store_.queues();
   if (!stored) co_return std::unexpected(std::move(stored.error()));
@@ -261,8 +266,9 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       add_queue(std::move(queue));
     }
   }
-  std::erase(*changed, JobId{0});
-  auto waiting = co_await store_.find_waiting(*changed);
+  std::vector<JobId>& jobs = changed->jobs;
+  std::erase(jobs, JobId{0});
+  auto waiting = co_await store_.find_waiting(jobs);
   if (!waiting) co_return std::unexpected(std::move(waiting.error()));
   const TimePoint now = loop_.time();
   for (std::size_t i = 0; i < waiting->size(); ++i) {
@@ -273,7 +279,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       tell(JobEventKind::changed, job->id, queue);
       mark(queue);
     } else {
-      for (auto& queue : queues_) queue->window.forget((*changed)[i], now);
+      for (auto& queue : queues_) queue->window.forget(jobs[i], now);
     }
   }
   co_return co_await recount();
@@ -406,11 +412,18 @@ void BrokerImpl::remove_listener(ListenerId id) {
 }
 
 void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
-                      WallTime due_at, double fraction) {
+                      WallTime due_at, double fraction, const EndedRun& run) {
   if ((listened_ & static_cast<std::uint32_t>(kind)) == 0) return;
-  const JobEvent event{
-      kind, id,      queue.window.name(), clock_.to_calendar(clock_.now()), attempt, clock_.to_calendar(due_at),
-      text, fraction};
+  const JobEvent event{.kind = kind,
+                       .id = id,
+                       .queue = queue.window.name(),
+                       .at = clock_.to_calendar(clock_.now()),
+                       .attempt = attempt,
+                       .due_at = clock_.to_calendar(due_at),
+                       .text = text,
+                       .fraction = fraction,
+                       .schedule = run.schedule,
+                       .run = run.number};
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (listeners_[i].mask & static_cast<std::uint32_t>(kind)) listeners_[i].function(event);
   }

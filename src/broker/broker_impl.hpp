@@ -1,5 +1,5 @@
 // The broker's inside. Split over several files: broker.cpp (opening, closing, its loop), leasing.cpp, putting.cpp,
-// settling.cpp, explaining.cpp.
+// firing.cpp, settling.cpp, explaining.cpp.
 #pragma once
 
 #include <deque>
@@ -37,6 +37,14 @@ class BrokerImpl final : public Broker {
   Coro<Result<PutReply>> put(NewJob job) override;
   Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs) override;
   Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion) override;
+
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) override;
+  void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) override {
+    schedules_changed_ = std::move(hear);
+  }
+  WallTime calendar_now() const override { return clock_.to_calendar(clock_.now()); }
+  void look_at_calendar() override;
+  void on_calendar_jump(std::function<void(Duration)> hear) override { calendar_jumped_ = std::move(hear); }
 
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override;
   Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override;
@@ -134,8 +142,20 @@ class BrokerImpl final : public Broker {
   Coro<void> keep_house();
   Coro<Result<void>> take_changes();
   Coro<Result<void>> prune();
-  void look_at_calendar();
   void stop_all(const Error& error);
+
+  // --- firing
+  // A call on its way into the store, with the queues of its jobs.
+  struct Step {
+    FireRequest request;
+    std::vector<Queue*> queues;
+    std::size_t call = 0;  // which one it is of those that are answered
+  };
+  using FireReplies = Result<std::vector<Result<FireReply>>>;
+  Coro<FireReplies> fire_all(std::vector<FireCall> calls);
+  Coro<Result<Step>> step_of(FireCall call);
+  Result<void> take_room_now(const std::vector<Queue*>& queues);
+  void note_fired(const std::vector<Queue*>& queues, const FireReply* reply);
 
   // --- queues
   Queue& add_queue(StoredQueue stored);
@@ -170,7 +190,8 @@ class BrokerImpl final : public Broker {
   void submit(PendingSettlement pending);
   Coro<void> flush_settlements();
   void note_settled(const PendingSettlement& pending, SettleReply& reply);
-  void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled);
+  void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
+                     const std::vector<EndedRun>& ended_runs);
   void end_run(std::uint64_t token);
   // Settles it though nobody has asked for that, or waits for it.
   void end_unasked(std::uint64_t token, Verdict verdict);
@@ -181,7 +202,7 @@ class BrokerImpl final : public Broker {
 
   // --- telling
   void tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text = {}, std::uint32_t attempt = 0,
-            WallTime due_at = {}, double fraction = 0);
+            WallTime due_at = {}, double fraction = 0, const EndedRun& run = {});
 
   Store& store_;
   const BrokerOptions options_;
@@ -209,6 +230,8 @@ class BrokerImpl final : public Broker {
   std::vector<Listener> listeners_;
   std::uint32_t listened_ = 0;
   ListenerId last_listener_ = 0;
+  std::function<void(const std::vector<ScheduleId>&)> schedules_changed_;
+  std::function<void(Duration)> calendar_jumped_;
 
   bool started_ = false;  // the leases of owners before this one are over
   bool pump_scheduled_ = false;

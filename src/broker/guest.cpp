@@ -164,6 +164,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put_accepted(std::vector<PutR
 Coro<Result<std::vector<ChangeReply>>> Guest::change(std::vector<Change> changes) {
   for (Change& change : changes) {
     change.at = job_now();
+    change.calendar_at = clock().to_calendar(change.at);
     change.due_at = whole_ms(clock().from_calendar(change.due_at));
   }
   co_return co_await store_->change(std::move(changes));

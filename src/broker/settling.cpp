@@ -25,6 +25,11 @@ bool ends_job(Outcome outcome) noexcept {
   return outcome == Outcome::done || outcome == Outcome::bury || outcome == Outcome::cancel;
 }
 
+// The job that ends for others has its run, if it is one, at the front.
+EndedRun run_of(JobId id, const std::vector<EndedRun>& ended_runs) noexcept {
+  return !ended_runs.empty() && ended_runs.front().job == id ? ended_runs.front() : EndedRun{};
+}
+
 }  // namespace
 
 // --- runs ----------------------------------------------------------------------------------------------------------
@@ -34,7 +39,8 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
   Queue& queue = *running.queue;
   JobQueue& jobs = queue.window.jobs();
   const QueueConfig& config = queue.window.config();
-  Settlement settlement{.id = running.id, .token = token, .outcome = verdict.outcome, .at = clock_.now()};
+  Settlement settlement{
+      .id = running.id, .token = token, .outcome = verdict.outcome, .at = clock_.now(), .calendar_at = calendar_now()};
   settlement.worker = running.call->worker;
   settlement.error = std::move(verdict.error);
   settlement.priority = verdict.priority;
@@ -158,14 +164,14 @@ void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& rep
   if (reply.again) queue.window.place(*reply.again, loop_.time());
   mark(queue);
   tell(event_of(outcome), pending.settlement.id, queue, pending.settlement.error, pending.attempt,
-       reply.again ? reply.again->due_at : WallTime{});
+       reply.again ? reply.again->due_at : WallTime{}, 0, run_of(pending.settlement.id, reply.ended_runs));
   for (std::size_t i = 0; i < reply.follow_ups.size(); ++i) note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
-  note_released(queue, reply.released, reply.cancelled);
+  note_released(queue, reply.released, reply.cancelled, reply.ended_runs);
 }
 
 // Jobs that have waited for another one, which has ended.
 void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& released,
-                               const std::vector<JobId>& cancelled) {
+                               const std::vector<JobId>& cancelled, const std::vector<EndedRun>& ended_runs) {
   for (const WaitingJob& job : released) {
     const auto found = by_id_.find(job.queue);
     if (found == by_id_.end()) continue;  // of a queue that another process has made: take_changes() will find it
@@ -174,7 +180,15 @@ void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& rele
     mark(its_queue);
     tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
   }
-  for (const JobId id : cancelled) tell(JobEventKind::cancelled, id, queue, "a job that it waited for has failed");
+  auto run = ended_runs.begin();
+  for (const JobId id : cancelled) {
+    // In the same order, after that of the job that has ended.
+    const auto its_run = std::find_if(run, ended_runs.end(), [id](const EndedRun& ended) { return ended.job == id; });
+    const bool has_one = its_run != ended_runs.end();
+    if (has_one) run = std::next(its_run);
+    tell(JobEventKind::cancelled, id, queue, "a job that it waited for has failed", 0, {}, 0,
+         has_one ? *its_run : EndedRun{});
+  }
   if (cancelled.empty()) return;
   run_in_background([](BrokerImpl& broker) -> Coro<void> {
     if (auto counted = co_await broker.recount(); !counted) broker.stop_all(counted.error());
@@ -187,7 +201,7 @@ void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
   const std::uint64_t token = id->second;
   const Running& running = running_.at(token);
   if (running.queue != &queue || running.queue_token != lease.token) return;
-  Settlement settlement{.id = lease.id, .token = token, .at = clock_.now()};
+  Settlement settlement{.id = lease.id, .token = token, .at = clock_.now(), .calendar_at = calendar_now()};
   settlement.outcome = lease.buried ? Outcome::bury : Outcome::expire;
   settlement.error = "lease expired";
   if (running.cancel_asked) {
@@ -213,7 +227,11 @@ Coro<Result<void>> BrokerImpl::end_old_leases() {
     auto record = co_await store_.get(lease.id);
     if (!record) co_return std::unexpected(std::move(record.error()));
     Queue* queue = *record ? find_queue((*record)->queue) : nullptr;
-    Settlement settlement{.id = lease.id, .token = lease.token, .outcome = Outcome::release, .at = clock_.now()};
+    Settlement settlement{.id = lease.id,
+                          .token = lease.token,
+                          .outcome = Outcome::release,
+                          .at = clock_.now(),
+                          .calendar_at = calendar_now()};
     settlement.worker = lease.worker;
     if (options_.blame_old_leases) {
       const bool last = queue != nullptr && (*record)->expiries + 1 >= queue->window.config().max_lease_expiries;
@@ -241,6 +259,7 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   const JobId id = change.id;
   const ChangeKind kind = change.kind;
   change.at = clock_.now();
+  change.calendar_at = calendar_now();
   const WallTime due_at = change.due_at;
   std::vector<Change> changes;
   changes.push_back(std::move(change));
@@ -267,7 +286,8 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
       queue->window.forget(id, loop_.time());
       if (was_live) give_room(*queue, 1);
       tell(kind == ChangeKind::cancel ? JobEventKind::cancelled : JobEventKind::erased, id, *queue,
-           kind == ChangeKind::cancel ? std::string_view{"asked for"} : std::string_view{});
+           kind == ChangeKind::cancel ? std::string_view{"asked for"} : std::string_view{}, 0, {}, 0,
+           run_of(id, reply.ended_runs));
       break;
     case ChangeKind::kick:
       if (!was_live) ++queue->live;
@@ -278,7 +298,7 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   }
   if (reply.job) queue->window.place(*reply.job, loop_.time());
   mark(*queue);
-  note_released(*queue, reply.released, reply.cancelled);
+  note_released(*queue, reply.released, reply.cancelled, reply.ended_runs);
   co_return std::move(reply);
 }
 

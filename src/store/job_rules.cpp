@@ -34,6 +34,9 @@ Result<void> check(const PutRequest& request) {
 Result<void> check(const std::vector<PutRequest>& requests) {
   for (const PutRequest& request : requests) {
     if (auto good = check(request); !good) return good;
+    if (request.run != 0 || request.after_run != 0) {
+      return fail(Errc::invalid_input, "only the jobs of a schedule's step are its runs");
+    }
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "store/job_rules.hpp"
+#include "store/schedule_rules.hpp"
 
 namespace argiope {
 
@@ -107,6 +108,7 @@ template <class Act>
 auto MemoryStore::atomically(Act act) -> decltype(act()) {
   std::lock_guard lock(mutex_);
   undo_ = {.queues = queues_.size(), .last_id = last_id_};
+  schedules_.start();
   auto result = act();
   if (!result) take_back();
   return result;
@@ -130,6 +132,7 @@ void MemoryStore::take_back() {
   }
   last_id_ = undo_.last_id;
   orphans_.clear();
+  schedules_.take_back();
 }
 
 WaitingJob MemoryStore::waiting(const Job& job) const {
@@ -190,7 +193,8 @@ Coro<Result<std::vector<PutReply>>> MemoryStore::put(std::vector<PutRequest> req
   });
 }
 
-Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before) {
+Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before,
+                                      ScheduleId schedule) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
   if (!wanted.name.empty()) {
@@ -241,6 +245,8 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, c
   record.if_failed = runs_now != 0 ? DependencyPolicy::run : wanted.if_failed;
   record.pending = static_cast<std::uint32_t>(job.waits_for.size());
   record.created_at = now;
+  record.schedule = schedule;
+  record.run = request.run;
   job.queue = queue_id;
   const Place at = place(record.priority, record.due_at, now, request.set_aside, queue(queue_id)->config.ageing);
   job.rank = at.rank;
@@ -375,6 +381,8 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
   }
   reply.settled = true;
   const WallTime at = stored(settlement.at);
+  const WallTime calendar_at = settlement.calendar_at == WallTime{} ? at : settlement.calendar_at;
+  const std::string none;
   const auto failed_attempt = [&](Job& job, const char* outcome) {
     ++job.record.attempts;
     job.record.error = settlement.error;
@@ -387,13 +395,15 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
     case Outcome::done:
       undo_.ended.try_emplace(found->queue, queue(found->queue)->ended);
       ++queue(found->queue)->ended;
-      end(id, JobState::done, at, settlement.keep, settlement.result, {});
+      end(id, {JobState::done, at, calendar_at, settlement.keep, settlement.result, none}, reply.ended_runs);
       break;
-    case Outcome::cancel: end(id, JobState::cancelled, at, settlement.keep, {}, settlement.error); break;
+    case Outcome::cancel:
+      end(id, {JobState::cancelled, at, calendar_at, settlement.keep, none, settlement.error}, reply.ended_runs);
+      break;
     case Outcome::bury:
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
-      end(id, JobState::buried, at, true, {}, settlement.error);
+      end(id, {JobState::buried, at, calendar_at, true, none, settlement.error}, reply.ended_runs);
       break;
     case Outcome::retry:
     case Outcome::release:
@@ -428,48 +438,50 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
     if (!put) return std::unexpected(put.error());
     reply.follow_ups.push_back(std::move(*put));
   }
-  if (settlement.outcome == Outcome::done) tell_dependants(id, false, "done", at, {reply.released, reply.cancelled});
-  if (settlement.outcome == Outcome::bury) tell_dependants(id, true, "buried", at, {reply.released, reply.cancelled});
-  if (settlement.outcome == Outcome::cancel) {
-    tell_dependants(id, true, "cancelled", at, {reply.released, reply.cancelled});
-  }
+  const Effects effects{reply.released, reply.cancelled, reply.ended_runs};
+  if (settlement.outcome == Outcome::done) tell_dependants(id, false, "done", at, calendar_at, effects);
+  if (settlement.outcome == Outcome::bury) tell_dependants(id, true, "buried", at, calendar_at, effects);
+  if (settlement.outcome == Outcome::cancel) tell_dependants(id, true, "cancelled", at, calendar_at, effects);
   return reply;
 }
 
 // Its dependants are to be told afterwards: see tell_dependants().
-void MemoryStore::end(JobId id, JobState state, WallTime at, bool keep, const std::string& result,
-                      const std::string& error) {
+void MemoryStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_runs) {
   const std::set<JobId> waited_for = jobs_.at(id).waits_for;
   for (const JobId other : waited_for) {
     if (find(other) != nullptr) alter(other, [&](Job& job) { job.dependants.erase(id); });
     if (const auto gone = orphans_.find(other); gone != orphans_.end()) gone->second.erase(id);
   }
   alter(id, [&](Job& job) {
-    job.record.state = state;
-    job.record.ended_at = at;
-    job.record.result = result;
-    job.record.error = error;
+    if (const ScheduleId schedule = std::exchange(job.record.schedule, 0); schedule != 0) {
+      ended_runs.push_back({schedule, std::exchange(job.record.run, 0), id, schedule_rules::run_outcome(how.state)});
+      schedules_.end_run(ended_runs.back(), how.calendar_at, how.error);
+    }
+    job.record.state = how.state;
+    job.record.ended_at = how.at;
+    job.record.result = how.result;
+    job.record.error = how.error;
     job.record.token = 0;
     job.record.worker.clear();
     job.record.lease_until = {};
     job.record.pending = 0;
     job.waits_for.clear();
   });
-  if (keep) return;
+  if (how.keep) return;
   orphans_[id] = jobs_.at(id).dependants;
   erase(id);
 }
 
 void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_view what_befell_it, WallTime at,
-                                  Released into) {
-  struct End {
+                                  WallTime calendar_at, Effects into) {
+  struct Ended {
     JobId id;
     bool badly;
     std::string_view how;
   };
-  std::deque<End> ends{{ended, ended_badly, what_befell_it}};
+  std::deque<Ended> ends{{ended, ended_badly, what_befell_it}};
   for (; !ends.empty(); ends.pop_front()) {
-    const End end_of = ends.front();
+    const Ended end_of = ends.front();
     std::set<JobId> dependants;
     if (const auto gone = orphans_.find(end_of.id); gone != orphans_.end()) {
       dependants = std::move(gone->second);
@@ -486,7 +498,9 @@ void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_vie
       Job& job = jobs_.at(id);
       if (end_of.badly && job.record.if_failed == DependencyPolicy::cancel) {
         const bool keep = queue(job.queue)->config.keep_cancelled > Duration{};
-        end(id, JobState::cancelled, at, keep, {}, cancelled_with(end_of.id, end_of.how));
+        const std::string none;
+        const std::string why = cancelled_with(end_of.id, end_of.how);
+        end(id, {JobState::cancelled, at, calendar_at, keep, none, why}, into.ended_runs);
         into.cancelled.push_back(id);
         ends.push_back({id, true, "cancelled"});
       } else if (job.record.pending == 0) {
@@ -528,16 +542,19 @@ ChangeReply MemoryStore::change_one(const Change& change) {
   const bool waits = !has_ended(state);
   const bool waits_for_others = waits && found->shelf == Shelf::waiting;
   const WallTime at = stored(change.at);
+  const WallTime calendar_at = change.calendar_at == WallTime{} ? at : change.calendar_at;
   const JobId id = change.id;
+  const std::string none;
+  const Effects effects{reply.released, reply.cancelled, reply.ended_runs};
   switch (change.kind) {
     case ChangeKind::cancel:
       if (!waits && state != JobState::buried) return refuse(Verdict::wrong_state);
-      end(id, JobState::cancelled, at, change.keep, {}, change.error);
-      tell_dependants(id, true, "cancelled", at, {reply.released, reply.cancelled});
+      end(id, {JobState::cancelled, at, calendar_at, change.keep, none, change.error}, reply.ended_runs);
+      tell_dependants(id, true, "cancelled", at, calendar_at, effects);
       return reply;
     case ChangeKind::erase:
-      end(id, JobState::cancelled, at, false, {}, {});
-      tell_dependants(id, true, "deleted", at, {reply.released, reply.cancelled});
+      end(id, {JobState::cancelled, at, calendar_at, false, none, none}, reply.ended_runs);
+      tell_dependants(id, true, "deleted", at, calendar_at, effects);
       return reply;
     case ChangeKind::kick:
       if (state != JobState::buried && (state != JobState::delayed || waits_for_others)) {
@@ -600,6 +617,99 @@ Coro<Result<std::size_t>> MemoryStore::prune(QueueId queue_id, JobState state, W
     for (const JobId id : old) erase(id);
     return old.size();
   });
+}
+
+// --- schedules -------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<PutScheduleReply>>> MemoryStore::put_schedules(std::vector<PutSchedule> wanted) {
+  co_return atomically([&]() -> Result<std::vector<PutScheduleReply>> {
+    if (auto good = schedule_rules::check(wanted); !good) return std::unexpected(good.error());
+    std::vector<PutScheduleReply> replies;
+    replies.reserve(wanted.size());
+    for (const PutSchedule& schedule : wanted) replies.push_back(schedules_.put(schedule));
+    return replies;
+  });
+}
+
+Coro<Result<std::size_t>> MemoryStore::erase_schedules(std::vector<ScheduleId> ids) {
+  co_return atomically([&]() -> Result<std::size_t> {
+    std::size_t erased = 0;
+    for (const ScheduleId id : ids) erased += schedules_.erase(id) ? 1 : 0;
+    return erased;
+  });
+}
+
+Coro<Result<std::vector<StoredSchedule>>> MemoryStore::schedules(ScheduleFilter filter) {
+  std::lock_guard lock(mutex_);
+  co_return schedules_.list(filter);
+}
+
+Coro<Result<std::vector<std::optional<StoredSchedule>>>> MemoryStore::load_schedules(std::vector<ScheduleId> ids) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::optional<StoredSchedule>> found;
+  found.reserve(ids.size());
+  for (const ScheduleId id : ids) found.push_back(schedules_.get(id));
+  co_return found;
+}
+
+Coro<Result<std::optional<StoredSchedule>>> MemoryStore::find_schedule(std::string name) {
+  std::lock_guard lock(mutex_);
+  co_return schedules_.find(name);
+}
+
+Coro<Result<std::vector<ScheduleRun>>> MemoryStore::schedule_runs(ScheduleId id, std::size_t limit) {
+  std::lock_guard lock(mutex_);
+  co_return schedules_.runs(id, limit);
+}
+
+Coro<Result<std::vector<FireReply>>> MemoryStore::fire(std::vector<FireRequest> requests, WallTime now) {
+  co_return atomically([&]() -> Result<std::vector<FireReply>> {
+    if (auto good = schedule_rules::check(requests); !good) return std::unexpected(good.error());
+    std::vector<FireReply> replies;
+    replies.reserve(requests.size());
+    for (const FireRequest& request : requests) {
+      auto reply = fire_one(request, stored(now));
+      if (!reply) return std::unexpected(reply.error());
+      replies.push_back(std::move(*reply));
+    }
+    return replies;
+  });
+}
+
+Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now) {
+  FireReply reply;
+  const auto standing = schedules_.standing(request.id);
+  if (!standing || standing->version != request.version ||
+      standing->entries + request.runs.size() != request.place.entries) {
+    return reply;
+  }
+  std::vector<ScheduleRun> entries = request.runs;
+  const auto job_of = [&](std::uint64_t number) {
+    return number > standing->entries ? entries[number - standing->entries - 1].job
+                                      : schedules_.job_of(request.id, number);
+  };
+  std::uint32_t started = 0;
+  for (PutRequest put : request.jobs) {
+    if (const JobId before = put.after_run == 0 ? 0 : job_of(put.after_run); before != 0) {
+      put.job.waits_for.push_back(before);
+    }
+    auto added = put_one(put, now, reply.jobs, put.run == 0 ? 0 : request.id);
+    if (!added) return std::unexpected(added.error());
+    if (put.run != 0) {
+      ScheduleRun& entry = entries[put.run - standing->entries - 1];
+      entry.job = added->id;
+      if (added->outcome == PutOutcome::added || added->outcome == PutOutcome::run_again) {
+        ++started;
+      } else {
+        entry.outcome = RunOutcome::skipped;
+        entry.ended_at = entry.fired_at;
+      }
+    }
+    reply.jobs.push_back(std::move(*added));
+  }
+  reply.fired = true;
+  reply.version = schedules_.fire(request.id, request.place, entries, started);
+  return reply;
 }
 
 // --- windows ---------------------------------------------------------------------------------------------------------
@@ -757,7 +867,8 @@ Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() {
   }
   co_return left;
 }
-Coro<Result<std::vector<JobId>>> MemoryStore::changed_elsewhere() { co_return std::vector<JobId>{}; }
+
+Coro<Result<ChangedElsewhere>> MemoryStore::changed_elsewhere() { co_return ChangedElsewhere{}; }
 
 Coro<Result<void>> MemoryStore::remember(std::string name, std::int64_t value) {
   std::lock_guard lock(mutex_);

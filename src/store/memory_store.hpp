@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "argiope/store/store.hpp"
+#include "store/memory_schedules.hpp"
 
 namespace argiope {
 
@@ -28,6 +29,13 @@ class MemoryStore final : public Store {
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override;
   Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) override;
   Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
+  Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override;
+  Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) override;
+  Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter) override;
+  Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) override;
+  Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) override;
+  Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override;
+  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override;
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override;
   Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
                                                        std::size_t limit) override;
@@ -46,7 +54,7 @@ class MemoryStore final : public Store {
   Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override;
   std::uint64_t epoch() const override { return epoch_; }
   Coro<Result<std::vector<OldLease>>> old_leases() override;
-  Coro<Result<std::vector<JobId>>> changed_elsewhere() override;
+  Coro<Result<ChangedElsewhere>> changed_elsewhere() override;
   Coro<Result<void>> remember(std::string name, std::int64_t value) override;
   Coro<Result<std::optional<std::int64_t>>> recall(std::string name) override;
   std::optional<Error> failure() const override { return std::nullopt; }
@@ -83,9 +91,20 @@ class MemoryStore final : public Store {
     std::size_t queues = 0;
     JobId last_id = 0;
   };
-  struct Released {
+  // How a job ends: `calendar_at` and `error` also go into the history of a schedule whose run it is.
+  struct End {
+    JobState state{};
+    WallTime at{};
+    WallTime calendar_at{};
+    bool keep = false;
+    const std::string& result;
+    const std::string& error;
+  };
+  // What an end brings about.
+  struct Effects {
     std::vector<WaitingJob>& released;
     std::vector<JobId>& cancelled;
+    std::vector<EndedRun>& ended_runs;
   };
 
   // `act` returns Result<…>; when it is refused, everything is as before.
@@ -109,13 +128,15 @@ class MemoryStore final : public Store {
   static bool leasable(const Job& job);
 
   // `before`: the replies to those before it in its call.
-  Result<PutReply> put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before);
+  Result<PutReply> put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before,
+                           ScheduleId schedule = 0);
   PutReply put_on(Job& holder, const PutRequest& request, WallTime now);
   Result<void> join_batch(JobId batch, const Job& job);
   Result<SettleReply> settle_one(const Settlement& settlement);
   ChangeReply change_one(const Change& change);
-  void end(JobId id, JobState state, WallTime at, bool keep, const std::string& result, const std::string& error);
-  void tell_dependants(JobId id, bool failed, std::string_view what, WallTime at, Released into);
+  void end(JobId id, const End& how, std::vector<EndedRun>& ended_runs);
+  void tell_dependants(JobId id, bool failed, std::string_view what, WallTime at, WallTime calendar_at, Effects into);
+  Result<FireReply> fire_one(const FireRequest& request, WallTime now);
   void place_now(Job& job, WallTime at);
 
   mutable std::mutex mutex_;
@@ -126,6 +147,7 @@ class MemoryStore final : public Store {
   std::map<std::string, JobId> names_;
   std::map<std::string, std::int64_t> remembered_;
   std::map<JobId, OldLease> old_leases_;
+  MemorySchedules schedules_;
   JobId last_id_ = 0;
   std::uint64_t epoch_ = 1;
   std::uint64_t last_token_ = 0;

@@ -37,6 +37,7 @@ void SqliteJobs::refresh() {
   last_token_ = std::max(last_token_, meta("last_token").value_or(0));
   last_id_stored_ = last_id_;
   last_token_stored_ = last_token_;
+  last_schedule_ = last_schedule_stored_ = static_cast<ScheduleId>(meta("last_schedule").value_or(0));
   queues_.clear();
   queue_ids_.clear();
   Use rows = use(Query::queues);
@@ -95,8 +96,10 @@ void SqliteJobs::flush() {
   }
   if (last_id_ != last_id_stored_) set_meta("last_id", static_cast<std::int64_t>(last_id_));
   if (last_token_ != last_token_stored_) set_meta("last_token", last_token_);
+  if (last_schedule_ != last_schedule_stored_) set_meta("last_schedule", static_cast<std::int64_t>(last_schedule_));
   last_id_stored_ = last_id_;
   last_token_stored_ = last_token_;
+  last_schedule_stored_ = last_schedule_;
 }
 
 SqliteJobs::Mark SqliteJobs::mark() {
@@ -150,6 +153,8 @@ std::optional<SqliteJobs::Row> SqliteJobs::load(JobId id) {
   row.ended_at = found.number(11);
   row.key = found.text(12);
   row.unique = found.text(13);
+  row.schedule = static_cast<ScheduleId>(found.number(14));
+  row.run = static_cast<std::uint64_t>(found.number(15));
   return row;
 }
 
@@ -398,14 +403,19 @@ std::vector<OldLease> SqliteJobs::old_leases() {
   return old;
 }
 
-std::vector<JobId> SqliteJobs::changed_elsewhere() {
-  std::vector<JobId> changed;
+ChangedElsewhere SqliteJobs::changed_elsewhere() {
+  ChangedElsewhere changed;
   if (access() != StoreAccess::own || !touched_ || !writing_) return changed;
   {
     Use rows = use(Query::touched);
-    while (rows.next()) changed.push_back(static_cast<JobId>(rows.number(0)));
+    while (rows.next()) changed.jobs.push_back(static_cast<JobId>(rows.number(0)));
   }
-  if (!changed.empty()) use(Query::touched_delete).run();
+  if (!changed.jobs.empty()) use(Query::touched_delete).run();
+  {
+    Use rows = use(Query::touched_schedules);
+    while (rows.next()) changed.schedules.push_back(static_cast<ScheduleId>(rows.number(0)));
+  }
+  if (!changed.schedules.empty()) use(Query::touched_schedules_delete).run();
   touched_ = false;
   return changed;
 }

@@ -1,4 +1,4 @@
-// SqliteJobs: jobs in one SQLite database, as one thread sees them. What a call means is here; when it is committed, and
+// SqliteJobs: jobs and schedules in one SQLite database, as one thread sees them. What a call means is here; when it is committed, and
 // who waits for it, is the store's thread's business (job_store_thread.hpp).
 //
 // Jobs are one lean table. Which of them run is not in it: a row of `leases` holds the leases of one call, and this class
@@ -65,6 +65,14 @@ class SqliteJobs {
   void shelve(const std::vector<JobId>& jobs, Shelf shelf);
   std::size_t prune(QueueId queue, JobState state, WallTime before, std::size_t limit);
 
+  std::vector<PutScheduleReply> put_schedules(const std::vector<PutSchedule>& schedules);
+  std::size_t erase_schedules(const std::vector<ScheduleId>& ids);
+  std::vector<StoredSchedule> schedules(const ScheduleFilter& filter);
+  std::vector<std::optional<StoredSchedule>> load_schedules(const std::vector<ScheduleId>& ids);
+  std::optional<StoredSchedule> find_schedule(const std::string& name);
+  std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit);
+  std::vector<FireReply> fire(const std::vector<FireRequest>& requests, WallTime now);
+
   std::vector<WaitingJob> load_ready(QueueId queue, Rank after, std::size_t limit);
   std::vector<WaitingJob> load_set_aside(QueueId queue, const std::string& key, Rank after, std::size_t limit);
   std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after, std::size_t limit);
@@ -80,7 +88,7 @@ class SqliteJobs {
   std::vector<JobId> waits_for(JobId id, std::size_t limit);
 
   std::vector<OldLease> old_leases();
-  std::vector<JobId> changed_elsewhere();
+  ChangedElsewhere changed_elsewhere();
   void remember(const std::string& name, std::int64_t value);
   std::optional<std::int64_t> recall(const std::string& name);
 
@@ -107,10 +115,19 @@ class SqliteJobs {
     std::int64_t ended_at = 0;
     std::string key;
     std::string unique;
+    ScheduleId schedule = 0;
+    std::uint64_t run = 0;
+  };
+  // When a job ends, and whose runs have ended by that.
+  struct Ending {
+    std::int64_t at;
+    std::int64_t calendar_at;
+    std::vector<EndedRun>& runs;
   };
   static constexpr std::int64_t kHasDependants = 1;
   static constexpr std::int64_t kHasHistory = 2;
   static constexpr std::int64_t kHasNames = 4;  // a name, a unique one, or both
+  static constexpr std::int64_t kIsRun = 8;     // of a schedule
 
   struct Lease {
     std::int64_t token = 0;
@@ -171,26 +188,36 @@ class SqliteJobs {
   // --- writes
   QueueId queue_of(const std::string& name, const QueueConfig& config);
   const StoredQueue& queue(QueueId id);
-  PutReply put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before);
+  PutReply put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before,
+                   ScheduleId schedule = 0);
   void insert(const PutRequest& request, const Row& row, std::int64_t now);
   PutReply put_on(const Row& holder, const PutRequest& request, std::int64_t now);
   std::vector<JobId> not_ended(const std::vector<JobId>& ids);
   void join_batch(JobId batch, const Row& job, const std::vector<JobId>& waits_for);
   SettleReply settle_one(const Settlement& settlement);
-  std::vector<JobId> settle_done(const Settlement& settlement);
+  std::vector<JobId> settle_done(const Settlement& settlement, const Ending& ending);
   void give_back(const Row& row, const Settlement& settlement, std::int64_t at, SettleReply& reply);
   void failed_attempt(Row& row, const Settlement& settlement, const char* outcome, std::int64_t at);
   ChangeReply change_one(const Change& change);
-  std::vector<JobId> end(const Row& row, Stored state, std::int64_t at, bool keep, const std::string& result,
+  std::vector<JobId> end(const Row& row, Stored state, const Ending& ending, bool keep, const std::string& result,
                          const std::string& error);
   std::vector<JobId> take_dependants(JobId id);
-  void tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how, std::int64_t at,
-                       std::vector<WaitingJob>& released, std::vector<JobId>& cancelled);
+  void tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how,
+                       const Ending& ending, std::vector<WaitingJob>& released, std::vector<JobId>& cancelled);
   void place_now(Row& row, std::int64_t at);
   template <class Act>
   auto undone_if_refused(bool may_be, Act act) -> decltype(act());
   Mark mark();
   void take_back(const Mark& mark);
+
+  // --- schedules
+  PutScheduleReply put_schedule(const PutSchedule& wanted);
+  FireReply fire_one(const FireRequest& request, std::int64_t now);
+  void write_run(ScheduleId id, const ScheduleRun& run);
+  JobId job_of_run(ScheduleId id, std::uint64_t number);
+  void end_run(const EndedRun& run, const Ending& ending, std::string_view error);
+  static StoredSchedule read_schedule(const SqliteStatement& row, bool texts);
+  void touch_schedule(ScheduleId id);
 
   // --- leases
   void load_leases();
@@ -225,6 +252,7 @@ class SqliteJobs {
   std::map<std::string, QueueId, std::less<>> queue_ids_;
   JobId last_id_ = 0, last_id_stored_ = 0;
   std::int64_t last_token_ = 0, last_token_stored_ = 0;
+  ScheduleId last_schedule_ = 0, last_schedule_stored_ = 0;
 
   boost::unordered_flat_map<JobId, Lease> leases_;
   boost::unordered_flat_map<std::int64_t, LeaseBatch> batches_;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "store/job_rules.hpp"
+#include "store/schedule_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -97,7 +98,22 @@ std::vector<SettleReply> SqliteJobs::settle(const std::vector<Settlement>& settl
   });
 }
 
-PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before) {
+std::vector<FireReply> SqliteJobs::fire(const std::vector<FireRequest>& requests, WallTime now) {
+  if (auto good = schedule_rules::check(requests); !good) throw RequestRefused{good.error()};
+  const std::int64_t now_ms = to_ms(now);
+  const bool may_be_refused = std::ranges::any_of(requests, [&](const FireRequest& request) {
+    return std::ranges::any_of(request.jobs, [&](const PutRequest& job) { return depends(job, last_id_); });
+  });
+  return undone_if_refused(may_be_refused, [&] {
+    std::vector<FireReply> replies;
+    replies.reserve(requests.size());
+    for (const FireRequest& request : requests) replies.push_back(fire_one(request, now_ms));
+    return replies;
+  });
+}
+
+PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before,
+                             ScheduleId schedule) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && load(wanted.id)) return {PutOutcome::kept, wanted.id, {}};
   if (!wanted.name.empty()) {
@@ -142,7 +158,10 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
   if (row.id <= last_id_) row.fence = last_token_;
   last_id_ = std::max(last_id_, row.id);
   row.key = wanted.key;
-  if (!wanted.name.empty() || !wanted.unique.empty()) row.flags = kHasNames;
+  row.schedule = schedule;
+  row.run = request.run;
+  if (!wanted.name.empty() || !wanted.unique.empty()) row.flags |= kHasNames;
+  if (schedule != 0) row.flags |= kIsRun;
   row.priority = wanted.priority;
   row.due_at = to_ms(wanted.due_at);
   row.pending = static_cast<std::uint32_t>(waits_for.size());
@@ -167,7 +186,7 @@ void SqliteJobs::insert(const PutRequest& request, const Row& row, std::int64_t 
       .with_or_null(row.due_at, wanted.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.flags,
                     row.fence)
       .with(now, wanted.key)
-      .with_or_null(wanted.unique, wanted.name, wanted.function, wanted.payload)
+      .with_or_null(wanted.unique, wanted.name, wanted.function, wanted.payload, row.schedule, row.run)
       .run();
   if (!wanted.name.empty()) use(Query::name_add).with(wanted.name, row.id).run();
   if (!wanted.unique.empty()) use(Query::unique_add).with(row.queue, wanted.unique, row.id).run();

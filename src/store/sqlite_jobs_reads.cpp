@@ -45,7 +45,9 @@ JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
   record.ended_at = from_ms(row.number(16));
   record.error = row.text(17);
   record.result = row.text(18);
-  record.payload = row.text(19);
+  record.schedule = static_cast<ScheduleId>(row.number(19));
+  record.run = static_cast<std::uint64_t>(row.number(20));
+  record.payload = row.text(21);
   return record;
 }
 

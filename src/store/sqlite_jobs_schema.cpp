@@ -46,7 +46,8 @@ CREATE TABLE jobs (
   expiries     INTEGER,           -- leases that ran out
   pending      INTEGER,           -- jobs it still waits for
   if_failed    INTEGER,           -- 1: runs although one of them failed
-  flags        INTEGER,           -- 1: others have waited for it, 2: it has rows in attempts, 4: it has names
+  flags        INTEGER,           -- 1: others have waited for it, 2: it has rows in attempts, 4: it has names,
+                                  -- 8: it is a run of a schedule
   fence        INTEGER,           -- leases with tokens up to this one are over
   created_at   INTEGER NOT NULL,
   ended_at     INTEGER,
@@ -97,9 +98,63 @@ CREATE VIEW job_list AS              -- jobs that run show as ready here
   FROM jobs j JOIN queues q USING (queue_id);
 )sql";
 
+// Schedules. What a step changes is in rows of its own, small and many to a page; and the entries of one number of many
+// schedules lie side by side, because it is they that are written together.
+constexpr const char* kVersion2 = R"sql(
+CREATE TABLE schedules (
+  schedule_id INTEGER PRIMARY KEY,
+  name        TEXT NOT NULL UNIQUE,
+  trigger     TEXT NOT NULL,
+  definition  TEXT NOT NULL
+);
+CREATE TABLE places (                -- where schedules stand; times by the calendar
+  schedule_id INTEGER PRIMARY KEY,
+  version     INTEGER NOT NULL,
+  next        INTEGER,               -- 9223372036854: none will come
+  last        INTEGER,
+  fired       INTEGER,
+  missed      INTEGER,
+  entries     INTEGER,               -- of its history that have been written
+  paused      INTEGER,
+  active      INTEGER                -- runs whose jobs have not ended
+);
+CREATE TABLE schedule_runs (         -- the last 20 entries of each history
+  entry        INTEGER PRIMARY KEY,  -- number % 20 * 2^48 + schedule_id
+  number       INTEGER NOT NULL,
+  planned      INTEGER,
+  last_planned INTEGER,
+  count        INTEGER,
+  fired_at     INTEGER,
+  ended_at     INTEGER,
+  outcome      INTEGER NOT NULL,     -- 0 running, 1 done, 2 failed, 3 cancelled, 4 missed, 5 skipped
+  job_id       INTEGER,
+  error        TEXT
+);
+CREATE TABLE touched_schedules (n INTEGER PRIMARY KEY, schedule_id INTEGER NOT NULL);
+ALTER TABLE jobs ADD COLUMN schedule_id INTEGER;  -- whose run it is, until it has ended
+ALTER TABLE jobs ADD COLUMN run INTEGER;
+INSERT INTO meta VALUES ('last_schedule', 0);
+CREATE VIEW schedule_list AS
+  SELECT schedule_id, name, trigger, definition, coalesce(paused, 0) AS paused,
+         strftime('%Y-%m-%dT%H:%M:%fZ', nullif(next, 9223372036854) / 1000.0, 'unixepoch') AS next,
+         strftime('%Y-%m-%dT%H:%M:%fZ', last / 1000.0, 'unixepoch') AS last,
+         coalesce(fired, 0) AS fired, coalesce(missed, 0) AS missed, coalesce(active, 0) AS active
+  FROM schedules JOIN places USING (schedule_id);
+CREATE VIEW schedule_history AS
+  SELECT s.name, r.number,
+         CASE r.outcome WHEN 0 THEN 'running' WHEN 1 THEN 'done' WHEN 2 THEN 'failed' WHEN 3 THEN 'cancelled'
+                        WHEN 4 THEN 'missed' ELSE 'skipped' END AS outcome,
+         strftime('%Y-%m-%dT%H:%M:%fZ', r.planned / 1000.0, 'unixepoch') AS planned,
+         strftime('%Y-%m-%dT%H:%M:%fZ', r.last_planned / 1000.0, 'unixepoch') AS last_planned, r.count,
+         strftime('%Y-%m-%dT%H:%M:%fZ', r.fired_at / 1000.0, 'unixepoch') AS fired_at,
+         strftime('%Y-%m-%dT%H:%M:%fZ', r.ended_at / 1000.0, 'unixepoch') AS ended_at, r.job_id, r.error
+  FROM schedule_runs r JOIN schedules s ON s.schedule_id = r.entry & 0xffffffffffff
+  ORDER BY s.name, r.number;
+)sql";
+
 // An index is opened and closed by every statement that writes a row, whether or not the row is in it. What few jobs have
 // is in tables of its own, which cost the others nothing.
-constexpr const char* kVersion2 = R"sql(
+constexpr const char* kVersion3 = R"sql(
 DROP INDEX jobs_unique;
 DROP INDEX jobs_name;
 DROP INDEX jobs_ended;
@@ -121,9 +176,10 @@ INSERT INTO unique_names SELECT queue_id, unique_name, job_id FROM jobs WHERE un
 INSERT INTO names SELECT name, job_id FROM jobs WHERE name IS NOT NULL;
 INSERT INTO ended_jobs SELECT queue_id, state, coalesce(ended_at, 0), job_id FROM jobs WHERE state >= 4;
 UPDATE jobs SET flags = coalesce(flags, 0) | 4 WHERE name IS NOT NULL OR unique_name IS NOT NULL;
+UPDATE jobs SET flags = coalesce(flags, 0) | 8 WHERE schedule_id IS NOT NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--store"};
 
 }  // namespace
@@ -176,6 +232,7 @@ void SqliteJobs::take_over() {
   set_meta("epoch", static_cast<std::int64_t>(++epoch_));
   if (access() == StoreAccess::share) return;
   use(Query::touched_delete).run();
+  use(Query::touched_schedules_delete).run();
   load_leases();
   // What the rows say of jobs that have ended or been given back since is forgotten, and whole rows with it.
   std::vector<JobId> over;

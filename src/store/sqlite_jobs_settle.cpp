@@ -2,12 +2,21 @@
 #include <deque>
 
 #include "store/job_rules.hpp"
+#include "store/schedule_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
 namespace argiope {
 
 using namespace job_rules;
+
+namespace {
+
+std::int64_t calendar_ms(WallTime calendar_at, std::int64_t at) {
+  return calendar_at == WallTime{} ? at : schedule_rules::to_ms(calendar_at);
+}
+
+}  // namespace
 
 SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
   SettleReply reply;
@@ -16,12 +25,13 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
   if (lease == nullptr || static_cast<std::uint64_t>(lease->token) != settlement.token) return reply;
   reply.settled = true;
   const std::int64_t at = to_ms(settlement.at);
+  const Ending ending{at, calendar_ms(settlement.calendar_at, at), reply.ended_runs};
   std::vector<JobId> dependants;
   std::string_view how;
   // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
   // follows gave them more to wait for.
   if (settlement.outcome == Outcome::done && !settlement.keep) {
-    dependants = settle_done(settlement);
+    dependants = settle_done(settlement, ending);
   } else {
     Row row = *load(id);
     // Counted as running until here; from here on as its shelf says.
@@ -31,17 +41,17 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
     switch (settlement.outcome) {
       case Outcome::done:
         ++changed_counts_[row.queue - 1].ended;
-        dependants = end(row, Stored::done, at, true, settlement.result, {});
+        dependants = end(row, Stored::done, ending, true, settlement.result, {});
         break;
       case Outcome::cancel:
         how = "cancelled";
-        dependants = end(row, Stored::cancelled, at, settlement.keep, {}, settlement.error);
+        dependants = end(row, Stored::cancelled, ending, settlement.keep, {}, settlement.error);
         break;
       case Outcome::bury: {
         how = "buried";
         Row failed = row;
         failed_attempt(failed, settlement, "buried", at);
-        dependants = end(failed, Stored::buried, at, true, {}, settlement.error);
+        dependants = end(failed, Stored::buried, ending, true, {}, settlement.error);
         break;
       }
       case Outcome::retry:
@@ -54,27 +64,31 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
     reply.follow_ups.push_back(put_one(request, at, reply.follow_ups));
   }
   if (!dependants.empty()) {
-    tell_dependants(id, std::move(dependants), !how.empty(), how, at, reply.released, reply.cancelled);
+    tell_dependants(id, std::move(dependants), !how.empty(), how, ending, reply.released, reply.cancelled);
   }
   return reply;
 }
 
 // The common end, which is the one that has to be fast.
-std::vector<JobId> SqliteJobs::settle_done(const Settlement& settlement) {
+std::vector<JobId> SqliteJobs::settle_done(const Settlement& settlement, const Ending& ending) {
   const JobId id = settlement.id;
   const Lease* lease = find_lease(id);
   QueueId queue_id = lease->queue;
   std::int64_t flags = lease->flags;
-  if (queue_id == 0) {
+  EndedRun run{.job = id};
+  if (queue_id == 0 || flags & kIsRun) {
     Use found = use(Query::job_brief);
     if (!found.with(id).next()) failed(SQLITE_CORRUPT);
     queue_id = static_cast<QueueId>(found.number(0));
     flags = found.number(1);
+    run.schedule = static_cast<ScheduleId>(found.number(2));
+    run.number = static_cast<std::uint64_t>(found.number(3));
   }
   erase_row(id, flags);
   count(queue_id, JobState::running, -1);
   ++changed_counts_[queue_id - 1].ended;
   set_lease(id, std::nullopt);
+  if (run.schedule != 0) end_run(run, ending, {});
   return flags & kHasDependants ? take_dependants(id) : std::vector<JobId>{};
 }
 
@@ -116,13 +130,16 @@ void SqliteJobs::failed_attempt(Row& row, const Settlement& settlement, const ch
 }
 
 // Gives those that waited for it, who are to be told.
-std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, std::int64_t at, bool keep, const std::string& result,
-                                   const std::string& error) {
+std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& ending, bool keep,
+                                   const std::string& result, const std::string& error) {
+  if (row.schedule != 0) {
+    end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(state_of(state))}, ending, error);
+  }
   if (row.pending > 0) use(Query::waits_for_delete).with(row.id).run();
   if (keep) {
     Row ended = row;
     ended.state = state;
-    ended.ended_at = at;
+    ended.ended_at = ending.at;
     ended.pending = 0;
     store(row, ended);
     use(Query::job_set_result).with(row.id).with_or_null(error, result).run();
@@ -147,7 +164,8 @@ std::vector<JobId> SqliteJobs::take_dependants(JobId id) {
 }
 
 void SqliteJobs::tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how,
-                                 std::int64_t at, std::vector<WaitingJob>& released, std::vector<JobId>& cancelled) {
+                                 const Ending& ending, std::vector<WaitingJob>& released,
+                                 std::vector<JobId>& cancelled) {
   struct End {
     JobId id;
     std::vector<JobId> dependants;
@@ -164,12 +182,12 @@ void SqliteJobs::tell_dependants(JobId ended, std::vector<JobId> dependants, boo
       --row.pending;
       if (badly && row.cancelled_with_others) {
         const bool keep = queues_[row.queue - 1].config.keep_cancelled > Duration{};
-        auto next = end(*before, Stored::cancelled, at, keep, {}, cancelled_with(now.id, now.how));
+        auto next = end(*before, Stored::cancelled, ending, keep, {}, cancelled_with(now.id, now.how));
         cancelled.push_back(id);
         ends.push_back({id, std::move(next), "cancelled"});
         continue;
       }
-      if (row.pending == 0) place_now(row, at);
+      if (row.pending == 0) place_now(row, ending.at);
       store(*before, row);
       if (row.pending == 0) released.push_back(waiting(row));
     }
@@ -209,8 +227,10 @@ ChangeReply SqliteJobs::change_one(const Change& change) {
     case ChangeKind::erase: {
       const bool erases = change.kind == ChangeKind::erase;
       if (!erases && !waiting_now && row.state != Stored::buried) return refuse(Verdict::wrong_state);
-      auto dependants = end(row, Stored::cancelled, at, !erases && change.keep, {}, change.error);
-      tell_dependants(row.id, std::move(dependants), true, erases ? "deleted" : "cancelled", at, reply.released,
+      const Ending ending{at, calendar_ms(change.calendar_at, at), reply.ended_runs};
+      auto dependants =
+          end(row, Stored::cancelled, ending, !erases && change.keep, {}, erases ? std::string{} : change.error);
+      tell_dependants(row.id, std::move(dependants), true, erases ? "deleted" : "cancelled", ending, reply.released,
                       reply.cancelled);
       return reply;
     }

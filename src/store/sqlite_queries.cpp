@@ -8,10 +8,11 @@ namespace {
 // Conditions like "state = 0" stand in the text because that is how SQLite finds the partial index that fits.
 #define ARGIOPE_CORE                                                                                          \
   "queue_id, state, rank, priority, due_at, attempts, expiries, pending, if_failed, flags, fence, ended_at, " \
-  "key, unique_name"
+  "key, unique_name, schedule_id, run"
 #define ARGIOPE_RECORD                                                                                           \
   "job_id, queue_id, state, fence, name, key, unique_name, priority, due_at, function, attempts, max_attempts, " \
-  "expiries, pending, if_failed, created_at, ended_at, error, result"
+  "expiries, pending, if_failed, created_at, ended_at, error, result, schedule_id, run"
+#define ARGIOPE_PLACE "version, next, last, fired, missed, entries, paused, active"
 #define ARGIOPE_WINDOW "job_id, fence, rank, due_at, attempts, expiries, key"
 
 struct Text {
@@ -39,19 +40,17 @@ constexpr Text kTexts[] = {
     {Query::counts,
      "SELECT queue_id, delayed, ready, running, done, cancelled, buried, ended FROM counts ORDER BY "
      "queue_id"},
-    {Query::job_insert,
-     "INSERT INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, "
-     "if_failed, flags, fence, created_at, key, unique_name, name, function, payload) VALUES (?, ?, ?, ?, ?, "
-     "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {Query::job_insert, "INSERT INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, "
+     "if_failed, flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run) VALUES "
+     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {Query::job_core, "SELECT " ARGIOPE_CORE " FROM jobs WHERE job_id = ?"},
-    {Query::job_brief, "SELECT queue_id, flags FROM jobs WHERE job_id = ?"},
-    {Query::job_update,
-     "UPDATE jobs SET state = ?2, rank = ?3, priority = ?4, due_at = ?5, attempts = ?6, expiries = ?7, "
+    {Query::job_brief, "SELECT queue_id, flags, schedule_id, run FROM jobs WHERE job_id = ?"},
+    {Query::job_update, "UPDATE jobs SET state = ?2, rank = ?3, priority = ?4, due_at = ?5, attempts = ?6, expiries = ?7, "
      "pending = ?8, flags = ?9, fence = ?10, ended_at = ?11, key = ?12, unique_name = ?13 WHERE job_id "
      "= ?1"},
     {Query::job_set_flags, "UPDATE jobs SET flags = coalesce(flags, 0) | ?2 WHERE job_id = ?1"},
     {Query::job_set_error, "UPDATE jobs SET error = ?2 WHERE job_id = ?1"},
-    {Query::job_set_result, "UPDATE jobs SET error = ?2, result = ?3 WHERE job_id = ?1"},
+    {Query::job_set_result, "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
     {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
@@ -108,9 +107,35 @@ constexpr Text kTexts[] = {
     {Query::aside_keys_after,
      "SELECT key, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key > ?2 ORDER BY key, "
      "rank DESC, job_id"},
-    {Query::delayed, "SELECT " ARGIOPE_WINDOW
-                     " FROM jobs WHERE state = 2 AND queue_id = ?1 AND (due_at, job_id) > (?2, ?3) ORDER BY due_at, "
-                     "job_id"},
+    {Query::delayed, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 2 AND queue_id = ?1 AND (due_at, job_id) > (?2, ?3) ORDER BY due_at, "
+     "job_id"},
+    {Query::schedule_insert, "INSERT INTO schedules (schedule_id, name, trigger, definition) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO "
+     "NOTHING"},
+    {Query::schedule_update, "UPDATE schedules SET trigger = ?2, definition = ?3 WHERE schedule_id = ?1"},
+    {Query::schedule_delete, "DELETE FROM schedules WHERE schedule_id = ?"},
+    {Query::schedule_named, "SELECT schedule_id FROM schedules WHERE name = ?"},
+    {Query::schedule, "SELECT schedule_id, " ARGIOPE_PLACE ", name, trigger, definition FROM schedules JOIN places USING "
+     "(schedule_id) WHERE schedule_id = ?"},
+    {Query::schedules, "SELECT schedule_id, " ARGIOPE_PLACE ", name, trigger, definition FROM schedules JOIN places USING "
+     "(schedule_id) WHERE schedule_id > ? ORDER BY schedule_id LIMIT ?"},
+    {Query::places, "SELECT schedule_id, " ARGIOPE_PLACE " FROM places WHERE schedule_id > ? ORDER BY schedule_id LIMIT ?"},
+    {Query::place_insert, "INSERT INTO places (schedule_id, version, next, last, fired, missed, paused) VALUES (?, ?, ?, ?, ?, ?, "
+     "?)"},
+    {Query::place_update, "UPDATE places SET version = version + 1, next = ?2, last = ?3, fired = ?4, missed = ?5, paused = ?6 WHERE "
+     "schedule_id = ?1"},
+    {Query::place_fire, "UPDATE places SET version = version + 1, next = ?4, last = ?5, fired = ?6, missed = ?7, entries = ?8, paused "
+     "= ?9, active = coalesce(active, 0) + ?10 WHERE schedule_id = ?1 AND version = ?2 AND coalesce(entries, 0) = ?3"},
+    {Query::place_end_runs, "UPDATE places SET active = active - ?2 WHERE schedule_id = ?1"},
+    {Query::place_delete, "DELETE FROM places WHERE schedule_id = ? RETURNING entries"},
+    {Query::run_write, "INSERT OR REPLACE INTO schedule_runs (entry, number, planned, last_planned, count, fired_at, ended_at, "
+     "outcome, job_id, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {Query::run_end, "UPDATE schedule_runs SET outcome = ?3, ended_at = ?4, error = ?5 WHERE entry = ?1 AND number = ?2"},
+    {Query::run_delete, "DELETE FROM schedule_runs WHERE entry = ?"},
+    {Query::run, "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs "
+     "WHERE entry = ?"},
+    {Query::touched_schedule_add, "INSERT INTO touched_schedules (schedule_id) VALUES (?)"},
+    {Query::touched_schedules, "SELECT DISTINCT schedule_id FROM touched_schedules ORDER BY schedule_id"},
+    {Query::touched_schedules_delete, "DELETE FROM touched_schedules"},
 };
 
 constexpr bool in_order() {

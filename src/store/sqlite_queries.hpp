@@ -1,4 +1,4 @@
-// Every statement the job store runs on its one connection, prepared when first needed.
+// Every statement the store runs on its one connection, prepared when first needed.
 #pragma once
 
 #include <cstddef>
@@ -66,12 +66,31 @@ enum class Query {
   aside_keys,
   aside_keys_after,
   delayed,
+  schedule_insert,
+  schedule_update,
+  schedule_delete,
+  schedule_named,
+  schedule,
+  schedules,
+  places,
+  place_insert,
+  place_update,
+  place_fire,
+  place_end_runs,
+  place_delete,
+  run_write,
+  run_end,
+  run_delete,
+  run,
+  touched_schedule_add,
+  touched_schedules,
+  touched_schedules_delete,
 };
-inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::delayed) + 1;
+inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::touched_schedules_delete) + 1;
 
 const char* text_of(Query query) noexcept;
 // What Query::job_record selects, but for the payload and the flags, which are last.
 extern const char* const kRecordColumns;
-inline constexpr int kFlagsColumn = 20;
+inline constexpr int kFlagsColumn = 22;
 
 }  // namespace argiope

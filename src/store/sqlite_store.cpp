@@ -67,6 +67,38 @@ class SqliteStore final : public Store {
                               [=](SqliteJobs& jobs) { return jobs.prune(queue, state, before, limit); });
   }
 
+  Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override {
+    const std::size_t size = schedules.size();
+    return write<std::vector<PutScheduleReply>>(
+        StoreAccess::share, size,
+        [schedules = std::move(schedules)](SqliteJobs& jobs) { return jobs.put_schedules(schedules); });
+  }
+  Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) override {
+    const std::size_t size = ids.size();
+    return write<std::size_t>(StoreAccess::share, size,
+                              [ids = std::move(ids)](SqliteJobs& jobs) { return jobs.erase_schedules(ids); });
+  }
+  Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter) override {
+    return read<std::vector<StoredSchedule>>([filter](SqliteJobs& jobs) { return jobs.schedules(filter); });
+  }
+  Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) override {
+    return read<std::vector<std::optional<StoredSchedule>>>(
+        [ids = std::move(ids)](SqliteJobs& jobs) { return jobs.load_schedules(ids); });
+  }
+  Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) override {
+    return read<std::optional<StoredSchedule>>(
+        [name = std::move(name)](SqliteJobs& jobs) { return jobs.find_schedule(name); });
+  }
+  Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override {
+    return read<std::vector<ScheduleRun>>([id, limit](SqliteJobs& jobs) { return jobs.schedule_runs(id, limit); });
+  }
+  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
+    const std::size_t size = requests.size();
+    return write<std::vector<FireReply>>(
+        StoreAccess::share, size,
+        [requests = std::move(requests), now](SqliteJobs& jobs) { return jobs.fire(requests, now); });
+  }
+
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override {
     return read<std::vector<WaitingJob>>([=](SqliteJobs& jobs) { return jobs.load_ready(queue, after, limit); });
   }
@@ -123,9 +155,9 @@ class SqliteStore final : public Store {
   Coro<Result<std::vector<OldLease>>> old_leases() override {
     return read<std::vector<OldLease>>([](SqliteJobs& jobs) { return jobs.old_leases(); });
   }
-  Coro<Result<std::vector<JobId>>> changed_elsewhere() override {
+  Coro<Result<ChangedElsewhere>> changed_elsewhere() override {
     const CallKind kind = access_ == StoreAccess::own ? CallKind::take_changes : CallKind::read;
-    return call<std::vector<JobId>>(kind, 1, [](SqliteJobs& jobs) { return jobs.changed_elsewhere(); });
+    return call<ChangedElsewhere>(kind, 1, [](SqliteJobs& jobs) { return jobs.changed_elsewhere(); });
   }
   Coro<Result<void>> remember(std::string name, std::int64_t value) override {
     return write<void>(StoreAccess::own, 1,

@@ -89,16 +89,16 @@ TEST_F(SqliteStoreTest, HasOneOwner) {
 TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
   auto owner = open();
   const JobId first = put(*owner);
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{});
   auto other = open(StoreAccess::share);
   EXPECT_GT(other->epoch(), owner->epoch());
   const JobId second = put(*other, {.unique = "u"});
   EXPECT_EQ(second, first + 1);
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{second});
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{second});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{});
   EXPECT_EQ(put(*owner), second + 1);
   ASSERT_TRUE(ask(other->open_queue("new", {})));
-  EXPECT_EQ(*ask(owner->changed_elsewhere()), Ids{0});
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{0});
   EXPECT_EQ(ask(owner->queues())->size(), 2u);
 }
 
@@ -224,8 +224,13 @@ TEST_F(SqliteStoreTest, BringsAFileOfTheFirstSchemaUpToDate) {
   ASSERT_TRUE(lease(*owner, buried, 7));
   ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
   ASSERT_TRUE(owner->close());
-  // As that schema had it: indexes instead of tables of their own.
+  // As that schema had it: no schedules, and indexes instead of tables of their own.
   run_sql(R"sql(
+    DROP VIEW schedule_list; DROP VIEW schedule_history;
+    DROP TABLE schedules; DROP TABLE places; DROP TABLE schedule_runs; DROP TABLE touched_schedules;
+    ALTER TABLE jobs DROP COLUMN schedule_id;
+    ALTER TABLE jobs DROP COLUMN run;
+    DELETE FROM meta WHERE name = 'last_schedule';
     DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
     CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
     CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
@@ -245,6 +250,7 @@ TEST_F(SqliteStoreTest, BringsAFileOfTheFirstSchemaUpToDate) {
   EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
   const QueueId queue = ask(owner->queues())->at(0).id;
   EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
+  EXPECT_EQ(ask(owner->put_schedules({{.name = "daily"}}))->at(0).outcome, PutScheduleOutcome::added);
   EXPECT_FALSE(*ask(owner->get(buried)));
 }
 

@@ -27,6 +27,7 @@ constexpr WallTime kStart{1'800'000'000s};
 // --- replies in words ------------------------------------------------------------------------------------------------
 
 std::int64_t ms(WallTime time) {
+  if (time == WallTime::max()) return -1;
   return time == WallTime{} ? 0 : std::chrono::floor<std::chrono::milliseconds>(time - kStart).count();
 }
 std::string say(const WaitingJob& job) {
@@ -36,10 +37,10 @@ std::string say(const WaitingJob& job) {
 std::string say(const JobRecord& r) {
   return fmt::format(
       "<{} {} {} k\"{}\" u\"{}\" {} p{} due {} f\"{}\" \"{}\" {}/{}/{} pending {} if {} made {} ended {} \"{}\" \"{}\" "
-      "t{} \"{}\" until {}>",
+      "t{} \"{}\" until {} of {}/{}>",
       r.id, r.name, r.queue, r.key, r.unique, to_string(r.state), r.priority, ms(r.due_at), r.function, r.payload,
       r.attempts, r.max_attempts, r.expiries, r.pending, static_cast<int>(r.if_failed), ms(r.created_at), ms(r.ended_at),
-      r.result, r.error, r.token, r.worker, ms(r.lease_until));
+      r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run);
 }
 std::string say(JobId id) { return fmt::format("{}", id); }
 std::string say(std::int64_t number) { return fmt::format("{}", number); }
@@ -53,6 +54,22 @@ std::string say(const QueueCounts& c) {
                      c.counts.ready, c.counts.delayed, c.counts.running, c.counts.done, c.counts.buried,
                      c.counts.cancelled, c.ended);
 }
+std::string say(const EndedRun& e) {
+  return fmt::format("({}/{} job {} {})", e.schedule, e.number, e.job, to_string(e.outcome));
+}
+std::string say(const StoredSchedule& s) {
+  return fmt::format("<{} v{} {} \"{}\" \"{}\" next {} last {} {}/{}/{} paused {} active {}>", s.id, s.version, s.name,
+                     s.trigger, s.definition, ms(s.place.next), ms(s.place.last), s.place.fired, s.place.missed,
+                     s.place.entries, s.place.paused, s.active);
+}
+std::string say(const ScheduleRun& r) {
+  return fmt::format("({} {}..{} x{} {}..{} {} job {} \"{}\")", r.number, ms(r.planned), ms(r.last_planned), r.count,
+                     ms(r.fired_at), ms(r.ended_at), to_string(r.outcome), r.job, r.error);
+}
+std::string say(const PutScheduleReply& r) {
+  return fmt::format("{} {} v{}", static_cast<int>(r.outcome), r.id, r.version);
+}
+std::string say(const FireReply& reply);
 std::string say(const PutReply& reply);
 std::string say(const SettleReply& reply);
 std::string say(const ChangeReply& reply);
@@ -72,13 +89,14 @@ std::string say(const PutReply& r) {
   return fmt::format("put {} {} {}", static_cast<int>(r.outcome), r.id, say(r.job));
 }
 std::string say(const SettleReply& r) {
-  return fmt::format("settled {} again {} follow {} released {} cancelled {}", r.settled, say(r.again),
-                     say(r.follow_ups), say(r.released), say(r.cancelled));
+  return fmt::format("settled {} again {} follow {} released {} cancelled {} runs {}", r.settled, say(r.again),
+                     say(r.follow_ups), say(r.released), say(r.cancelled), say(r.ended_runs));
 }
 std::string say(const ChangeReply& r) {
-  return fmt::format("verdict {} {} released {} cancelled {}", static_cast<int>(r.verdict), say(r.job), say(r.released),
-                     say(r.cancelled));
+  return fmt::format("verdict {} {} released {} cancelled {} runs {}", static_cast<int>(r.verdict), say(r.job),
+                     say(r.released), say(r.cancelled), say(r.ended_runs));
 }
+std::string say(const FireReply& r) { return fmt::format("fired {} v{} {}", r.fired, r.version, say(r.jobs)); }
 template <class T>
 std::string say(const Result<T>& result) {
   if (!result) return fmt::format("{}: {}", to_string(result.error().code), result.error().message);
@@ -91,12 +109,28 @@ std::string say(const Result<T>& result) {
 
 // --- calls -----------------------------------------------------------------------------------------------------------
 
-enum class Kind { put, lease, settle, renew, change, shelve, prune, configure, look, reopen, crash };
-constexpr std::pair<Kind, int> kWeights[] = {{Kind::put, 30},    {Kind::lease, 20}, {Kind::settle, 20}, {Kind::renew, 3},
-                                             {Kind::change, 10}, {Kind::shelve, 4}, {Kind::prune, 3},   {Kind::configure, 2},
-                                             {Kind::look, 6},    {Kind::reopen, 1}, {Kind::crash, 2}};
-constexpr std::string_view kNames[] = {"put",   "lease",     "settle", "renew",  "change", "shelve",
-                                       "prune", "configure", "look",   "reopen", "crash"};
+enum class Kind {
+  put,
+  lease,
+  settle,
+  renew,
+  change,
+  shelve,
+  prune,
+  configure,
+  look,
+  reopen,
+  crash,
+  schedule,
+  unschedule,
+  fire
+};
+constexpr std::pair<Kind, int> kWeights[] = {
+    {Kind::put, 20},   {Kind::lease, 20},    {Kind::settle, 20}, {Kind::renew, 3},  {Kind::change, 10},
+    {Kind::shelve, 4}, {Kind::prune, 3},     {Kind::configure, 2}, {Kind::look, 6}, {Kind::reopen, 1},
+    {Kind::crash, 2},  {Kind::schedule, 10}, {Kind::unschedule, 2}, {Kind::fire, 20}};
+constexpr std::string_view kNames[] = {"put",       "lease", "settle", "renew", "change",   "shelve",     "prune",
+                                       "configure", "look",  "reopen", "crash", "schedule", "unschedule", "fire"};
 
 // What it asks for is drawn from its own seed, so that others can be left out.
 struct Call {
@@ -268,6 +302,7 @@ class Pair {
         for (auto n = 1 + random.below(2); n > 0; --n) {
           Settlement s{.id = likely_running(random), .outcome = static_cast<Outcome>(random.below(6)), .at = now_};
           s.token = token_of(s.id, random);
+          if (random.chance(0.5)) s.calendar_at = time(random);
           s.due_at = time(random);
           if (random.chance(0.3)) s.priority = static_cast<std::int32_t>(random.between(-3, 3));
           s.keep = random.chance(0.4);
@@ -292,6 +327,7 @@ class Pair {
       }
       case Kind::change: {
         const Change change{.id = id(random), .kind = static_cast<ChangeKind>(random.below(5)), .at = now_,
+                            .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
                             .priority = static_cast<std::int32_t>(random.between(-3, 3)), .due_at = time(random),
                             .keep = random.chance(0.5), .error = word(random, 1)};
         asked_ += fmt::format(" {} kind {} due {} keep {}", change.id, static_cast<int>(change.kind), ms(change.due_at),
@@ -322,6 +358,9 @@ class Pair {
         asked_ += fmt::format(" {} {}", queue, to_json(config));
         return both([&](Store& store) { return store.configure(queue, config); });
       }
+      case Kind::schedule:
+      case Kind::unschedule:
+      case Kind::fire: return act_on_schedules(kind, random);
       case Kind::look: return look(random);
       case Kind::reopen:
         (void)store_->close();
@@ -344,6 +383,89 @@ class Pair {
     }
   }
 
+  // --- schedules
+  WallTime planned(Random& random) {
+    return random.chance(0.1) ? WallTime::max() : time(random);
+  }
+  SchedulePlace place(Random& random) {
+    return {planned(random), time(random), random.below(3), random.below(3), random.below(3), random.chance(0.2)};
+  }
+  std::vector<PutSchedule> schedules(Random& random) {
+    std::vector<PutSchedule> all;
+    for (auto n = random.below(4); n > 0; --n) {
+      PutSchedule& wanted = all.emplace_back();
+      wanted.name = random.chance(0.02) ? "" : std::string(1, static_cast<char>('a' + random.below(4)));
+      wanted.trigger = word(random, 2);
+      wanted.definition = word(random, 2);
+      wanted.place = place(random);
+      wanted.policy = static_cast<ConflictPolicy>(random.below(3));
+      if (random.chance(0.3)) {
+        const auto there = *loop_.run_until_complete(reference_->find_schedule(wanted.name));
+        wanted.made_from = there && random.chance(0.8) ? there->version : random.below(5);
+      }
+      asked_ += fmt::format(" [{} policy {} from {}]", wanted.name, static_cast<int>(wanted.policy), wanted.made_from);
+    }
+    return all;
+  }
+  // Mostly from where the schedule stands.
+  FireRequest step(Random& random) {
+    const auto there = *loop_.run_until_complete(reference_->schedules({.texts = false}));
+    FireRequest request{.id = random.below(5), .version = random.below(4), .place = place(random)};
+    if (!there.empty() && random.chance(0.9)) {
+      const StoredSchedule& now = there[random.below(there.size())];
+      request.id = now.id;
+      request.version = now.version - (random.chance(0.05) ? 1 : 0);
+      request.place.entries = now.place.entries + (random.chance(0.03) ? 1 : 0);
+    }
+    const auto runs = random.chance(0.05) ? 25 : random.below(4);
+    for (auto n = runs; n > 0; --n) {
+      ScheduleRun& run = request.runs.emplace_back();
+      run.number = ++request.place.entries;
+      run.planned = planned(random);
+      run.last_planned = time(random);
+      run.count = random.below(3);
+      run.fired_at = time(random);
+      run.ended_at = time(random);
+      run.error = word(random, 2);
+      if (random.chance(0.7)) {
+        PutRequest put = this->request(random);
+        put.run = run.number;
+        request.jobs.push_back(std::move(put));
+      } else {
+        run.outcome = static_cast<RunOutcome>(1 + random.below(5));
+      }
+    }
+    if (random.chance(0.1)) {
+      request.jobs.insert(request.jobs.begin() + static_cast<std::ptrdiff_t>(random.below(request.jobs.size() + 1)),
+                          this->request(random));
+    }
+    for (PutRequest& put : request.jobs) {
+      const std::uint64_t before = put.run == 0 ? request.place.entries : put.run - 1;
+      if (random.chance(0.3)) put.after_run = random.chance(0.03) ? before + 1 : random.below(before + 1);
+    }
+    asked_ += fmt::format(" [{} v{} entries {} of {} jobs {}]", request.id, request.version, request.place.entries,
+                          request.runs.size(), request.jobs.size());
+    return request;
+  }
+  void act_on_schedules(Kind kind, Random& random) {
+    if (kind == Kind::schedule) {
+      const auto wanted = schedules(random);
+      return both([&](Store& store) { return store.put_schedules(wanted); });
+    }
+    if (kind == Kind::fire) {
+      std::vector<FireRequest> requests;
+      for (auto n = 1 + random.below(3); n > 0; --n) requests.push_back(step(random));
+      return both([&](Store& store) { return store.fire(requests, now_); });
+    }
+    const std::vector<ScheduleId> ids{random.below(8), random.below(8)};
+    asked_ += fmt::format(" {}", ids);
+    both([&](Store& store) -> Coro<Result<std::int64_t>> {
+      const auto erased = co_await store.erase_schedules(ids);
+      if (!erased) co_return std::unexpected(erased.error());
+      co_return static_cast<std::int64_t>(*erased);
+    });
+  }
+
   void look(Random& random) {
     std::vector<Ask> asks;
     const auto queue = static_cast<QueueId>(random.below(3));
@@ -364,6 +486,11 @@ class Pair {
     if (random.chance(0.7)) filter.state = static_cast<JobState>(random.below(6));
     if (random.chance(0.3)) filter.key = key;
     asks.push_back([=](Store& store) { return told(store.list(filter)); });
+    const ScheduleFilter some_schedules{.after = random.below(6), .limit = random.below(4), .texts = random.chance(0.5)};
+    asks.push_back([=](Store& store) { return told(store.schedules(some_schedules)); });
+    asks.push_back([=](Store& store) { return told(store.find_schedule(key)); });
+    asks.push_back([=](Store& store) { return told(store.load_schedules({rank.id, 1, 2})); });
+    asks.push_back([=](Store& store) { return told(store.schedule_runs(rank.id, limit)); });
     both(asks);
   }
 
@@ -393,7 +520,9 @@ class Pair {
       }
       asks.push_back([=](Store& store) { return told(store.load_delayed(queue, {}, 0, 99)); });
     }
+    asks.push_back([=](Store& store) { return told(store.schedules({})); });
     for (JobId id = 1; id < 20; ++id) {
+      asks.push_back([=](Store& store) { return told(store.schedule_runs(id)); });
       asks.push_back([=](Store& store) { return told(store.history(id)); });
       asks.push_back([=](Store& store) { return told(store.waits_for(id, 99)); });
     }

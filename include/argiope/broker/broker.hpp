@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,20 @@ struct Verdict {
   std::optional<Duration> delay;  // retry, release: from now; nullopt: retry by the queue's policy, release at once
   std::optional<std::int32_t> priority;  // retry
   std::vector<NewJob> follow_ups;        // put in the same transaction
+};
+
+// One step of one schedule, as FireRequest; the jobs are the caller's.
+struct FireJob {
+  NewJob job;
+  std::uint64_t run = 0;        // the entry it is the run of
+  std::uint64_t after_run = 0;  // the entry whose job it waits for
+};
+struct FireCall {
+  ScheduleId id = 0;
+  std::uint64_t version = 0;
+  SchedulePlace place;
+  std::vector<ScheduleRun> runs;
+  std::vector<FireJob> jobs;
 };
 
 struct JobExplanation {
@@ -116,6 +131,23 @@ class Broker {
   // The same, and then `completion`, which waits for all of them. With DependencyPolicy::run it runs when all have ended.
   // The last reply is that of the completion job; its id names the batch.
   virtual Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion) = 0;
+
+  // --- schedules come
+  // Store::fire: each by itself, and those that are accepted in one transaction. It waits for no room: an item is refused
+  // alone (refused) when a queue has not enough for all of its jobs, as it is for every other fault of its own (not_found,
+  // too_large, invalid_input). A stale one is no error: FireReply::fired.
+  // Errors: of the store, and then nothing was fired.
+  virtual Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) = 0;
+  // `hear` is called on the loop with what other processes have done to schedules, after a look at the store that found
+  // some (BrokerOptions::poll_interval). One may hear; an empty function ends it. It must not throw.
+  virtual void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) = 0;
+  // The calendar's time as of the last look at it and run on from there, so that its jumps are heard of before they are
+  // seen.
+  virtual WallTime calendar_now() const = 0;
+  // Looks whether the calendar has jumped, as the broker does itself every poll_interval.
+  virtual void look_at_calendar() = 0;
+  // `hear` is called on the loop by the look that finds a jump, with its length. As on_schedules_changed().
+  virtual void on_calendar_jump(std::function<void(Duration)> hear) = 0;
 
   // --- jobs run
   // Waits until there is a job, and gives up to `most` that may start now. An empty answer: the broker closes.

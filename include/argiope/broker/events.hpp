@@ -41,6 +41,9 @@ struct JobEvent {
   WallTime due_at{};          // added, retrying, released: when it is to run; the epoch: at once
   std::string_view text;      // error, worker or progress message
   double fraction = 0;        // progress
+  // What ends a job that a schedule has put: whose run it was. 0: no schedule's, or the job goes on.
+  ScheduleId schedule = 0;
+  std::uint64_t run = 0;
 };
 
 // Called on the owner's loop when the change is committed, in the order of the changes of each job. The views end with the call. It must not throw.

@@ -13,6 +13,8 @@
 
 namespace argiope {
 
+using ScheduleId = std::uint64_t;  // given by the store, from 1; never given to another
+
 // What a put comes to when a job of its queue with the same unique name is still to end. While that job waits:
 enum class UniquePolicy : std::uint8_t {
   keep,     // the old job stays as it is
@@ -88,6 +90,9 @@ struct JobRecord {
   std::uint64_t token = 0;
   std::string worker;
   WallTime lease_until{};
+  // Whose run it is, until it has ended for good; 0: of no schedule.
+  ScheduleId schedule = 0;
+  std::uint64_t run = 0;
 
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };

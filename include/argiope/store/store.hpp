@@ -1,6 +1,6 @@
 // Store: where jobs are true. In memory (the reference), in SQLite, and in whatever else passes the conformance suite.
 //
-// A store keeps jobs and finds them; it decides nothing. Which job runs next, under which limits, is the business of the
+// A store keeps jobs and schedules and finds them; it decides nothing. Which job runs next, under which limits, is the business of the
 // queues' owner (broker/broker.hpp), who keeps a window of each queue in memory and reads on from here.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/job_record.hpp"
 #include "argiope/jobs/queue_config.hpp"
+#include "argiope/store/schedule_record.hpp"
 #include "argiope/store/url_store.hpp"
 
 namespace argiope {
@@ -61,6 +62,10 @@ struct PutRequest {
   NewJob job;
   bool set_aside = false;               // if it is ready: to which shelf
   bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
+  // In a FireRequest, elsewhere 0: the entry of history that it is the run of, and one whose job it waits for (if that
+  // entry is known and its job has not ended), as NewJob::if_failed says.
+  std::uint64_t run = 0;
+  std::uint64_t after_run = 0;
 };
 enum class PutOutcome : std::uint8_t {
   added,
@@ -96,6 +101,7 @@ struct Settlement {
   std::uint64_t token = 0;
   Outcome outcome = Outcome::done;
   WallTime at{};
+  WallTime calendar_at{};                // the same by the calendar, for histories of schedules; the epoch: as `at`
   WallTime due_at{};                     // retry, release
   std::optional<std::int32_t> priority;  // retry: the new one
   bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
@@ -111,6 +117,7 @@ struct SettleReply {
   std::vector<WaitingJob> released;  // jobs that waited for this one and now wait no more
   // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not 0.
   std::vector<JobId> cancelled;
+  std::vector<EndedRun> ended_runs;  // of the job itself and of those cancelled, in this order
 };
 
 enum class ChangeKind : std::uint8_t {
@@ -126,6 +133,7 @@ struct Change {
   JobId id = 0;
   ChangeKind kind = ChangeKind::cancel;
   WallTime at{};
+  WallTime calendar_at{};  // as Settlement's
   std::int32_t priority = 0;
   WallTime due_at{};
   bool keep = true;   // cancel: keep the record
@@ -136,6 +144,26 @@ struct ChangeReply {
   std::optional<WaitingJob> job;  // as it waits now, if it does
   std::vector<WaitingJob> released;
   std::vector<JobId> cancelled;
+  std::vector<EndedRun> ended_runs;
+};
+
+// One step of one schedule: it moves on, entries of history are written, jobs are put.
+//
+// Each entry with outcome `running` has exactly one job, the others have none; the store fills in their `job`, and makes
+// them `skipped` where the put added no job. Jobs of entries stand in the order of their entries.
+struct FireRequest {
+  ScheduleId id = 0;
+  std::uint64_t version = 0;      // of the schedule the step was made from
+  SchedulePlace place;            // where the schedule stands afterwards
+  std::vector<ScheduleRun> runs;  // numbered on from the schedule's `entries`, up to place.entries
+  std::vector<PutRequest> jobs;
+};
+struct FireReply {
+  // False: there is no such schedule, it has another version, or its entries are not those before `runs`. Nothing was
+  // done.
+  bool fired = false;
+  std::uint64_t version = 0;   // its version now
+  std::vector<PutReply> jobs;  // of each
 };
 
 // --- reads ---------------------------------------------------------------------------------------------------------
@@ -174,6 +202,13 @@ struct OldLease {
   friend bool operator==(const OldLease&, const OldLease&) = default;
 };
 
+// What others than the owner have done to a store that is shared.
+struct ChangedElsewhere {
+  std::vector<JobId> jobs;            // put or changed; 0 stands for a queue that they have made or configured
+  std::vector<ScheduleId> schedules;  // put, fired or erased, or one of whose runs they have ended
+  friend bool operator==(const ChangedElsewhere&, const ChangedElsewhere&) = default;
+};
+
 // Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with
 // whatever else waited while the last commit ran, so a failure fails them all and changes nothing.
 //
@@ -210,6 +245,23 @@ class Store {
   // Deletes records of jobs that ended in `state` before `before`, at most `limit`; how many.
   virtual Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
 
+  // --- schedules
+  // Errors: invalid_input where a name is empty or a text too long.
+  virtual Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) = 0;
+  // With their histories; their jobs stay. How many there were.
+  virtual Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) = 0;
+  // By id.
+  virtual Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter) = 0;
+  // Those of `ids` that are there; nullopt for others.
+  virtual Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) = 0;
+  virtual Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) = 0;
+  // Of the last kRunsKept entries of its history, newest first.
+  virtual Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit = kRunsKept) = 0;
+  // Each step as a whole or not at all, and all that are not stale in one transaction. `now`: as put()'s.
+  // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the entry,
+  // if it is still kept, and the job is the schedule's no more.
+  virtual Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) = 0;
+
   // --- windows. Jobs that run are on no shelf.
   // Those on the ready shelf that come after `after`, most important first.
   virtual Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) = 0;
@@ -244,9 +296,8 @@ class Store {
   virtual std::uint64_t epoch() const = 0;
   // Leases written down by owners before this one and neither settled nor renewed since.
   virtual Coro<Result<std::vector<OldLease>>> old_leases() = 0;
-  // Jobs that others than the owner have put or changed since the last call (StoreAccess::share); 0 stands for a queue
-  // that they have made or configured. Cheap when there are none.
-  virtual Coro<Result<std::vector<JobId>>> changed_elsewhere() = 0;
+  // What others than the owner have done since the last call (StoreAccess::share). Cheap when there is nothing.
+  virtual Coro<Result<ChangedElsewhere>> changed_elsewhere() = 0;
   // One small number to keep for the owner.
   virtual Coro<Result<void>> remember(std::string name, std::int64_t value) = 0;
   virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name) = 0;
@@ -259,8 +310,8 @@ class Store {
 
 enum class StoreAccess : std::uint8_t {
   own,  // everything; Errc::busy while another process does
-  // Put, change, prune, open and configure queues, and look at what another process may own; the owner learns of it by
-  // changed_elsewhere().
+  // Put, change, prune, open and configure queues, put, erase and fire schedules, and look at what another process may
+  // own; the owner learns of it by changed_elsewhere().
   share,
   read,  // look; creates nothing
 };

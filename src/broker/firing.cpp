@@ -1,0 +1,110 @@
+// How schedules put their jobs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "broker/broker_impl.hpp"
+
+namespace argiope {
+
+// Room for all of them, or for none.
+Result<void> BrokerImpl::take_room_now(const std::vector<Queue*>& queues) {
+  for (std::size_t taken = 0; taken < queues.size(); ++taken) {
+    Queue& queue = *queues[taken];
+    const std::uint64_t capacity = queue.window.config().capacity;
+    if (queue.for_room.empty() && queue.live < capacity) {
+      ++queue.live;
+      ++queue.coming;
+      continue;
+    }
+    for (std::size_t i = 0; i < taken; ++i) arrived(*queues[i], false);
+    return fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, and at most {}",
+                                           queue.window.name(), queue.live, capacity));
+  }
+  return {};
+}
+
+Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
+  Step step;
+  for (const FireJob& job : call.jobs) {
+    auto queue = co_await queue_named(job.job.queue, options_.create_queues);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    if (auto checked = check(job.job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+    step.queues.push_back(*queue);
+  }
+  if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
+  step.request = {call.id, call.version, call.place, std::move(call.runs), {}};
+  step.request.jobs.reserve(call.jobs.size());
+  for (std::size_t i = 0; i < call.jobs.size(); ++i) {
+    PutRequest put = request_of(std::move(call.jobs[i].job), *step.queues[i]);
+    put.run = call.jobs[i].run;
+    put.after_run = call.jobs[i].after_run;
+    step.request.jobs.push_back(std::move(put));
+  }
+  co_return step;
+}
+
+// `reply`: null where the store has refused.
+void BrokerImpl::note_fired(const std::vector<Queue*>& queues, const FireReply* reply) {
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    if (reply != nullptr && reply->fired) {
+      note_put(*queues[i], reply->jobs[i]);
+    } else {
+      arrived(*queues[i], false);
+    }
+  }
+}
+
+// In a task of its own, so that the queues hear of what is put even when the caller has stopped waiting.
+Coro<Result<std::vector<Result<FireReply>>>> BrokerImpl::fire(std::vector<FireCall> calls) {
+  Future<FireReplies> answer = loop_.create_future<FireReplies>();
+  run_in_background([](BrokerImpl& broker, std::vector<FireCall> wanted, Future<FireReplies> told) -> Coro<void> {
+    FireReplies replies = co_await broker.fire_all(std::move(wanted));
+    if (!told.done()) told.set_result(std::move(replies));
+  }(*this, std::move(calls), answer));
+  co_return co_await std::move(answer);
+}
+
+Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) {
+  std::vector<Result<FireReply>> replies(calls.size(), Result<FireReply>(FireReply{}));
+  std::vector<Step> steps;
+  std::vector<FireRequest> requests;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    auto step = co_await step_of(std::move(calls[i]));
+    if (!step) {
+      replies[i] = std::unexpected(std::move(step.error()));
+      continue;
+    }
+    step->call = i;
+    requests.push_back(step->request);
+    steps.push_back(std::move(*step));
+  }
+  auto fired = co_await store_.fire(std::move(requests), clock_.now());
+  std::optional<Error> failure;
+  if (!fired && fired.error().code != Errc::invalid_input) failure = fired.error();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Step& step = steps[i];
+    Result<FireReply>& reply = replies[step.call];
+    if (fired) {
+      reply = std::move((*fired)[i]);
+    } else if (failure) {
+      reply = std::unexpected(*failure);
+    } else {
+      // A batch with a mistake in it is refused whole; then each is tried alone.
+      std::vector<FireRequest> one;
+      one.push_back(std::move(step.request));
+      auto answer = co_await store_.fire(std::move(one), clock_.now());
+      if (answer) {
+        reply = std::move(answer->front());
+      } else {
+        if (answer.error().code != Errc::invalid_input) failure = answer.error();
+        reply = std::unexpected(std::move(answer.error()));
+      }
+    }
+    note_fired(step.queues, reply ? &*reply : nullptr);
+  }
+  if (!fired && failure && failure->code == fired.error().code) co_return std::unexpected(std::move(*failure));
+  co_return replies;
+}
+
+}  // namespace argiope

@@ -1,0 +1,310 @@
+#include "store/memory_schedules.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "store/job_rules.hpp"
+#include "store/schedule_rules.hpp"
+
+namespace argiope {
+
+using namespace schedule_rules;
+
+// --- blocks ----------------------------------------------------------------------------------------------------------
+
+MemorySchedules::~MemorySchedules() {
+  for (const Page& page : pages_) {
+    for (std::size_t i = 0; i < kPage; ++i) {
+      if (page.schedules[i] != nullptr) destroy(page.schedules[i]);
+    }
+  }
+}
+
+MemorySchedules::Schedule* MemorySchedules::make(std::string_view name, std::string_view trigger) {
+  // The text begins within the structure's padding, but whole structures are made and read.
+  constexpr std::size_t kFront = offsetof(Schedule, paused) + 1;
+  void* block = ::operator new(std::max(sizeof(Schedule), kFront + name.size() + trigger.size()));
+  auto* schedule = new (block) Schedule;
+  schedule->past = nullptr;
+  schedule->name_bytes = static_cast<std::uint16_t>(name.size());
+  schedule->trigger_bytes = static_cast<std::uint32_t>(trigger.size());
+  char* text = schedule->text();
+  std::ranges::copy(name, text);
+  std::ranges::copy(trigger, text + name.size());
+  return schedule;
+}
+
+void MemorySchedules::destroy(Schedule* schedule) noexcept {
+  delete schedule->past;
+  ::operator delete(schedule);
+}
+
+MemorySchedules::Past& MemorySchedules::past_of(Schedule& schedule) {
+  if (schedule.past == nullptr) schedule.past = new Past;
+  return *schedule.past;
+}
+
+SchedulePlace MemorySchedules::place_of(const Schedule& schedule) {
+  SchedulePlace place{.next = schedule.next, .paused = schedule.paused};
+  if (const Past* past = schedule.past) {
+    place.last = past->last;
+    place.fired = past->fired;
+    place.missed = past->missed;
+    place.entries = past->entries;
+  }
+  return place;
+}
+
+void MemorySchedules::set_place(Schedule& schedule, const SchedulePlace& place) {
+  const SchedulePlace kept = stored(place);
+  schedule.next = kept.next;
+  schedule.paused = kept.paused;
+  if (schedule.past == nullptr && kept.last == WallTime{} && kept.fired == 0 && kept.missed == 0 && kept.entries == 0) {
+    return;
+  }
+  Past& past = past_of(schedule);
+  past.last = kept.last;
+  past.fired = kept.fired;
+  past.missed = kept.missed;
+  past.entries = kept.entries;
+}
+
+StoredSchedule MemorySchedules::told(const Schedule& schedule, const Definition* definition) {
+  StoredSchedule all;
+  all.id = schedule.id;
+  all.version = schedule.version;
+  all.place = place_of(schedule);
+  if (schedule.past != nullptr) all.active = schedule.past->active;
+  if (definition != nullptr) {
+    all.name = schedule.name();
+    all.trigger = schedule.trigger();
+    all.definition = definition->text;
+  }
+  return all;
+}
+
+// --- indexes ---------------------------------------------------------------------------------------------------------
+
+std::vector<MemorySchedules::Page>::const_iterator MemorySchedules::page_from(std::uint64_t number) const {
+  return std::ranges::lower_bound(pages_, number, {}, &Page::number);
+}
+
+MemorySchedules::Schedule** MemorySchedules::slot_of(ScheduleId id) const {
+  const auto page = page_from(id / kPage);
+  if (page == pages_.end() || page->number != id / kPage) return nullptr;
+  Schedule** slot = &page->schedules[id % kPage];
+  return *slot == nullptr ? nullptr : slot;
+}
+
+MemorySchedules::Schedule* MemorySchedules::at(ScheduleId id) const {
+  Schedule** slot = slot_of(id);
+  return slot == nullptr ? nullptr : *slot;
+}
+
+void MemorySchedules::append(Schedule* schedule) {
+  const std::uint64_t number = schedule->id / kPage;
+  if (pages_.empty() || pages_.back().number != number) {
+    pages_.push_back({number, 0, std::make_unique<Schedule*[]>(kPage)});
+  }
+  pages_.back().schedules[schedule->id % kPage] = schedule;
+  ++pages_.back().live;
+}
+
+std::uint32_t MemorySchedules::use_definition(const std::string& text) {
+  if (const auto known = definition_of_.find(text); known != definition_of_.end()) {
+    ++definitions_[known->second].uses;
+    return known->second;
+  }
+  auto index = static_cast<std::uint32_t>(definitions_.size());
+  if (free_definitions_.empty()) {
+    definitions_.push_back({text, 1});
+  } else {
+    index = free_definitions_.back();
+    free_definitions_.pop_back();
+    definitions_[index] = {text, 1};
+  }
+  definition_of_.emplace(definitions_[index].text, index);
+  return index;
+}
+
+void MemorySchedules::drop_definition(std::uint32_t index) {
+  Definition& definition = definitions_[index];
+  if (--definition.uses > 0) return;
+  definition_of_.erase(definition.text);
+  definition.text = {};
+  free_definitions_.push_back(index);
+}
+
+// --- puts ------------------------------------------------------------------------------------------------------------
+
+PutScheduleReply MemorySchedules::put(const PutSchedule& wanted) {
+  using enum PutScheduleOutcome;
+  const auto found = by_name_.find(std::string_view{wanted.name});
+  Schedule* old = found == by_name_.end() ? nullptr : *found;
+  if (wanted.made_from != 0 && (old == nullptr || old->version != wanted.made_from)) {
+    return old == nullptr ? PutScheduleReply{stale} : PutScheduleReply{stale, old->id, old->version};
+  }
+  if (old == nullptr) {
+    Schedule* added = make(wanted.name, wanted.trigger);
+    added->id = ++last_id_;
+    added->version = 1;
+    added->definition = use_definition(wanted.definition);
+    SchedulePlace place = wanted.place;
+    place.entries = 0;
+    set_place(*added, place);
+    append(added);
+    by_name_.insert(added);
+    return {PutScheduleOutcome::added, added->id, 1};
+  }
+  if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::fail) return {exists, old->id, old->version};
+  if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::keep) return {kept, old->id, old->version};
+  Schedule* changed = make(wanted.name, wanted.trigger);
+  changed->id = old->id;
+  changed->version = old->version + 1;
+  changed->definition = use_definition(wanted.definition);
+  changed->past = std::exchange(old->past, nullptr);
+  SchedulePlace place = wanted.place;
+  place.entries = changed->past == nullptr ? 0 : changed->past->entries;
+  set_place(*changed, place);
+  drop_definition(old->definition);
+  by_name_.erase(found);
+  by_name_.insert(changed);
+  *slot_of(old->id) = changed;
+  destroy(old);
+  return {replaced, changed->id, changed->version};
+}
+
+bool MemorySchedules::erase(ScheduleId id) {
+  Schedule** slot = slot_of(id);
+  if (slot == nullptr) return false;
+  Schedule* gone = std::exchange(*slot, nullptr);
+  by_name_.erase(gone);
+  drop_definition(gone->definition);
+  destroy(gone);
+  const auto page = pages_.begin() + (page_from(id / kPage) - pages_.cbegin());
+  if (--page->live == 0) pages_.erase(page);
+  return true;
+}
+
+// --- looks -----------------------------------------------------------------------------------------------------------
+
+std::vector<StoredSchedule> MemorySchedules::list(const ScheduleFilter& filter) const {
+  std::vector<StoredSchedule> found;
+  const std::size_t limit = std::min(filter.limit, job_rules::kMostListed);
+  if (filter.after >= last_id_) return found;
+  const ScheduleId from = filter.after + 1;
+  for (auto page = page_from(from / kPage); page != pages_.end(); ++page) {
+    for (std::size_t i = page->number == from / kPage ? from % kPage : 0; i < kPage; ++i) {
+      if (found.size() == limit) return found;
+      const Schedule* schedule = page->schedules[i];
+      if (schedule != nullptr) {
+        found.push_back(told(*schedule, filter.texts ? &definitions_[schedule->definition] : nullptr));
+      }
+    }
+  }
+  return found;
+}
+
+std::optional<StoredSchedule> MemorySchedules::get(ScheduleId id) const {
+  const Schedule* schedule = at(id);
+  if (schedule == nullptr) return std::nullopt;
+  return told(*schedule, &definitions_[schedule->definition]);
+}
+
+std::optional<StoredSchedule> MemorySchedules::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return std::nullopt;
+  return told(**found, &definitions_[(*found)->definition]);
+}
+
+std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit) const {
+  std::vector<ScheduleRun> found;
+  const Schedule* schedule = at(id);
+  if (schedule == nullptr || schedule->past == nullptr) return found;
+  const Past& past = *schedule->past;
+  for (std::uint64_t number = past.entries; found.size() < std::min(limit, past.runs.size()); --number) {
+    found.push_back(past.runs[(number - 1) % kRunsKept]);
+  }
+  return found;
+}
+
+// --- firing ----------------------------------------------------------------------------------------------------------
+
+std::optional<MemorySchedules::Standing> MemorySchedules::standing(ScheduleId id) const {
+  const Schedule* schedule = at(id);
+  if (schedule == nullptr) return std::nullopt;
+  return Standing{schedule->version, schedule->past == nullptr ? 0 : schedule->past->entries};
+}
+
+JobId MemorySchedules::job_of(ScheduleId id, std::uint64_t number) const {
+  const Schedule* schedule = at(id);
+  if (schedule == nullptr || schedule->past == nullptr || number == 0) return 0;
+  const std::size_t at = (number - 1) % kRunsKept;
+  const auto& runs = schedule->past->runs;
+  return at < runs.size() && runs[at].number == number ? runs[at].job : 0;
+}
+
+std::uint64_t MemorySchedules::fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
+                                    std::uint32_t started) {
+  Schedule& schedule = *at(id);
+  remember(schedule);
+  ++schedule.version;
+  set_place(schedule, place);
+  if (started > 0) past_of(schedule).active += started;
+  for (const ScheduleRun& entry : entries) write(schedule, entry);
+  return schedule.version;
+}
+
+void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_view error) {
+  Schedule* schedule = at(run.schedule);
+  if (schedule == nullptr) return;
+  remember(*schedule);
+  Past& past = *schedule->past;
+  --past.active;
+  const std::size_t at = (run.number - 1) % kRunsKept;
+  if (past.runs[at].number != run.number) return;
+  ScheduleRun& entry = past.runs[at];
+  undo_.emplace_back(RunBefore{schedule->id, at, entry});
+  entry.outcome = run.outcome;
+  entry.ended_at = stored(when);
+  entry.error = cut_error(error);
+}
+
+void MemorySchedules::write(Schedule& schedule, const ScheduleRun& run) {
+  auto& runs = past_of(schedule).runs;
+  const std::size_t at = (run.number - 1) % kRunsKept;
+  if (at == runs.size()) {
+    if (runs.size() == runs.capacity()) runs.reserve(std::clamp<std::size_t>(2 * runs.size(), 1, kRunsKept));
+    undo_.emplace_back(RunBefore{schedule.id, at, std::nullopt});
+    runs.push_back(stored(run));
+  } else {
+    undo_.emplace_back(RunBefore{schedule.id, at, std::exchange(runs[at], stored(run))});
+  }
+}
+
+void MemorySchedules::remember(const Schedule& schedule) {
+  undo_.emplace_back(PlaceBefore{schedule.id, schedule.version, place_of(schedule),
+                                 schedule.past == nullptr ? 0 : schedule.past->active});
+}
+
+void MemorySchedules::take_back() {
+  for (; !undo_.empty(); undo_.pop_back()) {
+    if (const auto* before = std::get_if<PlaceBefore>(&undo_.back())) {
+      Schedule& schedule = *at(before->id);
+      schedule.version = before->version;
+      set_place(schedule, before->place);
+      if (schedule.past != nullptr) schedule.past->active = before->active;
+    } else {
+      auto& written = std::get<RunBefore>(undo_.back());
+      auto& runs = at(written.id)->past->runs;
+      if (written.run) {
+        runs[written.at] = std::move(*written.run);
+      } else {
+        runs.pop_back();
+      }
+    }
+  }
+}
+
+}  // namespace argiope

@@ -1,0 +1,133 @@
+// The reference's schedules. A million of them cost little more than what they say: each is one block with its texts,
+// equal definitions are kept once, and what only a schedule has that has fired before is kept apart.
+#pragma once
+
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+class MemorySchedules {
+ public:
+  MemorySchedules() = default;
+  MemorySchedules(const MemorySchedules&) = delete;
+  ~MemorySchedules();
+
+  // --- as requests say, which have been checked
+  PutScheduleReply put(const PutSchedule& wanted);
+  bool erase(ScheduleId id);
+  std::vector<StoredSchedule> list(const ScheduleFilter& filter) const;
+  std::optional<StoredSchedule> get(ScheduleId id) const;
+  std::optional<StoredSchedule> find(std::string_view name) const;
+  std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit) const;
+
+  // --- firing
+  struct Standing {
+    std::uint64_t version = 0;
+    std::uint64_t entries = 0;
+  };
+  std::optional<Standing> standing(ScheduleId id) const;
+  // Of an entry that is kept; 0: none.
+  JobId job_of(ScheduleId id, std::uint64_t number) const;
+  // Moves it on, with `started` runs more; its version then.
+  std::uint64_t fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
+                     std::uint32_t started);
+  void end_run(const EndedRun& run, WallTime at, std::string_view error);
+
+  // --- fire() and end_run() since start() can be undone
+  void start() { undo_.clear(); }
+  void take_back();
+
+ private:
+  // What a schedule has once it has fired, or has been put as one that has.
+  struct Past {
+    WallTime last{};
+    std::uint64_t fired = 0;
+    std::uint64_t missed = 0;
+    std::uint64_t entries = 0;
+    std::uint32_t active = 0;
+    std::vector<ScheduleRun> runs;  // entry n is at (n - 1) % kRunsKept
+  };
+  // The front of a block; name and trigger follow where its last member ends.
+  struct Schedule {
+    ScheduleId id;
+    std::uint64_t version;
+    WallTime next;
+    Past* past;
+    std::uint32_t definition;
+    std::uint32_t trigger_bytes;
+    std::uint16_t name_bytes;
+    bool paused;
+    std::string_view name() const noexcept { return {text(), name_bytes}; }
+    std::string_view trigger() const noexcept { return {text() + name_bytes, trigger_bytes}; }
+    char* text() noexcept { return reinterpret_cast<char*>(&paused) + 1; }
+    const char* text() const noexcept { return reinterpret_cast<const char*>(&paused) + 1; }
+  };
+  struct ByName {
+    using is_transparent = void;
+    static std::string_view name(std::string_view name) noexcept { return name; }
+    static std::string_view name(const Schedule* schedule) noexcept { return schedule->name(); }
+    std::size_t operator()(const auto& key) const noexcept { return std::hash<std::string_view>{}(name(key)); }
+    bool operator()(const auto& a, const auto& b) const noexcept { return name(a) == name(b); }
+  };
+  // Ids come in order and are not used again: so many of them in a row share a page, which goes with the last of them.
+  static constexpr std::size_t kPage = 64;
+  struct Page {
+    std::uint64_t number;
+    std::size_t live;
+    std::unique_ptr<Schedule*[]> schedules;
+  };
+  struct Definition {
+    std::string text;
+    std::uint64_t uses = 0;
+  };
+  // What was there before a change.
+  struct PlaceBefore {
+    ScheduleId id;
+    std::uint64_t version;
+    SchedulePlace place;
+    std::uint32_t active;
+  };
+  struct RunBefore {
+    ScheduleId id;
+    std::size_t at;
+    std::optional<ScheduleRun> run;  // nullopt: none
+  };
+
+  static Schedule* make(std::string_view name, std::string_view trigger);
+  static void destroy(Schedule* schedule) noexcept;
+  static Past& past_of(Schedule& schedule);
+  static SchedulePlace place_of(const Schedule& schedule);
+  static void set_place(Schedule& schedule, const SchedulePlace& place);
+  static StoredSchedule told(const Schedule& schedule, const Definition* definition);
+
+  std::vector<Page>::const_iterator page_from(std::uint64_t number) const;
+  // Where the schedule of that id stands in its page; null if it is not there.
+  Schedule** slot_of(ScheduleId id) const;
+  Schedule* at(ScheduleId id) const;
+  void append(Schedule* schedule);
+  std::uint32_t use_definition(const std::string& text);
+  void drop_definition(std::uint32_t index);
+  void remember(const Schedule& schedule);
+  void write(Schedule& schedule, const ScheduleRun& run);
+
+  ScheduleId last_id_ = 0;
+  std::vector<Page> pages_;  // by number
+  boost::unordered_flat_set<Schedule*, ByName, ByName> by_name_;
+  std::deque<Definition> definitions_;
+  std::vector<std::uint32_t> free_definitions_;
+  std::unordered_map<std::string_view, std::uint32_t> definition_of_;
+  std::vector<std::variant<PlaceBefore, RunBefore>> undo_;
+};
+
+}  // namespace argiope

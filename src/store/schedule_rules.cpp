@@ -1,0 +1,95 @@
+#include "store/schedule_rules.hpp"
+
+#include <fmt/format.h>
+
+#include "argiope/base/utf8.hpp"
+#include "store/job_rules.hpp"
+
+namespace argiope::schedule_rules {
+
+SchedulePlace stored(const SchedulePlace& place) noexcept {
+  SchedulePlace kept = place;
+  kept.next = stored(place.next);
+  kept.last = stored(place.last);
+  return kept;
+}
+
+ScheduleRun stored(ScheduleRun run) {
+  for (WallTime* time : {&run.planned, &run.last_planned, &run.fired_at, &run.ended_at}) *time = stored(*time);
+  run.error.resize(cut_error(run.error).size());
+  return run;
+}
+
+std::string_view cut_error(std::string_view error) noexcept {
+  if (error.size() <= kMostRunErrorBytes) return error;
+  std::size_t end = kMostRunErrorBytes;
+  // Back to the front of a character that the cut would go through.
+  for (std::size_t back = 0; back < 4 && back < end; ++back) {
+    const std::size_t length = utf8_length(error.substr(end - back));
+    if (length == 0) continue;
+    if (length > back) end -= back;
+    break;
+  }
+  return error.substr(0, end);
+}
+
+Result<void> check(const std::vector<PutSchedule>& schedules) {
+  for (const PutSchedule& schedule : schedules) {
+    if (schedule.name.empty()) return fail(Errc::invalid_input, "a schedule needs a name");
+    if (auto fits = job_rules::check_name("schedule", schedule.name); !fits) return fits;
+    const auto too_long = [&](std::string_view what, std::size_t bytes, std::size_t most) {
+      return fail(Errc::invalid_input,
+                  fmt::format("schedule \"{}\": a {} of {} bytes; at most {}", schedule.name, what, bytes, most));
+    };
+    if (schedule.trigger.size() > kMostTriggerBytes) {
+      return too_long("trigger", schedule.trigger.size(), kMostTriggerBytes);
+    }
+    if (schedule.definition.size() > kMostDefinitionBytes) {
+      return too_long("definition", schedule.definition.size(), kMostDefinitionBytes);
+    }
+  }
+  return {};
+}
+
+namespace {
+
+Result<void> check(const FireRequest& request) {
+  const auto wrong = [&](std::string_view what) {
+    return fail(Errc::invalid_input, fmt::format("a step of schedule {}: {}", request.id, what));
+  };
+  const std::size_t count = request.runs.size();
+  if (request.place.entries < count) return wrong("its entries are not numbered on from those before");
+  const std::uint64_t first = request.place.entries - count + 1;
+  std::size_t job = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ScheduleRun& run = request.runs[i];
+    if (run.number != first + i) return wrong("its entries are not numbered on from those before");
+    if (run.outcome != RunOutcome::running) continue;
+    while (job < request.jobs.size() && request.jobs[job].run == 0) ++job;
+    if (job == request.jobs.size() || request.jobs[job].run != run.number) {
+      return wrong("an entry that runs has one job, and they stand in the same order");
+    }
+    ++job;
+  }
+  for (; job < request.jobs.size(); ++job) {
+    if (request.jobs[job].run != 0) return wrong("an entry that runs has one job, and they stand in the same order");
+  }
+  for (const PutRequest& put : request.jobs) {
+    if (put.after_run > request.place.entries || (put.run != 0 && put.after_run >= put.run)) {
+      return wrong("a job waits for a run that does not come before it");
+    }
+    if (auto good = job_rules::check(put); !good) return good;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const std::vector<FireRequest>& requests) {
+  for (const FireRequest& request : requests) {
+    if (auto good = check(request); !good) return good;
+  }
+  return {};
+}
+
+}  // namespace argiope::schedule_rules

@@ -1,0 +1,38 @@
+// What all stores of schedules agree on: how times and texts are kept, which requests are well formed. Pure functions.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+
+namespace argiope::schedule_rules {
+
+inline constexpr std::int64_t kNeverMs =
+    std::chrono::floor<std::chrono::milliseconds>(WallTime::max()).time_since_epoch().count();
+
+inline std::int64_t to_ms(WallTime time) noexcept {
+  return time <= WallTime{} ? 0 : std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+}
+inline WallTime from_ms(std::int64_t ms) noexcept {
+  return ms >= kNeverMs ? WallTime::max() : WallTime{std::chrono::milliseconds{ms}};
+}
+inline WallTime stored(WallTime time) noexcept { return from_ms(to_ms(time)); }
+SchedulePlace stored(const SchedulePlace& place) noexcept;
+ScheduleRun stored(ScheduleRun run);
+// At most kMostRunErrorBytes of it, and no half character.
+std::string_view cut_error(std::string_view error) noexcept;
+
+// What can be said of a request without looking at what is stored.
+Result<void> check(const std::vector<PutSchedule>& schedules);
+Result<void> check(const std::vector<FireRequest>& requests);
+constexpr RunOutcome run_outcome(JobState ended) noexcept {
+  return ended == JobState::done     ? RunOutcome::done
+         : ended == JobState::buried ? RunOutcome::failed
+                                     : RunOutcome::cancelled;
+}
+
+}  // namespace argiope::schedule_rules

@@ -1,0 +1,576 @@
+// What every Store promises of schedules, one fact a test.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+using namespace std::chrono_literals;
+using enum PutScheduleOutcome;
+
+constexpr WallTime kNow{1'800'000'000s};
+
+class StoreSchedulesTest : public OnVirtualLoop, public testing::WithParamInterface<const char*> {
+ protected:
+  StoreSchedulesTest() {
+    const std::string where = GetParam() == std::string("memory") ? "memory:" : "sqlite:" + folder_.file("jobs.db");
+    auto opened = open_store(where, {.sync = SyncMode::off});
+    if (!opened) throw std::runtime_error(opened.error().message);
+    store_ = std::move(*opened);
+  }
+  ~StoreSchedulesTest() override { EXPECT_TRUE(store_->close()); }
+
+  template <class T>
+  Result<T> tried(Coro<Result<T>> call) {
+    return loop_.run_until_complete(std::move(call));
+  }
+  template <class T>
+  T must(Coro<Result<T>> call) {
+    auto result = tried(std::move(call));
+    EXPECT_TRUE(result) << (result ? "" : result.error().message);
+    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T{};
+  }
+  static PutSchedule schedule(std::string name, ConflictPolicy policy = ConflictPolicy::fail) {
+    return {.name = std::move(name),
+            .trigger = "every 1m",
+            .definition = "do it",
+            .place = {.next = kNow + 60s},
+            .policy = policy};
+  }
+  PutScheduleReply put(PutSchedule wanted) { return must(store_->put_schedules({std::move(wanted)})).at(0); }
+  ScheduleId add(std::string name) { return put(schedule(std::move(name))).id; }
+  Errc put_error(PutSchedule wanted) {
+    const auto result = tried(store_->put_schedules({std::move(wanted)}));
+    EXPECT_FALSE(result);
+    return result ? Errc::internal : result.error().code;
+  }
+  std::optional<StoredSchedule> get(ScheduleId id) { return must(store_->load_schedules({id})).at(0); }
+  std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit = kRunsKept) {
+    return must(store_->schedule_runs(id, limit));
+  }
+
+  static PutRequest job(std::uint64_t run, std::string payload = "p") {
+    PutRequest put;
+    put.job.queue = "q";
+    put.job.payload = std::move(payload);
+    put.run = run;
+    return put;
+  }
+  // As the schedule stands now, with one run begun.
+  FireRequest step(ScheduleId id) {
+    const StoredSchedule now = get(id).value();
+    FireRequest request{.id = id, .version = now.version, .place = now.place};
+    const std::uint64_t number = ++request.place.entries;
+    ++request.place.fired;
+    request.place.last = now.place.next;
+    request.place.next = now.place.next + 60s;
+    request.runs.push_back({.number = number,
+                            .planned = now.place.next,
+                            .last_planned = now.place.next,
+                            .fired_at = now.place.next + 5ms});
+    request.jobs.push_back(job(number));
+    return request;
+  }
+  FireReply fire(FireRequest request) { return must(store_->fire({std::move(request)}, kNow)).at(0); }
+  JobId fired(ScheduleId id) { return fire(step(id)).jobs.at(0).id; }
+  Errc fire_error(FireRequest request) {
+    const auto result = tried(store_->fire({std::move(request)}, kNow));
+    EXPECT_FALSE(result);
+    return result ? Errc::internal : result.error().code;
+  }
+  SettleReply end(JobId id, Settlement settlement) {
+    EXPECT_TRUE(must(store_->lease({{id, ++token_, kNow + 60s, "w"}})).at(0));
+    settlement.id = id;
+    settlement.token = token_;
+    if (settlement.at == WallTime{}) settlement.at = kNow + 70s;
+    return must(store_->settle({std::move(settlement)})).at(0);
+  }
+  JobId put_job(NewJob wanted) {
+    wanted.queue = "q";
+    return must(store_->put({{std::move(wanted)}}, kNow)).at(0).id;
+  }
+  std::optional<JobRecord> job_record(JobId id) { return must(store_->get(id)); }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t token_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, StoreSchedulesTest, testing::Values("memory", "sqlite"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// --- put -------------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreSchedulesTest, KeepsEverythingAScheduleIsPutWith) {
+  const PutSchedule wanted{.name = std::string("n\0m", 3),
+                           .trigger = "\xff trigger",
+                           .definition = std::string("d\0", 2),
+                           .place = {kNow + 1500ms, kNow - 1s, 3, 4, 99, true}};
+  EXPECT_EQ(put(wanted), (PutScheduleReply{added, 1, 1}));
+  const StoredSchedule expected{
+      1, 1, wanted.name, wanted.trigger, wanted.definition, {kNow + 1500ms, kNow - 1s, 3, 4, 0, true}, 0};
+  EXPECT_EQ(get(1), expected);
+  EXPECT_EQ(must(store_->find_schedule(wanted.name)), expected);
+  EXPECT_EQ(must(store_->schedules({})), std::vector{expected});
+}
+
+TEST_P(StoreSchedulesTest, TimesAreKeptInMillisecondsAndNeverStaysNever) {
+  PutSchedule wanted = schedule("a");
+  wanted.place.next = WallTime::max();
+  wanted.place.last = kNow + 1'234'567ns;
+  put(wanted);
+  EXPECT_EQ(get(1)->place.next, WallTime::max());
+  EXPECT_EQ(get(1)->place.last, kNow + 1ms);
+  wanted.name = "b";
+  wanted.place.next = WallTime::min();
+  put(wanted);
+  EXPECT_EQ(get(2)->place.next, WallTime{});
+}
+
+TEST_P(StoreSchedulesTest, EmptyTextsAreTextsLikeOthers) {
+  put({.name = "a"});
+  EXPECT_EQ(get(1), (StoredSchedule{.id = 1, .version = 1, .name = "a"}));
+}
+
+TEST_P(StoreSchedulesTest, RefusesTextsThatAreTooLongAndAnEmptyNameAndThenDoesNothing) {
+  PutSchedule wanted = schedule(std::string(513, 'n'));
+  EXPECT_EQ(put_error(wanted), Errc::invalid_input);
+  EXPECT_EQ(put_error(schedule("")), Errc::invalid_input);
+  wanted = schedule("a");
+  wanted.trigger.assign(kMostTriggerBytes + 1, 't');
+  EXPECT_EQ(put_error(wanted), Errc::invalid_input);
+  wanted = schedule("a");
+  wanted.definition.assign(kMostDefinitionBytes + 1, 'd');
+  EXPECT_EQ(put_error(wanted), Errc::invalid_input);
+  EXPECT_FALSE(tried(store_->put_schedules({schedule("good"), schedule("")})));
+  EXPECT_TRUE(must(store_->schedules({})).empty());
+  wanted = schedule(std::string(512, 'n'));
+  wanted.trigger.assign(kMostTriggerBytes, 't');
+  wanted.definition.assign(kMostDefinitionBytes, 'd');
+  put(wanted);
+  EXPECT_EQ(get(1)->definition, wanted.definition);
+}
+
+TEST_P(StoreSchedulesTest, ASecondOfTheSameNameIsRefusedKeptOrReplacesTheFirst) {
+  const ScheduleId id = add("a");
+  EXPECT_EQ(put(schedule("a")), (PutScheduleReply{exists, id, 1}));
+  EXPECT_EQ(put(schedule("a", ConflictPolicy::keep)), (PutScheduleReply{kept, id, 1}));
+  PutSchedule other = schedule("a", ConflictPolicy::replace);
+  other.trigger = "every 2m";
+  other.definition = "do that";
+  other.place = {.next = kNow + 120s, .paused = true};
+  EXPECT_EQ(put(other), (PutScheduleReply{replaced, id, 2}));
+  EXPECT_EQ(get(id), (StoredSchedule{id, 2, "a", "every 2m", "do that", {.next = kNow + 120s, .paused = true}, 0}));
+  EXPECT_EQ(must(store_->schedules({})).size(), 1u);
+}
+
+TEST_P(StoreSchedulesTest, ItemsOfOneCallSeeThoseBeforeThem) {
+  const auto replies = must(
+      store_->put_schedules({schedule("a"), schedule("a"), schedule("b"), schedule("a", ConflictPolicy::replace)}));
+  EXPECT_EQ(replies, (std::vector<PutScheduleReply>{{added, 1, 1}, {exists, 1, 1}, {added, 2, 1}, {replaced, 1, 2}}));
+}
+
+TEST_P(StoreSchedulesTest, AReplaceKeepsTheHistoryAndWhatRuns) {
+  const ScheduleId id = add("a");
+  const JobId first = fired(id);
+  PutSchedule other = schedule("a", ConflictPolicy::replace);
+  other.place.fired = 7;
+  put(other);
+  const StoredSchedule now = get(id).value();
+  EXPECT_EQ(now.version, 3u);
+  EXPECT_EQ(now.active, 1u);
+  EXPECT_EQ(now.place.entries, 1u);
+  EXPECT_EQ(now.place.fired, 7u);
+  EXPECT_EQ(runs(id).at(0).job, first);
+  fired(id);
+  EXPECT_EQ(runs(id).at(0).number, 2u);
+  EXPECT_EQ(get(id)->active, 2u);
+}
+
+TEST_P(StoreSchedulesTest, AChangeOfAnotherVersionThanItWasMadeFromDoesNothing) {
+  const ScheduleId id = add("a");
+  PutSchedule change = schedule("a");
+  change.definition = "first";
+  change.made_from = 1;
+  EXPECT_EQ(put(change), (PutScheduleReply{replaced, id, 2}));
+  change.definition = "second";
+  EXPECT_EQ(put(change), (PutScheduleReply{stale, id, 2}));
+  EXPECT_EQ(get(id)->definition, "first");
+  change.made_from = 2;
+  fired(id);
+  EXPECT_EQ(put(change), (PutScheduleReply{stale, id, 3})) << "it has moved on since";
+  change.name = "gone";
+  EXPECT_EQ(put(change), (PutScheduleReply{stale, 0, 0}));
+  EXPECT_EQ(must(store_->find_schedule("gone")), std::nullopt);
+}
+
+// --- erase and look --------------------------------------------------------------------------------------------------
+
+TEST_P(StoreSchedulesTest, WhatIsErasedIsGoneWithItsHistoryAndItsIdIsNotUsedAgain) {
+  const ScheduleId id = add("a");
+  const JobId job = fired(id);
+  add("b");
+  EXPECT_EQ(must(store_->erase_schedules({id, 77, id})), 1u);
+  EXPECT_EQ(get(id), std::nullopt);
+  EXPECT_EQ(must(store_->find_schedule("a")), std::nullopt);
+  EXPECT_TRUE(runs(id).empty());
+  ASSERT_TRUE(job_record(job)) << "its jobs stay";
+  EXPECT_EQ(must(store_->erase_schedules({2})), 1u);
+  EXPECT_EQ(add("a"), 3u);
+  EXPECT_TRUE(runs(3).empty());
+}
+
+TEST_P(StoreSchedulesTest, AJobOfAnErasedScheduleEndsAsOthersDo) {
+  const ScheduleId id = add("a");
+  const JobId job = fired(id);
+  must(store_->erase_schedules({id}));
+  const SettleReply reply = end(job, {});
+  EXPECT_TRUE(reply.settled);
+  EXPECT_EQ(reply.ended_runs, (std::vector<EndedRun>{{id, 1, job, RunOutcome::done}}));
+}
+
+TEST_P(StoreSchedulesTest, ListsByIdInPages) {
+  std::vector<PutSchedule> many;
+  for (int i = 1; i <= 200; ++i) many.push_back(schedule("s" + std::to_string(i)));
+  must(store_->put_schedules(std::move(many)));
+  std::vector<ScheduleId> odd;
+  for (ScheduleId id = 1; id <= 200; id += 2) odd.push_back(id);
+  for (ScheduleId id = 65; id <= 128; ++id) odd.push_back(id);
+  must(store_->erase_schedules(odd));
+  std::vector<ScheduleId> ids;
+  for (ScheduleId after = 0;;) {
+    const auto page = must(store_->schedules({.after = after, .limit = 7}));
+    for (const StoredSchedule& found : page) {
+      ids.push_back(found.id);
+      EXPECT_EQ(found.name, "s" + std::to_string(found.id));
+    }
+    if (page.size() < 7) break;
+    after = ids.back();
+  }
+  std::vector<ScheduleId> expected;
+  for (ScheduleId id = 2; id <= 200; id += 2) {
+    if (id < 65 || id > 128) expected.push_back(id);
+  }
+  EXPECT_EQ(ids, expected);
+  EXPECT_EQ(must(store_->schedules({.after = 10'000})).size(), 0u);
+  const auto bare = must(store_->schedules({.after = 198, .texts = false}));
+  EXPECT_EQ(bare, (std::vector<StoredSchedule>{{.id = 200, .version = 1, .place = {.next = kNow + 60s}}}));
+}
+
+TEST_P(StoreSchedulesTest, LoadsThoseAskedForInTheOrderAskedFor) {
+  add("a");
+  add("b");
+  const auto found = must(store_->load_schedules({2, 9, 1, 0, 2}));
+  ASSERT_EQ(found.size(), 5u);
+  EXPECT_EQ(found[0]->name, "b");
+  EXPECT_FALSE(found[1]);
+  EXPECT_EQ(found[2]->name, "a");
+  EXPECT_FALSE(found[3]);
+  EXPECT_EQ(found[4]->name, "b");
+}
+
+// --- fire ------------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreSchedulesTest, AStepPutsItsJobWritesItsEntryAndMovesOn) {
+  const ScheduleId id = add("a");
+  const FireRequest request = step(id);
+  const FireReply reply = fire(request);
+  EXPECT_TRUE(reply.fired);
+  EXPECT_EQ(reply.version, 2u);
+  ASSERT_EQ(reply.jobs.size(), 1u);
+  EXPECT_EQ(reply.jobs[0].outcome, PutOutcome::added);
+  const StoredSchedule now = get(id).value();
+  EXPECT_EQ(now.version, 2u);
+  EXPECT_EQ(now.active, 1u);
+  EXPECT_EQ(now.place, request.place);
+  ScheduleRun entry = request.runs[0];
+  entry.job = reply.jobs[0].id;
+  EXPECT_EQ(runs(id), std::vector{entry});
+  const JobRecord job = job_record(entry.job).value();
+  EXPECT_EQ(job.schedule, id);
+  EXPECT_EQ(job.run, 1u);
+  EXPECT_EQ(job.payload, "p");
+  EXPECT_EQ(job.created_at, kNow);
+}
+
+TEST_P(StoreSchedulesTest, AStaleStepDoesNothingAndTheOthersGoOn) {
+  const ScheduleId a = add("a"), b = add("b");
+  const FireRequest of_a = step(a), of_b = step(b);
+  FireRequest of_none = of_b;
+  of_none.id = 77;
+  const auto replies = must(store_->fire({of_a, of_a, of_none, of_b}, kNow));
+  ASSERT_EQ(replies.size(), 4u);
+  EXPECT_TRUE(replies[0].fired);
+  EXPECT_FALSE(replies[1].fired) << "it has moved on in this very call";
+  EXPECT_FALSE(replies[2].fired);
+  EXPECT_TRUE(replies[3].fired);
+  EXPECT_EQ(must(store_->counts()).at(0).counts.ready, 2u);
+  put(schedule("a", ConflictPolicy::replace));
+  const FireRequest before = [&] {
+    auto made = step(a);
+    --made.version;
+    return made;
+  }();
+  EXPECT_FALSE(fire(before).fired);
+  FireRequest gap = step(a);
+  gap.place.entries = gap.runs[0].number = gap.jobs[0].run = 3;
+  EXPECT_FALSE(fire(gap).fired);
+  EXPECT_EQ(runs(a).size(), 1u);
+}
+
+TEST_P(StoreSchedulesTest, EntriesWithoutJobsSayWhatWasMissedOrSkipped) {
+  const ScheduleId id = add("a");
+  FireRequest request{.id = id, .version = 1, .place = {.next = kNow + 1h, .last = kNow, .missed = 5, .entries = 2}};
+  const ScheduleRun missed{.number = 1,
+                           .planned = kNow - 5h,
+                           .last_planned = kNow - 2h,
+                           .count = 4,
+                           .fired_at = kNow,
+                           .ended_at = kNow,
+                           .outcome = RunOutcome::missed,
+                           .error = "an hour late"};
+  const ScheduleRun skipped{.number = 2,
+                            .planned = kNow,
+                            .last_planned = kNow,
+                            .fired_at = kNow,
+                            .ended_at = kNow,
+                            .outcome = RunOutcome::skipped,
+                            .error = "the run before it goes on"};
+  request.runs = {missed, skipped};
+  EXPECT_TRUE(fire(request).fired);
+  EXPECT_EQ(runs(id), (std::vector{skipped, missed}));
+  EXPECT_EQ(runs(id, 1), std::vector{skipped});
+  EXPECT_EQ(get(id)->active, 0u);
+}
+
+TEST_P(StoreSchedulesTest, AStepMayMoveOnWithoutEntries) {
+  const ScheduleId id = add("a");
+  EXPECT_TRUE(fire({.id = id, .version = 1, .place = {.next = WallTime::max(), .paused = true}}).fired);
+  EXPECT_EQ(get(id)->place, (SchedulePlace{.next = WallTime::max(), .paused = true}));
+  EXPECT_EQ(get(id)->version, 2u);
+}
+
+TEST_P(StoreSchedulesTest, TheLastTwentyEntriesAreKept) {
+  const ScheduleId id = add("a");
+  for (int i = 0; i < 27; ++i) fired(id);
+  FireRequest request = step(id);
+  for (int i = 0; i < 5; ++i) {
+    request.runs.push_back({.number = ++request.place.entries, .outcome = RunOutcome::missed});
+  }
+  fire(request);
+  const auto kept = runs(id, 100);
+  ASSERT_EQ(kept.size(), kRunsKept);
+  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(kept[i].number, 33 - i);
+  EXPECT_EQ(get(id)->active, 28u);
+}
+
+TEST_P(StoreSchedulesTest, AStepLongerThanTheHistoryLeavesItsLastEntries) {
+  const ScheduleId id = add("a");
+  FireRequest request{.id = id, .version = 1, .place = {.entries = 45}};
+  for (std::uint64_t number = 1; number <= 45; ++number) {
+    request.runs.push_back({.number = number});
+    request.jobs.push_back(job(number));
+  }
+  const FireReply reply = fire(request);
+  EXPECT_EQ(get(id)->active, 45u);
+  EXPECT_EQ(runs(id).back().number, 26u);
+  EXPECT_EQ(end(reply.jobs[0].id, {}).ended_runs.at(0).number, 1u);
+  EXPECT_EQ(get(id)->active, 44u);
+  EXPECT_EQ(runs(id).back().outcome, RunOutcome::running);
+}
+
+TEST_P(StoreSchedulesTest, ARunThatComesAfterAnotherWaitsForItsJob) {
+  const ScheduleId id = add("a");
+  const JobId first = fired(id);
+  FireRequest request = step(id);
+  request.jobs[0].after_run = 1;
+  request.runs.push_back({.number = ++request.place.entries});
+  request.jobs.push_back(job(3));
+  request.jobs[1].after_run = 2;
+  const FireReply reply = fire(request);
+  EXPECT_EQ(must(store_->waits_for(reply.jobs.at(0).id, 9)), std::vector{first});
+  EXPECT_EQ(must(store_->waits_for(reply.jobs.at(1).id, 9)), std::vector{reply.jobs[0].id});
+  end(first, {});
+  FireRequest late = step(id);
+  late.jobs[0].after_run = 1;
+  EXPECT_EQ(fire(late).jobs.at(0).job.shelf, Shelf::ready) << "that one has ended";
+}
+
+TEST_P(StoreSchedulesTest, AStepMayPutJobsThatAreNoRuns) {
+  const ScheduleId id = add("a");
+  FireRequest request = step(id);
+  request.jobs.insert(request.jobs.begin(), job(0, "besides"));
+  const FireReply reply = fire(request);
+  EXPECT_EQ(job_record(reply.jobs.at(0).id)->schedule, 0u);
+  EXPECT_EQ(runs(id).at(0).job, reply.jobs.at(1).id);
+  EXPECT_EQ(get(id)->active, 1u);
+}
+
+TEST_P(StoreSchedulesTest, ARunWhoseJobIsNotAddedIsSkipped) {
+  const ScheduleId id = add("a");
+  const JobId there = put_job({.name = "n"});
+  FireRequest request = step(id);
+  request.jobs[0].job.name = "n";
+  const FireReply reply = fire(request);
+  EXPECT_TRUE(reply.fired);
+  EXPECT_EQ(reply.jobs.at(0).outcome, PutOutcome::kept);
+  const ScheduleRun entry = runs(id).at(0);
+  EXPECT_EQ(entry.outcome, RunOutcome::skipped);
+  EXPECT_EQ(entry.job, there);
+  EXPECT_EQ(entry.ended_at, entry.fired_at);
+  EXPECT_EQ(get(id)->active, 0u);
+  EXPECT_TRUE(end(there, {}).ended_runs.empty());
+}
+
+TEST_P(StoreSchedulesTest, StepsThatContradictThemselvesAreRefused) {
+  const ScheduleId id = add("a");
+  const FireRequest good = step(id);
+  const auto refused = [&](auto spoil) {
+    FireRequest request = good;
+    spoil(request);
+    EXPECT_EQ(fire_error(request), Errc::invalid_input);
+  };
+  refused([](FireRequest& r) { r.runs[0].number = 2; });
+  refused([](FireRequest& r) { r.place.entries = 0; });
+  refused([](FireRequest& r) { r.jobs.clear(); });
+  refused([](FireRequest& r) { r.jobs.push_back(r.jobs[0]); });
+  refused([](FireRequest& r) { r.runs[0].outcome = RunOutcome::missed; });
+  refused([](FireRequest& r) { r.jobs[0].run = 9; });
+  refused([](FireRequest& r) { r.jobs[0].after_run = 1; });
+  refused([](FireRequest& r) { r.jobs[0].job.queue.clear(); });
+  refused([](FireRequest& r) { r.jobs[0].job.waits_for = {12345}; });
+  EXPECT_EQ(get(id)->version, 1u);
+  EXPECT_TRUE(runs(id).empty());
+  PutRequest alone = job(1);
+  EXPECT_EQ(tried(store_->put({alone}, kNow)).error().code, Errc::invalid_input) << "only steps have runs";
+  EXPECT_TRUE(fire(good).fired);
+}
+
+TEST_P(StoreSchedulesTest, ACallThatIsRefusedHasDoneNothing) {
+  const ScheduleId a = add("a"), b = add("b");
+  fired(a);
+  const FireRequest of_a = step(a);
+  FireRequest of_b = step(b);
+  of_b.jobs[0].job.waits_for = {12345};
+  const auto before = must(store_->schedules({}));
+  EXPECT_FALSE(tried(store_->fire({of_a, of_b}, kNow)));
+  EXPECT_EQ(must(store_->schedules({})), before);
+  EXPECT_EQ(runs(a).size(), 1u);
+  EXPECT_TRUE(runs(b).empty());
+  EXPECT_EQ(must(store_->counts()).at(0).counts.ready, 1u);
+  EXPECT_TRUE(fire(of_a).fired);
+}
+
+TEST_P(StoreSchedulesTest, LongErrorsAreCutBetweenCharacters) {
+  const ScheduleId id = add("a");
+  FireRequest request{.id = id, .version = 1, .place = {.entries = 1}};
+  const std::string front(kMostRunErrorBytes - 1, 'e');
+  request.runs.push_back({.number = 1, .outcome = RunOutcome::missed, .error = front + "\xc3\xa9 and more"});
+  fire(request);
+  EXPECT_EQ(runs(id).at(0).error, front);
+  const JobId job = fired(id);
+  end(job, {.outcome = Outcome::bury, .error = front + "\xc3\xa9 and more"});
+  EXPECT_EQ(runs(id).at(0).error, front);
+}
+
+// --- how runs end ----------------------------------------------------------------------------------------------------
+
+TEST_P(StoreSchedulesTest, TheEndOfAJobIsTheEndOfItsRun) {
+  const ScheduleId id = add("a");
+  const std::tuple<Outcome, RunOutcome, std::string> ends[] = {{Outcome::done, RunOutcome::done, ""},
+                                                               {Outcome::bury, RunOutcome::failed, "broken"},
+                                                               {Outcome::cancel, RunOutcome::cancelled, "broken"}};
+  for (const auto& [outcome, expected, error] : ends) {
+    for (const bool keep : {false, true}) {
+      const JobId job = fired(id);
+      const std::uint64_t number = get(id)->place.entries;
+      const std::uint64_t version = get(id)->version;
+      const SettleReply reply =
+          end(job, {.outcome = outcome, .calendar_at = kNow + 5h, .keep = keep, .error = "broken"});
+      EXPECT_EQ(reply.ended_runs, (std::vector<EndedRun>{{id, number, job, expected}}));
+      const ScheduleRun entry = runs(id).at(0);
+      EXPECT_EQ(entry.outcome, expected);
+      EXPECT_EQ(entry.ended_at, kNow + 5h);
+      EXPECT_EQ(entry.error, error);
+      EXPECT_EQ(get(id)->active, 0u);
+      EXPECT_EQ(get(id)->version, version);
+      if (const auto kept = job_record(job)) EXPECT_EQ(kept->schedule + kept->run, 0u);
+    }
+  }
+}
+
+TEST_P(StoreSchedulesTest, ARunGoesOnWhileItsJobComesBack) {
+  const ScheduleId id = add("a");
+  const JobId job = fired(id);
+  for (const Outcome outcome : {Outcome::retry, Outcome::release, Outcome::expire}) {
+    EXPECT_TRUE(end(job, {.outcome = outcome}).ended_runs.empty());
+    EXPECT_EQ(runs(id).at(0).outcome, RunOutcome::running);
+    EXPECT_EQ(get(id)->active, 1u);
+    EXPECT_EQ(job_record(job)->run, 1u);
+  }
+  EXPECT_EQ(end(job, {}).ended_runs.size(), 1u);
+}
+
+TEST_P(StoreSchedulesTest, JobsThatAreCancelledOrErasedEndTheirRuns) {
+  const ScheduleId id = add("a");
+  for (const ChangeKind kind : {ChangeKind::cancel, ChangeKind::erase}) {
+    const JobId job = fired(id);
+    const ChangeReply reply =
+        must(store_->change({{.id = job, .kind = kind, .at = kNow + 3s, .error = "not wanted"}})).at(0);
+    ASSERT_EQ(reply.ended_runs.size(), 1u);
+    EXPECT_EQ(reply.ended_runs[0].outcome, RunOutcome::cancelled);
+    EXPECT_EQ(runs(id).at(0).outcome, RunOutcome::cancelled);
+    EXPECT_EQ(runs(id).at(0).ended_at, kNow + 3s);
+    EXPECT_EQ(runs(id).at(0).error, kind == ChangeKind::cancel ? "not wanted" : "");
+    EXPECT_EQ(get(id)->active, 0u);
+  }
+}
+
+TEST_P(StoreSchedulesTest, RunsThatAreCancelledWithTheOneTheyWaitForEndToo) {
+  const ScheduleId a = add("a"), b = add("b");
+  const JobId first = fired(a);
+  FireRequest second = step(a);
+  second.jobs[0].after_run = 1;
+  const JobId waits = fire(second).jobs.at(0).id;
+  FireRequest third = step(b);
+  third.jobs[0].job.waits_for = {waits};
+  const JobId last = fire(third).jobs.at(0).id;
+  const SettleReply reply = end(first, {.outcome = Outcome::bury, .error = "broken"});
+  EXPECT_EQ(reply.ended_runs, (std::vector<EndedRun>{{a, 1, first, RunOutcome::failed},
+                                                     {a, 2, waits, RunOutcome::cancelled},
+                                                     {b, 1, last, RunOutcome::cancelled}}));
+  EXPECT_EQ(get(a)->active + get(b)->active, 0u);
+  EXPECT_NE(runs(b).at(0).error.find("waited for"), std::string::npos);
+}
+
+TEST_P(StoreSchedulesTest, AJobThatIsKickedDoesNotCountAgain) {
+  const ScheduleId id = add("a");
+  const JobId job = fired(id);
+  end(job, {.outcome = Outcome::bury});
+  must(store_->change({{.id = job, .kind = ChangeKind::kick, .at = kNow + 80s}}));
+  EXPECT_EQ(get(id)->active, 0u);
+  EXPECT_TRUE(end(job, {}).ended_runs.empty());
+  EXPECT_EQ(runs(id).at(0).outcome, RunOutcome::failed);
+  EXPECT_EQ(get(id)->active, 0u);
+}
+
+TEST_P(StoreSchedulesTest, AnEndThatIsRefusedWithItsFollowUpsHasNotEndedTheRun) {
+  const ScheduleId id = add("a");
+  const JobId job = fired(id);
+  must(store_->lease({{job, ++token_, kNow + 60s, "w"}}));
+  Settlement settlement{.id = job, .token = token_, .at = kNow};
+  settlement.follow_ups.push_back({.job = {.queue = "q", .waits_for = {12345}}});
+  EXPECT_FALSE(tried(store_->settle({settlement})));
+  EXPECT_EQ(get(id)->active, 1u);
+  EXPECT_EQ(runs(id).at(0).outcome, RunOutcome::running);
+  EXPECT_EQ(job_record(job)->run, 1u);
+}
+
+}  // namespace
+}  // namespace argiope
