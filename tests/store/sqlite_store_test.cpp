@@ -86,6 +86,17 @@ TEST_F(SqliteStoreTest, HasOneOwner) {
   EXPECT_EQ(open()->epoch(), 2u);
 }
 
+TEST_F(SqliteStoreTest, SaysWhetherAFileHasAnOwner) {
+  EXPECT_FALSE(has_owner("sqlite:" + file_)) << "there is no such file";
+  EXPECT_FALSE(has_owner("memory:"));
+  auto owner = open();
+  EXPECT_TRUE(has_owner("sqlite:" + file_));
+  ASSERT_TRUE(owner->close());
+  EXPECT_FALSE(has_owner("sqlite:" + file_));
+  auto other = open(StoreAccess::share);
+  EXPECT_FALSE(has_owner("sqlite:" + file_)) << "to share is not to own";
+}
+
 TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
   auto owner = open();
   const JobId first = put(*owner);
