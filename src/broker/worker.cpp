@@ -111,27 +111,23 @@ Coro<Result<void>> Worker::work() {
 Coro<void> Worker::drain() {
   const TimePoint limit = saturating_add(EventLoop::current().time(), options_.drain_limit);
   bool cancelled = false;
+  const auto give_all_back = [&] {
+    for (auto& [token, run] : runs_) {
+      run.give_back = true;
+      run.task.cancel();
+    }
+    cancelled = true;
+  };
   while (!runs_.empty()) {
-    std::vector<Task<void>> tasks;
-    for (const auto& [token, run] : runs_) tasks.push_back(run.task);
     try {
       changed_.clear();
       co_await Timeout(cancelled ? kNever : limit).run([](Event& changed) -> Coro<void> {
         co_await changed.wait();
       }(changed_));
     } catch (const TimeoutError&) {
-      for (auto& [token, run] : runs_) {
-        run.give_back = true;
-        run.task.cancel();
-      }
-      cancelled = true;
+      give_all_back();
     } catch (const CancelledError&) {
-      // Asked to end at once: what runs is given back, and that is waited for.
-      for (auto& [token, run] : runs_) {
-        run.give_back = true;
-        run.task.cancel();
-      }
-      cancelled = true;
+      give_all_back();  // asked to end at once; that they are given back is waited for
     }
   }
 }

@@ -250,6 +250,37 @@ TEST_F(FiringTest, AJumpOfTheCalendarIsHeardOfBeforeItIsSeen) {
   });
 }
 
+TEST_F(FiringTest, WhenTheStoreFailsNothingIsFiredAndTheErrorIsItsOwn) {
+  TemporaryFolder folder;
+  const std::string where = "sqlite:" + folder.file("jobs.db");
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    auto small = std::move(open_store(where, {.sync = SyncMode::off, .max_bytes = 400 * 1024}).value());
+    auto broker = std::move((co_await Broker::open(*small)).value());
+    std::vector<PutSchedule> wanted(1, PutSchedule{.name = "a"});
+    EXPECT_TRUE(co_await small->put_schedules(std::move(wanted)));
+    std::uint64_t fired = 0;
+    std::optional<Errc> error;
+    while (!error) {
+      FireCall call{.id = 1, .version = fired + 1, .place = {.entries = fired + 1}, .runs = {{.number = fired + 1}}};
+      call.jobs.push_back({.job = job("q", std::string(5'000, 'p')), .run = fired + 1});
+      std::vector<FireCall> calls(1, call);
+      const auto replies = co_await broker->fire(std::move(calls));
+      if (replies) {
+        EXPECT_TRUE(replies->at(0).value().fired);
+        ++fired;
+      } else {
+        error = replies.error().code;
+      }
+    }
+    EXPECT_EQ(error, Errc::disk_full);
+    std::vector<ScheduleId> ids{1};
+    const auto there = co_await small->load_schedules(std::move(ids));
+    EXPECT_EQ(there.value().at(0)->place.entries, fired);
+    EXPECT_EQ(there.value().at(0)->active, fired);
+    EXPECT_FALSE(co_await broker->close());
+  }));
+}
+
 TEST_F(FiringTest, WhatOthersDoToSchedulesIsHeardOf) {
   TemporaryFolder folder;
   const std::string where = "sqlite:" + folder.file("jobs.db");

@@ -100,6 +100,17 @@ TEST_F(SqliteStoreTest, HasOneOwner) {
   EXPECT_EQ(open()->epoch(), 2u);
 }
 
+TEST_F(SqliteStoreTest, SaysWhetherAFileHasAnOwner) {
+  EXPECT_FALSE(has_owner("sqlite:" + file_)) << "there is no such file";
+  EXPECT_FALSE(has_owner("memory:"));
+  auto owner = open();
+  EXPECT_TRUE(has_owner("sqlite:" + file_));
+  ASSERT_TRUE(owner->close());
+  EXPECT_FALSE(has_owner("sqlite:" + file_));
+  auto other = open(StoreAccess::share);
+  EXPECT_FALSE(has_owner("sqlite:" + file_)) << "to share is not to own";
+}
+
 TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
   auto owner = open();
   const JobId first = put(*owner);
@@ -284,11 +295,23 @@ TEST_F(SqliteStoreTest, SchedulesAreThereAfterADeathAndNoIdIsGivenTwice) {
   EXPECT_EQ(schedule(*owner, first).active, 0u);
 }
 
-// As the first version of the schema was.
-constexpr const char* kBackToVersion1 =
-    "DROP VIEW schedule_list; DROP VIEW schedule_history; DROP TABLE schedules; DROP TABLE places;"
-    "DROP TABLE schedule_runs; DROP TABLE touched_schedules; ALTER TABLE jobs DROP COLUMN schedule_id;"
-    "ALTER TABLE jobs DROP COLUMN run; DELETE FROM meta WHERE name = 'last_schedule'; PRAGMA user_version = 1";
+// To be run on a file of ours, one after the other.
+constexpr const char* kBackToVersion2 = R"sql(
+  DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
+  CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
+  CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
+  CREATE INDEX jobs_ended ON jobs (queue_id, state, ended_at) WHERE state >= 4;
+  UPDATE jobs SET flags = NULLIF(flags & 3, 0);
+  PRAGMA user_version = 2;
+)sql";
+constexpr const char* kBackToVersion1 = R"sql(
+  DROP VIEW schedule_list; DROP VIEW schedule_history;
+  DROP TABLE schedules; DROP TABLE places; DROP TABLE schedule_runs; DROP TABLE touched_schedules;
+  ALTER TABLE jobs DROP COLUMN schedule_id;
+  ALTER TABLE jobs DROP COLUMN run;
+  DELETE FROM meta WHERE name = 'last_schedule';
+  PRAGMA user_version = 1;
+)sql";
 
 TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   auto owner = open();
@@ -296,6 +319,7 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   const JobId runs = put(*owner, {.name = "n", .unique = "u"});
   ASSERT_TRUE(lease(*owner, runs, 5));
   ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
   run_sql(kBackToVersion1);
   EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot";
   owner = open();
@@ -312,8 +336,25 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   EXPECT_EQ(ask(owner->get(waits))->value().schedule, 0u);
 }
 
+TEST_F(SqliteStoreTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedules) {
+  auto owner = open();
+  const ScheduleId id = add_schedule(*owner, "a");
+  const JobId first = fire(*owner, id).jobs.at(0).id;
+  const JobId second = fire(*owner, id).jobs.at(0).id;
+  ASSERT_TRUE(lease(*owner, first, 1));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
+  owner = open();
+  EXPECT_TRUE(settle(*owner, first, 1));
+  ASSERT_TRUE(lease(*owner, second, 2));
+  EXPECT_TRUE(settle(*owner, second, 2));
+  EXPECT_EQ(schedule(*owner, id).active, 0u);
+  EXPECT_EQ(last_run(*owner, id).outcome, RunOutcome::done);
+}
+
 TEST_F(SqliteStoreTest, WhoeverSharesAFileOfTheFirstVersionBringsItUpToDate) {
   put(*open());
+  run_sql(kBackToVersion2);
   run_sql(kBackToVersion1);
   auto other = open(StoreAccess::share);
   EXPECT_EQ(add_schedule(*other, "a"), 1u);
@@ -338,6 +379,32 @@ TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
   std::ofstream(file_) << std::string(500, 'x');
   EXPECT_EQ(refusal(file_).code, Errc::wrong_format);
   EXPECT_EQ(bytes_of(file_), std::string(500, 'x'));
+}
+
+TEST_F(SqliteStoreTest, BringsAFileOfTheFirstSchemaUpToDate) {
+  auto owner = open();
+  const JobId unique = put(*owner, {.name = "first", .unique = "u"});
+  const JobId buried = put(*owner, {.unique = "v"});
+  const JobId plain = put(*owner);
+  ASSERT_TRUE(lease(*owner, buried, 7));
+  ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
+  run_sql(kBackToVersion1);
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format);
+  owner = open();
+  ASSERT_NE(owner, nullptr);
+  EXPECT_EQ(ask(owner->find_name("first"))->value(), unique);
+  EXPECT_EQ(put(*owner, {.unique = "u"}), unique);
+  EXPECT_EQ(put(*owner, {.unique = "v"}), plain + 1) << "a buried job holds no unique name";
+  EXPECT_EQ(ask(owner->list({.queue = "q", .state = JobState::buried}))->size(), 1u);
+  ASSERT_TRUE(lease(*owner, unique, 8));
+  ASSERT_TRUE(settle(*owner, unique, 8));
+  EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
+  const QueueId queue = ask(owner->queues())->at(0).id;
+  EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
+  EXPECT_EQ(ask(owner->put_schedules({{.name = "daily"}}))->at(0).outcome, PutScheduleOutcome::added);
+  EXPECT_FALSE(*ask(owner->get(buried)));
 }
 
 TEST_F(SqliteStoreTest, RefusesANewerVersion) {
