@@ -240,6 +240,8 @@ void Collector::end_step(WallTime at) {
 // From the second half, so that how it began does not matter. What is put in bursts and worked off again keeps up,
 // however high the bursts: the lowest level of each eighth of the time counts.
 void Collector::judge(QueueFindings& queue, Duration step) const {
+  const bool nothing_begun = queue.most_running == 0 && queue.done + queue.failed + queue.retries == 0;
+  if (nothing_begun && queue.waiting > 0) queue.trend = Trend::not_worked;
   const std::size_t half = queue.depth.size() / 2;
   const std::size_t steps = queue.depth.size() - half;
   if (steps < 8) return;
@@ -263,12 +265,8 @@ void Collector::judge(QueueFindings& queue, Duration step) const {
         std::min_element(first, end, [](const Level& a, const Level& b) { return a.least < b.least; })->least;
   }
   const bool rises = floors[0] < floors[1] && floors[1] < floors[2] && floors[2] < floors[3];
-  if (queue.workers == 0 && queue.waiting > 0) {
-    queue.trend = Trend::not_worked;
-  } else if (rises) {
-    queue.trend = Trend::piles_up;
-  } else if (std::ranges::min(floors) > 0) {
-    queue.trend = Trend::never_empty;
+  if (queue.trend == Trend::keeps_up) {
+    queue.trend = rises ? Trend::piles_up : std::ranges::min(floors) > 0 ? Trend::never_empty : Trend::keeps_up;
   }
   if (queue.trend != Trend::keeps_up) queue.growth_per_day = xy / xx / to_seconds(step) * 86'400;
 }

@@ -60,7 +60,7 @@ enum class Trend : std::uint8_t {
   keeps_up,
   never_empty,  // something waits at any time in the second half
   piles_up,     // and it becomes more
-  not_worked,   // nobody works it off: workers = 0, or it is paused
+  not_worked,   // none of it has begun: no workers, paused, or a rate of 0
 };
 
 struct QueueFindings {
