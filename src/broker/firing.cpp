@@ -33,7 +33,7 @@ Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
     step.queues.push_back(*queue);
   }
   if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
-  step.request = {call.id, call.version, call.place, std::move(call.runs), {}};
+  step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
   step.request.jobs.reserve(call.jobs.size());
   for (std::size_t i = 0; i < call.jobs.size(); ++i) {
     PutRequest put = request_of(std::move(call.jobs[i].job), *step.queues[i]);

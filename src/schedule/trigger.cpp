@@ -286,6 +286,19 @@ std::optional<WallTime> Trigger::previous(WallTime before) const {
   return found && bounds_.start && *found < *bounds_.start ? std::nullopt : found;
 }
 
+std::uint64_t Trigger::count(WallTime first, WallTime last, std::uint64_t most) const {
+  if (const auto* interval = std::get_if<IntervalRule>(&rule_->kind)) {
+    const auto from = next(just_before(first));
+    const auto until = previous(just_after(last));
+    if (!from || !until || *until < *from) return 0;
+    const auto span = static_cast<__int128>(ticks(*until)) - ticks(*from);
+    return static_cast<std::uint64_t>(span / interval->interval.count()) + 1;
+  }
+  std::uint64_t found = 0;
+  for (auto time = next(just_before(first)); time && *time <= last && found < most; time = next(*time)) ++found;
+  return found;
+}
+
 std::optional<WallTime> Trigger::next_fire_time(std::optional<WallTime> previous, WallTime now) const {
   if (previous) return next(*previous);
   const bool is_date = std::holds_alternative<DateRule>(rule_->kind);

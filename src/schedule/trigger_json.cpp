@@ -9,6 +9,7 @@
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/calendar.hpp"
 #include "schedule/cron_parser.hpp"
+#include "schedule/json_reader.hpp"
 #include "schedule/trigger_rule.hpp"
 
 namespace argiope {
@@ -95,75 +96,6 @@ json::object form_of(const AllRule& rule) {
 }
 
 json::object form_of(const AnyRule& rule) { return {{"type", "or"}, {"triggers", forms_of(rule.parts)}}; }
-
-// Reads members and keeps the first error; whatever it gives after one is not used.
-class Reader {
- public:
-  explicit Reader(const json::object& form) : form_(form) {}
-
-  bool has(std::string_view name) const { return form_.contains(name); }
-  std::string text(std::string_view name, std::string_view usual = {}) {
-    const json::value* value = find(name);
-    if (value == nullptr) return std::string(usual);
-    if (!value->is_string()) complain(name, json::serialize(*value), "a string");
-    return value->is_string() ? std::string(value->as_string()) : std::string();
-  }
-  std::int64_t number(std::string_view name, std::int64_t most) {
-    const json::value* value = find(name);
-    if (value == nullptr) return 0;
-    if (value->is_int64() && value->as_int64() >= 0 && value->as_int64() <= most) return value->as_int64();
-    complain(name, json::serialize(*value), fmt::format("a whole number, 0 to {}", most));
-    return 0;
-  }
-  bool flag(std::string_view name, bool usual) {
-    const json::value* value = find(name);
-    if (value == nullptr) return usual;
-    if (!value->is_bool()) complain(name, json::serialize(*value), "true or false");
-    return value->is_bool() && value->as_bool();
-  }
-  // What `parse` makes of a string member.
-  template <class Value, class Parse>
-  void parsed(std::string_view name, Value& out, Parse parse) {
-    if (!has(name)) return;
-    const auto value = parse(text(name));
-    if (value) {
-      out = *value;
-    } else if (!error_) {
-      error_ = value.error();
-    }
-  }
-  template <class Value, std::size_t N>
-  void choice(std::string_view name, Value& out, const std::string_view (&names)[N]) {
-    if (!has(name)) return;
-    const std::string given = text(name);
-    for (std::size_t i = 0; i < N; ++i) {
-      if (names[i] == given) return void(out = static_cast<Value>(i));
-    }
-    complain(name, given, fmt::format("{}", fmt::join(names, ", ")));
-  }
-  const json::value* find(std::string_view name) {
-    known_.emplace_back(name);
-    return form_.if_contains(name);
-  }
-  void complain(std::string_view name, std::string_view given, std::string_view why) {
-    if (!error_) error_ = bad_field(name, given, why).error();
-  }
-  // The first error, or a member that nobody has asked for.
-  std::optional<Error> finish() {
-    if (error_) return error_;
-    for (const auto& member : form_) {
-      if (std::ranges::find(known_, std::string_view(member.key())) == known_.end()) {
-        return bad_field("member", member.key(), fmt::format("a trigger of type {} has none", text("type"))).error();
-      }
-    }
-    return std::nullopt;
-  }
-
- private:
-  const json::object& form_;
-  std::optional<Error> error_;
-  std::vector<std::string> known_;
-};
 
 CronOptions read_options(Reader& in) {
   CronDialect dialect = CronDialect::argiope;
@@ -300,7 +232,8 @@ Result<Trigger> read(const json::object& form, int depth) {
     }
     return value;
   });
-  if (auto error = in.finish()) return std::unexpected(std::move(*error));
+  if (auto error = in.finish(fmt::format("a trigger of type {} has none", type)))
+    return std::unexpected(std::move(*error));
   if (!trigger) return trigger;
   // As in APScheduler, others with such bounds are valid and never due.
   if (type == "interval" && start && end && *end < *start) {

@@ -71,6 +71,9 @@ class Trigger {
   // The last planned time before `before`.
   std::optional<WallTime> previous(WallTime before) const;
   std::optional<WallTime> previous_fire_time(WallTime before) const { return previous(before); }
+  // How many planned times there are from `first` to `last`, both included; of an interval exactly and at once, of others
+  // counted, up to `most`.
+  std::uint64_t count(WallTime first, WallTime last, std::uint64_t most) const;
   // As APScheduler asks: the one after `previous`, even if it is past; without `previous` the first one at or after
   // `now`, or a date whenever it was.
   std::optional<WallTime> next_fire_time(std::optional<WallTime> previous, WallTime now) const;
@@ -93,6 +96,8 @@ class Trigger {
 
   // The same set, planned the same way.
   friend bool operator==(const Trigger& a, const Trigger& b);
+  // Made of the same one by copying, hence equal; asked at once, and false says nothing.
+  bool is_copy_of(const Trigger& other) const noexcept { return rule_ == other.rule_ && bounds_ == other.bounds_; }
 
   struct Rule;
 
@@ -101,6 +106,7 @@ class Trigger {
     std::optional<WallTime> start, end;
     Duration jitter{};
     std::uint64_t seed = 0;
+    friend bool operator==(const Bounds&, const Bounds&) noexcept = default;
   };
   explicit Trigger(std::shared_ptr<const Rule> rule) noexcept : rule_(std::move(rule)) {}
 

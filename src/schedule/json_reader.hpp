@@ -1,0 +1,91 @@
+// Reading the members of a JSON object strictly: what is unknown, of the wrong type or out of range is named.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/error.hpp"
+#include "schedule/cron_parser.hpp"
+
+namespace argiope::detail {
+
+// Reads members and keeps the first error; whatever it gives after one is not used.
+class Reader {
+ public:
+  explicit Reader(const boost::json::object& form) : form_(form) {}
+
+  bool has(std::string_view name) const { return form_.contains(name); }
+  std::string text(std::string_view name, std::string_view usual = {}) {
+    const boost::json::value* value = find(name);
+    if (value == nullptr) return std::string(usual);
+    if (!value->is_string()) complain(name, boost::json::serialize(*value), "a string");
+    return value->is_string() ? std::string(value->as_string()) : std::string();
+  }
+  std::int64_t number(std::string_view name, std::int64_t most, std::int64_t least = 0, std::int64_t usual = 0) {
+    const boost::json::value* value = find(name);
+    if (value == nullptr) return usual;
+    boost::system::error_code error;
+    const bool is_whole = value->is_int64() || value->is_uint64();
+    const auto whole = is_whole ? value->to_number<std::int64_t>(error) : 0;
+    if (is_whole && !error && whole >= least && whole <= most) return whole;
+    complain(name, boost::json::serialize(*value), fmt::format("a whole number, {} to {}", least, most));
+    return usual;
+  }
+  bool flag(std::string_view name, bool usual) {
+    const boost::json::value* value = find(name);
+    if (value == nullptr) return usual;
+    if (!value->is_bool()) complain(name, boost::json::serialize(*value), "true or false");
+    return value->is_bool() && value->as_bool();
+  }
+  // What `parse` makes of a string member.
+  template <class Value, class Parse>
+  void parsed(std::string_view name, Value& out, Parse parse) {
+    if (!has(name)) return;
+    const auto value = parse(text(name));
+    if (value) {
+      out = *value;
+    } else if (!error_) {
+      error_ = value.error();
+    }
+  }
+  template <class Value, std::size_t N>
+  void choice(std::string_view name, Value& out, const std::string_view (&names)[N]) {
+    if (!has(name)) return;
+    const std::string given = text(name);
+    for (std::size_t i = 0; i < N; ++i) {
+      if (names[i] == given) return void(out = static_cast<Value>(i));
+    }
+    complain(name, given, fmt::format("{}", fmt::join(names, ", ")));
+  }
+  const boost::json::value* find(std::string_view name) {
+    known_.emplace_back(name);
+    return form_.if_contains(name);
+  }
+  void complain(std::string_view name, std::string_view given, std::string_view why) {
+    if (!error_) error_ = bad_field(name, given, why).error();
+  }
+  // The first error, or a member that nobody has asked for, of which `why` says what is wrong.
+  std::optional<Error> finish(std::string_view why) {
+    if (error_) return error_;
+    for (const auto& member : form_) {
+      if (std::ranges::find(known_, std::string_view(member.key())) == known_.end()) {
+        return bad_field("member", member.key(), why).error();
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const boost::json::object& form_;
+  std::optional<Error> error_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace argiope::detail

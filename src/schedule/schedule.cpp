@@ -1,0 +1,198 @@
+#include "argiope/schedule/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <limits>
+
+#include "argiope/base/utf8.hpp"
+#include "argiope/schedule/timestamp.hpp"
+#include "schedule/schedule_form.hpp"
+
+namespace argiope {
+namespace {
+
+namespace json = boost::json;
+using detail::bad_field;
+using detail::Reader;
+
+constexpr std::size_t kMostWordBytes = 512;
+constexpr std::size_t kMostJsonBytes = 4 * Schedule::kMostPayloadBytes;
+constexpr std::size_t kMostJsonDepth = 64;
+constexpr std::size_t kMostShown = 60;
+constexpr Duration kLeastGrace = std::chrono::milliseconds{1};
+constexpr std::int64_t kMostWhole = std::int64_t{1} << 53;  // what every JSON reader holds exactly
+constexpr std::string_view kCoalesce[] = {to_string(Coalesce::latest), to_string(Coalesce::earliest),
+                                          to_string(Coalesce::all)};
+constexpr std::string_view kOverlap[] = {to_string(Overlap::skip), to_string(Overlap::queue_one),
+                                         to_string(Overlap::queue_all), to_string(Overlap::cancel_running)};
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string shown(std::string_view text) {
+  std::string out = to_valid_utf8(text.substr(0, kMostShown));
+  if (text.size() > kMostShown) out += "…";
+  std::ranges::replace_if(
+      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return out;
+}
+
+Result<void> check_text(std::string_view member, std::string_view text, std::size_t least, std::size_t most) {
+  if (text.size() < least || text.size() > most) {
+    return bad_field(member, shown(text), fmt::format("{} to {} bytes", least, most));
+  }
+  if (!is_utf8(text)) return bad_field(member, shown(text), "UTF-8");
+  return {};
+}
+
+Result<void> check_number(std::string_view member, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+  if (value >= least && value <= most) return {};
+  return bad_field(member, fmt::to_string(value), fmt::format("a whole number, {} to {}", least, most));
+}
+
+json::object form_of(const JobTemplate& job) {
+  const JobTemplate usual;
+  json::object out;
+  if (job.queue != usual.queue) out["queue"] = job.queue;
+  if (!job.function.empty()) out["function"] = job.function;
+  if (!job.key.empty()) out["key"] = job.key;
+  if (!job.payload.empty()) out["payload"] = job.payload;
+  if (job.fill_in) out["fill_in"] = true;
+  if (job.priority != 0) out["priority"] = job.priority;
+  if (job.max_attempts != 0) out["max_attempts"] = job.max_attempts;
+  return out;
+}
+
+Result<JobTemplate> read_job(const json::object& form) {
+  Reader in(form);
+  JobTemplate job;
+  job.queue = in.text("queue", job.queue);
+  job.function = in.text("function");
+  job.key = in.text("key");
+  if (const json::value* payload = in.find("payload"); payload != nullptr) {
+    job.payload = payload->is_string() ? std::string(payload->as_string()) : json::serialize(*payload);
+  }
+  job.fill_in = in.flag("fill_in", false);
+  constexpr std::int64_t kInt32 = std::numeric_limits<std::int32_t>::max();
+  job.priority = static_cast<std::int32_t>(in.number("priority", kInt32, -kInt32 - 1));
+  job.max_attempts = static_cast<std::uint32_t>(in.number("max_attempts", std::numeric_limits<std::uint32_t>::max()));
+  if (auto error = in.finish("a job has none")) return std::unexpected(std::move(*error));
+  return job;
+}
+
+Result<Trigger> read_trigger(const json::value& form) {
+  if (form.is_object()) return Trigger::from_json(form.as_object());
+  if (form.is_string()) return Trigger::parse(form.as_string());
+  return bad_field("trigger", shown(json::serialize(form)), "an object or a string");
+}
+
+}  // namespace
+
+namespace detail {
+
+json::object form_of_definition(const Schedule& schedule) {
+  const Schedule usual{.name = {}, .trigger = schedule.trigger};
+  json::object out{{"job", form_of(schedule.job)}};
+  if (schedule.misfire_grace) out["misfire_grace"] = format_duration(*schedule.misfire_grace);
+  if (schedule.coalesce != usual.coalesce) out["coalesce"] = to_string(schedule.coalesce);
+  if (schedule.most_catch_up != usual.most_catch_up) out["most_catch_up"] = schedule.most_catch_up;
+  if (schedule.max_instances != usual.max_instances) out["max_instances"] = schedule.max_instances;
+  if (schedule.overlap != usual.overlap) out["overlap"] = to_string(schedule.overlap);
+  if (schedule.max_runs != 0) out["max_runs"] = schedule.max_runs;
+  return out;
+}
+
+Result<void> read_definition(Reader& in, Schedule& into) {
+  const json::value* job_form = in.find("job");
+  if (job_form != nullptr && !job_form->is_object()) {
+    return bad_field("job", shown(json::serialize(*job_form)), "an object");
+  }
+  if (job_form != nullptr) {
+    auto job = read_job(job_form->as_object());
+    if (!job) return std::unexpected(std::move(job.error()));
+    into.job = std::move(*job);
+  }
+  in.parsed("misfire_grace", into.misfire_grace, parse_duration);
+  in.choice("coalesce", into.coalesce, kCoalesce);
+  in.choice("overlap", into.overlap, kOverlap);
+  const auto whole = [&](std::string_view member, std::int64_t most, std::int64_t least, std::int64_t usual) {
+    return in.number(member, most, least, usual);
+  };
+  into.most_catch_up =
+      static_cast<std::uint32_t>(whole("most_catch_up", Schedule::kMostCatchUp, 1, into.most_catch_up));
+  into.max_instances =
+      static_cast<std::uint32_t>(whole("max_instances", Schedule::kMostInstances, 1, into.max_instances));
+  into.max_runs = static_cast<std::uint64_t>(whole("max_runs", kMostWhole, 0, 0));
+  return {};
+}
+
+Result<json::object> read_object(std::string_view what, std::string_view text, std::size_t most_bytes) {
+  if (text.size() > most_bytes) {
+    return fail(Errc::invalid_input, fmt::format("a {} of {} bytes: at most {}", what, text.size(), most_bytes));
+  }
+  boost::system::error_code error;
+  json::parse_options limits;
+  limits.max_depth = kMostJsonDepth;
+  json::value form = json::parse(text, error, {}, limits);
+  if (error || !form.is_object()) {
+    return fail(Errc::invalid_input, fmt::format("{} \"{}\": no JSON object ({})", what, shown(text),
+                                                 error ? error.message() : "another value"));
+  }
+  return std::move(form.as_object());
+}
+
+}  // namespace detail
+
+Result<void> check(const Schedule& schedule) {
+  const JobTemplate& job = schedule.job;
+  Result<void> good = check_text("name", schedule.name, 1, Schedule::kMostNameBytes);
+  if (good) good = check_text("queue", job.queue, 1, kMostWordBytes);
+  if (good) good = check_text("function", job.function, 0, kMostWordBytes);
+  if (good) good = check_text("key", job.key, 0, kMostWordBytes);
+  if (good) good = check_text("payload", job.payload, 0, Schedule::kMostPayloadBytes);
+  if (good && schedule.misfire_grace && *schedule.misfire_grace < kLeastGrace) {
+    good = bad_field("misfire_grace", fmt::format("{} ns", schedule.misfire_grace->count()), "at least 1 ms");
+  }
+  if (good) good = check_number("most_catch_up", schedule.most_catch_up, 1, Schedule::kMostCatchUp);
+  if (good) good = check_number("max_instances", schedule.max_instances, 1, Schedule::kMostInstances);
+  if (good) good = check_number("max_runs", schedule.max_runs, 0, kMostWhole);
+  return good;
+}
+
+json::object to_json(const Schedule& schedule) {
+  json::object out{{"name", schedule.name}, {"trigger", schedule.trigger.to_json()}};
+  for (auto& member : detail::form_of_definition(schedule)) out[member.key()] = std::move(member.value());
+  if (schedule.paused) out["paused"] = true;
+  return out;
+}
+
+Result<Schedule> parse_schedule(const json::object& form) {
+  Reader in(form);
+  std::string name = in.text("name");
+  const json::value* trigger_form = in.find("trigger");
+  if (trigger_form == nullptr) return fail(Errc::invalid_input, "a schedule needs a trigger");
+  auto trigger = read_trigger(*trigger_form);
+  if (!trigger) return std::unexpected(std::move(trigger.error()));
+  Schedule schedule{.name = std::move(name), .trigger = std::move(*trigger)};
+  schedule.paused = in.flag("paused", false);
+  if (auto read = detail::read_definition(in, schedule); !read) return std::unexpected(std::move(read.error()));
+  if (auto error = in.finish("a schedule has none")) return std::unexpected(std::move(*error));
+  if (auto good = check(schedule); !good) return std::unexpected(std::move(good.error()));
+  return schedule;
+}
+
+Result<Schedule> parse_schedule(std::string_view text) {
+  const auto form = detail::read_object("schedule", text, kMostJsonBytes);
+  if (!form) return std::unexpected(form.error());
+  return parse_schedule(*form);
+}
+
+}  // namespace argiope
