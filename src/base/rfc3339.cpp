@@ -37,16 +37,21 @@ struct Reader {
 
 }  // namespace
 
-std::string to_rfc3339(WallTime time) {
+static std::string to_text(WallTime time, bool milliseconds_always) {
   const auto day = floor<days>(time);
   const year_month_day date{day};
   const hh_mm_ss clock{floor<milliseconds>(time - day)};
   std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
                                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
                                  clock.hours().count(), clock.minutes().count(), clock.seconds().count());
-  if (clock.subseconds().count() != 0) text += fmt::format(".{:03}", clock.subseconds().count());
+  if (milliseconds_always || clock.subseconds().count() != 0) {
+    text += fmt::format(".{:03}", clock.subseconds().count());
+  }
   return text + 'Z';
 }
+
+std::string to_rfc3339(WallTime time) { return to_text(time, false); }
+std::string to_rfc3339_ms(WallTime time) { return to_text(time, true); }
 
 std::optional<WallTime> parse_rfc3339(std::string_view text) noexcept {
   Reader in{text};

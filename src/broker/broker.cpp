@@ -5,6 +5,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "broker/broker_impl.hpp"
+#include "broker/refusals.hpp"
 
 namespace argiope {
 namespace {
@@ -51,7 +52,7 @@ Coro<Result<void>> BrokerImpl::start() {
 Coro<Result<void>> BrokerImpl::close() {
   if (!std::exchange(closing_, true)) {
     for (Caller& caller : std::exchange(callers_, {})) {
-      for (Queue* queue : caller.queues) --queue->callers;
+      leave(caller);
       if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
     }
     for (auto& queue : queues_) {
@@ -102,8 +103,12 @@ Coro<void> BrokerImpl::watched(Coro<void> work) {
   co_await std::move(work);
 }
 
-void BrokerImpl::mark(Queue& queue) {
+void BrokerImpl::note_dirty(Queue& queue) {
   if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+}
+
+void BrokerImpl::mark(Queue& queue) {
+  note_dirty(queue);
   schedule_pump();
 }
 
@@ -130,8 +135,8 @@ void BrokerImpl::pump() {
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
     Queue& queue = *queues_[wakeups_.top().handle];
-    wakeups_.update(0, kNever, [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; });
-    if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+    wakeups_.update(0, kNever, wakeup_place());
+    note_dirty(queue);
   }
   for (Queue* queue : std::exchange(dirty_, {})) {
     queue->dirty = false;
@@ -155,8 +160,7 @@ void BrokerImpl::refresh(Queue& queue, TimePoint now) {
   }
   TimePoint wakeup = jobs.next_change(now);
   if (!queue.refilling) wakeup = std::min(wakeup, queue.window.next_load_time());
-  wakeups_.update(queue.wakeup_place, wakeup,
-                  [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; });
+  wakeups_.update(queue.wakeup_place, wakeup, wakeup_place());
 }
 
 // Reads on until the window has what it needs.
@@ -210,7 +214,7 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
 // The store has failed: nobody gets anything any more.
 void BrokerImpl::stop_all(const Error& error) {
   for (Caller& caller : std::exchange(callers_, {})) {
-    for (Queue* queue : caller.queues) --queue->callers;
+    leave(caller);
     if (!caller.answer.done()) caller.answer.set_result(std::unexpected(error));
   }
 }
@@ -313,8 +317,7 @@ BrokerImpl::Queue& BrokerImpl::add_queue(StoredQueue stored) {
   queue.pass = least_pass_;
   by_name_.emplace(name, &queue);
   by_id_.emplace(id, &queue);
-  wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1),
-                [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; });
+  wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1), wakeup_place());
   mark(queue);
   return queue;
 }
@@ -327,7 +330,9 @@ BrokerImpl::Queue* BrokerImpl::find_queue(std::string_view name) const {
 Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool may_create) {
   if (Queue* known = find_queue(name)) co_return known;
   if (name.empty()) co_return fail(Errc::invalid_input, "a job needs the name of a queue");
-  if (name.size() > 512) co_return fail(Errc::invalid_input, "the name of a queue is longer than 512 bytes");
+  if (name.size() > kMostNameBytes) {
+    co_return fail(Errc::invalid_input, fmt::format("the name of a queue is longer than {} bytes", kMostNameBytes));
+  }
   if (!may_create) {
     co_return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue; configure it first", name));
   }
@@ -350,7 +355,7 @@ Coro<Result<void>> BrokerImpl::configure(std::string name, QueueConfig config) {
 
 Coro<Result<void>> BrokerImpl::set_paused(std::string name, bool paused) {
   Queue* queue = find_queue(name);
-  if (queue == nullptr) co_return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  if (queue == nullptr) co_return no_such_queue(name);
   QueueConfig config = queue->window.config();
   config.limits.paused = paused;
   co_return co_await configure(std::move(name), std::move(config));
@@ -358,7 +363,7 @@ Coro<Result<void>> BrokerImpl::set_paused(std::string name, bool paused) {
 
 Result<QueueConfig> BrokerImpl::config(std::string_view name) const {
   const Queue* queue = find_queue(name);
-  if (queue == nullptr) return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  if (queue == nullptr) return no_such_queue(name);
   return queue->window.config();
 }
 
@@ -370,7 +375,7 @@ std::vector<std::string> BrokerImpl::queue_names() const {
 
 Result<void> BrokerImpl::rest_key(std::string_view name, std::string_view key, TimePoint until) {
   Queue* queue = find_queue(name);
-  if (queue == nullptr) return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  if (queue == nullptr) return no_such_queue(name);
   JobQueue& jobs = queue->window.jobs();
   jobs.rest_key(jobs.key(key), until, loop_.time());
   mark(*queue);
@@ -379,7 +384,7 @@ Result<void> BrokerImpl::rest_key(std::string_view name, std::string_view key, T
 
 Result<void> BrokerImpl::wake_key(std::string_view name, std::string_view key) {
   Queue* queue = find_queue(name);
-  if (queue == nullptr) return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  if (queue == nullptr) return no_such_queue(name);
   JobQueue& jobs = queue->window.jobs();
   jobs.wake_key(jobs.key(key), loop_.time());
   mark(*queue);

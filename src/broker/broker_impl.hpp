@@ -71,6 +71,10 @@ class BrokerImpl final : public Broker {
  private:
   static constexpr std::uint64_t kStride = 1 << 20;
 
+  auto wakeup_place() noexcept {
+    return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; };
+  }
+
   struct Queue {
     Queue(StoredQueue stored, std::size_t most, const JobClock& clock) : window(std::move(stored), most, clock) {}
     QueueWindow window;
@@ -88,7 +92,6 @@ class BrokerImpl final : public Broker {
     Queue* queue = nullptr;
     std::uint64_t queue_token = 0;
     JobId id = 0;
-    KeyId key{};
     std::uint32_t attempt = 0;
     std::uint32_t max_attempts = 0;
     bool cancel_asked = false;
@@ -129,7 +132,8 @@ class BrokerImpl final : public Broker {
   // --- the loop
   void run_in_background(Coro<void> work);
   Coro<void> watched(Coro<void> work);
-  void mark(Queue& queue);
+  void note_dirty(Queue& queue);
+  void mark(Queue& queue);  // the same, and has it looked at
   void schedule_pump();
   void pump();
   void refresh(Queue& queue, TimePoint now);
@@ -178,6 +182,7 @@ class BrokerImpl final : public Broker {
   Coro<void> grant(std::vector<Grant> grants);
   Coro<Result<Caller>> caller_of(LeaseCall call);
   Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
+  static void leave(const Caller& caller);  // it waits no more
   void drop_cancelled_callers();
   void give_back(std::uint64_t token);
 
@@ -188,6 +193,8 @@ class BrokerImpl final : public Broker {
   void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
                      const std::vector<EndedRun>& ended_runs);
   void end_run(std::uint64_t token);
+  // Settles it though nobody has asked for that, or waits for it.
+  void end_unasked(std::uint64_t token, Verdict verdict);
   void expire(Queue& queue, const ExpiredLease& lease);
   Settlement settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now);
   Coro<Result<ChangeReply>> change(Change change);
@@ -196,7 +203,6 @@ class BrokerImpl final : public Broker {
   // --- telling
   void tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text = {}, std::uint32_t attempt = 0,
             WallTime due_at = {}, double fraction = 0, const EndedRun& run = {});
-  void to_calendar(JobRecord& record) const;
 
   Store& store_;
   const BrokerOptions options_;

@@ -18,7 +18,7 @@ namespace {
 constexpr int kBadData = 65;  // EX_DATAERR
 constexpr std::size_t kMostErrorBytes = 2000;
 
-std::vector<std::string> environment_of(const JobContext& context) {
+std::vector<std::string> environment_of(const JobContext& context, const std::vector<std::string>& besides) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!std::string_view(*entry).starts_with("ARGIOPE_JOB_")) environment.emplace_back(*entry);
@@ -29,6 +29,7 @@ std::vector<std::string> environment_of(const JobContext& context) {
   environment.push_back("ARGIOPE_JOB_QUEUE=" + job.queue);
   environment.push_back("ARGIOPE_JOB_KEY=" + job.key);
   environment.push_back(fmt::format("ARGIOPE_JOB_ATTEMPT={}", context.attempt()));
+  environment.insert(environment.end(), besides.begin(), besides.end());
   // No environment can hold a null byte.
   for (std::string& entry : environment) std::erase(entry, '\0');
   return environment;
@@ -65,7 +66,7 @@ Coro<void> run_command(JobContext& context, CommandOptions options) {
   std::vector<std::string> args{"setpriv", "--pdeathsig", "KILL", "--"};
   std::ranges::copy(options.args, std::back_inserter(args));
   SubprocessOptions how{.in = Stdio::pipe, .out = Stdio::pipe, .err = Stdio::pipe};
-  how.environment = environment_of(context);
+  how.environment = environment_of(context, options.environment);
   how.new_session = true;
   Process process = create_subprocess_exec(args, how);
   ProcessOutput output;
@@ -73,7 +74,8 @@ Coro<void> run_command(JobContext& context, CommandOptions options) {
   bool cancelled = false;
   try {
     const TimePoint limit = saturating_add(EventLoop::current().time(), options.timeout);
-    output = co_await Timeout(limit).run(process.communicate(context.payload(), options.most_output));
+    output = co_await Timeout(limit).run(
+        process.communicate(options.input.value_or(context.payload()), options.most_output));
   } catch (const TimeoutError&) {
     trouble = fmt::format("out of time after {} s", to_seconds(options.timeout));
   } catch (const LimitOverrunError&) {

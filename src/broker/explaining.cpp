@@ -1,30 +1,63 @@
-// Why a job does not run now, and what there is.
+#include "broker/explaining.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "argiope/base/rfc3339.hpp"
 #include "broker/broker_impl.hpp"
+#include "broker/refusals.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr std::uint64_t kMostAhead = 1'000'000;
 constexpr std::size_t kMostWaitedFor = 10;
 
-}  // namespace
+// --- from the record -----------------------------------------------------------------------------------------------
 
-void BrokerImpl::to_calendar(JobRecord& record) const {
+void to_calendar(JobRecord& record, const JobClock& clock) {
   for (WallTime* time : {&record.due_at, &record.created_at, &record.ended_at, &record.lease_until}) {
-    *time = clock_.to_calendar(*time);
+    *time = clock.to_calendar(*time);
   }
 }
+
+JobExplanation explanation_of(const JobRecord& record, const QueueConfig* config) {
+  JobExplanation why{.id = record.id, .queue = record.queue, .state = record.state};
+  why.attempts = record.attempts;
+  why.max_attempts = record.max_attempts;
+  if (config != nullptr && why.max_attempts == 0) why.max_attempts = config->retry.max_attempts;
+  why.error = record.error;
+  return why;
+}
+
+Coro<Result<bool>> explain_by_record(Store& store, const JobRecord& record, JobExplanation& why) {
+  if (record.state == JobState::done || record.state == JobState::cancelled) {
+    why.reason = WaitReason::ended;
+  } else if (record.state == JobState::buried) {
+    why.reason = WaitReason::buried;
+  } else if (record.pending > 0) {
+    auto waited_for = co_await store.waits_for(record.id, kMostWaitedFor);
+    if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
+    why.waits_for = std::move(*waited_for);
+    why.state = JobState::delayed;
+    why.reason = WaitReason::other_jobs;
+  } else {
+    co_return false;
+  }
+  co_return true;
+}
+
+Coro<Result<std::uint64_t>> count_ahead(Store& store, const JobRecord& record, QueueId queue, Duration ageing) {
+  const std::int32_t rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at), ageing);
+  co_return co_await store.count_before(queue, {rank, record.id}, kMostAhead);
+}
+
+// --- by the owner --------------------------------------------------------------------------------------------------
 
 Coro<Result<JobRecord>> BrokerImpl::get(JobId id) {
   auto record = co_await store_.get(id);
   if (!record) co_return std::unexpected(std::move(record.error()));
-  if (!*record) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
-  to_calendar(**record);
+  if (!*record) co_return no_such_job(id);
+  to_calendar(**record, clock_);
   co_return std::move(**record);
 }
 
@@ -44,18 +77,14 @@ Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> BrokerImpl::count
 Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
   auto found = co_await store_.get(id);
   if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  if (!*found) co_return no_such_job(id);
   const JobRecord& record = **found;
-  JobExplanation why{.id = id, .queue = record.queue, .state = record.state};
-  why.attempts = record.attempts;
-  why.max_attempts = record.max_attempts;
-  why.error = record.error;
+  Queue* queue = find_queue(record.queue);
+  JobExplanation why = explanation_of(record, queue == nullptr ? nullptr : &queue->window.config());
   const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
     why.reason = reason;
     why.until = until;
   };
-  Queue* queue = find_queue(record.queue);
-  if (queue != nullptr && why.max_attempts == 0) why.max_attempts = queue->window.config().retry.max_attempts;
   if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
     const Running& running = running_.at(token->second);
     why.state = JobState::running;
@@ -69,20 +98,9 @@ Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
     because(WaitReason::running, why.lease_until);
     co_return why;
   }
-  switch (record.state) {
-    case JobState::done:
-    case JobState::cancelled: because(WaitReason::ended); co_return why;
-    case JobState::buried: because(WaitReason::buried); co_return why;
-    default: break;
-  }
-  if (record.pending > 0) {
-    auto waited_for = co_await store_.waits_for(id, kMostWaitedFor);
-    if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
-    why.waits_for = std::move(*waited_for);
-    why.state = JobState::delayed;
-    because(WaitReason::other_jobs);
-    co_return why;
-  }
+  const auto said = co_await explain_by_record(store_, record, why);
+  if (!said) co_return std::unexpected(said.error());
+  if (*said) co_return why;
   if (queue == nullptr) co_return why;
   const TimePoint now = loop_.time();
   refresh(*queue, now);
@@ -109,9 +127,7 @@ Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
     because(in_memory.reason, calendar(in_memory.until));
     if (in_memory.reason != WaitReason::none && in_memory.reason != WaitReason::more_important_jobs) co_return why;
   }
-  const std::int32_t rank =
-      ranked_priority(record.priority, std::max(record.created_at, record.due_at), queue->window.config().ageing);
-  auto ahead = co_await store_.count_before(queue->window.id(), {rank, id}, kMostAhead);
+  auto ahead = co_await count_ahead(store_, record, queue->window.id(), queue->window.config().ageing);
   if (!ahead) co_return std::unexpected(std::move(ahead.error()));
   why.ahead = in_memory.reason == WaitReason::not_found ? *ahead : in_memory.ahead;
   if (queue->callers == 0 &&
@@ -127,19 +143,7 @@ Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
 
 // --- in words ------------------------------------------------------------------------------------------------------
 
-namespace {
-
-std::string clock_time(WallTime time) {
-  using namespace std::chrono;
-  const auto day = floor<days>(time);
-  const year_month_day date{day};
-  const hh_mm_ss clock{floor<seconds>(time - day)};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                     clock.minutes().count(), clock.seconds().count());
-}
-
-}  // namespace
+static std::string clock_time(WallTime time) { return to_rfc3339(std::chrono::floor<std::chrono::seconds>(time)); }
 
 std::string to_sentence(const JobExplanation& why) {
   const std::string until = why.until ? fmt::format(" until {}", clock_time(*why.until)) : std::string{};

@@ -33,7 +33,7 @@ Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
     step.queues.push_back(*queue);
   }
   if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
-  step.request = {call.id, call.version, call.place, std::move(call.runs), {}};
+  step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
   step.request.jobs.reserve(call.jobs.size());
   for (std::size_t i = 0; i < call.jobs.size(); ++i) {
     PutRequest put = request_of(std::move(call.jobs[i].job), *step.queues[i]);
@@ -82,6 +82,7 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
   auto fired = co_await store_.fire(std::move(requests), clock_.now());
   std::optional<Error> failure;
   if (!fired && fired.error().code != Errc::invalid_input) failure = fired.error();
+  const bool all_refused = failure.has_value();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
     Result<FireReply>& reply = replies[step.call];
@@ -103,7 +104,7 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
     }
     note_fired(step.queues, reply ? &*reply : nullptr);
   }
-  if (!fired && failure && failure->code == fired.error().code) co_return std::unexpected(std::move(*failure));
+  if (all_refused) co_return std::unexpected(std::move(*failure));
   co_return replies;
 }
 

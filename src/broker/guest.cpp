@@ -6,21 +6,16 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/jobs/job_json.hpp"
-#include "argiope/broker/job_clock.hpp"
+#include "broker/explaining.hpp"
+#include "broker/refusals.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::uint64_t kMostAhead = 1'000'000;
-constexpr std::size_t kMostWaitedFor = 10;
 constexpr std::size_t kMostQueuesKnown = 10'000;
 constexpr int kMostTimesBusy = 5;
 constexpr std::size_t kPage = 10'000;
 constexpr std::uint64_t kNoCapacity = std::numeric_limits<std::uint64_t>::max();
-
-std::unexpected<Error> no_such_queue(std::string_view name) {
-  return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
-}
 
 std::uint64_t live_of(const StateCounts& counts) { return counts.ready + counts.delayed + counts.running; }
 
@@ -37,20 +32,14 @@ Guest::Guest(Store& store, GuestOptions options, Duration offset)
 
 // --- time ----------------------------------------------------------------------------------------------------------
 
-WallTime Guest::job_now() const { return EventLoop::current().clock().wall_now() + offset_; }
-WallTime Guest::from_calendar(WallTime time) const {
-  return JobClock(EventLoop::current().clock(), offset_).from_calendar(time);
-}
-WallTime Guest::to_calendar(WallTime time) const {
-  return JobClock(EventLoop::current().clock(), offset_).to_calendar(time);
-}
+JobClock Guest::clock() const { return JobClock(EventLoop::current().clock(), offset_); }
+WallTime Guest::job_now() const { return clock().now(); }
 void Guest::as_of_now(JobRecord& record) const {
-  if (record.state == JobState::delayed && record.pending == 0 && record.due_at <= job_now()) {
+  const JobClock clock = this->clock();
+  if (record.state == JobState::delayed && record.pending == 0 && record.due_at <= clock.now()) {
     record.state = JobState::ready;
   }
-  for (WallTime* time : {&record.due_at, &record.created_at, &record.ended_at, &record.lease_until}) {
-    *time = to_calendar(*time);
-  }
+  to_calendar(record, clock);
 }
 
 // --- puts ----------------------------------------------------------------------------------------------------------
@@ -100,9 +89,10 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
       queue = *got;
     }
     if (job.payload.size() > queue.max_payload_bytes) {
-      replies[i] = fail(Errc::too_large, fmt::format("a payload of {} bytes: queue \"{}\" takes at most {}; "
-                                                     "argiope job queue {} --max-payload BYTES changes that",
-                                                     job.payload.size(), job.queue, queue.max_payload_bytes, job.queue));
+      replies[i] =
+          fail(Errc::too_large, fmt::format("a payload of {} bytes: queue \"{}\" takes at most {}; "
+                                            "argiope job queue {} --max-payload BYTES changes that",
+                                            job.payload.size(), job.queue, queue.max_payload_bytes, job.queue));
       continue;
     }
     if (queue.capacity != kNoCapacity) {
@@ -115,8 +105,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
           break;
         }
         if (queue.at_capacity == CapacityPolicy::refuse) {
-          replies[i] = fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, its capacity", job.queue,
-                                                       queue.capacity));
+          replies[i] = fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, its capacity",
+                                                       job.queue, queue.capacity));
           break;
         }
         // Those before this one need not wait with it, and may be what fills the queue.
@@ -131,7 +121,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
       }
       if (!replies[i]) continue;
     }
-    job.due_at = whole_ms(from_calendar(job.due_at));
+    job.due_at = whole_ms(clock().from_calendar(job.due_at));
     requests.push_back({std::move(job)});
     places.push_back(i);
   }
@@ -174,8 +164,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put_accepted(std::vector<PutR
 Coro<Result<std::vector<ChangeReply>>> Guest::change(std::vector<Change> changes) {
   for (Change& change : changes) {
     change.at = job_now();
-    change.calendar_at = to_calendar(change.at);
-    change.due_at = whole_ms(from_calendar(change.due_at));
+    change.calendar_at = clock().to_calendar(change.at);
+    change.due_at = whole_ms(clock().from_calendar(change.due_at));
   }
   co_return co_await store_->change(std::move(changes));
 }
@@ -195,7 +185,7 @@ Coro<Result<JobId>> Guest::find(std::string id_or_name) {
 Coro<Result<JobRecord>> Guest::get(JobId id) {
   auto found = co_await store_->get(id);
   if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  if (!*found) co_return no_such_job(id);
   JobRecord record = std::move(**found);
   as_of_now(record);
   co_return record;
@@ -270,49 +260,36 @@ Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::counts(std
 Coro<Result<JobExplanation>> Guest::explain(JobId id, bool owned) {
   auto found = co_await store_->get(id);
   if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  if (!*found) co_return no_such_job(id);
   const JobRecord& record = **found;
   const auto queue = co_await this->queue(record.queue);
   if (!queue) co_return std::unexpected(queue.error());
-  JobExplanation why{.id = id, .queue = record.queue, .state = record.state};
-  why.attempts = record.attempts;
-  why.max_attempts = record.max_attempts != 0 ? record.max_attempts : queue->config.retry.max_attempts;
-  why.error = record.error;
+  JobExplanation why = explanation_of(record, &queue->config);
+  const JobClock clock = this->clock();
   const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
     why.reason = reason;
-    if (until) why.until = to_calendar(*until);
+    if (until) why.until = clock.to_calendar(*until);
   };
-  switch (record.state) {
-    case JobState::done:
-    case JobState::cancelled: because(WaitReason::ended); co_return why;
-    case JobState::buried: because(WaitReason::buried); co_return why;
-    case JobState::running:
-      why.worker = record.worker;
-      why.lease_until = to_calendar(record.lease_until);
-      if (owned) {
-        ++why.attempts;
-        because(WaitReason::running, record.lease_until);
-      } else {
-        because(WaitReason::no_owner);  // whoever ran it has gone, and nobody has taken over
-      }
-      co_return why;
-    default: break;
-  }
-  if (record.pending > 0) {
-    auto waited_for = co_await store_->waits_for(id, kMostWaitedFor);
-    if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
-    why.waits_for = std::move(*waited_for);
-    why.state = JobState::delayed;
-    because(WaitReason::other_jobs);
+  if (record.state == JobState::running) {
+    why.worker = record.worker;
+    why.lease_until = clock.to_calendar(record.lease_until);
+    if (owned) {
+      ++why.attempts;
+      because(WaitReason::running, record.lease_until);
+    } else {
+      because(WaitReason::no_owner);  // whoever ran it has gone, and nobody has taken over
+    }
     co_return why;
   }
-  if (record.state == JobState::delayed && record.due_at > job_now()) {
+  const auto said = co_await explain_by_record(*store_, record, why);
+  if (!said) co_return std::unexpected(said.error());
+  if (*said) co_return why;
+  if (record.state == JobState::delayed && record.due_at > clock.now()) {
     because(WaitReason::not_due, record.due_at);
     co_return why;
   }
   why.state = JobState::ready;
-  const auto rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at), queue->config.ageing);
-  auto ahead = co_await store_->count_before(queue->id, {rank, id}, kMostAhead);
+  auto ahead = co_await count_ahead(*store_, record, queue->id, queue->config.ageing);
   if (!ahead) co_return std::unexpected(std::move(ahead.error()));
   why.ahead = *ahead;
   if (!owned) {

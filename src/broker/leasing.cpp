@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "broker/broker_impl.hpp"
+#include "broker/explaining.hpp"
 
 namespace argiope {
 
@@ -31,7 +32,7 @@ BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
       queue.window.took(lease->key);
       queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
       const std::uint64_t token = ++next_token_;
-      Running running{.queue = &queue, .queue_token = lease->token, .id = lease->id, .key = lease->key};
+      Running running{.queue = &queue, .queue_token = lease->token, .id = lease->id};
       running.attempt = lease->attempts;
       running.call = caller.call;
       running_.emplace(token, std::move(running));
@@ -42,7 +43,7 @@ BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
     }
     update_active(queue, now);
     // Its window may have run low, and its next change may have moved.
-    if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+    note_dirty(queue);
     if (lease && queue.active) {
       std::ranges::push_heap(heap, later);
     } else {
@@ -81,7 +82,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
   auto leased = co_await store_.lease(requests);
   if (!leased) {
     for (Grant& grant : grants) {
-      for (Queue* queue : grant.caller.queues) --queue->callers;
+      leave(grant.caller);
       if (!grant.caller.answer.done()) grant.caller.answer.set_result(std::unexpected(leased.error()));
     }
     co_return stop_all(leased.error());
@@ -102,31 +103,26 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
         continue;
       }
       if (running == running_.end()) continue;  // run out, or given back by close(), before it was written down
-      if (running->second.cancel_asked) {  // before anybody could tell its worker
-        Verdict verdict{.outcome = Outcome::cancel, .error = running->second.cancel_why};
-        Queue& queue = *running->second.queue;
-        Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
-        const std::uint32_t attempt = running->second.attempt;
-        end_run(token);
-        submit({std::move(settlement), &queue, attempt, {}, {}});
+      if (running->second.cancel_asked) {       // before anybody could tell its worker
+        end_unasked(token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
         continue;
       }
       running->second.max_attempts = record->max_attempts;
       tell(JobEventKind::leased, record->id, *running->second.queue, grant.caller.call->worker,
            running->second.attempt);
       const std::uint32_t attempt = running->second.attempt;
-      to_calendar(*record);
+      to_calendar(*record, clock_);
       jobs.push_back({std::move(*record), token, attempt, grant.until[i]});
     }
     Caller& caller = grant.caller;
     if (caller.answer.done()) {
       for (const LeasedJob& job : jobs) give_back(job.token);
-      for (Queue* queue : caller.queues) --queue->callers;
+      leave(caller);
     } else if (jobs.empty() && !closing_) {
       callers_.push_front(std::move(caller));
       schedule_pump();
     } else {
-      for (Queue* queue : caller.queues) --queue->callers;
+      leave(caller);
       caller.answer.set_result(std::move(jobs));
     }
   }
@@ -173,26 +169,23 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vect
   throw CancelledError();
 }
 
+void BrokerImpl::leave(const Caller& caller) {
+  for (Queue* queue : caller.queues) --queue->callers;
+}
+
 void BrokerImpl::drop_cancelled_callers() {
   for (auto caller = callers_.begin(); caller != callers_.end();) {
     if (!caller->answer.done()) {
       ++caller;
       continue;
     }
-    for (Queue* queue : caller->queues) --queue->callers;
+    leave(*caller);
     caller = callers_.erase(caller);
   }
 }
 
 void BrokerImpl::give_back(std::uint64_t token) {
-  const auto running = running_.find(token);
-  if (running == running_.end()) return;
-  Verdict verdict{.outcome = Outcome::release};
-  Queue& queue = *running->second.queue;
-  const std::uint32_t attempt = running->second.attempt;
-  Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
-  end_run(token);
-  submit({std::move(settlement), &queue, attempt, {}, {}});
+  if (running_.contains(token)) end_unasked(token, {.outcome = Outcome::release});
 }
 
 Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {

@@ -6,11 +6,6 @@
 #include "broker/broker_impl.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr std::size_t kMostNameBytes = 512;
-
-}  // namespace
 
 Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
   const auto too_long = [](std::string_view what) {

@@ -30,9 +30,7 @@ std::size_t QueueWindow::share_of(std::size_t keys) const noexcept {
   return std::clamp<std::size_t>(most_ / (2 * std::max<std::size_t>(keys, 1)), 1, most_of_key);
 }
 
-std::size_t QueueWindow::key_cap() const noexcept {
-  return share_of(asides_.size());
-}
+std::size_t QueueWindow::key_cap() const noexcept { return share_of(asides_.size()); }
 
 // --- what comes in -------------------------------------------------------------------------------------------------
 
@@ -157,11 +155,11 @@ bool QueueWindow::has_its_share(const std::string& key) {
 
 std::optional<Shelf> QueueWindow::offer(const WaitingJob& job, TimePoint now) {
   WaitingJob offered = job;
+  const Rank rank{job.priority, job.id};
   if (job.due_at != WallTime{} && job.due_at > clock_.now()) {
     offered.shelf = Shelf::delayed;
   } else if (const auto aside = asides_.find(job.key); aside != asides_.end()) {
     // With those of its key that come before the first one set aside, it belongs here.
-    const Rank rank{job.priority, job.id};
     if (more_important(rank, aside->second.bound)) {
       put(offered, now);
       return std::nullopt;
@@ -169,7 +167,6 @@ std::optional<Shelf> QueueWindow::offer(const WaitingJob& job, TimePoint now) {
     offered.shelf = Shelf::set_aside;
   } else {
     offered.shelf = Shelf::ready;
-    const Rank rank{job.priority, job.id};
     const bool fits = all_ready() ? jobs_.ready_count() < room_ : more_important(rank, ready_bound_);
     // One key's flood is set aside at once, so that it need not be read to get at what lies behind it.
     if (!fits && has_its_share(job.key)) offered.shelf = Shelf::set_aside;
@@ -192,11 +189,12 @@ void QueueWindow::let_go(JobId id, TimePoint now) {
   took(info->key);
 }
 
+bool QueueWindow::comes_before(std::optional<JobId> job, const Rank& bound) const {
+  return job && more_important(rank_of(*job, *jobs_.find(*job)), bound);
+}
+
 bool QueueWindow::top_is_certain_but_for_keys() const {
-  if (!keys_known_) return false;
-  if (all_ready() || saturated_) return true;
-  const auto top = jobs_.most_important();
-  return top && more_important(rank_of(*top, *jobs_.find(*top)), ready_bound_);
+  return keys_known_ && (all_ready() || saturated_ || comes_before(jobs_.most_important(), ready_bound_));
 }
 
 // --- reading on ----------------------------------------------------------------------------------------------------
@@ -210,9 +208,8 @@ void QueueWindow::update_hunger(const std::string& key) {
     return;
   }
   const KeyId id = jobs_.key(key);
-  const auto first = jobs_.most_important(id);
   // What is here may have come from another shelf, and lie behind what was set aside.
-  const bool starves = !first || !more_important(rank_of(*first, *jobs_.find(*first)), aside->second.bound);
+  const bool starves = !comes_before(jobs_.most_important(id), aside->second.bound);
   if (starves) {
     starving_.insert(key);
   } else {
@@ -228,11 +225,8 @@ void QueueWindow::took(KeyId key) {
 }
 
 bool QueueWindow::top_is_certain() const {
-  if (!keys_known_ || !starving_.empty()) return false;
-  if (!all_delayed() && delayed_bound_.due_at <= clock_.now()) return false;
-  if (all_ready() || saturated_) return true;
-  const auto top = jobs_.most_important();
-  return top && more_important(rank_of(*top, *jobs_.find(*top)), ready_bound_);
+  if (!starving_.empty() || (!all_delayed() && delayed_bound_.due_at <= clock_.now())) return false;
+  return top_is_certain_but_for_keys();
 }
 
 bool QueueWindow::wants_delayed() const {
@@ -249,8 +243,7 @@ bool QueueWindow::wants_ready(TimePoint now) {
   if (all_ready() || saturated_) return false;
   if (count < most_ / 2) return true;
   if (!jobs_.may_start(now)) return false;
-  const auto top = jobs_.most_important();
-  if (top && more_important(rank_of(*top, *jobs_.find(*top)), ready_bound_)) return false;
+  if (comes_before(jobs_.most_important(), ready_bound_)) return false;
   // Nothing of what is here may run, or only what is less important than what is not here.
   if (count >= most_ && !set_blocked_keys_aside(now) && count >= 2 * most_) {
     saturated_ = true;
@@ -366,9 +359,7 @@ void QueueWindow::trim(TimePoint now) {
   });
   if (many_ready) {
     const auto kept = ready.begin() + static_cast<std::ptrdiff_t>(2 * most_);
-    std::ranges::nth_element(ready, kept, [](const auto& a, const auto& b) {
-      return more_important(rank_of(a.first, a.second), rank_of(b.first, b.second));
-    });
+    std::ranges::nth_element(ready, kept, more_important_first);
     std::for_each(kept, ready.end(), [&](const auto& job) { drop(job.first, job.second, now); });
     for (const auto& [key, aside] : std::unordered_map(asides_)) update_hunger(key);
   }
@@ -395,9 +386,7 @@ bool QueueWindow::set_blocked_keys_aside(TimePoint now) {
     any = true;
     const std::string key{jobs_.name_of(KeyId{key_id})};
     const auto kept = jobs.begin() + static_cast<std::ptrdiff_t>(cap);
-    std::ranges::nth_element(jobs, kept, [](const auto& a, const auto& b) {
-      return more_important(rank_of(a.first, a.second), rank_of(b.first, b.second));
-    });
+    std::ranges::nth_element(jobs, kept, more_important_first);
     Aside& aside = asides_[key];
     std::for_each(kept, jobs.end(), [&](const auto& job) {
       if (shelf_of(job.second) != Shelf::set_aside) moves_.to_set_aside.push_back(job.first);

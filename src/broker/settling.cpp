@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "broker/broker_impl.hpp"
+#include "broker/refusals.hpp"
 
 namespace argiope {
 namespace {
@@ -84,6 +85,15 @@ void BrokerImpl::end_run(std::uint64_t token) {
   const auto running = running_.find(token);
   running_ids_.erase(running->second.id);
   running_.erase(running);
+}
+
+void BrokerImpl::end_unasked(std::uint64_t token, Verdict verdict) {
+  const Running& running = running_.at(token);
+  Queue& queue = *running.queue;
+  const std::uint32_t attempt = running.attempt;
+  Settlement settlement = settlement_of(running, token, verdict, loop_.time());
+  end_run(token);
+  submit({std::move(settlement), &queue, attempt, {}, {}});
 }
 
 void BrokerImpl::submit(PendingSettlement pending) {
@@ -255,13 +265,13 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   changes.push_back(std::move(change));
   auto before = co_await store_.get(id);
   if (!before) co_return std::unexpected(std::move(before.error()));
-  if (!*before) co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+  if (!*before) co_return no_such_job(id);
   auto replies = co_await store_.change(std::move(changes));
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   ChangeReply& reply = replies->front();
   using enum ChangeReply::Verdict;
   switch (reply.verdict) {
-    case not_found: co_return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+    case not_found: co_return no_such_job(id);
     case running: co_return fail(Errc::refused, fmt::format("job {}: it runs", id));
     case wrong_state: co_return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string((*before)->state)));
     case changed: break;

@@ -15,8 +15,14 @@ Worker::Worker(Broker& broker, WorkerOptions options) : broker_(broker), options
 
 void Worker::add(std::string function, JobFunction run) { functions_[std::move(function)] = std::move(run); }
 
-void Worker::stop() {
+void Worker::stop(bool at_once) {
   stopping_ = true;
+  if (at_once) {
+    for (auto& [token, run] : runs_) {
+      run.give_back = true;
+      run.task.cancel();
+    }
+  }
   changed_.set();
   if (working_ && !working_.done()) working_.cancel();
 }
@@ -29,12 +35,16 @@ void Worker::ask_to_stop(std::uint64_t token) {
 }
 
 Duration Worker::shortest_lease() const {
+  // One that is not there yet is made by the first lease, and may have any lease time then.
+  constexpr Duration kUnknown = std::chrono::seconds{3};
   Duration shortest = std::chrono::hours{1};
-  for (const std::string& queue : options_.queues) {
-    if (const auto config = broker_.config(queue)) shortest = std::min(shortest, config->lease_time);
-  }
-  for (const auto& [name, function] : functions_) {
-    if (const auto config = broker_.config(name)) shortest = std::min(shortest, config->lease_time);
+  const auto shorten = [&](const std::string& queue) {
+    const auto config = broker_.config(queue);
+    shortest = std::min(shortest, config ? config->lease_time : kUnknown);
+  };
+  for (const std::string& queue : options_.queues) shorten(queue);
+  if (options_.queues.empty()) {
+    for (const auto& [name, function] : functions_) shorten(name);
   }
   return shortest;
 }
@@ -101,27 +111,23 @@ Coro<Result<void>> Worker::work() {
 Coro<void> Worker::drain() {
   const TimePoint limit = saturating_add(EventLoop::current().time(), options_.drain_limit);
   bool cancelled = false;
+  const auto give_all_back = [&] {
+    for (auto& [token, run] : runs_) {
+      run.give_back = true;
+      run.task.cancel();
+    }
+    cancelled = true;
+  };
   while (!runs_.empty()) {
-    std::vector<Task<void>> tasks;
-    for (const auto& [token, run] : runs_) tasks.push_back(run.task);
     try {
       changed_.clear();
       co_await Timeout(cancelled ? kNever : limit).run([](Event& changed) -> Coro<void> {
         co_await changed.wait();
       }(changed_));
     } catch (const TimeoutError&) {
-      for (auto& [token, run] : runs_) {
-        run.give_back = true;
-        run.task.cancel();
-      }
-      cancelled = true;
+      give_all_back();
     } catch (const CancelledError&) {
-      // Asked to end at once: what runs is given back, and that is waited for.
-      for (auto& [token, run] : runs_) {
-        run.give_back = true;
-        run.task.cancel();
-      }
-      cancelled = true;
+      give_all_back();  // asked to end at once; that they are given back is waited for
     }
   }
 }

@@ -73,6 +73,7 @@ class Server final : public SiteServer {
       const error_code ec = co_await asio_op<>([&](auto handler) { listener.async_accept(socket, std::move(handler)); },
                                                [&] { listener.cancel(); });
       if (!ec) {
+        co_await yield_now();  // if it came with the cancellation, this throws, and not the closed group
         group.create_task(converse(std::move(socket), host));
       } else {
         co_await sleep(std::chrono::milliseconds{50});  // out of descriptors, most likely: some will come free

@@ -13,6 +13,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMovesAtOnce = 50'000;
+constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -46,14 +47,21 @@ Result<void> Crawler::Shared::open(WallTime now) {
 }
 
 Result<void> Crawler::Shared::load() {
+  std::vector<std::uint64_t> urls;
+  const auto know = [&] {
+    bool news[kKnownAtOnce];
+    seen_.insert_batch(urls, news);
+    urls.clear();
+  };
   // In stretches, between which is written what has to go to a shelf or to another place on it. That may be all there is,
   // when the database is of the first version or the order is not that of the last run.
   for (std::int64_t from = 1;;) {
     UrlBatch batch;
     std::size_t moves = 0;
-    auto scanned = store.scan(from, [&](const UrlRecord& record) {
+    const auto visit = [&](const UrlRecord& record) {
       from = record.url_id + 1;
-      seen_.insert(fingerprint_of(record.url));
+      urls.push_back(fingerprint_of(record.url));
+      if (urls.size() == kKnownAtOnce) know();
       remember_seed_redirect(record);
       if (wants_fetch(record)) {
         moves += resume(record);
@@ -61,7 +69,9 @@ Result<void> Crawler::Shared::load() {
         batch.moves.push_back({record.url_id, UrlShelf::none, 0, record.priority, record.depth});
       }
       return moves + batch.moves.size() < kMovesAtOnce;
-    });
+    };
+    auto scanned = store.scan(from, visit, UrlStore::Fields::to_go_on);
+    know();
     if (!scanned) return scanned;
     const bool all = moves + batch.moves.size() < kMovesAtOnce;
     for (auto& shard : shards) std::ranges::move(shard->take_moves(), std::back_inserter(batch.moves));

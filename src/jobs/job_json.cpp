@@ -18,7 +18,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::size_t kMostNameBytes = 512;
 constexpr std::size_t kMostWaitedFor = 10'000;
 constexpr std::int64_t kMostDelayMs = std::int64_t{1000} * 60 * 60 * 24 * 365 * 100;
 constexpr std::int64_t kLastMs = std::numeric_limits<std::int64_t>::max() / 1'000'000 - 1;
@@ -38,7 +37,8 @@ bool has_control_characters(std::string_view text) {
 // So that a message stays one readable line whatever the input was.
 std::string shown(std::string text) {
   if (text.size() > kMostShown) text = to_valid_utf8(text.substr(0, kMostShown)) + "…";
-  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 
@@ -125,7 +125,8 @@ class JobReader {
     return 0;
   }
   JobId id(const dom::element& value) {
-    if (const auto digits = value.get_string(); digits.error() == simdjson::SUCCESS && is_digits(digits.value_unsafe())) {
+    if (const auto digits = value.get_string();
+        digits.error() == simdjson::SUCCESS && is_digits(digits.value_unsafe())) {
       const auto number = parse_job_id(digits.value_unsafe());
       if (number) return **number;
     }
@@ -360,9 +361,10 @@ Result<WallTime> parse_due(std::string_view what, std::string_view text) {
   std::int64_t ms = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
   if (!is_digits(text) || error != std::errc{} || ms > kLastMs) {
-    return fail(Errc::invalid_input,
-                fmt::format("{} \"{}\": a time like 2026-01-31T12:00:05Z, from 1970 to 2262, or milliseconds since 1970",
-                            what, shown(std::string(text))));
+    return fail(
+        Errc::invalid_input,
+        fmt::format("{} \"{}\": a time like 2026-01-31T12:00:05Z, from 1970 to 2262, or milliseconds since 1970", what,
+                    shown(std::string(text))));
   }
   return WallTime{std::chrono::milliseconds{ms}};
 }

@@ -2,7 +2,9 @@
 // else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -34,18 +36,19 @@ class DueIndex {
     std::uint32_t slot = slot_of(id);
     if (slot == kNone) slot = add(id);
     const bool inside = places_[slot] != Heap::kNowhere;
+    const auto place = [this](std::uint32_t which) -> std::uint32_t& { return places_[which]; };
     if (due == WallTime::max()) {
-      if (inside) heap_.erase(places_[slot], place());
+      if (inside) heap_.erase(places_[slot], place);
     } else if (inside) {
-      heap_.update(places_[slot], due, place());
+      heap_.update(places_[slot], due, place);
     } else {
-      heap_.push(due, slot, place());
+      heap_.push(due, slot, place);
     }
   }
   void erase(ScheduleId id) {
     const std::uint32_t slot = slot_of(id);
     if (slot == kNone) return;
-    if (places_[slot] != Heap::kNowhere) heap_.erase(places_[slot], place());
+    set(id, WallTime::max());
     const auto page = pages_.find(id / kPage);
     page->second->slots[id % kPage] = kNone;
     if (--page->second->used == 0) pages_.erase(page);
@@ -63,9 +66,6 @@ class DueIndex {
     std::uint32_t used = 0;
   };
 
-  auto place() {
-    return [this](std::uint32_t slot) -> std::uint32_t& { return places_[slot]; };
-  }
   std::uint32_t slot_of(ScheduleId id) const noexcept {
     const auto page = pages_.find(id / kPage);
     return page == pages_.end() ? kNone : page->second->slots[id % kPage];

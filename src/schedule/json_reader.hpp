@@ -31,7 +31,10 @@ class Reader {
   std::int64_t number(std::string_view name, std::int64_t most, std::int64_t least = 0, std::int64_t usual = 0) {
     const boost::json::value* value = find(name);
     if (value == nullptr) return usual;
-    if (value->is_int64() && value->as_int64() >= least && value->as_int64() <= most) return value->as_int64();
+    boost::system::error_code error;
+    const bool is_whole = value->is_int64() || value->is_uint64();
+    const auto whole = is_whole ? value->to_number<std::int64_t>(error) : 0;
+    if (is_whole && !error && whole >= least && whole <= most) return whole;
     complain(name, boost::json::serialize(*value), fmt::format("a whole number, {} to {}", least, most));
     return usual;
   }

@@ -61,6 +61,7 @@ class Planner {
     SchedulePlace& place = plan_.place;
     if (in_.step_back == Duration::max() || place.last == WallTime{}) return;
     if (place.last <= in_.now || place.last - in_.now <= in_.step_back) return;
+    if (policies_.max_runs != 0 && place.fired >= policies_.max_runs) return;
     const auto next = trigger_.next(just_before(in_.now));
     if (!next || *next > place.last) return;
     place.next = *next;
@@ -160,10 +161,10 @@ class Planner {
         return skip(times, "the run that it would wait for is not in the history any more");
       }
     }
-    if (policies_.overlap == Overlap::cancel_running && in_.active >= most) {
-      // All but the newest most - 1.
-      const std::size_t kept = std::min<std::size_t>(most - 1, ahead.size());
-      plan_.cancel.assign(ahead.begin(), ahead.end() - static_cast<std::ptrdiff_t>(kept));
+    const std::size_t together = std::min<std::size_t>(times.size(), most);
+    if (policies_.overlap == Overlap::cancel_running && in_.active + together > most && ahead.size() == in_.active) {
+      // All but the newest for which there is room beside those that come.
+      plan_.cancel.assign(ahead.begin(), ahead.end() - static_cast<std::ptrdiff_t>(most - together));
     }
     for (std::size_t i = 0; i < times.size(); ++i) {
       PlannedRun& added = add_run(times[i]);
@@ -192,7 +193,7 @@ class Planner {
     entry.count += times.size();
     entry.ended_at = in_.now;
     plan_.place.missed += times.size();
-    plan_.entries.push_back(std::move(entry));
+    plan_.amended = std::move(entry);
   }
 
   PlannedRun& add_run(WallTime planned) {

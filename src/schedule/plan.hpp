@@ -24,10 +24,11 @@ struct PlannedRun {
 };
 
 struct Plan {
-  SchedulePlace place;  // as it is to be
-  // Oldest first; those of runs are `running`. The first may be the history's last, written anew: what is skipped for the
-  // same reason as before is added to the entry that says so, or one run that lasts would push all others out.
-  std::vector<ScheduleRun> entries;
+  SchedulePlace place;               // as it is to be
+  std::vector<ScheduleRun> entries;  // oldest first; those of runs are `running`
+  // The history's last entry, written anew: what is skipped for the same reason as before is added to the entry that says
+  // so, or one run that lasts would push all others out.
+  std::optional<ScheduleRun> amended;
   std::vector<PlannedRun> runs;
   std::vector<JobId> cancel;           // when the plan is written
   WallTime look_at = WallTime::max();  // when there will be something to do again; max: never by time alone

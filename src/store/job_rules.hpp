@@ -16,7 +16,6 @@ namespace argiope::job_rules {
 
 // What a signed column holds.
 inline constexpr std::uint64_t kMostToken = std::numeric_limits<std::int64_t>::max();
-inline constexpr std::size_t kMostNameBytes = 512;
 inline constexpr std::size_t kMostAttemptsKept = 20;
 inline constexpr std::size_t kMostListed = 10'000;
 

@@ -116,6 +116,7 @@ class MemorySchedules {
   Schedule** slot_of(ScheduleId id) const;
   Schedule* at(ScheduleId id) const;
   void append(Schedule* schedule);
+  void make_room_by_name();
   std::uint32_t use_definition(const std::string& text);
   void drop_definition(std::uint32_t index);
   void remember(const Schedule& schedule);
@@ -123,7 +124,8 @@ class MemorySchedules {
 
   ScheduleId last_id_ = 0;
   std::vector<Page> pages_;  // by number
-  boost::unordered_flat_set<Schedule*, ByName, ByName> by_name_;
+  using Names = boost::unordered_flat_set<Schedule*, ByName, ByName>;
+  Names by_name_;
   std::deque<Definition> definitions_;
   std::vector<std::uint32_t> free_definitions_;
   std::unordered_map<std::string_view, std::uint32_t> definition_of_;

@@ -708,6 +708,7 @@ Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now
     reply.jobs.push_back(std::move(*added));
   }
   reply.fired = true;
+  if (request.amended) entries.insert(entries.begin(), *request.amended);
   reply.version = schedules_.fire(request.id, request.place, entries, started);
   return reply;
 }

@@ -73,7 +73,7 @@ void MemoryUrlStore::submit(UrlBatch batch) {
   }
 }
 
-Result<void> MemoryUrlStore::scan(std::int64_t from, const Visitor& visit) {
+Result<void> MemoryUrlStore::scan(std::int64_t from, const Visitor& visit, Fields) {
   // The visitor may submit: step by id instead of holding the lock or an iterator.
   for (std::int64_t next = from;;) {
     UrlRecord record;

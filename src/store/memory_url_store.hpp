@@ -17,7 +17,7 @@ class MemoryUrlStore final : public UrlStore {
   bool flushed(std::uint64_t) const override { return true; }
   std::size_t backlog() const override { return 0; }
   std::optional<Error> failure() const override { return std::nullopt; }
-  Result<void> scan(std::int64_t from, const Visitor& visit) override;
+  Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override;
   Result<void> scan_broken(const Visitor& visit) override;
   Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;

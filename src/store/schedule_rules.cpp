@@ -60,6 +60,12 @@ Result<void> check(const FireRequest& request) {
   const std::size_t count = request.runs.size();
   if (request.place.entries < count) return wrong("its entries are not numbered on from those before");
   const std::uint64_t first = request.place.entries - count + 1;
+  if (const auto& amended = request.amended) {
+    if (amended->number == 0 || amended->number != first - 1 || amended->job != 0 ||
+        (amended->outcome != RunOutcome::missed && amended->outcome != RunOutcome::skipped)) {
+      return wrong("only the last entry there was can be written anew, if it was missed or skipped");
+    }
+  }
   std::size_t job = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const ScheduleRun& run = request.runs[i];

@@ -17,9 +17,10 @@ class SqliteStatement {
   SqliteStatement() = default;
   explicit SqliteStatement(sqlite3_stmt* statement) noexcept : statement_(statement) {}
 
-  // Bound text must live until the next reset().
+  // Bound text must live until the next reset(). To SQLite a null pointer is NULL and no empty text.
   void bind(int index, std::string_view text) noexcept {
-    sqlite3_bind_text(get(), index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+    sqlite3_bind_text(get(), index, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()),
+                      SQLITE_STATIC);
   }
   // NULL instead of an empty text.
   void bind_or_null(int index, std::string_view text) noexcept {

@@ -32,6 +32,7 @@ void SqliteJobs::refresh() {
   data_version_ = version;
   touched_ = true;
   if (access() != StoreAccess::own) leases_known_ = false;
+  for (auto& [id, lease] : leases_) lease.queue = 0;
   last_id_ = static_cast<JobId>(meta("last_id").value_or(0));
   last_token_ = std::max(last_token_, meta("last_token").value_or(0));
   last_id_stored_ = last_id_;
@@ -165,11 +166,37 @@ void SqliteJobs::store(const Row& before, const Row& after) {
   }
   use(Query::job_update)
       .with(after.id, after.state, after.rank, after.priority)
-      .with_or_null(after.due_at, after.attempts, after.expiries, after.pending, after.flags, after.fence, after.ended_at)
+      .with_or_null(after.due_at, after.attempts, after.expiries, after.pending, after.flags, after.fence,
+                    after.ended_at)
       .with(after.key)
       .with_or_null(after.unique)
       .run();
+  const bool keeps_unique = holds_unique(before) && holds_unique(after);
+  if (holds_unique(before) && !keeps_unique)
+    use(Query::unique_delete).with(before.queue, before.unique, before.id).run();
+  if (holds_unique(after) && !keeps_unique) use(Query::unique_add).with(after.queue, after.unique, after.id).run();
+  if (!waits(before.state)) use(Query::ended_delete).with(before.queue, before.state, before.ended_at, before.id).run();
+  if (!waits(after.state)) use(Query::ended_add).with(after.queue, after.state, after.ended_at, after.id).run();
   touch(after.id);
+}
+
+// But for its row in ended_jobs.
+void SqliteJobs::erase_row(JobId id, std::int64_t flags) {
+  if (flags & kHasHistory) use(Query::history_delete).with(id).run();
+  if (flags & kHasNames) {
+    Use names = use(Query::job_names);
+    if (names.with(id).next()) {
+      const auto queue = names.number(1);
+      if (!names.text(0).empty()) use(Query::name_delete).with(names.text(0)).run();
+      if (!names.text(2).empty()) use(Query::unique_delete).with(queue, names.text(2), id).run();
+    }
+  }
+  use(Query::job_delete).with(id).run();
+}
+
+void SqliteJobs::add_flags(JobId id, std::int64_t flags) {
+  use(Query::job_set_flags).with(id, flags).run();
+  if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.flags |= flags;
 }
 
 void SqliteJobs::count(QueueId queue, JobState state, int by) {
@@ -193,8 +220,14 @@ JobState SqliteJobs::state_of(Stored state) noexcept {
 }
 
 WaitingJob SqliteJobs::waiting(const Row& row) const {
-  return {row.id,       row.queue,    row.key, row.rank, from_ms(row.due_at), row.attempts,
-          row.expiries, static_cast<Shelf>(row.state)};
+  return {row.id,
+          row.queue,
+          row.key,
+          row.rank,
+          from_ms(row.due_at),
+          row.attempts,
+          row.expiries,
+          static_cast<Shelf>(row.state)};
 }
 
 // The owner is to hear of what others change.
@@ -320,10 +353,15 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(const std::vector<LeaseR
     const std::int64_t until = to_ms(request.until);
     entries.push_back({request.id, last_token_, until});
     // At once, so that a second request for the job in this call finds it taken.
-    set_lease(request.id, Lease{.token = last_token_, .until = until, .batch = next_batch_});
+    const auto queue = static_cast<QueueId>(found.number(1));
+    set_lease(request.id, Lease{.token = last_token_,
+                                .until = until,
+                                .batch = next_batch_,
+                                .queue = queue,
+                                .flags = found.number(kFlagsColumn)});
     JobRecord& record = records[i].emplace(read_record(found.row()));
-    count(static_cast<QueueId>(found.number(1)), record.state, -1);
-    count(static_cast<QueueId>(found.number(1)), JobState::running, 1);
+    count(queue, record.state, -1);
+    count(queue, JobState::running, 1);
     record.state = JobState::running;
     record.token = request.token;
     record.worker = request.worker;
@@ -345,8 +383,11 @@ void SqliteJobs::renew(const std::vector<LeaseRequest>& leases) {
       worker = request.worker;
     }
     entries.push_back({request.id, lease->token, to_ms(request.until)});
-    const std::int64_t token = lease->token;
-    set_lease(request.id, Lease{.token = token, .until = entries.back().until, .batch = next_batch_});
+    Lease renewed = *lease;
+    renewed.until = entries.back().until;
+    renewed.batch = next_batch_;
+    renewed.old = false;
+    set_lease(request.id, renewed);
   }
   write_leases(entries, worker);
 }

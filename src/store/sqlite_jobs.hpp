@@ -126,12 +126,16 @@ class SqliteJobs {
   };
   static constexpr std::int64_t kHasDependants = 1;
   static constexpr std::int64_t kHasHistory = 2;
+  static constexpr std::int64_t kHasNames = 4;  // a name, a unique one, or both
+  static constexpr std::int64_t kIsRun = 8;     // of a schedule
 
   struct Lease {
     std::int64_t token = 0;
     std::int64_t until = 0;
     std::int64_t batch = 0;
     bool old = false;
+    QueueId queue = 0;  // of the job, and its flags; 0: to be looked up
+    std::int64_t flags = 0;
   };
   struct LeaseBatch {
     std::string worker;
@@ -172,7 +176,9 @@ class SqliteJobs {
   // --- rows
   std::optional<Row> load(JobId id);
   void store(const Row& before, const Row& after);
-  void set_error(JobId id, const std::string& error);
+  void erase_row(JobId id, std::int64_t flags);
+  void add_flags(JobId id, std::int64_t flags);
+  static bool holds_unique(const Row& row) noexcept { return !row.unique.empty() && waits(row.state); }
   void count(QueueId queue, JobState state, int by);
   static JobState state_of(Stored state) noexcept;
   WaitingJob waiting(const Row& row) const;

@@ -125,7 +125,7 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
   if (!wanted.unique.empty()) {
     JobId holder_id = 0;
     {
-      Use found = use(Query::job_unique);
+      Use found = use(Query::unique_find);
       if (found.with(row.queue, wanted.unique).next()) holder_id = static_cast<JobId>(found.number(0));
     }
     if (holder_id != 0) {
@@ -160,18 +160,20 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
   row.key = wanted.key;
   row.schedule = schedule;
   row.run = request.run;
+  if (!wanted.name.empty() || !wanted.unique.empty()) row.flags |= kHasNames;
+  if (schedule != 0) row.flags |= kIsRun;
   row.priority = wanted.priority;
   row.due_at = to_ms(wanted.due_at);
   row.pending = static_cast<std::uint32_t>(waits_for.size());
   row.cancelled_with_others = runs_now == 0 && wanted.if_failed == DependencyPolicy::cancel;
-  const Place at = place(row.priority, from_ms(row.due_at), from_ms(now), request.set_aside,
-                         queues_[row.queue - 1].config.ageing);
+  const Place at =
+      place(row.priority, from_ms(row.due_at), from_ms(now), request.set_aside, queues_[row.queue - 1].config.ageing);
   row.rank = at.rank;
   row.state = static_cast<Stored>(waits_for.empty() ? at.shelf : Shelf::waiting);
   insert(request, row, now);
   for (const JobId other : waits_for) {
     use(Query::dependency_add).with(other, row.id).run();
-    use(Query::job_set_flags).with(other, kHasDependants).run();
+    add_flags(other, kHasDependants);
   }
   if (wanted.batch != 0) join_batch(wanted.batch, row, waits_for);
   return {runs_now != 0 ? PutOutcome::run_again : PutOutcome::added, row.id, waiting(row)};
@@ -181,10 +183,13 @@ void SqliteJobs::insert(const PutRequest& request, const Row& row, std::int64_t 
   const NewJob& wanted = request.job;
   use(Query::job_insert)
       .with(row.id, row.queue, row.state, row.rank, row.priority)
-      .with_or_null(row.due_at, wanted.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.fence)
+      .with_or_null(row.due_at, wanted.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.flags,
+                    row.fence)
       .with(now, wanted.key)
       .with_or_null(wanted.unique, wanted.name, wanted.function, wanted.payload, row.schedule, row.run)
       .run();
+  if (!wanted.name.empty()) use(Query::name_add).with(wanted.name, row.id).run();
+  if (!wanted.unique.empty()) use(Query::unique_add).with(row.queue, wanted.unique, row.id).run();
   count(row.queue, state_of(row.state), 1);
   touch(row.id);
 }
@@ -217,7 +222,7 @@ void SqliteJobs::join_batch(JobId batch, const Row& job, const std::vector<JobId
   completion.state = Stored::waiting;
   store(*whole, completion);
   use(Query::dependency_add).with(job.id, batch).run();
-  use(Query::job_set_flags).with(job.id, kHasDependants).run();
+  add_flags(job.id, kHasDependants);
 }
 
 // A put that meets a job of the same unique name that waits.
@@ -243,8 +248,8 @@ PutReply SqliteJobs::put_on(const Row& holder, const PutRequest& request, std::i
   }
   // A merged job keeps its place unless it was delayed until later.
   if (replaces || (hastens && row.state == Stored::delayed)) {
-    const Place at = place(row.priority, from_ms(row.due_at), from_ms(now), request.set_aside,
-                           queues_[row.queue - 1].config.ageing);
+    const Place at =
+        place(row.priority, from_ms(row.due_at), from_ms(now), request.set_aside, queues_[row.queue - 1].config.ageing);
     row.rank = at.rank;
     if (row.state != Stored::waiting) row.state = static_cast<Stored>(at.shelf);
   }

@@ -11,14 +11,13 @@ using namespace job_rules;
 
 namespace {
 
-// Its jobs are found by an index of their own.
 constexpr const char* condition_of(JobState state) noexcept {
   switch (state) {
     case JobState::ready: return "state IN (0, 1)";
     case JobState::delayed: return "state IN (2, 3)";
-    case JobState::done: return "state = 4 AND state >= 4";
-    case JobState::cancelled: return "state = 5 AND state >= 4";
-    case JobState::buried: return "state = 6 AND state >= 4";
+    case JobState::done: return "state = 4";
+    case JobState::cancelled: return "state = 5";
+    case JobState::buried: return "state = 6";
     case JobState::running: break;
   }
   return "state < 3";
@@ -173,7 +172,7 @@ std::optional<JobRecord> SqliteJobs::get(JobId id) {
 }
 
 std::optional<JobId> SqliteJobs::find_name(const std::string& name) {
-  Use found = use(Query::job_named);
+  Use found = use(Query::name_find);
   if (!found.with(name).next()) return std::nullopt;
   return static_cast<JobId>(found.number(0));
 }
@@ -199,15 +198,20 @@ std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
     queue_id = named->second;
   }
   if (filter.state == JobState::running) return list_running(filter, limit);
-  // By the job's id, which is the table's order; those that have ended by their own index, sorted.
+  // By the job's id, which is the table's order; those that have ended are found by a table of their own.
   const bool ended = filter.state && has_ended(*filter.state);
+  const std::string state = filter.state ? condition_of(*filter.state) : "";
   std::string sql = std::string("SELECT ") + kRecordColumns + (filter.payloads ? ", payload" : ", NULL") +
-                    " FROM jobs WHERE " + (ended ? "+job_id > ?" : "job_id > ?");
-  if (filter.state) sql += std::string(" AND ") + condition_of(*filter.state);
-  if (queue_id != 0) sql += ended ? " AND queue_id = ?" : " AND +queue_id = ?";
-  if (queue_id == 0 && ended) sql += " AND queue_id IN (SELECT queue_id FROM queues)";
+                    " FROM jobs WHERE job_id > ?";
+  if (ended) {
+    sql += " AND job_id IN (SELECT job_id FROM ended_jobs WHERE " + state;
+    sql += queue_id != 0 ? " AND queue_id = ?)" : " AND queue_id IN (SELECT queue_id FROM queues))";
+  } else {
+    if (filter.state) sql += " AND " + state;
+    if (queue_id != 0) sql += " AND +queue_id = ?";
+  }
   if (filter.key) sql += " AND key = ?";
-  sql += ended ? " ORDER BY +job_id" : " ORDER BY job_id";
+  sql += " ORDER BY job_id";
   auto statement = database_.prepare(sql);
   if (!statement) throw DatabaseFailed{std::move(statement.error())};
   Use rows(*this, *statement);
@@ -234,7 +238,8 @@ std::vector<JobRecord> SqliteJobs::list_running(const JobFilter& filter, std::si
     if (found.size() == limit) break;
     auto record = get(id);
     if (!record || record->state != JobState::running) continue;
-    if ((!filter.queue.empty() && record->queue != filter.queue) || (filter.key && record->key != *filter.key)) continue;
+    if ((!filter.queue.empty() && record->queue != filter.queue) || (filter.key && record->key != *filter.key))
+      continue;
     if (!filter.payloads) record->payload.clear();
     found.push_back(std::move(*record));
   }
@@ -247,9 +252,10 @@ std::vector<QueueCounts> SqliteJobs::counts() {
   Use rows = use(Query::counts);
   while (rows.next()) {
     const auto of = [&](int column) { return static_cast<std::uint64_t>(rows.number(column)); };
-    all.push_back({static_cast<QueueId>(of(0)),
-                   {.ready = of(2), .delayed = of(1), .running = of(3), .done = of(4), .buried = of(6), .cancelled = of(5)},
-                   of(7)});
+    all.push_back(
+        {static_cast<QueueId>(of(0)),
+         {.ready = of(2), .delayed = of(1), .running = of(3), .done = of(4), .buried = of(6), .cancelled = of(5)},
+         of(7)});
   }
   return all;
 }

@@ -71,24 +71,25 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
 
 // The common end, which is the one that has to be fast.
 std::vector<JobId> SqliteJobs::settle_done(const Settlement& settlement, const Ending& ending) {
-  QueueId queue_id = 0;
-  std::int64_t flags = 0;
-  EndedRun run{.job = settlement.id};
-  {
+  const JobId id = settlement.id;
+  const Lease* lease = find_lease(id);
+  QueueId queue_id = lease->queue;
+  std::int64_t flags = lease->flags;
+  EndedRun run{.job = id};
+  if (queue_id == 0 || flags & kIsRun) {
     Use found = use(Query::job_brief);
-    if (!found.with(settlement.id).next()) failed(SQLITE_CORRUPT);
+    if (!found.with(id).next()) failed(SQLITE_CORRUPT);
     queue_id = static_cast<QueueId>(found.number(0));
     flags = found.number(1);
     run.schedule = static_cast<ScheduleId>(found.number(2));
     run.number = static_cast<std::uint64_t>(found.number(3));
   }
-  use(Query::job_delete).with(settlement.id).run();
+  erase_row(id, flags);
   count(queue_id, JobState::running, -1);
   ++changed_counts_[queue_id - 1].ended;
-  set_lease(settlement.id, std::nullopt);
+  set_lease(id, std::nullopt);
   if (run.schedule != 0) end_run(run, ending, {});
-  if (flags & kHasHistory) use(Query::history_delete).with(settlement.id).run();
-  return flags & kHasDependants ? take_dependants(settlement.id) : std::vector<JobId>{};
+  return flags & kHasDependants ? take_dependants(id) : std::vector<JobId>{};
 }
 
 void SqliteJobs::give_back(const Row& before, const Settlement& settlement, std::int64_t at, SettleReply& reply) {
@@ -143,8 +144,8 @@ std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& e
     store(row, ended);
     use(Query::job_set_result).with(row.id).with_or_null(error, result).run();
   } else {
-    use(Query::job_delete).with(row.id).run();
-    if (row.flags & kHasHistory) use(Query::history_delete).with(row.id).run();
+    erase_row(row.id, row.flags);
+    if (!waits(row.state)) use(Query::ended_delete).with(row.queue, row.state, row.ended_at, row.id).run();
     count(row.queue, state_of(row.state), -1);
     touch(row.id);
   }
@@ -194,8 +195,7 @@ void SqliteJobs::tell_dependants(JobId ended, std::vector<JobId> dependants, boo
 }
 
 void SqliteJobs::place_now(Row& row, std::int64_t at) {
-  const Place now =
-      place(row.priority, from_ms(row.due_at), from_ms(at), false, queues_[row.queue - 1].config.ageing);
+  const Place now = place(row.priority, from_ms(row.due_at), from_ms(at), false, queues_[row.queue - 1].config.ageing);
   row.state = static_cast<Stored>(now.shelf);
   row.rank = now.rank;
 }
@@ -239,7 +239,7 @@ ChangeReply SqliteJobs::change_one(const Change& change) {
       if (!waiting_now) {
         // Another may have taken its unique name since.
         if (!row.unique.empty()) {
-          Use holder = use(Query::job_unique);
+          Use holder = use(Query::unique_find);
           if (holder.with(row.queue, row.unique).next()) return refuse(Verdict::wrong_state);
         }
         row.attempts = row.expiries = 0;
@@ -281,16 +281,21 @@ std::size_t SqliteJobs::prune(QueueId queue_id, JobState state, WallTime before,
   const Stored stored = state == JobState::done        ? Stored::done
                         : state == JobState::cancelled ? Stored::cancelled
                                                        : Stored::buried;
-  std::vector<std::pair<JobId, std::int64_t>> old;
+  struct Old {
+    JobId id;
+    std::int64_t ended_at;
+    std::int64_t flags;
+  };
+  std::vector<Old> old;
   {
     Use rows = use(Query::jobs_ended);
     rows.with(queue_id, stored, to_ms(before),
               static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
-    while (rows.next()) old.emplace_back(rows.number(0), rows.number(1));
+    while (rows.next()) old.push_back({static_cast<JobId>(rows.number(0)), rows.number(1), rows.number(2)});
   }
-  for (const auto& [id, flags] : old) {
-    use(Query::job_delete).with(id).run();
-    if (flags & kHasHistory) use(Query::history_delete).with(id).run();
+  for (const Old& job : old) {
+    erase_row(job.id, job.flags);
+    use(Query::ended_delete).with(queue_id, stored, job.ended_at, job.id).run();
     count(queue_id, state, -1);
   }
   return old.size();

@@ -33,14 +33,16 @@ constexpr Text kTexts[] = {
     {Query::queue_add, "INSERT INTO queues (queue_id, name, config) VALUES (?, ?, ?)"},
     {Query::queue_configure, "UPDATE queues SET config = ?2 WHERE queue_id = ?1"},
     {Query::counts_add, "INSERT INTO counts (queue_id) VALUES (?)"},
-    {Query::counts_change, "UPDATE counts SET delayed = delayed + ?2, ready = ready + ?3, running = running + ?4, done = "
+    {Query::counts_change,
+     "UPDATE counts SET delayed = delayed + ?2, ready = ready + ?3, running = running + ?4, done = "
      "done + ?5, cancelled = cancelled + ?6, buried = buried + ?7, ended = ended + ?8 WHERE queue_id = "
      "?1"},
-    {Query::counts, "SELECT queue_id, delayed, ready, running, done, cancelled, buried, ended FROM counts ORDER BY "
+    {Query::counts,
+     "SELECT queue_id, delayed, ready, running, done, cancelled, buried, ended FROM counts ORDER BY "
      "queue_id"},
     {Query::job_insert, "INSERT INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, "
-     "if_failed, fence, created_at, key, unique_name, name, function, payload, schedule_id, run) VALUES "
-     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+     "if_failed, flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run) VALUES "
+     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {Query::job_core, "SELECT " ARGIOPE_CORE " FROM jobs WHERE job_id = ?"},
     {Query::job_brief, "SELECT queue_id, flags, schedule_id, run FROM jobs WHERE job_id = ?"},
     {Query::job_update, "UPDATE jobs SET state = ?2, rank = ?3, priority = ?4, due_at = ?5, attempts = ?6, expiries = ?7, "
@@ -51,19 +53,27 @@ constexpr Text kTexts[] = {
     {Query::job_set_result, "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
-    {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload FROM jobs WHERE job_id = ?"},
-    {Query::job_named, "SELECT job_id FROM jobs WHERE name = ? AND name IS NOT NULL"},
-    {Query::job_unique, "SELECT job_id FROM jobs WHERE queue_id = ? AND unique_name = ? AND unique_name IS NOT NULL AND "
-     "state < 4"},
-    {Query::jobs_ended, "SELECT job_id, flags FROM jobs WHERE queue_id = ? AND state = ? AND ended_at < ? AND state >= 4 "
-     "ORDER BY ended_at, job_id LIMIT ?"},
+    {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
+    {Query::job_names, "SELECT name, queue_id, unique_name FROM jobs WHERE job_id = ?"},
+    {Query::name_add, "INSERT INTO names (name, job_id) VALUES (?, ?)"},
+    {Query::name_find, "SELECT job_id FROM names WHERE name = ?"},
+    {Query::name_delete, "DELETE FROM names WHERE name = ?"},
+    {Query::unique_add, "INSERT INTO unique_names (queue_id, unique_name, job_id) VALUES (?, ?, ?)"},
+    {Query::unique_find, "SELECT job_id FROM unique_names WHERE queue_id = ? AND unique_name = ?"},
+    {Query::unique_delete, "DELETE FROM unique_names WHERE queue_id = ? AND unique_name = ? AND job_id = ?"},
+    {Query::ended_add, "INSERT INTO ended_jobs (queue_id, state, ended_at, job_id) VALUES (?, ?, ?, ?)"},
+    {Query::ended_delete, "DELETE FROM ended_jobs WHERE queue_id = ? AND state = ? AND ended_at = ? AND job_id = ?"},
+    {Query::jobs_ended,
+     "SELECT job_id, ended_jobs.ended_at, flags FROM ended_jobs JOIN jobs USING (job_id) WHERE ended_jobs.queue_id = ? "
+     "AND ended_jobs.state = ? AND ended_jobs.ended_at < ? ORDER BY ended_jobs.ended_at, job_id LIMIT ?"},
     {Query::dependency_add, "INSERT INTO dependencies (waits_for, job_id) VALUES (?, ?)"},
     {Query::dependants, "SELECT job_id FROM dependencies WHERE waits_for = ? ORDER BY job_id"},
     {Query::dependants_delete, "DELETE FROM dependencies WHERE waits_for = ?"},
     {Query::waits_for, "SELECT waits_for FROM dependencies WHERE job_id = ? ORDER BY waits_for LIMIT ?"},
     {Query::waits_for_delete, "DELETE FROM dependencies WHERE job_id = ?"},
     {Query::history_last, "SELECT coalesce(max(entry), 0) FROM attempts WHERE job_id = ?"},
-    {Query::history_add, "INSERT INTO attempts (job_id, entry, number, ended_at, outcome, error, worker) VALUES (?, ?, ?, "
+    {Query::history_add,
+     "INSERT INTO attempts (job_id, entry, number, ended_at, outcome, error, worker) VALUES (?, ?, ?, "
      "?, ?, ?, ?)"},
     {Query::history_trim, "DELETE FROM attempts WHERE job_id = ? AND entry <= ?"},
     {Query::history_delete, "DELETE FROM attempts WHERE job_id = ?"},
@@ -74,19 +84,28 @@ constexpr Text kTexts[] = {
     {Query::touched_add, "INSERT INTO touched (job_id) VALUES (?)"},
     {Query::touched, "SELECT DISTINCT job_id FROM touched ORDER BY job_id"},
     {Query::touched_delete, "DELETE FROM touched"},
-    {Query::ready_equal, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 0 AND queue_id = ?1 AND rank = ?2 AND job_id > ?3 ORDER BY job_id"},
-    {Query::ready_below, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 0 AND queue_id = ?1 AND rank < ?2 ORDER BY rank DESC, job_id"},
-    {Query::ready_from, "SELECT rank, job_id, fence FROM jobs WHERE state = 0 AND queue_id = ?1 ORDER BY rank DESC, "
+    {Query::ready_equal, "SELECT " ARGIOPE_WINDOW
+                         " FROM jobs WHERE state = 0 AND queue_id = ?1 AND rank = ?2 AND job_id > ?3 ORDER BY job_id"},
+    {Query::ready_below,
+     "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 0 AND queue_id = ?1 AND rank < ?2 ORDER BY rank DESC, job_id"},
+    {Query::ready_from,
+     "SELECT rank, job_id, fence FROM jobs WHERE state = 0 AND queue_id = ?1 ORDER BY rank DESC, "
      "job_id"},
-    {Query::aside_equal, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 1 AND queue_id = ?1 AND key = ?4 AND rank = ?2 AND job_id > ?3 ORDER BY "
+    {Query::aside_equal,
+     "SELECT " ARGIOPE_WINDOW
+     " FROM jobs WHERE state = 1 AND queue_id = ?1 AND key = ?4 AND rank = ?2 AND job_id > ?3 ORDER BY "
      "job_id"},
-    {Query::aside_below, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 1 AND queue_id = ?1 AND key = ?4 AND rank < ?2 ORDER BY rank DESC, "
-     "job_id"},
-    {Query::aside_from, "SELECT rank, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key = ?2 ORDER BY "
+    {Query::aside_below, "SELECT " ARGIOPE_WINDOW
+                         " FROM jobs WHERE state = 1 AND queue_id = ?1 AND key = ?4 AND rank < ?2 ORDER BY rank DESC, "
+                         "job_id"},
+    {Query::aside_from,
+     "SELECT rank, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key = ?2 ORDER BY "
      "rank DESC, job_id"},
-    {Query::aside_keys, "SELECT key, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key >= ?2 ORDER BY "
+    {Query::aside_keys,
+     "SELECT key, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key >= ?2 ORDER BY "
      "key, rank DESC, job_id"},
-    {Query::aside_keys_after, "SELECT key, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key > ?2 ORDER BY key, "
+    {Query::aside_keys_after,
+     "SELECT key, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key > ?2 ORDER BY key, "
      "rank DESC, job_id"},
     {Query::delayed, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 2 AND queue_id = ?1 AND (due_at, job_id) > (?2, ?3) ORDER BY due_at, "
      "job_id"},

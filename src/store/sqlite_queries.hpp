@@ -31,8 +31,15 @@ enum class Query {
   job_set_work,
   job_delete,
   job_record,
-  job_named,
-  job_unique,
+  job_names,
+  name_add,
+  name_find,
+  name_delete,
+  unique_add,
+  unique_find,
+  unique_delete,
+  ended_add,
+  ended_delete,
   jobs_ended,
   dependency_add,
   dependants,
@@ -82,7 +89,8 @@ enum class Query {
 inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::touched_schedules_delete) + 1;
 
 const char* text_of(Query query) noexcept;
-// What Query::job_record selects, but for the payload, which is last.
+// What Query::job_record selects, but for the payload and the flags, which are last.
 extern const char* const kRecordColumns;
+inline constexpr int kFlagsColumn = 22;
 
 }  // namespace argiope

@@ -201,6 +201,7 @@ FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
     }
   }
   if (not_added > 0) use(Query::place_end_runs).with(request.id, not_added).run();
+  if (request.amended) write_run(request.id, *request.amended);
   for (const ScheduleRun& run : runs) write_run(request.id, run);
   touch_schedule(request.id);
   return reply;

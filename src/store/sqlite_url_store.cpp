@@ -69,6 +69,9 @@ constexpr const char* kColumns =
     "url_id, url, ctime, mtime, state, due, depth, priority, status_code, content_type, size, attempts, referrer, "
     "redirect_to, etag, last_modified, digest, error, shelf, site";
 
+constexpr const char* kColumnsToGoOn =
+    "url_id, url, state, mtime, due, depth, priority, attempts, referrer, redirect_to, shelf, site";
+
 std::int64_t to_ms(WallTime time) noexcept {
   return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
 }
@@ -104,6 +107,21 @@ void read_record(const SqliteStatement& row, UrlRecord& record) {
   record.site = static_cast<std::uint64_t>(row.number(19));
 }
 
+void read_to_go_on(const SqliteStatement& row, UrlRecord& record) {
+  record.url_id = row.number(0);
+  record.url = row.text(1);
+  record.state = parse_state(row.text(2));
+  record.mtime = from_ms(row.number(3));
+  record.due = from_ms(row.number(4));
+  record.depth = static_cast<std::uint32_t>(row.number(5));
+  record.priority = static_cast<std::int32_t>(row.number(6));
+  record.attempts = static_cast<std::uint32_t>(row.number(7));
+  record.referrer = row.number(8);
+  record.redirect_to = row.text(9);
+  record.shelf = static_cast<UrlShelf>(row.number(10));
+  record.site = static_cast<std::uint64_t>(row.number(11));
+}
+
 class SqliteUrlStore final : public UrlStore {
  public:
   SqliteUrlStore(FileLock lock, SqliteDatabase writer, SqliteDatabase reader, const UrlStoreOptions& options)
@@ -122,6 +140,8 @@ class SqliteUrlStore final : public UrlStore {
     auto touch = writer_.prepare(outcome + " WHERE url_id = ?1");
     auto select = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id = ?", kColumns));
     auto scan = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumns));
+    auto scan_to_go_on =
+        reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumnsToGoOn));
     // is_broken(), in SQL.
     auto scan_broken = reader_.prepare(fmt::format(
         "SELECT {} FROM urls WHERE state = 'failed' OR (state = 'done' AND status_code >= 400) ORDER BY url_id",
@@ -139,7 +159,7 @@ class SqliteUrlStore final : public UrlStore {
     auto aside_below = shelf("shelf = 2 AND site = ?5 AND priority < ?1", "priority DESC, url_id");
     auto delayed_equal = shelf("shelf = 3 AND due = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id");
     auto delayed_after = shelf("shelf = 3 AND due > ?1 AND (site & 2147483647) % ?4 = ?3", "due, url_id");
-    for (auto* statement : {&insert, &update, &touch, &select, &scan, &scan_broken, &move, &ready_equal, &ready_below,
+    for (auto* statement : {&insert, &update, &touch, &select, &scan, &scan_to_go_on, &scan_broken, &move, &ready_equal, &ready_below,
                             &aside_equal, &aside_below, &delayed_equal, &delayed_after}) {
       if (!*statement) return std::unexpected(std::move(statement->error()));
     }
@@ -148,6 +168,7 @@ class SqliteUrlStore final : public UrlStore {
     touch_ = std::move(*touch);
     select_ = std::move(*select);
     scan_ = std::move(*scan);
+    scan_to_go_on_ = std::move(*scan_to_go_on);
     scan_broken_ = std::move(*scan_broken);
     move_ = std::move(*move);
     ready_ = {std::move(*ready_equal), std::move(*ready_below)};
@@ -205,10 +226,11 @@ class SqliteUrlStore final : public UrlStore {
     return failure_;
   }
 
-  Result<void> scan(std::int64_t from, const Visitor& visit) override {
+  Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override {
     std::lock_guard lock(read_mutex_);
-    scan_.bind(1, from);
-    return visit_rows(scan_, visit);
+    SqliteStatement& query = fields == Fields::all ? scan_ : scan_to_go_on_;
+    query.bind(1, from);
+    return visit_rows(query, visit, fields == Fields::all ? read_record : read_to_go_on);
   }
 
   Result<void> scan_broken(const Visitor& visit) override {
@@ -270,6 +292,7 @@ class SqliteUrlStore final : public UrlStore {
     // The last connection to close moves the log into the database and removes it.
     select_ = {};
     scan_ = {};
+    scan_to_go_on_ = {};
     scan_broken_ = {};
     for (ShelfQueries* queries : {&ready_, &aside_, &delayed_}) *queries = ShelfQueries{};
     move_ = {};
@@ -283,11 +306,12 @@ class SqliteUrlStore final : public UrlStore {
   }
 
  private:
-  Result<void> visit_rows(SqliteStatement& query, const Visitor& visit) {
+  Result<void> visit_rows(SqliteStatement& query, const Visitor& visit,
+                          void (*read)(const SqliteStatement&, UrlRecord&) = read_record) {
     UrlRecord record;
     int code = SQLITE_ROW;
     while ((code = query.step()) == SQLITE_ROW) {
-      read_record(query, record);
+      read(query, record);
       if (!visit(record)) break;
     }
     query.reset();
@@ -397,7 +421,7 @@ class SqliteUrlStore final : public UrlStore {
   FileLock lock_;
   SqliteDatabase writer_;
   SqliteDatabase reader_;
-  SqliteStatement insert_, update_, touch_, select_, scan_, scan_broken_, move_;
+  SqliteStatement insert_, update_, touch_, select_, scan_, scan_to_go_on_, scan_broken_, move_;
   // What follows a place on a shelf: first of the same order, then beyond it.
   using ShelfQueries = std::array<SqliteStatement, 2>;
   ShelfQueries ready_, aside_, delayed_;

@@ -3,30 +3,21 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <memory>
 
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/rfc3339.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
 
-// RFC 3339 in UTC with milliseconds; empty for the epoch, which stands for "never".
-std::string timestamp(WallTime time) {
-  using namespace std::chrono;
-  if (time == WallTime{}) return {};
-  const auto day = floor<days>(time);
-  const year_month_day date{day};
-  const hh_mm_ss clock{floor<milliseconds>(time - day)};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
-}
+// Empty for the epoch, which stands for "never".
+std::string timestamp(WallTime time) { return time == WallTime{} ? std::string{} : to_rfc3339_ms(time); }
 
 // Calls `field(name, value)` for each column, text or number, in one order for all formats.
 template <class Field>

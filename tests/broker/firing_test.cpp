@@ -8,6 +8,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -247,6 +248,65 @@ TEST_F(FiringTest, AJumpOfTheCalendarIsHeardOfBeforeItIsSeen) {
     broker_->look_at_calendar();
     EXPECT_EQ(jumps.size(), 1u);
   });
+}
+
+TEST_F(FiringTest, WhenTheStoreFailsNothingIsFiredAndTheErrorIsItsOwn) {
+  TemporaryFolder folder;
+  const std::string where = "sqlite:" + folder.file("jobs.db");
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    auto small = std::move(open_store(where, {.sync = SyncMode::off, .max_bytes = 400 * 1024}).value());
+    auto broker = std::move((co_await Broker::open(*small)).value());
+    std::vector<PutSchedule> wanted(1, PutSchedule{.name = "a"});
+    EXPECT_TRUE(co_await small->put_schedules(std::move(wanted)));
+    std::uint64_t fired = 0;
+    std::optional<Errc> error;
+    while (!error) {
+      FireCall call{.id = 1, .version = fired + 1, .place = {.entries = fired + 1}, .runs = {{.number = fired + 1}}};
+      call.jobs.push_back({.job = job("q", std::string(5'000, 'p')), .run = fired + 1});
+      std::vector<FireCall> calls(1, call);
+      const auto replies = co_await broker->fire(std::move(calls));
+      if (replies) {
+        EXPECT_TRUE(replies->at(0).value().fired);
+        ++fired;
+      } else {
+        error = replies.error().code;
+      }
+    }
+    EXPECT_EQ(error, Errc::disk_full);
+    std::vector<ScheduleId> ids{1};
+    const auto there = co_await small->load_schedules(std::move(ids));
+    EXPECT_EQ(there.value().at(0)->place.entries, fired);
+    EXPECT_EQ(there.value().at(0)->active, fired);
+    EXPECT_FALSE(co_await broker->close());
+  }));
+}
+
+TEST_F(FiringTest, WhatOthersDoToSchedulesIsHeardOf) {
+  TemporaryFolder folder;
+  const std::string where = "sqlite:" + folder.file("jobs.db");
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    auto owned = std::move(open_store(where, {.sync = SyncMode::off}).value());
+    auto broker = std::move((co_await Broker::open(*owned)).value());
+    std::vector<ScheduleId> heard;
+    broker->on_schedules_changed([&](const std::vector<ScheduleId>& changed) { heard = changed; });
+    auto shared = std::move(open_store(where, {.access = StoreAccess::share, .sync = SyncMode::off}).value());
+    std::vector<PutSchedule> wanted(1, PutSchedule{.name = "a"});
+    auto added = co_await shared->put_schedules(std::move(wanted));
+    const ScheduleId id = added.value().at(0).id;
+    while (heard.empty()) co_await sleep(10ms);
+    EXPECT_EQ(heard, std::vector{id});
+    heard.clear();
+    FireRequest request{.id = id, .version = 1, .place = {.entries = 1}, .runs = {{.number = 1}}};
+    request.jobs.push_back({.job = {.queue = "q"}, .run = 1});
+    std::vector<FireRequest> requests(1, request);
+    EXPECT_TRUE(co_await shared->fire(std::move(requests), loop_.clock().wall_now()));
+    // The job comes with the news, into a queue that the owner has not known.
+    while (broker->queue_names().empty()) co_await sleep(10ms);
+    auto leased = co_await broker->lease({.queues = {"q"}});
+    EXPECT_EQ(leased.value().at(0).job.schedule, id);
+    EXPECT_EQ(heard, std::vector{id});
+    EXPECT_TRUE(co_await broker->close());
+  }));
 }
 
 }  // namespace

@@ -149,8 +149,12 @@ TEST_F(PlanTest, WhatIsSkippedInARowIsOneEntry) {
   const Plan first = look("2026-01-01T00:10:00Z", 1);
   place_ = first.place;
   const Plan second = look("2026-01-01T00:20:00Z", 1, {}, &first.entries[0]);
-  EXPECT_EQ(told(second), Lines{"skipped 00:10-00:20 x2"});
-  EXPECT_EQ(second.entries[0].number, first.entries[0].number);
+  EXPECT_TRUE(second.entries.empty());
+  ASSERT_TRUE(second.amended);
+  EXPECT_EQ(second.amended->number, first.entries[0].number);
+  EXPECT_EQ(second.amended->planned, at("2026-01-01T00:10:00Z"));
+  EXPECT_EQ(second.amended->last_planned, at("2026-01-01T00:20:00Z"));
+  EXPECT_EQ(second.amended->count, 2u);
   EXPECT_EQ(second.place.entries, 1u);
   EXPECT_EQ(second.place.missed, 2u);
   // Not with what is there for another reason, or with an entry that is not the last.
@@ -204,6 +208,12 @@ TEST_F(PlanTest, OverlapCancelRunningCancelsTheOldestAndWaitsForTheirEnd) {
   EXPECT_EQ(two.cancel, (std::vector<JobId>{7, 8}));
   EXPECT_EQ(two.runs.at(0).waits_for, (std::vector<JobId>{7, 8}));
   EXPECT_TRUE(look("2026-01-01T00:10:00Z", 1, {7}).cancel.empty());
+  // Those that come together need room for all of them.
+  schedule_.coalesce = Coalesce::all;
+  const Plan many = look("2026-01-01T00:35:00Z", 2, {7, 8});
+  EXPECT_EQ(many.cancel, (std::vector<JobId>{7, 8}));
+  EXPECT_EQ(many.runs.at(1).waits_for, (std::vector<JobId>{7, 8}));
+  EXPECT_EQ(many.runs.at(2).after_run, 1u);
 }
 
 TEST_F(PlanTest, MaxRunsEndsIt) {

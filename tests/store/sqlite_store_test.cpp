@@ -51,6 +51,20 @@ class SqliteStoreTest : public OnVirtualLoop {
   bool settle(Store& store, JobId id, std::uint64_t token, Outcome outcome = Outcome::done) {
     return ask(store.settle({{.id = id, .token = token, .outcome = outcome, .at = kNow}}))->at(0).settled;
   }
+  ScheduleId add_schedule(Store& store, std::string name) {
+    auto added = ask(store.put_schedules({{.name = std::move(name), .trigger = "t", .place = {.next = kNow}}}));
+    EXPECT_TRUE(added) << added.error().message;
+    return added->at(0).id;
+  }
+  StoredSchedule schedule(Store& store, ScheduleId id) { return ask(store.load_schedules({id}))->at(0).value(); }
+  FireReply fire(Store& store, ScheduleId id) {
+    const StoredSchedule now = schedule(store, id);
+    FireRequest request{.id = id, .version = now.version, .place = now.place};
+    request.runs.push_back({.number = ++request.place.entries, .planned = now.place.next, .fired_at = kNow});
+    request.jobs.push_back({.job = {.queue = "q", .payload = "p"}, .run = request.place.entries});
+    return ask(store.fire({std::move(request)}, kNow))->at(0);
+  }
+  ScheduleRun last_run(Store& store, ScheduleId id) { return ask(store.schedule_runs(id, 1))->at(0); }
   JobState state(Store& store, JobId id) { return ask(store.get(id))->value().state; }
   void run_sql(const char* sql) {
     sqlite3* database = nullptr;
@@ -84,6 +98,17 @@ TEST_F(SqliteStoreTest, HasOneOwner) {
   EXPECT_NE(error.message.find(file_), std::string::npos);
   ASSERT_TRUE(owner->close());
   EXPECT_EQ(open()->epoch(), 2u);
+}
+
+TEST_F(SqliteStoreTest, SaysWhetherAFileHasAnOwner) {
+  EXPECT_FALSE(has_owner("sqlite:" + file_)) << "there is no such file";
+  EXPECT_FALSE(has_owner("memory:"));
+  auto owner = open();
+  EXPECT_TRUE(has_owner("sqlite:" + file_));
+  ASSERT_TRUE(owner->close());
+  EXPECT_FALSE(has_owner("sqlite:" + file_));
+  auto other = open(StoreAccess::share);
+  EXPECT_FALSE(has_owner("sqlite:" + file_)) << "to share is not to own";
 }
 
 TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
@@ -136,6 +161,56 @@ TEST_F(SqliteStoreTest, ReadersLookAndCreateNothing) {
   EXPECT_EQ(state(*reader, 1), JobState::running);
   EXPECT_EQ(ask(reader->put({{{.queue = "q"}}}, kNow)).error().code, Errc::refused);
   EXPECT_EQ(ask(reader->open_queue("none", {})).error().code, Errc::refused);
+}
+
+TEST_F(SqliteStoreTest, OthersPutFireAndEraseSchedulesAndTheOwnerHearsOfIt) {
+  auto owner = open();
+  const ScheduleId first = add_schedule(*owner, "first");
+  const JobId job = fire(*owner, first).jobs.at(0).id;
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), ChangedElsewhere{}) << "what it does itself is no news to it";
+  auto other = open(StoreAccess::share);
+  const ScheduleId second = add_schedule(*other, "second");
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), (ChangedElsewhere{{}, {second}}));
+  EXPECT_EQ(add_schedule(*owner, "third"), second + 1);
+  const JobId fired = fire(*other, first).jobs.at(0).id;
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), (ChangedElsewhere{{fired}, {first}}));
+  ASSERT_TRUE(ask(other->change({{.id = job, .kind = ChangeKind::cancel, .keep = false}})));
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), (ChangedElsewhere{{job}, {first}})) << "a run of it has ended";
+  EXPECT_EQ(schedule(*owner, first).active, 1u);
+  ASSERT_TRUE(ask(other->put_schedules({{.name = "second", .policy = ConflictPolicy::replace}})));
+  ASSERT_TRUE(ask(other->put_schedules({{.name = "third", .policy = ConflictPolicy::keep}})));
+  ASSERT_TRUE(ask(other->erase_schedules({first, 77})));
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), (ChangedElsewhere{{}, {first, second}}));
+  EXPECT_EQ(*ask(owner->changed_elsewhere()), ChangedElsewhere{});
+}
+
+TEST_F(SqliteStoreTest, AStepMadeBeforeOthersChangedTheScheduleDoesNothing) {
+  auto owner = open();
+  auto other = open(StoreAccess::share);
+  const ScheduleId id = add_schedule(*owner, "a");
+  const StoredSchedule before = schedule(*owner, id);
+  EXPECT_TRUE(fire(*other, id).fired);
+  EXPECT_FALSE(ask(owner->fire({{.id = id, .version = before.version, .place = before.place}}, kNow))->at(0).fired);
+  EXPECT_TRUE(fire(*owner, id).fired);
+}
+
+TEST_F(SqliteStoreTest, ReadersLookAtSchedulesAndChangeNone) {
+  auto owner = open();
+  const ScheduleId id = add_schedule(*owner, "a");
+  fire(*owner, id);
+  auto reader = open(StoreAccess::read);
+  EXPECT_EQ(schedule(*reader, id), schedule(*owner, id));
+  EXPECT_EQ(last_run(*reader, id), last_run(*owner, id));
+  EXPECT_EQ(ask(reader->put_schedules({{.name = "b"}})).error().code, Errc::refused);
+  EXPECT_EQ(ask(reader->erase_schedules({id})).error().code, Errc::refused);
+  EXPECT_EQ(ask(reader->fire({}, kNow)).error().code, Errc::refused);
+}
+
+TEST_F(SqliteStoreTest, PeopleCanReadTheSchedules) {
+  auto owner = open();
+  fire(*owner, add_schedule(*owner, "a"));
+  run_sql("SELECT name, trigger, next, paused, active FROM schedule_list");
+  run_sql("SELECT name, number, outcome, planned, fired_at, job_id FROM schedule_history");
 }
 
 TEST_F(SqliteStoreTest, PeopleCanReadTheJobs) {
@@ -196,6 +271,96 @@ TEST_F(SqliteStoreTest, AnIdThatIsUsedAgainIsNotTakenForTheJobThatRanBefore) {
   EXPECT_EQ(state(*owner, 2), JobState::running);
 }
 
+TEST_F(SqliteStoreTest, SchedulesAreThereAfterADeathAndNoIdIsGivenTwice) {
+  auto owner = open();
+  const ScheduleId first = add_schedule(*owner, "first");
+  const ScheduleId second = add_schedule(*owner, "second");
+  const JobId job = fire(*owner, first).jobs.at(0).id;
+  ASSERT_TRUE(ask(owner->erase_schedules({second})));
+  lease(*owner, job, 1);
+  const StoredSchedule before = schedule(*owner, first);
+  const std::string image = folder_.file("image.db");
+  fs::copy_file(file_, image);
+  fs::copy_file(file_ + "-wal", image + "-wal");
+  ASSERT_TRUE(owner->close());
+  file_ = image;
+  owner = open();
+  EXPECT_EQ(schedule(*owner, first), before);
+  EXPECT_EQ(last_run(*owner, first).outcome, RunOutcome::running);
+  EXPECT_EQ(add_schedule(*owner, "third"), second + 1);
+  const auto buried =
+      ask(owner->settle({{.id = job, .token = 1, .outcome = Outcome::bury, .at = kNow, .error = "its owner died"}}));
+  EXPECT_EQ(buried->at(0).ended_runs, (std::vector<EndedRun>{{first, 1, job, RunOutcome::failed}}));
+  EXPECT_EQ(last_run(*owner, first).error, "its owner died");
+  EXPECT_EQ(schedule(*owner, first).active, 0u);
+}
+
+// To be run on a file of ours, one after the other.
+constexpr const char* kBackToVersion2 = R"sql(
+  DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
+  CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
+  CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
+  CREATE INDEX jobs_ended ON jobs (queue_id, state, ended_at) WHERE state >= 4;
+  UPDATE jobs SET flags = NULLIF(flags & 3, 0);
+  PRAGMA user_version = 2;
+)sql";
+constexpr const char* kBackToVersion1 = R"sql(
+  DROP VIEW schedule_list; DROP VIEW schedule_history;
+  DROP TABLE schedules; DROP TABLE places; DROP TABLE schedule_runs; DROP TABLE touched_schedules;
+  ALTER TABLE jobs DROP COLUMN schedule_id;
+  ALTER TABLE jobs DROP COLUMN run;
+  DELETE FROM meta WHERE name = 'last_schedule';
+  PRAGMA user_version = 1;
+)sql";
+
+TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
+  auto owner = open();
+  const JobId waits = put(*owner, {.due_at = kNow + 1h, .payload = std::string(20'000, 'p')});
+  const JobId runs = put(*owner, {.name = "n", .unique = "u"});
+  ASSERT_TRUE(lease(*owner, runs, 5));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
+  run_sql(kBackToVersion1);
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot";
+  owner = open();
+  EXPECT_EQ(ask(owner->get(waits))->value().payload.size(), 20'000u);
+  EXPECT_EQ(state(*owner, runs), JobState::running);
+  EXPECT_TRUE(settle(*owner, runs, 5));
+  EXPECT_TRUE(ask(owner->schedules({}))->empty());
+  const ScheduleId id = add_schedule(*owner, "a");
+  EXPECT_EQ(id, 1u);
+  const JobId fired = fire(*owner, id).jobs.at(0).id;
+  ASSERT_TRUE(owner->close());
+  owner = open();
+  EXPECT_EQ(ask(owner->get(fired))->value().schedule, id);
+  EXPECT_EQ(ask(owner->get(waits))->value().schedule, 0u);
+}
+
+TEST_F(SqliteStoreTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedules) {
+  auto owner = open();
+  const ScheduleId id = add_schedule(*owner, "a");
+  const JobId first = fire(*owner, id).jobs.at(0).id;
+  const JobId second = fire(*owner, id).jobs.at(0).id;
+  ASSERT_TRUE(lease(*owner, first, 1));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
+  owner = open();
+  EXPECT_TRUE(settle(*owner, first, 1));
+  ASSERT_TRUE(lease(*owner, second, 2));
+  EXPECT_TRUE(settle(*owner, second, 2));
+  EXPECT_EQ(schedule(*owner, id).active, 0u);
+  EXPECT_EQ(last_run(*owner, id).outcome, RunOutcome::done);
+}
+
+TEST_F(SqliteStoreTest, WhoeverSharesAFileOfTheFirstVersionBringsItUpToDate) {
+  put(*open());
+  run_sql(kBackToVersion2);
+  run_sql(kBackToVersion1);
+  auto other = open(StoreAccess::share);
+  EXPECT_EQ(add_schedule(*other, "a"), 1u);
+  EXPECT_EQ(state(*other, 1), JobState::ready);
+}
+
 // --- files that are not as they should be ----------------------------------------------------------------------------
 
 TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
@@ -214,6 +379,32 @@ TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
   std::ofstream(file_) << std::string(500, 'x');
   EXPECT_EQ(refusal(file_).code, Errc::wrong_format);
   EXPECT_EQ(bytes_of(file_), std::string(500, 'x'));
+}
+
+TEST_F(SqliteStoreTest, BringsAFileOfTheFirstSchemaUpToDate) {
+  auto owner = open();
+  const JobId unique = put(*owner, {.name = "first", .unique = "u"});
+  const JobId buried = put(*owner, {.unique = "v"});
+  const JobId plain = put(*owner);
+  ASSERT_TRUE(lease(*owner, buried, 7));
+  ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
+  run_sql(kBackToVersion1);
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format);
+  owner = open();
+  ASSERT_NE(owner, nullptr);
+  EXPECT_EQ(ask(owner->find_name("first"))->value(), unique);
+  EXPECT_EQ(put(*owner, {.unique = "u"}), unique);
+  EXPECT_EQ(put(*owner, {.unique = "v"}), plain + 1) << "a buried job holds no unique name";
+  EXPECT_EQ(ask(owner->list({.queue = "q", .state = JobState::buried}))->size(), 1u);
+  ASSERT_TRUE(lease(*owner, unique, 8));
+  ASSERT_TRUE(settle(*owner, unique, 8));
+  EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
+  const QueueId queue = ask(owner->queues())->at(0).id;
+  EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
+  EXPECT_EQ(ask(owner->put_schedules({{.name = "daily"}}))->at(0).outcome, PutScheduleOutcome::added);
+  EXPECT_FALSE(*ask(owner->get(buried)));
 }
 
 TEST_F(SqliteStoreTest, RefusesANewerVersion) {

@@ -288,6 +288,14 @@ TEST_P(StoreTest, ALeasedJobIsOnNoShelfAndRuns) {
   EXPECT_EQ(must(store_->list({.state = JobState::ready})).size(), 1u);
 }
 
+TEST_P(StoreTest, AWorkerNeedNoName) {
+  put({});
+  const auto leased = must(store_->lease({{1, ++token_, kNow + 60s, ""}}));
+  EXPECT_EQ(leased.at(0).value().worker, "");
+  must(store_->renew({{1, token_, kNow + 90s, ""}}));
+  EXPECT_EQ(state(1), JobState::running);
+}
+
 TEST_P(StoreTest, OnlyWhatWaitsCanBeLeased) {
   put({});
   put({.waits_for = {1}});

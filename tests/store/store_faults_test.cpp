@@ -37,6 +37,8 @@ struct Contents {
   std::vector<std::vector<Attempt>> histories;
   std::vector<std::vector<JobId>> waits_for;
   std::vector<QueueCounts> counts;
+  std::vector<StoredSchedule> schedules;
+  std::vector<std::vector<ScheduleRun>> runs;
   friend bool operator==(const Contents&, const Contents&) = default;
 };
 
@@ -51,6 +53,15 @@ std::string say(const Contents& contents) {
     said += fmt::format("  q{}: ready {} delayed {} running {} done {} buried {} cancelled {} ended {}\n", c.queue,
                         c.counts.ready, c.counts.delayed, c.counts.running, c.counts.done, c.counts.buried,
                         c.counts.cancelled, c.ended);
+  }
+  for (std::size_t i = 0; i < contents.schedules.size(); ++i) {
+    const StoredSchedule& s = contents.schedules[i];
+    said += fmt::format("  schedule {} v{} {} fired {} entries {} active {}:", s.id, s.version, s.name, s.place.fired,
+                        s.place.entries, s.active);
+    for (const ScheduleRun& run : contents.runs[i]) {
+      said += fmt::format(" {} {} job {}", run.number, to_string(run.outcome), run.job);
+    }
+    said += '\n';
   }
   return said;
 }
@@ -102,6 +113,8 @@ class StoreFaultsTest : public OnVirtualLoop {
     for (auto& history : histories) all.histories.push_back(*co_await history);
     for (auto& others : waits_for) all.waits_for.push_back(*co_await others);
     all.counts = *co_await store.counts();
+    all.schedules = *co_await store.schedules({});
+    for (const StoredSchedule& schedule : all.schedules) all.runs.push_back(*co_await store.schedule_runs(schedule.id));
     co_return all;
   }
 
@@ -220,7 +233,65 @@ class StoreFaultsTest : public OnVirtualLoop {
       co_return reply ? Said{} : Said{.error = reply.error()};
     };
   }
+  Ask draw_put_schedules(Random& random) {
+    std::vector<PutSchedule> wanted;
+    for (auto n = 1 + random.below(3); n > 0; --n) {
+      wanted.push_back({.name = std::string(1, static_cast<char>('a' + random.below(6))),
+                        .trigger = std::string(random.below(60), 't'),
+                        .definition = std::string(random.chance(0.1) ? random.below(10'000) : random.below(300), 'd'),
+                        .place = {.next = now_ + 1h, .paused = random.chance(0.2)},
+                        .policy = static_cast<ConflictPolicy>(random.below(3))});
+    }
+    return [wanted](Store& store) -> Coro<Said> {
+      const auto replies = co_await store.put_schedules(wanted);
+      co_return replies ? Said{} : Said{.error = replies.error()};
+    };
+  }
+  Ask draw_fire(Random& random) {
+    std::vector<FireRequest> steps;
+    for (auto n = 1 + random.below(4); n > 0; --n) {
+      const StoredSchedule schedule = one_of(known_schedules_, random);
+      FireRequest& step = steps.emplace_back();
+      step.id = schedule.id;
+      step.version = schedule.version;
+      step.place = schedule.place;
+      step.place.last = schedule.place.next;
+      step.place.next = schedule.place.next + 1h;
+      for (auto runs = random.chance(0.1) ? 22 : 1 + random.below(2); runs > 0; --runs) {
+        ScheduleRun& run = step.runs.emplace_back();
+        run.number = ++step.place.entries;
+        run.planned = run.last_planned = step.place.last;
+        run.fired_at = now_;
+        if (random.chance(0.3)) {
+          ++step.place.missed;
+          run.outcome = RunOutcome::missed;
+          continue;
+        }
+        ++step.place.fired;
+        step.jobs.push_back(put_request(random));
+        step.jobs.back().run = run.number;
+        if (random.chance(0.3)) step.jobs.back().after_run = run.number - 1;
+      }
+    }
+    return [steps, now = now_](Store& store) -> Coro<Said> {
+      const auto replies = co_await store.fire(steps, now);
+      if (!replies) co_return Said{.error = replies.error()};
+      Said said;
+      for (const FireReply& reply : *replies) note_puts(said, reply.jobs);
+      co_return said;
+    };
+  }
+  Ask draw_erase_schedules(Random& random) {
+    return [ids = std::vector{one_of(known_schedules_, random).id}](Store& store) -> Coro<Said> {
+      const auto erased = co_await store.erase_schedules(ids);
+      co_return erased ? Said{} : Said{.error = erased.error()};
+    };
+  }
   Ask draw_call(Random& random) {
+    if (random.chance(0.3)) {
+      const auto kind = random.below(20);
+      return kind < 6 ? draw_put_schedules(random) : kind < 19 ? draw_fire(random) : draw_erase_schedules(random);
+    }
     const auto drawn = random.below(100);
     if (drawn < 35) return draw_put(random);
     if (drawn < 58) return draw_lease(random);
@@ -278,6 +349,7 @@ class StoreFaultsTest : public OnVirtualLoop {
     const auto reference = std::move(*open_store("memory:"));
     asks_.clear();
     known_.clear();
+    known_schedules_.clear();
     states_ = {contents(*reference)};
     token_ = 0;
     now_ = kStart;
@@ -288,6 +360,7 @@ class StoreFaultsTest : public OnVirtualLoop {
       (void)loop_.run_until_complete(say_all(*reference, asks_.back(), false));
       states_.push_back(contents(*reference));
       known_ = states_.back().jobs;
+      known_schedules_ = states_.back().schedules;
     }
   }
 
@@ -356,6 +429,9 @@ class StoreFaultsTest : public OnVirtualLoop {
     const auto changed = ask(store.change({{.id = 1, .kind = ChangeKind::erase}}));
     ASSERT_FALSE(changed);
     expect_named(changed.error(), now.fault);
+    const auto fired = ask(store.fire({{.id = 1, .version = 1}}, now_));
+    ASSERT_FALSE(fired);
+    expect_named(fired.error(), now.fault);
   }
 
   void reopen_while_full(SyncMode sync) {
@@ -399,6 +475,7 @@ class StoreFaultsTest : public OnVirtualLoop {
                          << "under way\n" << say(states_[attempted_]);
     if (!may_lose) check_ledger(store);
     check_counts(found);
+    check_runs(found);
     finish(store, found);
     EXPECT_TRUE(store.close());
   }
@@ -433,6 +510,25 @@ class StoreFaultsTest : public OnVirtualLoop {
     }
   }
 
+  // Every run that has not ended has its job, and every schedule counts its own.
+  static void check_runs(const Contents& found) {
+    std::map<ScheduleId, std::uint32_t> active;
+    std::set<JobId> of_runs;
+    for (const JobRecord& job : found.jobs) {
+      if (job.schedule == 0) continue;
+      ++active[job.schedule];
+      of_runs.insert(job.id);
+    }
+    for (std::size_t i = 0; i < found.schedules.size(); ++i) {
+      const StoredSchedule& schedule = found.schedules[i];
+      EXPECT_EQ(schedule.active, active[schedule.id]) << schedule.name;
+      for (const ScheduleRun& run : found.runs[i]) {
+        if (run.outcome == RunOutcome::skipped) continue;  // it names the job that was there already
+        EXPECT_EQ(run.outcome == RunOutcome::running, of_runs.contains(run.job)) << schedule.name << ' ' << run.number;
+      }
+    }
+  }
+
   // Whatever is left can be leased and done.
   void finish(Store& store, const Contents& found) {
     for (const OldLease& lease : *ask(store.old_leases())) {
@@ -464,6 +560,12 @@ class StoreFaultsTest : public OnVirtualLoop {
     for (const QueueCounts& of : *ask(store.counts())) {
       EXPECT_EQ(of.counts.ready + of.counts.delayed + of.counts.running, 0u);
     }
+    for (const StoredSchedule& schedule : *ask(store.schedules({}))) {
+      EXPECT_EQ(schedule.active, 0u) << schedule.name;
+      for (const ScheduleRun& run : *ask(store.schedule_runs(schedule.id))) {
+        EXPECT_NE(run.outcome, RunOutcome::running) << schedule.name << ' ' << run.number;
+      }
+    }
   }
 
   // Every operation, of every seed; see fault_stride().
@@ -489,6 +591,7 @@ class StoreFaultsTest : public OnVirtualLoop {
   std::vector<std::vector<Ask>> asks_;  // those of a round are made together
   std::vector<Contents> states_;        // after so many rounds
   std::vector<JobRecord> known_;        // while the calls are drawn
+  std::vector<StoredSchedule> known_schedules_;
   std::size_t acknowledged_ = 0, attempted_ = 0;  // rounds
   std::set<JobId> there_, done_;  // as acknowledged
   std::uint64_t token_ = 0, faults_ = 0;

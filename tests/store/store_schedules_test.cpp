@@ -349,6 +349,30 @@ TEST_P(StoreSchedulesTest, EntriesWithoutJobsSayWhatWasMissedOrSkipped) {
   EXPECT_EQ(get(id)->active, 0u);
 }
 
+TEST_P(StoreSchedulesTest, AStepMayWriteTheLastEntryAnewIfItWasNotRun) {
+  const ScheduleId id = add("a");
+  FireRequest first = step(id);
+  first.jobs.clear();
+  first.runs[0].outcome = RunOutcome::skipped;
+  EXPECT_TRUE(must(store_->fire({first}, kNow)).at(0).fired);
+
+  FireRequest second = step(id);
+  second.amended = runs(id).at(0);
+  second.amended->count = 2;
+  second.amended->last_planned = kNow + 120s;
+  EXPECT_TRUE(must(store_->fire({second}, kNow)).at(0).fired);
+  ASSERT_EQ(runs(id).size(), 2u);
+  EXPECT_EQ(runs(id)[0].number, 2u);
+  EXPECT_EQ(runs(id)[1], *second.amended);
+
+  // Neither one that runs, nor one before it.
+  FireRequest third = step(id);
+  third.amended = runs(id).at(0);
+  EXPECT_EQ(tried(store_->fire({third}, kNow)).error().code, Errc::invalid_input);
+  third.amended = runs(id).at(1);
+  EXPECT_EQ(tried(store_->fire({third}, kNow)).error().code, Errc::invalid_input);
+}
+
 TEST_P(StoreSchedulesTest, AStepMayMoveOnWithoutEntries) {
   const ScheduleId id = add("a");
   EXPECT_TRUE(fire({.id = id, .version = 1, .place = {.next = WallTime::max(), .paused = true}}).fired);

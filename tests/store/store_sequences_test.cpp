@@ -291,7 +291,7 @@ class Pair {
       case Kind::lease: {
         std::vector<LeaseRequest> leases;
         for (auto n = random.below(4); n > 0; --n) {
-          leases.push_back({id(random), ++token_, now_ + 10s, "w" + word(random, 1)});
+          leases.push_back({id(random), ++token_, now_ + 10s, word(random, 2)});
           asked_ += fmt::format(" {} t{}", leases.back().id, token_);
         }
         if (random.chance(0.02) && !leases.empty()) leases.back().token = random.below(token_ + 1);
@@ -320,7 +320,7 @@ class Pair {
         std::vector<LeaseRequest> leases;
         for (auto n = random.below(3); n > 0; --n) {
           const JobId job = likely_running(random);
-          leases.push_back({job, token_of(job, random), now_ + 20s, "w" + word(random, 1)});
+          leases.push_back({job, token_of(job, random), now_ + 20s, word(random, 2)});
           asked_ += fmt::format(" {} t{}", leases.back().id, leases.back().token);
         }
         return both([&](Store& store) { return store.renew(leases); });

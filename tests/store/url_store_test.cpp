@@ -16,26 +16,13 @@
 
 #include "argiope/base/random.hpp"
 #include "argiope/store/url_export.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-// A folder of its own for each test, removed afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "argiope-store-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 std::unique_ptr<UrlStore> open(const std::string& path, const UrlStoreOptions& options = {}) {
   auto store = open_url_store(path, options);
@@ -144,6 +131,30 @@ TEST_P(UrlStoreTest, ScansInOrderFromAnIdUntilToldToStop) {
   int visited = 0;
   ASSERT_TRUE(store->scan(1, [&](const UrlRecord&) { return ++visited < 3; }));
   EXPECT_EQ(visited, 3);
+}
+
+TEST_P(UrlStoreTest, ScansWhatACrawlNeedsToGoOn) {
+  auto store = open(path());
+  Random random(7);
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 50; ++id) batch.discovered.push_back(new_url(id));
+  for (std::int64_t id = 1; id <= 50; id += 2) batch.outcomes.push_back(outcome(id, random));
+  batch.moves.push_back({2, UrlShelf::ready, 77, -1, 3});
+  store->submit(std::move(batch));
+  const auto needed = [](const UrlRecord& r) {
+    return std::tuple(r.url_id, r.url, r.state, r.mtime, r.due, r.depth, r.priority, r.attempts, r.referrer,
+                      r.redirect_to, r.shelf, r.site);
+  };
+  const auto whole = all(*store, 10);
+  std::size_t visited = 0;
+  ASSERT_TRUE(store->scan(
+      10,
+      [&](const UrlRecord& record) {
+        EXPECT_EQ(needed(record), needed(whole.at(visited)));
+        return ++visited < 30;
+      },
+      UrlStore::Fields::to_go_on));
+  EXPECT_EQ(visited, 30u);
 }
 
 TEST_P(UrlStoreTest, ScansTheBrokenAlone) {
@@ -363,6 +374,19 @@ TEST_F(SqliteFileTest, CanBeReadByOthersWhileItIsWritten) {
   store->submit({{}, {new_url(1)}});
   ASSERT_TRUE(store->flush());
   run_sql(file_, "SELECT * FROM pages");
+}
+
+TEST_F(SqliteFileTest, FindsAUrlWhileItIsWritten) {
+  auto store = open(file_);
+  store->submit({{}, {new_url(1), {2, "http://h/two", 1, 0, 1, WallTime{1000s}}}});
+  ASSERT_TRUE(store->flush());
+  const auto found = find_url(file_, "http://h/two");
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->record, **store->get(2));
+  EXPECT_EQ((*found)->referrer, "http://h/1");
+  EXPECT_EQ((*find_url(file_, "http://h/1"))->referrer, "");
+  EXPECT_EQ(*find_url(file_, "http://h/three"), std::nullopt);
+  EXPECT_EQ(find_url(file_ + ".none", "http://h/1").error().code, Errc::io);
 }
 
 TEST_F(SqliteFileTest, RefusesASecondWriter) {

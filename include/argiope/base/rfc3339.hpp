@@ -11,6 +11,8 @@ namespace argiope {
 
 // In UTC, rounded down to milliseconds, which are left out when they are zero.
 std::string to_rfc3339(WallTime time);
+// The same with the milliseconds always there, so that every time is as long as the next.
+std::string to_rfc3339_ms(WallTime time);
 
 // Any offset, and fractions of a second of any length (digits below a nanosecond are dropped). A space or a small letter
 // may stand for "T", as the RFC allows. A leap second counts as the second after it.

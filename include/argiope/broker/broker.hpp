@@ -73,6 +73,7 @@ struct FireCall {
   SchedulePlace place;
   std::vector<ScheduleRun> runs;
   std::vector<FireJob> jobs;
+  std::optional<ScheduleRun> amended;
 };
 
 struct JobExplanation {

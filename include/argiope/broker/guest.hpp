@@ -15,6 +15,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/broker/broker.hpp"
+#include "argiope/broker/job_clock.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {
@@ -73,8 +74,7 @@ class Guest {
   Coro<Result<Known>> get_known(std::string name);
   Coro<Result<std::map<QueueId, std::uint64_t>>> live();
   Coro<Result<std::vector<Result<PutReply>>>> put_accepted(std::vector<PutRequest> requests);
-  WallTime from_calendar(WallTime time) const;
-  WallTime to_calendar(WallTime time) const;
+  JobClock clock() const;
   void as_of_now(JobRecord& record) const;
 
   Store* store_;

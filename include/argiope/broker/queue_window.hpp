@@ -110,6 +110,10 @@ class QueueWindow {
   static constexpr DueRank kLastDue{WallTime::max(), std::numeric_limits<JobId>::max()};
   static constexpr Rank before(const Rank& rank) noexcept { return {rank.priority, rank.id == 0 ? 0 : rank.id - 1}; }
   static Rank rank_of(JobId id, const JobInfo& info) noexcept { return {info.priority, id}; }
+  static bool more_important_first(const std::pair<JobId, JobInfo>& a, const std::pair<JobId, JobInfo>& b) noexcept {
+    return more_important(rank_of(a.first, a.second), rank_of(b.first, b.second));
+  }
+  bool comes_before(std::optional<JobId> job, const Rank& bound) const;
   static Shelf shelf_of(const JobInfo& info) noexcept { return static_cast<Shelf>(info.payload); }
   // A key that has jobs set aside.
   struct Aside {

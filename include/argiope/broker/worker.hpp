@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -66,7 +67,9 @@ using JobFunction = std::function<Coro<void>(JobContext&)>;
 JobFunction on_threads(ThreadPoolExecutor& executor, std::function<std::string(const JobRecord&)> function);
 
 struct CommandOptions {
-  std::vector<std::string> args;  // the program and its arguments
+  std::vector<std::string> args;         // the program and its arguments
+  std::optional<std::string> input;      // instead of the payload
+  std::vector<std::string> environment;  // "NAME=value", besides what is said below
   Duration timeout = Duration::max();
   std::size_t most_output = 1024 * 1024;
   // Between SIGTERM and SIGKILL, when it is cancelled or out of time.
@@ -107,8 +110,8 @@ class Worker {
   // Works until stop(), until the broker closes or, with until_empty, until there is nothing left.
   // Cancel: as stop(), and throws CancelledError at the end of the drain.
   Coro<Result<void>> run();
-  // Takes no more jobs, lets those that run end within the drain limit.
-  void stop();
+  // Takes no more jobs, lets those that run end within the drain limit; or, `at_once`, cancels them and gives them back.
+  void stop(bool at_once = false);
 
   struct Counts {
     std::uint64_t done = 0;

@@ -1,6 +1,7 @@
 // A durable job: what is asked for when it is put, and what a store knows of it afterwards.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -51,6 +52,7 @@ struct NewJob {
   JobId batch = 0;
 };
 
+inline constexpr std::size_t kMostNameBytes = 512;         // of the names of queues, jobs, keys and functions
 inline constexpr JobId kMostJobId = (JobId{1} << 53) - 1;  // what every JSON reader holds exactly
 
 // One attempt that did not end well.

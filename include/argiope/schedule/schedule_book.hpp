@@ -17,9 +17,15 @@
 
 namespace argiope {
 
-// ConflictPolicy, for add(): fail is Errc::refused; with replace id, history and runs stay, and so does where the
-// schedule stands, unless its trigger differs. APScheduler 4 calls the three exception, replace and do_nothing.
-enum class AddOutcome : std::uint8_t { added, replaced, kept };
+// What ConflictPolicy means here: with replace the id, the history and the runs stay, a pause stays, and where the schedule
+// stands stays unless its trigger differs: a program may replace its schedules each time it starts and loses no run.
+// APScheduler 4 calls the policies exception, replace and do_nothing.
+enum class AddOutcome : std::uint8_t {
+  added,
+  replaced,
+  kept,    // ConflictPolicy::keep: the old one
+  exists,  // ConflictPolicy::fail: the same
+};
 struct AddReply {
   AddOutcome outcome = AddOutcome::added;
   ScheduleId id = 0;  // of the schedule that is there now
@@ -59,9 +65,10 @@ class ScheduleBook {
   // Both outlive the book. The store was opened with any access; what writes needs more than to read.
   ScheduleBook(Store& store, const Clock& clock) : store_(&store), clock_(&clock) {}
 
-  // Begins with the first planned time from now on; a date is due whenever it was.
+  // Begins with the first planned time from now on; a date is due whenever it was. Errors: refused when there is one of that
+  // name and the policy is to fail.
   Coro<Result<AddReply>> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail);
-  // All or none, in one transaction. With ConflictPolicy::fail one that is there refuses them all.
+  // Each by itself, those that are new in one transaction. Errors: invalid_input for one of them, and then none is added.
   Coro<Result<std::vector<AddReply>>> add_all(std::vector<Schedule> schedules,
                                               ConflictPolicy conflict = ConflictPolicy::fail);
   Coro<Result<ScheduleStatus>> get(std::string name);
@@ -86,11 +93,11 @@ class ScheduleBook {
 
  private:
   friend class SchedulerImpl;
-  struct Edit {
-    ScheduleStatus before, after;
-    bool changed = false;
-  };
-  Coro<Result<Edit>> edit(std::string name, std::function<Result<void>(StoredSchedule&, Schedule&)> how);
+  struct Edited;
+  using Change = std::function<Result<void>(Edited&)>;
+  Coro<Result<ScheduleStatus>> edit(std::string name, Change change);
+  Coro<Result<AddReply>> replace(Schedule schedule);
+  Coro<Result<StoredSchedule>> find(std::string name);
 
   Store* store_;
   const Clock* clock_;

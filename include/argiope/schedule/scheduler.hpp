@@ -33,7 +33,7 @@ struct SchedulerOptions {
   // time. But a schedule that has got further than this beyond the calendar begins anew from there: it had been led
   // into the future by a clock that was wrong.
   Duration step_back = std::chrono::hours{3};
-  // How soon to try again what a queue at capacity has refused.
+  // How soon to try again what a queue without room has refused.
   Duration retry_interval = std::chrono::seconds{1};
   // Whether jobs may be put into queues that have no executor here, for others to work off. If not, a schedule that wants
   // to is marked until its executor is added.
@@ -53,7 +53,8 @@ enum class ScheduleReason : std::uint8_t {
   scheduler_paused,
   unknown_executor,  // its queue has no executor here, and others work off no queue of this scheduler's
   unknown_function,  // its executor has no such function
-  queue_full,        // the queue refuses its job; tried again
+  queue_full,        // its queue has no room; tried again
+  job_refused,       // its job is refused for another reason: a payload larger than its queue takes; tried again
   overlap,           // as many runs as it may have have not ended
   not_due,
   due,  // it is on its way
@@ -114,7 +115,8 @@ class Scheduler {
   virtual void start(bool paused = false) = 0;
   virtual void pause() = 0;
   virtual void resume() = 0;  // what has come due in between falls under the misfire policies
-  // Fires nothing more; `wait` for the runs of its executors to end, or cancel them, to be run again later.
+  // Fires nothing more, for good; `wait` for the runs of its executors to end, or cancel them, to be run again later. To be
+  // called before the scheduler is destroyed, unless its loop is destroyed first.
   virtual Coro<Result<void>> shutdown(bool wait = true) = 0;
   virtual SchedulerState state() const noexcept = 0;
   virtual std::optional<Error> failure() const = 0;

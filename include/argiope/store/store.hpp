@@ -157,6 +157,8 @@ struct FireRequest {
   SchedulePlace place;            // where the schedule stands afterwards
   std::vector<ScheduleRun> runs;  // numbered on from the schedule's `entries`, up to place.entries
   std::vector<PutRequest> jobs;
+  // The last entry there was before, missed or skipped, written anew: what goes on need not push all others out.
+  std::optional<ScheduleRun> amended;
 };
 struct FireReply {
   // False: there is no such schedule, it has another version, or its entries are not those before `runs`. Nothing was

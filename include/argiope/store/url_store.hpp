@@ -38,9 +38,12 @@ class UrlStore {
   virtual std::size_t backlog() const = 0;
   virtual std::optional<Error> failure() const = 0;
 
-  // Visits the records with url_id >= `from` in order, until `visit` returns false.
+  // Visits the records with url_id >= `from` in order, until `visit` returns false. What a crawl needs to go on is all but
+  // ctime, status_code, content_type, size, etag, last_modified, digest and error, which may then be left empty: to read
+  // them all takes twice as long.
   using Visitor = std::function<bool(const UrlRecord&)>;
-  virtual Result<void> scan(std::int64_t from, const Visitor& visit) = 0;
+  enum class Fields : std::uint8_t { all, to_go_on };
+  virtual Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) = 0;
   // The same for those that are broken (is_broken()), without reading the others into memory.
   virtual Result<void> scan_broken(const Visitor& visit) = 0;
   // Visits records that lie on a shelf, in its order.

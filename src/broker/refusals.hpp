@@ -1,0 +1,22 @@
+// Errors that the owner of queues and its guests give in the same words.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <expected>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+#include "argiope/jobs/job_table.hpp"
+
+namespace argiope {
+
+inline std::unexpected<Error> no_such_queue(std::string_view name) {
+  return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+}
+
+inline std::unexpected<Error> no_such_job(JobId id) {
+  return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
+}
+
+}  // namespace argiope

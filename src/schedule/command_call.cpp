@@ -1,0 +1,53 @@
+// Jobs whose payload is a command line.
+#include <fmt/format.h>
+
+#include "argiope/schedule/scheduler.hpp"
+#include "argiope/schedule/timestamp.hpp"
+#include "schedule/schedule_form.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostCallBytes = 1024 * 1024;
+constexpr std::size_t kMostArguments = 10'000;
+
+Coro<void> run_call(Scheduler& scheduler, JobContext& context) {
+  auto call = parse_command_call(context.payload());
+  if (!call) throw BuryJob(call.error().message);
+  auto run = co_await scheduler.run_of(context.job().id);
+  if (!run) throw std::runtime_error(run.error().message);
+  if (*run) {
+    call->environment.push_back("ARGIOPE_SCHEDULE_NAME=" + (*run)->name);
+    call->environment.push_back("ARGIOPE_SCHEDULE_PLANNED_AT=" + format_timestamp((*run)->planned));
+    call->environment.push_back(fmt::format("ARGIOPE_SCHEDULE_RUN={}", (*run)->run));
+  }
+  const JobFunction command = as_command(std::move(*call));
+  co_await command(context);
+}
+
+}  // namespace
+
+Result<CommandOptions> parse_command_call(std::string_view payload) {
+  const auto form = detail::read_object("command", payload, kMostCallBytes);
+  if (!form) return std::unexpected(form.error());
+  detail::Reader in(*form);
+  CommandOptions call;
+  const boost::json::value* args = in.find("args");
+  if (args == nullptr || !args->is_array() || args->as_array().empty() || args->as_array().size() > kMostArguments) {
+    return fail(Errc::invalid_input, "args: a list of a program and its arguments");
+  }
+  for (const boost::json::value& arg : args->as_array()) {
+    if (!arg.is_string()) return detail::bad_field("args", boost::json::serialize(arg), "strings");
+    call.args.emplace_back(arg.as_string());
+  }
+  call.input = in.text("input");
+  in.parsed("timeout", call.timeout, parse_duration);
+  if (auto error = in.finish("a command has none")) return std::unexpected(std::move(*error));
+  return call;
+}
+
+JobFunction as_command_call(Scheduler& scheduler) {
+  return [&scheduler](JobContext& context) { return run_call(scheduler, context); };
+}
+
+}  // namespace argiope

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include "schedule/scheduler_impl.hpp"
+
+namespace argiope {
+
+Coro<Result<void>> SchedulerImpl::add_executor(std::string name, ExecutorOptions options) {
+  if (shut_down_) co_return fail(Errc::refused, "the scheduler was shut down");
+  if (name.empty()) co_return fail(Errc::invalid_input, "an executor needs a name");
+  if (executors_.contains(name)) {
+    co_return fail(Errc::refused, fmt::format("executor \"{}\": there is one of that name", name));
+  }
+  Executor& executor = executors_[name];
+  executor.worker = std::make_unique<Worker>(broker_, WorkerOptions{.name = "executor " + name,
+                                                                    .queues = {name},
+                                                                    .concurrency = options.concurrency,
+                                                                    .drain_limit = options.drain_limit});
+  executor.worker->add_default([this, name](JobContext& context) { return dispatch(name, context); });
+  executor.task = loop_.create_task(executor.worker->run(), "executor");
+  tell(ScheduleEventKind::executor_added, name);
+  look_at_marked(ScheduleReason::unknown_executor);
+  co_return Result<void>{};
+}
+
+Result<void> SchedulerImpl::add_function(std::string name, std::string function, JobFunction run) {
+  const auto executor = executors_.find(name);
+  if (executor == executors_.end()) {
+    return fail(Errc::not_found, fmt::format("executor \"{}\": there is no such executor", name));
+  }
+  executor->second.functions[std::move(function)] = std::make_shared<const JobFunction>(std::move(run));
+  look_at_marked(ScheduleReason::unknown_function);
+  return {};
+}
+
+Coro<Result<void>> SchedulerImpl::remove_executor(std::string name, bool wait) {
+  const auto found = executors_.find(name);
+  if (found == executors_.end()) {
+    co_return fail(Errc::not_found, fmt::format("executor \"{}\": there is no such executor", name));
+  }
+  // Its functions stay until their runs have ended.
+  found->second.worker->stop(!wait);
+  auto stopped = co_await stop_executor(found->second, wait);
+  executors_.erase(name);
+  tell(ScheduleEventKind::executor_removed, name);
+  co_return stopped;
+}
+
+Coro<Result<void>> SchedulerImpl::stop_executor(Executor& executor, bool wait) {
+  executor.worker->stop(!wait);
+  co_return co_await executor.task;
+}
+
+std::vector<std::string> SchedulerImpl::executors() const {
+  std::vector<std::string> names;
+  for (const auto& [name, executor] : executors_) names.push_back(name);
+  return names;
+}
+
+Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
+  const auto executor = executors_.find(name);
+  const auto& functions = executor->second.functions;
+  const auto found = functions.find(context.job().function);
+  if (found == functions.end()) {
+    throw std::runtime_error(fmt::format("executor \"{}\" has no function \"{}\"", name, context.job().function));
+  }
+  // It may be replaced while it runs.
+  const std::shared_ptr<const JobFunction> function = found->second;
+  co_await (*function)(context);
+}
+
+Coro<Result<std::optional<ScheduledRun>>> SchedulerImpl::run_of(JobId job) {
+  const std::optional<ScheduledRun> none;
+  auto record = co_await store_.get(job);
+  if (!record) co_return std::unexpected(std::move(record.error()));
+  if (!*record || (*record)->schedule == 0) co_return none;
+  std::vector<ScheduleId> id{(*record)->schedule};
+  auto loaded = co_await store_.load_schedules(std::move(id));
+  if (!loaded) co_return std::unexpected(std::move(loaded.error()));
+  if (!loaded->front()) co_return none;
+  const StoredSchedule& stored = *loaded->front();
+  auto runs = co_await store_.schedule_runs(stored.id);
+  if (!runs) co_return std::unexpected(std::move(runs.error()));
+  for (const ScheduleRun& run : *runs) {
+    if (run.number == (*record)->run) {
+      co_return ScheduledRun{stored.id, stored.name, run.number, run.planned, run.fired_at};
+    }
+  }
+  co_return none;
+}
+
+}  // namespace argiope

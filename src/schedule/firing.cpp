@@ -1,0 +1,257 @@
+// What is due goes into the store: schedules that have come due are read, planned, and written as one batch.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "schedule/run_request.hpp"
+#include "schedule/scheduler_impl.hpp"
+
+namespace argiope {
+namespace {
+
+// Of a job that was refused for what it is, which only an edit or another configuration changes.
+constexpr Duration kTryAgain = std::chrono::minutes{1};
+
+// Oldest first.
+std::vector<JobId> jobs_of(const std::vector<ScheduleRun>& newest_first) {
+  std::vector<JobId> jobs;
+  for (auto run = newest_first.rbegin(); run != newest_first.rend(); ++run) {
+    if (run->outcome == RunOutcome::running) jobs.push_back(run->job);
+  }
+  return jobs;
+}
+
+}  // namespace
+
+std::vector<ScheduleId> SchedulerImpl::take_due() {
+  std::vector<ScheduleId> due;
+  const WallTime present = now();
+  while (due.size() < options_.batch && !index_.empty() && index_.top_due() <= present) {
+    const ScheduleId id = index_.top();
+    index_.set(id, WallTime::max());
+    // One that is under way is looked at again when it has arrived.
+    if (const auto flying = in_flight_.find(id); flying != in_flight_.end()) {
+      flying->second = true;
+      continue;
+    }
+    due.push_back(id);
+  }
+  for (const ScheduleId id : due) in_flight_.emplace(id, false);
+  return due;
+}
+
+Coro<void> SchedulerImpl::fire(std::vector<ScheduleId> ids) {
+  Result<void> done;
+  auto loaded = co_await store_.load_schedules(ids);
+  if (loaded) {
+    done = co_await fire_loaded(std::move(*loaded), ids);
+  } else {
+    done = std::unexpected(std::move(loaded.error()));
+  }
+  for (const ScheduleId id : ids) {
+    const auto flying = in_flight_.find(id);
+    const bool was_edited = flying->second;
+    in_flight_.erase(flying);
+    if (was_edited) look_again(id, now());
+  }
+  --batches_;
+  batch_done_.set();
+  if (!done) co_return fail_all(done.error());
+  schedule_tick();
+}
+
+std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate& job) const {
+  const auto executor = executors_.find(job.queue);
+  if (executor == executors_.end()) {
+    if (options_.foreign_queues) return std::nullopt;
+    return Mark{ScheduleReason::unknown_executor, fmt::format("there is no executor \"{}\" here", job.queue)};
+  }
+  if (executor->second.functions.contains(job.function)) return std::nullopt;
+  return Mark{ScheduleReason::unknown_function,
+              job.function.empty()
+                  ? fmt::format("executor \"{}\" has nothing for jobs that name no function", job.queue)
+                  : fmt::format("executor \"{}\" has no function \"{}\"", job.queue, job.function)};
+}
+
+// The history, where a plan needs it.
+Coro<Result<std::vector<ScheduleRun>>> SchedulerImpl::runs_needed(const StoredSchedule& stored,
+                                                                  const Schedule& policies) {
+  const bool is_full = stored.active >= policies.max_instances;
+  const bool may_chain = stored.active > 0 && policies.coalesce == Coalesce::all;
+  if (!is_full && !may_chain) co_return std::vector<ScheduleRun>{};
+  co_return co_await store_.schedule_runs(stored.id);
+}
+
+Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSchedule>> loaded,
+                                              const std::vector<ScheduleId>& ids) {
+  std::vector<FireCall> calls;
+  std::vector<Step> steps;
+  calls.reserve(loaded.size());
+  steps.reserve(loaded.size());
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    if (!loaded[i]) {
+      forget(ids[i]);
+      continue;
+    }
+    StoredSchedule& stored = *loaded[i];
+    const auto parsed = reader_.read(stored);
+    if (!parsed) {
+      mark(stored.id, stored.name, {ScheduleReason::unreadable, parsed.error().message});
+      continue;
+    }
+    const Trigger& trigger = *parsed->trigger;
+    const Schedule& policies = parsed->definition->policies;
+    const WallTime present = now();
+    if (look_time(trigger, stored.place) <= present) {
+      if (auto trouble = trouble_with(policies.job)) {
+        mark(stored.id, stored.name, std::move(*trouble));
+        continue;
+      }
+    }
+    auto runs = co_await runs_needed(stored, policies);
+    if (!runs) co_return std::unexpected(std::move(runs.error()));
+    Plan plan = make_plan({.trigger = trigger,
+                           .policies = policies,
+                           .place = stored.place,
+                           .active = stored.active,
+                           .active_jobs = jobs_of(*runs),
+                           .last_entry = runs->empty() ? nullptr : &runs->front(),
+                           .now = present,
+                           .step_back = options_.step_back});
+    if (!plan.changes) {
+      look_again(stored.id, plan.look_at);
+      continue;
+    }
+    FireCall call{.id = stored.id, .version = stored.version, .place = plan.place, .runs = plan.entries};
+    call.amended = plan.amended;
+    call.jobs.reserve(plan.runs.size());
+    for (const PlannedRun& run : plan.runs) {
+      call.jobs.push_back({.job = job_of({policies.job, stored.name, trigger.zone(), present}, run),
+                           .run = run.entry,
+                           .after_run = run.after_run});
+    }
+    calls.push_back(std::move(call));
+    steps.push_back({stored.id, std::move(stored.name), policies.job.queue, std::move(plan)});
+  }
+  if (calls.empty()) co_return Result<void>{};
+  co_return co_await write(std::move(calls), std::move(steps));
+}
+
+Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector<Step> steps) {
+  auto replies = co_await broker_.fire(std::move(calls));
+  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Result<FireReply>& reply = (*replies)[i];
+    if (!reply) {
+      refused(steps[i], reply.error());
+    } else if (!reply->fired) {
+      // Somebody has changed it since it was loaded.
+      look_again(steps[i].id, now());
+    } else {
+      co_await fired(steps[i], *reply);
+    }
+  }
+  co_return Result<void>{};
+}
+
+void SchedulerImpl::refused(const Step& step, const Error& error) {
+  const bool is_full = error.code == Errc::refused;
+  mark(step.id, step.name, {is_full ? ScheduleReason::queue_full : ScheduleReason::job_refused, error.message});
+  look_again(step.id, now() + (is_full ? options_.retry_interval : kTryAgain));
+}
+
+Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
+  using enum ScheduleEventKind;
+  const Plan& plan = step.plan;
+  look_again(step.id, plan.look_at);
+  unmark(step.id, step.name);
+  if (plan.began_anew) {
+    spdlog::warn("schedule \"{}\" had got ahead of the calendar, and begins anew", step.name);
+    tell_of(schedule_modified, step.id, step.name, "it had got ahead of the calendar, and begins anew");
+  }
+  if (plan.amended && listened(job_max_instances)) {
+    tell({.kind = job_max_instances,
+          .at = now(),
+          .schedule = step.id,
+          .name = step.name,
+          .queue = step.queue,
+          .run = plan.amended->number,
+          .planned = plan.place.last,
+          .last_planned = plan.amended->last_planned,
+          .text = plan.amended->error});
+  }
+  if (listened(job_submitted) || listened(job_missed) || listened(job_max_instances)) {
+    std::size_t job = 0;
+    for (const ScheduleRun& entry : plan.entries) {
+      ScheduleEvent event{.kind = entry.outcome == RunOutcome::running   ? job_submitted
+                                  : entry.outcome == RunOutcome::skipped ? job_max_instances
+                                                                         : job_missed,
+                          .at = now(),
+                          .schedule = step.id,
+                          .name = step.name,
+                          .queue = step.queue,
+                          .run = entry.number,
+                          .planned = entry.planned,
+                          .last_planned = entry.last_planned,
+                          .count = entry.count,
+                          .text = entry.error};
+      if (entry.outcome == RunOutcome::running) event.job = reply.jobs[job++].id;
+      tell(event);
+    }
+  }
+  if (plan.finished) tell_of(schedule_finished, step.id, step.name);
+  for (const JobId id : plan.cancel) {
+    // One that has just ended is what was wanted.
+    (void)co_await broker_.cancel(id, "the next run of its schedule is due");
+  }
+}
+
+// `when`, unless it has been removed meanwhile, or edited: what was loaded before does not count then.
+void SchedulerImpl::look_again(ScheduleId id, WallTime when) {
+  if (!index_.contains(id)) return;
+  const auto flying = in_flight_.find(id);
+  if (flying != in_flight_.end() && flying->second) return;
+  index_.set(id, when);
+}
+
+// --- run_now ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<JobId>> SchedulerImpl::run_now(std::string name) {
+  // Every other step that makes this one stale is one that has been made.
+  for (;;) {
+    auto found = co_await book_.find(name);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    const auto parsed = reader_.read(*found);
+    if (!parsed) {
+      co_return fail(Errc::wrong_format,
+                     fmt::format("schedule \"{}\" cannot be read: {}", name, parsed.error().message));
+    }
+    const Schedule& policies = parsed->definition->policies;
+    if (const auto trouble = trouble_with(policies.job)) co_return fail(Errc::not_found, trouble->text);
+    const WallTime present = now();
+    const std::vector<JobId> no_jobs;
+    Step step{found->id, name, policies.job.queue,
+              make_plan_now({.trigger = *parsed->trigger,
+                             .policies = policies,
+                             .place = found->place,
+                             .active = found->active,
+                             .active_jobs = no_jobs,
+                             .now = present})};
+    FireCall call{.id = found->id, .version = found->version, .place = step.plan.place, .runs = step.plan.entries};
+    call.jobs.push_back({.job = job_of({policies.job, name, parsed->trigger->zone(), present}, step.plan.runs.front()),
+                         .run = step.plan.runs.front().entry});
+    std::vector<FireCall> calls;
+    calls.push_back(std::move(call));
+    auto replies = co_await broker_.fire(std::move(calls));
+    if (!replies) co_return std::unexpected(std::move(replies.error()));
+    const Result<FireReply>& reply = replies->front();
+    if (!reply) co_return std::unexpected(reply.error());
+    if (!reply->fired) continue;
+    reindex(step.id, step.plan.place);
+    co_await fired(step, *reply);
+    co_return reply->jobs.front().id;
+  }
+}
+
+}  // namespace argiope

@@ -1,0 +1,161 @@
+// What somebody may do with a store's jobs who does not own its queues.
+#include "argiope/broker/guest.hpp"
+
+#include <gmock/gmock.h>
+
+#include "broker/broker_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class GuestTest : public BrokerTest {
+ protected:
+  template <class Body>
+  void with_guest(Body body, GuestOptions options = {}) {
+    loop_.run_until_complete(keeping([&]() -> Coro<void> {
+      auto guest = co_await Guest::open(store_, options);
+      if (!guest) throw std::runtime_error(guest.error().message);
+      co_await body(*guest);
+    }));
+  }
+  static Coro<JobId> put(Guest& guest, NewJob job) {
+    std::vector<NewJob> jobs;
+    jobs.push_back(std::move(job));
+    auto replies = co_await guest.put(std::move(jobs));
+    if (!replies || !replies->front()) throw std::runtime_error("the put was refused");
+    co_return (*replies)[0]->id;
+  }
+  static Coro<JobExplanation> explained(Guest& guest, JobId id, bool owned) {
+    auto why = co_await guest.explain(id, owned);
+    if (!why) throw std::runtime_error(why.error().message);
+    co_return std::move(*why);
+  }
+  static GuestOptions with_queue(QueueConfig config) { return {.new_queue = std::move(config)}; }
+  WallTime now() const { return loop_.clock().wall_now(); }
+};
+
+TEST_F(GuestTest, OneBadJobKeepsNoOtherBack) {
+  with_guest(
+      [&](Guest& guest) -> Coro<void> {
+        std::vector<NewJob> jobs{job("q", "first"), job("q", std::string(11, 'x')), job(""), job("q", "last")};
+        jobs[3].waits_for = {99};  // there has been none of that id: the store finds out, and refuses the batch
+        jobs.push_back(job("q", "good"));
+        const auto replies = co_await guest.put(std::move(jobs));
+        EXPECT_TRUE(replies);
+        EXPECT_EQ(replies->size(), 5u);
+        EXPECT_TRUE(replies->at(0));
+        EXPECT_EQ(replies->at(1).error().code, Errc::too_large);
+        EXPECT_THAT(replies->at(1).error().message, HasSubstr("queue \"q\""));
+        EXPECT_EQ(replies->at(2).error().code, Errc::invalid_input);
+        EXPECT_EQ(replies->at(3).error().code, Errc::invalid_input);
+        EXPECT_TRUE(replies->at(4));
+        const auto there = co_await guest.list({.queue = "q"});
+        EXPECT_EQ(there->size(), 2u);
+        EXPECT_EQ(there->at(1).payload, "good");
+      },
+      with_queue({.max_payload_bytes = 10}));
+}
+
+TEST_F(GuestTest, AFullQueueRefuses) {
+  with_guest(
+      [&](Guest& guest) -> Coro<void> {
+        const auto replies = co_await guest.put({job("q"), job("q"), job("q")});
+        EXPECT_TRUE(replies->at(1));
+        EXPECT_EQ(replies->at(2).error().code, Errc::refused);
+        EXPECT_EQ(co_await put(guest, job("elsewhere")), 3u);
+      },
+      with_queue({.capacity = 2, .at_capacity = CapacityPolicy::refuse}));
+}
+
+TEST_F(GuestTest, AFullQueueIsWaitedForWithThoseBeforeAlreadyIn) {
+  with_guest(
+      [&](Guest& guest) -> Coro<void> {
+        auto putting = loop_.create_task(guest.put({job("q", "first"), job("q", "second")}));
+        co_await sleep(10s);
+        EXPECT_FALSE(putting.done());
+        EXPECT_EQ((co_await guest.list({.queue = "q"}))->size(), 1u);
+        co_await guest.change({{.id = 1, .kind = ChangeKind::erase}});
+        const auto replies = co_await putting;
+        EXPECT_EQ((*replies)[1]->id, 2u);
+      },
+      with_queue({.capacity = 1, .at_capacity = CapacityPolicy::wait}));
+}
+
+TEST_F(GuestTest, ADelayedJobWhoseTimeHasComeIsReadyToWhoLooks) {
+  with_guest([&](Guest& guest) -> Coro<void> {
+    const JobId id = co_await put(guest, delayed("q", 60s));
+    EXPECT_EQ((co_await guest.get(id))->state, JobState::delayed);
+    EXPECT_EQ((co_await guest.get(id))->due_at, now() + 60s);
+    EXPECT_EQ((co_await guest.list({.queue = "q", .state = JobState::ready}))->size(), 0u);
+    EXPECT_EQ((co_await guest.counts("q"))->at(0).second.delayed, 1u);
+    EXPECT_EQ((co_await explained(guest, id, false)).until, now() + 60s);
+    co_await sleep(60s);
+    EXPECT_EQ((co_await guest.get(id))->state, JobState::ready);
+    EXPECT_EQ((co_await guest.list({.queue = "q", .state = JobState::ready}))->size(), 1u);
+    EXPECT_EQ((co_await guest.list({.queue = "q", .state = JobState::delayed}))->size(), 0u);
+    const auto counts = co_await guest.counts("q");
+    EXPECT_EQ(counts->at(0).second.ready, 1u);
+    EXPECT_EQ(counts->at(0).second.delayed, 0u);
+  });
+}
+
+TEST_F(GuestTest, TimesAreTheCalendarsThoughTheOwnersRunDiffersFromIt) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    co_await store_.remember(kCalendarOffset, Duration{-1h}.count());  // the calendar was set an hour ahead once
+    auto guest = co_await Guest::open(store_);
+    const JobId id = co_await put(*guest, delayed("q", 60s));
+    EXPECT_EQ((co_await store_.get(id))->value().due_at, now() + 60s - 1h);
+    EXPECT_EQ((co_await guest->get(id))->due_at, now() + 60s);
+    EXPECT_EQ(guest->job_now(), now() - 1h);
+  }));
+}
+
+TEST_F(GuestTest, FindsByNumberAndByName) {
+  with_guest([&](Guest& guest) -> Coro<void> {
+    NewJob named = job("q");
+    named.name = "invoice-7";
+    const JobId id = co_await put(guest, std::move(named));
+    EXPECT_EQ(*co_await guest.find("invoice-7"), id);
+    EXPECT_EQ(*co_await guest.find("41"), 41u);  // whether it is there, get() says
+    EXPECT_EQ((co_await guest.find("invoice-8")).error().code, Errc::not_found);
+    EXPECT_EQ((co_await guest.get(41)).error().code, Errc::not_found);
+    EXPECT_EQ((co_await guest.counts("nowhere")).error().code, Errc::not_found);
+  });
+}
+
+TEST_F(GuestTest, ExplainsWhatTheStoreAloneTells) {
+  with_broker([&]() -> Coro<void> {
+    auto guest = co_await Guest::open(store_);
+    const JobId first = co_await BrokerTest::put(job("q", "a", 5));
+    const JobId second = co_await BrokerTest::put(job("q", "b"));
+    NewJob dependant = job("q");
+    dependant.waits_for = {second};
+    const JobId third = co_await BrokerTest::put(std::move(dependant));
+    EXPECT_EQ((co_await explained(*guest, first, true)).reason, WaitReason::none);
+    const auto behind = co_await explained(*guest, second, true);
+    EXPECT_EQ(behind.reason, WaitReason::more_important_jobs);
+    EXPECT_EQ(behind.ahead, 1u);
+    EXPECT_EQ((co_await explained(*guest, second, false)).reason, WaitReason::no_owner);
+    const auto waits = co_await explained(*guest, third, true);
+    EXPECT_EQ(waits.reason, WaitReason::other_jobs);
+    EXPECT_THAT(waits.waits_for, ElementsAre(second));
+    const LeasedJob leased = co_await one("q");
+    const auto runs = co_await explained(*guest, first, true);
+    EXPECT_EQ(runs.reason, WaitReason::running);
+    EXPECT_EQ(runs.attempts, 1u);
+    EXPECT_EQ(runs.worker, "w");
+    EXPECT_EQ((co_await explained(*guest, first, false)).reason, WaitReason::no_owner);
+    co_await settle(leased.token, {.outcome = Outcome::bury, .error = "broken"});
+    const auto buried = co_await explained(*guest, first, true);
+    EXPECT_EQ(buried.reason, WaitReason::buried);
+    EXPECT_EQ(buried.error, "broken");
+    co_await broker_->pause("q");
+    EXPECT_EQ((co_await explained(*guest, second, true)).reason, WaitReason::queue_paused);
+  });
+}
+
+}  // namespace
+}  // namespace argiope

@@ -1,0 +1,134 @@
+// A scheduler and its broker on a store in memory, over simulated time.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "argiope/schedule/scheduler.hpp"
+#include "argiope/schedule/timestamp.hpp"
+#include "store/memory_store.hpp"
+#include "support/loop_fixture.hpp"
+
+namespace argiope {
+
+using namespace std::chrono_literals;
+
+inline WallTime at(std::string_view text) { return parse_timestamp(text).value(); }
+
+// The clock begins at 2026-01-01T00:00:00Z.
+class SchedulerTest : public OnVirtualLoop {
+ protected:
+  // Opens broker and scheduler on the store, runs `body`, and shuts them down.
+  template <class Body>
+  void with_scheduler(Body body, SchedulerOptions options = {}, BrokerOptions broker_options = {}) {
+    loop_.run_until_complete(keeping([&]() -> Coro<void> {
+      co_await open(options, broker_options);
+      co_await body();
+      co_await close();
+    }));
+  }
+  Coro<void> open(SchedulerOptions options = {}, BrokerOptions broker_options = {}) {
+    broker_ = must(co_await Broker::open(store_, broker_options));
+    scheduler_ = must(co_await Scheduler::open(store_, *broker_, options));
+    scheduler_->add_listener(kAllScheduleEvents, [this](const ScheduleEvent& event) { note(event); });
+  }
+  Coro<void> close() {
+    must(co_await scheduler_->shutdown());
+    scheduler_.reset();
+    must(co_await broker_->close());
+    broker_.reset();
+  }
+  // As a process that is killed: nothing is written any more. Runs in a loop of its own.
+  template <class Body>
+  void life(Body body, SchedulerOptions options = {}) {
+    VirtualBackend backend(backend_.clock().wall_now());
+    {
+      EventLoop loop(backend);
+      loop.run_until_complete(keeping([&]() -> Coro<void> {
+        co_await open(options);
+        co_await body();
+      }));
+    }
+    scheduler_.reset();
+    broker_.reset();
+    store_.reopen();
+    backend_.manual_clock().set_wall(backend.clock().wall_now());
+  }
+
+  template <class T>
+  static T must(Result<T> result) {
+    if (!result) throw std::runtime_error(result.error().message);
+    if constexpr (!std::is_void_v<T>) return std::move(*result);
+  }
+
+  Schedule every(Duration interval, std::string name = "s") {
+    return {.name = std::move(name), .trigger = Trigger::every(interval, at("2026-01-01")).value()};
+  }
+  Schedule cron(std::string_view expression, std::string name = "s") {
+    return {.name = std::move(name), .trigger = Trigger::parse(expression).value()};
+  }
+  Coro<void> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail) {
+    must(co_await scheduler_->add(std::move(schedule), conflict));
+  }
+  // An executor "default" whose function "" takes so long and notes when it began.
+  Coro<void> work(Duration takes = {}, std::string function = {}) {
+    if (scheduler_->executors().empty()) must(co_await scheduler_->add_executor("default"));
+    must(scheduler_->add_function("default", std::move(function), [this, takes](JobContext& context) -> Coro<void> {
+      ran_.push_back(clock());
+      payloads_.push_back(context.payload());
+      ++now_running_;
+      most_running_ = std::max(most_running_, now_running_);
+      struct Ends {
+        int& running;
+        ~Ends() { --running; }
+      } const ends{now_running_};
+      if (takes > Duration::zero()) co_await sleep(takes);
+    }));
+  }
+  // "00:10:00": what the calendar shows.
+  std::string clock() const { return format_timestamp(EventLoop::current().clock().wall_now()).substr(11, 8); }
+
+  // "run 00:10", "missed 00:10-00:20 x2" …, oldest first.
+  Coro<std::vector<std::string>> history(std::string name = "s") {
+    auto runs = must(co_await scheduler_->history(std::move(name)));
+    std::vector<std::string> lines;
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+      const auto time = [](WallTime when) { return format_timestamp(when).substr(11, 5); };
+      std::string line(to_string(run->outcome));
+      line += ' ' + time(run->planned);
+      if (run->last_planned != run->planned) line += '-' + time(run->last_planned);
+      if (run->count > 1) line += " x" + std::to_string(run->count);
+      lines.push_back(std::move(line));
+    }
+    co_return lines;
+  }
+  Coro<std::string> sentence(std::string name = "s") {
+    co_return to_sentence(must(co_await scheduler_->explain(std::move(name))));
+  }
+  Coro<ScheduleReason> reason(std::string name = "s") {
+    co_return must(co_await scheduler_->explain(std::move(name))).reason;
+  }
+
+  void note(const ScheduleEvent& event) {
+    std::string line(to_string(event.kind));
+    if (!event.name.empty()) line += ' ' + std::string(event.name);
+    if (event.planned != WallTime{}) line += ' ' + format_timestamp(event.planned).substr(11, 5);
+    if (event.count > 1) line += " x" + std::to_string(event.count);
+    if (!event.text.empty()) line += ": " + std::string(event.text);
+    events_.push_back(std::move(line));
+  }
+  using Lines = std::vector<std::string>;
+
+  MemoryStore store_;
+  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Lines ran_;       // when the function began
+  Lines payloads_;  // and with what
+  int now_running_ = 0, most_running_ = 0;
+  Lines events_;
+};
+
+}  // namespace argiope

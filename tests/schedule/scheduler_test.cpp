@@ -1,0 +1,547 @@
+// The scheduler on a broker, over simulated time: what fires when, what its edits do, what it tells.
+#include <gmock/gmock.h>
+
+#include "schedule/scheduler_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// --- firing ----------------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, FiresWhatIsDueWhenItIsDue) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(1s);
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(35min);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:20:00", "00:30:00"));
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:10", "done 00:20", "done 00:30"));
+    const auto status = must(co_await scheduler_->get("s"));
+    EXPECT_EQ(status.place.fired, 4u);
+    EXPECT_EQ(status.place.next, at("2026-01-01T00:40:00Z"));
+    EXPECT_EQ(status.active, 0u);
+    EXPECT_EQ(scheduler_->next_due(), at("2026-01-01T00:40:00Z"));
+  });
+}
+
+TEST_F(SchedulerTest, HistorySaysWhenARunWasPlannedFiredAndEnded) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(90s);
+    co_await add(every(10min));
+    co_await sleep(30s);
+    scheduler_->start();
+    co_await sleep(5min);
+    const auto runs = must(co_await scheduler_->history("s"));
+    EXPECT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs.at(0).planned, at("2026-01-01T00:00:00Z"));
+    EXPECT_EQ(runs.at(0).fired_at, at("2026-01-01T00:00:30Z"));
+    EXPECT_EQ(runs.at(0).ended_at, at("2026-01-01T00:02:00Z"));
+    EXPECT_EQ(runs.at(0).outcome, RunOutcome::done);
+  });
+}
+
+TEST_F(SchedulerTest, AFailureIsInTheHistoryWithItsError) {
+  with_scheduler([&]() -> Coro<void> {
+    must(co_await scheduler_->add_executor("default"));
+    must(scheduler_->add_function("default", "", [](JobContext&) -> Coro<void> {
+      throw BuryJob("disk full");
+      co_return;
+    }));
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(1min);
+    const auto runs = must(co_await scheduler_->history("s"));
+    EXPECT_EQ(runs.at(0).outcome, RunOutcome::failed);
+    EXPECT_EQ(runs.at(0).error, "disk full");
+    EXPECT_THAT(events_, Contains("job_error s 00:00: disk full"));
+  });
+}
+
+TEST_F(SchedulerTest, AJobCarriesWhatItsTemplateSays) {
+  with_scheduler([&]() -> Coro<void> {
+    Schedule schedule = every(10min);
+    schedule.job = {.queue = "theirs",
+                    .function = "f",
+                    .key = "k",
+                    .payload = R"({"day":"{planned_at}","from":"{name}"})",
+                    .fill_in = true,
+                    .priority = 7,
+                    .max_attempts = 2};
+    co_await add(std::move(schedule));
+    scheduler_->start();
+    co_await sleep(1min);
+    const auto leased = must(co_await broker_->lease_now({.queues = {"theirs"}, .worker = "w"}));
+    const JobRecord& job = leased.at(0).job;
+    EXPECT_EQ(job.function, "f");
+    EXPECT_EQ(job.key, "k");
+    EXPECT_EQ(job.priority, 7);
+    EXPECT_EQ(job.max_attempts, 2u);
+    EXPECT_EQ(job.payload, R"({"day":"2026-01-01T00:00:00Z","from":"s"})");
+    const auto run = must(co_await scheduler_->run_of(job.id)).value();
+    EXPECT_EQ(run.name, "s");
+    EXPECT_EQ(run.run, 1u);
+    EXPECT_EQ(run.planned, at("2026-01-01T00:00:00Z"));
+    EXPECT_FALSE(must(co_await scheduler_->run_of(12345)));
+    must(co_await broker_->settle(leased.at(0).token, {}));
+  });
+}
+
+TEST_F(SchedulerTest, ThousandsThatAreDueTogetherAllFire) {
+  with_scheduler(
+      [&]() -> Coro<void> {
+        std::vector<Schedule> many;
+        for (int i = 0; i < 5000; ++i) many.push_back(every(1h, "s" + std::to_string(i)));
+        must(co_await scheduler_->add_all(std::move(many)));
+        scheduler_->start();
+        co_await sleep(1min);
+        EXPECT_EQ(std::ranges::count_if(events_, [](auto& line) { return line.starts_with("job_submitted"); }), 5000);
+        EXPECT_EQ(scheduler_->size(), 5000u);
+      },
+      {.batch = 300});
+}
+
+// --- what was missed -------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, AfterAStopWhatWasMissedIsCaughtUpByItsPolicy) {
+  life([&]() -> Coro<void> {
+    Schedule latest = every(10min, "latest");
+    latest.max_instances = 2;
+    co_await add(std::move(latest));
+    Schedule all = every(10min, "all");
+    all.coalesce = Coalesce::all;
+    all.max_instances = 10;
+    co_await add(std::move(all));
+    Schedule strict = every(10min, "strict");
+    strict.misfire_grace = 1s;
+    co_await add(std::move(strict));
+    scheduler_->start();
+    co_await sleep(1min);
+  });
+  backend_.manual_clock().advance(34min);
+  life([&]() -> Coro<void> {
+    scheduler_->start();
+    co_await sleep(1s);
+    EXPECT_THAT(co_await history("latest"), ElementsAre("running 00:00", "missed 00:10-00:20 x2", "running 00:30"));
+    EXPECT_THAT(co_await history("all"),
+                ElementsAre("running 00:00", "running 00:10", "running 00:20", "running 00:30"));
+    EXPECT_THAT(co_await history("strict"), ElementsAre("running 00:00", "missed 00:10-00:30 x3"));
+  });
+}
+
+TEST_F(SchedulerTest, AMachineThatSleepsIsNoticedAndWhatItSleptThroughIsCaughtUp) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(5min);
+    backend_.manual_clock().set_wall(at("2026-01-01T08:05:00Z"));
+    co_await sleep(2s);
+    EXPECT_THAT(events_, Contains("calendar_jumped"));
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-07:50 x47", "done 08:00"));
+  });
+}
+
+TEST_F(SchedulerTest, AClockSetBackRepeatsNothing) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(25min);
+    backend_.manual_clock().set_wall(at("2026-01-01T00:05:00Z"));
+    co_await sleep(30min);
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:10", "done 00:20", "done 00:30"));
+  });
+}
+
+TEST_F(SchedulerTest, WhatAWrongClockLedIntoTheFutureComesBack) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(1h));
+    scheduler_->start();
+    co_await sleep(1min);
+    backend_.manual_clock().set_wall(at("2099-01-01T00:30:00Z"));
+    co_await sleep(1min);
+    backend_.manual_clock().set_wall(at("2026-01-01T00:10:00Z"));
+    co_await sleep(1h);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", testing::_, "01:00:00"));
+    EXPECT_EQ(must(co_await scheduler_->get("s")).place.next, at("2026-01-01T02:00:00Z"));
+  });
+}
+
+// --- overlap ---------------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, OverlapSkipLetsARunEnd) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(25min);
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(35min);
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "skipped 00:10-00:20 x2", "running 00:30"));
+    EXPECT_EQ(most_running_, 1);
+    EXPECT_THAT(events_, Contains("job_max_instances s 00:10: 1 of its runs had not ended"));
+    EXPECT_THAT(events_, Contains("job_max_instances s 00:20: 1 of its runs had not ended"));
+  });
+}
+
+TEST_F(SchedulerTest, OverlapQueueOneKeepsOneWaiting) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(35min);
+    Schedule schedule = every(10min);
+    schedule.overlap = Overlap::queue_one;
+    co_await add(std::move(schedule));
+    scheduler_->start();
+    co_await sleep(45min);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:35:00"));
+    EXPECT_THAT(co_await history(),
+                ElementsAre("done 00:00", "running 00:10", "skipped 00:20-00:30 x2", "running 00:40"));
+    EXPECT_EQ(most_running_, 1);
+  });
+}
+
+TEST_F(SchedulerTest, OverlapQueueAllLosesNone) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(25min);
+    Schedule schedule = every(10min);
+    schedule.overlap = Overlap::queue_all;
+    schedule.trigger = schedule.trigger.ending(at("2026-01-01T00:40:00Z"));
+    schedule.max_instances = 2;
+    co_await add(std::move(schedule));
+    scheduler_->start();
+    co_await sleep(3h);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:25:00", "00:35:00", "00:50:00"));
+    EXPECT_EQ(most_running_, 2);
+  });
+}
+
+TEST_F(SchedulerTest, OverlapCancelRunningMakesRoomForTheNewest) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(25min);
+    Schedule schedule = every(10min);
+    schedule.overlap = Overlap::cancel_running;
+    co_await add(std::move(schedule));
+    scheduler_->start();
+    co_await sleep(25min);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:20:00"));
+    EXPECT_THAT(co_await history(), ElementsAre("cancelled 00:00", "cancelled 00:10", "running 00:20"));
+    EXPECT_EQ(most_running_, 1);
+    EXPECT_THAT(events_, Contains(HasSubstr("job_cancelled s 00:00")));
+  });
+}
+
+TEST_F(SchedulerTest, CatchingUpRunsFollowOneAnother) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(1min);
+    Schedule schedule = every(10min);
+    schedule.coalesce = Coalesce::all;
+    co_await add(std::move(schedule));
+    co_await sleep(35min);
+    scheduler_->start();
+    co_await sleep(4min + 30s);
+    EXPECT_THAT(ran_, ElementsAre("00:35:00", "00:36:00", "00:37:00", "00:38:00"));
+    EXPECT_EQ(most_running_, 1);
+  });
+}
+
+// --- ends ------------------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, EndsAfterSoManyRunsAndStaysToBeSeen) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    Schedule schedule = every(10min);
+    schedule.max_runs = 2;
+    co_await add(std::move(schedule));
+    scheduler_->start();
+    co_await sleep(1h);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00"));
+    EXPECT_THAT(events_, Contains("schedule_finished s"));
+    EXPECT_EQ(co_await reason(), ScheduleReason::max_runs);
+    // More runs, and it goes on from now.
+    must(co_await scheduler_->modify("s", [](Schedule& change) { change.max_runs = 3; }));
+    co_await sleep(1h);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "01:00:00"));
+  });
+}
+
+TEST_F(SchedulerTest, ADateRunsOnceThoughItIsPast) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add({.name = "s", .trigger = Trigger::at(at("2025-12-24T18:00:00Z"))});
+    scheduler_->start();
+    co_await sleep(1h);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00"));
+    EXPECT_EQ(co_await reason(), ScheduleReason::finished);
+  });
+}
+
+// --- edits -----------------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, ASecondOfTheSameNameIsRefusedKeptOrReplaces) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await add(every(10min));
+    EXPECT_EQ((co_await scheduler_->add(every(20min))).error().code, Errc::refused);
+    EXPECT_EQ(must(co_await scheduler_->add(every(20min), ConflictPolicy::keep)).outcome, AddOutcome::kept);
+    EXPECT_EQ(must(co_await scheduler_->get("s")).schedule->trigger, every(10min).trigger);
+    EXPECT_EQ(must(co_await scheduler_->add(every(20min), ConflictPolicy::replace)).outcome, AddOutcome::replaced);
+    EXPECT_EQ(must(co_await scheduler_->get("s")).schedule->trigger, every(20min).trigger);
+    EXPECT_EQ(must(co_await scheduler_->list()).size(), 1u);
+  });
+}
+
+TEST_F(SchedulerTest, AReplaceWithAnotherTriggerGoesOnFromNow) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(15min);
+    co_await add(every(7min), ConflictPolicy::replace);
+    co_await sleep(10min);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:21:00"));
+  });
+}
+
+TEST_F(SchedulerTest, AModifiedScheduleKeepsItsPlaceItsHistoryAndItsName) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(15min);
+    must(co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.job.payload = "new"; }));
+    co_await sleep(10min);
+    EXPECT_THAT(payloads_, ElementsAre("", "", "new"));
+    EXPECT_EQ((co_await history()).size(), 3u);
+    EXPECT_EQ((co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.name = "t"; })).error().message,
+              "name \"t\": a schedule keeps its name");
+    const auto wrong = co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.max_instances = 0; });
+    EXPECT_EQ(wrong.error().message, "max_instances \"0\": a whole number, 1 to 1000000");
+    EXPECT_EQ((co_await scheduler_->modify("t", [](Schedule&) {})).error().code, Errc::not_found);
+    EXPECT_THAT(events_, Contains("schedule_modified s"));
+  });
+}
+
+TEST_F(SchedulerTest, EditsAtTheSameMomentAllTakeEffect) {
+  with_scheduler([&]() -> Coro<void> {
+    Schedule schedule = every(10min);
+    schedule.job.priority = 0;
+    co_await add(std::move(schedule));
+    std::vector<Task<Result<ScheduleStatus>>> edits;
+    for (int i = 0; i < 20; ++i) {
+      edits.push_back(loop_.create_task(scheduler_->modify("s", [](Schedule& change) { ++change.job.priority; })));
+    }
+    for (auto& edit : edits) EXPECT_TRUE(co_await edit);
+    EXPECT_EQ(must(co_await scheduler_->get("s")).schedule->job.priority, 20);
+  });
+}
+
+TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(24h));
+    scheduler_->start();
+    co_await sleep(1min);
+    must(co_await scheduler_->reschedule("s", every(1min).trigger));
+    co_await sleep(2min + 1s);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:01:00", "00:02:00", "00:03:00"));
+  });
+}
+
+TEST_F(SchedulerTest, APauseStopsItAndIsRememberedWithWhoMadeIt) {
+  life([&]() -> Coro<void> {
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(5min);
+    must(co_await scheduler_->pause("s", "alice"));
+    co_await sleep(30min);
+  });
+  life([&]() -> Coro<void> {
+    scheduler_->start();
+    co_await sleep(10min);
+    EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
+    const auto status = must(co_await scheduler_->get("s"));
+    EXPECT_EQ(status.paused_by, "alice");
+    EXPECT_EQ(status.paused_at, at("2026-01-01T00:05:00Z"));
+    // Not even a replace goes on with it.
+    co_await add(every(10min), ConflictPolicy::replace);
+    EXPECT_EQ(must(co_await scheduler_->get("s")).paused_by, "alice");
+  });
+}
+
+TEST_F(SchedulerTest, AResumeFromWhereItWasCatchesUp) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(5min);
+    must(co_await scheduler_->pause("s"));
+    co_await sleep(30min);
+    must(co_await scheduler_->resume("s", ResumeFrom::where_it_was));
+    co_await sleep(1s);
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-00:20 x2", "done 00:30"));
+  });
+}
+
+TEST_F(SchedulerTest, AResumeFromNowSaysWhatWasMissed) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(5min);
+    must(co_await scheduler_->pause("s"));
+    co_await sleep(30min);
+    must(co_await scheduler_->resume("s", ResumeFrom::now));
+    co_await sleep(10min);
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-00:30 x3", "done 00:40"));
+    EXPECT_EQ(must(co_await scheduler_->history("s")).at(1).error, "it was paused");
+  });
+}
+
+TEST_F(SchedulerTest, WhatIsRemovedIsGoneAndItsJobsStay) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(1h);
+    co_await add(every(10min));
+    co_await add(every(10min, "t"));
+    scheduler_->start();
+    co_await sleep(1min);
+    must(co_await scheduler_->remove("s"));
+    EXPECT_EQ((co_await scheduler_->get("s")).error().code, Errc::not_found);
+    EXPECT_EQ((co_await scheduler_->remove("s")).error().code, Errc::not_found);
+    EXPECT_EQ(now_running_, 2);
+    must(co_await scheduler_->remove_all());
+    EXPECT_EQ(scheduler_->size(), 0u);
+    co_await sleep(2h);
+    EXPECT_EQ(ran_.size(), 2u);
+    EXPECT_THAT(events_, Contains("schedule_removed s"));
+    EXPECT_THAT(events_, Contains("all_schedules_removed"));
+  });
+}
+
+TEST_F(SchedulerTest, RunNowRunsBesideThePlan) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(3min);
+    must(co_await scheduler_->pause("s"));
+    EXPECT_GT(must(co_await scheduler_->run_now("s")), 0u);
+    must(co_await scheduler_->resume("s"));
+    co_await sleep(10min);
+    EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:03:00", "00:10:00"));
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:03", "done 00:10"));
+    EXPECT_EQ((co_await scheduler_->run_now("t")).error().code, Errc::not_found);
+  });
+}
+
+TEST_F(SchedulerTest, ManyRunNowsAtOnceAllRun) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(1s);
+    std::vector<Task<Result<JobId>>> runs;
+    for (int i = 0; i < 10; ++i) runs.push_back(loop_.create_task(scheduler_->run_now("s")));
+    for (auto& run : runs) EXPECT_TRUE(co_await run);
+    co_await sleep(1s);
+    EXPECT_EQ(ran_.size(), 11u);
+    EXPECT_EQ(must(co_await scheduler_->get("s")).place.fired, 11u);
+  });
+}
+
+TEST_F(SchedulerTest, ANewScheduleIsFiredThoughNothingElseWakesTheLoop) {
+  with_scheduler(
+      [&]() -> Coro<void> {
+        co_await work();
+        scheduler_->start();
+        co_await sleep(5min);
+        co_await add(every(10min));
+        co_await sleep(6min);
+        EXPECT_THAT(ran_, ElementsAre("00:10:00"));
+      },
+      {.look_interval = 24h});
+}
+
+// --- the whole -------------------------------------------------------------------------------------------------------
+
+TEST_F(SchedulerTest, TheWholeCanBePausedAndGoesOnByThePolicies) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    co_await add(every(10min));
+    EXPECT_EQ(scheduler_->state(), SchedulerState::stopped);
+    scheduler_->start(true);
+    EXPECT_EQ(scheduler_->state(), SchedulerState::paused);
+    co_await sleep(25min);
+    EXPECT_THAT(ran_, IsEmpty());
+    scheduler_->resume();
+    EXPECT_EQ(scheduler_->state(), SchedulerState::running);
+    co_await sleep(6min);
+    EXPECT_THAT(ran_, ElementsAre("00:25:00", "00:30:00"));
+    scheduler_->pause();
+    co_await sleep(1h);
+    EXPECT_EQ(ran_.size(), 2u);
+  });
+  EXPECT_THAT(events_, Contains("scheduler_started"));
+  EXPECT_THAT(events_, Contains("scheduler_paused"));
+  EXPECT_THAT(events_, Contains("scheduler_resumed"));
+  EXPECT_EQ(events_.back(), "scheduler_shutdown");
+}
+
+TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(30min);
+    co_await add(every(24h));
+    scheduler_->start();
+    co_await sleep(1min);
+    must(co_await scheduler_->shutdown(true));
+    EXPECT_EQ(clock(), "00:30:00");
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00"));
+    EXPECT_EQ(scheduler_->state(), SchedulerState::stopped);
+    EXPECT_THROW(scheduler_->start(), std::logic_error);
+  });
+  store_.reopen();
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(30min);
+    must(co_await scheduler_->run_now("s"));
+    co_await sleep(1min);
+    must(co_await scheduler_->shutdown(false));
+    EXPECT_EQ(clock(), "00:31:00");
+    EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "running 00:30"));
+  });
+}
+
+TEST_F(SchedulerTest, EventsComeInOrderAndOnlyThoseAskedFor) {
+  Lines some;
+  with_scheduler([&]() -> Coro<void> {
+    const auto id = scheduler_->add_listener(static_cast<std::uint32_t>(ScheduleEventKind::job_executed),
+                                             [&](const ScheduleEvent& event) { some.emplace_back(event.name); });
+    co_await work(1s);
+    co_await add(every(10min));
+    scheduler_->start();
+    co_await sleep(5min);
+    scheduler_->remove_listener(id);
+    co_await sleep(10min);
+  });
+  EXPECT_THAT(some, ElementsAre("s"));
+  EXPECT_THAT(events_, ElementsAre("executor_added: default", "schedule_added s", "scheduler_started",
+                                   "job_submitted s 00:00", "job_executed s 00:00", "job_submitted s 00:10",
+                                   "job_executed s 00:10", "scheduler_shutdown"));
+}
+
+TEST_F(SchedulerTest, ExecutorsComeAndGo) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(1h);
+    EXPECT_EQ((co_await scheduler_->add_executor("default")).error().code, Errc::refused);
+    EXPECT_EQ(scheduler_->add_function("other", "", {}).error().code, Errc::not_found);
+    must(co_await scheduler_->add_executor("other", {.concurrency = 1}));
+    EXPECT_THAT(scheduler_->executors(), ElementsAre("default", "other"));
+    must(co_await scheduler_->remove_executor("other"));
+    EXPECT_THAT(scheduler_->executors(), ElementsAre("default"));
+    EXPECT_EQ((co_await scheduler_->remove_executor("other")).error().code, Errc::not_found);
+    EXPECT_THAT(events_, Contains("executor_removed: other"));
+  });
+}
+
+}  // namespace
+}  // namespace argiope
