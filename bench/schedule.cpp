@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,16 @@ double resident_bytes() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
+// Of all threads.
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 void report(std::string_view name, double value, const char* unit) {
   fmt::print("{} {:.2f} {}\n", name, value, unit);
   std::fflush(stdout);
@@ -91,21 +102,33 @@ class Schedules {
   Trigger trigger_ = Trigger::at(WallTime{});
 };
 
-// Schedules a second. They are made before the clock runs.
-Coro<double> add(Scheduler& scheduler, Schedules& schedules, std::size_t count) {
+struct Rate {
+  double per_second = 0;
+  double cpu_us_each = 0;
+};
+void report_rate(const std::string& name, const Rate& rate, const char* unit) {
+  report(name, rate.per_second, unit);
+  report(name + ", processor time each", rate.cpu_us_each, "us");
+}
+
+// They are made before the clock runs.
+Coro<Rate> add(Scheduler& scheduler, Schedules& schedules, std::size_t count) {
   EventLoop& loop = EventLoop::current();
   Duration taken{};
+  double cpu = 0;
   for (std::size_t i = 0; i < count; i += kBatch) {
     std::vector<Schedule> some = schedules.some(i, std::min(count, i + kBatch));
     const TimePoint start = loop.time();
+    const double cpu_start = cpu_seconds();
     must(co_await scheduler.add_all(std::move(some)));
     taken += loop.time() - start;
+    cpu += cpu_seconds() - cpu_start;
   }
-  co_return static_cast<double>(count) / to_seconds(taken);
+  co_return Rate{static_cast<double>(count) / to_seconds(taken), cpu / static_cast<double>(count) * 1e6};
 }
 
-// Schedules a second, all of which are due.
-Coro<double> fire(Scheduler& scheduler, std::size_t count) {
+// All of them are due.
+Coro<Rate> fire(Scheduler& scheduler, std::size_t count) {
   EventLoop& loop = EventLoop::current();
   std::size_t fired = 0;
   Event all;
@@ -113,9 +136,11 @@ Coro<double> fire(Scheduler& scheduler, std::size_t count) {
     if (++fired == count) all.set();
   });
   const TimePoint start = loop.time();
+  const double cpu = cpu_seconds();
   scheduler.start();
   co_await all.wait();
-  co_return static_cast<double>(count) / to_seconds(loop.time() - start);
+  co_return Rate{static_cast<double>(count) / to_seconds(loop.time() - start),
+                 (cpu_seconds() - cpu) / static_cast<double>(count) * 1e6};
 }
 
 struct Lateness {
@@ -138,7 +163,7 @@ Coro<void> in_memory(const Arguments& arguments) {
   // The first is due when all have been added.
   const WallTime begin = std::chrono::ceil<std::chrono::seconds>(loop.clock().wall_now()) + 5s;
   Schedules schedules(count, interval, begin, "default");
-  report("memory: add", co_await add(*scheduler, schedules, count), "schedules/s");
+  report_rate("memory: add", co_await add(*scheduler, schedules, count), "schedules/s");
   report("memory: resident", (resident_bytes() - before) / static_cast<double>(count), "bytes/schedule");
   must(co_await scheduler->shutdown());
   scheduler.reset();
@@ -182,7 +207,7 @@ Coro<void> in_sqlite(const Arguments& arguments) {
     auto broker = must(co_await Broker::open(*store));
     auto scheduler = must(co_await Scheduler::open(*store, *broker));
     Schedules schedules(count, 24h, loop.clock().wall_now() + 24h, "nobody's");
-    report("SQLite: add", co_await add(*scheduler, schedules, count), "schedules/s");
+    report_rate("SQLite: add", co_await add(*scheduler, schedules, count), "schedules/s");
     must(co_await scheduler->shutdown());
     must(co_await broker->close());
     must(store->close());
@@ -214,7 +239,7 @@ Coro<void> all_due(std::string name, std::string where, std::size_t count) {
     must(co_await scheduler->add_all(std::move(some)));
   }
   ::sync();
-  report(name, co_await fire(*scheduler, count), "fires/s");
+  report_rate(name, co_await fire(*scheduler, count), "fires/s");
   must(co_await scheduler->shutdown());
   must(co_await broker->close());
   must(store->close());

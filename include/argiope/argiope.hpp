@@ -70,6 +70,7 @@
 #include "argiope/web/content_type.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_call.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/http_date.hpp"
 #include "argiope/web/ip_address.hpp"

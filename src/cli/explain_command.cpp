@@ -1,4 +1,4 @@
-// `argiope explain`: why is this job or URL not running now, and when will it?
+// `argiope explain`: why is this job, schedule or URL not running now, and when will it?
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
-#include "cli/job_command.hpp"
+#include "cli/schedule_command.hpp"
 
 namespace argiope {
 namespace {
@@ -80,20 +80,43 @@ int explain_url(const ExplainArguments& arguments) {
   return kExitFinished;
 }
 
+enum class Known : std::uint8_t { job, schedule, neither };
+
+int explain_named(const ExplainArguments& arguments) {
+  Known known = Known::neither;
+  const int status = run_on_book(arguments.store, StoreAccess::read, IfMissing::complain,
+                                 [&](ScheduleBook&, Store& store) -> Coro<Result<int>> {
+                                   auto guest = co_await Guest::open(store);
+                                   if (!guest) co_return std::unexpected(std::move(guest.error()));
+                                   if (co_await guest->find(arguments.what)) known = Known::job;
+                                   if (known == Known::job) co_return kExitFinished;
+                                   auto schedule = co_await store.find_schedule(arguments.what);
+                                   if (!schedule) co_return std::unexpected(std::move(schedule.error()));
+                                   if (*schedule) known = Known::schedule;
+                                   co_return kExitFinished;
+                                 });
+  if (status != kExitFinished) return status;
+  if (known == Known::schedule) return explain_schedules(arguments.store, {arguments.what});
+  if (known == Known::job) return explain_job(arguments.store, {arguments.what});
+  return complain(fmt::format("\"{}\": there is no such job, and no such schedule", arguments.what), kExitUsage);
+}
+
 }  // namespace
 
 std::function<int()> add_explain_command(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
-  CLI::App* command = app.add_subcommand("explain", "Why does a job or a URL not run now, and when will it?");
+  CLI::App* command = app.add_subcommand("explain", "Why does a job, a schedule or a URL not run now, and when will it?");
   arguments->store.add_to(*command);
-  command->add_option("WHAT", arguments->what, "The id or name of a job, or a URL")->required()->type_name("");
+  command->add_option("WHAT", arguments->what, "The id or name of a job, the name of a schedule, or a URL")->required()->type_name("");
   command->add_option("-d,--db", arguments->database, "The database of the crawl (default for URLs: argiope.db)")->type_name("FILE");
   command->footer(
+      "Of a job and a schedule of the same name the job is meant; argiope schedule explain NAME means the other.\n"
       "Examples: argiope explain 17 --store sqlite:jobs.db\n"
+      "          argiope explain backup --store sqlite:jobs.db\n"
       "          argiope explain https://example.org/page -d argiope.db");
   return [arguments] {
     const bool is_url = !arguments->database.empty() || arguments->what.find("://") != std::string::npos;
-    return is_url ? explain_url(*arguments) : explain_job(arguments->store, {arguments->what});
+    return is_url ? explain_url(*arguments) : explain_named(*arguments);
   };
 }
 

@@ -1,20 +1,20 @@
-// The line that shows a worker at work: rewritten in place on a terminal, a plain log line now and then elsewhere.
+// The line that shows a worker at work.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
-#include <string>
 
 #include "argiope/async/coro.hpp"
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
+#include "cli/live_line.hpp"
 
 namespace argiope {
 
 // What has happened to jobs since this worker began.
 struct WorkCounts {
   std::uint64_t done = 0;
-  std::uint64_t retried = 0;   // failed, and will be tried again
+  std::uint64_t retried = 0;  // failed, and will be tried again
   std::uint64_t buried = 0;
   std::uint64_t released = 0;  // given back without having ended
   std::uint64_t cancelled = 0;
@@ -23,17 +23,14 @@ struct WorkCounts {
 
 class JobProgress {
  public:
-  explicit JobProgress(std::FILE* out);
-  ~JobProgress() { clear(); }
+  explicit JobProgress(std::FILE* out) : line_(out) {}
   // Shows them until cancelled.
   Coro<void> run(Broker& broker, const Worker& worker, const WorkCounts& counts);
   // Takes the live line away, so that something else can be printed.
-  void clear();
+  void clear() { line_.clear(); }
 
  private:
-  std::FILE* out_;
-  bool terminal_;
-  bool shown_ = false;
+  LiveLine line_;
 };
 
 }  // namespace argiope

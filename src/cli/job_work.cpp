@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
@@ -22,20 +19,14 @@
 #include "argiope/broker/worker.hpp"
 #include "cli/job_command.hpp"
 #include "cli/job_progress.hpp"
+#include "cli/owner.hpp"
 #include "cli/progress.hpp"
 
 namespace argiope {
 namespace {
 
-// Jobs may end for so long after a signal, then they are stopped, and killed a little later: within 10 s in all.
-constexpr Duration kDrain = std::chrono::milliseconds{7'500};
-constexpr Duration kGrace = std::chrono::seconds{2};
-constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 // Between two looks whether there is anything left.
 constexpr Duration kLookInterval = std::chrono::milliseconds{100};
-// An owner that is just ending, or somebody who looks whether there is one, is waited for.
-constexpr int kTriesToOwn = 20;
-constexpr std::chrono::milliseconds kTryInterval{50};
 constexpr std::size_t kMostDelayedLookedAt = 10'000;
 
 struct WorkArguments {
@@ -82,18 +73,6 @@ void add_options(CLI::App& command, WorkArguments& work) {
 }
 // clang-format on
 
-std::string default_name() {
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
-  return fmt::format("{}:{}", host, ::getpid());
-}
-
-// Commands that run lead process groups of their own.
-void kill_commands() {
-  std::ifstream children(fmt::format("/proc/self/task/{}/children", ::gettid()));
-  for (pid_t child = 0; children >> child;) ::kill(-child, SIGKILL);
-}
-
 class WorkCommand {
  public:
   explicit WorkCommand(const WorkArguments& arguments) : arguments_(arguments) {}
@@ -103,7 +82,7 @@ class WorkCommand {
     if (!where) return complain(where.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
-    auto store = open(*where);
+    auto store = open_owned(*where);
     if (!store && store.error().code == Errc::busy) {
       return complain(store.error().message +
                           ": one worker at a time owns a store. Stop that one, or give it more --concurrency",
@@ -125,15 +104,6 @@ class WorkCommand {
   }
 
  private:
-  static Result<std::unique_ptr<Store>> open(const std::string& where) {
-    auto store = open_store(where);
-    for (int i = 0; i < kTriesToOwn && !store && store.error().code == Errc::busy; ++i) {
-      std::this_thread::sleep_for(kTryInterval);
-      store = open_store(where);
-    }
-    return store;
-  }
-
   Coro<Result<void>> work(Store& store) {
     BrokerOptions options;
     options.new_queue = default_queue_policy();
@@ -151,7 +121,7 @@ class WorkCommand {
       if (auto set = co_await prepare(broker, queue); !set) co_return set;
     }
     const auto listener = broker.add_listener(kAllJobEvents, [this](const JobEvent& event) { note(event); });
-    Worker worker(broker, {.name = arguments_.name.empty() ? default_name() : arguments_.name,
+    Worker worker(broker, {.name = arguments_.name.empty() ? default_worker_name() : arguments_.name,
                            .queues = arguments_.queues,
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});

@@ -15,10 +15,13 @@
 
 namespace {
 
-// What stands behind "--" is `argiope job work`'s command, and none of our business.
+// What stands behind "--" is a command that jobs or schedules run, and none of our business.
 std::vector<std::string> take_command(int& argc, char** argv) {
   using namespace std::string_view_literals;
-  if (argc < 3 || argv[1] != "job"sv || argv[2] != "work"sv) return {};
+  if (argc < 3) return {};
+  const bool takes_command = (argv[1] == "job"sv && argv[2] == "work"sv) ||
+                             (argv[1] == "schedule"sv && (argv[2] == "add"sv || argv[2] == "run"sv));
+  if (!takes_command) return {};
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, "--"sv);
   if (dashes == end) return {};
@@ -56,15 +59,19 @@ int main(int argc, char** argv) {
 
   auto job = add_job_command(app, command);
   commands.emplace_back(app.get_subcommand("job"), std::move(job));
+  auto schedule = add_schedule_command(app, command);
+  commands.emplace_back(app.get_subcommand("schedule"), std::move(schedule));
   auto explain = add_explain_command(app);
   commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
 
   const auto named = [&](const auto& entry) { return entry.first->get_name() == argv[1]; };
-  const auto is_named = [&](const CLI::App* subcommand) { return subcommand->get_name() == argv[2]; };
-  if (argc > 2 && argv[1] == std::string_view("job") && argv[2][0] != '-' &&
-      std::ranges::none_of(app.get_subcommand("job")->get_subcommands(nullptr), is_named)) {
-    fmt::print(stderr, "argiope: job \"{}\": no such subcommand; argiope job --help lists them\n", argv[2]);
-    return kExitUsage;
+  for (const std::string_view group : {"job", "schedule"}) {
+    const auto is_named = [&](const CLI::App* subcommand) { return subcommand->get_name() == argv[2]; };
+    if (argc > 2 && argv[1] == group && argv[2][0] != '-' &&
+        std::ranges::none_of(app.get_subcommand(std::string(group))->get_subcommands(nullptr), is_named)) {
+      fmt::print(stderr, "argiope: {} \"{}\": no such subcommand; argiope {} --help lists them\n", group, argv[2], group);
+      return kExitUsage;
+    }
   }
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
     fmt::print(stderr, "argiope: \"{}\" is no command; argiope --help lists them\n", argv[1]);

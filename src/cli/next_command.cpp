@@ -12,6 +12,7 @@
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/schedule/trigger.hpp"
 #include "cli/commands.hpp"
+#include "cli/cron_arguments.hpp"
 
 namespace argiope {
 namespace {
@@ -21,10 +22,8 @@ constexpr int kMostChanges = 1'000;
 
 struct NextArguments {
   std::string expression;
-  std::string dialect = "argiope";
-  std::string zone = "UTC";
+  CronArguments cron;
   std::string after;
-  std::string dst_gap, dst_overlap, dom_dow;
   int count = 5;
   bool json = false;
 };
@@ -35,22 +34,9 @@ struct Question {
 };
 
 Result<Question> read(const NextArguments& arguments, WallTime now) {
-  const auto dialect = parse_cron_dialect(arguments.dialect);
-  if (!dialect) return std::unexpected(dialect.error());
-  CronOptions options = CronOptions::of(*dialect);
-  const auto set = [](const std::string& text, auto& out, auto parse) -> Result<void> {
-    if (text.empty()) return {};
-    const auto value = parse(text);
-    if (!value) return std::unexpected(value.error());
-    out = *value;
-    return {};
-  };
-  if (auto done = set(arguments.dst_gap, options.dst_gap, parse_dst_gap); !done) return std::unexpected(done.error());
-  if (auto done = set(arguments.dst_overlap, options.dst_overlap, parse_dst_overlap); !done) {
-    return std::unexpected(done.error());
-  }
-  if (auto done = set(arguments.dom_dow, options.dom_dow, parse_dom_dow); !done) return std::unexpected(done.error());
-  const auto zone = TimeZone::find(arguments.zone);
+  const auto options = arguments.cron.options();
+  if (!options) return std::unexpected(options.error());
+  const auto zone = arguments.cron.zone();
   if (!zone) return std::unexpected(zone.error());
   WallTime after = now;
   if (!arguments.after.empty()) {
@@ -58,7 +44,7 @@ Result<Question> read(const NextArguments& arguments, WallTime now) {
     if (!time) return std::unexpected(time.error());
     after = *time;
   }
-  auto trigger = Trigger::parse(arguments.expression, options, *zone, after);
+  auto trigger = Trigger::parse(arguments.expression, *options, *zone, after);
   if (!trigger) return std::unexpected(std::move(trigger.error()));
   return Question{std::move(*trigger), after};
 }
@@ -70,29 +56,6 @@ std::string json_line(const std::vector<WallTime>& times, const TimeZone& zone) 
     append_json_string(out, format_timestamp(time, zone));
   }
   return out + "]}";
-}
-
-// "in 3 d 4 h", "in 12 min", "5 s ago": the two largest units that say something.
-std::string distance(Duration from_now) {
-  struct Unit {
-    const char* name;
-    std::int64_t seconds;
-  };
-  static constexpr Unit kUnits[] = {{"y", 31'556'952}, {"d", 86'400}, {"h", 3'600}, {"min", 60}, {"s", 1}};
-  const bool past = from_now < Duration::zero();
-  auto seconds = std::chrono::round<std::chrono::seconds>(past ? -from_now : from_now).count();
-  std::string text;
-  int parts = 0;
-  for (const Unit& unit : kUnits) {
-    if (seconds < unit.seconds && parts == 0) continue;
-    if (parts == 2) break;
-    if (const auto count = seconds / unit.seconds; count > 0)
-      text += fmt::format("{}{} {}", parts > 0 ? " " : "", count, unit.name);
-    seconds %= unit.seconds;
-    ++parts;
-  }
-  if (text.empty()) return "now";
-  return past ? text + " ago" : "in " + text;
 }
 
 // "02:30", and the seconds where there are any.
@@ -232,27 +195,11 @@ std::function<int()> add_next_command(CLI::App& app) {
                    "\"30 5 * * mon-fri\", \"@daily\", \"@every 90s\", another dialect's expression,\n"
                    "or a trigger as JSON")
       ->required();
-  command->add_option("--dialect", arguments->dialect, "argiope, vixie, quartz, apscheduler or systemd")
-      ->capture_default_str();
-  command->add_option("--zone", arguments->zone, "Time zone, such as Europe/Berlin")->capture_default_str();
+  arguments->cron.add_to(*command);
   command->add_option("--after", arguments->after, "Times after this one, RFC 3339, instead of now")->type_name("TIME");
   command->add_option("--count", arguments->count, "How many times")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  command
-      ->add_option("--dst-gap", arguments->dst_gap,
-                   "A time that the clock leaves out in spring: next (runs at the first instant after it),\n"
-                   "shift (runs as much later as the clock jumps) or skip")
-      ->type_name("POLICY");
-  command
-      ->add_option("--dst-overlap", arguments->dst_overlap,
-                   "A time that the clock shows twice in autumn: vixie (fixed times run the first time,\n"
-                   "those with *, - or / both times), first, second or both")
-      ->type_name("POLICY");
-  command
-      ->add_option("--dom-dow", arguments->dom_dow,
-                   "When day-of-month and day-of-week are both restricted: and, or (one is enough)")
-      ->type_name("RULE");
   command->add_flag("--json", arguments->json,
                     "One line: {\"valid\":true,\"next\":[…]} or, with exit status 2, {\"valid\":false,\"error\":…}");
   return [arguments] { return run_next(*arguments); };

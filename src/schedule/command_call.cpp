@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostCallBytes = 1024 * 1024;
 constexpr std::size_t kMostArguments = 10'000;
 
-Coro<void> run_call(Scheduler& scheduler, JobContext& context) {
+Coro<void> run_call(Scheduler& scheduler, Duration grace, JobContext& context) {
   auto call = parse_command_call(context.payload());
   if (!call) throw BuryJob(call.error().message);
   auto run = co_await scheduler.run_of(context.job().id);
@@ -21,6 +21,7 @@ Coro<void> run_call(Scheduler& scheduler, JobContext& context) {
     call->environment.push_back("ARGIOPE_SCHEDULE_PLANNED_AT=" + format_timestamp((*run)->planned));
     call->environment.push_back(fmt::format("ARGIOPE_SCHEDULE_RUN={}", (*run)->run));
   }
+  call->grace = grace;
   const JobFunction command = as_command(std::move(*call));
   co_await command(context);
 }
@@ -46,8 +47,8 @@ Result<CommandOptions> parse_command_call(std::string_view payload) {
   return call;
 }
 
-JobFunction as_command_call(Scheduler& scheduler) {
-  return [&scheduler](JobContext& context) { return run_call(scheduler, context); };
+JobFunction as_command_call(Scheduler& scheduler, Duration grace) {
+  return [&scheduler, grace](JobContext& context) { return run_call(scheduler, grace, context); };
 }
 
 }  // namespace argiope

@@ -89,6 +89,8 @@ Coro<Result<void>> SchedulerImpl::shutdown(bool wait) {
     co_await quiet();
     if (job_listener_ != 0) broker_.remove_listener(std::exchange(job_listener_, 0));
     tell(ScheduleEventKind::scheduler_shutdown);
+  } else if (!wait) {
+    for (auto& [name, executor] : executors_) executor.worker->stop(true);
   }
   co_await quiet();
   if (failure_) co_return std::unexpected(*failure_);

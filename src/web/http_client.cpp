@@ -8,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <list>
@@ -16,6 +17,7 @@
 
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/timeout.hpp"
+#include "web/ascii.hpp"
 #include "web/http_response_reader.hpp"
 
 namespace argiope {
@@ -78,15 +80,15 @@ class HttpClient::Impl {
         resolver_(resolver),
         guard_(guard),
         shared_buffer_(kReadBytes, '\0') {
-    bool safe = is_header_safe(options_.user_agent);
-    common_headers_ = fmt::format(
-        "\r\nUser-Agent: {}\r\nAccept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.5\r\n"
-        "Accept-Encoding: gzip, br, zstd, deflate\r\n",
-        options_.user_agent);
-    for (const auto& [name, value] : options_.headers) {
+    bool safe = true;
+    common_ = {{"User-Agent", options_.user_agent},
+               {"Accept", options_.accept},
+               {"Accept-Encoding", "gzip, br, zstd, deflate"}};
+    common_.insert(common_.end(), options_.headers.begin(), options_.headers.end());
+    for (const auto& [name, value] : common_) {
       safe = safe && !name.empty() && is_header_safe(name) && is_header_safe(value) &&
              name.find_first_of(": \t") == std::string::npos;
-      common_headers_ += fmt::format("{}: {}\r\n", name, value);
+      append_field(common_headers_, name, value);
     }
     if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
   }
@@ -125,7 +127,8 @@ class HttpClient::Impl {
   Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response) {
     response.wire_bytes = 0;
     for (bool again = false;; again = true) {
-      ConnectionPtr connection = again ? nullptr : take_idle(request.url.site_key());
+      const bool may_keep = !again && is_idempotent(request.method);
+      ConnectionPtr connection = may_keep ? take_idle(request.url.site_key()) : nullptr;
       if (connection == nullptr) {
         auto opened = co_await open(request.url);
         if (!opened) co_return std::unexpected(std::move(opened.error()));
@@ -310,21 +313,40 @@ class HttpClient::Impl {
     co_return Result<void>{};
   }
 
+  static void append_field(std::string& head, std::string_view name, std::string_view value) {
+    head += name;
+    head += ": ";
+    head += value;
+    head += "\r\n";
+  }
+
   void write_head(const HttpRequest& request, std::string& head) const {
     const Url& url = request.url;
-    head += request.method == HttpMethod::head ? "HEAD " : "GET ";
+    head += to_string(request.method);
+    head += ' ';
     head += url.path_and_query();
     head += " HTTP/1.1\r\nHost: ";
     head += url.host_and_port();
-    head += common_headers_;
-    for (const auto& [name, value] : request.headers) {
-      if (!is_header_safe(name) || !is_header_safe(value)) continue;
-      head += name;
-      head += ": ";
-      head += value;
-      head += "\r\n";
-    }
     head += "\r\n";
+    const auto replaced = [&](const std::string& name) {
+      return std::ranges::any_of(request.headers,
+                                 [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+    };
+    if (std::ranges::any_of(common_, [&](const auto& field) { return replaced(field.first); })) {
+      for (const auto& [name, value] : common_) {
+        if (!replaced(name)) append_field(head, name, value);
+      }
+    } else {
+      head += common_headers_;
+    }
+    for (const auto& [name, value] : request.headers) {
+      if (is_header_safe(name) && is_header_safe(value)) append_field(head, name, value);
+    }
+    const bool has_body = !request.body.empty() || request.method == HttpMethod::post ||
+                          request.method == HttpMethod::put || request.method == HttpMethod::patch;
+    if (has_body) append_field(head, "Content-Length", fmt::to_string(request.body.size()));
+    head += "\r\n";
+    head += request.body;
   }
 
   // --- bytes
@@ -451,7 +473,8 @@ class HttpClient::Impl {
   AsioBackend& backend_;
   Resolver& resolver_;
   const AddressGuard& guard_;
-  std::string common_headers_;
+  std::vector<std::pair<std::string, std::string>> common_;  // the fields of every request
+  std::string common_headers_;                               // the same, as they are sent
   std::unique_ptr<asio::ssl::context> tls_context_;
   std::string shared_buffer_;
   IdleList idle_;  // oldest first

@@ -511,6 +511,22 @@ TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
   });
 }
 
+TEST_F(SchedulerTest, AShutdownThatDoesNotWaitEndsTheWaitingOfOneThatDoes) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(30min);
+    co_await add(every(24h));
+    scheduler_->start();
+    co_await sleep(1min);
+    auto waiting = loop_.create_task(scheduler_->shutdown(true));
+    co_await sleep(1min);
+    EXPECT_FALSE(waiting.done());
+    must(co_await scheduler_->shutdown(false));
+    must(co_await waiting);
+    EXPECT_EQ(clock(), "00:02:00");
+    EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
+  });
+}
+
 TEST_F(SchedulerTest, EventsComeInOrderAndOnlyThoseAskedFor) {
   Lines some;
   with_scheduler([&]() -> Coro<void> {

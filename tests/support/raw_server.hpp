@@ -1,7 +1,7 @@
 // A server that says what it was told to, right or wrong: what tests of the HTTP client talk to.
 //
 // Runs on the loop of the test. Each connection that is accepted follows the next of the scripts, in the order they
-// were added: for each step it waits for one whole request head, sends the step's pieces, and then does what the step
+// were added: for each step it waits for one whole request, sends the step's pieces, and then does what the step
 // says. Connections beyond the last script are closed at once.
 #pragma once
 
@@ -55,7 +55,7 @@ class RawServer {
   std::size_t connections() const noexcept { return connections_; }
   // Connections that have not ended yet.
   std::size_t open() const noexcept { return open_; }
-  // The heads that were received, in order.
+  // The requests that were received, in order: heads, and bodies with a Content-Length.
   const std::vector<std::string>& requests() const noexcept { return requests_; }
   // Set when a head has been received, and when a connection has ended; cleared by whoever waits for the next.
   Event changed;
@@ -123,7 +123,7 @@ class RawServer {
   Coro<void> follow(Stream& stream, Socket& socket, Script script) {
     std::string received;
     for (const Step& step : script) {
-      if (!co_await receive_head(stream, socket, received)) co_return;
+      if (!co_await receive_request(stream, socket, received)) co_return;
       for (const std::string& piece : step.pieces) {
         if (!co_await write(stream, socket, piece)) co_return;
         co_await yield_now();
@@ -141,15 +141,25 @@ class RawServer {
   }
 
   template <class Stream>
-  Coro<bool> receive_head(Stream& stream, Socket& socket, std::string& received) {
+  Coro<bool> receive_request(Stream& stream, Socket& socket, std::string& received) {
     std::size_t end;
     while ((end = received.find("\r\n\r\n")) == std::string::npos) {
       if (!co_await receive(stream, socket, received)) co_return false;
     }
-    requests_.push_back(received.substr(0, end + 4));
-    received.erase(0, end + 4);
+    const std::size_t whole = end + 4 + body_size(received.substr(0, end + 4));
+    while (received.size() < whole) {
+      if (!co_await receive(stream, socket, received)) co_return false;
+    }
+    requests_.push_back(received.substr(0, whole));
+    received.erase(0, whole);
     changed.set();
     co_return true;
+  }
+
+  static std::size_t body_size(const std::string& head) {
+    constexpr std::string_view kField = "\r\nContent-Length: ";
+    const std::size_t at = head.find(kField);
+    return at == std::string::npos ? 0 : std::stoul(head.substr(at + kField.size()));
   }
 
   template <class Stream>

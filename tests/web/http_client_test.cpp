@@ -99,6 +99,45 @@ TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
                 "Accept-Encoding: gzip, br, zstd, deflate\r\nFrom: me@example.org\r\nIf-None-Match: \"x\"\r\n\r\n");
 }
 
+TEST_F(HttpClientTest, SendsABodyWithItsLength) {
+  request.method = HttpMethod::post;
+  request.body = std::string(300'000, 'x');
+  request.headers = {{"accept", "application/json"}, {"Content-Type", "text/plain"}};
+  server.add(kHello);
+  ASSERT_TRUE(send());
+  const std::string& sent = server.requests().at(0);
+  EXPECT_THAT(sent, ::testing::StartsWith("POST / HTTP/1.1\r\nHost: "));
+  EXPECT_THAT(sent, ::testing::EndsWith("\r\nContent-Length: 300000\r\n\r\n" + request.body));
+  EXPECT_THAT(sent, HasSubstr("\r\nAccept-Encoding: gzip, br, zstd, deflate\r\naccept: application/json\r\nContent-Type: text/plain\r\n"));
+  EXPECT_THAT(sent, ::testing::Not(HasSubstr("Accept: text/html")));
+}
+
+TEST_F(HttpClientTest, NamesEveryMethodAndSaysTheLengthOfBodiesThatAreExpected) {
+  for (const HttpMethod method : {HttpMethod::put, HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
+    request.method = method;
+    server.add(kHello);
+    ASSERT_TRUE(send());
+    const std::string& sent = server.requests().back();
+    EXPECT_THAT(sent, ::testing::StartsWith(std::string(to_string(method)) + " / HTTP/1.1\r\n"));
+    const bool has_body = method == HttpMethod::put || method == HttpMethod::patch;
+    EXPECT_EQ(sent.contains("Content-Length: 0\r\n"), has_body) << sent;
+  }
+}
+
+TEST_F(HttpClientTest, SendsWhatMustNotBeSentTwiceOnANewConnection) {
+  server.add({{{kHello}}, {{kHello}}});
+  server.add({{{kHello}}, {{kHello}}});
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    request.method = HttpMethod::post;
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(client.connections_opened(), 2u);
+    request.method = HttpMethod::put;
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(client.connections_opened(), 2u);
+  });
+}
+
 TEST_F(HttpClientTest, ReadsBodiesOfEveryFraming) {
   const std::string head = "HTTP/1.1 200 OK\r\n";
   server.add(

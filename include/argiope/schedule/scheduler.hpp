@@ -116,7 +116,8 @@ class Scheduler {
   virtual void pause() = 0;
   virtual void resume() = 0;  // what has come due in between falls under the misfire policies
   // Fires nothing more, for good; `wait` for the runs of its executors to end, or cancel them, to be run again later. To be
-  // called before the scheduler is destroyed, unless its loop is destroyed first.
+  // called before the scheduler is destroyed, unless its loop is destroyed first. While one that waits is under way, one
+  // that does not ends its waiting.
   virtual Coro<Result<void>> shutdown(bool wait = true) = 0;
   virtual SchedulerState state() const noexcept = 0;
   virtual std::optional<Error> failure() const = 0;
@@ -160,8 +161,8 @@ class Scheduler {
 
 // A function for jobs whose payload says what to run: {"args":["/bin/backup","--all"],"timeout":"1h","input":"…"}. As
 // as_command(), and the command has ARGIOPE_SCHEDULE_NAME, ARGIOPE_SCHEDULE_PLANNED_AT and ARGIOPE_SCHEDULE_RUN in its
-// environment besides.
-JobFunction as_command_call(Scheduler& scheduler);
+// environment besides. `grace`: between SIGTERM and SIGKILL, as CommandOptions has it.
+JobFunction as_command_call(Scheduler& scheduler, Duration grace = std::chrono::seconds{5});
 // Whether `payload` is one that as_command_call() takes: invalid_input naming the member.
 Result<CommandOptions> parse_command_call(std::string_view payload);
 

@@ -18,13 +18,25 @@
 
 namespace argiope {
 
-enum class HttpMethod : std::uint8_t { get, head };
+enum class HttpMethod : std::uint8_t { get, head, post, put, patch, delete_, options };
+
+// "GET", as it is sent.
+constexpr std::string_view to_string(HttpMethod method) noexcept {
+  constexpr std::string_view kNames[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+  return kNames[static_cast<std::size_t>(method)];
+}
+// Whether sending a request twice does no more than sending it once (RFC 9110, 9.2.2).
+constexpr bool is_idempotent(HttpMethod method) noexcept {
+  return method != HttpMethod::post && method != HttpMethod::patch;
+}
 
 struct HttpRequest {
   HttpMethod method = HttpMethod::get;
   Url url;
-  // In the order sent, after Host, User-Agent, Accept, Accept-Encoding and Connection.
+  // In the order sent, after Host, User-Agent, Accept and Accept-Encoding; one that is named as one of those the client
+  // sends by itself stands for it, but for Host.
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;  // with its Content-Length
   // Decoded bytes of the body that are kept; the rest is not read, and the response says `truncated`.
   std::size_t body_limit = 10 * 1024 * 1024;
   // From the start, or from the end of the wait for a connection slot, to the last byte.

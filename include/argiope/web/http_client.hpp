@@ -17,6 +17,7 @@ namespace argiope {
 
 struct HttpClientOptions {
   std::string user_agent = "argiope";
+  std::string accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5";
   // Sent with every request; names and values must be free of control characters.
   std::vector<std::pair<std::string, std::string>> headers;
   Duration connect_timeout = std::chrono::seconds{10};
@@ -32,7 +33,7 @@ struct HttpClientOptions {
 // See HttpTransport for the contract of send().
 //
 // A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
-// on a new one (RFC 9112, 9.3.1: both methods are idempotent).
+// on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH) never goes over a kept connection.
 //
 // Errors:   the constructor throws std::invalid_argument when a header could split the request.
 // Threads:  the loop's own. Destroy it when no send() is under way.

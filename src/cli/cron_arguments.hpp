@@ -1,0 +1,28 @@
+// What `argiope next` and `argiope schedule add` both ask about a cron expression, and how far a time is away in words.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/schedule/cron.hpp"
+#include "argiope/schedule/time_zone.hpp"
+
+namespace argiope {
+
+// --dialect, --zone, --dst-gap, --dst-overlap and --dom-dow.
+struct CronArguments {
+  std::string dialect = "argiope";
+  std::string zone_name = "UTC";
+  std::string dst_gap, dst_overlap, dom_dow;
+  void add_to(CLI::App& command, const std::string& group = "OPTIONS");
+  // Errors: invalid_input or not_found, naming the value.
+  Result<CronOptions> options() const;
+  Result<TimeZone> zone() const;
+};
+
+// "in 3 d 4 h", "in 12 min", "5 s ago", "now": the two largest units that say something.
+std::string distance(Duration from_now);
+
+}  // namespace argiope

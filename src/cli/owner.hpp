@@ -1,0 +1,28 @@
+// What the commands that own a store share: `argiope job work` and `argiope schedule run`.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+// Jobs may end for so long after a signal, then they are stopped, and killed a little later: within 10 s in all.
+inline constexpr Duration kDrain = std::chrono::milliseconds{7'500};
+inline constexpr Duration kGrace = std::chrono::seconds{2};
+// After a second signal: commands are killed after they have been told why.
+inline constexpr Duration kTellAgain = std::chrono::milliseconds{50};
+
+// An owner that is just ending, or somebody who looks whether there is one, is waited for. Blocks for a second at most.
+// Errors: as open_store(); busy when another process owns it.
+Result<std::unique_ptr<Store>> open_owned(const std::string& where);
+
+// "host:process".
+std::string default_worker_name();
+
+// Kills the children of this thread and their process groups: commands that run lead groups of their own.
+void kill_commands();
+
+}  // namespace argiope

@@ -1,0 +1,31 @@
+// Schedules as people like to read them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/schedule/schedule_book.hpp"
+#include "argiope/schedule/time_zone.hpp"
+
+namespace argiope {
+
+// "30 3 * * * Europe/Berlin", "every 1h30m", "once", "{…}" of what has no short form.
+std::string trigger_summary(const Trigger& trigger);
+// The zone its times are shown in.
+TimeZone zone_of(const ScheduleStatus& status);
+
+std::vector<std::string> schedule_heading();
+std::vector<std::string> schedule_row(const ScheduleStatus& status, const std::optional<ScheduleRun>& last,
+                                      WallTime now);
+// All that is known of it: `runs` newest first.
+std::string schedule_details(const ScheduleStatus& status, const std::vector<ScheduleRun>& runs,
+                             const std::vector<WallTime>& upcoming, WallTime now);
+
+std::vector<std::string> run_heading();
+std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone);
+// {"run":7,"planned":…,"last_planned":…,"count":1,"outcome":"done","fired_at":…,"ended_at":…,"lateness_ms":…,"job":…,"error":…}
+// Times in UTC; null for what has not been, or is not.
+std::string run_json(const ScheduleRun& run);
+
+}  // namespace argiope
