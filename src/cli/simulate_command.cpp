@@ -2,8 +2,8 @@
 // time.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -13,15 +13,13 @@
 #include "argiope/schedule/timestamp.hpp"
 #include "cli/commands.hpp"
 #include "cli/configuration/configuration.hpp"
-#include "cli/job_print.hpp"
+#include "cli/live_line.hpp"
 #include "cli/progress.hpp"
 #include "cli/simulate/simulation.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr Duration kLiveInterval = std::chrono::milliseconds{200};
-constexpr Duration kPlainInterval = std::chrono::seconds{10};
 constexpr Duration kShortest = std::chrono::seconds{1};
 constexpr Duration kLongest = std::chrono::days{366 * 50};
 
@@ -35,30 +33,31 @@ struct SimulateArguments {
   bool quiet = false;
 };
 
-// How far it is, on standard error: one line that is rewritten on a terminal, and elsewhere a line now and then.
+// How far it is, on standard error. What the library logs meanwhile is of times that are not now, and in the report.
 class SimulationProgress {
  public:
   SimulationProgress(const SimulationOptions& options, bool quiet)
-      : options_(options), quiet_(quiet), terminal_(::isatty(::fileno(stderr)) == 1), started_(clock_.now()) {
-    shown_at_ = started_;
+      : options_(options), quiet_(quiet), started_(clock_.now()), shown_at_(started_) {
+    spdlog::set_level(spdlog::level::err);
   }
+  ~SimulationProgress() { spdlog::set_level(spdlog::level::info); }
+  SimulationProgress(const SimulationProgress&) = delete;
+
   void show(WallTime now, std::uint64_t runs) {
     const TimePoint present = clock_.now();
-    if (quiet_ || present - shown_at_ < (terminal_ ? kLiveInterval : kPlainInterval)) return;
+    if (quiet_ || present - shown_at_ < line_.interval()) return;
     shown_at_ = present;
-    const std::string line = fmt::format("{}  {:.0f}%  {} runs  {}", format_timestamp(now, options_.zone),
-                                         100 * (to_seconds(now - options_.from) / to_seconds(options_.span)), runs,
-                                         human_duration(elapsed()));
-    if (!terminal_) return fmt::print(stderr, "{}\n", line);
-    fmt::print(stderr, "\r\x1b[2K{}", line);
-    std::fflush(stderr);
-    is_shown_ = true;
+    const double share = to_seconds(now - options_.from) / to_seconds(options_.span);
+    spdlog::set_level(spdlog::level::info);
+    line_.show(fmt::format("{}  {:.0f}%  {} runs  {}", format_timestamp(now, options_.zone), 100 * share, runs,
+                           human_duration(elapsed())));
+    spdlog::set_level(spdlog::level::err);
   }
   void end(std::uint64_t runs) {
-    if (is_shown_) std::fputs("\r\x1b[2K", stderr);
-    if (!quiet_)
-      fmt::print(stderr, "Simulated in {}, {:.0f} runs a second.\n", human_duration(elapsed()),
-                 static_cast<double>(runs) / std::max(elapsed(), 1e-3));
+    line_.clear();
+    if (quiet_) return;
+    fmt::print(stderr, "Simulated in {}, {:.0f} runs a second.\n", human_duration(elapsed()),
+               static_cast<double>(runs) / std::max(elapsed(), 1e-3));
   }
 
  private:
@@ -66,10 +65,10 @@ class SimulationProgress {
 
   const SimulationOptions& options_;
   const SystemClock clock_;
-  const bool quiet_, terminal_;
+  const bool quiet_;
   const TimePoint started_;
   TimePoint shown_at_;
-  bool is_shown_ = false;
+  LiveLine line_{stderr};
 };
 
 int complain_of(const Error& error, int status) {
@@ -116,8 +115,6 @@ int run_simulate(const SimulateArguments& arguments) {
   }
   SimulationProgress progress(*options, arguments.quiet);
   options->progress = [&](WallTime now, std::uint64_t runs) { progress.show(now, runs); };
-  // What happens in virtual time is in the report.
-  spdlog::set_level(spdlog::level::err);
   const auto report = simulate(*configuration, *options);
   if (!report) return complain_of(report.error(), kExitNothing);
   progress.end(report->runs);
