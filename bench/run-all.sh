@@ -5,10 +5,14 @@ bin=$1
 here=$(dirname "$0")
 export ARGIOPE="$bin/argiope"
 for program in "$bin"/bench_*; do
-  [ "$program" = "$bin/bench_runtime" ] || "$program" # runtime_peers.py runs it
+  case "$program" in
+    "$bin/bench_runtime" | "$bin/bench_schedule") ;; # runtime_peers.py and schedule_peers.py run them
+    *) "$program" ;;
+  esac
 done
 python3 "$here/runtime_peers.py"
 python3 "$here/runtime_instructions.py"
+python3 "$here/schedule_peers.py" --argiope "$bin/bench_schedule"
 python3 "$here/crawl_real.py"
 python3 "$here/crawl_latency.py"
 python3 "$here/crawl_known.py"

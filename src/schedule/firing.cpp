@@ -123,13 +123,20 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
       look_again(stored.id, plan.look_at);
       continue;
     }
-    FireCall call{.id = stored.id, .version = stored.version, .place = plan.place, .runs = plan.entries};
+    FireCall call{.id = stored.id, .version = stored.version, .place = plan.place};
     call.amended = plan.amended;
     call.jobs.reserve(plan.runs.size());
     for (const PlannedRun& run : plan.runs) {
       call.jobs.push_back({.job = job_of({policies.job, stored.name, trigger.zone(), present}, run),
                            .run = run.entry,
                            .after_run = run.after_run});
+    }
+    // The history is told only to those who listen.
+    if (tells_runs()) {
+      call.runs = plan.entries;
+    } else {
+      call.runs = std::move(plan.entries);
+      plan.entries.clear();
     }
     calls.push_back(std::move(call));
     steps.push_back({stored.id, std::move(stored.name), policies.job.queue, std::move(plan)});
@@ -181,7 +188,7 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
           .last_planned = plan.amended->last_planned,
           .text = plan.amended->error});
   }
-  if (listened(job_submitted) || listened(job_missed) || listened(job_max_instances)) {
+  if (tells_runs()) {
     std::size_t job = 0;
     for (const ScheduleRun& entry : plan.entries) {
       ScheduleEvent event{.kind = entry.outcome == RunOutcome::running   ? job_submitted
@@ -196,7 +203,7 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
                           .last_planned = entry.last_planned,
                           .count = entry.count,
                           .text = entry.error};
-      if (entry.outcome == RunOutcome::running) event.job = reply.jobs[job++].id;
+      if (entry.outcome == RunOutcome::running) event.job = reply.jobs.at(job++).id;
       tell(event);
     }
   }

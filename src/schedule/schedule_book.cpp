@@ -77,9 +77,10 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> 
   ScheduleWriter writer;
   std::vector<PutSchedule> puts;
   puts.reserve(schedules.size());
-  for (const Schedule& schedule : schedules) {
+  const bool may_replace = conflict == ConflictPolicy::replace;
+  for (Schedule& schedule : schedules) {
     if (auto good = check(schedule); !good) co_return std::unexpected(std::move(good.error()));
-    puts.push_back(writer.write(schedule, now));
+    puts.push_back(may_replace ? writer.write(schedule, now) : writer.write(std::move(schedule), now));
     // Those to be replaced are known by what is kept.
     puts.back().policy = conflict == ConflictPolicy::fail ? ConflictPolicy::fail : ConflictPolicy::keep;
   }

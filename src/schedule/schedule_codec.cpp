@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <charconv>
+#include <limits>
+#include <optional>
 
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/schedule_form.hpp"
@@ -11,7 +14,46 @@ namespace argiope {
 
 namespace json = boost::json;
 
-std::string trigger_text(const Trigger& trigger) { return json::serialize(trigger.to_json()); }
+namespace {
+
+// Intervals, of which there are millions, take half the room of their JSON form: "every 60000 ms from 1767225600000".
+constexpr std::string_view kEvery = "every ";
+constexpr std::string_view kFrom = " ms from ";
+
+std::optional<std::string> short_text(const Trigger& trigger) {
+  const auto interval = trigger.plain_interval();
+  if (!interval) return std::nullopt;
+  const auto length = std::chrono::floor<std::chrono::milliseconds>(interval->first);
+  const auto anchor = std::chrono::floor<std::chrono::milliseconds>(interval->second);
+  if (length != interval->first || anchor != interval->second) return std::nullopt;
+  return fmt::format("{}{}{}{}", kEvery, length.count(), kFrom, anchor.time_since_epoch().count());
+}
+
+Result<Trigger> parse_short_text(std::string_view text) {
+  constexpr std::int64_t kMostMs = Duration::max() / std::chrono::milliseconds{1};
+  const auto whole = [](std::string_view digits) -> std::optional<std::int64_t> {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_good = error == std::errc{} && end == digits.data() + digits.size();
+    return is_good && value >= -kMostMs && value <= kMostMs ? std::optional(value) : std::nullopt;
+  };
+  const std::size_t middle = text.find(kFrom);
+  if (middle != std::string_view::npos) {
+    const auto length = whole(text.substr(kEvery.size(), middle - kEvery.size()));
+    const auto anchor = whole(text.substr(middle + kFrom.size()));
+    if (length && anchor) {
+      return Trigger::every(std::chrono::milliseconds{*length}, WallTime{std::chrono::milliseconds{*anchor}});
+    }
+  }
+  return detail::bad_field("trigger", text.substr(0, 60), "every N ms from N");
+}
+
+}  // namespace
+
+std::string trigger_text(const Trigger& trigger) {
+  auto text = short_text(trigger);
+  return text ? std::move(*text) : json::serialize(trigger.to_json());
+}
 
 std::string definition_text(const Schedule& schedule, std::string_view paused_by, WallTime paused_at) {
   json::object form = detail::form_of_definition(schedule);
@@ -21,6 +63,7 @@ std::string definition_text(const Schedule& schedule, std::string_view paused_by
 }
 
 Result<Trigger> parse_trigger_text(std::string_view text) {
+  if (text.starts_with(kEvery)) return parse_short_text(text);
   const auto form = detail::read_object("trigger", text, kMostTriggerBytes);
   if (!form) return std::unexpected(form.error());
   return Trigger::from_json(*form);
@@ -66,7 +109,7 @@ ScheduleStatus status_of(StoredSchedule stored) {
   return status;
 }
 
-PutSchedule ScheduleWriter::write(const Schedule& schedule, WallTime now) {
+PutSchedule ScheduleWriter::write(Schedule schedule, WallTime now) {
   if (!trigger_ || !schedule.trigger.is_copy_of(*trigger_)) {
     trigger_ = schedule.trigger;
     trigger_text_ = trigger_text(schedule.trigger);
@@ -81,7 +124,7 @@ PutSchedule ScheduleWriter::write(const Schedule& schedule, WallTime now) {
     schedule_ = schedule;
     definition_text_ = definition_text(schedule);
   }
-  PutSchedule put{.name = schedule.name, .trigger = trigger_text_, .definition = definition_text_};
+  PutSchedule put{.name = std::move(schedule.name), .trigger = trigger_text_, .definition = definition_text_};
   put.place.next = schedule.trigger.next_fire_time(std::nullopt, now).value_or(WallTime::max());
   put.place.paused = schedule.paused;
   return put;

@@ -30,7 +30,7 @@ ScheduleStatus status_of(StoredSchedule stored);
 // The texts of many schedules, one after the other: what equals the one before is not written again.
 class ScheduleWriter {
  public:
-  PutSchedule write(const Schedule& schedule, WallTime now);
+  PutSchedule write(Schedule schedule, WallTime now);
 
  private:
   std::optional<Trigger> trigger_;

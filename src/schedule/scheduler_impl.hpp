@@ -142,6 +142,10 @@ class SchedulerImpl final : public Scheduler {
 
   // --- telling
   bool listened(ScheduleEventKind kind) const noexcept { return (listened_ & static_cast<std::uint32_t>(kind)) != 0; }
+  bool tells_runs() const noexcept {
+    using enum ScheduleEventKind;
+    return listened(job_submitted) || listened(job_missed) || listened(job_max_instances);
+  }
   void tell(const ScheduleEvent& event);
   void tell(ScheduleEventKind kind, std::string_view text = {});
   void tell_of(ScheduleEventKind kind, ScheduleId id, std::string_view name, std::string_view text = {});

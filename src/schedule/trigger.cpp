@@ -327,6 +327,12 @@ const TimeZone& Trigger::zone() const noexcept {
   return kUtc;
 }
 
+std::optional<std::pair<Duration, WallTime>> Trigger::plain_interval() const noexcept {
+  const auto* interval = std::get_if<IntervalRule>(&rule_->kind);
+  if (interval == nullptr || bounds_ != Bounds{}) return std::nullopt;
+  return std::pair(interval->interval, interval->anchor);
+}
+
 const CronExpression* Trigger::cron_expression() const noexcept {
   const auto* cron = std::get_if<CronRule>(&rule_->kind);
   return cron == nullptr ? nullptr : &cron->expression;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
@@ -86,6 +87,8 @@ class Trigger {
   std::optional<WallTime> end() const noexcept;
   // The zone its times are best shown in; UTC for dates and intervals.
   const TimeZone& zone() const noexcept;
+  // Interval and anchor of an interval trigger that has neither start nor end nor jitter; nullopt for any other.
+  std::optional<std::pair<Duration, WallTime>> plain_interval() const noexcept;
   // The expression of a cron trigger; nullptr for any other.
   const CronExpression* cron_expression() const noexcept;
 
