@@ -25,5 +25,6 @@ std::function<int()> add_explain_command(CLI::App& app);
 std::function<int()> add_job_command(CLI::App& app, const std::vector<std::string>& command);
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command);
 std::function<int()> add_next_command(CLI::App& app);
+std::function<int()> add_simulate_command(CLI::App& app);
 
 }  // namespace argiope

@@ -54,6 +54,8 @@ int main(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("site"), std::move(site));
   auto next = add_next_command(app);
   commands.emplace_back(app.get_subcommand("next"), std::move(next));
+  auto simulate = add_simulate_command(app);
+  commands.emplace_back(app.get_subcommand("simulate"), std::move(simulate));
 
   auto job = add_job_command(app, command);
   commands.emplace_back(app.get_subcommand("job"), std::move(job));

@@ -1,5 +1,5 @@
 // The rules of the house that a compiler does not check: includes only go down the ladder, time and chance are passed in,
-// and argiope.hpp has everything.
+// argiope.hpp has everything, and what the documentation calls a test is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,6 +105,30 @@ TEST(TimeAndChance, ArePassedInBelowTheCommandLine) {
       EXPECT_FALSE(std::regex_search(text, match, forbidden)) << name << " uses " << match.str();
     }
   }
+}
+
+// The tables of docs/from-*.md that say which test shows a fault absent.
+TEST(Documentation, NamesTestsThatExist) {
+  std::set<std::string> tests;
+  const std::regex definition(R"((?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+),\s*(\w+)\))");
+  for (const fs::path& path : sources_below(kRoot / "tests")) {
+    const std::string text = read(path);
+    for (std::sregex_iterator it(text.begin(), text.end(), definition), end; it != end; ++it) {
+      tests.insert((*it)[1].str() + "." + (*it)[2].str());
+    }
+  }
+  const std::regex name(R"(`([A-Z]\w+\.[A-Z]\w+)`)");
+  int checked = 0;
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
+    const std::string text = read(entry.path());
+    const std::size_t faults = text.find("\n## The faults");
+    if (!entry.path().filename().string().starts_with("from-") || faults == std::string::npos) continue;
+    const std::string part = text.substr(faults);
+    for (std::sregex_iterator it(part.begin(), part.end(), name), end; it != end; ++it, ++checked) {
+      EXPECT_TRUE(tests.contains((*it)[1])) << entry.path() << " names the test " << (*it)[1];
+    }
+  }
+  EXPECT_GT(checked, 20);
 }
 
 }  // namespace
