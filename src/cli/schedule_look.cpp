@@ -31,11 +31,15 @@ int look_at(const JobStoreArguments& store, const BookAction& act) {
   return run_on_book(store, StoreAccess::read, IfMissing::complain, act);
 }
 
-Coro<Result<std::optional<ScheduleRun>>> last_entry(Store& store, const ScheduleStatus& status) {
-  if (status.place.entries == 0) co_return std::optional<ScheduleRun>{};
-  auto runs = co_await store.schedule_runs(status.id, 1);
+// The newest of its history that has a job.
+Coro<Result<std::optional<ScheduleRun>>> last_run(Store& store, const ScheduleStatus& status) {
+  std::optional<ScheduleRun> last;
+  if (status.place.fired == 0) co_return last;
+  auto runs = co_await store.schedule_runs(status.id);
   if (!runs) co_return std::unexpected(std::move(runs.error()));
-  co_return runs->empty() ? std::optional<ScheduleRun>{} : std::optional(std::move(runs->front()));
+  const auto found = std::ranges::find_if(*runs, [](const ScheduleRun& run) { return run.job != 0; });
+  if (found != runs->end()) last = std::move(*found);
+  co_return last;
 }
 
 Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book, Store& store) {
@@ -54,7 +58,7 @@ Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book, 
         fmt::print("{}\n", to_json(status));
         continue;
       }
-      auto last = co_await last_entry(store, status);
+      auto last = co_await last_run(store, status);
       if (!last) co_return std::unexpected(std::move(last.error()));
       table.add(schedule_row(status, *last, now));
     }

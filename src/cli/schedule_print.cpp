@@ -82,7 +82,7 @@ std::vector<std::string> schedule_row(const ScheduleStatus& status, const std::o
           one_line(status.schedule ? trigger_summary(status.schedule->trigger) : status.trigger, kMostTrigger),
           time_text(next, zone),
           is_time(next) ? distance(next - now) : std::string(),
-          last ? time_text(is_time(last->fired_at) ? last->fired_at : last->planned, zone) : "-",
+          last ? time_text(last->fired_at, zone) : "-",
           last ? std::string(to_string(last->outcome)) : "-",
           std::to_string(status.place.fired),
           std::to_string(status.place.missed),

@@ -149,11 +149,8 @@ std::string sentence(const ScheduleEvent& event) {
     case job_missed: return fmt::format("{}: missed {}{}", name, planned_text(event), why);
     case job_max_instances: return fmt::format("{}: skipped {}{}", name, planned_text(event), why);
     case schedule_finished: return name + ": over, there are no more runs to come";
-    case schedule_marked: return fmt::format("{}: cannot be run{}", name, why);
     case schedule_unmarked: return name + ": can be run again";
-    case calendar_jumped:
-      return fmt::format("the calendar was set {} by {}", event.jump < Duration::zero() ? "back" : "forward",
-                         human_duration(to_seconds(event.jump < Duration::zero() ? -event.jump : event.jump)));
+    default: return {};
   }
   return {};
 }
@@ -187,8 +184,7 @@ std::string event_json(const ScheduleEvent& event) {
 
 bool is_trouble(ScheduleEventKind kind) {
   using enum ScheduleEventKind;
-  return kind == job_error || kind == job_missed || kind == job_max_instances || kind == schedule_marked ||
-         kind == calendar_jumped;
+  return kind == job_error || kind == job_missed || kind == job_max_instances;
 }
 
 class RunCommand {
@@ -335,6 +331,8 @@ class RunCommand {
     }
     if (arguments_.quiet) return;
     if (arguments_.store.json) return print_line(event_json(event));
+    // Of those the library itself says more.
+    if (event.kind == schedule_marked || event.kind == calendar_jumped) return line_.clear();
     line_.clear();
     spdlog::log(is_trouble(event.kind) ? spdlog::level::warn : spdlog::level::info, "{}", sentence(event));
   }

@@ -213,7 +213,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::functio
     if (edited.schedule.name != name) {
       return fail(Errc::invalid_input, fmt::format("name \"{}\": a schedule keeps its name", edited.schedule.name));
     }
-    if (edited.schedule.paused && !edited.place.paused) edited.paused_at = clock_->wall_now();
+    if (edited.schedule.paused && !edited.place.paused) edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
     edited.place.paused = edited.schedule.paused;
     return {};
   });
@@ -231,7 +231,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::pause(std::string name, std::string b
     edited.changed = !edited.place.paused;
     edited.place.paused = true;
     edited.paused_by = by;
-    edited.paused_at = clock_->wall_now();
+    edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
     return {};
   });
 }

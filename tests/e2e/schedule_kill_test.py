@@ -31,8 +31,8 @@ class ScheduleKill(EndToEnd):
     def schedule(self, subcommand, *arguments):
         return self.argiope('schedule', subcommand, '--store', self.store, *arguments)
 
-    def start_run(self):
-        return self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, '--quiet'])
+    def start_run(self, *options):
+        return self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, '--quiet', *options])
 
     def add(self, name, *when):
         # Every planned time is to become a job, however long nobody was there, and however many wait.
@@ -63,6 +63,44 @@ class ScheduleKill(EndToEnd):
         process.terminate()
         self.assertEqual(process.wait(20), 130)
         self.check(asked)
+
+    def test_every_planned_time_is_run_and_only_what_a_kill_interrupted_is_run_again(self):
+        print(f'seed {SEED}, {KILLS} kills', flush=True)
+        chance = random.Random(SEED)
+        self.store = f'sqlite:{self.folder / "schedules.db"}'
+        ledger = self.folder / 'ledger'
+        ledger.touch()
+        # A job is to be run again however often its worker is killed.
+        self.argiope('job', 'queue', 'default', '--store', self.store, '--max-expiries', 1_000_000)
+        self.schedule('add', 'note', '--every', '60ms', '--coalesce', 'all', '--most-catch-up', 1000, '--max-instances',
+                      1_000_000, '--', 'sh', '-c',
+                      f'echo $ARGIOPE_SCHEDULE_RUN $ARGIOPE_SCHEDULE_PLANNED_AT >> {ledger}')
+        concurrency = 4
+        process = self.start_run('--concurrency', str(concurrency))
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(0.0, 0.25))
+            process.kill()
+            process.wait()
+            process = self.start_run('--concurrency', str(concurrency))
+        self.schedule('pause', 'note')
+        process.terminate()
+        self.assertEqual(process.wait(20), 130)
+        self.assertEqual(self.start_run('--until-idle', '--fail-on-failed').wait(60 + 2 * KILLS), 0)
+        status = json.loads(self.schedule('list', '--json'))
+        times = collections.Counter()
+        runs = collections.defaultdict(set)
+        for line in ledger.read_text().splitlines():
+            run, planned = line.split(' ')
+            times[milliseconds(planned)] += 1
+            runs[milliseconds(planned)].add(run)
+        self.assertEqual((status['missed'], status['active']), (0, 0))
+        self.assertEqual(status['runs'], len(times), 'fired and never run, or run and never fired')
+        self.assertEqual(sorted(times), list(range(min(times), max(times) + 1, 60)), 'a planned time was lost')
+        self.assertEqual(min(times) - self.anchor('note'), 60, 'the first was lost')
+        self.assertTrue(all(len(numbers) == 1 for numbers in runs.values()), 'a planned time fired twice')
+        again = sum(times.values()) - len(times)
+        print(f'{len(times)} planned times, {sum(times.values())} commands, {again} of them again', flush=True)
+        self.assertLessEqual(again, KILLS * concurrency, 'more was repeated than kills interrupted')
 
     def check(self, asked):
         planned = collections.defaultdict(list)

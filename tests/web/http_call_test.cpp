@@ -104,8 +104,14 @@ class HttpCallTest : public LoopTest<RealTime> {
       job.queue = "http";
       job.payload = std::move(payload);
       auto put = co_await broker.value()->put(std::move(job));
-      Worker worker(*broker.value(), {.queues = {"http"}, .until_empty = true});
+      Worker worker(*broker.value(), {.queues = {"http"}});
       worker.add("http", as_http_call(client, {.most_kept = 20}));
+      // To its end, or to a retry that is far away.
+      broker.value()->add_listener(kAllJobEvents, [&](const JobEvent& event) {
+        const bool is_over = event.kind == JobEventKind::done || event.kind == JobEventKind::buried;
+        const bool waits = event.kind == JobEventKind::retrying && event.due_at - event.at > 1min;
+        if (is_over || waits) worker.stop();
+      });
       auto worked = co_await worker.run();
       EXPECT_TRUE(worked);
       auto found = co_await store.value()->get(put.value().id);

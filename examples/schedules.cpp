@@ -1,0 +1,134 @@
+// Schedules: the right moment, once, and a word about every moment that was let go.
+//
+// A backup at half past two in Berlin, over the night in which the clock goes from 02:00 to 03:00; a report that is
+// worth nothing an hour late; and a collection every quarter of an hour of which only the latest matters. On the next
+// day the process is killed before dawn and comes back in the morning: each schedule does what its policies say about
+// the times nobody was there for. The file is a real one; time is simulated, so that three days take a moment.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/virtual_backend.hpp"
+#include "argiope/schedule/scheduler.hpp"
+#include "argiope/schedule/timestamp.hpp"
+
+using namespace argiope;
+using namespace std::chrono_literals;
+
+template <class T>
+T need(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+const TimeZone kBerlin = need(TimeZone::find("Europe/Berlin"));
+
+std::string clock_text(WallTime time) {
+  return format_timestamp(std::chrono::round<std::chrono::seconds>(time), kBerlin);
+}
+
+template <class... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print("{}  {}\n", clock_text(EventLoop::current().clock().wall_now()),
+             fmt::format(format, std::forward<Args>(args)...));
+}
+
+// What one process has. The loop ends before the others do, with whatever it was at: as when a process is killed.
+struct Process {
+  explicit Process(WallTime start) : backend(start) {}
+  VirtualBackend backend;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Broker> broker;
+  std::unique_ptr<Scheduler> scheduler;
+  EventLoop loop{backend};
+};
+
+void note(const ScheduleEvent& event) {
+  using enum ScheduleEventKind;
+  if (event.kind == job_missed) {
+    say("{}: {} time{} not run, from {}: {}", event.name, event.count, event.count == 1 ? "" : "s",
+        clock_text(event.planned), event.text);
+  } else if (event.kind == job_max_instances) {
+    say("{}: skipped, {}", event.name, event.text);
+  }
+}
+
+Coro<void> open(Process& process, const std::string& file) {
+  process.store = need(open_store("sqlite:" + file));
+  process.broker = need(co_await Broker::open(*process.store));
+  process.scheduler = need(co_await Scheduler::open(*process.store, *process.broker));
+  Scheduler& scheduler = *process.scheduler;
+  scheduler.add_listener(kAllScheduleEvents, note);
+  need(co_await scheduler.add_executor("default"));
+  need(scheduler.add_function("default", "tell", [&scheduler](JobContext& context) -> Coro<void> {
+    const auto run = need(co_await scheduler.run_of(context.job().id));
+    say("{}: run {}, planned for {}", run->name, run->run, clock_text(run->planned));
+  }));
+}
+
+Coro<void> first_days(Process& process, const std::string& file) {
+  co_await open(process, file);
+  Scheduler& scheduler = *process.scheduler;
+
+  Schedule backup{.name = "backup", .trigger = need(Trigger::parse("30 2 * * *", {}, kBerlin))};
+  backup.job.function = "tell";
+  need(co_await scheduler.add(backup));
+
+  Schedule report{.name = "report", .trigger = need(Trigger::parse("0 6 * * *", {}, kBerlin))};
+  report.job.function = "tell";
+  report.misfire_grace = 1h;
+  need(co_await scheduler.add(report));
+
+  scheduler.start();
+  say("{} schedules; backup is {}", scheduler.size(), to_sentence(need(co_await scheduler.explain("backup"))));
+  co_await sleep(48h);
+
+  Schedule collect{.name = "collect", .trigger = need(Trigger::parse("*/15 * * * *", {}, kBerlin))};
+  collect.job.function = "tell";
+  collect.coalesce = Coalesce::latest;
+  need(co_await scheduler.add(collect));
+  co_await sleep(20min);
+  say("the process dies");
+}
+
+Coro<void> next_morning(Process& process, const std::string& file) {
+  co_await open(process, file);
+  Scheduler& scheduler = *process.scheduler;
+  say("back again");
+  scheduler.start();
+  co_await sleep(12min);
+  need(co_await scheduler.pause("collect", "ann"));
+  for (const char* name : {"backup", "report", "collect"}) {
+    say("{}: {}", name, to_sentence(need(co_await scheduler.explain(name))));
+  }
+  for (const ScheduleRun& run : need(co_await scheduler.history("backup"))) {
+    say("backup, run {}: {}, fired {:%T} h late", run.number, to_string(run.outcome),
+        std::chrono::floor<std::chrono::seconds>(run.fired_at - run.planned));
+  }
+  need(co_await scheduler.shutdown());
+  need(co_await process.broker->close());
+}
+
+// Runs from `start` on until `life` ends.
+void live(WallTime start, Coro<void> (*life)(Process&, const std::string&), const std::string& file) {
+  Process process(start);
+  process.loop.run_until_complete(life(process, file));
+  need(process.store->close());
+}
+
+int main() {
+  const WallTime saturday = need(parse_timestamp("2026-03-28T00:00", kBerlin));
+  const std::string file = std::filesystem::temp_directory_path() / fmt::format("argiope-schedules-{}.db", ::getpid());
+  live(saturday, first_days, file);
+  live(need(parse_timestamp("2026-03-30T09:05", kBerlin)), next_morning, file);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
+}
