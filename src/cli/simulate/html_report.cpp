@@ -33,8 +33,8 @@ p{margin:6px 0}.dim{color:var(--dim)}.warn{color:var(--warn)}.good{color:var(--g
 .tile{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px}
 .tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}.tile span{color:var(--dim);font-size:13px}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
-table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}
-th,td{padding:4px 9px;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line)}
+table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
+th,td{padding:4px 7px;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line)}
 tr:last-child td{border-bottom:0}th{color:var(--dim);font-weight:600}td.n,th.n{text-align:right}td.wrap{white-space:normal}
 svg{display:block;width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
 svg text{fill:var(--dim);font:11px system-ui,"Segoe UI",Roboto,sans-serif}.grid{stroke:var(--line);stroke-width:1}
@@ -76,7 +76,6 @@ double x_of(double share) { return kLeft + (kWidth - kLeft - kRight) * share; }
 
 std::string time_axis(const SimulationReport& report, double height) {
   const Duration span = report.until - report.from;
-  const bool days = span > std::chrono::days{2};
   std::string out;
   constexpr int kTicks = 6;
   for (int i = 0; i <= kTicks; ++i) {
@@ -84,7 +83,7 @@ std::string time_axis(const SimulationReport& report, double height) {
     const double x = x_of(static_cast<double>(i) / kTicks);
     const char* anchor = i == 0 ? "start" : i == kTicks ? "end" : "middle";
     out += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, height - 8, anchor,
-                       escaped(days ? short_date(at, report.zone) : short_time(at, report.zone).substr(5)));
+                       escaped(axis_label(at, span, report.zone)));
   }
   return out;
 }
@@ -176,14 +175,13 @@ std::string strips(const SimulationReport& report) {
     }
   }
   const Duration span = report.until - report.from;
-  const bool days = span > std::chrono::days{2};
   for (int i = 0; i <= 4; ++i) {
     const WallTime at = report.from + span / 4 * i;
     inside += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x(i / 4.0), height - 8,
                           i == 0   ? "start"
                           : i == 4 ? "end"
                                    : "middle",
-                          escaped(days ? short_date(at, report.zone) : short_time(at, report.zone).substr(5)));
+                          escaped(axis_label(at, span, report.zone)));
   }
   return svg(height, "Runs of each schedule over time", inside);
 }
@@ -218,11 +216,16 @@ Cell number(std::uint64_t value, bool warn_if_any = false) {
 }
 Cell late(Duration span) { return {escaped(short_duration(span)), true}; }
 
+std::string trigger_text(const ScheduleFindings& schedule) {
+  return schedule.zone == TimeZone() ? schedule.trigger
+                                     : fmt::format("{} ({})", schedule.trigger, schedule.zone.name());
+}
+
 std::string schedules_table(const SimulationReport& report) {
   std::string out = R"(<h2>Schedules</h2><div class="scroll"><table>)";
   out += row({{"Schedule"},
               {"Trigger"},
-              {"Zone"},
+
               {"Queue"},
               {"Runs", true},
               {"Missed", true},
@@ -240,8 +243,8 @@ std::string schedules_table(const SimulationReport& report) {
   for (std::size_t i = 0; i < std::min(report.schedules.size(), kRowsShown); ++i) {
     const ScheduleFindings& found = report.schedules[i];
     out += row({{escaped(found.name)},
-                {escaped(found.trigger)},
-                {escaped(found.zone.name())},
+                {escaped(trigger_text(found))},
+
                 {escaped(found.queue)},
                 number(found.runs),
                 number(found.missed, true),

@@ -49,10 +49,7 @@ std::string chart(const Columns& columns) {
 
 // Where the time line begins, is half over and ends.
 std::string axis(const SimulationReport& report, std::size_t width) {
-  const bool days = report.until - report.from > std::chrono::days{2};
-  const auto text = [&](WallTime time) {
-    return days ? short_date(time, report.zone) : short_time(time, report.zone).substr(5);
-  };
+  const auto text = [&](WallTime time) { return axis_label(time, report.until - report.from, report.zone); };
   std::string line = text(report.from);
   const std::string middle = text(report.from + (report.until - report.from) / 2);
   const std::string end = text(report.until);

@@ -56,9 +56,13 @@ std::string short_time(WallTime time, const TimeZone& zone) {
   return text;
 }
 
-std::string short_date(WallTime time, const TimeZone& zone) {
-  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(zone.to_local(time))};
-  return fmt::format("{} {}", unsigned{date.day()}, kMonths[unsigned{date.month()} - 1]);
+std::string axis_label(WallTime time, Duration span, const TimeZone& zone) {
+  const LocalTime local = zone.to_local(time);
+  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(local)};
+  const std::string day = fmt::format("{} {}", unsigned{date.day()}, kMonths[unsigned{date.month()} - 1]);
+  if (span >= std::chrono::days{12}) return day;
+  const std::string clock = local_time_text(std::chrono::floor<std::chrono::seconds>(local));
+  return span > std::chrono::days{1} ? day + ' ' + clock : clock;
 }
 
 std::string local_time_text(LocalTime local) {
