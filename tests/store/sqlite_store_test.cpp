@@ -295,7 +295,8 @@ TEST_F(SqliteStoreTest, SchedulesAreThereAfterADeathAndNoIdIsGivenTwice) {
   EXPECT_EQ(schedule(*owner, first).active, 0u);
 }
 
-// To be run on a file of ours, one after the other.
+// As the second version of the schema was: indexes instead of tables of names and ended jobs. And as the first one was:
+// no schedules either.
 constexpr const char* kBackToVersion2 = R"sql(
   DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
   CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
@@ -304,7 +305,7 @@ constexpr const char* kBackToVersion2 = R"sql(
   UPDATE jobs SET flags = NULLIF(flags & 3, 0);
   PRAGMA user_version = 2;
 )sql";
-constexpr const char* kBackToVersion1 = R"sql(
+constexpr const char* kFromVersion2ToVersion1 = R"sql(
   DROP VIEW schedule_list; DROP VIEW schedule_history;
   DROP TABLE schedules; DROP TABLE places; DROP TABLE schedule_runs; DROP TABLE touched_schedules;
   ALTER TABLE jobs DROP COLUMN schedule_id;
@@ -320,7 +321,7 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   ASSERT_TRUE(lease(*owner, runs, 5));
   ASSERT_TRUE(owner->close());
   run_sql(kBackToVersion2);
-  run_sql(kBackToVersion1);
+  run_sql(kFromVersion2ToVersion1);
   EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot";
   owner = open();
   EXPECT_EQ(ask(owner->get(waits))->value().payload.size(), 20'000u);
@@ -334,6 +335,30 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   owner = open();
   EXPECT_EQ(ask(owner->get(fired))->value().schedule, id);
   EXPECT_EQ(ask(owner->get(waits))->value().schedule, 0u);
+}
+
+TEST_F(SqliteStoreTest, NamesAndEndedJobsOfTheFirstVersionAreStillFound) {
+  auto owner = open();
+  const JobId unique = put(*owner, {.name = "first", .unique = "u"});
+  const JobId buried = put(*owner, {.unique = "v"});
+  const JobId plain = put(*owner);
+  ASSERT_TRUE(lease(*owner, buried, 7));
+  ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion2);
+  run_sql(kFromVersion2ToVersion1);
+  owner = open();
+  ASSERT_NE(owner, nullptr);
+  EXPECT_EQ(ask(owner->find_name("first"))->value(), unique);
+  EXPECT_EQ(put(*owner, {.unique = "u"}), unique);
+  EXPECT_EQ(put(*owner, {.unique = "v"}), plain + 1) << "a buried job holds no unique name";
+  EXPECT_EQ(ask(owner->list({.queue = "q", .state = JobState::buried}))->size(), 1u);
+  ASSERT_TRUE(lease(*owner, unique, 8));
+  ASSERT_TRUE(settle(*owner, unique, 8));
+  EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
+  const QueueId queue = ask(owner->queues())->at(0).id;
+  EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
+  EXPECT_FALSE(*ask(owner->get(buried)));
 }
 
 TEST_F(SqliteStoreTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedules) {
@@ -355,7 +380,7 @@ TEST_F(SqliteStoreTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedules
 TEST_F(SqliteStoreTest, WhoeverSharesAFileOfTheFirstVersionBringsItUpToDate) {
   put(*open());
   run_sql(kBackToVersion2);
-  run_sql(kBackToVersion1);
+  run_sql(kFromVersion2ToVersion1);
   auto other = open(StoreAccess::share);
   EXPECT_EQ(add_schedule(*other, "a"), 1u);
   EXPECT_EQ(state(*other, 1), JobState::ready);
@@ -379,32 +404,6 @@ TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
   std::ofstream(file_) << std::string(500, 'x');
   EXPECT_EQ(refusal(file_).code, Errc::wrong_format);
   EXPECT_EQ(bytes_of(file_), std::string(500, 'x'));
-}
-
-TEST_F(SqliteStoreTest, BringsAFileOfTheFirstSchemaUpToDate) {
-  auto owner = open();
-  const JobId unique = put(*owner, {.name = "first", .unique = "u"});
-  const JobId buried = put(*owner, {.unique = "v"});
-  const JobId plain = put(*owner);
-  ASSERT_TRUE(lease(*owner, buried, 7));
-  ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
-  ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion2);
-  run_sql(kBackToVersion1);
-  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format);
-  owner = open();
-  ASSERT_NE(owner, nullptr);
-  EXPECT_EQ(ask(owner->find_name("first"))->value(), unique);
-  EXPECT_EQ(put(*owner, {.unique = "u"}), unique);
-  EXPECT_EQ(put(*owner, {.unique = "v"}), plain + 1) << "a buried job holds no unique name";
-  EXPECT_EQ(ask(owner->list({.queue = "q", .state = JobState::buried}))->size(), 1u);
-  ASSERT_TRUE(lease(*owner, unique, 8));
-  ASSERT_TRUE(settle(*owner, unique, 8));
-  EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
-  const QueueId queue = ask(owner->queues())->at(0).id;
-  EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
-  EXPECT_EQ(ask(owner->put_schedules({{.name = "daily"}}))->at(0).outcome, PutScheduleOutcome::added);
-  EXPECT_FALSE(*ask(owner->get(buried)));
 }
 
 TEST_F(SqliteStoreTest, RefusesANewerVersion) {

@@ -1,0 +1,75 @@
+// Configuration: what a TOML file says of queues, schedules and a simulation of them (docs/configuration.md). One format
+// for all who read one: `argiope simulate` now, the daemon later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/base/random.hpp"
+#include "argiope/jobs/queue_config.hpp"
+#include "argiope/schedule/schedule.hpp"
+
+namespace argiope {
+
+struct ConfiguredQueue {
+  static constexpr std::size_t kMostWorkers = 100'000;
+
+  std::string name;
+  QueueConfig config;
+  // Jobs of it that this process works on at once; 0: others work it off.
+  std::size_t workers = 16;
+};
+
+// How long jobs take that are only simulated.
+struct SimulatedDuration {
+  enum class Kind : std::uint8_t {
+    listed,       // `values` in turn, from the first again after the last
+    uniform,      // from `low` to `high`
+    normal,       // around `low` with standard deviation `high`; never below zero
+    exponential,  // with mean `low`
+  };
+  Kind kind = Kind::listed;
+  std::vector<Duration> values{std::chrono::seconds{1}};
+  Duration low{}, high{};
+
+  // That of the `number`th job, from 0; what is drawn is drawn from `random`.
+  Duration draw(std::uint64_t number, Random& random) const;
+};
+
+// What jobs do in a simulation: those of one schedule, queue or function, or of several of them together.
+struct SimulatedJobs {
+  std::optional<std::string> schedule, queue, function;
+  SimulatedDuration duration;
+  double failures = 0;                 // the share of attempts that fail
+  std::vector<std::uint64_t> failing;  // or which of them, from 1 and ascending
+};
+
+struct SimulationConfig {
+  std::uint64_t seed = 0;
+  std::vector<SimulatedJobs> jobs;  // the first that fits a job counts
+  SimulatedJobs others;             // what no other fits: a second, without failures, unless the file says otherwise
+  bool others_given = false;
+};
+
+struct Configuration {
+  std::vector<ConfiguredQueue> queues;
+  std::vector<Schedule> schedules;
+  SimulationConfig simulation;
+  bool simulates = false;  // the file has a [simulate]
+};
+
+inline constexpr std::size_t kMostConfigurationBytes = 64 * 1024 * 1024;
+
+// Strict: what is unknown, of the wrong type or out of range is an error, as is a name that comes twice.
+// Errors: invalid_input, too_large; `name:LINE: schedule "backup": minute "61": 0 to 59`, one line. read_configuration also
+// not_found and io.
+Result<Configuration> parse_configuration(std::string_view text, std::string_view name);
+Result<Configuration> read_configuration(const std::string& path);
+
+}  // namespace argiope
