@@ -21,7 +21,11 @@ constexpr std::size_t kMostErrorBytes = 2000;
 std::vector<std::string> environment_of(const JobContext& context, const std::vector<std::string>& besides) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with("ARGIOPE_JOB_")) environment.emplace_back(*entry);
+    const std::string_view inherited(*entry);
+    const std::string_view name = inherited.substr(0, inherited.find('='));
+    const bool is_replaced =
+        std::ranges::any_of(besides, [&](std::string_view own) { return own.substr(0, own.find('=')) == name; });
+    if (!is_replaced && !inherited.starts_with("ARGIOPE_JOB_")) environment.emplace_back(inherited);
   }
   const JobRecord& job = context.job();
   environment.push_back(fmt::format("ARGIOPE_JOB_ID={}", job.id));

@@ -200,13 +200,25 @@ Result<Trigger> trigger_of(const AddArguments& add, WallTime now) {
   return trigger;
 }
 
-Result<std::string> command_payload(const AddArguments& add) {
+// A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from that,
+// unless --fill-in asks for it.
+std::string command_payload(const AddArguments& add) {
   json::object form;
   json::array& args = form["args"].emplace_array();
   for (const std::string& arg : add.command) args.emplace_back(arg);
   if (!add.timeout.empty()) form["timeout"] = add.timeout;
   form["input"] = add.payload.value_or("");
-  return json::serialize(form);
+  const std::string plain = json::serialize(form);
+  std::string payload = "{";
+  for (const char c : std::string_view(plain).substr(1, plain.size() - 2)) {
+    if (c == '{' && !add.fill_in) {
+      payload += "\\u007b";
+    } else {
+      payload += c;
+    }
+  }
+  return payload + R"(,"environment":{"ARGIOPE_SCHEDULE_NAME":"{name}","ARGIOPE_SCHEDULE_PLANNED_AT":"{planned_at}",)"
+                   R"("ARGIOPE_SCHEDULE_RUN":"{run}"}})";
 }
 
 Result<std::string> http_payload(const AddArguments& add) {
@@ -258,12 +270,14 @@ Result<JobTemplate> job_of(const AddArguments& add) {
     return job;
   }
   job.function = is_command ? kCommandFunction : kHttpFunction;
-  auto payload = is_command ? command_payload(add) : http_payload(add);
-  if (!payload) return std::unexpected(std::move(payload.error()));
-  job.payload = std::move(*payload);
   if (is_command) {
+    job.payload = command_payload(add);
+    job.fill_in = true;
     if (auto call = parse_command_call(job.payload); !call) return std::unexpected(std::move(call.error()));
   } else {
+    auto payload = http_payload(add);
+    if (!payload) return std::unexpected(std::move(payload.error()));
+    job.payload = std::move(*payload);
     if (auto call = parse_http_call(job.payload); !call) return std::unexpected(std::move(call.error()));
   }
   return job;

@@ -54,7 +54,7 @@ Coro<Result<ScheduleExplanation>> explain_from_store(ScheduleBook& book, std::st
   why.zone = schedule.trigger.zone();
   why.max_instances = schedule.max_instances;
   why.overlap = schedule.overlap;
-  if (why.next) why.due_at = schedule.trigger.due_at(*why.next);
+  if (why.next) why.due_at = std::chrono::floor<std::chrono::milliseconds>(schedule.trigger.due_at(*why.next));
   const bool has_had_all = schedule.max_runs != 0 && status->place.fired >= schedule.max_runs;
   if (status->place.paused) {
     why.reason = ScheduleReason::paused;

@@ -1,6 +1,8 @@
 // Jobs whose payload is a command line.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "argiope/schedule/scheduler.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/schedule_form.hpp"
@@ -14,14 +16,20 @@ constexpr std::size_t kMostArguments = 10'000;
 Coro<void> run_call(Scheduler& scheduler, Duration grace, JobContext& context) {
   auto call = parse_command_call(context.payload());
   if (!call) throw BuryJob(call.error().message);
-  auto run = co_await scheduler.run_of(context.job().id);
-  if (!run) throw std::runtime_error(run.error().message);
-  if (*run) {
-    call->environment.push_back("ARGIOPE_SCHEDULE_NAME=" + (*run)->name);
-    call->environment.push_back("ARGIOPE_SCHEDULE_PLANNED_AT=" + format_timestamp((*run)->planned));
-    call->environment.push_back(fmt::format("ARGIOPE_SCHEDULE_RUN={}", (*run)->run));
-  }
   call->grace = grace;
+  const bool knows_its_run = std::ranges::any_of(
+      call->environment, [](const std::string& entry) { return entry.starts_with("ARGIOPE_SCHEDULE_RUN="); });
+  std::optional<ScheduledRun> run;
+  if (!knows_its_run) {
+    auto found = co_await scheduler.run_of(context.job().id);
+    if (!found) throw std::runtime_error(found.error().message);
+    run = std::move(*found);
+  }
+  if (run) {
+    call->environment.push_back("ARGIOPE_SCHEDULE_NAME=" + run->name);
+    call->environment.push_back("ARGIOPE_SCHEDULE_PLANNED_AT=" + format_timestamp(run->planned));
+    call->environment.push_back(fmt::format("ARGIOPE_SCHEDULE_RUN={}", run->run));
+  }
   const JobFunction command = as_command(std::move(*call));
   co_await command(context);
 }
@@ -42,6 +50,19 @@ Result<CommandOptions> parse_command_call(std::string_view payload) {
     call.args.emplace_back(arg.as_string());
   }
   call.input = in.text("input");
+  if (const boost::json::value* environment = in.find("environment")) {
+    if (!environment->is_object()) {
+      return detail::bad_field("environment", boost::json::serialize(*environment), "an object of names and values");
+    }
+    for (const auto& member : environment->as_object()) {
+      const std::string_view name = member.key();
+      if (name.empty() || name.contains('=')) return detail::bad_field("environment", name, "no name of a variable");
+      if (!member.value().is_string()) {
+        return detail::bad_field("environment", boost::json::serialize(member.value()), "strings");
+      }
+      call.environment.push_back(fmt::format("{}={}", name, std::string_view(member.value().as_string())));
+    }
+  }
   in.parsed("timeout", call.timeout, parse_duration);
   if (auto error = in.finish("a command has none")) return std::unexpected(std::move(*error));
   return call;

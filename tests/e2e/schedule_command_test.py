@@ -91,6 +91,18 @@ class Adding(Schedules):
         self.assertRegex(self.schedule('list').splitlines()[1], r' done +1 +0 +over$')
         self.assertRegex(self.schedule('history', 'hello').splitlines()[1], r'^ *1 +2020-01-01T00:00:00Z .* done +1$')
 
+    def test_a_command_knows_its_run_and_keeps_its_own_words(self):
+        command = ['--', 'sh', '-c', 'cat; echo "$0 $ARGIOPE_SCHEDULE_NAME $ARGIOPE_SCHEDULE_RUN"', '{name}"\\']
+        at = ['--at', '2020-01-01T00:00:00Z', '--payload', '{run} ']
+        self.schedule('add', 'plain"', *at, *command)
+        self.schedule('add', 'filled', *at, '--fill-in', *command)
+        self.run_it('schedule', 'run', '--store', self.store, '--until-idle', '--fail-on-failed',
+                    env=dict(os.environ, ARGIOPE_SCHEDULE_NAME='inherited'))
+        for name, result in (('plain"', '{run} {name}"\\ plain" 1\n'), ('filled', '1 filled"\\ filled 1\n')):
+            job = self.json('history', name)[0]['job']
+            self.assertEqual(json.loads(self.run_it('job', 'show', job, '--store', self.store, '--json').stdout)['result'],
+                             result)
+
     def test_intervals_count_from_their_anchor(self):
         self.schedule('add', 'a', '--every', '1h30m', '--anchor', '2026-01-01T00:15', '--zone', 'Asia/Tokyo', '--queue',
                       'q', '--function', 'f', '--payload', '{"x":1}', '--key', 'k', '--priority', '-3', '--fill-in',

@@ -298,6 +298,14 @@ TEST(CommandCall, IsReadStrictly) {
   EXPECT_THAT(call.args, ElementsAre("/bin/echo", "hello"));
   EXPECT_EQ(call.timeout, 90s);
   EXPECT_EQ(call.input, "x");
+  const auto own = parse_command_call(R"({"args":["a"],"environment":{"A":"1","B":""}})").value();
+  EXPECT_EQ(own.environment, (std::vector<std::string>{"A=1", "B="}));
+  EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":{"A=":"1"}})").error().message,
+              StartsWith("environment \"A=\""));
+  EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":{"A":1}})").error().message,
+              StartsWith("environment \"1\""));
+  EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":[]})").error().message,
+              StartsWith("environment \"[]\""));
   EXPECT_EQ(parse_command_call("{}").error().message, "args: a list of a program and its arguments");
   EXPECT_THAT(parse_command_call(R"({"args":[7]})").error().message, StartsWith("args \"7\": strings"));
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"shell":true})").error().message, HasSubstr("shell"));

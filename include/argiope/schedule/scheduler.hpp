@@ -159,9 +159,11 @@ class Scheduler {
   virtual void remove_listener(ListenerId id) = 0;
 };
 
-// A function for jobs whose payload says what to run: {"args":["/bin/backup","--all"],"timeout":"1h","input":"…"}. As
-// as_command(), and the command has ARGIOPE_SCHEDULE_NAME, ARGIOPE_SCHEDULE_PLANNED_AT and ARGIOPE_SCHEDULE_RUN in its
-// environment besides. `grace`: between SIGTERM and SIGKILL, as CommandOptions has it.
+// A function for jobs whose payload says what to run:
+// {"args":["/bin/backup","--all"],"timeout":"1h","input":"…","environment":{"NAME":"value"}}. As as_command(), and the command
+// has ARGIOPE_SCHEDULE_NAME, ARGIOPE_SCHEDULE_PLANNED_AT and ARGIOPE_SCHEDULE_RUN in its environment besides: those of
+// run_of(), unless the payload says them itself, as a template with `fill_in` can, whose runs then know them however many
+// have followed. `grace`: between SIGTERM and SIGKILL, as CommandOptions has it.
 JobFunction as_command_call(Scheduler& scheduler, Duration grace = std::chrono::seconds{5});
 // Whether `payload` is one that as_command_call() takes: invalid_input naming the member.
 Result<CommandOptions> parse_command_call(std::string_view payload);
