@@ -263,7 +263,6 @@ bool Frontier::wants_read(TimePoint now) {
 }
 
 std::vector<Frontier::Read> Frontier::begin_read(TimePoint now) {
-  reading_ = true;
   settled_.clear();
   std::vector<Read> reads;
   std::size_t rows = 0;
@@ -289,6 +288,7 @@ std::vector<Frontier::Read> Frontier::begin_read(TimePoint now) {
     read.load = std::move(load);
     reads.push_back(std::move(read));
   }
+  reading_ = !reads.empty();
   write_down_moves();
   return reads;
 }

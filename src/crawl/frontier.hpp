@@ -140,7 +140,8 @@ class Frontier {
   };
   // Whether something should be read now.
   bool wants_read(TimePoint now);
-  // What. To be read when take_moves() and all that was submitted before is visible, and answered by end_read().
+  // What. To be read when take_moves() and all that was submitted before is visible, and answered by end_read(). Nothing,
+  // and no answer, where it only had to move what it has.
   std::vector<Read> begin_read(TimePoint now);
   void take_rows(const Read& read, std::vector<Row> rows, TimePoint now);
   void end_read(TimePoint now);

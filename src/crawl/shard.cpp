@@ -152,6 +152,7 @@ void Crawler::Shard::read_on(TimePoint now) {
     if (!frontier_.wants_read(now)) return submit_moves();
     reads_ = frontier_.begin_read(now);
     submit_moves();
+    if (reads_.empty()) return;  // all it wanted was to move what it had
     flush_ = shared_.store.begin_flush();
   }
   if (!shared_.store.flushed(flush_)) return;
