@@ -19,10 +19,12 @@
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
 #include "argiope/store/store.hpp"
+#include "bench/must.hpp"
 
 namespace {
 
 using namespace argiope;
+using bench::must;
 
 struct Arguments {
   std::size_t jobs = 500'000;
@@ -30,16 +32,6 @@ struct Arguments {
   std::size_t queued = 0;  // more jobs, less important, that stay
   std::string file = "/var/tmp/argiope-bench-jobs.db";
 };
-
-[[noreturn]] void stop(const Error& error) {
-  fmt::print(stderr, "bench_jobs: {}\n", error.message);
-  std::exit(1);
-}
-template <class T>
-T must(Result<T> result) {
-  if (!result) stop(result.error());
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 double resident_mb() {
   std::ifstream statm("/proc/self/statm");

@@ -21,10 +21,12 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/schedule/scheduler.hpp"
+#include "bench/must.hpp"
 
 namespace {
 
 using namespace argiope;
+using bench::must;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kBatch = 10'000;
@@ -36,16 +38,6 @@ struct Arguments {
   double seconds = 10;  // of the measurement of lateness
   std::string file = "/var/tmp/argiope-bench-schedule.db";
 };
-
-[[noreturn]] void stop(const Error& error) {
-  fmt::print(stderr, "bench_schedule: {}\n", error.message);
-  std::exit(1);
-}
-template <class T>
-T must(Result<T> result) {
-  if (!result) stop(result.error());
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 double resident_bytes() {
   ::malloc_trim(0);

@@ -1,7 +1,7 @@
 // Schedules come, change and go; what is known of them in memory follows.
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "schedule/add_one.hpp"
 #include "schedule/scheduler_impl.hpp"
 
 namespace argiope {
@@ -46,12 +46,7 @@ Coro<Result<AddReply>> SchedulerImpl::add(Schedule schedule, ConflictPolicy conf
   const std::string name = schedule.name;
   std::vector<Schedule> one;
   one.push_back(std::move(schedule));
-  auto replies = co_await add_all(std::move(one), conflict);
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
-  if (replies->front().outcome == AddOutcome::exists) {
-    co_return fail(Errc::refused, fmt::format("schedule \"{}\": there is one of that name", name));
-  }
-  co_return replies->front();
+  co_return reply_of_one(co_await add_all(std::move(one), conflict), name);
 }
 
 Coro<Result<std::vector<AddReply>>> SchedulerImpl::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {

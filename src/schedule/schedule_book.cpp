@@ -6,6 +6,7 @@
 
 #include "argiope/broker/job_clock.hpp"
 #include "argiope/schedule/timestamp.hpp"
+#include "schedule/add_one.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/run_request.hpp"
 #include "schedule/schedule_codec.hpp"
@@ -64,12 +65,7 @@ Coro<Result<AddReply>> ScheduleBook::add(Schedule schedule, ConflictPolicy confl
   std::string name = schedule.name;
   std::vector<Schedule> one;
   one.push_back(std::move(schedule));
-  auto replies = co_await add_all(std::move(one), conflict);
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
-  if (replies->front().outcome == AddOutcome::exists) {
-    co_return fail(Errc::refused, fmt::format("schedule \"{}\": there is one of that name", name));
-  }
-  co_return replies->front();
+  co_return reply_of_one(co_await add_all(std::move(one), conflict), name);
 }
 
 Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {
