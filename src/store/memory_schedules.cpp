@@ -1,6 +1,7 @@
 #include "store/memory_schedules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -111,23 +112,35 @@ void MemorySchedules::append(Schedule* schedule) {
   ++pages_.back().live;
 }
 
-// In the order of ids the blocks lie nearly as they are read; in the order of the old table each would be a cache miss.
-void MemorySchedules::make_room_by_name() {
-  if (by_name_.size() < by_name_.max_load()) return;
-  Names larger;
-  larger.reserve(2 * by_name_.size());
+// The pages' order is that in which the blocks lie, nearly.
+void MemorySchedules::make_room_by_name(std::size_t more) {
+  if (by_name_.has_room(more)) return;
+  auto larger = SchedulesByName<Schedule>::for_as_many_as(std::max(by_name_.size() + more, 2 * by_name_.size()));
+  std::array<std::pair<Schedule*, std::size_t>, kPage> some;
   for (const Page& page : pages_) {
+    std::size_t count = 0;
     for (std::size_t i = 0; i < kPage; ++i) {
-      if (page.schedules[i] != nullptr) larger.insert(page.schedules[i]);
+      if (page.schedules[i] == nullptr) continue;
+      some[count] = {page.schedules[i], larger.hash(page.schedules[i]->name())};
+      larger.prefetch(some[count++].second);
     }
+    for (std::size_t i = 0; i < count; ++i) larger.insert(some[i].first, some[i].second);
   }
   by_name_ = std::move(larger);
 }
 
 std::uint32_t MemorySchedules::use_definition(const std::string& text) {
+  // Those of a batch tend to have the same.
+  if (last_definition_ < definitions_.size()) {
+    Definition& last = definitions_[last_definition_];
+    if (last.uses > 0 && last.text == text) {
+      ++last.uses;
+      return last_definition_;
+    }
+  }
   if (const auto known = definition_of_.find(text); known != definition_of_.end()) {
     ++definitions_[known->second].uses;
-    return known->second;
+    return last_definition_ = known->second;
   }
   auto index = static_cast<std::uint32_t>(definitions_.size());
   if (free_definitions_.empty()) {
@@ -138,7 +151,7 @@ std::uint32_t MemorySchedules::use_definition(const std::string& text) {
     definitions_[index] = {text, 1};
   }
   definition_of_.emplace(definitions_[index].text, index);
-  return index;
+  return last_definition_ = index;
 }
 
 void MemorySchedules::drop_definition(std::uint32_t index) {
@@ -151,10 +164,24 @@ void MemorySchedules::drop_definition(std::uint32_t index) {
 
 // --- puts ------------------------------------------------------------------------------------------------------------
 
-PutScheduleReply MemorySchedules::put(const PutSchedule& wanted) {
+std::vector<PutScheduleReply> MemorySchedules::put(const std::vector<PutSchedule>& wanted) {
+  constexpr std::size_t kAhead = 8;
+  make_room_by_name(wanted.size());
+  std::vector<std::size_t> hashes;
+  hashes.reserve(wanted.size());
+  for (const PutSchedule& one : wanted) hashes.push_back(by_name_.hash(one.name));
+  std::vector<PutScheduleReply> replies;
+  replies.reserve(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i + kAhead < wanted.size()) by_name_.prefetch(hashes[i + kAhead]);
+    replies.push_back(put(wanted[i], hashes[i]));
+  }
+  return replies;
+}
+
+PutScheduleReply MemorySchedules::put(const PutSchedule& wanted, std::size_t hash) {
   using enum PutScheduleOutcome;
-  const auto found = by_name_.find(std::string_view{wanted.name});
-  Schedule* old = found == by_name_.end() ? nullptr : *found;
+  Schedule* old = by_name_.find(wanted.name, hash);
   if (wanted.made_from != 0 && (old == nullptr || old->version != wanted.made_from)) {
     return old == nullptr ? PutScheduleReply{stale} : PutScheduleReply{stale, old->id, old->version};
   }
@@ -166,9 +193,8 @@ PutScheduleReply MemorySchedules::put(const PutSchedule& wanted) {
     SchedulePlace place = wanted.place;
     place.entries = 0;
     set_place(*added, place);
-    make_room_by_name();
     append(added);
-    by_name_.insert(added);
+    by_name_.insert(added, hash);
     return {PutScheduleOutcome::added, added->id, 1};
   }
   if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::fail) return {exists, old->id, old->version};
@@ -182,8 +208,7 @@ PutScheduleReply MemorySchedules::put(const PutSchedule& wanted) {
   place.entries = changed->past == nullptr ? 0 : changed->past->entries;
   set_place(*changed, place);
   drop_definition(old->definition);
-  by_name_.erase(found);
-  by_name_.insert(changed);
+  by_name_.replace(old, changed);
   *slot_of(old->id) = changed;
   destroy(old);
   return {replaced, changed->id, changed->version};
@@ -227,9 +252,9 @@ std::optional<StoredSchedule> MemorySchedules::get(ScheduleId id) const {
 }
 
 std::optional<StoredSchedule> MemorySchedules::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  if (found == by_name_.end()) return std::nullopt;
-  return told(**found, &definitions_[(*found)->definition]);
+  const Schedule* schedule = by_name_.find(name, by_name_.hash(name));
+  if (schedule == nullptr) return std::nullopt;
+  return told(*schedule, &definitions_[schedule->definition]);
 }
 
 std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit) const {

@@ -2,7 +2,6 @@
 // equal definitions are kept once, and what only a schedule has that has fired before is kept apart.
 #pragma once
 
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "argiope/store/store.hpp"
+#include "store/schedules_by_name.hpp"
 
 namespace argiope {
 
@@ -24,7 +24,7 @@ class MemorySchedules {
   ~MemorySchedules();
 
   // --- as requests say, which have been checked
-  PutScheduleReply put(const PutSchedule& wanted);
+  std::vector<PutScheduleReply> put(const std::vector<PutSchedule>& wanted);
   bool erase(ScheduleId id);
   std::vector<StoredSchedule> list(const ScheduleFilter& filter) const;
   std::optional<StoredSchedule> get(ScheduleId id) const;
@@ -73,13 +73,6 @@ class MemorySchedules {
     char* text() noexcept { return reinterpret_cast<char*>(&paused) + 1; }
     const char* text() const noexcept { return reinterpret_cast<const char*>(&paused) + 1; }
   };
-  struct ByName {
-    using is_transparent = void;
-    static std::string_view name(std::string_view name) noexcept { return name; }
-    static std::string_view name(const Schedule* schedule) noexcept { return schedule->name(); }
-    std::size_t operator()(const auto& key) const noexcept { return std::hash<std::string_view>{}(name(key)); }
-    bool operator()(const auto& a, const auto& b) const noexcept { return name(a) == name(b); }
-  };
   // Ids come in order and are not used again: so many of them in a row share a page, which goes with the last of them.
   static constexpr std::size_t kPage = 64;
   struct Page {
@@ -116,7 +109,8 @@ class MemorySchedules {
   Schedule** slot_of(ScheduleId id) const;
   Schedule* at(ScheduleId id) const;
   void append(Schedule* schedule);
-  void make_room_by_name();
+  void make_room_by_name(std::size_t more);
+  PutScheduleReply put(const PutSchedule& wanted, std::size_t hash);
   std::uint32_t use_definition(const std::string& text);
   void drop_definition(std::uint32_t index);
   void remember(const Schedule& schedule);
@@ -124,10 +118,10 @@ class MemorySchedules {
 
   ScheduleId last_id_ = 0;
   std::vector<Page> pages_;  // by number
-  using Names = boost::unordered_flat_set<Schedule*, ByName, ByName>;
-  Names by_name_;
+  SchedulesByName<Schedule> by_name_;
   std::deque<Definition> definitions_;
   std::vector<std::uint32_t> free_definitions_;
+  std::uint32_t last_definition_ = 0;  // the one used last
   std::unordered_map<std::string_view, std::uint32_t> definition_of_;
   std::vector<std::variant<PlaceBefore, RunBefore>> undo_;
 };

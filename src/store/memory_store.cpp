@@ -624,10 +624,7 @@ Coro<Result<std::size_t>> MemoryStore::prune(QueueId queue_id, JobState state, W
 Coro<Result<std::vector<PutScheduleReply>>> MemoryStore::put_schedules(std::vector<PutSchedule> wanted) {
   co_return atomically([&]() -> Result<std::vector<PutScheduleReply>> {
     if (auto good = schedule_rules::check(wanted); !good) return std::unexpected(good.error());
-    std::vector<PutScheduleReply> replies;
-    replies.reserve(wanted.size());
-    for (const PutSchedule& schedule : wanted) replies.push_back(schedules_.put(schedule));
-    return replies;
+    return schedules_.put(wanted);
   });
 }
 
