@@ -86,9 +86,9 @@ Coro<Result<void>> BrokerImpl::close() {
 
 // --- the loop ------------------------------------------------------------------------------------------------------
 
-void BrokerImpl::run_in_background(Coro<void> work) {
+void BrokerImpl::run_in_background(Coro<void> work, Start start) {
   ++background_;
-  loop_.create_task(watched(std::move(work)), "broker");
+  loop_.create_task(watched(std::move(work)), "broker", start);
 }
 
 Coro<void> BrokerImpl::watched(Coro<void> work) {

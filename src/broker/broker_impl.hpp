@@ -130,7 +130,7 @@ class BrokerImpl final : public Broker {
   };
 
   // --- the loop
-  void run_in_background(Coro<void> work);
+  void run_in_background(Coro<void> work, Start start = Start::next_turn);
   Coro<void> watched(Coro<void> work);
   void note_dirty(Queue& queue);
   void mark(Queue& queue);  // the same, and has it looked at
@@ -170,9 +170,12 @@ class BrokerImpl final : public Broker {
 
   // --- putting
   Result<void> check(const NewJob& job, const Queue& queue) const;
+  // By the store, though check() has nothing against it.
+  static bool may_be_refused(const NewJob& job);
   PutRequest request_of(NewJob job, const Queue& queue) const;
   void note_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();
+  Coro<void> send_puts(std::vector<PendingPut> pending);
   Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
 
   // --- leasing
@@ -189,6 +192,7 @@ class BrokerImpl final : public Broker {
   // --- settling
   void submit(PendingSettlement pending);
   Coro<void> flush_settlements();
+  Coro<void> send_settlements(std::vector<PendingSettlement> pending);
   void note_settled(const PendingSettlement& pending, SettleReply& reply);
   void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
                      const std::vector<EndedRun>& ended_runs);
@@ -221,6 +225,9 @@ class BrokerImpl final : public Broker {
   std::unordered_map<JobId, std::uint64_t> running_ids_;
   std::uint64_t next_token_ = 0;
 
+  // What one turn puts and settles goes to the store together, but in parts of so many: it can work on the first while the
+  // loop makes the next.
+  static constexpr std::size_t kMostTogether = 32;
   std::vector<PendingPut> pending_puts_;
   std::vector<PendingSettlement> pending_settlements_;
   bool puts_scheduled_ = false;

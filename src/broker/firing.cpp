@@ -32,7 +32,6 @@ Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
     if (auto checked = check(job.job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
     step.queues.push_back(*queue);
   }
-  if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
   step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
   step.request.jobs.reserve(call.jobs.size());
   for (std::size_t i = 0; i < call.jobs.size(); ++i) {
@@ -41,6 +40,8 @@ Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
     put.after_run = call.jobs[i].after_run;
     step.request.jobs.push_back(std::move(put));
   }
+  if (auto good = argiope::check(step.request); !good) co_return std::unexpected(std::move(good.error()));
+  if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
   co_return step;
 }
 
@@ -68,7 +69,6 @@ Coro<Result<std::vector<Result<FireReply>>>> BrokerImpl::fire(std::vector<FireCa
 Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) {
   std::vector<Result<FireReply>> replies(calls.size(), Result<FireReply>(FireReply{}));
   std::vector<Step> steps;
-  std::vector<FireRequest> requests;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     auto step = co_await step_of(std::move(calls[i]));
     if (!step) {
@@ -76,12 +76,18 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
       continue;
     }
     step->call = i;
-    requests.push_back(step->request);
     steps.push_back(std::move(*step));
   }
+  // A batch with a mistake in it is refused whole; then each is tried alone.
+  const bool may_try_again = steps.size() > 1 && std::ranges::any_of(steps, [](const Step& step) {
+                               return std::ranges::any_of(step.request.jobs, may_be_refused, &PutRequest::job);
+                             });
+  std::vector<FireRequest> requests;
+  requests.reserve(steps.size());
+  for (Step& step : steps) requests.push_back(may_try_again ? step.request : std::move(step.request));
   auto fired = co_await store_.fire(std::move(requests), clock_.now());
   std::optional<Error> failure;
-  if (!fired && fired.error().code != Errc::invalid_input) failure = fired.error();
+  if (!fired && (!may_try_again || fired.error().code != Errc::invalid_input)) failure = fired.error();
   const bool all_refused = failure.has_value();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
@@ -91,7 +97,6 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
     } else if (failure) {
       reply = std::unexpected(*failure);
     } else {
-      // A batch with a mistake in it is refused whole; then each is tried alone.
       std::vector<FireRequest> one;
       one.push_back(std::move(step.request));
       auto answer = co_await store_.fire(std::move(one), clock_.now());

@@ -26,6 +26,8 @@ Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
   return {};
 }
 
+bool BrokerImpl::may_be_refused(const NewJob& job) { return job.id != 0 || job.batch != 0 || !job.waits_for.empty(); }
+
 PutRequest BrokerImpl::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));
   const WallTime now = clock_.now();
@@ -112,20 +114,28 @@ Coro<Result<PutReply>> BrokerImpl::put(NewJob job) {
   if (auto room = co_await take_room(**queue, 1); !room) co_return std::unexpected(std::move(room.error()));
   Future<Result<PutReply>> answer = loop_.create_future<Result<PutReply>>();
   pending_puts_.push_back({std::move(job), *queue, answer});
-  if (!std::exchange(puts_scheduled_, true)) run_in_background(flush_puts());
+  if (pending_puts_.size() == kMostTogether) {
+    run_in_background(send_puts(std::exchange(pending_puts_, {})), Start::eagerly);
+  } else if (!std::exchange(puts_scheduled_, true)) {
+    run_in_background(flush_puts());
+  }
   co_return co_await std::move(answer);
 }
 
-// What was put in one turn goes to the store as one batch.
 Coro<void> BrokerImpl::flush_puts() {
   puts_scheduled_ = false;
-  std::vector<PendingPut> pending = std::exchange(pending_puts_, {});
+  if (!pending_puts_.empty()) co_await send_puts(std::exchange(pending_puts_, {}));
+}
+
+Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
   std::vector<PutRequest> requests;
   requests.reserve(pending.size());
   // A batch with a mistake in it is refused whole; then each is tried alone.
-  const bool alone = pending.size() == 1;
+  const bool may_try_again =
+      pending.size() > 1 && std::ranges::any_of(
+                                pending, may_be_refused, [](const PendingPut& put) -> auto& { return put.job; });
   for (PendingPut& put : pending) {
-    requests.push_back(request_of(alone ? std::move(put.job) : put.job, *put.queue));
+    requests.push_back(request_of(may_try_again ? put.job : std::move(put.job), *put.queue));
   }
   auto replies = co_await store_.put(std::move(requests), clock_.now());
   for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -133,7 +143,7 @@ Coro<void> BrokerImpl::flush_puts() {
     Result<PutReply> reply = fail(Errc::internal, {});
     if (replies) {
       reply = std::move((*replies)[i]);
-    } else if (alone || replies.error().code != Errc::invalid_input) {
+    } else if (!may_try_again || replies.error().code != Errc::invalid_input) {
       reply = std::unexpected(replies.error());
     } else {
       std::vector<PutRequest> one;

@@ -98,7 +98,11 @@ void BrokerImpl::end_unasked(std::uint64_t token, Verdict verdict) {
 
 void BrokerImpl::submit(PendingSettlement pending) {
   pending_settlements_.push_back(std::move(pending));
-  if (!std::exchange(settlements_scheduled_, true)) run_in_background(flush_settlements());
+  if (pending_settlements_.size() == kMostTogether) {
+    run_in_background(send_settlements(std::exchange(pending_settlements_, {})), Start::eagerly);
+  } else if (!std::exchange(settlements_scheduled_, true)) {
+    run_in_background(flush_settlements());
+  }
 }
 
 Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
@@ -129,7 +133,10 @@ Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
 
 Coro<void> BrokerImpl::flush_settlements() {
   settlements_scheduled_ = false;
-  std::vector<PendingSettlement> pending = std::exchange(pending_settlements_, {});
+  if (!pending_settlements_.empty()) co_await send_settlements(std::exchange(pending_settlements_, {}));
+}
+
+Coro<void> BrokerImpl::send_settlements(std::vector<PendingSettlement> pending) {
   std::vector<Settlement> settlements;
   settlements.reserve(pending.size());
   for (PendingSettlement& one : pending) {

@@ -7,6 +7,8 @@ namespace {
 
 // A transaction ends after so many jobs, so that those who wait for the first need not wait for a million others.
 constexpr std::size_t kMostJobsInTransaction = 20'000;
+// A call of so many jobs is worth a transaction of its own.
+constexpr std::size_t kLarge = 32;
 
 }  // namespace
 
@@ -18,6 +20,12 @@ struct JobStoreThread::Shared {
   bool awake = false;
   bool stopping = false;
   std::optional<Error> failure;
+
+  // Between the two threads.
+  std::condition_variable wake_syncer, all_synced;
+  std::vector<Finished> finished;
+  bool syncing = false;
+  bool no_more = false;
 };
 
 // Wakes the thread when called or dropped.
@@ -41,18 +49,26 @@ class JobStoreThread::WakeUp {
 };
 
 JobStoreThread::JobStoreThread(std::unique_ptr<SqliteJobs> jobs)
-    : jobs_(std::move(jobs)), shared_(std::make_shared<Shared>()), thread_([this] { work(); }) {}
+    : jobs_(std::move(jobs)), shared_(std::make_shared<Shared>()) {
+  if (jobs_->needs_sync()) syncer_ = std::thread([this] { sync(); });
+  thread_ = std::thread([this] { work(); });
+}
 
 // The thread is woken after all that is ready on the loop has run: what its tasks ask for in one turn is one
-// transaction, and not the first of them one and the rest another.
+// transaction, and not the first of them one and the rest another. For a call that is large by itself it is woken at once,
+// and works on it while the loop makes the next.
 void JobStoreThread::push(std::unique_ptr<StoreCall> call) {
   EventLoop& loop = call->loop();
+  const bool large = call->jobs() >= kLarge;
   bool wake_later = false;
   {
     std::lock_guard lock(shared_->mutex);
     shared_->calls.push_back(std::move(call));
     loop.begin_outside_work();
-    if (shared_->waking == nullptr) {
+    if (large) {
+      shared_->awake = true;
+      shared_->wake.notify_one();
+    } else if (shared_->waking == nullptr) {
       shared_->waking = &loop;
       wake_later = true;
     } else if (shared_->waking != &loop) {
@@ -76,6 +92,15 @@ Result<void> JobStoreThread::stop() {
     shared_->wake.notify_one();
   }
   thread_.join();
+  if (syncer_.joinable()) {
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->no_more = true;
+      shared_->wake_syncer.notify_one();
+    }
+    syncer_.join();
+  }
+  if (shared_->failure) jobs_->keep_log();
   jobs_.reset();
   if (shared_->failure) return std::unexpected(*shared_->failure);
   return {};
@@ -93,19 +118,22 @@ void JobStoreThread::work() {
     }
     for (std::size_t from = 0; from < taken.size();) {
       std::size_t to = from;
-      for (std::size_t jobs = 0; to < taken.size() && (to == from || jobs + taken[to]->jobs() <= kMostJobsInTransaction);) {
+      for (std::size_t jobs = 0;
+           to < taken.size() && (to == from || jobs + taken[to]->jobs() <= kMostJobsInTransaction);) {
         jobs += taken[to++]->jobs();
       }
-      run(std::span(taken).subspan(from, to - from));
-      deliver(Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
-                    std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))));
+      const bool wrote = run(std::span(taken).subspan(from, to - from));
+      finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
+                    std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
+              wrote});
+      if (wrote && jobs_->log_is_long()) move_log();
       from = to;
     }
     taken.clear();
   }
 }
 
-void JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
+bool JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
   bool writes = false;
   try {
     if (const auto failed = failure()) {
@@ -118,7 +146,7 @@ void JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
         if (call->kind() == CallKind::read) attempt_one(*call, false);
       }
       jobs_->commit();
-      return;
+      return false;
     }
     writes = std::ranges::any_of(batch, [&](const auto& call) {
       return call->kind() == CallKind::write ||
@@ -130,15 +158,17 @@ void JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
     // Another process that writes for long is no failure of ours, and nothing has been written.
     if (writes && error.error.code != Errc::busy) note_failure(error.error);
     for (const auto& call : batch) call->fail(error.error);
-    return;
+    return false;
   }
   try {
     for (const auto& call : batch) attempt_one(*call, writes);
     jobs_->commit();
+    return writes && jobs_->needs_sync();
   } catch (DatabaseFailed& error) {
     jobs_->roll_back();
     if (writes) note_failure(error.error);
     for (const auto& call : batch) call->fail(error.error);
+    return false;
   }
 }
 
@@ -160,7 +190,69 @@ void JobStoreThread::attempt_one(StoreCall& call, bool writes) {
 
 void JobStoreThread::note_failure(const Error& error) {
   std::lock_guard lock(shared_->mutex);
-  shared_->failure = error;
+  if (!shared_->failure) shared_->failure = error;
+}
+
+// Nobody is told of anything before what was committed before it is on the disk: a read may have seen it. Little for which
+// nothing waits is synced here: to wake another thread takes as long as a third of a sync.
+void JobStoreThread::finish(Finished finished) {
+  if (!syncer_.joinable()) return deliver(std::move(finished.calls));
+  std::size_t jobs = 0;
+  for (const auto& call : finished.calls) jobs += call->jobs();
+  std::vector<Finished> alone;
+  {
+    std::lock_guard lock(shared_->mutex);
+    const bool nothing_before = !shared_->syncing && shared_->finished.empty();
+    if (!nothing_before || (finished.wrote && (jobs >= kLarge || !shared_->calls.empty()))) {
+      shared_->finished.push_back(std::move(finished));
+      shared_->wake_syncer.notify_one();
+      return;
+    }
+  }
+  alone.push_back(std::move(finished));
+  settle(std::move(alone));
+}
+
+void JobStoreThread::sync() {
+  std::vector<Finished> taken;
+  for (;;) {
+    {
+      std::unique_lock lock(shared_->mutex);
+      shared_->syncing = false;
+      if (shared_->finished.empty()) shared_->all_synced.notify_one();
+      shared_->wake_syncer.wait(lock, [&] { return !shared_->finished.empty() || shared_->no_more; });
+      if (shared_->finished.empty()) return;
+      taken.swap(shared_->finished);
+      shared_->syncing = true;
+    }
+    settle(std::exchange(taken, {}));
+  }
+}
+
+void JobStoreThread::settle(std::vector<Finished> transactions) {
+  if (!sync_failed_ && std::ranges::any_of(transactions, &Finished::wrote)) {
+    if (auto synced = jobs_->sync_log(); !synced) {
+      sync_failed_ = std::move(synced.error());
+      note_failure(*sync_failed_);
+    }
+  }
+  Calls calls;
+  for (Finished& finished : transactions) {
+    for (auto& call : finished.calls) {
+      if (sync_failed_ && finished.wrote && call->kind() != CallKind::read) call->fail(*sync_failed_);
+      calls.push_back(std::move(call));
+    }
+  }
+  deliver(std::move(calls));
+}
+
+void JobStoreThread::move_log() {
+  {
+    std::unique_lock lock(shared_->mutex);
+    shared_->all_synced.wait(lock, [&] { return !shared_->syncing && shared_->finished.empty(); });
+    if (shared_->failure) return;
+  }
+  if (auto moved = jobs_->checkpoint(); !moved) note_failure(moved.error());
 }
 
 void JobStoreThread::deliver(Calls calls) {

@@ -1,5 +1,6 @@
-// The one thread that works for a store of jobs: takes all calls that wait, runs them in one transaction, and wakes their
-// callers, each loop once. While a commit syncs, the next calls gather; so the price of a sync is shared.
+// Who works for a store of jobs: one thread takes all calls that wait, runs them in one transaction and commits it; where a
+// commit must reach the disk, a second one syncs it. Only then are the callers woken, each loop once. While one commit syncs the
+// next is made, and those that come meanwhile share the next sync.
 #pragma once
 
 #include <condition_variable>
@@ -91,17 +92,30 @@ class JobStoreThread {
   // What loops share with the thread; a callback that is left over may outlive the store.
   struct Shared;
   class WakeUp;
+  // A transaction that is over.
+  struct Finished {
+    Calls calls;
+    bool wrote;
+  };
 
   void push(std::unique_ptr<StoreCall> call);
   void work();
-  void run(std::span<const std::unique_ptr<StoreCall>> batch);
+  // Whether it has committed what must be synced.
+  bool run(std::span<const std::unique_ptr<StoreCall>> batch);
   void attempt_one(StoreCall& call, bool writes);
   void note_failure(const Error& error);
+  void finish(Finished finished);
+  void sync();
+  // Syncs them if need be and tells their callers. Of whichever thread has something to sync; never of both.
+  void settle(std::vector<Finished> transactions);
+  void move_log();
   static void deliver(Calls calls);
 
   std::unique_ptr<SqliteJobs> jobs_;
   std::shared_ptr<Shared> shared_;
+  std::optional<Error> sync_failed_;
   std::thread thread_;
+  std::thread syncer_;  // none if nothing needs it
 };
 
 }  // namespace argiope

@@ -5,6 +5,46 @@
 #include "argiope/base/utf8.hpp"
 #include "store/job_rules.hpp"
 
+namespace argiope {
+
+Result<void> check(const FireRequest& request) {
+  const auto wrong = [&](std::string_view what) {
+    return fail(Errc::invalid_input, fmt::format("a step of schedule {}: {}", request.id, what));
+  };
+  const std::size_t count = request.runs.size();
+  if (request.place.entries < count) return wrong("its entries are not numbered on from those before");
+  const std::uint64_t first = request.place.entries - count + 1;
+  if (const auto& amended = request.amended) {
+    if (amended->number == 0 || amended->number != first - 1 || amended->job != 0 ||
+        (amended->outcome != RunOutcome::missed && amended->outcome != RunOutcome::skipped)) {
+      return wrong("only the last entry there was can be written anew, if it was missed or skipped");
+    }
+  }
+  std::size_t job = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ScheduleRun& run = request.runs[i];
+    if (run.number != first + i) return wrong("its entries are not numbered on from those before");
+    if (run.outcome != RunOutcome::running) continue;
+    while (job < request.jobs.size() && request.jobs[job].run == 0) ++job;
+    if (job == request.jobs.size() || request.jobs[job].run != run.number) {
+      return wrong("an entry that runs has one job, and they stand in the same order");
+    }
+    ++job;
+  }
+  for (; job < request.jobs.size(); ++job) {
+    if (request.jobs[job].run != 0) return wrong("an entry that runs has one job, and they stand in the same order");
+  }
+  for (const PutRequest& put : request.jobs) {
+    if (put.after_run > request.place.entries || (put.run != 0 && put.after_run >= put.run)) {
+      return wrong("a job waits for a run that does not come before it");
+    }
+    if (auto good = job_rules::check(put); !good) return good;
+  }
+  return {};
+}
+
+}  // namespace argiope
+
 namespace argiope::schedule_rules {
 
 SchedulePlace stored(const SchedulePlace& place) noexcept {
@@ -51,49 +91,9 @@ Result<void> check(const std::vector<PutSchedule>& schedules) {
   return {};
 }
 
-namespace {
-
-Result<void> check(const FireRequest& request) {
-  const auto wrong = [&](std::string_view what) {
-    return fail(Errc::invalid_input, fmt::format("a step of schedule {}: {}", request.id, what));
-  };
-  const std::size_t count = request.runs.size();
-  if (request.place.entries < count) return wrong("its entries are not numbered on from those before");
-  const std::uint64_t first = request.place.entries - count + 1;
-  if (const auto& amended = request.amended) {
-    if (amended->number == 0 || amended->number != first - 1 || amended->job != 0 ||
-        (amended->outcome != RunOutcome::missed && amended->outcome != RunOutcome::skipped)) {
-      return wrong("only the last entry there was can be written anew, if it was missed or skipped");
-    }
-  }
-  std::size_t job = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ScheduleRun& run = request.runs[i];
-    if (run.number != first + i) return wrong("its entries are not numbered on from those before");
-    if (run.outcome != RunOutcome::running) continue;
-    while (job < request.jobs.size() && request.jobs[job].run == 0) ++job;
-    if (job == request.jobs.size() || request.jobs[job].run != run.number) {
-      return wrong("an entry that runs has one job, and they stand in the same order");
-    }
-    ++job;
-  }
-  for (; job < request.jobs.size(); ++job) {
-    if (request.jobs[job].run != 0) return wrong("an entry that runs has one job, and they stand in the same order");
-  }
-  for (const PutRequest& put : request.jobs) {
-    if (put.after_run > request.place.entries || (put.run != 0 && put.after_run >= put.run)) {
-      return wrong("a job waits for a run that does not come before it");
-    }
-    if (auto good = job_rules::check(put); !good) return good;
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<void> check(const std::vector<FireRequest>& requests) {
   for (const FireRequest& request : requests) {
-    if (auto good = check(request); !good) return good;
+    if (auto good = argiope::check(request); !good) return good;
   }
   return {};
 }

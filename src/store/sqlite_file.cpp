@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace argiope {
 
@@ -87,8 +88,9 @@ Result<void> require_format_to_read(SqliteDatabase& database, const std::string&
     return fail(Errc::wrong_format, fmt::format("database {}: it is empty. Name another with {}", path, format.option));
   }
   if (found->version != std::ssize(format.migrations)) {
-    return fail(Errc::wrong_format,
-                fmt::format("database {}: made by an older argiope; open it once for writing to bring it up to date", path));
+    return fail(
+        Errc::wrong_format,
+        fmt::format("database {}: made by an older argiope; open it once for writing to bring it up to date", path));
   }
   return {};
 }
@@ -110,6 +112,36 @@ Result<void> write_log_anew(SqliteDatabase& database, const std::string& path) {
   if (code == SQLITE_OK) return {};
   return fail((code & 0xff) == SQLITE_FULL ? Errc::disk_full : Errc::io,
               fmt::format("database {}: its log cannot be written anew: {}", path, sqlite3_errstr(code)));
+}
+
+LogSync::~LogSync() {
+  if (file_ == nullptr) return;
+  file_->pMethods->xClose(file_);
+  sqlite3_free(file_);
+}
+
+Result<LogSync> LogSync::open(SqliteDatabase& database, const std::string& path) {
+  sqlite3_vfs* vfs = nullptr;
+  sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_VFS_POINTER, static_cast<void*>(&vfs));
+  auto* file = static_cast<sqlite3_file*>(sqlite3_malloc(vfs->szOsFile));
+  if (file == nullptr) throw std::bad_alloc();
+  std::memset(file, 0, static_cast<std::size_t>(vfs->szOsFile));
+  const char* name = sqlite3_filename_wal(sqlite3_db_filename(database.handle(), "main"));
+  const int code = vfs->xOpen(vfs, name, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL, nullptr);
+  LogSync opened;
+  if (code == SQLITE_OK) {
+    opened.file_ = file;
+    return opened;
+  }
+  if (file->pMethods != nullptr) file->pMethods->xClose(file);
+  sqlite3_free(file);
+  return fail(Errc::io, fmt::format("database {}: its log cannot be opened: {}", path, sqlite3_errstr(code)));
+}
+
+Result<void> LogSync::sync(const std::string& path) noexcept {
+  const int code = file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+  if (code == SQLITE_OK) return {};
+  return fail(Errc::io, fmt::format("database {}: what was written cannot be synced: {}", path, sqlite3_errstr(code)));
 }
 
 Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib) {

@@ -48,6 +48,18 @@ class SqliteJobs {
   bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.handle()) == 0; }
   bool others_changed_jobs();
 
+  // --- with SyncMode::full a commit is not on the disk before its log has been synced, which is not this class's business
+  bool needs_sync() const noexcept { return static_cast<bool>(log_); }
+  // From another thread than the rest, one at a time.
+  Result<void> sync_log() noexcept { return log_.sync(path_); }
+  // Whether it is time to move what the log holds into the database; everything in it must have been synced. Outside of
+  // transactions.
+  bool log_is_long() const noexcept { return log_pages_ >= checkpoint_at_; }
+  Result<void> checkpoint();
+  // The log stays behind when the database is closed, for the next owner to write anew: what is in it may not be on the
+  // disk, whatever a later sync says.
+  void keep_log() noexcept;
+
   StoreAccess access() const noexcept { return options_.access; }
   std::uint64_t epoch() const noexcept { return epoch_; }
   const std::string& path() const noexcept { return path_; }
@@ -159,6 +171,9 @@ class SqliteJobs {
     std::size_t queues;
   };
 
+  // The log is moved into the database when it has 32 MB, because nearly all of it is the same few pages over and over.
+  static constexpr int kCheckpointPages = 8192;
+
   SqliteJobs(std::string path, const StoreOptions& options) : path_(std::move(path)), options_(options) {}
 
   // --- statements
@@ -168,6 +183,7 @@ class SqliteJobs {
   static std::int32_t narrow(std::int64_t number) noexcept { return static_cast<std::int32_t>(number); }
 
   // --- opening
+  Result<void> sync_apart();
   void take_over();
   void refresh();
   std::optional<std::int64_t> meta(std::string_view name);
@@ -240,6 +256,7 @@ class SqliteJobs {
   // Destroyed from the last to the first: statements before the connection, that before the lock.
   FileLock lock_;
   SqliteDatabase database_;
+  LogSync log_;
   std::array<SqliteStatement, kQueries> statements_;
   std::uint64_t epoch_ = 0;
 
@@ -248,6 +265,7 @@ class SqliteJobs {
   bool leases_known_ = false;
   bool touched_ = true;
   bool writing_ = false;
+  int log_pages_ = 0, checkpoint_at_ = kCheckpointPages;
   std::vector<StoredQueue> queues_;
   std::map<std::string, QueueId, std::less<>> queue_ids_;
   JobId last_id_ = 0, last_id_stored_ = 0;

@@ -14,8 +14,6 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x4172676a;  // "Argj"
 constexpr std::int64_t kCacheKib = 32 * 1024;
 constexpr int kBusyMilliseconds = 10'000;
-// The log is moved into the database when it has 32 MB, because nearly all of it is the same few pages over and over.
-constexpr const char* kCheckpoints = "PRAGMA wal_autocheckpoint = 8192";
 
 // Times are milliseconds since 1970. NULL stands for 0 and for an empty text where that is the rule.
 constexpr const char* kVersion1 = R"sql(
@@ -207,7 +205,8 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
     if (auto set = configure_writer(file, options.sync, options.max_bytes, kCacheKib); !set) {
       return std::unexpected(set.error());
     }
-    if (auto set = file.execute(kCheckpoints); !set) return std::unexpected(set.error());
+    const std::string checkpoints = fmt::format("PRAGMA wal_autocheckpoint = {}", kCheckpointPages);
+    if (auto set = file.execute(checkpoints.c_str()); !set) return std::unexpected(set.error());
   }
   try {
     jobs->begin(!reads_only);
@@ -221,7 +220,29 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
     jobs->roll_back();
     return std::unexpected(std::move(error.error));
   }
+  if (!reads_only && options.sync == SyncMode::full) {
+    if (auto apart = jobs->sync_apart(); !apart) return std::unexpected(std::move(apart.error()));
+  }
   return jobs;
+}
+
+// From here on SQLite syncs the log only where the order of writes needs it, and whoever commits syncs the commits. It
+// makes no checkpoints by itself: it would not say that one has failed.
+Result<void> SqliteJobs::sync_apart() {
+  auto log = LogSync::open(database_, path_);
+  if (!log) return std::unexpected(std::move(log.error()));
+  log_ = std::move(*log);
+  if (auto set = database_.execute("PRAGMA synchronous = NORMAL"); !set) return set;
+  sqlite3_wal_hook(
+      database_.handle(),
+      [](void* self, sqlite3*, const char*, int pages) {
+        auto& jobs = *static_cast<SqliteJobs*>(self);
+        if (pages < jobs.log_pages_) jobs.checkpoint_at_ = kCheckpointPages;  // it has begun anew
+        jobs.log_pages_ = pages;
+        return SQLITE_OK;
+      },
+      this);
+  return {};
 }
 
 SqliteJobs::~SqliteJobs() = default;

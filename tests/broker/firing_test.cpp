@@ -189,12 +189,15 @@ TEST_F(FiringTest, AMistakeInOneStepKeepsNoOtherBack) {
                                     co_await step(d)};
         calls[1].jobs.at(0).job.waits_for = {12345};
         calls[2].jobs.at(0).job.payload.assign(2'000'000, 'p');
+        calls.push_back(co_await step(d));
+        ++calls.back().place.entries;
         const auto replies = co_await fire(std::move(calls));
         EXPECT_TRUE(replies.at(0).value().fired);
         EXPECT_EQ(replies.at(1).error().code, Errc::invalid_input);
         EXPECT_EQ(replies.at(2).error().code, Errc::too_large);
         EXPECT_EQ(replies.at(3).error().code, Errc::not_found);
         EXPECT_TRUE(replies.at(4).value().fired);
+        EXPECT_EQ(replies.at(5).error().code, Errc::invalid_input);
         co_await fired(a);  // the room of the refused one
         EXPECT_EQ((co_await lease_all("q")).size(), 3u);
       },

@@ -586,6 +586,77 @@ class StoreFaultsTest : public OnVirtualLoop {
     fmt::print("{} faults\n", faults_);
   }
 
+  // --- much at once: commits are made while the ones before them are synced
+  struct Much {
+    std::size_t calls = 6;  // of each of four callers, one after the other
+    std::size_t payload_bytes = 100;
+    std::uint64_t stride = fault_stride();
+  };
+  static constexpr std::size_t kJobsInCall = 40;
+
+  Coro<void> put_much(Store& store, Much much, std::vector<JobId>& put, bool& failed) {
+    for (std::size_t call = 0; call < much.calls && !failed; ++call) {
+      const std::vector<PutRequest> jobs(kJobsInCall, {{.queue = "q", .payload = std::string(much.payload_bytes, 'p')}});
+      const auto replies = co_await store.put(jobs, now_);
+      if (!replies) {
+        failed = true;
+        co_return;
+      }
+      EXPECT_FALSE(failed) << "acknowledged after a failure";
+      for (const PutReply& reply : *replies) put.push_back(reply.id);
+    }
+  }
+  Coro<void> put_from_four(Store& store, Much much, std::vector<JobId>& put) {
+    bool failed = false;
+    std::vector<Task<void>> callers;
+    for (int i = 0; i < 4; ++i) callers.push_back(loop_.create_task(put_much(store, much, put, failed)));
+    for (auto& caller : callers) co_await caller;
+    EXPECT_EQ(failed, store.failure().has_value());
+  }
+  std::uint64_t run_much(const Case& now, Much much) {
+    FaultyDisk disk(mix64(now.at));
+    disk.plan(now.fault, now.at);
+    std::vector<JobId> put;
+    if (std::unique_ptr<Store> store = open_or_expect(now)) {
+      loop_.run_until_complete(put_from_four(*store, much, put));
+      if (now.then != Fault::none && disk.has_failed()) disk.die(now.then);
+    }
+    const std::uint64_t operations = disk.operations();
+    if (disk.has_failed()) ++faults_;
+    disk.restart();
+    if (now.cut_again) work_until_power_cut(disk, now.sync);
+    check_much(put, much);
+    return operations;
+  }
+  void check_much(const std::vector<JobId>& put, Much much) {
+    auto opened = open(SyncMode::full);
+    ASSERT_TRUE(opened) << opened.error().message;
+    std::set<JobId> found;
+    for (JobId after = 0;;) {
+      const auto page = ask((*opened)->list({.after = after, .limit = 10'000, .payloads = false}));
+      for (const JobRecord& job : *page) found.insert(job.id);
+      if (page->size() < 10'000) break;
+      after = page->back().id;
+    }
+    for (const JobId id : put) ASSERT_TRUE(found.contains(id)) << "job " << id << " was put and is lost";
+    EXPECT_EQ(found.size() % kJobsInCall, 0u) << "part of a call";
+    EXPECT_LE(found.size(), 4 * much.calls * kJobsInCall);
+    EXPECT_EQ(integrity(), "ok");
+  }
+  void sweep_much(Case now, Much much) {
+    Case without = now;
+    without.at = ~std::uint64_t{0};
+    const std::uint64_t operations = run_much(without, much);
+    ASSERT_FALSE(HasFailure()) << "without a fault";
+    for (now.at = 0; now.at < operations; now.at += much.stride) {
+      run_much(now, much);
+      ASSERT_FALSE(HasFailure()) << "operation " << now.at << " of " << operations;
+    }
+    fmt::print("{} faults\n", faults_);
+  }
+  // Longer than the log becomes before it is moved into the database.
+  static constexpr Much kLongLog{.calls = 15, .payload_bytes = 20'000, .stride = 3};
+
   TemporaryFolder folder_;  // for the lock; the rest is on the disk in memory
   std::string file_ = folder_.file("jobs.db");
   std::vector<std::vector<Ask>> asks_;  // those of a round are made together
@@ -618,6 +689,22 @@ TEST_F(StoreFaultsTest, SurvivesADeathWithNormalSyncs) { sweep({.fault = Fault::
 TEST_F(StoreFaultsTest, SurvivesADeathWithoutSyncs) { sweep({.fault = Fault::kill, .sync = SyncMode::off}); }
 TEST_F(StoreFaultsTest, APowerCutMayTakeTheLastCommitsWithNormalSyncsAndNothingElse) {
   sweep({.fault = Fault::power_cut, .sync = SyncMode::normal});
+}
+
+TEST_F(StoreFaultsTest, SurvivesASyncThatFailsAmongMuch) { sweep_much({.fault = Fault::sync}, {}); }
+TEST_F(StoreFaultsTest, SurvivesASyncThatFailsAmongMuchAndThenADeathAndLaterAPowerCut) {
+  sweep_much({.fault = Fault::sync, .then = Fault::kill, .cut_again = true}, {});
+}
+TEST_F(StoreFaultsTest, SurvivesASyncThatFailsAmongMuchAndThenAPowerCut) {
+  sweep_much({.fault = Fault::sync, .then = Fault::power_cut}, {});
+}
+TEST_F(StoreFaultsTest, SurvivesAPowerCutAmongMuch) { sweep_much({.fault = Fault::power_cut}, {}); }
+TEST_F(StoreFaultsTest, SurvivesATornWriteAmongMuch) { sweep_much({.fault = Fault::torn_write}, {}); }
+TEST_F(StoreFaultsTest, SurvivesAPowerCutWhileTheLogIsMoved) {
+  sweep_much({.fault = Fault::power_cut}, {.calls = kLongLog.calls, .payload_bytes = 20'000, .stride = 1'501});
+}
+TEST_F(StoreFaultsTest, SurvivesASyncThatFailsWhileTheLogIsMoved) {
+  sweep_much({.fault = Fault::sync, .then = Fault::power_cut}, kLongLog);
 }
 
 }  // namespace

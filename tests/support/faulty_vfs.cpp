@@ -25,6 +25,7 @@ struct FaultyDisk::Handle {
   std::shared_ptr<File> file;
   std::string name;  // empty: deleted on closing
   bool syncs_folder = false;
+  int failed_syncs = 0;  // of the file, that it has been told of
   int level = SQLITE_LOCK_NONE;
   bool uses_shm = false;
   std::uint32_t shm_shared = 0;
@@ -243,6 +244,7 @@ struct FaultyDisk::Calls {
     // As SQLite's own: the folder is synced with the first sync of a journal or log, new or not.
     constexpr int kJournals = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL;
     auto* handle = new Handle{disk, found, keeps ? name : ""};
+    handle->failed_syncs = found->failed_syncs;
     handle->syncs_folder = keeps && (flags & SQLITE_OPEN_CREATE) != 0 && (flags & kJournals) != 0;
     ++disk.open_;
     reinterpret_cast<SqliteFile*>(file)->handle = handle;
@@ -465,7 +467,10 @@ int FaultyDisk::sync(Handle& handle) {
   if (dead_) return failed(SQLITE_IOERR_FSYNC, EIO);
   File& file = *handle.file;
   switch (meets(Operation::sync)) {
-    case Fault::sync: reach_disk_by_chance(file); return failed(SQLITE_IOERR_FSYNC, EIO);
+    case Fault::sync:
+      reach_disk_by_chance(file);
+      ++file.failed_syncs;
+      break;
     case Fault::kill: dead_ = true; return failed(SQLITE_IOERR_FSYNC, EIO);
     case Fault::power_cut:
       dead_ = true;
@@ -475,6 +480,9 @@ int FaultyDisk::sync(Handle& handle) {
   }
   for (const Pending& change : file.pending) put(file.durable, change);
   file.pending.clear();
+  if (std::exchange(handle.failed_syncs, file.failed_syncs) != file.failed_syncs) {
+    return failed(SQLITE_IOERR_FSYNC, EIO);
+  }
   if (std::exchange(handle.syncs_folder, false)) durable_ = now_;
   return SQLITE_OK;
 }

@@ -2,7 +2,8 @@
 //
 // What is written is pending until it is synced. A power cut keeps what was synced and, of what was pending, whichever
 // sectors chance chooses, the last of them perhaps in part. A sync that fails leaves its writes where Linux leaves them:
-// readers still see them, some have reached the disk, and no later sync writes the rest.
+// readers still see them, some have reached the disk, and no later sync writes the rest. Who had the file open then is
+// told once each, at his next sync.
 #pragma once
 
 #include <sqlite3.h>
@@ -78,6 +79,7 @@ class FaultyDisk {
     std::string now;      // as processes see it
     std::string durable;  // as it is on the disk
     std::vector<Pending> pending;
+    int failed_syncs = 0;
     // Who holds which lock; see sqlite.org/lockingv3.html and sqlite.org/walformat.html.
     int shared = 0;
     const void* reserved = nullptr;

@@ -160,6 +160,8 @@ struct FireRequest {
   // The last entry there was before, missed or skipped, written anew: what goes on need not push all others out.
   std::optional<ScheduleRun> amended;
 };
+// What can be said of it without looking at what is stored: invalid_input, or it is well formed.
+Result<void> check(const FireRequest& request);
 struct FireReply {
   // False: there is no such schedule, it has another version, or its entries are not those before `runs`. Nothing was
   // done.
@@ -214,7 +216,8 @@ struct ChangedElsewhere {
 // Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with
 // whatever else waited while the last commit ran, so a failure fails them all and changes nothing.
 //
-// Suspends: until the call's effect is committed (reads: until it is read; they see everything called before them).
+// Suspends: until the call's effect is committed and, with SyncMode::full, on the disk (reads: until it is read, and what
+//           they have seen is on the disk; they see everything called before them).
 // Cancel:   a call whose waiting is cancelled takes effect all the same.
 // Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512
 //           bytes), and then nothing of its call is done; refused where the store was opened for less (StoreAccess); busy when
