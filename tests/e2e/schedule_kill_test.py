@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import random
+import signal
 import sqlite3
 import subprocess
 import time
@@ -34,6 +35,11 @@ class ScheduleKill(EndToEnd):
     def start_run(self, *options):
         return self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, '--quiet', *options])
 
+    def stop(self, process):
+        process.terminate()
+        # Asked before it listens for that, it ends as any process does.
+        self.assertIn(process.wait(20), (130, -signal.SIGTERM))
+
     def add(self, name, *when):
         # Every planned time is to become a job, however long nobody was there, and however many wait.
         self.schedule('add', name, *when, '--queue', 'ledger', '--fill-in', '--payload',
@@ -60,8 +66,7 @@ class ScheduleKill(EndToEnd):
             time.sleep(chance.choice([0, 0, 0.1]))
             process = self.start_run()
         time.sleep(0.5)
-        process.terminate()
-        self.assertEqual(process.wait(20), 130)
+        self.stop(process)
         self.check(asked)
 
     def test_every_planned_time_is_run_and_only_what_a_kill_interrupted_is_run_again(self):
@@ -83,8 +88,7 @@ class ScheduleKill(EndToEnd):
             process.wait()
             process = self.start_run('--concurrency', str(concurrency))
         self.schedule('pause', 'note')
-        process.terminate()
-        self.assertEqual(process.wait(20), 130)
+        self.stop(process)
         self.assertEqual(self.start_run('--until-idle', '--fail-on-failed').wait(60 + 2 * KILLS), 0)
         status = json.loads(self.schedule('list', '--json'))
         times = collections.Counter()
