@@ -90,6 +90,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
   std::size_t next = 0;
   for (Grant& grant : grants) {
     std::vector<LeasedJob> jobs;
+    jobs.reserve(grant.requests.size());
     for (std::size_t i = 0; i < grant.requests.size(); ++i) {
       std::optional<JobRecord>& record = (*leased)[next++];
       const std::uint64_t token = grant.requests[i].token;
@@ -112,7 +113,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
            running->second.attempt);
       const std::uint32_t attempt = running->second.attempt;
       to_calendar(*record, clock_);
-      jobs.push_back({std::move(*record), token, attempt, grant.until[i]});
+      jobs.emplace_back(std::move(*record), token, attempt, grant.until[i]);
     }
     Caller& caller = grant.caller;
     if (caller.answer.done()) {

@@ -95,10 +95,20 @@ Result<void> require_format_to_read(SqliteDatabase& database, const std::string&
   return {};
 }
 
-Result<void> write_log_anew(SqliteDatabase& database, const std::string& path) {
+namespace {
+
+// The connection's own; null where it has none.
+sqlite3_file* log_of(SqliteDatabase& database) {
   sqlite3_file* log = nullptr;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&log));
-  if (log == nullptr || log->pMethods == nullptr) return {};
+  return log == nullptr || log->pMethods == nullptr ? nullptr : log;
+}
+
+}  // namespace
+
+Result<void> write_log_anew(SqliteDatabase& database, const std::string& path) {
+  sqlite3_file* log = log_of(database);
+  if (log == nullptr) return {};
   sqlite3_int64 size = 0;
   int code = log->pMethods->xFileSize(log, &size);
   // SQLite's own files take less than 128 KB in one call and say that the disk is full when given more.
@@ -121,6 +131,7 @@ LogSync::~LogSync() {
 }
 
 Result<LogSync> LogSync::open(SqliteDatabase& database, const std::string& path) {
+  if (log_of(database) == nullptr) return LogSync{};
   sqlite3_vfs* vfs = nullptr;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_VFS_POINTER, static_cast<void*>(&vfs));
   auto* file = static_cast<sqlite3_file*>(sqlite3_malloc(vfs->szOsFile));

@@ -57,7 +57,8 @@ class LogSync {
     return *this;
   }
   ~LogSync();
-  // Of a database that has been written to in WAL mode. The connection must outlive it.
+  // After something has been written. An empty one where there is no log: on a file system without shared memory SQLite
+  // stays with its journal. The connection must outlive it.
   static Result<LogSync> open(SqliteDatabase& database, const std::string& path);
   // What has been committed is on the disk. Any thread, one at a time.
   Result<void> sync(const std::string& path) noexcept;

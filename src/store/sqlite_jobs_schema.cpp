@@ -231,6 +231,7 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
 Result<void> SqliteJobs::sync_apart() {
   auto log = LogSync::open(database_, path_);
   if (!log) return std::unexpected(std::move(log.error()));
+  if (!*log) return {};
   log_ = std::move(*log);
   if (auto set = database_.execute("PRAGMA synchronous = NORMAL"); !set) return set;
   sqlite3_wal_hook(

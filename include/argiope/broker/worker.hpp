@@ -38,7 +38,7 @@ struct SnoozeJob : std::exception {
 // Threads: the loop's own.
 class JobContext {
  public:
-  JobContext(Broker& broker, LeasedJob leased) : broker_(broker), leased_(std::move(leased)) {}
+  JobContext(Broker& broker, LeasedJob&& leased) : broker_(broker), leased_(std::move(leased)) {}
 
   const JobRecord& job() const noexcept { return leased_.job; }
   const std::string& payload() const noexcept { return leased_.job.payload; }
