@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <string>
 #include <string_view>
 
 #include "argiope/web/content_type.hpp"
+#include "fuzz/require.hpp"
 
 namespace {
 
@@ -18,10 +18,6 @@ constexpr const char* kEncodings[] = {
     "utf-8",       "windows-1252", "iso-8859-16",  "x-user-defined", "koi8-u",    "utf-16le",      "utf-16be",
     "gbk",         "gb18030",      "big5",         "euc-jp",         "shift_jis", "euc-kr",        "iso-2022-jp",
     "replacement", "iso-8859-8-i", "windows-1258", "windows-874",    "macintosh", "x-mac-cyrillic"};
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void require_readable(std::string_view bytes, std::string_view encoding) {
   const argiope::Result<std::string> utf8 = argiope::to_utf8(bytes, encoding);

@@ -3,20 +3,13 @@
 #include "cli/configuration/configuration.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
 
-namespace {
+#include "fuzz/require.hpp"
 
 using namespace argiope;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto read = parse_configuration({reinterpret_cast<const char*>(data), size}, "file");

@@ -3,20 +3,16 @@
 // chooses the dialect, the second the zone and the policies.
 #include <boost/json.hpp>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <string_view>
 
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/schedule/trigger.hpp"
+#include "fuzz/require.hpp"
 
 namespace {
 
 using namespace argiope;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 const WallTime kStarts[] = {WallTime{}, parse_timestamp("2026-03-28T23:59:59Z").value(),
                             parse_timestamp("2096-02-29T12:00:00Z").value(),

@@ -2,17 +2,13 @@
 // limits it was given, and scanning again gives the same.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <string_view>
 
 #include "argiope/web/link_scanner.hpp"
+#include "fuzz/require.hpp"
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 bool within(std::string_view part, const char* data, std::size_t size) {
   const std::less_equal<const char*> not_behind;

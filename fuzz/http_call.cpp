@@ -3,21 +3,13 @@
 #include "argiope/web/http_call.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "argiope/schedule/scheduler.hpp"
 #include "argiope/web/http_client.hpp"
-
-namespace {
+#include "fuzz/require.hpp"
 
 using namespace argiope;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

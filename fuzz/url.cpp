@@ -3,17 +3,14 @@
 #include "argiope/web/url.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
+
+#include "fuzz/require.hpp"
 
 namespace {
 
 using namespace argiope;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check(const Url& url) {
   require(url.href().size() <= kMaxUrlLength);

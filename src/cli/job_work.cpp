@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -82,21 +81,13 @@ class WorkCommand {
     if (!where) return complain(where.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
-    auto store = open_owned(*where);
-    if (!store && store.error().code == Errc::busy) {
-      return complain(store.error().message +
-                          ": one worker at a time owns a store. Stop that one, or give it more --concurrency",
-                      kExitNothing);
-    }
+    auto store = open_owned(*where, "one worker at a time owns a store. Stop that one, or give it more --concurrency");
     if (!store) return complain(store.error());
     const TimePoint start = clock_.now();
-    const Result<void> worked = loop.run_until_complete(work(**store));
+    const Result<void> worked =
+        loop.run_until_complete(with_broker(**store, [&](Broker& broker) { return work(**store, broker); }));
     seconds_ = to_seconds(clock_.now() - start);
-    const Result<void> closed = (*store)->close();
-    int status = kExitFinished;
-    for (const Result<void>* result : {&worked, &closed}) {
-      if (!*result && status == kExitFinished) status = complain(result->error());
-    }
+    const int status = close_owned(**store, worked);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
     if (signals_ > 0) return kExitInterrupted;
@@ -104,18 +95,6 @@ class WorkCommand {
   }
 
  private:
-  Coro<Result<void>> work(Store& store) {
-    BrokerOptions options;
-    options.new_queue = default_queue_policy();
-    options.seed = std::random_device{}();
-    auto opened = co_await Broker::open(store, options);
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
-    Broker& broker = **opened;
-    auto worked = co_await work(store, broker);
-    auto closed = co_await broker.close();
-    co_return worked ? closed : worked;
-  }
-
   Coro<Result<void>> work(Store& store, Broker& broker) {
     for (const std::string& queue : arguments_.queues) {
       if (auto set = co_await prepare(broker, queue); !set) co_return set;

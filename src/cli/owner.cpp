@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <random>
 #include <thread>
+
+#include "cli/job_command.hpp"
 
 namespace argiope {
 namespace {
@@ -15,13 +18,33 @@ constexpr std::chrono::milliseconds kTryInterval{50};
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_owned(const std::string& where) {
+Result<std::unique_ptr<Store>> open_owned(const std::string& where, std::string_view advice) {
   auto store = open_store(where);
   for (int i = 0; i < kTriesToOwn && !store && store.error().code == Errc::busy; ++i) {
     std::this_thread::sleep_for(kTryInterval);
     store = open_store(where);
   }
+  if (!store && store.error().code == Errc::busy) store.error().message.append(": ").append(advice);
   return store;
+}
+
+Coro<Result<void>> with_broker(Store& store, std::function<Coro<Result<void>>(Broker& broker)> act) {
+  BrokerOptions options;
+  options.new_queue = default_queue_policy();
+  options.seed = std::random_device{}();
+  auto opened = co_await Broker::open(store, options);
+  if (!opened) co_return std::unexpected(std::move(opened.error()));
+  Broker& broker = **opened;
+  auto acted = co_await act(broker);
+  auto closed = co_await broker.close();
+  co_return acted ? closed : acted;
+}
+
+int close_owned(Store& store, const Result<void>& ran) {
+  const Result<void> closed = store.close();
+  if (!ran) return complain(ran.error());
+  if (!closed) return complain(closed.error());
+  return kExitFinished;
 }
 
 std::string default_worker_name() {

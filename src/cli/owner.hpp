@@ -1,10 +1,14 @@
 // What the commands that own a store share: `argiope job work` and `argiope schedule run`.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
+#include "argiope/broker/broker.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {
@@ -16,8 +20,14 @@ inline constexpr Duration kGrace = std::chrono::seconds{2};
 inline constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 
 // An owner that is just ending, or somebody who looks whether there is one, is waited for. Blocks for a second at most.
-// Errors: as open_store(); busy when another process owns it.
-Result<std::unique_ptr<Store>> open_owned(const std::string& where);
+// Errors: as open_store(); busy when another process owns it, which `advice` follows then.
+Result<std::unique_ptr<Store>> open_owned(const std::string& where, std::string_view advice);
+
+// Opens a broker with the policy of these commands, lets `act` use it, and closes it.
+Coro<Result<void>> with_broker(Store& store, std::function<Coro<Result<void>>(Broker& broker)> act);
+
+// Closes the store, and says what went wrong first, what was run or the closing; the exit status for it.
+int close_owned(Store& store, const Result<void>& ran);
 
 // "host:process".
 std::string default_worker_name();

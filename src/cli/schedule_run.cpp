@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -198,27 +197,20 @@ class RunCommand {
     if (arguments_.quiet) spdlog::set_level(spdlog::level::err);
     AsioBackend backend(clock_);
     EventLoop loop(backend);
-    auto store = open_owned(*where);
-    if (!store && store.error().code == Errc::busy) {
-      return complain(store.error().message +
-                          ": one process at a time owns a store, argiope schedule run or job work. "
-                          "Stop that one; to add and change schedules needs no other",
-                      kExitNothing);
-    }
+    auto store = open_owned(*where,
+                            "one process at a time owns a store, argiope schedule run or job work. "
+                            "Stop that one; to add and change schedules needs no other");
     if (!store) return complain(store.error());
     const AddressGuard guard(arguments_.allow_private);
     CaresResolver resolver({}, backend);
     HttpClient client({.user_agent = arguments_.user_agent, .accept = "*/*", .extra_ca_file = arguments_.ca_file},
                       backend, resolver, guard);
     const TimePoint start = clock_.now();
-    const Result<void> ran = loop.run_until_complete(work(**store, client));
+    const Result<void> ran =
+        loop.run_until_complete(with_broker(**store, [&](Broker& broker) { return work(**store, broker, client); }));
     client.close_idle();
     seconds_ = to_seconds(clock_.now() - start);
-    const Result<void> closed = (*store)->close();
-    int status = kExitFinished;
-    for (const Result<void>* result : {&ran, &closed}) {
-      if (!*result && status == kExitFinished) status = complain(result->error());
-    }
+    const int status = close_owned(**store, ran);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
     if (signals_ > 0) return kExitInterrupted;
@@ -251,18 +243,6 @@ class RunCommand {
       return fail(Errc::invalid_input, "--user-agent: no control characters");
     }
     return {};
-  }
-
-  Coro<Result<void>> work(Store& store, HttpTransport& transport) {
-    BrokerOptions options;
-    options.new_queue = default_queue_policy();
-    options.seed = std::random_device{}();
-    auto opened = co_await Broker::open(store, options);
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
-    Broker& broker = **opened;
-    auto worked = co_await work(store, broker, transport);
-    auto closed = co_await broker.close();
-    co_return worked ? closed : worked;
   }
 
   Coro<Result<void>> work(Store& store, Broker& broker, HttpTransport& transport) {

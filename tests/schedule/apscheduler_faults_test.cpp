@@ -66,9 +66,7 @@ TEST_F(ApschedulerFaults, AnUnknownExecutorDeletesNothing) {
       [&]() -> Coro<void> {
         Schedule schedule = every(10min);
         schedule.job.queue = "missing";
-        co_await add(std::move(schedule));
-        scheduler_->start();
-        co_await sleep(1h);
+        co_await start_with(std::move(schedule), 1h);
         EXPECT_TRUE(co_await scheduler_->get("s"));
         EXPECT_THAT(co_await sentence(), HasSubstr("there is no executor \"missing\" here"));
       },
@@ -162,9 +160,7 @@ TEST_F(ApschedulerFaults, AFailedRunIsTriedAgain) {
       if (++tries < 3) throw std::runtime_error("not yet");
       co_return;
     }));
-    co_await add(every(24h));
-    scheduler_->start();
-    co_await sleep(1h);
+    co_await start_with(every(24h), 1h);
     EXPECT_EQ(tries, 3);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00"));
   });
@@ -192,9 +188,7 @@ TEST_F(ApschedulerFaults, AReplaceAtEachStartLosesNoRun) {
 TEST_F(ApschedulerFaults, AScheduleThatIsOverStaysWithItsHistory) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add({.name = "s", .trigger = Trigger::at(at("2026-01-01T00:05:00Z"))});
-    scheduler_->start();
-    co_await sleep(1h);
+    co_await start_with({.name = "s", .trigger = Trigger::at(at("2026-01-01T00:05:00Z"))}, 1h);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:05"));
     EXPECT_THAT(events_, Contains("schedule_finished s"));
   });

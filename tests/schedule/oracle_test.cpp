@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +18,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/schedule/trigger.hpp"
+#include "support/environment.hpp"
 
 namespace argiope {
 namespace {
@@ -32,11 +32,6 @@ const char* const kZones[] = {
     "Africa/Cairo",      "Asia/Beirut",      "America/Havana",      "Pacific/Auckland", "Europe/London",
     "America/Sao_Paulo", "Asia/Tehran",      "Africa/Casablanca",   "Asia/Kolkata",     "UTC",
     "America/St_Johns",  "Atlantic/Azores",  "Asia/Gaza",           "Pacific/Chatham",  "America/Asuncion"};
-
-std::int64_t environment(const char* name, std::int64_t usual) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? usual : std::atoll(text);
-}
 
 // One field: a set of values, drawn and written at once.
 struct Field {
@@ -305,11 +300,11 @@ void check_one(std::uint64_t seed) {
 }
 
 TEST(Oracle, AgreesWithTimeWalkedStepByStepOnRandomExpressionsZonesAndChangesOfTheClocks) {
-  const std::int64_t cases = environment("ARGIOPE_ORACLE_CASES", 3'000);
-  const std::int64_t first = environment("ARGIOPE_ORACLE_SEED", 1);
-  std::printf("oracle: seeds %lld to %lld\n", static_cast<long long>(first), static_cast<long long>(first + cases - 1));
-  for (std::int64_t seed = first; seed < first + cases && !testing::Test::HasFatalFailure(); ++seed) {
-    check_one(static_cast<std::uint64_t>(seed));
+  const std::uint64_t cases = from_environment("ARGIOPE_ORACLE_CASES", 3'000);
+  const std::uint64_t first = from_environment("ARGIOPE_ORACLE_SEED", 1);
+  fmt::print("oracle: seeds {} to {}\n", first, first + cases - 1);
+  for (std::uint64_t seed = first; seed < first + cases && !testing::Test::HasFatalFailure(); ++seed) {
+    check_one(seed);
     if (testing::Test::HasFailure() && seed > first + 20) break;
   }
 }
@@ -325,9 +320,9 @@ TEST(Oracle, AgreesWithDaysWalkedOneByOneOnRareDatesAndIsoWeeks) {
         cctz::next_weekday(cctz::prev_weekday(date_of(day) + 1, cctz::weekday::monday), cctz::weekday::thursday);
     week_of.push_back(1 + static_cast<int>(thursday - cctz::civil_day(thursday.year(), 1, 1)) / 7);
   }
-  const std::int64_t first_seed = environment("ARGIOPE_ORACLE_SEED", 1);
-  for (std::int64_t seed = first_seed; seed < first_seed + 60; ++seed) {
-    Random random(static_cast<std::uint64_t>(seed) * 1'000'003);
+  const std::uint64_t first_seed = from_environment("ARGIOPE_ORACLE_SEED", 1);
+  for (std::uint64_t seed = first_seed; seed < first_seed + 60; ++seed) {
+    Random random(seed * 1'000'003);
     CronFields fields{{"hour", "12"}};
     const int week = random.chance(0.5) ? (random.chance(0.5) ? 53 : static_cast<int>(random.between(1, 53))) : 0;
     const int weekday = random.chance(0.7) ? static_cast<int>(random.between(0, 6)) : -1;

@@ -20,9 +20,7 @@ class ExplainScheduleTest : public SchedulerTest {};
 TEST_F(ExplainScheduleTest, NotDueSaysWhenAndWithWhichJitter) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(every(10min), 1min);
     EXPECT_EQ(co_await sentence(), "not due; next planned for 2026-01-01T00:10:00Z");
     const Trigger jittery = every(10min).trigger.with_jitter(5min, 42);
     must(co_await scheduler_->reschedule("s", jittery));
@@ -35,9 +33,7 @@ TEST_F(ExplainScheduleTest, NotDueSaysWhenAndWithWhichJitter) {
 TEST_F(ExplainScheduleTest, TimesAreShownInTheZoneOfTheTrigger) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(cron("CRON_TZ=Asia/Tokyo 0 9 * * *"));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(cron("CRON_TZ=Asia/Tokyo 0 9 * * *"), 1min);
     EXPECT_THAT(co_await sentence(), HasSubstr("next planned for 2026-01-02T"));
     EXPECT_EQ(must(co_await scheduler_->explain("s")).next, at("2026-01-02T00:00:00Z"));
   });
@@ -84,9 +80,7 @@ TEST_F(ExplainScheduleTest, UnknownFunctionIsKeptAndMarkedUntilItIsThere) {
     co_await work();
     Schedule schedule = every(10min);
     schedule.job.function = "backup";
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(15min);
+    co_await start_with(std::move(schedule), 15min);
     EXPECT_EQ(co_await reason(), ScheduleReason::unknown_function);
     EXPECT_THAT(co_await sentence(),
                 StartsWith("cannot be run: executor \"default\" has no function \"backup\"; next"));
@@ -103,9 +97,7 @@ TEST_F(ExplainScheduleTest, UnknownFunctionIsKeptAndMarkedUntilItIsThere) {
 TEST_F(ExplainScheduleTest, UnknownExecutorIsKeptAndMarkedUntilItIsThere) {
   with_scheduler(
       [&]() -> Coro<void> {
-        co_await add(every(10min));
-        scheduler_->start();
-        co_await sleep(1min);
+        co_await start_with(every(10min), 1min);
         EXPECT_EQ(co_await reason(), ScheduleReason::unknown_executor);
         EXPECT_THAT(co_await sentence(), StartsWith("cannot be run: there is no executor \"default\" here"));
         co_await work();
@@ -152,9 +144,7 @@ TEST_F(ExplainScheduleTest, AFullQueueIsTriedAgain) {
     const auto first = must(co_await broker_->put({.queue = "q"}));
     Schedule schedule = every(10min);
     schedule.job.queue = "q";
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(5min);
+    co_await start_with(std::move(schedule), 5min);
     EXPECT_EQ(co_await reason(), ScheduleReason::queue_full);
     EXPECT_THAT(co_await sentence(), HasSubstr("queue \"q\" is full"));
     must(co_await broker_->cancel(first.id));
@@ -186,9 +176,7 @@ TEST_F(ExplainScheduleTest, APayloadThatItsQueueRefuses) {
 TEST_F(ExplainScheduleTest, OverlapSaysHowManyRunAndWhatComesOfIt) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1h);
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(15min);
+    co_await start_with(every(10min), 15min);
     EXPECT_EQ(co_await sentence(),
               "1 of at most 1 runs have not ended: a time that comes now is skipped; next planned for "
               "2026-01-01T00:20:00Z; last not run: 2026-01-01T00:10:00Z (1 of its runs had not ended)");
@@ -198,9 +186,7 @@ TEST_F(ExplainScheduleTest, OverlapSaysHowManyRunAndWhatComesOfIt) {
 TEST_F(ExplainScheduleTest, AsJson) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1h);
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(15min);
+    co_await start_with(every(10min), 15min);
     EXPECT_EQ(to_json(must(co_await scheduler_->explain("s"))),
               R"({"name":"s","id":1,"reason":"overlap","text":"","next":"2026-01-01T00:20:00Z",)"
               R"("due_at":"2026-01-01T00:20:00Z","zone":"UTC","paused_by":"","paused_at":null,"active":1,)"

@@ -73,6 +73,12 @@ class SchedulerTest : public OnVirtualLoop {
   Coro<void> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail) {
     must(co_await scheduler_->add(std::move(schedule), conflict));
   }
+  // Adds the schedule, starts the scheduler, and lets so long go by.
+  Coro<void> start_with(Schedule schedule, Duration time) {
+    co_await add(std::move(schedule));
+    scheduler_->start();
+    co_await sleep(time);
+  }
   // An executor "default" whose function "" takes so long and notes when it began.
   Coro<void> work(Duration takes = {}, std::string function = {}) {
     if (scheduler_->executors().empty()) must(co_await scheduler_->add_executor("default"));

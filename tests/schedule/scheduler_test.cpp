@@ -16,9 +16,7 @@ using ::testing::IsEmpty;
 TEST_F(SchedulerTest, FiresWhatIsDueWhenItIsDue) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1s);
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(35min);
+    co_await start_with(every(10min), 35min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:20:00", "00:30:00"));
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:10", "done 00:20", "done 00:30"));
     const auto status = must(co_await scheduler_->get("s"));
@@ -52,9 +50,7 @@ TEST_F(SchedulerTest, AFailureIsInTheHistoryWithItsError) {
       throw BuryJob("disk full");
       co_return;
     }));
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(every(10min), 1min);
     const auto runs = must(co_await scheduler_->history("s"));
     EXPECT_EQ(runs.at(0).outcome, RunOutcome::failed);
     EXPECT_EQ(runs.at(0).error, "disk full");
@@ -72,9 +68,7 @@ TEST_F(SchedulerTest, AJobCarriesWhatItsTemplateSays) {
                     .fill_in = true,
                     .priority = 7,
                     .max_attempts = 2};
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(std::move(schedule), 1min);
     const auto leased = must(co_await broker_->lease_now({.queues = {"theirs"}, .worker = "w"}));
     const JobRecord& job = leased.at(0).job;
     EXPECT_EQ(job.function, "f");
@@ -136,9 +130,7 @@ TEST_F(SchedulerTest, AfterAStopWhatWasMissedIsCaughtUpByItsPolicy) {
 TEST_F(SchedulerTest, AMachineThatSleepsIsNoticedAndWhatItSleptThroughIsCaughtUp) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(5min);
+    co_await start_with(every(10min), 5min);
     backend_.manual_clock().set_wall(at("2026-01-01T08:05:00Z"));
     co_await sleep(2s);
     EXPECT_THAT(events_, Contains("calendar_jumped"));
@@ -149,9 +141,7 @@ TEST_F(SchedulerTest, AMachineThatSleepsIsNoticedAndWhatItSleptThroughIsCaughtUp
 TEST_F(SchedulerTest, AClockSetBackRepeatsNothing) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(25min);
+    co_await start_with(every(10min), 25min);
     backend_.manual_clock().set_wall(at("2026-01-01T00:05:00Z"));
     co_await sleep(30min);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:10", "done 00:20", "done 00:30"));
@@ -161,9 +151,7 @@ TEST_F(SchedulerTest, AClockSetBackRepeatsNothing) {
 TEST_F(SchedulerTest, WhatAWrongClockLedIntoTheFutureComesBack) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(1h));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(every(1h), 1min);
     backend_.manual_clock().set_wall(at("2099-01-01T00:30:00Z"));
     co_await sleep(1min);
     backend_.manual_clock().set_wall(at("2026-01-01T00:10:00Z"));
@@ -178,9 +166,7 @@ TEST_F(SchedulerTest, WhatAWrongClockLedIntoTheFutureComesBack) {
 TEST_F(SchedulerTest, OverlapSkipLetsARunEnd) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(25min);
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(35min);
+    co_await start_with(every(10min), 35min);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "skipped 00:10-00:20 x2", "running 00:30"));
     EXPECT_EQ(most_running_, 1);
     EXPECT_THAT(events_, Contains("job_max_instances s 00:10: 1 of its runs had not ended"));
@@ -193,9 +179,7 @@ TEST_F(SchedulerTest, OverlapQueueOneKeepsOneWaiting) {
     co_await work(35min);
     Schedule schedule = every(10min);
     schedule.overlap = Overlap::queue_one;
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(45min);
+    co_await start_with(std::move(schedule), 45min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:35:00"));
     EXPECT_THAT(co_await history(),
                 ElementsAre("done 00:00", "running 00:10", "skipped 00:20-00:30 x2", "running 00:40"));
@@ -210,9 +194,7 @@ TEST_F(SchedulerTest, OverlapQueueAllLosesNone) {
     schedule.overlap = Overlap::queue_all;
     schedule.trigger = schedule.trigger.ending(at("2026-01-01T00:40:00Z"));
     schedule.max_instances = 2;
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(3h);
+    co_await start_with(std::move(schedule), 3h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:25:00", "00:35:00", "00:50:00"));
     EXPECT_EQ(most_running_, 2);
   });
@@ -223,9 +205,7 @@ TEST_F(SchedulerTest, OverlapCancelRunningMakesRoomForTheNewest) {
     co_await work(25min);
     Schedule schedule = every(10min);
     schedule.overlap = Overlap::cancel_running;
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(25min);
+    co_await start_with(std::move(schedule), 25min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:20:00"));
     EXPECT_THAT(co_await history(), ElementsAre("cancelled 00:00", "cancelled 00:10", "running 00:20"));
     EXPECT_EQ(most_running_, 1);
@@ -254,9 +234,7 @@ TEST_F(SchedulerTest, EndsAfterSoManyRunsAndStaysToBeSeen) {
     co_await work();
     Schedule schedule = every(10min);
     schedule.max_runs = 2;
-    co_await add(std::move(schedule));
-    scheduler_->start();
-    co_await sleep(1h);
+    co_await start_with(std::move(schedule), 1h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00"));
     EXPECT_THAT(events_, Contains("schedule_finished s"));
     EXPECT_EQ(co_await reason(), ScheduleReason::max_runs);
@@ -270,9 +248,7 @@ TEST_F(SchedulerTest, EndsAfterSoManyRunsAndStaysToBeSeen) {
 TEST_F(SchedulerTest, ADateRunsOnceThoughItIsPast) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add({.name = "s", .trigger = Trigger::at(at("2025-12-24T18:00:00Z"))});
-    scheduler_->start();
-    co_await sleep(1h);
+    co_await start_with({.name = "s", .trigger = Trigger::at(at("2025-12-24T18:00:00Z"))}, 1h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00"));
     EXPECT_EQ(co_await reason(), ScheduleReason::finished);
   });
@@ -295,9 +271,7 @@ TEST_F(SchedulerTest, ASecondOfTheSameNameIsRefusedKeptOrReplaces) {
 TEST_F(SchedulerTest, AReplaceWithAnotherTriggerGoesOnFromNow) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(15min);
+    co_await start_with(every(10min), 15min);
     co_await add(every(7min), ConflictPolicy::replace);
     co_await sleep(10min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:21:00"));
@@ -307,9 +281,7 @@ TEST_F(SchedulerTest, AReplaceWithAnotherTriggerGoesOnFromNow) {
 TEST_F(SchedulerTest, AModifiedScheduleKeepsItsPlaceItsHistoryAndItsName) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(15min);
+    co_await start_with(every(10min), 15min);
     must(co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.job.payload = "new"; }));
     co_await sleep(10min);
     EXPECT_THAT(payloads_, ElementsAre("", "", "new"));
@@ -340,9 +312,7 @@ TEST_F(SchedulerTest, EditsAtTheSameMomentAllTakeEffect) {
 TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(24h));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(every(24h), 1min);
     must(co_await scheduler_->reschedule("s", every(1min).trigger));
     co_await sleep(2min + 1s);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:01:00", "00:02:00", "00:03:00"));
@@ -351,9 +321,7 @@ TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
 
 TEST_F(SchedulerTest, APauseStopsItAndIsRememberedWithWhoMadeIt) {
   life([&]() -> Coro<void> {
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(5min);
+    co_await start_with(every(10min), 5min);
     must(co_await scheduler_->pause("s", "alice"));
     co_await sleep(30min);
   });
@@ -373,9 +341,7 @@ TEST_F(SchedulerTest, APauseStopsItAndIsRememberedWithWhoMadeIt) {
 TEST_F(SchedulerTest, AResumeFromWhereItWasCatchesUp) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(5min);
+    co_await start_with(every(10min), 5min);
     must(co_await scheduler_->pause("s"));
     co_await sleep(30min);
     must(co_await scheduler_->resume("s", ResumeFrom::where_it_was));
@@ -387,9 +353,7 @@ TEST_F(SchedulerTest, AResumeFromWhereItWasCatchesUp) {
 TEST_F(SchedulerTest, AResumeFromNowSaysWhatWasMissed) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(5min);
+    co_await start_with(every(10min), 5min);
     must(co_await scheduler_->pause("s"));
     co_await sleep(30min);
     must(co_await scheduler_->resume("s", ResumeFrom::now));
@@ -422,9 +386,7 @@ TEST_F(SchedulerTest, WhatIsRemovedIsGoneAndItsJobsStay) {
 TEST_F(SchedulerTest, RunNowRunsBesideThePlan) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(3min);
+    co_await start_with(every(10min), 3min);
     must(co_await scheduler_->pause("s"));
     EXPECT_GT(must(co_await scheduler_->run_now("s")), 0u);
     must(co_await scheduler_->resume("s"));
@@ -438,9 +400,7 @@ TEST_F(SchedulerTest, RunNowRunsBesideThePlan) {
 TEST_F(SchedulerTest, ManyRunNowsAtOnceAllRun) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(1s);
+    co_await start_with(every(10min), 1s);
     std::vector<Task<Result<JobId>>> runs;
     for (int i = 0; i < 10; ++i) runs.push_back(loop_.create_task(scheduler_->run_now("s")));
     for (auto& run : runs) EXPECT_TRUE(co_await run);
@@ -491,9 +451,7 @@ TEST_F(SchedulerTest, TheWholeCanBePausedAndGoesOnByThePolicies) {
 TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(30min);
-    co_await add(every(24h));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(every(24h), 1min);
     must(co_await scheduler_->shutdown(true));
     EXPECT_EQ(clock(), "00:30:00");
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00"));
@@ -514,9 +472,7 @@ TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
 TEST_F(SchedulerTest, AShutdownThatDoesNotWaitEndsTheWaitingOfOneThatDoes) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(30min);
-    co_await add(every(24h));
-    scheduler_->start();
-    co_await sleep(1min);
+    co_await start_with(every(24h), 1min);
     auto waiting = loop_.create_task(scheduler_->shutdown(true));
     co_await sleep(1min);
     EXPECT_FALSE(waiting.done());
@@ -533,9 +489,7 @@ TEST_F(SchedulerTest, EventsComeInOrderAndOnlyThoseAskedFor) {
     const auto id = scheduler_->add_listener(static_cast<std::uint32_t>(ScheduleEventKind::job_executed),
                                              [&](const ScheduleEvent& event) { some.emplace_back(event.name); });
     co_await work(1s);
-    co_await add(every(10min));
-    scheduler_->start();
-    co_await sleep(5min);
+    co_await start_with(every(10min), 5min);
     scheduler_->remove_listener(id);
     co_await sleep(10min);
   });

@@ -5,7 +5,6 @@
 // ARGIOPE_SIM_SEEDS says how many days (default 2), ARGIOPE_SIM_FIRST_SEED which is the first.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 
@@ -13,6 +12,7 @@
 #include "argiope/broker/broker.hpp"
 #include "sim/jobs_sim_model.hpp"
 #include "store/memory_store.hpp"
+#include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -27,11 +27,6 @@ constexpr std::size_t kJobs = 10'000;
 constexpr std::size_t kWindow = kKeysOfQueue / 2;
 constexpr Duration kDay = 24h;
 constexpr Duration kLease = 10min;
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 class JobsDay {
  public:

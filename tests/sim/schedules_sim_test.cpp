@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
-#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 
@@ -15,6 +14,7 @@
 #include "argiope/schedule/scheduler.hpp"
 #include "sim/schedules_sim_model.hpp"
 #include "store/memory_store.hpp"
+#include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -42,11 +42,6 @@ constexpr const char* kZones[] = {"UTC",
                                   "Pacific/Apia"};
 constexpr Duration kStepBack = 3h;
 constexpr Duration kTick = 1ms;
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 class SchedulesLife {
  public:

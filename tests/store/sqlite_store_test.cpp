@@ -72,6 +72,20 @@ class SqliteStoreTest : public OnVirtualLoop {
     ASSERT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
     sqlite3_close(database);
   }
+  // A copy as a death now would leave it: the file and its log.
+  std::string copy_as_it_lies(const std::string& name = "image.db") const {
+    std::string image = folder_.file(name);
+    fs::copy_file(file_, image);
+    fs::copy_file(file_ + "-wal", image + "-wal");
+    return image;
+  }
+  // As if `owner` had died now, and another had opened what it has left.
+  std::unique_ptr<Store> after_death_of(std::unique_ptr<Store> owner) {
+    std::string image = copy_as_it_lies();
+    EXPECT_TRUE(owner->close());
+    file_ = std::move(image);
+    return open();
+  }
   static std::string bytes_of(const std::string& file) {
     std::ifstream stream(file);
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -228,12 +242,7 @@ TEST_F(SqliteStoreTest, LeasesOfTheOwnerBeforeCountAsRunningUntilTheyAreSettled)
   settle(*owner, 1, 1);
   ASSERT_TRUE(ask(owner->renew({{2, 2, kNow + 9s, "a"}})));
   settle(*owner, 3, 3, Outcome::release);
-  const std::string image = folder_.file("image.db");
-  fs::copy_file(file_, image);
-  fs::copy_file(file_ + "-wal", image + "-wal");
-  ASSERT_TRUE(owner->close());
-  file_ = image;
-  owner = open();
+  owner = after_death_of(std::move(owner));
   EXPECT_EQ(*ask(owner->old_leases()), (std::vector<OldLease>{{2, 2, kNow + 9s, "a"}}));
   EXPECT_EQ(state(*owner, 2), JobState::running);
   EXPECT_EQ(state(*owner, 3), JobState::ready);
@@ -248,9 +257,7 @@ TEST_F(SqliteStoreTest, OpensALongLogThatADeathHasLeft) {
   auto owner = open();
   for (int i = 0; i < 20; ++i) put(*owner, {.payload = std::string(50'000, 'p')});
   for (const SyncMode sync : {SyncMode::full, SyncMode::normal}) {
-    const std::string image = folder_.file(sync == SyncMode::full ? "full.db" : "normal.db");
-    fs::copy_file(file_, image);
-    fs::copy_file(file_ + "-wal", image + "-wal");
+    const std::string image = copy_as_it_lies(sync == SyncMode::full ? "full.db" : "normal.db");
     ASSERT_GT(fs::file_size(image + "-wal"), 1'000'000u);
     auto opened = open_store("sqlite:" + image, {.sync = sync});
     ASSERT_TRUE(opened) << opened.error().message;
@@ -279,12 +286,7 @@ TEST_F(SqliteStoreTest, SchedulesAreThereAfterADeathAndNoIdIsGivenTwice) {
   ASSERT_TRUE(ask(owner->erase_schedules({second})));
   lease(*owner, job, 1);
   const StoredSchedule before = schedule(*owner, first);
-  const std::string image = folder_.file("image.db");
-  fs::copy_file(file_, image);
-  fs::copy_file(file_ + "-wal", image + "-wal");
-  ASSERT_TRUE(owner->close());
-  file_ = image;
-  owner = open();
+  owner = after_death_of(std::move(owner));
   EXPECT_EQ(schedule(*owner, first), before);
   EXPECT_EQ(last_run(*owner, first).outcome, RunOutcome::running);
   EXPECT_EQ(add_schedule(*owner, "third"), second + 1);

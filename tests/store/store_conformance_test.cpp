@@ -1,44 +1,17 @@
 // What every Store promises, one fact a test.
-#include <gtest/gtest.h>
-
-#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "argiope/store/store.hpp"
-#include "support/loop_fixture.hpp"
-#include "support/temporary_folder.hpp"
+#include "store/every_store_fixture.hpp"
 
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
 using Verdict = ChangeReply::Verdict;
 
-constexpr WallTime kNow{1'800'000'000s};
-
-class StoreTest : public OnVirtualLoop, public testing::WithParamInterface<const char*> {
+class StoreTest : public EveryStoreTest {
  protected:
-  StoreTest() { open(); }
-  ~StoreTest() override { EXPECT_TRUE(store_->close()); }
-
-  void open() {
-    const std::string where = GetParam() == std::string("memory") ? "memory:" : "sqlite:" + folder_.file("jobs.db");
-    auto opened = open_store(where, {.sync = SyncMode::off});
-    ASSERT_TRUE(opened) << opened.error().message;
-    store_ = std::move(*opened);
-  }
-  template <class T>
-  Result<T> tried(Coro<Result<T>> call) {
-    return loop_.run_until_complete(std::move(call));
-  }
-  template <class T>
-  T must(Coro<Result<T>> call) {
-    auto result = tried(std::move(call));
-    EXPECT_TRUE(result) << (result ? "" : result.error().message);
-    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T{};
-  }
   PutReply put(NewJob job, bool set_aside = false) {
     if (job.queue.empty()) job.queue = "q";
     auto replies = must(store_->put({{std::move(job), set_aside}}, kNow));
@@ -46,9 +19,7 @@ class StoreTest : public OnVirtualLoop, public testing::WithParamInterface<const
   }
   Errc put_error(NewJob job) {
     if (job.queue.empty()) job.queue = "q";
-    const auto result = tried(store_->put({{std::move(job), false}}, kNow));
-    EXPECT_FALSE(result);
-    return result ? Errc::internal : result.error().code;
+    return error_of(store_->put({{std::move(job), false}}, kNow));
   }
   std::optional<JobRecord> lease(JobId id) { return must(store_->lease({{id, ++token_, kNow + 60s, "w"}}))[0]; }
   SettleReply settle(Settlement settlement) {
@@ -78,12 +49,8 @@ class StoreTest : public OnVirtualLoop, public testing::WithParamInterface<const
   StateCounts counts() { return must(store_->counts()).at(0).counts; }
 
   using Ids = std::vector<JobId>;
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
-  std::uint64_t token_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, testing::Values("memory", "sqlite"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, kEveryStore, name_of_store);
 
 // --- queues ----------------------------------------------------------------------------------------------------------
 

@@ -1,42 +1,16 @@
 // What every Store promises of schedules, one fact a test.
-#include <gtest/gtest.h>
-
-#include <chrono>
 #include <string>
 #include <vector>
 
-#include "argiope/store/store.hpp"
-#include "support/loop_fixture.hpp"
-#include "support/temporary_folder.hpp"
+#include "store/every_store_fixture.hpp"
 
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
 using enum PutScheduleOutcome;
 
-constexpr WallTime kNow{1'800'000'000s};
-
-class StoreSchedulesTest : public OnVirtualLoop, public testing::WithParamInterface<const char*> {
+class StoreSchedulesTest : public EveryStoreTest {
  protected:
-  StoreSchedulesTest() {
-    const std::string where = GetParam() == std::string("memory") ? "memory:" : "sqlite:" + folder_.file("jobs.db");
-    auto opened = open_store(where, {.sync = SyncMode::off});
-    if (!opened) throw std::runtime_error(opened.error().message);
-    store_ = std::move(*opened);
-  }
-  ~StoreSchedulesTest() override { EXPECT_TRUE(store_->close()); }
-
-  template <class T>
-  Result<T> tried(Coro<Result<T>> call) {
-    return loop_.run_until_complete(std::move(call));
-  }
-  template <class T>
-  T must(Coro<Result<T>> call) {
-    auto result = tried(std::move(call));
-    EXPECT_TRUE(result) << (result ? "" : result.error().message);
-    if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T{};
-  }
   static PutSchedule schedule(std::string name, ConflictPolicy policy = ConflictPolicy::fail) {
     return {.name = std::move(name),
             .trigger = "every 1m",
@@ -46,11 +20,7 @@ class StoreSchedulesTest : public OnVirtualLoop, public testing::WithParamInterf
   }
   PutScheduleReply put(PutSchedule wanted) { return must(store_->put_schedules({std::move(wanted)})).at(0); }
   ScheduleId add(std::string name) { return put(schedule(std::move(name))).id; }
-  Errc put_error(PutSchedule wanted) {
-    const auto result = tried(store_->put_schedules({std::move(wanted)}));
-    EXPECT_FALSE(result);
-    return result ? Errc::internal : result.error().code;
-  }
+  Errc put_error(PutSchedule wanted) { return error_of(store_->put_schedules({std::move(wanted)})); }
   std::optional<StoredSchedule> get(ScheduleId id) { return must(store_->load_schedules({id})).at(0); }
   std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit = kRunsKept) {
     return must(store_->schedule_runs(id, limit));
@@ -80,11 +50,7 @@ class StoreSchedulesTest : public OnVirtualLoop, public testing::WithParamInterf
   }
   FireReply fire(FireRequest request) { return must(store_->fire({std::move(request)}, kNow)).at(0); }
   JobId fired(ScheduleId id) { return fire(step(id)).jobs.at(0).id; }
-  Errc fire_error(FireRequest request) {
-    const auto result = tried(store_->fire({std::move(request)}, kNow));
-    EXPECT_FALSE(result);
-    return result ? Errc::internal : result.error().code;
-  }
+  Errc fire_error(FireRequest request) { return error_of(store_->fire({std::move(request)}, kNow)); }
   SettleReply end(JobId id, Settlement settlement) {
     EXPECT_TRUE(must(store_->lease({{id, ++token_, kNow + 60s, "w"}})).at(0));
     settlement.id = id;
@@ -97,13 +63,8 @@ class StoreSchedulesTest : public OnVirtualLoop, public testing::WithParamInterf
     return must(store_->put({{std::move(wanted)}}, kNow)).at(0).id;
   }
   std::optional<JobRecord> job_record(JobId id) { return must(store_->get(id)); }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
-  std::uint64_t token_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, StoreSchedulesTest, testing::Values("memory", "sqlite"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, StoreSchedulesTest, kEveryStore, name_of_store);
 
 // --- put -------------------------------------------------------------------------------------------------------------
 

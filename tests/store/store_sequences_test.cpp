@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "argiope/base/random.hpp"
 #include "argiope/store/store.hpp"
+#include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -588,10 +588,8 @@ constexpr std::uint64_t kShares = 4;
 INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, kShares));
 
 TEST_P(StoreSequences, TheFileAgreesWithTheReference) {
-  const char* wanted = std::getenv("ARGIOPE_SEQUENCES");
-  const std::uint64_t sequences = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : kSequences;
-  const char* first = std::getenv("ARGIOPE_FIRST_SEED");
-  const std::uint64_t from = first != nullptr ? std::strtoull(first, nullptr, 10) : 0;
+  const std::uint64_t sequences = from_environment("ARGIOPE_SEQUENCES", kSequences);
+  const std::uint64_t from = from_environment("ARGIOPE_FIRST_SEED", 0);
   for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
     const auto calls = draw(seed);
     if (differs(calls).empty()) continue;

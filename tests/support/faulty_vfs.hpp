@@ -9,7 +9,6 @@
 #include <sqlite3.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
+#include "support/environment.hpp"
 
 namespace argiope {
 
@@ -32,10 +32,7 @@ enum class Fault : std::uint8_t {
 };
 
 // How many seeds a sweep over the faults of a disk is to try.
-inline std::uint64_t fault_seeds() {
-  const char* asked = std::getenv("ARGIOPE_FAULT_SEEDS");
-  return asked == nullptr ? 1 : std::strtoull(asked, nullptr, 10);
-}
+inline std::uint64_t fault_seeds() { return from_environment("ARGIOPE_FAULT_SEEDS", 1); }
 
 // A sweep meets every fault_stride()-th operation: all of them, or, where each takes a sanitizer's time, a sample.
 constexpr std::uint64_t fault_stride() {
