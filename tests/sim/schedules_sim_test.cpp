@@ -204,6 +204,12 @@ class SchedulesLife {
     if (!life.running || one.paused) return;
     one.model.begin_anew_if_lost(now, kStepBack);
     one.model.look(now, active(one, when), false);
+    // And at what came due while the scheduler was given a tick for that.
+    while (const auto next = one.model.next()) {
+      const WallTime due = one.model.schedule().trigger.due_at(*next);
+      if (due <= now || due >= life.now()) break;
+      one.model.look(due, active(one, saturating_add(when, due - now)), false);
+    }
     ++looks_;
     if (one.seen != one.model.runs() && one.seen.size() + one.model.runs().size() > 0) {
       const auto last = [](const std::vector<WallTime>& times) {
