@@ -6,7 +6,7 @@ namespace argiope {
 namespace {
 
 // A transaction ends after so many jobs, so that those who wait for the first need not wait for a million others.
-constexpr std::size_t kMostJobsInTransaction = 20'000;
+constexpr std::size_t kMostJobsInTransaction = 256;
 // A call of so many jobs is worth a transaction of its own.
 constexpr std::size_t kLarge = 32;
 

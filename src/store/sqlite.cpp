@@ -5,6 +5,13 @@
 #include <cstring>
 
 namespace argiope {
+namespace {
+
+// SQLite would count its memory under a lock at every allocation. Before main(), because it may be told so only while
+// nobody uses it.
+[[maybe_unused]] const int kStatisticsOff = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+
+}  // namespace
 
 Result<SqliteDatabase> SqliteDatabase::open(const std::string& path, int flags, const char* option) {
   SqliteDatabase database;
