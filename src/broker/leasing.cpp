@@ -245,11 +245,9 @@ Coro<Result<void>> BrokerImpl::worker_gone(std::string worker) {
     mark(*running.queue);
   }
   pump();  // finds that they have run out, and has it written down
-  if (!pending_settlements_.empty()) {
-    Future<Result<bool>>& answer = pending_settlements_.back().answer;
-    if (!answer) answer = loop_.create_future<Result<bool>>();
-    co_await Future<Result<bool>>(answer);
-  }
+  run_in_background(flush_settlements(), Start::eagerly);
+  if (auto read = co_await store_.find_waiting({}); !read)
+    co_return std::unexpected(std::move(read.error()));  // after it
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
 }

@@ -219,6 +219,19 @@ TEST_F(BrokerTest, TheLeasesOfAWorkerThatIsGoneEndAtOnce) {
   });
 }
 
+TEST_F(BrokerTest, ManyLeasesOfAWorkerThatIsGoneHaveEndedWhenThatIsSaid) {
+  with_broker([&]() -> Coro<void> {
+    constexpr std::size_t kJobs = 100;
+    for (std::size_t i = 0; i < kJobs; ++i) co_await put(job("q"));
+    const auto leased = co_await broker_->lease({.queues = {"q"}, .most = kJobs, .worker = "w"});
+    EXPECT_EQ(leased->size(), kJobs);
+    EXPECT_TRUE(co_await broker_->worker_gone("w"));
+    const auto counts = co_await store_.counts();
+    EXPECT_EQ(counts->front().counts.ready, kJobs);
+    EXPECT_EQ(counts->front().counts.running, 0u);
+  });
+}
+
 TEST_F(BrokerTest, FollowUpsArePutInTheSameTransaction) {
   with_broker([&]() -> Coro<void> {
     co_await put(job("q"));
