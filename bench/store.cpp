@@ -12,11 +12,13 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/store/store.hpp"
+#include "bench/must.hpp"
 #include "bench/report.hpp"
 
 namespace {
 
 using namespace argiope;
+using bench::stop;
 using namespace std::chrono_literals;
 
 constexpr int kClients = 64;
@@ -63,10 +65,6 @@ class Bench {
   }
 
  private:
-  [[noreturn]] static void stop(const Error& error) {
-    fmt::print(stderr, "{}\n", error.message);
-    std::exit(1);
-  }
   static PutRequest request(std::int32_t priority) {
     PutRequest request;
     request.job.queue = "bench";
@@ -166,10 +164,6 @@ class ScheduleBench {
     std::uint64_t version;
     std::uint64_t entries;
   };
-  [[noreturn]] static void stop(const Error& error) {
-    fmt::print(stderr, "{}\n", error.message);
-    std::exit(1);
-  }
   // One batch is made while the other syncs.
   template <class Work>
   Coro<void> twice(Work work) {

@@ -245,9 +245,9 @@ Coro<Result<void>> BrokerImpl::worker_gone(std::string worker) {
     mark(*running.queue);
   }
   pump();  // finds that they have run out, and has it written down
+  // A read is answered after all that was called before it.
   run_in_background(flush_settlements(), Start::eagerly);
-  if (auto read = co_await store_.find_waiting({}); !read)
-    co_return std::unexpected(std::move(read.error()));  // after it
+  if (auto read = co_await store_.find_waiting({}); !read) co_return std::unexpected(std::move(read.error()));
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
 }

@@ -117,15 +117,14 @@ void JobStoreThread::work() {
       if (taken.empty() && shared_->stopping) return;
     }
     for (std::size_t from = 0; from < taken.size();) {
-      std::size_t to = from;
-      for (std::size_t jobs = 0;
-           to < taken.size() && (to == from || jobs + taken[to]->jobs() <= kMostJobsInTransaction);) {
+      std::size_t to = from, jobs = 0;
+      while (to < taken.size() && (to == from || jobs + taken[to]->jobs() <= kMostJobsInTransaction)) {
         jobs += taken[to++]->jobs();
       }
       const bool wrote = run(std::span(taken).subspan(from, to - from));
       finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
                     std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
-              wrote});
+              jobs, wrote});
       if (wrote && jobs_->log_is_long()) move_log();
       from = to;
     }
@@ -197,13 +196,11 @@ void JobStoreThread::note_failure(const Error& error) {
 // nothing waits is synced here: to wake another thread takes as long as a third of a sync.
 void JobStoreThread::finish(Finished finished) {
   if (!syncer_.joinable()) return deliver(std::move(finished.calls));
-  std::size_t jobs = 0;
-  for (const auto& call : finished.calls) jobs += call->jobs();
   std::vector<Finished> alone;
   {
     std::lock_guard lock(shared_->mutex);
     const bool nothing_before = !shared_->syncing && shared_->finished.empty();
-    if (!nothing_before || (finished.wrote && (jobs >= kLarge || !shared_->calls.empty()))) {
+    if (!nothing_before || (finished.wrote && (finished.jobs >= kLarge || !shared_->calls.empty()))) {
       shared_->finished.push_back(std::move(finished));
       shared_->wake_syncer.notify_one();
       return;

@@ -95,6 +95,7 @@ class JobStoreThread {
   // A transaction that is over.
   struct Finished {
     Calls calls;
+    std::size_t jobs;
     bool wrote;
   };
 

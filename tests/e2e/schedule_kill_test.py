@@ -6,7 +6,6 @@ import datetime
 import json
 import os
 import random
-import signal
 import sqlite3
 import subprocess
 import time
@@ -35,10 +34,14 @@ class ScheduleKill(EndToEnd):
     def start_run(self, *options):
         return self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, '--quiet', *options])
 
-    def stop(self, process):
-        process.terminate()
-        # Asked before it listens for that, it ends as any process does.
-        self.assertIn(process.wait(20), (130, -signal.SIGTERM))
+    def wait_until_it_fires(self):
+        """Who fires has long begun to listen for signals."""
+        with contextlib.closing(sqlite3.connect(self.folder / 'schedules.db')) as database:
+            fired = lambda: database.execute('SELECT sum(fired) FROM schedule_list').fetchone()[0]
+            before, give_up_at = fired(), time.monotonic() + 20
+            while fired() == before:
+                self.assertLess(time.monotonic(), give_up_at, 'nothing fires')
+                time.sleep(0.01)
 
     def add(self, name, *when):
         # Every planned time is to become a job, however long nobody was there, and however many wait.
@@ -65,8 +68,9 @@ class ScheduleKill(EndToEnd):
             process.wait()
             time.sleep(chance.choice([0, 0, 0.1]))
             process = self.start_run()
-        time.sleep(0.5)
-        self.stop(process)
+        self.wait_until_it_fires()
+        process.terminate()
+        self.assertEqual(process.wait(20), 130)
         self.check(asked)
 
     def test_every_planned_time_is_run_and_only_what_a_kill_interrupted_is_run_again(self):
@@ -87,8 +91,10 @@ class ScheduleKill(EndToEnd):
             process.kill()
             process.wait()
             process = self.start_run('--concurrency', str(concurrency))
+        self.wait_until_it_fires()
         self.schedule('pause', 'note')
-        self.stop(process)
+        process.terminate()
+        self.assertEqual(process.wait(20), 130)
         self.assertEqual(self.start_run('--until-idle', '--fail-on-failed').wait(60 + 2 * KILLS), 0)
         status = json.loads(self.schedule('list', '--json'))
         times = collections.Counter()
