@@ -1,0 +1,161 @@
+// What an answer comes to: the outcome that is stored, and the links that are followed.
+#include <fmt/format.h>
+
+#include "argiope/web/content_type.hpp"
+#include "argiope/web/http_client.hpp"
+#include "argiope/web/http_date.hpp"
+#include "argiope/web/robots_meta.hpp"
+#include "crawl/shard.hpp"
+
+namespace argiope {
+namespace {
+
+// Statuses that a later attempt may change.
+constexpr bool is_temporary(int status) noexcept {
+  return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+}  // namespace
+
+void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now) {
+  count(why);
+  UrlBatch batch;
+  UrlOutcome outcome = outcome_of(visit);
+  outcome.state = UrlState::excluded;
+  outcome.error = std::move(detail);
+  batch.outcomes.push_back(std::move(outcome));
+  settle(visit, std::move(batch), now);
+}
+
+UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
+  UrlOutcome outcome;
+  outcome.url_id = task_of(visit).id;
+  outcome.attempts = task_of(visit).attempts;
+  outcome.mtime = wall();
+  return outcome;
+}
+
+void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
+  UrlTask& task = task_of(visit);
+  Host& host = *visit.ticket.host;
+  const HttpResponse& response = visit.response;
+  host.failures_in_row = 0;
+  ShardCounters::add(counters.bytes, response.wire_bytes);
+  ShardCounters::add(counters.fetched);
+  if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
+    ShardCounters::add(counters.statuses[static_cast<std::size_t>(response.status)]);
+  }
+  if (is_temporary(response.status)) {
+    Duration at_least{};
+    if (const auto wait = parse_retry_after(response.headers.retry_after, wall())) {
+      at_least = *wait;
+      frontier_.rest(host, saturating_add(now, *wait), now);  // RFC 9110, 10.2.3: the whole host asked for it
+    }
+    if (task.attempts + 1u < retry_policy_.max_attempts) {
+      return retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
+    }
+  }
+  UrlBatch batch;
+  UrlOutcome outcome = outcome_of(visit);
+  ++outcome.attempts;
+  outcome.state = UrlState::done;
+  outcome.status_code = response.status;
+  outcome.not_modified = response.status == 304;
+  if (!outcome.not_modified) {
+    outcome.content_type = response.headers.content_type;
+    outcome.size = static_cast<std::int64_t>(response.body.size());
+    outcome.etag = response.headers.etag;
+    outcome.last_modified = response.headers.last_modified;
+    if (!response.body.empty()) outcome.digest = content_digest(response.body);
+    if (response.truncated) outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
+  }
+  if (response.status >= 400) ShardCounters::add(counters.errors);
+  batch.outcomes.push_back(std::move(outcome));
+  if (is_redirect(response.status)) {
+    on_redirect(visit, batch);
+  } else if (response.status == 200 && !task.off_scope) {
+    on_page(visit, batch);
+  }
+  settle(visit, std::move(batch), now);
+}
+
+void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = task_of(visit);
+  UrlOutcome& outcome = batch.outcomes.front();
+  auto target = Url::parse(visit.response.headers.location, &visit.request.url);
+  if (visit.response.headers.location.empty() || !target) {
+    outcome.error = fmt::format("redirect to \"{}\", which is no URL", visit.response.headers.location);
+    return;
+  }
+  target->strip_fragment();
+  outcome.redirect_to = target->href();
+  if (task.redirects >= options_.max_redirects) {
+    outcome.error = fmt::format("more than {} redirects", options_.max_redirects);
+    return;
+  }
+  if (task.seed) shared_.allow_host(target->host());
+  discover(task, *target, task.depth, true, batch);
+}
+
+void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = task_of(visit);
+  const HttpResponse& response = visit.response;
+  const bool html =
+      response.headers.content_type.empty() ? sniff_is_html(response.body) : is_html(response.headers.content_type);
+  if (!html) return;
+  ShardCounters::add(counters.pages);
+  if (parse_robots_tag(response.headers.robots_tag, options_.product_token).nofollow) return count(Exclusion::nofollow);
+  // With a depth limit, the same link found nearer to a seed is news.
+  const std::uint64_t context = options_.max_depth ? task.depth + 1 : 0;
+  const auto summary = harvester_.harvest(visit.request.url, response, context, [&](const LinkHarvester::Link& link) {
+    if (link.nofollow) return count(Exclusion::nofollow);
+    discover(task, link.url, task.depth + 1, false, batch);
+  });
+  if (summary.nofollow) count(Exclusion::nofollow);
+  if (summary.other_scheme > 0) {
+    ShardCounters::add(counters.excluded[static_cast<std::size_t>(Exclusion::scheme)], summary.other_scheme);
+  }
+}
+
+void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect,
+                              UrlBatch& batch) {
+  if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
+  const bool in_scope = shared_.in_scope(url);
+  if (!in_scope && !options_.check_links) return count(Exclusion::off_scope);
+  const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
+  if (const Exclusion trap = shared_.scope.trap(url, depth); trap != Exclusion::none) return count(trap);
+  const bool is_new = shared_.claim(url_fingerprint);
+  // Without a depth limit, nothing about a known URL can change.
+  if (!is_new && !options_.max_depth) return;
+  UrlTask task;
+  task.fingerprint = url_fingerprint;
+  task.depth = depth;
+  const std::size_t owner = shared_.shard_of(url);
+  if (is_new) {
+    task.id = shared_.new_url_id();
+    task.url = url.href();
+    task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
+    task.seed = redirect && from.seed;
+    task.off_scope = !in_scope;
+    batch.discovered.push_back(
+        {task.id, task.url, depth, crawl_priority(options_.order, depth, task.url), from.id, wall()});
+    shared_.begin(1);
+  }
+  found_[owner].push_back(std::move(task));
+}
+
+void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
+  shared_.store.submit(std::move(batch));
+  frontier_.done(visit.ticket, now);
+  for (std::size_t owner = 0; owner < found_.size(); ++owner) {
+    if (found_[owner].empty()) continue;
+    if (owner != index_) {
+      shared_.shards[owner]->post(std::exchange(found_[owner], {}));
+      continue;
+    }
+    take_found(found_[owner], now);
+  }
+  shared_.end(1);
+}
+
+}  // namespace argiope
