@@ -18,6 +18,7 @@
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/timeout.hpp"
 #include "web/ascii.hpp"
+#include "web/certificate_trouble.hpp"
 #include "web/http_response_reader.hpp"
 
 namespace argiope {
@@ -29,6 +30,7 @@ using boost::system::error_code;
 using TlsStream = asio::ssl::stream<tcp::socket&>;
 
 constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kMostAddressesNamed = 8;  // in one error
 constexpr int kMostInterim = 8;  // 1xx responses before the real one
 // A body's memory is kept for the next page up to this size.
 constexpr std::size_t kKeptBody = 1024 * 1024;
@@ -54,6 +56,7 @@ struct Connection {
   explicit Connection(asio::io_context& context) : socket(context) {}
   tcp::socket socket;
   std::unique_ptr<TlsStream> tls;
+  std::string certificate_trouble;  // what the certificate was refused for; empty: it was not
   std::string tls_buffer;  // TLS reads while others use the shared buffer
   IpAddress remote;
   TimePoint idle_since;
@@ -95,7 +98,9 @@ class HttpClient::Impl {
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
     if (response.body.capacity() > kKeptBody) std::string{}.swap(response.body);
-    Timeout timeout(saturating_add(EventLoop::current().time(), request.timeout));
+    response.connected = false;
+    response.sent_at = EventLoop::current().time();
+    Timeout timeout(saturating_add(response.sent_at, request.timeout));
     Result<void> result;
     bool timed_out = false;
     try {
@@ -104,7 +109,8 @@ class HttpClient::Impl {
       timed_out = true;
     }
     if (timed_out) {
-      co_return fail(Errc::timeout, fmt::format("{}: no complete response within {:g} s", request.url.site_key(),
+      co_return fail(Errc::timeout, fmt::format("{}: {} within {:g} s", request.url.site_key(),
+                                                response.connected ? "no complete response" : "no connection",
                                                 to_seconds(request.timeout)));
     }
     co_return result;
@@ -134,6 +140,7 @@ class HttpClient::Impl {
         if (!opened) co_return std::unexpected(std::move(opened.error()));
         connection = std::move(*opened);
       }
+      response.connected = true;
       bool answered = false;
       Result<bool> reusable = co_await exchange_on(*connection, request, response, answered);
       if (reusable) {
@@ -152,17 +159,54 @@ class HttpClient::Impl {
   Coro<Result<ConnectionPtr>> open(const Url& url) {
     auto addresses = co_await resolver_.resolve(bare_host(url));
     if (!addresses) co_return std::unexpected(std::move(addresses.error()));
-    Error last{Errc::network, "no address"};
+    std::vector<FailedAddress> failed;
     for (const IpAddress& address : *addresses) {
       if (auto allowed = guard_.check(address); !allowed) {
-        last = Error{allowed.error().code, fmt::format("{}: {}", url.host(), allowed.error().message)};
+        failed.push_back({address, std::move(allowed.error())});
         continue;
       }
       auto connected = co_await connect(url, address);
       if (connected) co_return connected;
-      last = std::move(connected.error());
+      failed.push_back({address, std::move(connected.error())});
     }
-    co_return std::unexpected(std::move(last));
+    co_return std::unexpected(connect_error(url, failed));
+  }
+
+  struct FailedAddress {
+    IpAddress address;
+    Error error;
+  };
+
+  // One error for all addresses that were tried: each of them named, and the code of the one that came closest.
+  static Error connect_error(const Url& url, const std::vector<FailedAddress>& failed) {
+    constexpr Errc kClosestFirst[] = {Errc::tls, Errc::network, Errc::timeout, Errc::refused};
+    Error error{Errc::network, {}};
+    for (const Errc code : kClosestFirst) {
+      if (std::ranges::any_of(failed, [&](const FailedAddress& one) { return one.error.code == code; })) {
+        error.code = code;
+        break;
+      }
+    }
+    // What the guard refuses names the address by itself.
+    const auto text_of = [](const FailedAddress& one) {
+      return one.error.code == Errc::refused ? one.error.message
+                                             : fmt::format("{}: {}", one.address.to_string(), one.error.message);
+    };
+    if (failed.size() == 1) {
+      const FailedAddress& only = failed.front();
+      error.message = error.code == Errc::refused
+                          ? fmt::format("{}: {}", url.host(), only.error.message)
+                          : fmt::format("connect {} ({} port {}): {}", url.host(), only.address.to_string(),
+                                        url.effective_port(), only.error.message);
+      return error;
+    }
+    error.message = fmt::format("connect {} (port {}, {} addresses): ", url.host(), url.effective_port(), failed.size());
+    for (std::size_t i = 0; i < std::min(failed.size(), kMostAddressesNamed); ++i) {
+      if (i > 0) error.message += "; ";
+      error.message += text_of(failed[i]);
+    }
+    if (failed.size() > kMostAddressesNamed) error.message += "; …";
+    return error;
   }
 
   Coro<Result<ConnectionPtr>> connect(const Url& url, const IpAddress& address) {
@@ -179,10 +223,7 @@ class HttpClient::Impl {
     }
     if (timed_out)
       result = fail(Errc::timeout, fmt::format("no answer within {:g} s", to_seconds(options_.connect_timeout)));
-    if (!result) {
-      co_return fail(result.error().code, fmt::format("connect {} ({} port {}): {}", url.host(), address.to_string(),
-                                                      url.effective_port(), result.error().message));
-    }
+    if (!result) co_return std::unexpected(std::move(result.error()));
     ++connections_opened;
     co_return connection;
   }
@@ -213,7 +254,17 @@ class HttpClient::Impl {
       co_return fail(Errc::tls, "cannot set the server name");
     }
     tls.set_verify_mode(asio::ssl::verify_peer, ec);
-    tls.set_verify_callback(asio::ssl::host_name_verification(host), ec);
+    // OpenSSL checks the name itself, so that a wrong one has an error of its own.
+    X509_VERIFY_PARAM* checks = SSL_get0_param(tls.native_handle());
+    const bool checked = IpAddress::parse(host) ? X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1
+                                                : X509_VERIFY_PARAM_set1_host(checks, host.data(), host.size()) == 1;
+    if (!checked) co_return fail(Errc::tls, "cannot set the name the certificate must have");
+    tls.set_verify_callback(
+        [&connection, host](bool trusted, asio::ssl::verify_context& verification) {
+          if (!trusted) connection.certificate_trouble = certificate_trouble(*verification.native_handle(), host);
+          return trusted;
+        },
+        ec);
     ec = co_await asio_op<>(
         [&](auto handler) { tls.async_handshake(asio::ssl::stream_base::client, std::move(handler)); },
         [&] { connection.socket.cancel(); });
@@ -221,9 +272,8 @@ class HttpClient::Impl {
       connection.tls_buffer.resize(16 * 1024);
       co_return Result<void>{};
     }
-    const long verdict = SSL_get_verify_result(tls.native_handle());
-    if (verdict != X509_V_OK) {
-      co_return fail(Errc::tls, fmt::format("certificate refused: {}", X509_verify_cert_error_string(verdict)));
+    if (!connection.certificate_trouble.empty()) {
+      co_return fail(Errc::tls, fmt::format("certificate refused: {}", connection.certificate_trouble));
     }
     if (ec.category() == asio::error::get_ssl_category()) {
       co_return fail(Errc::tls, fmt::format("TLS handshake failed: {}", ec.message()));

@@ -386,6 +386,32 @@ TEST_F(HttpClientTest, NamesTheHostThatCannotBeReached) {
   EXPECT_EQ(error_of_send(), Errc::dns);
 }
 
+TEST_F(HttpClientTest, NamesEveryAddressThatCannotBeReached) {
+  guard = AddressGuard(false);
+  guard.permit_loopback();
+  resolver.addresses = {*IpAddress::parse("127.9.9.9"), *IpAddress::parse("10.0.0.1"), *IpAddress::parse("127.8.8.8")};
+  request.url = url("/", "many.test");
+  const Result<void> unreachable = send();
+  ASSERT_FALSE(unreachable);
+  EXPECT_EQ(unreachable.error().code, Errc::network);
+  for (const char* part : {"many.test", "3 addresses", "127.9.9.9: ", "10.0.0.1", "127.8.8.8: ", "refused"}) {
+    EXPECT_THAT(unreachable.error().message, HasSubstr(part));
+  }
+}
+
+TEST_F(HttpClientTest, TellsWhatFailsBeforeAConnectionFromWhatFailsAfter) {
+  response.sent_at = TimePoint{1h};
+  resolver.addresses = {*IpAddress::parse("127.9.9.9")};
+  request.url = url("/", "nobody.test");
+  EXPECT_EQ(error_of_send(), Errc::network);
+  EXPECT_FALSE(response.connected);
+  EXPECT_NE(response.sent_at, TimePoint{1h});
+  request.url = url("/");
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", Then::reset);
+  EXPECT_EQ(error_of_send(), Errc::network);
+  EXPECT_TRUE(response.connected);
+}
+
 TEST_F(HttpClientTest, RefusesHeadersThatCouldSplitARequest) {
   const auto make = [&](std::string agent, std::string name, std::string value) {
     HttpClientOptions with;
@@ -462,19 +488,27 @@ TEST_F(HttpClientTest, AsksTheGuardAgainAtEveryRedirect) {
 // A certificate for secure.test and 127.0.0.2 that signed itself, and a file with it for those who trust it.
 class Certificate {
  public:
-  explicit Certificate(bool expired = false) : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), x509_(X509_new(), X509_free) {
+  explicit Certificate(bool expired = false) : Certificate("Argiope test", nullptr, expired) {}
+  // Signed by another.
+  explicit Certificate(const Certificate& issuer) : Certificate("Argiope leaf", &issuer, false) {}
+  ~Certificate() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  boost::asio::ssl::context server{boost::asio::ssl::context::tls_server};
+
+ private:
+  Certificate(const char* subject, const Certificate* issuer, bool expired)
+      : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), x509_(X509_new(), X509_free) {
     ASN1_INTEGER_set(X509_get_serialNumber(x509_.get()), 1);
     X509_set_version(x509_.get(), X509_VERSION_3);
     X509_gmtime_adj(X509_getm_notBefore(x509_.get()), -7200);
     X509_gmtime_adj(X509_getm_notAfter(x509_.get()), expired ? -3600 : 3600);
     X509_set_pubkey(x509_.get(), key_.get());
     X509_NAME* name = X509_get_subject_name(x509_.get());
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("Argiope test"), -1, -1,
-                               0);
-    X509_set_issuer_name(x509_.get(), name);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(subject), -1, -1, 0);
+    X509_set_issuer_name(x509_.get(), issuer == nullptr ? name : X509_get_subject_name(issuer->x509_.get()));
     add(NID_basic_constraints, "critical,CA:TRUE");
     add(NID_subject_alt_name, "DNS:secure.test,IP:127.0.0.2");
-    X509_sign(x509_.get(), key_.get(), EVP_sha256());
+    X509_sign(x509_.get(), issuer == nullptr ? key_.get() : issuer->key_.get(), EVP_sha256());
 
     path_ = ::testing::TempDir() + "argiope-ca-XXXXXX";
     std::FILE* file = ::fdopen(::mkstemp(path_.data()), "w");
@@ -483,11 +517,6 @@ class Certificate {
     SSL_CTX_use_certificate(server.native_handle(), x509_.get());
     SSL_CTX_use_PrivateKey(server.native_handle(), key_.get());
   }
-  ~Certificate() { std::remove(path_.c_str()); }
-  const std::string& path() const { return path_; }
-  boost::asio::ssl::context server{boost::asio::ssl::context::tls_server};
-
- private:
   void add(int what, const char* value) {
     std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> extension(
         X509V3_EXT_conf_nid(nullptr, nullptr, what, value), X509_EXTENSION_free);
@@ -545,21 +574,32 @@ TEST_F(HttpsClientTest, AcceptsACertificateForAnAddress) {
   });
 }
 
-TEST_F(HttpsClientTest, RefusesACertificateNobodyKnows) { expect_refused("self-signed"); }
+TEST_F(HttpsClientTest, RefusesACertificateNobodyKnows) {
+  expect_refused("self-signed: certificate of CN=Argiope test, issued by CN=Argiope test");
+}
+
+TEST_F(HttpsClientTest, SaysWhoseIssuerIsUnknown) {
+  const Certificate leaf(certificate);
+  server.use_tls(const_cast<Certificate&>(leaf).server);
+  expect_refused("unknown issuer");
+  request.url = url("/", "secure.test", "https");
+  expect_refused("certificate of CN=Argiope leaf, issued by CN=Argiope test");
+}
 
 TEST_F(HttpsClientTest, RefusesACertificateForAnotherHost) {
   options.extra_ca_file = certificate.path();
   request.url = url("/", "other.test", "https");
-  expect_refused("certificate");
+  expect_refused("name mismatch: not for other.test but for secure.test: certificate of CN=Argiope test");
   request.url = url("/", "127.0.0.1", "https");
-  expect_refused("certificate");
+  expect_refused("name mismatch: not for 127.0.0.1 but for secure.test");
 }
 
 TEST_F(HttpsClientTest, RefusesAnExpiredCertificate) {
   const Certificate old(true);
   server.use_tls(const_cast<Certificate&>(old).server);
   options.extra_ca_file = old.path();
-  expect_refused("expired");
+  expect_refused("expired on 20");
+  EXPECT_FALSE(response.connected);
 }
 
 TEST_F(HttpsClientTest, SaysWhichFileOfAuthoritiesIsMissing) {

@@ -67,8 +67,12 @@ struct HttpResponse {
   // Bytes received, headers and undecoded body.
   std::uint64_t wire_bytes = 0;
   IpAddress remote;
-  // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from.
+  // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from. When there
+  // was no connection: when send() began.
   TimePoint sent_at;
+  // Whether there was a connection, TLS included. Set by a send() that fails, too: what fails before is the host's
+  // trouble, what fails after may be that of one URL.
+  bool connected = false;
 };
 
 // Threads: the loop's own.
@@ -78,6 +82,7 @@ class HttpTransport {
 
   // Sends one request and gives its response; redirects are not followed. Any HTTP status is a response;
   // an Error is: refused (address guard), dns, network, tls, timeout, protocol, too_large, unsupported.
+  // Of a response that does not come, `sent_at` and `connected` are true all the same.
   // Suspends: until the response is complete. Cancel: throws CancelledError; the connection is closed.
   // `response` is the caller's to reuse, so that a body's memory need not be allocated for each page.
   virtual Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) = 0;

@@ -20,6 +20,7 @@ struct HttpClientOptions {
   std::string accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5";
   // Sent with every request; names and values must be free of control characters.
   std::vector<std::pair<std::string, std::string>> headers;
+  // Of one address: until the connection is there, TLS included. A host's addresses are tried one after the other.
   Duration connect_timeout = std::chrono::seconds{10};
   // Idle connections are closed after so long, and the oldest when there are more.
   Duration keep_alive = std::chrono::seconds{15};
