@@ -29,6 +29,7 @@
 #include "argiope/base/indexed_heap.hpp"
 #include "argiope/base/intrusive_list.hpp"
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/ring_buffer.hpp"

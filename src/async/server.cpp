@@ -16,6 +16,7 @@
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/intrusive_list.hpp"
+#include "argiope/base/printable.hpp"
 #include "async/socket_address.hpp"
 #include "async/unique_fd.hpp"
 
@@ -258,7 +259,7 @@ Server start_server(ConnectionHandler handler, const std::string& host, std::uin
   const auto addresses = detail::numeric_addresses(host, port);
   if (addresses.empty()) {
     throw std::invalid_argument(
-        fmt::format("\"{}\" is no address to listen at; all there are: \"0.0.0.0\", \"::\"", host));
+        fmt::format("{} is no address to listen at; all there are: \"0.0.0.0\", \"::\"", in_quotes(host)));
   }
   const SocketAddress& address = addresses.front();
   UniqueFd fd = new_socket(address.family());

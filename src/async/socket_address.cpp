@@ -12,6 +12,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "argiope/base/printable.hpp"
+
 namespace argiope::detail {
 namespace {
 
@@ -78,7 +80,7 @@ std::vector<SocketAddress> look_up(const std::string& host, std::uint16_t port) 
   int failure = 0;
   std::vector<SocketAddress> addresses = ask(host, port, AI_ADDRCONFIG, failure);
   if (addresses.empty()) {
-    throw std::runtime_error(fmt::format("host name \"{}\": {}", host, ::gai_strerror(failure)));
+    throw std::runtime_error(fmt::format("host name {}: {}", in_quotes(host), ::gai_strerror(failure)));
   }
   return addresses;
 }

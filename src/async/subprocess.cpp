@@ -21,6 +21,7 @@ extern "C" {
 #include "argiope/async/descriptor.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/base/printable.hpp"
 #include "async/unique_fd.hpp"
 
 namespace argiope {
@@ -251,8 +252,8 @@ class SpawnPlan {
     if (error != 0) {
       throw std::system_error(error, std::generic_category(),
                               options.working_directory.empty()
-                                  ? fmt::format("cannot run \"{}\"", args[0])
-                                  : fmt::format("cannot run \"{}\" in {}", args[0], options.working_directory));
+                                  ? fmt::format("cannot run {}", in_quotes(args[0]))
+                                  : fmt::format("cannot run {} in {}", in_quotes(args[0]), options.working_directory));
     }
     theirs_.clear();
     return pid;

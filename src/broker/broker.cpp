@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "argiope/async/sleep.hpp"
+#include "argiope/base/printable.hpp"
 #include "broker/broker_impl.hpp"
 #include "broker/refusals.hpp"
 
@@ -334,7 +335,8 @@ Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool 
     co_return fail(Errc::invalid_input, fmt::format("the name of a queue is longer than {} bytes", kMostNameBytes));
   }
   if (!may_create) {
-    co_return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue; configure it first", name));
+    co_return fail(Errc::not_found,
+                   fmt::format("queue {}: there is no such queue; configure it first", in_quotes(name)));
   }
   auto stored = co_await store_.open_queue(name, options_.new_queue);
   if (!stored) co_return std::unexpected(std::move(stored.error()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "broker/broker_impl.hpp"
 #include "broker/refusals.hpp"
@@ -165,17 +166,18 @@ std::string to_sentence(const JobExplanation& why) {
     }
     case WaitReason::not_due: return fmt::format("it is not due{}", until);
     case WaitReason::no_owner: return "no process works on this store";
-    case WaitReason::queue_paused: return fmt::format("queue \"{}\" is paused", why.queue);
+    case WaitReason::queue_paused: return fmt::format("queue {} is paused", in_quotes(why.queue));
     case WaitReason::queue_concurrency:
-      return fmt::format("queue \"{}\" runs as many jobs as it may at once", why.queue);
-    case WaitReason::queue_rate: return fmt::format("the rate of queue \"{}\" lets nothing start{}", why.queue, until);
+      return fmt::format("queue {} runs as many jobs as it may at once", in_quotes(why.queue));
+    case WaitReason::queue_rate:
+      return fmt::format("the rate of queue {} lets nothing start{}", in_quotes(why.queue), until);
     case WaitReason::key_resting: return fmt::format("its key rests{}", until);
     case WaitReason::key_concurrency: return "as many jobs of its key run as may at once";
     case WaitReason::key_rate: return fmt::format("the rate of its key lets nothing start{}", until);
     case WaitReason::more_important_jobs:
       return fmt::format("{}{} more important jobs are ahead of it", why.ahead == kMostAhead ? "at least " : "",
                          why.ahead);
-    case WaitReason::no_worker: return fmt::format("nobody works on queue \"{}\"", why.queue);
+    case WaitReason::no_worker: return fmt::format("nobody works on queue {}", in_quotes(why.queue));
   }
   return {};
 }

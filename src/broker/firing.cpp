@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "argiope/base/printable.hpp"
 #include "broker/broker_impl.hpp"
 
 namespace argiope {
@@ -18,8 +19,8 @@ Result<void> BrokerImpl::take_room_now(const std::vector<Queue*>& queues) {
       continue;
     }
     for (std::size_t i = 0; i < taken; ++i) arrived(*queues[i], false);
-    return fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, and at most {}",
-                                           queue.window.name(), queue.live, capacity));
+    return fail(Errc::refused, fmt::format("queue {} is full: it holds {} jobs, and at most {}",
+                                           in_quotes(queue.window.name()), queue.live, capacity));
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "argiope/async/sleep.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_json.hpp"
 #include "broker/explaining.hpp"
 #include "broker/refusals.hpp"
@@ -89,10 +90,10 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
       queue = *got;
     }
     if (job.payload.size() > queue.max_payload_bytes) {
-      replies[i] =
-          fail(Errc::too_large, fmt::format("a payload of {} bytes: queue \"{}\" takes at most {}; "
-                                            "argiope job queue {} --max-payload BYTES changes that",
-                                            job.payload.size(), job.queue, queue.max_payload_bytes, job.queue));
+      replies[i] = fail(Errc::too_large,
+                        fmt::format("a payload of {} bytes: queue {} takes at most {}; "
+                                    "argiope job queue {} --max-payload BYTES changes that",
+                                    job.payload.size(), in_quotes(job.queue), queue.max_payload_bytes, job.queue));
       continue;
     }
     if (queue.capacity != kNoCapacity) {
@@ -105,8 +106,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
           break;
         }
         if (queue.at_capacity == CapacityPolicy::refuse) {
-          replies[i] = fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, its capacity",
-                                                       job.queue, queue.capacity));
+          replies[i] = fail(Errc::refused, fmt::format("queue {} is full: it holds {} jobs, its capacity",
+                                                       in_quotes(job.queue), queue.capacity));
           break;
         }
         // Those before this one need not wait with it, and may be what fills the queue.
@@ -178,7 +179,8 @@ Coro<Result<JobId>> Guest::find(std::string id_or_name) {
   if (*number) co_return **number;
   auto named = co_await store_->find_name(id_or_name);
   if (!named) co_return std::unexpected(std::move(named.error()));
-  if (!*named) co_return fail(Errc::not_found, fmt::format("job \"{}\": there is no job of that name", id_or_name));
+  if (!*named)
+    co_return fail(Errc::not_found, fmt::format("job {}: there is no job of that name", in_quotes(id_or_name)));
   co_return **named;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "argiope/base/printable.hpp"
 #include "broker/broker_impl.hpp"
 
 namespace argiope {
@@ -20,8 +21,8 @@ Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
   }
   const std::size_t most = queue.window.config().max_payload_bytes;
   if (job.payload.size() > most) {
-    return fail(Errc::too_large, fmt::format("queue \"{}\": a payload of {} bytes; at most {}", queue.window.name(),
-                                             job.payload.size(), most));
+    return fail(Errc::too_large, fmt::format("queue {}: a payload of {} bytes; at most {}",
+                                             in_quotes(queue.window.name()), job.payload.size(), most));
   }
   return {};
 }
@@ -50,8 +51,8 @@ Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
   }
   const QueueConfig& config = queue.window.config();
   if (config.at_capacity == CapacityPolicy::refuse || count > config.capacity) {
-    co_return fail(Errc::refused, fmt::format("queue \"{}\" is full: it holds {} jobs, and at most {}",
-                                              queue.window.name(), queue.live, config.capacity));
+    co_return fail(Errc::refused, fmt::format("queue {} is full: it holds {} jobs, and at most {}",
+                                              in_quotes(queue.window.name()), queue.live, config.capacity));
   }
   Future<void> room = loop_.create_future<void>();
   queue.for_room.emplace_back(count, room);

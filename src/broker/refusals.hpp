@@ -7,12 +7,13 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_table.hpp"
 
 namespace argiope {
 
 inline std::unexpected<Error> no_such_queue(std::string_view name) {
-  return fail(Errc::not_found, fmt::format("queue \"{}\": there is no such queue", name));
+  return fail(Errc::not_found, fmt::format("queue {}: there is no such queue", in_quotes(name)));
 }
 
 inline std::unexpected<Error> no_such_job(JobId id) {

@@ -8,6 +8,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/waiting.hpp"
+#include "argiope/base/printable.hpp"
 
 namespace argiope {
 
@@ -138,8 +139,8 @@ Coro<Verdict> Worker::attempt(JobContext& context) {
   const JobFunction* function = named != functions_.end() ? &named->second : default_ ? &default_ : nullptr;
   if (function == nullptr) {
     co_return Verdict{.outcome = Outcome::retry,
-                      .error = fmt::format("worker {} has no function \"{}\"", options_.name,
-                                           job.function.empty() ? job.queue : job.function)};
+                      .error = fmt::format("worker {} has no function {}", options_.name,
+                                           in_quotes(job.function.empty() ? job.queue : job.function))};
   }
   Verdict verdict;
   try {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/web/http_client.hpp"
 #include "cli/version.hpp"
 
@@ -26,10 +27,10 @@ Result<Url> parse_seed(const std::string& text) {
     spelled = (loopback ? "http://" : "https://") + text;
   }
   auto url = Url::parse(spelled);
-  if (!url) return fail(Errc::invalid_input, fmt::format("URL \"{}\": {}", text, url.error().message));
+  if (!url) return fail(Errc::invalid_input, fmt::format("URL {}: {}", in_quotes(text), url.error().message));
   if (url->scheme() != "http" && url->scheme() != "https") {
-    return fail(Errc::invalid_input,
-                fmt::format("URL \"{}\": scheme \"{}\" cannot be crawled; use http or https", text, url->scheme()));
+    return fail(Errc::invalid_input, fmt::format("URL {}: scheme {} cannot be crawled; use http or https",
+                                                 in_quotes(text), in_quotes(url->scheme())));
   }
   url->strip_fragment();
   return std::move(*url);
@@ -38,13 +39,13 @@ Result<Url> parse_seed(const std::string& text) {
 Result<std::pair<std::string, std::string>> parse_header(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0) {
-    return fail(Errc::invalid_input, fmt::format("--header \"{}\": write it as \"Name: value\"", text));
+    return fail(Errc::invalid_input, fmt::format("--header {}: write it as \"Name: value\"", in_quotes(text)));
   }
   std::string name = text.substr(0, colon);
   std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
   if (!is_header_safe(name) || !is_header_safe(value) || name.find_first_of(" \t") != std::string::npos) {
     return fail(Errc::invalid_input,
-                fmt::format("--header \"{}\": control characters and spaces in the name are not allowed", name));
+                fmt::format("--header {}: control characters and spaces in the name are not allowed", in_quotes(name)));
   }
   return std::pair{std::move(name), std::move(value)};
 }
@@ -153,13 +154,13 @@ Result<CrawlOptions> CrawlArguments::options() const {
     // As a URL's host is spelled: lower case, IDNA.
     auto url = Url::parse("http://" + domain + "/");
     if (!url || url->path_and_query() != "/") {
-      return fail(Errc::invalid_input, fmt::format("--whitelist \"{}\": not a domain name", domain));
+      return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name", in_quotes(domain)));
     }
     options.whitelist.emplace_back(url->host());
   }
   if (!export_file.empty() && !export_file.ends_with(".jsonl") && !export_file.ends_with(".csv")) {
     return fail(Errc::invalid_input,
-                fmt::format("--export \"{}\": the name must end with .jsonl or .csv", export_file));
+                fmt::format("--export {}: the name must end with .jsonl or .csv", in_quotes(export_file)));
   }
   if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
   options.max_pages = max_pages;

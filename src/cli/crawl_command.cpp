@@ -12,6 +12,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_export.hpp"
 #include "argiope/store/url_store.hpp"
@@ -85,7 +86,7 @@ class CrawlCommand {
 
  private:
   static int complain(std::string_view message, int status) {
-    fmt::print(stderr, "argiope: {}\n", message);
+    fmt::print(stderr, "argiope: {}\n", printable_lines(message));
     return status;
   }
 

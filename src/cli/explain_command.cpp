@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
@@ -59,7 +60,7 @@ std::string url_json(const FoundUrl& found) {
 
 int explain_url(const ExplainArguments& arguments) {
   auto url = Url::parse(arguments.what);
-  if (!url) return complain(fmt::format("URL \"{}\": {}", arguments.what, url.error().message), kExitUsage);
+  if (!url) return complain(fmt::format("URL {}: {}", in_quotes(arguments.what), url.error().message), kExitUsage);
   url->strip_fragment();
   const std::string database = arguments.database.empty() ? "argiope.db" : arguments.database;
   const auto found = find_url(database, url->href());
@@ -98,7 +99,7 @@ int explain_named(const ExplainArguments& arguments) {
   if (status != kExitFinished) return status;
   if (known == Known::schedule) return explain_schedules(arguments.store, {arguments.what});
   if (known == Known::job) return explain_job(arguments.store, {arguments.what});
-  return complain(fmt::format("\"{}\": there is no such job, and no such schedule", arguments.what), kExitUsage);
+  return complain(fmt::format("{}: there is no such job, and no such schedule", in_quotes(arguments.what)), kExitUsage);
 }
 
 }  // namespace

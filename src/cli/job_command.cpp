@@ -11,6 +11,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/base/printable.hpp"
 
 namespace argiope {
 
@@ -26,7 +27,8 @@ Result<std::string> JobStoreArguments::where() const {
     return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE, or set ARGIOPE_STORE");
   }
   if (store == "memory:" || store == ":memory:") {
-    return fail(Errc::invalid_input, fmt::format("--store \"{}\": keeps nothing between two commands; name a file", store));
+    return fail(Errc::invalid_input,
+                fmt::format("--store {}: keeps nothing between two commands; name a file", in_quotes(store)));
   }
   if (store.starts_with("sqlite:") || store.find("://") != std::string::npos) return store;
   return "sqlite:" + store;
@@ -40,7 +42,7 @@ QueueConfig default_queue_policy() {
 }
 
 int complain(std::string_view message, int status) {
-  fmt::print(stderr, "argiope: {}\n", message);
+  fmt::print(stderr, "argiope: {}\n", printable_lines(message));
   return status;
 }
 

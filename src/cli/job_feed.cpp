@@ -10,6 +10,7 @@
 
 #include "argiope/async/descriptor.hpp"
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_json.hpp"
 #include "cli/commands.hpp"
 
@@ -147,7 +148,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
 
 void JobFeed::refuse(std::uint64_t line, std::string_view why) {
   refused_ = true;
-  fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, why);
+  fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, printable(why));
 }
 
 std::string put_reply_json(const PutReply& reply, std::string_view name) {

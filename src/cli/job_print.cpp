@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/jobs/job_json.hpp"
@@ -53,13 +54,10 @@ std::string Table::text() const {
 }
 
 std::string one_line(std::string_view text, std::size_t most) {
-  std::string out;
-  std::size_t count = 0;
-  for (const std::string valid = to_valid_utf8(text.substr(0, most * 4 + 4)); const char c : valid) {
-    if ((c & 0xc0) != 0x80 && ++count > most) return out + "…";
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  }
-  return out;
+  std::string line(text.substr(0, most * 4 + 4));
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return printable(line, most);
 }
 
 std::vector<std::string> job_heading() {
@@ -84,7 +82,7 @@ std::vector<std::string> job_row(const JobRecord& record) {
 }
 
 std::string job_details(const JobRecord& record, const std::vector<Attempt>& history) {
-  std::string out = fmt::format("job {} of queue \"{}\"\n", record.id, one_line(record.queue, kMostShown));
+  std::string out = fmt::format("job {} of queue {}\n", record.id, in_quotes(record.queue));
   const auto say = [&](std::string_view what, std::string_view value) {
     if (!value.empty()) out += fmt::format("  {:<12} {}\n", what, one_line(value, kMostShown));
   };

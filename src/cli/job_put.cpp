@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_json.hpp"
 #include "cli/job_command.hpp"
 #include "cli/job_feed.hpp"
@@ -148,8 +149,9 @@ int run_put(const PutArguments& put) {
     return complain("put what? Give a QUEUE and its PAYLOAD, or - to read jobs from standard input", kExitUsage);
   }
   if (!put.file.empty() && !put.queue.empty() && put.queue != "-") {
-    return complain(fmt::format("--file {}: its lines name their queues; \"{}\" is one too many", put.file, put.queue),
-                    kExitUsage);
+    return complain(
+        fmt::format("--file {}: its lines name their queues; {} is one too many", put.file, in_quotes(put.queue)),
+        kExitUsage);
   }
   int descriptor = STDIN_FILENO;
   if (!put.file.empty() && put.file != "-") {

@@ -1,19 +1,40 @@
 // The command `argiope`: finds the subcommand, runs it, and turns whatever goes wrong into a sentence and an exit status.
 #include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "argiope/base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/version.hpp"
 
 namespace {
+
+// A log line's text, whatever a server or a file has put into it.
+class PrintableText final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = argiope::printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PrintableText>(); }
+};
+
+void log_to_standard_error() {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableText>('v').set_pattern("%H:%M:%S %^%l%$ %v");
+  spdlog::set_default_logger(spdlog::stderr_color_mt("argiope"));
+  spdlog::set_formatter(std::move(formatter));
+}
 
 // What stands behind "--" is a command that jobs or schedules run, and none of our business.
 std::vector<std::string> take_command(int& argc, char** argv) {
@@ -35,8 +56,7 @@ int main(int argc, char** argv) {
   using namespace argiope;
   const std::vector<std::string> command = take_command(argc, argv);
   // Standard output belongs to results; everything said on the way goes to standard error.
-  spdlog::set_default_logger(spdlog::stderr_color_mt("argiope"));
-  spdlog::set_pattern("%H:%M:%S %^%l%$ %v");
+  log_to_standard_error();
 
   CLI::App app{
       "Argiope runs work when it is due, in order of importance, at a pace its target can bear;\n"
@@ -69,12 +89,13 @@ int main(int argc, char** argv) {
     const auto is_named = [&](const CLI::App* subcommand) { return subcommand->get_name() == argv[2]; };
     if (argc > 2 && argv[1] == group && argv[2][0] != '-' &&
         std::ranges::none_of(app.get_subcommand(std::string(group))->get_subcommands(nullptr), is_named)) {
-      fmt::print(stderr, "argiope: {} \"{}\": no such subcommand; argiope {} --help lists them\n", group, argv[2], group);
+      fmt::print(stderr, "argiope: {} {}: no such subcommand; argiope {} --help lists them\n", group,
+                 in_quotes(argv[2]), group);
       return kExitUsage;
     }
   }
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
-    fmt::print(stderr, "argiope: \"{}\" is no command; argiope --help lists them\n", argv[1]);
+    fmt::print(stderr, "argiope: {} is no command; argiope --help lists them\n", in_quotes(argv[1]));
     return kExitUsage;
   }
   try {
@@ -87,7 +108,7 @@ int main(int argc, char** argv) {
       if (subcommand->parsed()) return run();
     }
   } catch (const std::exception& error) {
-    fmt::print(stderr, "argiope: {}\n", error.what());
+    fmt::print(stderr, "argiope: {}\n", printable_lines(error.what()));
     return kExitNothing;
   }
   return kExitUsage;

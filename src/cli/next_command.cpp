@@ -9,6 +9,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/schedule/trigger.hpp"
 #include "cli/commands.hpp"
@@ -165,7 +166,7 @@ int run_next(const NextArguments& arguments) {
       append_json_string(line, question.error().message);
       fmt::print("{}}}\n", line);
     } else {
-      fmt::print(stderr, "argiope: {}\n", question.error().message);
+      fmt::print(stderr, "argiope: {}\n", printable(question.error().message));
     }
     return kExitUsage;
   }

@@ -15,6 +15,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/fingerprint.hpp"
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/web/http_call.hpp"
 #include "cli/cron_arguments.hpp"
@@ -413,7 +414,7 @@ class LineAdder {
     for (std::size_t i = 0; i < replies->size(); ++i) {
       const AddReply& reply = (*replies)[i];
       if (reply.outcome == AddOutcome::exists) {
-        refuse(lines[i], fmt::format("schedule \"{}\": there is one of that name", names[i]));
+        refuse(lines[i], fmt::format("schedule {}: there is one of that name", in_quotes(names[i])));
       } else if (add_.store.json) {
         out += reply_json(names[i], reply);
       } else {
@@ -428,7 +429,7 @@ class LineAdder {
 
   void refuse(std::uint64_t line, std::string_view why) {
     status_ = kExitUsage;
-    fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, why);
+    fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, printable(why));
   }
 
   const AddArguments& add_;
@@ -451,7 +452,7 @@ int run_add(const AddArguments& add) {
   } else {
     if (!add.name.empty()) {
       return complain(
-          fmt::format("--file {}: its lines name their schedules; \"{}\" is one too many", add.file, add.name),
+          fmt::format("--file {}: its lines name their schedules; {} is one too many", add.file, in_quotes(add.name)),
           kExitUsage);
     }
     if (add.file != "-") {

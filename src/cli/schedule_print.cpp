@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "cli/cron_arguments.hpp"
@@ -92,7 +93,7 @@ std::vector<std::string> schedule_row(const ScheduleStatus& status, const std::o
 std::string schedule_details(const ScheduleStatus& status, const std::vector<ScheduleRun>& runs,
                              const std::vector<WallTime>& upcoming, WallTime now) {
   const TimeZone zone = zone_of(status);
-  std::string out = fmt::format("schedule {} \"{}\"\n", status.id, one_line(status.name, kMostShown));
+  std::string out = fmt::format("schedule {} {}\n", status.id, in_quotes(status.name));
   const auto say = [&](std::string_view what, std::string_view value) {
     if (!value.empty()) out += fmt::format("  {:<14} {}\n", what, one_line(value, kMostShown));
   };

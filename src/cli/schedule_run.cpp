@@ -18,6 +18,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
@@ -131,8 +132,8 @@ std::string sentence(const ScheduleEvent& event) {
     case scheduler_shutdown: return "scheduler stopped";
     case scheduler_paused: return "scheduler paused";
     case scheduler_resumed: return "scheduler resumed";
-    case executor_added: return fmt::format("executor \"{}\" added", text);
-    case executor_removed: return fmt::format("executor \"{}\" removed", text);
+    case executor_added: return fmt::format("executor {} added", in_quotes(text));
+    case executor_removed: return fmt::format("executor {} removed", in_quotes(text));
     case schedule_added: return name + ": added";
     case schedule_removed: return (name.empty() ? fmt::format("schedule {}", event.schedule) : name) + ": removed";
     case schedule_modified: return name + ": changed" + why;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "cli/commands.hpp"
 #include "cli/configuration/configuration.hpp"
@@ -72,7 +73,7 @@ class SimulationProgress {
 };
 
 int complain_of(const Error& error, int status) {
-  fmt::print(stderr, "argiope: {}\n", error.message);
+  fmt::print(stderr, "argiope: {}\n", printable(error.message));
   return status;
 }
 
@@ -92,8 +93,8 @@ Result<SimulationOptions> options_of(const SimulateArguments& arguments) {
   if (!span) return std::unexpected(Error{span.error().code, "--for: " + span.error().message});
   if (*span < kShortest || *span > kLongest || options.from < WallTime{} ||
       options.from > WallTime::max() - 2 * kLongest) {
-    return fail(Errc::invalid_input,
-                fmt::format("--for \"{}\": 1s to 50 years, and nothing before 1970 or after 2160", arguments.span));
+    return fail(Errc::invalid_input, fmt::format("--for {}: 1s to 50 years, and nothing before 1970 or after 2160",
+                                                 in_quotes(arguments.span)));
   }
   options.span = *span;
   return options;

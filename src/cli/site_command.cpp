@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "argiope/base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/site_server.hpp"
 
@@ -32,7 +33,7 @@ void raise_descriptor_limit() {
 
 int run_site(SiteArguments& arguments) {
   const auto complain = [](const std::string& message, int status) {
-    fmt::print(stderr, "argiope: {}\n", message);
+    fmt::print(stderr, "argiope: {}\n", printable_lines(message));
     return status;
   };
   const auto features = parse_web_features(arguments.features);

@@ -1,6 +1,7 @@
 // What an answer comes to: the outcome that is stored, and the links that are followed.
 #include <fmt/format.h>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/web/content_type.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/http_date.hpp"
@@ -84,7 +85,7 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
   UrlOutcome& outcome = batch.outcomes.front();
   auto target = Url::parse(visit.response.headers.location, &visit.request.url);
   if (visit.response.headers.location.empty() || !target) {
-    outcome.error = fmt::format("redirect to \"{}\", which is no URL", visit.response.headers.location);
+    outcome.error = fmt::format("redirect to {}, which is no URL", in_quotes(visit.response.headers.location));
     return;
   }
   target->strip_fragment();

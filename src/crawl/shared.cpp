@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "argiope/base/printable.hpp"
 #include "crawl/shard.hpp"
 
 namespace argiope {
@@ -98,7 +99,7 @@ std::size_t Crawler::Shared::resume(const UrlRecord& record) {
   begin(1);
   if (auto resumed = shard.resume(record); !resumed) {
     end(1);
-    spdlog::warn("url_id {}: \"{}\" is not a URL; left alone", record.url_id, record.url);
+    spdlog::warn("url_id {}: {} is not a URL; left alone", record.url_id, in_quotes(record.url));
   }
   return shard.moves_waiting() - before;
 }

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "argiope/base/fingerprint.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/web/http_date.hpp"
 #include "crawl/synthetic_codings.hpp"
 #include "crawl/synthetic_hostile.hpp"
@@ -119,8 +120,8 @@ Result<std::uint32_t> parse_web_features(std::string_view names) {
     } else if (name == "all") {
       features |= kFriendlyFeatures | kHostileFeatures;
     } else if (name != "none") {
-      return fail(Errc::invalid_input, fmt::format("feature \"{}\": one of {}, friendly, hostile, all, none", name,
-                                                   fmt::join(kFeatureNames, ", ")));
+      return fail(Errc::invalid_input, fmt::format("feature {}: one of {}, friendly, hostile, all, none",
+                                                   in_quotes(name), fmt::join(kFeatureNames, ", ")));
     }
   }
   return features;

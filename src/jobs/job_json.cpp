@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/utf8.hpp"
 
@@ -34,15 +35,7 @@ bool has_control_characters(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-// So that a message stays one readable line whatever the input was.
-std::string shown(std::string text) {
-  if (text.size() > kMostShown) text = to_valid_utf8(text.substr(0, kMostShown)) + "…";
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
-
-std::string shown(const dom::element& value) { return shown(std::string(simdjson::minify(value))); }
+std::string shown(const dom::element& value) { return printable(simdjson::minify(value), kMostShown); }
 
 // A job from the members of an object, one after the other. The first that is wrong ends it.
 class JobReader {
@@ -54,12 +47,12 @@ class JobReader {
     name_ = name;
     const auto* const member = std::ranges::find(kMembers, name, &Member::name);
     if (member == std::end(kMembers)) {
-      error_ = fmt::format("there is no member \"{}\"; there are {}", shown(std::string(name)), all_names());
+      error_ = fmt::format("there is no member {}; there are {}", in_quotes(name), all_names());
       return false;
     }
     const unsigned bit = 1u << (member - std::begin(kMembers));
     if (std::exchange(seen_, seen_ | bit) & bit) {
-      error_ = fmt::format("member \"{}\" is there twice", name);
+      error_ = fmt::format("member {} is there twice", in_quotes(name));
       return false;
     }
     (this->*member->read)(value, raw);
@@ -351,7 +344,7 @@ Result<std::optional<JobId>> parse_job_id(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (error != std::errc{} || id == 0 || id > kMostJobId) {
     return fail(Errc::invalid_input,
-                fmt::format("job id \"{}\": a whole number from 1 to {}", shown(std::string(text)), kMostJobId));
+                fmt::format("job id {}: a whole number from 1 to {}", in_quotes(text), kMostJobId));
   }
   return id;
 }
@@ -361,10 +354,9 @@ Result<WallTime> parse_due(std::string_view what, std::string_view text) {
   std::int64_t ms = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
   if (!is_digits(text) || error != std::errc{} || ms > kLastMs) {
-    return fail(
-        Errc::invalid_input,
-        fmt::format("{} \"{}\": a time like 2026-01-31T12:00:05Z, from 1970 to 2262, or milliseconds since 1970", what,
-                    shown(std::string(text))));
+    return fail(Errc::invalid_input,
+                fmt::format("{} {}: a time like 2026-01-31T12:00:05Z, from 1970 to 2262, or milliseconds since 1970",
+                            what, in_quotes(text)));
   }
   return WallTime{std::chrono::milliseconds{ms}};
 }

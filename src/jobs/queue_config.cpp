@@ -10,6 +10,8 @@
 #include <string>
 #include <type_traits>
 
+#include "argiope/base/printable.hpp"
+
 namespace argiope {
 namespace {
 
@@ -91,14 +93,15 @@ class Reader {
       wrong("\"wait\" or \"refuse\"");
     }
   }
-  void unknown() { error_ = fmt::format("queue configuration: there is no member \"{}\"", name_); }
+  void unknown() { error_ = fmt::format("queue configuration: there is no member {}", in_quotes(name_)); }
 
   const std::optional<std::string>& error() const { return error_; }
 
  private:
   bool unlimited() const { return value_.is_string() && value_.get_string() == kNoLimit; }
   void wrong(std::string wanted) {
-    error_ = fmt::format("queue configuration: \"{}\" must be {}, and is {}", name_, wanted, json::serialize(value_));
+    error_ =
+        fmt::format("queue configuration: {} must be {}, and is {}", in_quotes(name_), wanted, json::serialize(value_));
   }
 
   std::string_view name_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/schedule/schedule_book.hpp"
 
 namespace argiope {
@@ -15,7 +16,7 @@ namespace argiope {
 inline Result<AddReply> reply_of_one(Result<std::vector<AddReply>> replies, std::string_view name) {
   if (!replies) return std::unexpected(std::move(replies.error()));
   if (replies->front().outcome == AddOutcome::exists) {
-    return fail(Errc::refused, fmt::format("schedule \"{}\": there is one of that name", name));
+    return fail(Errc::refused, fmt::format("schedule {}: there is one of that name", in_quotes(name)));
   }
   return replies->front();
 }

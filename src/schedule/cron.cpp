@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "argiope/base/printable.hpp"
 #include "schedule/cron_parser.hpp"
 
 namespace argiope {
@@ -106,7 +107,7 @@ Result<std::shared_ptr<const CompiledCron>> compile(const CronOptions& options, 
   if (Result<void> parsed = parse(*compiled); !parsed) return std::unexpected(parsed.error());
   compiled->prepare();
   if (options.refuse_never && !compiled->first_at_or_after(Duration::zero())) {
-    return fail(Errc::invalid_input, fmt::format("expression \"{}\": there is no such date", compiled->text));
+    return fail(Errc::invalid_input, fmt::format("expression {}: there is no such date", in_quotes(compiled->text)));
   }
   return compiled;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "argiope/base/printable.hpp"
 #include "schedule/cron_parser.hpp"
 
 namespace argiope::detail {
@@ -170,9 +171,9 @@ Result<CronFields> fields_of_crontab(std::string_view text) {
   const auto words = split_words(text);
   if (words.size() != 5) {
     return fail(Errc::invalid_input,
-                fmt::format("expression \"{}\": {} field{} where there should be 5 (minute hour day-of-month month "
+                fmt::format("expression {}: {} field{} where there should be 5 (minute hour day-of-month month "
                             "day-of-week)",
-                            trim(text), words.size(), words.size() == 1 ? "" : "s"));
+                            in_quotes(trim(text)), words.size(), words.size() == 1 ? "" : "s"));
   }
   std::string weekdays(words[4]);
   if (weekdays != "*") {

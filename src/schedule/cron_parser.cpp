@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "argiope/base/printable.hpp"
+
 namespace argiope::detail {
 namespace {
 
@@ -210,8 +212,8 @@ Result<FieldTexts> assign(const std::vector<std::string_view>& words, CronLayout
   const std::size_t least = layout == CronLayout::six || layout == CronLayout::quartz ? 6 : 5;
   const std::size_t most = layout == CronLayout::five ? 5 : layout == CronLayout::six ? 6 : 7;
   if (count < least || count > most) {
-    return fail(Errc::invalid_input, fmt::format("expression \"{}\": {} field{} where there should be {}", text, count,
-                                                 count == 1 ? "" : "s", layout_text(layout)));
+    return fail(Errc::invalid_input, fmt::format("expression {}: {} field{} where there should be {}", in_quotes(text),
+                                                 count, count == 1 ? "" : "s", layout_text(layout)));
   }
   const bool seconds_first =
       layout != CronLayout::second_last && (count == 7 || (count == 6 && layout != CronLayout::year_last));
@@ -249,9 +251,9 @@ Result<std::string_view> expand_macro(std::string_view macro) {
     if (equal_ignoring_case(macro, known.name)) return known.expression;
   }
   return fail(Errc::invalid_input,
-              fmt::format("expression \"{}\": @hourly, @daily (@midnight), @weekly, @monthly, @yearly (@annually), "
+              fmt::format("expression {}: @hourly, @daily (@midnight), @weekly, @monthly, @yearly (@annually), "
                           "@every_minute, @every_second, or @every and a time such as 90s",
-                          macro));
+                          in_quotes(macro)));
 }
 
 // "TZ=Europe/Berlin …": the zone goes to `out`, the rest is returned.
@@ -270,7 +272,7 @@ Result<std::string_view> take_zone(std::string_view text, CompiledCron& out) {
 }  // namespace
 
 std::unexpected<Error> bad_field(std::string_view field, std::string_view part, std::string_view why) {
-  return fail(Errc::invalid_input, fmt::format("{} \"{}\": {}", field, part, why));
+  return fail(Errc::invalid_input, fmt::format("{} {}: {}", field, in_quotes(part), why));
 }
 
 std::string_view trim(std::string_view text) noexcept {
@@ -429,7 +431,7 @@ Result<void> parse_crontab(std::string_view text, CompiledCron& out) {
   out.years = *years;
   if (options.dom_dow == DomDow::quartz && !is_macro && (fields->dom == "?") == (fields->dow == "?")) {
     return bad_field("day-of-week", fields->dow,
-                     fmt::format("either this or day-of-month \"{}\" must be ?", fields->dom));
+                     fmt::format("either this or day-of-month {} must be ?", in_quotes(fields->dom)));
   }
   out.follows_elapsed_time =
       fmt::format("{} {} {}", fields->second, fields->minute, fields->hour).find_first_of("*-/") != std::string::npos;

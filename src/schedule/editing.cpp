@@ -1,6 +1,7 @@
 // Schedules come, change and go; what is known of them in memory follows.
 #include <spdlog/spdlog.h>
 
+#include "argiope/base/printable.hpp"
 #include "schedule/add_one.hpp"
 #include "schedule/scheduler_impl.hpp"
 
@@ -26,7 +27,7 @@ void SchedulerImpl::mark(ScheduleId id, std::string_view name, Mark mark) {
   const bool is_news = marked.reason != mark.reason || marked.text != mark.text;
   marked = std::move(mark);
   if (!is_news) return;
-  spdlog::warn("schedule \"{}\" is due and cannot be run: {}", name, marked.text);
+  spdlog::warn("schedule {} is due and cannot be run: {}", in_quotes(name), marked.text);
   tell_of(ScheduleEventKind::schedule_marked, id, name, marked.text);
 }
 

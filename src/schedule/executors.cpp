@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "argiope/base/printable.hpp"
 #include "schedule/scheduler_impl.hpp"
 
 namespace argiope {
@@ -8,7 +9,7 @@ Coro<Result<void>> SchedulerImpl::add_executor(std::string name, ExecutorOptions
   if (shut_down_) co_return fail(Errc::refused, "the scheduler was shut down");
   if (name.empty()) co_return fail(Errc::invalid_input, "an executor needs a name");
   if (executors_.contains(name)) {
-    co_return fail(Errc::refused, fmt::format("executor \"{}\": there is one of that name", name));
+    co_return fail(Errc::refused, fmt::format("executor {}: there is one of that name", in_quotes(name)));
   }
   Executor& executor = executors_[name];
   executor.worker = std::make_unique<Worker>(broker_, WorkerOptions{.name = "executor " + name,
@@ -25,7 +26,7 @@ Coro<Result<void>> SchedulerImpl::add_executor(std::string name, ExecutorOptions
 Result<void> SchedulerImpl::add_function(std::string name, std::string function, JobFunction run) {
   const auto executor = executors_.find(name);
   if (executor == executors_.end()) {
-    return fail(Errc::not_found, fmt::format("executor \"{}\": there is no such executor", name));
+    return fail(Errc::not_found, fmt::format("executor {}: there is no such executor", in_quotes(name)));
   }
   executor->second.functions[std::move(function)] = std::make_shared<const JobFunction>(std::move(run));
   look_at_marked(ScheduleReason::unknown_function);
@@ -35,7 +36,7 @@ Result<void> SchedulerImpl::add_function(std::string name, std::string function,
 Coro<Result<void>> SchedulerImpl::remove_executor(std::string name, bool wait) {
   const auto found = executors_.find(name);
   if (found == executors_.end()) {
-    co_return fail(Errc::not_found, fmt::format("executor \"{}\": there is no such executor", name));
+    co_return fail(Errc::not_found, fmt::format("executor {}: there is no such executor", in_quotes(name)));
   }
   // Its functions stay until their runs have ended.
   found->second.worker->stop(!wait);
@@ -61,7 +62,8 @@ Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
   const auto& functions = executor->second.functions;
   const auto found = functions.find(context.job().function);
   if (found == functions.end()) {
-    throw std::runtime_error(fmt::format("executor \"{}\" has no function \"{}\"", name, context.job().function));
+    throw std::runtime_error(
+        fmt::format("executor {} has no function {}", in_quotes(name), in_quotes(context.job().function)));
   }
   // It may be replaced while it runs.
   const std::shared_ptr<const JobFunction> function = found->second;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "argiope/base/printable.hpp"
 #include "schedule/run_request.hpp"
 #include "schedule/scheduler_impl.hpp"
 
@@ -65,13 +66,13 @@ std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate
   const auto executor = executors_.find(job.queue);
   if (executor == executors_.end()) {
     if (options_.foreign_queues) return std::nullopt;
-    return Mark{ScheduleReason::unknown_executor, fmt::format("there is no executor \"{}\" here", job.queue)};
+    return Mark{ScheduleReason::unknown_executor, fmt::format("there is no executor {} here", in_quotes(job.queue))};
   }
   if (executor->second.functions.contains(job.function)) return std::nullopt;
   return Mark{ScheduleReason::unknown_function,
               job.function.empty()
-                  ? fmt::format("executor \"{}\" has nothing for jobs that name no function", job.queue)
-                  : fmt::format("executor \"{}\" has no function \"{}\"", job.queue, job.function)};
+                  ? fmt::format("executor {} has nothing for jobs that name no function", in_quotes(job.queue))
+                  : fmt::format("executor {} has no function {}", in_quotes(job.queue), in_quotes(job.function))};
 }
 
 // The history, where a plan needs it.
@@ -174,7 +175,7 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
   look_again(step.id, plan.look_at);
   unmark(step.id, step.name);
   if (plan.began_anew) {
-    spdlog::warn("schedule \"{}\" had got ahead of the calendar, and begins anew", step.name);
+    spdlog::warn("schedule {} had got ahead of the calendar, and begins anew", in_quotes(step.name));
     tell_of(schedule_modified, step.id, step.name, "it had got ahead of the calendar, and begins anew");
   }
   if (plan.amended && listened(job_max_instances)) {
@@ -232,7 +233,7 @@ Coro<Result<JobId>> SchedulerImpl::run_now(std::string name) {
     const auto parsed = reader_.read(*found);
     if (!parsed) {
       co_return fail(Errc::wrong_format,
-                     fmt::format("schedule \"{}\" cannot be read: {}", name, parsed.error().message));
+                     fmt::format("schedule {} cannot be read: {}", in_quotes(name), parsed.error().message));
     }
     const Schedule& policies = parsed->definition->policies;
     if (const auto trouble = trouble_with(policies.job)) co_return fail(Errc::not_found, trouble->text);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "argiope/base/printable.hpp"
 #include "schedule/calendar.hpp"
 #include "schedule/cron_parser.hpp"
 
@@ -271,7 +272,7 @@ Result<Calendar> parse_calendar(std::string_view text) {
   Calendar out;
   auto words = split_words(text);
   if (words.empty() || text.front() == ' ') {
-    return fail(Errc::invalid_input, fmt::format("expression \"{}\": [weekdays] [date] [time] [zone]", text));
+    return fail(Errc::invalid_input, fmt::format("expression {}: [weekdays] [date] [time] [zone]", in_quotes(text)));
   }
   // The zone is a last word that names one.
   if (words.size() > 1) {
@@ -312,7 +313,7 @@ Result<Calendar> parse_calendar(std::string_view text) {
     has_any = true;
   }
   if (at < words.size()) return bad_field("expression", words[at], "neither a zone nor in its place");
-  if (!has_any) return fail(Errc::invalid_input, fmt::format("expression \"{}\": there is nothing in it", text));
+  if (!has_any) return fail(Errc::invalid_input, fmt::format("expression {}: there is nothing in it", in_quotes(text)));
   for (Chain* chain : {&out.year, &out.month, &out.day, &out.hour, &out.minute, &out.second}) {
     std::ranges::sort(*chain);
     const auto copies = std::ranges::unique(*chain);

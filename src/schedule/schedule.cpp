@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <limits>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/schedule_form.hpp"
@@ -20,7 +21,6 @@ using detail::Reader;
 constexpr std::size_t kMostWordBytes = 512;
 constexpr std::size_t kMostJsonBytes = 4 * Schedule::kMostPayloadBytes;
 constexpr std::size_t kMostJsonDepth = 64;
-constexpr std::size_t kMostShown = 60;
 constexpr Duration kLeastGrace = std::chrono::milliseconds{1};
 constexpr std::int64_t kMostWhole = std::int64_t{1} << 53;  // what every JSON reader holds exactly
 constexpr std::string_view kCoalesce[] = {to_string(Coalesce::latest), to_string(Coalesce::earliest),
@@ -37,19 +37,11 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string shown(std::string_view text) {
-  std::string out = to_valid_utf8(text.substr(0, kMostShown));
-  if (text.size() > kMostShown) out += "…";
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return out;
-}
-
 Result<void> check_text(std::string_view member, std::string_view text, std::size_t least, std::size_t most) {
   if (text.size() < least || text.size() > most) {
-    return bad_field(member, shown(text), fmt::format("{} to {} bytes", least, most));
+    return bad_field(member, text, fmt::format("{} to {} bytes", least, most));
   }
-  if (!is_utf8(text)) return bad_field(member, shown(text), "UTF-8");
+  if (!is_utf8(text)) return bad_field(member, text, "UTF-8");
   return {};
 }
 
@@ -91,7 +83,7 @@ Result<JobTemplate> read_job(const json::object& form) {
 Result<Trigger> read_trigger(const json::value& form) {
   if (form.is_object()) return Trigger::from_json(form.as_object());
   if (form.is_string()) return Trigger::parse(form.as_string());
-  return bad_field("trigger", shown(json::serialize(form)), "an object or a string");
+  return bad_field("trigger", json::serialize(form), "an object or a string");
 }
 
 }  // namespace
@@ -113,7 +105,7 @@ json::object form_of_definition(const Schedule& schedule) {
 Result<void> read_definition(Reader& in, Schedule& into) {
   const json::value* job_form = in.find("job");
   if (job_form != nullptr && !job_form->is_object()) {
-    return bad_field("job", shown(json::serialize(*job_form)), "an object");
+    return bad_field("job", json::serialize(*job_form), "an object");
   }
   if (job_form != nullptr) {
     auto job = read_job(job_form->as_object());
@@ -143,7 +135,7 @@ Result<json::object> read_object(std::string_view what, std::string_view text, s
   limits.max_depth = kMostJsonDepth;
   json::value form = json::parse(text, error, {}, limits);
   if (error || !form.is_object()) {
-    return fail(Errc::invalid_input, fmt::format("{} \"{}\": no JSON object ({})", what, shown(text),
+    return fail(Errc::invalid_input, fmt::format("{} {}: no JSON object ({})", what, in_quotes(text),
                                                  error ? error.message() : "another value"));
   }
   return std::move(form.as_object());

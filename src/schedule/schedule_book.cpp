@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/broker/job_clock.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/add_one.hpp"
@@ -20,13 +21,13 @@ constexpr std::size_t kPage = 10'000;
 constexpr int kMostTries = 100;
 
 std::unexpected<Error> no_such_schedule(std::string_view name) {
-  return fail(Errc::not_found, fmt::format("schedule \"{}\": there is no such schedule", name));
+  return fail(Errc::not_found, fmt::format("schedule {}: there is no such schedule", in_quotes(name)));
 }
 std::unexpected<Error> edited_all_the_time(std::string_view name) {
-  return fail(Errc::busy, fmt::format("schedule \"{}\": others change it all the time", name));
+  return fail(Errc::busy, fmt::format("schedule {}: others change it all the time", in_quotes(name)));
 }
 std::unexpected<Error> unreadable(std::string_view name, std::string_view why) {
-  return fail(Errc::wrong_format, fmt::format("schedule \"{}\" cannot be read: {}", name, why));
+  return fail(Errc::wrong_format, fmt::format("schedule {} cannot be read: {}", in_quotes(name), why));
 }
 
 // Where a schedule goes on when it is given its present trigger and bounds: `place` is where it stood.
@@ -207,7 +208,8 @@ Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::functio
   co_return co_await edit(name, [&](Edited& edited) -> Result<void> {
     change(edited.schedule);
     if (edited.schedule.name != name) {
-      return fail(Errc::invalid_input, fmt::format("name \"{}\": a schedule keeps its name", edited.schedule.name));
+      return fail(Errc::invalid_input,
+                  fmt::format("name {}: a schedule keeps its name", in_quotes(edited.schedule.name)));
     }
     if (edited.schedule.paused && !edited.place.paused) edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
     edited.place.paused = edited.schedule.paused;

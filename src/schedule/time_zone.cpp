@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "argiope/base/printable.hpp"
+
 namespace argiope {
 namespace detail {
 
@@ -79,7 +81,8 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
   static std::map<std::string, std::unique_ptr<const ZoneData>, std::less<>> known;
   if (name == "UTC") return TimeZone{};
   const auto unknown = [&] {
-    return fail(Errc::not_found, fmt::format("time zone \"{}\": the system's tzdata has none of that name", name));
+    return fail(Errc::not_found,
+                fmt::format("time zone {}: the system's tzdata has none of that name", in_quotes(name)));
   };
   if (!is_plausible(name)) return unknown();
   const std::lock_guard lock(mutex);

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <limits>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/cron_parser.hpp"
@@ -241,7 +242,8 @@ Result<Trigger> Trigger::parse(std::string_view text, const CronOptions& options
     limits.max_depth = 16;
     const boost::json::value form = boost::json::parse(trimmed, error, {}, limits);
     if (error || !form.is_object()) {
-      return fail(Errc::invalid_input, fmt::format("trigger \"{}\": no JSON object ({})", trimmed, error.message()));
+      return fail(Errc::invalid_input,
+                  fmt::format("trigger {}: no JSON object ({})", in_quotes(trimmed), error.message()));
     }
     return from_json(form.as_object());
   }

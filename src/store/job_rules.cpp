@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "argiope/base/printable.hpp"
+
 namespace argiope::job_rules {
 
 Result<void> check_name(std::string_view what, std::string_view name) {
   if (name.size() <= kMostNameBytes) return {};
-  return fail(Errc::invalid_input, fmt::format("{} \"{}…\": at most {} bytes", what, name.substr(0, 20), kMostNameBytes));
+  return fail(Errc::invalid_input, fmt::format("{} {}: at most {} bytes", what, in_quotes(name, 20), kMostNameBytes));
 }
 
 Result<QueueConfig> stored(const QueueConfig& config) { return parse_queue_config(to_json(config)); }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "store/job_rules.hpp"
 
@@ -78,8 +79,8 @@ Result<void> check(const std::vector<PutSchedule>& schedules) {
     if (schedule.name.empty()) return fail(Errc::invalid_input, "a schedule needs a name");
     if (auto fits = job_rules::check_name("schedule", schedule.name); !fits) return fits;
     const auto too_long = [&](std::string_view what, std::size_t bytes, std::size_t most) {
-      return fail(Errc::invalid_input,
-                  fmt::format("schedule \"{}\": a {} of {} bytes; at most {}", schedule.name, what, bytes, most));
+      return fail(Errc::invalid_input, fmt::format("schedule {}: a {} of {} bytes; at most {}",
+                                                   in_quotes(schedule.name), what, bytes, most));
     };
     if (schedule.trigger.size() > kMostTriggerBytes) {
       return too_long("trigger", schedule.trigger.size(), kMostTriggerBytes);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "argiope/base/printable.hpp"
 #include "store/job_rules.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -45,8 +46,8 @@ void SqliteJobs::refresh() {
     const auto id = static_cast<QueueId>(rows.number(0));
     auto config = parse_queue_config(rows.text(2));
     if (!config) {
-      throw DatabaseFailed{{Errc::corrupt, "database " + path_ + ": the configuration of queue \"" +
-                                               std::string(rows.text(1)) + "\": " + config.error().message}};
+      throw DatabaseFailed{{Errc::corrupt, "database " + path_ + ": the configuration of queue " +
+                                               in_quotes(rows.text(1)) + ": " + config.error().message}};
     }
     queues_.push_back({id, std::string(rows.text(1)), std::move(*config)});
     queue_ids_[queues_.back().name] = id;

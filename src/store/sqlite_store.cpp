@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "argiope/base/printable.hpp"
 #include "store/job_store_thread.hpp"
 #include "store/memory_store.hpp"
 
@@ -214,7 +215,7 @@ Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreO
     return open_sqlite_store(where.substr(kSqlite.size()), options);
   }
   return fail(Errc::invalid_input,
-              fmt::format("--store \"{}\": give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", where));
+              fmt::format("--store {}: give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", in_quotes(where)));
 }
 
 }  // namespace argiope

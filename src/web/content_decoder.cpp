@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <new>
 #include <optional>
+#include <utility>
 
+#include "argiope/base/printable.hpp"
 #include "web/ascii.hpp"
 
 namespace argiope {
@@ -164,6 +166,8 @@ class BrotliStage final : public ContentDecoder::Stage {
   std::unique_ptr<BrotliDecoderState, Deleter> state_;
 };
 
+// The library takes what it is given in one call for a whole frame when that looks like one. So that the same bytes mean
+// the same however they are cut, each frame's header is given alone and complete.
 class ZstdStage final : public ContentDecoder::Stage {
  public:
   ZstdStage() : Stage(Coding::zstd), context_(ZSTD_createDCtx()) {
@@ -173,24 +177,43 @@ class ZstdStage final : public ContentDecoder::Stage {
   void reset() override {
     ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
     ended_ = started_ = false;
+    in_header_ = true;
     magic_.clear();
   }
   Result<void> step(std::string_view& in, std::string& out) override {
-    if (ended_) {
-      if (in.empty() || !another_begins(in, 4, is_magic)) return {};
-      std::string_view magic = magic_;
-      if (auto begun = decode(magic, out); !begun) return begun;
-      magic_.clear();
-      return {};
+    if (!in_header_) return decode(in, out);
+    if (in.empty()) return {};
+    started_ = true;
+    if (ended_ && !another_begins(in, kMagicBytes, is_magic)) return {};
+    ended_ = false;
+    while (magic_.size() < header_size(magic_)) {
+      if (in.empty()) return {};
+      magic_ += in.front();
+      in.remove_prefix(1);
     }
-    started_ = started_ || !in.empty();
-    return decode(in, out);
+    in_header_ = false;
+    const std::string header = std::exchange(magic_, {});
+    std::string_view given = header;
+    return decode(given, out);
   }
 
  private:
+  static constexpr std::size_t kMagicBytes = 4;
+
+  static bool is_skipped(std::string_view magic) noexcept {
+    return (magic[0] & 0xf0) == 0x50 && magic.substr(1, 3) == "\x2a\x4d\x18";
+  }
   // Of a frame, or of one to be skipped (RFC 8878, 3.1).
-  static bool is_magic(std::string_view magic) noexcept {
-    return magic == "\x28\xb5\x2f\xfd" || ((magic[0] & 0xf0) == 0x50 && magic.substr(1) == "\x2a\x4d\x18");
+  static bool is_magic(std::string_view magic) noexcept { return magic == "\x28\xb5\x2f\xfd" || is_skipped(magic); }
+  // How long the header is that begins so; until its fifth byte is there, at least that long (RFC 8878, 3.1.1.1).
+  static std::size_t header_size(std::string_view begun) noexcept {
+    if (begun.size() <= kMagicBytes) return kMagicBytes + 1;
+    if (is_skipped(begun)) return kMagicBytes + 4;
+    constexpr std::size_t kSizeOfId[] = {0, 1, 2, 4};
+    const auto descriptor = static_cast<unsigned char>(begun[kMagicBytes]);
+    const bool single_segment = (descriptor & 0x20) != 0;
+    const std::size_t content_size = descriptor >> 6 == 0 ? single_segment : 1u << (descriptor >> 6);
+    return kMagicBytes + 1 + !single_segment + kSizeOfId[descriptor & 3] + content_size;
   }
 
   Result<void> decode(std::string_view& in, std::string& out) {
@@ -202,7 +225,7 @@ class ZstdStage final : public ContentDecoder::Stage {
     out.resize(before + output.pos);
     in.remove_prefix(input.pos);
     if (ZSTD_isError(hint)) return damaged("zstd");
-    ended_ = hint == 0;
+    ended_ = in_header_ = hint == 0;
     return {};
   }
 
@@ -210,6 +233,7 @@ class ZstdStage final : public ContentDecoder::Stage {
     void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
   };
   std::unique_ptr<ZSTD_DCtx, Deleter> context_;
+  bool in_header_ = true;  // magic_ holds what is there of it
 };
 
 std::unique_ptr<ContentDecoder::Stage> make_stage(Coding coding) {
@@ -237,7 +261,7 @@ Result<void> ContentDecoder::start(std::string_view codings, std::size_t output_
     codings = comma == std::string_view::npos ? std::string_view{} : codings.substr(comma + 1);
     if (name.empty() || name == "identity") continue;
     const auto coding = find_coding(name);
-    if (!coding) return fail(Errc::unsupported, fmt::format("content coding \"{}\" is not known", name));
+    if (!coding) return fail(Errc::unsupported, fmt::format("content coding {} is not known", in_quotes(name)));
     if (stages_.size() == kMostCodings) return fail(Errc::unsupported, "more than three content codings");
     const auto spare = std::ranges::find(spares_, *coding, [](const auto& stage) { return stage->coding; });
     if (spare != spares_.end()) {

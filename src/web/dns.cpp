@@ -14,6 +14,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/base/printable.hpp"
 
 namespace argiope {
 namespace {
@@ -52,7 +53,7 @@ class CaresResolver::Impl {
     if (!options_.servers.empty()) {
       if (const int status = ares_set_servers_ports_csv(channel_, options_.servers.c_str()); status != ARES_SUCCESS) {
         ares_destroy(channel_);
-        throw std::runtime_error(fmt::format("DNS servers \"{}\": {}", options_.servers, ares_strerror(status)));
+        throw std::runtime_error(fmt::format("DNS servers {}: {}", in_quotes(options_.servers), ares_strerror(status)));
       }
     }
   }

@@ -8,6 +8,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "argiope/web/http_client.hpp"
@@ -21,25 +22,19 @@ namespace json = boost::json;
 
 constexpr std::size_t kMostCallBytes = 1024 * 1024;
 constexpr std::size_t kMostJsonDepth = 64;
-constexpr std::size_t kMostShown = 200;
 constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
                                    HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
 // What frames the message or says whom it is for is the client's business.
 constexpr std::string_view kOwnFields[] = {"host",    "connection", "content-length", "transfer-encoding", "te",
                                            "trailer", "upgrade",    "expect",         "keep-alive"};
 
-std::string shown(std::string_view text) {
-  std::string out = to_valid_utf8(text.substr(0, kMostShown));
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return out;
-}
-std::string shown(const json::value& value) {
-  return shown(value.is_string() ? std::string(value.as_string()) : json::serialize(value));
+// What a member was given as: a string without its quotes, or JSON.
+std::string given_as(const json::value& value) {
+  return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
 }
 
 std::unexpected<Error> bad(std::string_view member, std::string_view given, std::string_view why) {
-  return fail(Errc::invalid_input, fmt::format("{} \"{}\": {}", member, given, why));
+  return fail(Errc::invalid_input, fmt::format("{} {}: {}", member, in_quotes(given), why));
 }
 
 bool is_token(std::string_view text) {
@@ -51,8 +46,8 @@ bool is_token(std::string_view text) {
 Result<void> read_url(const json::value& value, HttpRequest& request) {
   const auto url =
       value.is_string() ? Url::parse(value.as_string()) : Result<Url>(fail(Errc::invalid_input, "a string"));
-  if (!url) return bad("url", shown(value), url.error().message);
-  if (url->scheme() != "http" && url->scheme() != "https") return bad("url", shown(value), "http:// or https://");
+  if (!url) return bad("url", given_as(value), url.error().message);
+  if (url->scheme() != "http" && url->scheme() != "https") return bad("url", given_as(value), "http:// or https://");
   request.url = *url;
   request.url.strip_fragment();
   return {};
@@ -65,22 +60,22 @@ Result<void> read_method(const json::value& value, HttpRequest& request) {
       return {};
     }
   }
-  return bad("method", shown(value), "GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
+  return bad("method", given_as(value), "GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
 }
 
 Result<void> read_headers(const json::value& value, HttpRequest& request) {
-  if (!value.is_object()) return bad("headers", shown(value), "an object of names and values");
+  if (!value.is_object()) return bad("headers", given_as(value), "an object of names and values");
   if (value.as_object().size() > HttpCall::kMostHeaders) {
     return bad("headers", fmt::to_string(value.as_object().size()), fmt::format("at most {}", HttpCall::kMostHeaders));
   }
   for (const auto& member : value.as_object()) {
     const std::string_view name = member.key();
-    if (!is_token(name)) return bad("headers", shown(name), "no name of a header");
+    if (!is_token(name)) return bad("headers", name, "no name of a header");
     if (std::ranges::any_of(kOwnFields, [&](std::string_view own) { return equals_lower(name, own); })) {
       return bad("headers", name, "is set by the client itself");
     }
     if (!member.value().is_string() || !is_header_safe(member.value().as_string())) {
-      return bad(fmt::format("headers {}", name), shown(member.value()), "a string without control characters");
+      return bad(fmt::format("headers {}", name), given_as(member.value()), "a string without control characters");
     }
     request.headers.emplace_back(name, member.value().as_string());
   }
@@ -106,7 +101,7 @@ Result<void> read_expect(const json::value& value, HttpCall& call) {
   const json::array one{value};
   for (const json::value& item : value.is_array() ? value.as_array() : one) {
     const auto status = read_status(item);
-    if (!status) return bad("expect", shown(item), "a status, 100 to 599, or a class of them, as 2xx");
+    if (!status) return bad("expect", given_as(item), "a status, 100 to 599, or a class of them, as 2xx");
     call.expect.push_back(*status);
   }
   if (call.expect.empty()) return bad("expect", "[]", "at least one status");
@@ -116,7 +111,7 @@ Result<void> read_expect(const json::value& value, HttpCall& call) {
 Result<void> read_timeout(const json::value& value, HttpRequest& request) {
   const auto timeout = value.is_string() ? parse_duration(value.as_string())
                                          : Result<Duration>(fail(Errc::invalid_input, "a string, as 30s"));
-  if (!timeout) return bad("timeout", shown(value), timeout.error().message);
+  if (!timeout) return bad("timeout", given_as(value), timeout.error().message);
   request.timeout = *timeout;
   return {};
 }
@@ -170,8 +165,8 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
     co_return;
   }
   std::string why = fmt::format("{}: status {} instead of {}", what, response.status, expected(*call));
-  if (!response.headers.location.empty()) why += ", to " + shown(response.headers.location);
-  if (!response.body.empty()) why += ": " + shown(response.body);
+  if (!response.headers.location.empty()) why += ", to " + printable(response.headers.location, kMostQuoted);
+  if (!response.body.empty()) why += ": " + printable(response.body, kMostQuoted);
   const auto wait = parse_retry_after(response.headers.retry_after, EventLoop::current().clock().wall_now());
   if (wait) throw RetryJob(why, *wait);
   throw std::runtime_error(why);
@@ -188,7 +183,7 @@ Result<HttpCall> parse_http_call(std::string_view text) {
   limits.max_depth = kMostJsonDepth;
   const json::value form = json::parse(text, error, {}, limits);
   if (error || !form.is_object()) {
-    return bad("HTTP call", shown(text), error ? "no JSON object (" + error.message() + ")" : "no JSON object");
+    return bad("HTTP call", text, error ? "no JSON object (" + error.message() + ")" : "no JSON object");
   }
   HttpCall call;
   bool has_url = false;
@@ -206,7 +201,7 @@ Result<HttpCall> parse_http_call(std::string_view text) {
     } else if (member.key() == "timeout") {
       read = read_timeout(member.value(), call.request);
     } else if (member.key() != "body") {
-      read = bad("member", shown(std::string_view(member.key())), "an HTTP call has none");
+      read = bad("member", member.key(), "an HTTP call has none");
     }
     if (!read) return std::unexpected(std::move(read.error()));
   }

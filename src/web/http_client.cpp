@@ -5,10 +5,10 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <list>
@@ -17,6 +17,7 @@
 
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/timeout.hpp"
+#include "argiope/base/printable.hpp"
 #include "web/ascii.hpp"
 #include "web/certificate_trouble.hpp"
 #include "web/http_response_reader.hpp"
@@ -554,8 +555,8 @@ Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpReques
     }
     auto next = Url::parse(response.headers.location, &request.url);
     if (!next || (next->scheme() != "http" && next->scheme() != "https")) {
-      co_return fail(Errc::protocol, fmt::format("{}: redirect to \"{}\", which is no http URL", request.url.href(),
-                                                 response.headers.location));
+      co_return fail(Errc::protocol, fmt::format("{}: redirect to {}, which is no http URL", request.url.href(),
+                                                 in_quotes(response.headers.location)));
     }
     request.url = std::move(*next);
   }

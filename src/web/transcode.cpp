@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/web/charset.hpp"
 #include "web/encodings.hpp"
 
@@ -149,7 +150,7 @@ void encode_own(const Encoding& encoding, std::string_view utf8, std::string& ou
 
 Result<std::string> to_utf8(std::string_view bytes, std::string_view encoding) {
   const Encoding* const from = find_encoding(encoding);
-  if (from == nullptr) return fail(Errc::unsupported, "no encoding of that name: \"" + std::string(encoding) + "\"");
+  if (from == nullptr) return fail(Errc::unsupported, "no encoding of that name: " + in_quotes(encoding));
   std::string out;
   if (bytes.empty()) return out;
   if (!from->decoder.empty()) {

@@ -80,6 +80,18 @@ TEST(ContentDecoder, ReadsSeveralGzipMembersAndIgnoresWhatFollows) {
   }
 }
 
+// What follows the magic number of the second frame looks like a frame of its own.
+TEST(ContentDecoder, DecodesFramesToTheSameInPiecesOfAnySize) {
+  std::string frames(
+      "\x50\x2a\x4d\x18\0\0\0\0"                   // to be skipped, empty
+      "\x28\xb5\x2f\xfd\x50\x2a\x4d\x18\x01\0\0",  // empty, though it says 6,477 bytes
+      19);
+  frames += zstd("and one more");
+  for (const std::size_t piece : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 19, 20, 1000}) {
+    EXPECT_EQ(decode("zstd", frames, piece), "and one more") << piece;
+  }
+}
+
 TEST(ContentDecoder, SaysWhatItDoesNotKnow) {
   EXPECT_EQ(decode("lzma", "x").error().code, Errc::unsupported);
   EXPECT_EQ(decode("gzip,gzip,gzip,gzip", "x").error().code, Errc::unsupported);

@@ -71,6 +71,7 @@ TEST(HttpCallForm, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":[]})"), HasSubstr("at least one"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":"soon"})"), HasSubstr(R"(timeout "soon")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":5})"), HasSubstr(R"(timeout "5")"));
+  EXPECT_THAT(error_of("{\"url\":\"http://a.org\",\"timeout\":\"0xA\\t\\nt\"}"), HasSubstr(R"(timeout "0xA\t\nt")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","verb":"GET"})"), HasSubstr(R"(member "verb")"));
   EXPECT_THAT(error_of(R"({"url":")" + std::string(1024 * 1024, 'x') + "\"}"), HasSubstr("at most 1048576"));
 }
@@ -157,7 +158,7 @@ TEST_F(HttpCallTest, FailsWithAnotherStatusThanTheExpectedAndIsTriedAgain) {
   const JobRecord record = call(to_server(""));
   EXPECT_EQ(record.state, JobState::buried);
   EXPECT_EQ(record.attempts, 2u);
-  EXPECT_EQ(record.error, "GET " + server.origin() + "/hook: status 503 instead of 2xx: at lunch!");
+  EXPECT_EQ(record.error, "GET " + server.origin() + "/hook: status 503 instead of 2xx: at\\nlunch!");
   EXPECT_EQ(server.requests().size(), 2u);
 }
 

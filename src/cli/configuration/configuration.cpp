@@ -18,6 +18,7 @@
 #include <sstream>
 #include <utility>
 
+#include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
 
@@ -29,18 +30,6 @@ namespace json = boost::json;
 constexpr std::size_t kMostNameBytes = 512;
 constexpr std::size_t kMostShown = 60;
 constexpr std::size_t kMostListed = 100'000;
-
-std::string shown(std::string_view text) {
-  std::string out = to_valid_utf8(text.substr(0, kMostShown));
-  if (text.size() > kMostShown) out += "…";
-  return out;
-}
-
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
 
 // The value as JSON has it; dates and times become strings. `trouble` is the first value that JSON does not have.
 json::value to_json(const toml::node& node, const toml::node*& trouble) {
@@ -72,10 +61,10 @@ json::value to_json(const toml::node& node, const toml::node*& trouble) {
 }
 
 std::string text_of(const toml::node& node) {
-  if (node.is_string()) return '"' + shown(node.as_string()->get()) + '"';
+  if (node.is_string()) return in_quotes(node.as_string()->get(), kMostShown);
   if (node.is_floating_point()) return fmt::to_string(node.as_floating_point()->get());
   const toml::node* none = nullptr;
-  return shown(json::serialize(to_json(node, none)));
+  return printable(json::serialize(to_json(node, none)), kMostShown);
 }
 
 // The first key of that name in the table or below it.
@@ -160,7 +149,7 @@ class ConfigurationReader {
   void complain(const toml::source_region& where, std::string_view what) {
     if (error_) return;
     const std::string line = where.begin.line == 0 ? "" : fmt::format(":{}", where.begin.line);
-    error_ = Error{Errc::invalid_input, one_line(to_valid_utf8(fmt::format("{}{}: {}{}", file_, line, about_, what)))};
+    error_ = Error{Errc::invalid_input, printable(fmt::format("{}{}: {}{}", file_, line, about_, what))};
   }
   void wrong(const toml::node& node, std::string_view name, std::string_view wanted) {
     complain(node.source(), fmt::format("{} {}: {}", name, text_of(node), wanted));
@@ -170,7 +159,7 @@ class ConfigurationReader {
   void each_member(const toml::table& table, std::string_view what, std::initializer_list<std::string_view> known) {
     for (const auto& [key, value] : table) {
       if (std::ranges::find(known, key.str()) != known.end()) continue;
-      complain(key.source(), fmt::format("member \"{}\": {} has none", shown(key.str()), what));
+      complain(key.source(), fmt::format("member {}: {} has none", in_quotes(key.str(), kMostShown), what));
     }
   }
   template <class Read>
@@ -237,7 +226,7 @@ class ConfigurationReader {
   void read_queue(const toml::table& table) {
     const auto name = name_of(table, "queue");
     if (!name) return;
-    about_ = fmt::format("queue \"{}\": ", shown(*name));
+    about_ = fmt::format("queue {}: ", in_quotes(*name, kMostShown));
     once(queue_lines_, table, *name);
     ConfiguredQueue queue{.name = *name};
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
@@ -263,7 +252,7 @@ class ConfigurationReader {
   void read_schedule(const toml::table& table) {
     const auto name = name_of(table, "schedule");
     if (!name) return;
-    about_ = fmt::format("schedule \"{}\": ", shown(*name));
+    about_ = fmt::format("schedule {}: ", in_quotes(*name, kMostShown));
     once(schedule_lines_, table, *name);
     const toml::node* trouble = nullptr;
     const json::value form = to_json(table, trouble);
@@ -383,7 +372,7 @@ class ConfigurationReader {
     const auto member = [&](std::string_view name) {
       if (name.empty()) return Duration{};
       if (const toml::node* value = table->get(name)) return span(*value, name);
-      complain(node.source(), fmt::format("duration: a {} distribution needs \"{}\"", form->name, name));
+      complain(node.source(), fmt::format("duration: a {} distribution needs {}", form->name, in_quotes(name)));
       return Duration{};
     };
     each_member(*table, fmt::format("a {} distribution", form->name),
