@@ -91,7 +91,7 @@ TEST(ParseNewJob, NamesTheMemberThatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(message_of(R"({"queue":"q","priority":"9999999999"})"),
             "priority \"9999999999\": a whole number from -2147483648 to 2147483647");
   EXPECT_THAT(message_of(R"({"queue":"q","prioritiy":1})"), HasSubstr("\"prioritiy\"; there are queue, id"));
-  EXPECT_THAT(message_of(R"({"queue":"q","a\nb":1})"), HasSubstr("\"a b\"; there are"));  // in one line
+  EXPECT_THAT(message_of(R"({"queue":"q","a\nb":1})"), HasSubstr("\"a\\nb\"; there are"));  // in one line
   EXPECT_THAT(message_of(R"({"queue":"q","key":"a","key":"a"})"), HasSubstr("\"key\" is there twice"));
   EXPECT_THAT(message_of(R"({"payload":"x"})"), HasSubstr("\"queue\" is missing"));
   EXPECT_THAT(message_of(R"({"queue":""})"), HasSubstr("queue \"\": a string of 1 to 512 bytes"));
