@@ -80,14 +80,10 @@ Coro<Result<std::optional<ScheduledRun>>> SchedulerImpl::run_of(JobId job) {
   if (!loaded) co_return std::unexpected(std::move(loaded.error()));
   if (!loaded->front()) co_return none;
   const StoredSchedule& stored = *loaded->front();
-  auto runs = co_await store_.schedule_runs(stored.id);
-  if (!runs) co_return std::unexpected(std::move(runs.error()));
-  for (const ScheduleRun& run : *runs) {
-    if (run.number == (*record)->run) {
-      co_return ScheduledRun{stored.id, stored.name, run.number, run.planned, run.fired_at};
-    }
-  }
-  co_return none;
+  auto run = co_await store_.schedule_run(stored.id, (*record)->run);
+  if (!run) co_return std::unexpected(std::move(run.error()));
+  if (!*run) co_return none;
+  co_return ScheduledRun{stored.id, stored.name, (*run)->number, (*run)->planned, (*run)->fired_at};
 }
 
 }  // namespace argiope

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "argiope/base/printable.hpp"
 #include "schedule/run_request.hpp"
@@ -13,15 +14,6 @@ namespace {
 
 // Of a job that was refused for what it is, which only an edit or another configuration changes.
 constexpr Duration kTryAgain = std::chrono::minutes{1};
-
-// Oldest first.
-std::vector<JobId> jobs_of(const std::vector<ScheduleRun>& newest_first) {
-  std::vector<JobId> jobs;
-  for (auto run = newest_first.rbegin(); run != newest_first.rend(); ++run) {
-    if (run->outcome == RunOutcome::running) jobs.push_back(run->job);
-  }
-  return jobs;
-}
 
 }  // namespace
 
@@ -75,49 +67,85 @@ std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate
                   : fmt::format("executor {} has no function {}", in_quotes(job.queue), in_quotes(job.function))};
 }
 
-// The history, where a plan needs it.
-Coro<Result<std::vector<ScheduleRun>>> SchedulerImpl::runs_needed(const StoredSchedule& stored,
-                                                                  const Schedule& policies) {
-  const bool is_full = stored.active >= policies.max_instances;
-  const bool may_chain = stored.active > 0 && policies.coalesce == Coalesce::all;
-  if (!is_full && !may_chain) co_return std::vector<ScheduleRun>{};
-  co_return co_await store_.schedule_runs(stored.id);
+// Of what is in the store, and can be read and run; what cannot is marked.
+std::optional<SchedulerImpl::Due> SchedulerImpl::due_of(std::optional<ScheduleView> view, ScheduleId id) {
+  if (!view) {
+    forget(id);
+    return std::nullopt;
+  }
+  const StoredSchedule& stored = view->schedule;
+  auto parsed = reader_.read(stored);
+  if (!parsed) {
+    mark(id, stored.name, {ScheduleReason::unreadable, parsed.error().message});
+    return std::nullopt;
+  }
+  if (look_time(*parsed->trigger, stored.place) <= now()) {
+    if (auto trouble = trouble_with(parsed->definition->policies.job)) {
+      mark(id, stored.name, std::move(*trouble));
+      return std::nullopt;
+    }
+  }
+  return Due{std::move(*view), std::move(*parsed)};
+}
+
+// Those whose plans need to know which runs are active are looked at again, as a whole: a plan is made from one view.
+Coro<Result<void>> SchedulerImpl::look_closer(std::vector<Due>& all) {
+  std::vector<ScheduleLook> looks;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const StoredSchedule& stored = all[i].view.schedule;
+    const auto look = what_is_needed(stored.id, all[i].parsed.definition->policies, stored.active);
+    if (!look) continue;
+    looks.push_back(*look);
+    places.push_back(i);
+  }
+  if (looks.empty()) co_return Result<void>{};
+  auto views = co_await store_.look_at_schedules(looks);
+  if (!views) co_return std::unexpected(std::move(views.error()));
+  std::vector<std::size_t> gone;
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    const std::uint64_t version = all[places[i]].view.schedule.version;
+    auto due = due_of(std::move((*views)[i]), looks[i].id);
+    if (due && due->view.schedule.version == version) {
+      due->newest_left_out = looks[i].newest_left_out;
+      all[places[i]] = std::move(*due);
+      continue;
+    }
+    // Changed between the two looks: it is looked at anew.
+    if (due) look_again(looks[i].id, now());
+    gone.push_back(places[i]);
+  }
+  for (const std::size_t place : gone | std::views::reverse)
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(place));
+  co_return Result<void>{};
 }
 
 Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSchedule>> loaded,
                                               const std::vector<ScheduleId>& ids) {
+  std::vector<Due> all;
+  all.reserve(loaded.size());
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    std::optional<ScheduleView> view;
+    if (loaded[i]) view = ScheduleView{.schedule = std::move(*loaded[i])};
+    if (auto due = due_of(std::move(view), ids[i])) all.push_back(std::move(*due));
+  }
+  if (auto looked = co_await look_closer(all); !looked) co_return looked;
   std::vector<FireCall> calls;
   std::vector<Step> steps;
-  calls.reserve(loaded.size());
-  steps.reserve(loaded.size());
-  for (std::size_t i = 0; i < loaded.size(); ++i) {
-    if (!loaded[i]) {
-      forget(ids[i]);
-      continue;
-    }
-    StoredSchedule& stored = *loaded[i];
-    const auto parsed = reader_.read(stored);
-    if (!parsed) {
-      mark(stored.id, stored.name, {ScheduleReason::unreadable, parsed.error().message});
-      continue;
-    }
-    const Trigger& trigger = *parsed->trigger;
-    const Schedule& policies = parsed->definition->policies;
+  calls.reserve(all.size());
+  steps.reserve(all.size());
+  for (Due& due : all) {
+    StoredSchedule& stored = due.view.schedule;
+    const Trigger& trigger = *due.parsed.trigger;
+    const Schedule& policies = due.parsed.definition->policies;
     const WallTime present = now();
-    if (look_time(trigger, stored.place) <= present) {
-      if (auto trouble = trouble_with(policies.job)) {
-        mark(stored.id, stored.name, std::move(*trouble));
-        continue;
-      }
-    }
-    auto runs = co_await runs_needed(stored, policies);
-    if (!runs) co_return std::unexpected(std::move(runs.error()));
     Plan plan = make_plan({.trigger = trigger,
                            .policies = policies,
                            .place = stored.place,
                            .active = stored.active,
-                           .active_jobs = jobs_of(*runs),
-                           .last_entry = runs->empty() ? nullptr : &runs->front(),
+                           .active_jobs = due.view.active_jobs,
+                           .newest_left_out = due.newest_left_out,
+                           .last_entry = due.view.last_entry ? &*due.view.last_entry : nullptr,
                            .now = present,
                            .step_back = options_.step_back});
     if (!plan.changes) {

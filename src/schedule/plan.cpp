@@ -149,7 +149,6 @@ class Planner {
     }
     if (times.empty()) return;
     const std::uint32_t most = policies_.max_instances;
-    const std::vector<JobId>& ahead = in_.active_jobs;
     if (in_.active >= most) {
       if (policies_.overlap == Overlap::skip) {
         return skip(times, fmt::format("{} of its runs had not ended", in_.active));
@@ -157,14 +156,13 @@ class Planner {
       if (policies_.overlap == Overlap::queue_one && in_.active > most) {
         return skip(times, "a run waits already");
       }
-      if (ahead.size() < (policies_.overlap == Overlap::cancel_running ? in_.active : most)) {
-        return skip(times, "the run that it would wait for is not in the history any more");
-      }
     }
     const std::size_t together = std::min<std::size_t>(times.size(), most);
-    if (policies_.overlap == Overlap::cancel_running && in_.active + together > most && ahead.size() == in_.active) {
+    if (policies_.overlap == Overlap::cancel_running && in_.active + together > most) {
       // All but the newest for which there is room beside those that come.
-      plan_.cancel.assign(ahead.begin(), ahead.end() - static_cast<std::ptrdiff_t>(most - together));
+      const std::vector<JobId>& ahead = in_.active_jobs;
+      const std::size_t spared = std::min(most - together - in_.newest_left_out, ahead.size());
+      plan_.cancel.assign(ahead.begin(), ahead.end() - static_cast<std::ptrdiff_t>(spared));
     }
     for (std::size_t i = 0; i < times.size(); ++i) {
       PlannedRun& added = add_run(times[i]);
@@ -175,12 +173,17 @@ class Planner {
         added.after_run = added.entry - most;
       } else if (!plan_.cancel.empty()) {
         added.waits_for = plan_.cancel;
-      } else if (ahead.size() >= most - i) {
-        added.waits_for = {ahead[ahead.size() - (most - i)]};
-      } else if (i > 0) {
-        added.after_run = added.entry - 1;
+      } else if (const auto ahead = active_from_newest(most - 1 - i)) {
+        added.waits_for = {*ahead};
       }
     }
+  }
+
+  // 0: the newest.
+  std::optional<JobId> active_from_newest(std::size_t place) const {
+    const std::vector<JobId>& ahead = in_.active_jobs;
+    if (place < in_.newest_left_out || place - in_.newest_left_out >= ahead.size()) return std::nullopt;
+    return ahead[ahead.size() - 1 - (place - in_.newest_left_out)];
   }
 
   void skip(const std::vector<WallTime>& times, std::string why) {
@@ -243,6 +246,22 @@ void append_escaped(std::string& out, std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<ScheduleLook> what_is_needed(ScheduleId id, const Schedule& policies, std::uint32_t active) {
+  const bool is_full = active >= policies.max_instances;
+  const bool may_chain = active > 0 && policies.coalesce == Coalesce::all;
+  if (!is_full && !may_chain) return std::nullopt;
+  // So many at most come at once; each waits for, or cancels, what is `max_instances` places before it.
+  const std::uint32_t together =
+      policies.coalesce == Coalesce::all ? std::min(policies.most_catch_up, policies.max_instances) : 1;
+  ScheduleLook look{.id = id, .newest_left_out = policies.max_instances - together};
+  if (policies.overlap == Overlap::skip && is_full) {
+    look.most = 0;
+  } else if (policies.overlap != Overlap::cancel_running) {
+    look.most = together;
+  }
+  return look;
+}
 
 Plan make_plan(const PlanInput& input) { return Planner(input).planned(); }
 Plan make_plan_now(const PlanInput& input) { return Planner(input).planned_now(); }

@@ -41,13 +41,18 @@ struct PlanInput {
   const Trigger& trigger;
   const Schedule& policies;  // but for its name and trigger
   const SchedulePlace& place;
+  // As of one view of the store: how many runs are active, which of them what_is_needed() asks for, oldest first, all but so
+  // many of the newest, and the last entry of the history.
   std::uint32_t active = 0;
-  // Its active runs as far as the history knows them, oldest first; needed with overlap policies other than skip.
   const std::vector<JobId>& active_jobs;
-  const ScheduleRun* last_entry = nullptr;  // of its history; needed when max_instances are active
+  std::uint32_t newest_left_out = 0;
+  const ScheduleRun* last_entry = nullptr;
   WallTime now{};
   Duration step_back = Duration::max();
 };
+
+// What a plan needs to know of a schedule beside where it stands: nullopt when it is nothing.
+std::optional<ScheduleLook> what_is_needed(ScheduleId id, const Schedule& policies, std::uint32_t active);
 
 // Costs a bounded number of questions to the trigger, however many planned times have gone by.
 Plan make_plan(const PlanInput& input);

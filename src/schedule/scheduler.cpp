@@ -283,15 +283,14 @@ Coro<void> SchedulerImpl::tell_ended() {
     }
     std::vector<ScheduleId> id{ended.schedule};
     auto loaded = co_await store_.load_schedules(std::move(id));
-    auto runs = co_await store_.schedule_runs(ended.schedule);
-    if (!loaded || !runs) co_return;
+    auto run = co_await store_.schedule_run(ended.schedule, ended.run);
+    if (!loaded || !run) co_return;
     ScheduleEvent event{.kind = ended.kind, .at = ended.at, .schedule = ended.schedule};
     if (loaded->front()) event.name = loaded->front()->name;
     event.queue = ended.queue;
     event.job = ended.job;
     event.run = ended.run;
-    const auto run = std::ranges::find(*runs, ended.run, &ScheduleRun::number);
-    if (run != runs->end()) event.planned = event.last_planned = run->planned;
+    if (*run) event.planned = event.last_planned = (*run)->planned;
     event.text = ended.text;
     tell(event);
   }

@@ -83,6 +83,12 @@ class SchedulerImpl final : public Scheduler {
     std::string queue;
     Plan plan;
   };
+  // A schedule that is due, as of one view of the store.
+  struct Due {
+    ScheduleView view;
+    ScheduleReader::Parsed parsed;
+    std::uint32_t newest_left_out = 0;
+  };
   struct Ended {
     ScheduleEventKind kind{};
     WallTime at{};
@@ -118,7 +124,8 @@ class SchedulerImpl final : public Scheduler {
   Coro<Result<void>> fire_loaded(std::vector<std::optional<StoredSchedule>> loaded, const std::vector<ScheduleId>& ids);
   Coro<Result<void>> write(std::vector<FireCall> calls, std::vector<Step> steps);
   std::optional<Mark> trouble_with(const JobTemplate& job) const;
-  Coro<Result<std::vector<ScheduleRun>>> runs_needed(const StoredSchedule& stored, const Schedule& policies);
+  std::optional<Due> due_of(std::optional<ScheduleView> view, ScheduleId id);
+  Coro<Result<void>> look_closer(std::vector<Due>& all);
   void look_again(ScheduleId id, WallTime when);
   Coro<void> fired(Step& step, const FireReply& reply);
   void refused(const Step& step, const Error& error);

@@ -268,20 +268,52 @@ std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit)
   return found;
 }
 
+std::optional<ScheduleRun> MemorySchedules::run(ScheduleId id, std::uint64_t number) const {
+  const Schedule* schedule = at(id);
+  if (schedule == nullptr || schedule->past == nullptr || number == 0) return std::nullopt;
+  const Past& past = *schedule->past;
+  const std::size_t at = (number - 1) % kRunsKept;
+  if (at < past.runs.size() && past.runs[at].number == number) return past.runs[at];
+  if (past.older == nullptr) return std::nullopt;
+  const auto older = past.older->find(number);
+  return older == past.older->end() ? std::nullopt : std::optional(older->second);
+}
+
+std::optional<ScheduleView> MemorySchedules::look(const ScheduleLook& look) const {
+  const Schedule* schedule = at(look.id);
+  if (schedule == nullptr) return std::nullopt;
+  ScheduleView view{.schedule = told(*schedule, &definitions_[schedule->definition])};
+  if (schedule->past == nullptr || schedule->past->runs.empty()) return view;
+  const Past& past = *schedule->past;
+  view.last_entry = past.runs[(past.entries - 1) % kRunsKept];
+  std::size_t left_out = look.newest_left_out;
+  // Newest first; false: that is all that was asked for.
+  const auto take = [&](const ScheduleRun& run) {
+    if (run.outcome == RunOutcome::running) {
+      if (view.active_jobs.size() == look.most) return false;
+      if (left_out > 0) {
+        --left_out;
+      } else {
+        view.active_jobs.push_back(run.job);
+      }
+    }
+    return true;
+  };
+  bool more = true;
+  for (std::size_t i = 0; more && i < past.runs.size(); ++i) more = take(past.runs[(past.entries - 1 - i) % kRunsKept]);
+  if (past.older != nullptr) {
+    for (auto older = past.older->rbegin(); more && older != past.older->rend(); ++older) more = take(older->second);
+  }
+  std::ranges::reverse(view.active_jobs);
+  return view;
+}
+
 // --- firing ----------------------------------------------------------------------------------------------------------
 
 std::optional<MemorySchedules::Standing> MemorySchedules::standing(ScheduleId id) const {
   const Schedule* schedule = at(id);
   if (schedule == nullptr) return std::nullopt;
   return Standing{schedule->version, schedule->past == nullptr ? 0 : schedule->past->entries};
-}
-
-JobId MemorySchedules::job_of(ScheduleId id, std::uint64_t number) const {
-  const Schedule* schedule = at(id);
-  if (schedule == nullptr || schedule->past == nullptr || number == 0) return 0;
-  const std::size_t at = (number - 1) % kRunsKept;
-  const auto& runs = schedule->past->runs;
-  return at < runs.size() && runs[at].number == number ? runs[at].job : 0;
 }
 
 std::uint64_t MemorySchedules::fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
@@ -302,7 +334,7 @@ void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_vi
   Past& past = *schedule->past;
   --past.active;
   const std::size_t at = (run.number - 1) % kRunsKept;
-  if (past.runs[at].number != run.number) return;
+  if (past.runs[at].number != run.number) return set_older(*schedule, run.number, std::nullopt);
   ScheduleRun& entry = past.runs[at];
   undo_.emplace_back(RunBefore{schedule->id, at, entry});
   entry.outcome = run.outcome;
@@ -318,7 +350,25 @@ void MemorySchedules::write(Schedule& schedule, const ScheduleRun& run) {
     undo_.emplace_back(RunBefore{schedule.id, at, std::nullopt});
     runs.push_back(stored(run));
   } else {
+    const ScheduleRun& before = runs[at];
+    if (before.outcome == RunOutcome::running && before.number != run.number) {
+      set_older(schedule, before.number, before);
+    }
     undo_.emplace_back(RunBefore{schedule.id, at, std::exchange(runs[at], stored(run))});
+  }
+}
+
+// nullopt: it has ended.
+void MemorySchedules::set_older(Schedule& schedule, std::uint64_t number, std::optional<ScheduleRun> run) {
+  auto& older = past_of(schedule).older;
+  if (older == nullptr) older = std::make_unique<std::map<std::uint64_t, ScheduleRun>>();
+  const auto found = older->find(number);
+  undo_.emplace_back(
+      OlderBefore{schedule.id, number, found == older->end() ? std::nullopt : std::optional(found->second)});
+  if (run) {
+    older->insert_or_assign(number, std::move(*run));
+  } else if (found != older->end()) {
+    older->erase(found);
   }
 }
 
@@ -334,6 +384,13 @@ void MemorySchedules::take_back() {
       schedule.version = before->version;
       set_place(schedule, before->place);
       if (schedule.past != nullptr) schedule.past->active = before->active;
+    } else if (auto* before_older = std::get_if<OlderBefore>(&undo_.back())) {
+      auto& older = *at(before_older->id)->past->older;
+      if (before_older->run) {
+        older.insert_or_assign(before_older->number, std::move(*before_older->run));
+      } else {
+        older.erase(before_older->number);
+      }
     } else {
       auto& written = std::get<RunBefore>(undo_.back());
       auto& runs = at(written.id)->past->runs;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ class MemorySchedules {
   std::optional<StoredSchedule> get(ScheduleId id) const;
   std::optional<StoredSchedule> find(std::string_view name) const;
   std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit) const;
+  std::optional<ScheduleRun> run(ScheduleId id, std::uint64_t number) const;
+  std::optional<ScheduleView> look(const ScheduleLook& look) const;
 
   // --- firing
   struct Standing {
@@ -37,8 +40,6 @@ class MemorySchedules {
     std::uint64_t entries = 0;
   };
   std::optional<Standing> standing(ScheduleId id) const;
-  // Of an entry that is kept; 0: none.
-  JobId job_of(ScheduleId id, std::uint64_t number) const;
   // Moves it on, with `started` runs more; its version then.
   std::uint64_t fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
                      std::uint32_t started);
@@ -57,6 +58,8 @@ class MemorySchedules {
     std::uint64_t entries = 0;
     std::uint32_t active = 0;
     std::vector<ScheduleRun> runs;  // entry n is at (n - 1) % kRunsKept
+    // Entries of runs that had not ended when others took their places there. Null: there have been none.
+    std::unique_ptr<std::map<std::uint64_t, ScheduleRun>> older;
   };
   // The front of a block; name and trigger follow where its last member ends.
   struct Schedule {
@@ -96,6 +99,11 @@ class MemorySchedules {
     std::size_t at;
     std::optional<ScheduleRun> run;  // nullopt: none
   };
+  struct OlderBefore {
+    ScheduleId id;
+    std::uint64_t number;
+    std::optional<ScheduleRun> run;  // nullopt: none
+  };
 
   static Schedule* make(std::string_view name, std::string_view trigger);
   static void destroy(Schedule* schedule) noexcept;
@@ -115,6 +123,7 @@ class MemorySchedules {
   void drop_definition(std::uint32_t index);
   void remember(const Schedule& schedule);
   void write(Schedule& schedule, const ScheduleRun& run);
+  void set_older(Schedule& schedule, std::uint64_t number, std::optional<ScheduleRun> run);
 
   ScheduleId last_id_ = 0;
   std::vector<Page> pages_;  // by number
@@ -123,7 +132,7 @@ class MemorySchedules {
   std::vector<std::uint32_t> free_definitions_;
   std::uint32_t last_definition_ = 0;  // the one used last
   std::unordered_map<std::string_view, std::uint32_t> definition_of_;
-  std::vector<std::variant<PlaceBefore, RunBefore>> undo_;
+  std::vector<std::variant<PlaceBefore, RunBefore, OlderBefore>> undo_;
 };
 
 }  // namespace argiope

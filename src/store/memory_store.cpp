@@ -654,6 +654,19 @@ Coro<Result<std::optional<StoredSchedule>>> MemoryStore::find_schedule(std::stri
   co_return schedules_.find(name);
 }
 
+Coro<Result<std::vector<std::optional<ScheduleView>>>> MemoryStore::look_at_schedules(std::vector<ScheduleLook> looks) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::optional<ScheduleView>> found;
+  found.reserve(looks.size());
+  for (const ScheduleLook& look : looks) found.push_back(schedules_.look(look));
+  co_return found;
+}
+
+Coro<Result<std::optional<ScheduleRun>>> MemoryStore::schedule_run(ScheduleId id, std::uint64_t number) {
+  std::lock_guard lock(mutex_);
+  co_return schedules_.run(id, number);
+}
+
 Coro<Result<std::vector<ScheduleRun>>> MemoryStore::schedule_runs(ScheduleId id, std::size_t limit) {
   std::lock_guard lock(mutex_);
   co_return schedules_.runs(id, limit);
@@ -681,9 +694,10 @@ Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now
     return reply;
   }
   std::vector<ScheduleRun> entries = request.runs;
-  const auto job_of = [&](std::uint64_t number) {
-    return number > standing->entries ? entries[number - standing->entries - 1].job
-                                      : schedules_.job_of(request.id, number);
+  const auto job_of = [&](std::uint64_t number) -> JobId {
+    if (number > standing->entries) return entries[number - standing->entries - 1].job;
+    const auto run = schedules_.run(request.id, number);
+    return run ? run->job : 0;
   };
   std::uint32_t started = 0;
   for (PutRequest put : request.jobs) {

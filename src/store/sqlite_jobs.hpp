@@ -82,6 +82,8 @@ class SqliteJobs {
   std::vector<StoredSchedule> schedules(const ScheduleFilter& filter);
   std::vector<std::optional<StoredSchedule>> load_schedules(const std::vector<ScheduleId>& ids);
   std::optional<StoredSchedule> find_schedule(const std::string& name);
+  std::vector<std::optional<ScheduleView>> look_at_schedules(const std::vector<ScheduleLook>& looks);
+  std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number);
   std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit);
   std::vector<FireReply> fire(const std::vector<FireRequest>& requests, WallTime now);
 
@@ -230,7 +232,11 @@ class SqliteJobs {
   PutScheduleReply put_schedule(const PutSchedule& wanted);
   FireReply fire_one(const FireRequest& request, std::int64_t now);
   void write_run(ScheduleId id, const ScheduleRun& run);
-  JobId job_of_run(ScheduleId id, std::uint64_t number);
+  void write_runs(ScheduleId id, const std::vector<ScheduleRun>& runs);
+  void keep_older(ScheduleId id, const ScheduleRun& run);
+  std::optional<ScheduleRun> kept_at(std::uint64_t entry);
+  std::optional<ScheduleRun> kept_run(ScheduleId id, std::uint64_t number);
+  ScheduleView look_at_schedule(StoredSchedule schedule, const ScheduleLook& look);
   void end_run(const EndedRun& run, const Ending& ending, std::string_view error);
   static StoredSchedule read_schedule(const SqliteStatement& row, bool texts);
   void touch_schedule(ScheduleId id);

@@ -177,7 +177,27 @@ UPDATE jobs SET flags = coalesce(flags, 0) | 4 WHERE name IS NOT NULL OR unique_
 UPDATE jobs SET flags = coalesce(flags, 0) | 8 WHERE schedule_id IS NOT NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
+// Runs that had not ended when later entries of the history took their places: a step may have to wait for them, or to
+// cancel them. Of those there are their planned time is not known any more. How many runs are active is counted anew.
+constexpr const char* kVersion4 = R"sql(
+CREATE TABLE older_runs (
+  schedule_id INTEGER NOT NULL,
+  number      INTEGER NOT NULL,
+  planned     INTEGER,
+  fired_at    INTEGER,
+  job_id      INTEGER NOT NULL,
+  PRIMARY KEY (schedule_id, number)
+) WITHOUT ROWID;
+INSERT INTO older_runs
+  SELECT j.schedule_id, j.run, j.created_at, j.created_at, j.job_id FROM jobs j JOIN places p USING (schedule_id)
+  WHERE NOT EXISTS (SELECT 1 FROM schedule_runs r WHERE r.entry = (j.run % 20) << 48 | j.schedule_id AND r.number = j.run);
+UPDATE places SET active = NULL WHERE active IS NOT NULL;
+UPDATE places SET active = found.runs
+  FROM (SELECT schedule_id AS id, count(*) AS runs FROM jobs WHERE schedule_id IS NOT NULL GROUP BY schedule_id) AS found
+  WHERE schedule_id = found.id;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--store"};
 
 }  // namespace

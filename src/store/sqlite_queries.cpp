@@ -133,6 +133,11 @@ constexpr Text kTexts[] = {
     {Query::run_delete, "DELETE FROM schedule_runs WHERE entry = ?"},
     {Query::run, "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs "
      "WHERE entry = ?"},
+    {Query::older_run_add, "INSERT OR REPLACE INTO older_runs (schedule_id, number, planned, fired_at, job_id) VALUES (?, ?, ?, ?, ?)"},
+    {Query::older_run_delete, "DELETE FROM older_runs WHERE schedule_id = ? AND number = ?"},
+    {Query::older_run, "SELECT planned, fired_at, job_id FROM older_runs WHERE schedule_id = ? AND number = ?"},
+    {Query::older_jobs, "SELECT job_id FROM older_runs WHERE schedule_id = ? ORDER BY number DESC LIMIT ? OFFSET ?"},
+    {Query::older_runs_delete, "DELETE FROM older_runs WHERE schedule_id = ?"},
     {Query::touched_schedule_add, "INSERT INTO touched_schedules (schedule_id) VALUES (?)"},
     {Query::touched_schedules, "SELECT DISTINCT schedule_id FROM touched_schedules ORDER BY schedule_id"},
     {Query::touched_schedules_delete, "DELETE FROM touched_schedules"},

@@ -16,6 +16,18 @@ constexpr ScheduleId kMostScheduleId = (ScheduleId{1} << 48) - 1;
 
 std::uint64_t entry_of(ScheduleId id, std::uint64_t number) { return (number % kRunsKept) << 48 | id; }
 
+ScheduleRun read_run(const SqliteStatement& row) {
+  return {.number = static_cast<std::uint64_t>(row.number(0)),
+          .planned = from_ms(row.number(1)),
+          .last_planned = from_ms(row.number(2)),
+          .count = static_cast<std::uint64_t>(row.number(3)),
+          .fired_at = from_ms(row.number(4)),
+          .ended_at = from_ms(row.number(5)),
+          .outcome = static_cast<RunOutcome>(row.number(6)),
+          .job = static_cast<JobId>(row.number(7)),
+          .error = std::string(row.text(8))};
+}
+
 }  // namespace
 
 // --- puts ------------------------------------------------------------------------------------------------------------
@@ -70,6 +82,7 @@ std::size_t SqliteJobs::erase_schedules(const std::vector<ScheduleId>& ids) {
       entries = static_cast<std::uint64_t>(gone.number(0));
     }
     use(Query::schedule_delete).with(id).run();
+    use(Query::older_runs_delete).with(id).run();
     for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
       use(Query::run_delete).with(entry_of(id, entries - kept + 1)).run();
     }
@@ -137,22 +150,80 @@ std::optional<StoredSchedule> SqliteJobs::find_schedule(const std::string& name)
   return read_schedule(row.row(), true);
 }
 
+std::vector<std::optional<ScheduleView>> SqliteJobs::look_at_schedules(const std::vector<ScheduleLook>& looks) {
+  std::vector<std::optional<ScheduleView>> found;
+  found.reserve(looks.size());
+  for (const ScheduleLook& look : looks) {
+    found.emplace_back();
+    StoredSchedule schedule;
+    {
+      Use row = use(Query::schedule);
+      if (look.id > kMostScheduleId || !row.with(look.id).next()) continue;
+      schedule = read_schedule(row.row(), true);
+    }
+    found.back() = look_at_schedule(std::move(schedule), look);
+  }
+  return found;
+}
+
+// Active runs newest first: those of the history, and then the older ones.
+ScheduleView SqliteJobs::look_at_schedule(StoredSchedule schedule, const ScheduleLook& look) {
+  ScheduleView view{.schedule = std::move(schedule)};
+  const ScheduleId id = look.id;
+  const std::uint64_t entries = view.schedule.place.entries;
+  if (entries > 0) view.last_entry = kept_run(id, entries);
+  std::size_t left_out = look.newest_left_out;
+  std::size_t active = view.schedule.active;
+  for (std::uint64_t kept = 0; kept < std::min(entries, kRunsKept); ++kept) {
+    if (active == 0 || view.active_jobs.size() == look.most) break;
+    const auto run = kept_run(id, entries - kept);
+    if (!run || run->outcome != RunOutcome::running) continue;
+    --active;
+    if (left_out > 0) {
+      --left_out;
+    } else {
+      view.active_jobs.push_back(run->job);
+    }
+  }
+  if (active > left_out && view.active_jobs.size() < look.most) {
+    const std::size_t room = std::min(look.most - view.active_jobs.size(), active);
+    Use rows = use(Query::older_jobs);
+    rows.with(id, room, left_out);
+    while (rows.next()) view.active_jobs.push_back(static_cast<JobId>(rows.number(0)));
+  }
+  std::ranges::reverse(view.active_jobs);
+  return view;
+}
+
+std::optional<ScheduleRun> SqliteJobs::schedule_run(ScheduleId id, std::uint64_t number) {
+  if (id > kMostScheduleId || number == 0) return std::nullopt;
+  if (auto kept = kept_run(id, number)) return kept;
+  Use row = use(Query::older_run);
+  if (!row.with(id, number).next()) return std::nullopt;
+  const WallTime planned = from_ms(row.number(0));
+  return ScheduleRun{.number = number,
+                     .planned = planned,
+                     .last_planned = planned,
+                     .fired_at = from_ms(row.number(1)),
+                     .job = static_cast<JobId>(row.number(2))};
+}
+
+// Of the last kRunsKept.
+std::optional<ScheduleRun> SqliteJobs::kept_run(ScheduleId id, std::uint64_t number) {
+  auto run = kept_at(entry_of(id, number));
+  return run && run->number == number ? std::move(run) : std::nullopt;
+}
+
+std::optional<ScheduleRun> SqliteJobs::kept_at(std::uint64_t entry) {
+  Use row = use(Query::run);
+  return row.with(entry).next() ? std::optional(read_run(row.row())) : std::nullopt;
+}
+
 std::vector<ScheduleRun> SqliteJobs::schedule_runs(ScheduleId id, std::size_t limit) {
   std::vector<ScheduleRun> runs;
   if (id > kMostScheduleId) return runs;
   for (std::uint64_t slot = 0; slot < kRunsKept; ++slot) {
-    Use row = use(Query::run);
-    if (!row.with(entry_of(id, slot)).next()) continue;
-    ScheduleRun& run = runs.emplace_back();
-    run.number = static_cast<std::uint64_t>(row.number(0));
-    run.planned = from_ms(row.number(1));
-    run.last_planned = from_ms(row.number(2));
-    run.count = static_cast<std::uint64_t>(row.number(3));
-    run.fired_at = from_ms(row.number(4));
-    run.ended_at = from_ms(row.number(5));
-    run.outcome = static_cast<RunOutcome>(row.number(6));
-    run.job = static_cast<JobId>(row.number(7));
-    run.error = row.text(8);
+    if (auto run = kept_at(entry_of(id, slot))) runs.push_back(std::move(*run));
   }
   std::ranges::sort(runs, std::greater{}, &ScheduleRun::number);
   if (runs.size() > limit) runs.resize(limit);
@@ -182,7 +253,10 @@ FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
   for (const PutRequest& put : request.jobs) {
     JobId before = 0;
     if (put.after_run > entries) before = runs[put.after_run - entries - 1].job;
-    if (put.after_run != 0 && put.after_run <= entries) before = job_of_run(request.id, put.after_run);
+    if (put.after_run != 0 && put.after_run <= entries) {
+      const auto run = schedule_run(request.id, put.after_run);
+      before = run ? run->job : 0;
+    }
     if (before != 0) {
       PutRequest waits = put;
       waits.job.waits_for.push_back(before);
@@ -202,7 +276,7 @@ FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
   }
   if (not_added > 0) use(Query::place_end_runs).with(request.id, not_added).run();
   if (request.amended) write_run(request.id, *request.amended);
-  for (const ScheduleRun& run : runs) write_run(request.id, run);
+  write_runs(request.id, runs);
   touch_schedule(request.id);
   return reply;
 }
@@ -216,10 +290,28 @@ void SqliteJobs::write_run(ScheduleId id, const ScheduleRun& run) {
       .run();
 }
 
-JobId SqliteJobs::job_of_run(ScheduleId id, std::uint64_t number) {
-  Use row = use(Query::run);
-  if (!row.with(entry_of(id, number)).next()) return 0;
-  return static_cast<std::uint64_t>(row.number(0)) == number ? static_cast<JobId>(row.number(7)) : 0;
+// Each takes the place of an older one, which is kept elsewhere if it is a run that goes on.
+void SqliteJobs::write_runs(ScheduleId id, const std::vector<ScheduleRun>& runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ScheduleRun& run = runs[i];
+    if (i + kRunsKept < runs.size()) {
+      if (run.outcome == RunOutcome::running) keep_older(id, run);
+      continue;
+    }
+    if (run.number > kRunsKept) {
+      const auto before = kept_at(entry_of(id, run.number));
+      if (before && before->outcome == RunOutcome::running) keep_older(id, *before);
+    }
+    write_run(id, run);
+  }
+}
+
+void SqliteJobs::keep_older(ScheduleId id, const ScheduleRun& run) {
+  use(Query::older_run_add)
+      .with(id, run.number)
+      .with_or_null(to_ms(run.planned), to_ms(run.fired_at))
+      .with(run.job)
+      .run();
 }
 
 void SqliteJobs::end_run(const EndedRun& run, const Ending& ending, std::string_view error) {
@@ -229,6 +321,7 @@ void SqliteJobs::end_run(const EndedRun& run, const Ending& ending, std::string_
       .with(entry_of(run.schedule, run.number), run.number, run.outcome)
       .with_or_null(ending.calendar_at, cut_error(error))
       .run();
+  if (sqlite3_changes(database_.handle()) == 0) use(Query::older_run_delete).with(run.schedule, run.number).run();
   touch_schedule(run.schedule);
 }
 

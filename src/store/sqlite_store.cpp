@@ -90,6 +90,13 @@ class SqliteStore final : public Store {
     return read<std::optional<StoredSchedule>>(
         [name = std::move(name)](SqliteJobs& jobs) { return jobs.find_schedule(name); });
   }
+  Coro<Result<std::vector<std::optional<ScheduleView>>>> look_at_schedules(std::vector<ScheduleLook> looks) override {
+    return read<std::vector<std::optional<ScheduleView>>>(
+        [looks = std::move(looks)](SqliteJobs& jobs) { return jobs.look_at_schedules(looks); });
+  }
+  Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) override {
+    return read<std::optional<ScheduleRun>>([id, number](SqliteJobs& jobs) { return jobs.schedule_run(id, number); });
+  }
   Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override {
     return read<std::vector<ScheduleRun>>([id, limit](SqliteJobs& jobs) { return jobs.schedule_runs(id, limit); });
   }

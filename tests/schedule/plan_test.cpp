@@ -16,12 +16,13 @@ WallTime at(std::string_view text) { return parse_timestamp(text).value(); }
 class PlanTest : public ::testing::Test {
  protected:
   Plan look(std::string_view now, std::uint32_t active = 0, std::vector<JobId> jobs = {},
-            const ScheduleRun* last = nullptr) {
+            const ScheduleRun* last = nullptr, std::uint32_t newest_left_out = 0) {
     PlanInput input{.trigger = schedule_.trigger,
                     .policies = schedule_,
                     .place = place_,
                     .active = active,
                     .active_jobs = jobs,
+                    .newest_left_out = newest_left_out,
                     .last_entry = last,
                     .now = at(now),
                     .step_back = step_back_};
@@ -189,13 +190,41 @@ TEST_F(PlanTest, OverlapQueueAllStandsInLine) {
   EXPECT_EQ(plan.runs[3].after_run, 2u);
 }
 
-TEST_F(PlanTest, WithoutTheHistoryOfARunNothingOverlapsIt) {
-  schedule_.overlap = Overlap::queue_all;
-  const Plan plan = look("2026-01-01T00:10:00Z", 1, {});
-  EXPECT_EQ(told(plan), Lines{"skipped 00:10"});
-  EXPECT_EQ(plan.entries[0].error, "the run that it would wait for is not in the history any more");
-  // Of those that wait in line the newest are known, and that is enough.
-  EXPECT_EQ(look("2026-01-01T00:10:00Z", 40, {30, 31}).runs.at(0).waits_for, std::vector<JobId>{31});
+// However many runs are active, a plan asks for as few as it needs.
+TEST_F(PlanTest, WhatIsAskedForIsEnoughForEveryPolicy) {
+  for (const Overlap overlap : {Overlap::skip, Overlap::queue_one, Overlap::queue_all, Overlap::cancel_running}) {
+    for (const Coalesce coalesce : {Coalesce::latest, Coalesce::all}) {
+      for (const std::uint32_t most : {1u, 2u, 3u, 7u, 50u}) {
+        for (const std::uint32_t active : {0u, 1u, 2u, 3u, 6u, 7u, 8u, 49u, 50u, 51u, 90u}) {
+          schedule_.overlap = overlap;
+          schedule_.coalesce = coalesce;
+          schedule_.most_catch_up = 5;
+          schedule_.max_instances = most;
+          std::vector<JobId> all;
+          for (JobId id = 1; id <= active; ++id) all.push_back(id);
+          const Plan known = look("2026-01-01T01:15:00Z", active, all);
+          const auto needed = what_is_needed(1, schedule_, active).value_or(ScheduleLook{.most = 0});
+          const std::size_t there = active - std::min(needed.newest_left_out, active);
+          const std::size_t taken = std::min(needed.most, there);
+          const std::vector<JobId> some(all.begin() + static_cast<std::ptrdiff_t>(there - taken),
+                                        all.begin() + static_cast<std::ptrdiff_t>(there));
+          if (overlap != Overlap::cancel_running) EXPECT_LE(some.size(), 5u);
+          const Plan plan = look("2026-01-01T01:15:00Z", active, some, nullptr, needed.newest_left_out);
+          EXPECT_EQ(told(plan), told(known));
+          EXPECT_EQ(plan.cancel, known.cancel);
+          ASSERT_EQ(plan.runs.size(), known.runs.size());
+          for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+            EXPECT_EQ(plan.runs[i].waits_for, known.runs[i].waits_for)
+                << to_string(overlap) << ' ' << most << ' ' << active;
+            EXPECT_EQ(plan.runs[i].after_run, known.runs[i].after_run);
+            // At any moment no more than `most` are free to run.
+            const bool waits = !plan.runs[i].waits_for.empty() || plan.runs[i].after_run != 0;
+            EXPECT_EQ(waits, active + i >= most);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_F(PlanTest, OverlapCancelRunningCancelsTheOldestAndWaitsForTheirEnd) {

@@ -297,9 +297,12 @@ TEST_F(SqliteStoreTest, SchedulesAreThereAfterADeathAndNoIdIsGivenTwice) {
   EXPECT_EQ(schedule(*owner, first).active, 0u);
 }
 
+// As the third version of the schema was: of runs beyond the history nothing was known.
+constexpr const char* kBackToVersion3 = "DROP TABLE older_runs; PRAGMA user_version = 3;";
 // As the second version of the schema was: indexes instead of tables of names and ended jobs. And as the first one was:
 // no schedules either.
 constexpr const char* kBackToVersion2 = R"sql(
+  DROP TABLE older_runs;
   DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
   CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
   CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
@@ -337,6 +340,29 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   owner = open();
   EXPECT_EQ(ask(owner->get(fired))->value().schedule, id);
   EXPECT_EQ(ask(owner->get(waits))->value().schedule, 0u);
+}
+
+TEST_F(SqliteStoreTest, RunsBeyondTheHistoryOfAnOlderVersionAreFoundAndCounted) {
+  auto owner = open();
+  const ScheduleId many = add_schedule(*owner, "many"), none = add_schedule(*owner, "none"),
+                   one = add_schedule(*owner, "one");
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 30; ++i) jobs.push_back(fire(*owner, many).jobs.at(0).id);
+  const JobId only = fire(*owner, one).jobs.at(0).id;
+  ASSERT_TRUE(lease(*owner, jobs[3], 5));
+  ASSERT_TRUE(settle(*owner, jobs[3], 5));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion3);
+  run_sql("UPDATE places SET active = 7 WHERE schedule_id <> 1");  // counted wrong
+  owner = open();
+  jobs.erase(jobs.begin() + 3);
+  const auto views = *ask(owner->look_at_schedules({{.id = many}, {.id = none}, {.id = one}}));
+  EXPECT_EQ(views[0]->active_jobs, jobs);
+  EXPECT_EQ(views[0]->schedule.active, 29u);
+  EXPECT_TRUE(views[1]->active_jobs.empty());
+  EXPECT_EQ(views[1]->schedule.active, 0u);
+  EXPECT_EQ(views[2]->active_jobs, std::vector{only});
+  EXPECT_EQ(views[2]->schedule.active, 1u);
 }
 
 TEST_F(SqliteStoreTest, NamesAndEndedJobsOfTheFirstVersionAreStillFound) {

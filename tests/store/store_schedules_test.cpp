@@ -26,6 +26,8 @@ class StoreSchedulesTest : public EveryStoreTest {
     return must(store_->schedule_runs(id, limit));
   }
 
+  std::optional<ScheduleView> view(ScheduleLook look) { return must(store_->look_at_schedules({look})).at(0); }
+
   static PutRequest job(std::uint64_t run, std::string payload = "p") {
     PutRequest put;
     put.job.queue = "q";
@@ -368,6 +370,98 @@ TEST_P(StoreSchedulesTest, AStepLongerThanTheHistoryLeavesItsLastEntries) {
   EXPECT_EQ(end(reply.jobs[0].id, {}).ended_runs.at(0).number, 1u);
   EXPECT_EQ(get(id)->active, 44u);
   EXPECT_EQ(runs(id).back().outcome, RunOutcome::running);
+}
+
+// --- one view --------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreSchedulesTest, AViewTellsOfAllRunsThatGoOnHoweverManyEntriesHaveFollowed) {
+  const ScheduleId id = add("a");
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 50; ++i) jobs.push_back(fired(id));
+  EXPECT_EQ(view({.id = id})->active_jobs, jobs);
+  EXPECT_EQ(view({.id = id})->schedule, get(id));
+  EXPECT_EQ(view({.id = id})->last_entry, runs(id).at(0));
+  for (const int ended : {0, 1, 7, 29, 30, 31, 49}) end(jobs[static_cast<std::size_t>(ended)], {});
+  for (const int ended : {49, 31, 30, 29, 7, 1, 0}) jobs.erase(jobs.begin() + ended);
+  EXPECT_EQ(view({.id = id})->active_jobs, jobs);
+  EXPECT_EQ(view({.id = id})->schedule.active, 43u);
+  // Any part of them.
+  for (const std::uint32_t left_out : {0u, 1u, 17u, 18u, 30u, 42u, 43u, 99u}) {
+    for (const std::size_t most : {0uz, 1uz, 17uz, 18uz, 30uz, 99uz}) {
+      const std::size_t there = jobs.size() - std::min<std::size_t>(left_out, jobs.size());
+      const std::size_t taken = std::min(most, there);
+      const std::vector<JobId> expected(jobs.begin() + static_cast<std::ptrdiff_t>(there - taken),
+                                        jobs.begin() + static_cast<std::ptrdiff_t>(there));
+      EXPECT_EQ(view({id, left_out, most})->active_jobs, expected) << left_out << " left out, at most " << most;
+    }
+  }
+}
+
+TEST_P(StoreSchedulesTest, AStepLongerThanTheHistoryForgetsNoRun) {
+  const ScheduleId id = add("a");
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 23; ++i) jobs.push_back(fired(id));
+  const StoredSchedule now = get(id).value();
+  FireRequest request{.id = id, .version = now.version, .place = now.place};
+  for (int i = 0; i < 45; ++i) {
+    request.runs.push_back({.number = ++request.place.entries, .planned = kNow + i * 1s});
+    if (i % 3 == 0) {
+      request.runs.back().outcome = RunOutcome::missed;
+    } else {
+      request.jobs.push_back(job(request.place.entries));
+    }
+  }
+  for (const PutReply& put : fire(request).jobs) jobs.push_back(put.id);
+  EXPECT_EQ(view({.id = id})->active_jobs, jobs);
+  for (const JobId one : jobs) end(one, {});
+  EXPECT_TRUE(view({.id = id})->active_jobs.empty());
+  EXPECT_EQ(get(id)->active, 0u);
+}
+
+TEST_P(StoreSchedulesTest, ARunThatGoesOnIsFoundByItsNumberHoweverOld) {
+  const ScheduleId id = add("a");
+  FireRequest first = step(id);
+  const ScheduleRun planned = first.runs[0];
+  const JobId old = fire(first).jobs.at(0).id;
+  for (int i = 0; i < 40; ++i) end(fired(id), {});
+  const auto found = must(store_->schedule_run(id, 1));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->job, old);
+  EXPECT_EQ(found->planned, planned.planned);
+  EXPECT_EQ(found->fired_at, planned.fired_at);
+  EXPECT_EQ(must(store_->schedule_run(id, 41)), runs(id).at(0));
+  EXPECT_EQ(must(store_->schedule_run(id, 2)), std::nullopt) << "it has ended, and is not kept";
+  EXPECT_EQ(must(store_->schedule_run(id, 0)), std::nullopt);
+  EXPECT_EQ(must(store_->schedule_run(77, 1)), std::nullopt);
+  FireRequest late = step(id);
+  late.jobs[0].after_run = 1;
+  EXPECT_EQ(must(store_->waits_for(fire(late).jobs.at(0).id, 9)), std::vector{old});
+  end(old, {});
+  EXPECT_EQ(must(store_->schedule_run(id, 1)), std::nullopt);
+  must(store_->erase_schedules({id}));
+  EXPECT_EQ(must(store_->schedule_run(id, 42)), std::nullopt);
+}
+
+TEST_P(StoreSchedulesTest, AViewOfWhatIsNotThereIsNone) {
+  const ScheduleId id = add("a");
+  const auto found = must(store_->look_at_schedules({{.id = 77}, {.id = id}, {.id = 0}}));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_FALSE(found[0]);
+  EXPECT_TRUE(found[1]->active_jobs.empty());
+  EXPECT_FALSE(found[1]->last_entry);
+  EXPECT_FALSE(found[2]);
+}
+
+TEST_P(StoreSchedulesTest, ARefusedStepLeavesOlderRunsAsTheyWere) {
+  const ScheduleId id = add("a");
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 25; ++i) jobs.push_back(fired(id));
+  const FireRequest good = step(id);
+  FireRequest bad = step(add("b"));
+  bad.jobs[0].job.waits_for = {12345};
+  EXPECT_FALSE(tried(store_->fire({good, bad}, kNow)));
+  EXPECT_EQ(view({.id = id})->active_jobs, jobs);
+  EXPECT_EQ(runs(id).back().number, 6u);
 }
 
 TEST_P(StoreSchedulesTest, ARunThatComesAfterAnotherWaitsForItsJob) {

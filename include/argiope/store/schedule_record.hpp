@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +14,7 @@
 
 namespace argiope {
 
-inline constexpr std::uint64_t kRunsKept = 20;  // entries of a schedule's history
+inline constexpr std::uint64_t kRunsKept = 20;  // entries of a schedule's history; runs that go on are known beyond them
 inline constexpr std::size_t kMostTriggerBytes = 64 * 1024;
 inline constexpr std::size_t kMostDefinitionBytes = 4 * 1024 * 1024;
 inline constexpr std::size_t kMostRunErrorBytes = 1024;  // longer ones are cut
@@ -103,6 +105,19 @@ struct PutScheduleReply {
   ScheduleId id = 0;  // of the one that is there now
   std::uint64_t version = 0;
   friend bool operator==(const PutScheduleReply&, const PutScheduleReply&) = default;
+};
+
+// What a step of a schedule is made from is looked at in one view, so that no run ends between two looks.
+struct ScheduleLook {
+  ScheduleId id = 0;
+  // Which of its active runs are told of: all but so many of the newest, and at most so many.
+  std::uint32_t newest_left_out = 0;
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+};
+struct ScheduleView {
+  StoredSchedule schedule;
+  std::vector<JobId> active_jobs;         // of the runs asked for, oldest first; however many entries have followed them
+  std::optional<ScheduleRun> last_entry;  // of its history
 };
 
 struct ScheduleFilter {

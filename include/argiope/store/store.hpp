@@ -260,6 +260,10 @@ class Store {
   // Those of `ids` that are there; nullopt for others.
   virtual Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) = 0;
   virtual Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) = 0;
+  // Those of `looks` that are there, each as of one moment; nullopt for others.
+  virtual Coro<Result<std::vector<std::optional<ScheduleView>>>> look_at_schedules(std::vector<ScheduleLook> looks) = 0;
+  // One entry of its history: of the last kRunsKept, or of a run that has not ended, however old.
+  virtual Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) = 0;
   // Of the last kRunsKept entries of its history, newest first.
   virtual Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit = kRunsKept) = 0;
   // Each step as a whole or not at all, and all that are not stale in one transaction. `now`: as put()'s.
