@@ -13,7 +13,9 @@ if [ $# -gt 0 ]; then
 fi
 
 rm -f "$work"/demo.db*
-"$argiope" site --hosts 3 --pages 2000 --port 0 --by-address >"$work/site.txt" &
+# Without pages that are busy at first: waiting for them would be most of the time.
+"$argiope" site --hosts 3 --pages 2000 --errors 0.001 --port 0 --by-address \
+  --features robots,redirects,broken,compressed,encodings,nofollow,resources,duplicates,offsite,phantoms,base,chain >"$work/site.txt" &
 site=$!
 trap 'kill $site 2>/dev/null; wait $site 2>/dev/null || true' EXIT
 for _ in $(seq 100); do

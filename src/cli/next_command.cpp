@@ -180,7 +180,7 @@ int run_next(const NextArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}\n", json_line(times, question->trigger.zone()));
   } else {
-    print_table(arguments, *question, times, now);
+    print_table(arguments, *question, times, question->after);
   }
   return kExitFinished;
 }

@@ -1,0 +1,195 @@
+"""Examples in README.md and docs/*.md do what they say, as they are printed.
+
+A comment above a fenced block, which no reader sees, says what is to be done with it:
+
+    <!-- run -->               run its commands in a folder of their own. With lines that begin with "$ ", these are the
+                               commands and the others what they print; without, every line is a command. Each must end
+                               with status 0, or, where an error is printed ("argiope: …"), with another.
+    <!-- run after -->         in the same folder and shell as the last block of the page
+    <!-- run site -->          with a small web on loopback in the place of https://example.org
+    <!-- run files=a,b -->     with programs of these names in the folder
+    <!-- run like -->          what is printed may differ in its numbers
+    <!-- save FILE -->         the block is this file, for the blocks that follow it
+    <!-- feed COMMAND -->      the block is the standard input of a command, which must end with status 0
+    <!-- quotes FILE -->       the block's lines end those of a file that the tests run; "…" leaves lines out
+    <!-- shown -->             nothing: it stands for what cannot be run here
+
+A line "…" of what is printed stands for any lines. `argiope schedule run` and `argiope site` run until the block ends.
+A block with a command of ours and no comment is an error, unless it is a synopsis ("[", "…").
+"""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from support import ARGIOPE, EndToEnd
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+ORIGIN = 'https://example.org'
+SERVES = re.compile(r'^argiope (schedule run|site)\b(?!.*--until-idle)')
+
+
+class Block:
+    def __init__(self, page, line, text, marker):
+        self.where = f'{page.relative_to(ROOT)}:{line}'
+        self.text = text
+        self.verb, _, rest = marker.partition(' ')
+        self.rest = rest.strip()
+        words = self.rest.split() if self.verb == 'run' else []
+        self.after, self.site, self.like = ('after' in words, 'site' in words, 'like' in words)
+        self.files = [name for word in words if word.startswith('files=') for name in word[6:].split(',')]
+
+    def commands(self):
+        """Pairs of a command and what it prints, None where nothing is said."""
+        lines = self.text.split('\n')
+        if not any(line.startswith('$ ') for line in lines):
+            joined = re.sub(r'\\\n\s*', '', self.text).split('\n')
+            return [(line, None) for line in joined if line.strip()]
+        found = []
+        for line in lines:
+            if line.startswith('$ '):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+        return found
+
+
+def blocks_of(page):
+    blocks, marker, start, lines = [], '', None, []
+    for number, line in enumerate(page.read_text().split('\n'), 1):
+        if start is not None:
+            if line.strip().startswith('```'):
+                blocks.append(Block(page, start, '\n'.join(lines), marker))
+                start, marker = None, ''
+            else:
+                lines.append(line)
+        elif line.strip().startswith('```'):
+            start, lines = number, []
+        elif found := re.fullmatch(r'<!-- (.*) -->', line.strip()):
+            marker = found.group(1)
+        elif line.strip():
+            marker = ''
+    return blocks
+
+
+def is_like(expected, printed, alike):
+    """Whether `printed` is what `expected` says, a line "…" of which stands for any lines."""
+    def forms(lines):
+        lines = [line.rstrip() for line in lines]
+        while lines and not lines[-1]:
+            lines.pop()
+        return [re.sub(r'\s+', ' ', re.sub(r'\d[\d.,:]*( [kMG]?B\b)?', '0', line)) for line in lines] if alike else lines
+    pattern = ''.join('(?:.*\n)*' if line == '…' else re.escape(line + '\n') for line in forms(expected))
+    return re.fullmatch(pattern, ''.join(line + '\n' for line in forms(printed))) is not None
+
+
+class Docs(EndToEnd):
+    def environment(self, folder):
+        bin_folder = folder / 'build/release/bin'
+        bin_folder.mkdir(parents=True)
+        (bin_folder / 'argiope').symlink_to(ARGIOPE)
+        (folder / 'examples').symlink_to(ROOT / 'examples')
+        return {**{name: value for name, value in os.environ.items() if not name.startswith('ARGIOPE')},
+                'PATH': f'{bin_folder}:{os.environ["PATH"]}', 'TZ': 'UTC', 'HOME': str(folder)}
+
+    def run_script(self, blocks, folder, environment):
+        """All blocks in one shell; of each command its status and what it printed."""
+        origin = self.site('--hosts', 1, '--pages', 3, '--features', 'none')[0][0].rstrip('/') \
+            if any(block.site for block in blocks) else None
+        script, names = ['cd ' + str(folder)], []
+        for number, block in enumerate(blocks):
+            for name in block.files:
+                (folder / name).write_text('#!/bin/sh\necho done\n')
+                (folder / name).chmod(0o755)
+            serving = []
+            for place, (command, _) in enumerate(block.commands()):
+                name = f'{number}.{place}'
+                names.append(name)
+                here = command.replace(ORIGIN, origin) if origin else command
+                if SERVES.match(command):
+                    script.append(f'{re.sub(r" +#.*$", "", here)} >.{name}.out 2>.{name}.err </dev/null & S{place}=$!')
+                    serving.append(place)
+                else:
+                    script.append(f'{{ {here}\n}} >.{name}.out 2>.{name}.err </dev/null; echo $? >.{name}.status')
+            script += [f'kill -TERM $S{place}; wait $S{place}; echo $? >.{number}.{place}.status' for place in serving]
+        result = subprocess.run(['bash', '-c', '\n'.join(script)], env=environment, capture_output=True, text=True,
+                                timeout=300)
+        self.assertEqual(result.stderr, '', blocks[0].where)
+        told = {}
+        for name in names:
+            texts = [(folder / f'.{name}.{kind}').read_text() for kind in ('out', 'err', 'status')]
+            told[name] = [text.replace(origin, ORIGIN) if origin else text for text in texts]
+        return told
+
+    def run_together(self, blocks, folder):
+        environment = self.environment(folder)
+        runnable = []
+        for block in blocks:
+            if block.verb == 'save':
+                (folder / block.rest).write_text(block.text + '\n')
+            elif block.verb == 'feed':
+                fed = subprocess.run(['bash', '-c', block.rest], input=block.text + '\n', cwd=folder, env=environment,
+                                     capture_output=True, text=True, timeout=60)
+                self.assertEqual(fed.returncode, 0, f'{block.where}: {block.rest}\n{fed.stdout}{fed.stderr}')
+            else:
+                runnable.append(block)
+        if not runnable:
+            return
+        told = self.run_script(runnable, folder, environment)
+        for number, block in enumerate(runnable):
+            for place, (command, expected) in enumerate(block.commands()):
+                out, err, status = told[f'{number}.{place}']
+                what = f'{block.where}: {command}\nstatus {status}{out}{err}'
+                fails = expected is not None and any(line.startswith('argiope: ') for line in expected)
+                allowed = (130, 143) if SERVES.match(command) else ()  # 143: stopped before it listened
+                self.assertTrue(int(status) in allowed or (int(status) != 0) == fails, what)
+                if expected is not None:
+                    printed = (out + err if fails else out).split('\n')
+                    self.assertTrue(is_like(expected, printed, block.like),
+                                    f'{what}\n--- the page says:\n' + '\n'.join(expected))
+
+    def check_quote(self, block):
+        wanted = [line.strip() for line in block.text.split('\n') if line.strip()]
+        there = [line.strip() for line in (ROOT / block.rest).read_text().split('\n') if line.strip()]
+        at = 0
+        for part in re.split(r'(?:^|\n)(?://\s*)?…(?:\n|$)', '\n'.join(wanted)):
+            lines = part.split('\n')
+            while at + len(lines) <= len(there) and not all(map(str.endswith, there[at:], lines)):
+                at += 1
+            self.assertLessEqual(at + len(lines), len(there), f'{block.where}: not in {block.rest}:\n{part}')
+
+    def check_page(self, page):
+        groups = []
+        for block in blocks_of(page):
+            if block.verb == 'quotes':
+                self.check_quote(block)
+            elif block.verb in ('run', 'save', 'feed'):
+                goes_on = block.after or (groups and groups[-1][-1].verb == 'save')
+                if goes_on:
+                    groups[-1].append(block)
+                else:
+                    groups.append([block])
+            elif not block.verb:
+                is_synopsis = re.search('…|\\[-', block.text)
+                said = not is_synopsis and re.search(r'^(\$ )?(build/release/bin/)?argiope [a-z].*$', block.text, re.M)
+                self.assertFalse(said, f'{block.where}: nothing says how this example is tested: '
+                                        f'{said and said.group(0)}\nSee tests/e2e/docs_test.py')
+        for number, group in enumerate(groups):
+            folder = self.folder / str(number)
+            folder.mkdir()
+            with self.subTest(group[0].where):
+                self.run_together(group, folder)
+
+
+def add_tests():
+    for page in PAGES:
+        name = 'test_' + re.sub(r'\W', '_', page.stem)
+        setattr(Docs, name, lambda self, page=page: self.check_page(page))
+
+
+add_tests()
+
+if __name__ == '__main__':
+    unittest.main()
