@@ -272,6 +272,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
   auto waiting = co_await store_.find_waiting(jobs);
   if (!waiting) co_return std::unexpected(std::move(waiting.error()));
   const TimePoint now = loop_.time();
+  std::vector<JobId> running;
   for (std::size_t i = 0; i < waiting->size(); ++i) {
     const auto& job = (*waiting)[i];
     if (job) {
@@ -279,10 +280,13 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       queue.window.place(*job, now);
       tell(JobEventKind::changed, job->id, queue);
       mark(queue);
+    } else if (running_ids_.contains(jobs[i])) {
+      running.push_back(jobs[i]);
     } else {
       for (auto& queue : queues_) queue->window.forget(jobs[i], now);
     }
   }
+  if (auto heard = co_await hear_of_cancellations(std::move(running)); !heard) co_return heard;
   co_return co_await recount();
 }
 
@@ -330,10 +334,7 @@ BrokerImpl::Queue* BrokerImpl::find_queue(std::string_view name) const {
 
 Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool may_create) {
   if (Queue* known = find_queue(name)) co_return known;
-  if (name.empty()) co_return fail(Errc::invalid_input, "a job needs the name of a queue");
-  if (name.size() > kMostNameBytes) {
-    co_return fail(Errc::invalid_input, fmt::format("the name of a queue is longer than {} bytes", kMostNameBytes));
-  }
+  if (auto good = check_queue_name(name); !good) co_return std::unexpected(std::move(good.error()));
   if (!may_create) {
     co_return fail(Errc::not_found,
                    fmt::format("queue {}: there is no such queue; configure it first", in_quotes(name)));

@@ -121,7 +121,9 @@ class BrokerImpl final : public Broker {
     Queue* queue;
     std::uint32_t attempt;
     std::vector<Queue*> follow_up_queues;
-    Future<Result<bool>> answer;  // empty: nobody waits
+    Future<Result<bool>> answer;   // empty: nobody waits
+    std::unique_ptr<Running> run;  // with follow-ups: what to settle it as where they are refused
+    std::optional<Error> refused;  // what the answer is then, once that is committed
   };
   struct Listener {
     ListenerId id;
@@ -131,6 +133,18 @@ class BrokerImpl final : public Broker {
 
   // --- the loop
   void run_in_background(Coro<void> work, Start start = Start::next_turn);
+  // Runs `work` to its end, even when whoever waits for it is cancelled.
+  template <class T>
+  Coro<T> to_its_end(Coro<T> work) {
+    Future<T> answer = loop_.create_future<T>();
+    run_in_background(
+        [](Coro<T> inner, Future<T> told) -> Coro<void> {
+          T result = co_await std::move(inner);
+          if (!told.done()) told.set_result(std::move(result));
+        }(std::move(work), answer),
+        Start::eagerly);
+    co_return co_await std::move(answer);
+  }
   Coro<void> watched(Coro<void> work);
   void note_dirty(Queue& queue);
   void mark(Queue& queue);  // the same, and has it looked at
@@ -193,6 +207,10 @@ class BrokerImpl final : public Broker {
   void submit(PendingSettlement pending);
   Coro<void> flush_settlements();
   Coro<void> send_settlements(std::vector<PendingSettlement> pending);
+  Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
+  Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
+  Future<Result<bool>> submit_verdict(std::uint64_t token, Verdict verdict);
+  void submit_refused(PendingSettlement pending, Error why);
   void note_settled(const PendingSettlement& pending, SettleReply& reply);
   void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
                      const std::vector<EndedRun>& ended_runs);
@@ -202,6 +220,9 @@ class BrokerImpl final : public Broker {
   void expire(Queue& queue, const ExpiredLease& lease);
   Settlement settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now);
   Coro<Result<ChangeReply>> change(Change change);
+  Coro<Result<void>> cancel_running(std::uint64_t token, std::string why);
+  void ask_to_stop(std::uint64_t token, std::string why);
+  Coro<Result<void>> hear_of_cancellations(std::vector<JobId> jobs);
   Coro<Result<void>> end_old_leases();
 
   // --- telling

@@ -8,12 +8,19 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/base/printable.hpp"
+#include "argiope/jobs/job_record.hpp"
 #include "argiope/jobs/job_table.hpp"
 
 namespace argiope {
 
 inline std::unexpected<Error> no_such_queue(std::string_view name) {
   return fail(Errc::not_found, fmt::format("queue {}: there is no such queue", in_quotes(name)));
+}
+
+inline Result<void> check_queue_name(std::string_view name) {
+  if (name.empty()) return fail(Errc::invalid_input, "a job needs the name of a queue");
+  if (name.size() <= kMostNameBytes) return {};
+  return fail(Errc::invalid_input, fmt::format("the name of a queue is longer than {} bytes", kMostNameBytes));
 }
 
 inline std::unexpected<Error> no_such_job(JobId id) {

@@ -45,7 +45,7 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
   settlement.error = std::move(verdict.error);
   settlement.priority = verdict.priority;
   std::optional<Duration> delay = verdict.delay;
-  if (verdict.outcome == Outcome::retry && running.cancel_asked) {
+  if (running.cancel_asked && verdict.outcome != Outcome::done) {
     settlement.outcome = Outcome::cancel;
     if (!running.cancel_why.empty()) settlement.error = running.cancel_why;
   } else if (verdict.outcome == Outcome::retry) {
@@ -107,28 +107,82 @@ void BrokerImpl::submit(PendingSettlement pending) {
 
 Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  std::vector<Queue*> queues;
-  for (const NewJob& job : verdict.follow_ups) {
-    auto queue = co_await queue_named(job.queue, options_.create_queues);
-    if (!queue) co_return std::unexpected(std::move(queue.error()));
-    if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
-    queues.push_back(*queue);
+  if (std::ranges::any_of(verdict.follow_ups, [&](const NewJob& job) { return find_queue(job.queue) == nullptr; })) {
+    co_return co_await to_its_end(settle_in_new_queues(token, std::move(verdict)));
   }
+  if (!running_.contains(token)) co_return false;
+  co_return co_await submit_verdict(token, std::move(verdict));
+}
+
+Coro<Result<bool>> BrokerImpl::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
   const auto running = running_.find(token);
   if (running == running_.end()) co_return false;
+  running->second.queue->window.jobs().renew(running->second.queue_token, kNever);  // it only waits for the store
+  for (const NewJob& job : verdict.follow_ups) {
+    // What is refused here is refused again, and said, when it is looked up.
+    if (auto made = co_await queue_named(job.queue, options_.create_queues); !made && store_.failure()) {
+      co_return std::unexpected(std::move(made.error()));
+    }
+  }
+  if (!running_.contains(token)) co_return false;
+  co_return co_await submit_verdict(token, std::move(verdict));
+}
+
+// Of each follow-up, or why one of them cannot be put.
+Result<std::vector<BrokerImpl::Queue*>> BrokerImpl::queues_of(const std::vector<NewJob>& follow_ups) const {
+  std::vector<Queue*> queues;
+  for (const NewJob& job : follow_ups) {
+    Queue* queue = find_queue(job.queue);
+    if (auto good = check_queue_name(job.queue); !good) return std::unexpected(std::move(good.error()));
+    if (queue == nullptr) return no_such_queue(job.queue);
+    if (auto checked = check(job, *queue); !checked) return std::unexpected(std::move(checked.error()));
+    queues.push_back(queue);
+  }
+  return queues;
+}
+
+Future<Result<bool>> BrokerImpl::submit_verdict(std::uint64_t token, Verdict verdict) {
+  const auto running = running_.find(token);
   Queue& queue = *running->second.queue;
   const std::uint32_t attempt = running->second.attempt;
-  Settlement settlement = settlement_of(running->second, token, verdict, loop_.time());
-  end_run(token);
-  // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
-  for (std::size_t i = 0; i < queues.size(); ++i) {
-    ++queues[i]->live;
-    ++queues[i]->coming;
-    settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *queues[i]));
-  }
   Future<Result<bool>> answer = loop_.create_future<Result<bool>>();
-  submit({std::move(settlement), &queue, attempt, std::move(queues), answer});
-  co_return co_await std::move(answer);
+  auto queues = queues_of(verdict.follow_ups);
+  std::unique_ptr<Running> run;
+  if (!verdict.follow_ups.empty()) run = std::make_unique<Running>(running->second);
+  Settlement settlement;
+  if (queues) settlement = settlement_of(running->second, token, verdict, loop_.time());
+  end_run(token);
+  if (!queues) {
+    const Outcome outcome = verdict.outcome;
+    submit_refused({.settlement = {.token = token, .outcome = outcome},
+                    .queue = &queue,
+                    .attempt = attempt,
+                    .answer = answer,
+                    .run = std::move(run)},
+                   std::move(queues.error()));
+    return answer;
+  }
+  // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
+  for (std::size_t i = 0; i < queues->size(); ++i) {
+    ++(*queues)[i]->live;
+    ++(*queues)[i]->coming;
+    settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *(*queues)[i]));
+  }
+  submit({std::move(settlement), &queue, attempt, std::move(*queues), answer, std::move(run), {}});
+  return answer;
+}
+
+// A run whose follow-ups cannot be put has failed, and that is its own affair.
+void BrokerImpl::submit_refused(PendingSettlement pending, Error why) {
+  Verdict failed{.outcome = Outcome::retry, .error = fmt::format("a follow-up was refused: {}", why.message)};
+  if (pending.settlement.outcome == Outcome::bury || pending.settlement.outcome == Outcome::cancel) {
+    failed.outcome = pending.settlement.outcome;
+  }
+  pending.settlement = settlement_of(*pending.run, pending.settlement.token, failed, loop_.time());
+  pending.follow_up_queues.clear();
+  pending.run.reset();
+  pending.refused = std::move(why);
+  submit(std::move(pending));
 }
 
 Coro<void> BrokerImpl::flush_settlements() {
@@ -143,18 +197,28 @@ Coro<void> BrokerImpl::send_settlements(std::vector<PendingSettlement> pending) 
     settlements.push_back(std::move(one.settlement));
     // What the notes below need of it.
     one.settlement.id = settlements.back().id;
+    one.settlement.token = settlements.back().token;
     one.settlement.outcome = settlements.back().outcome;
     one.settlement.error = settlements.back().error;
   }
   auto replies = co_await store_.settle(std::move(settlements));
   for (std::size_t i = 0; i < pending.size(); ++i) {
     PendingSettlement& one = pending[i];
-    if (replies) note_settled(one, (*replies)[i]);
-    if (!one.answer || one.answer.done()) continue;
     if (replies) {
-      one.answer.set_result((*replies)[i].settled);
-    } else {
+      SettleReply& reply = (*replies)[i];
+      note_settled(one, reply);
+      if (reply.refused) {
+        submit_refused(std::move(one), std::move(*reply.refused));
+        continue;
+      }
+    }
+    if (!one.answer || one.answer.done()) continue;
+    if (!replies) {
       one.answer.set_result(std::unexpected(replies.error()));
+    } else if (one.refused && (*replies)[i].settled) {
+      one.answer.set_result(std::unexpected(std::move(*one.refused)));
+    } else {
+      one.answer.set_result((*replies)[i].settled);
     }
   }
   if (!replies) stop_all(replies.error());
@@ -166,8 +230,9 @@ void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& rep
     for (Queue* follow_up : pending.follow_up_queues) arrived(*follow_up, false);
     return;
   }
-  const Outcome outcome = pending.settlement.outcome;
+  const Outcome outcome = reply.outcome;
   if (ends_job(outcome)) give_room(queue, 1);
+  if (outcome != pending.settlement.outcome) queue.window.forget(pending.settlement.id, loop_.time());
   if (reply.again) queue.window.place(*reply.again, loop_.time());
   mark(queue);
   tell(event_of(outcome), pending.settlement.id, queue, pending.settlement.error, pending.attempt,
@@ -268,6 +333,7 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   change.at = clock_.now();
   change.calendar_at = calendar_now();
   const WallTime due_at = change.due_at;
+  std::string why = change.error;
   std::vector<Change> changes;
   changes.push_back(std::move(change));
   auto before = co_await store_.get(id);
@@ -281,6 +347,10 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
     case not_found: co_return no_such_job(id);
     case running: co_return fail(Errc::refused, fmt::format("job {}: it runs", id));
     case wrong_state: co_return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string((*before)->state)));
+    case asked:  // it has been leased since it was looked for
+      if (const auto token = running_ids_.find(id); token != running_ids_.end())
+        ask_to_stop(token->second, std::move(why));
+      co_return std::move(reply);
     case changed: break;
   }
   Queue* queue = find_queue((*before)->queue);
@@ -309,15 +379,43 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   co_return std::move(reply);
 }
 
+void BrokerImpl::ask_to_stop(std::uint64_t token, std::string why) {
+  Running& running = running_.at(token);
+  running.cancel_asked = true;
+  running.cancel_why = std::move(why);
+  const std::shared_ptr<const LeaseCall> call = running.call;
+  if (call->on_cancel) call->on_cancel(token);
+}
+
+// Asked of the store before its worker can answer.
+Coro<Result<void>> BrokerImpl::cancel_running(std::uint64_t token, std::string why) {
+  std::vector<Change> changes{{.id = running_.at(token).id,
+                               .kind = ChangeKind::cancel,
+                               .at = clock_.now(),
+                               .calendar_at = calendar_now(),
+                               .error = why}};
+  auto written = loop_.create_task(store_.change(std::move(changes)), "broker", Start::eagerly);
+  ask_to_stop(token, std::move(why));
+  auto replies = co_await std::move(written);
+  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  co_return Result<void>{};
+}
+
+// Of jobs that others have changed, those that run here and are to be cancelled.
+Coro<Result<void>> BrokerImpl::hear_of_cancellations(std::vector<JobId> jobs) {
+  for (const JobId id : jobs) {
+    const auto record = co_await store_.get(id);
+    if (!record) co_return std::unexpected(record.error());
+    const auto token = running_ids_.find(id);
+    if (!*record || !(*record)->cancel_asked || token == running_ids_.end()) continue;
+    if (!running_.at(token->second).cancel_asked) ask_to_stop(token->second, (*record)->error);
+  }
+  co_return Result<void>{};
+}
+
 Coro<Result<void>> BrokerImpl::cancel(JobId id, std::string why) {
   if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
-    const std::uint64_t running_token = token->second;
-    Running& running = running_.at(running_token);
-    running.cancel_asked = true;
-    running.cancel_why = std::move(why);
-    const std::shared_ptr<const LeaseCall> call = running.call;
-    if (call->on_cancel) call->on_cancel(running_token);
-    co_return Result<void>{};
+    co_return co_await cancel_running(token->second, std::move(why));
   }
   auto record = co_await store_.get(id);
   if (!record) co_return std::unexpected(std::move(record.error()));

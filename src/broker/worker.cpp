@@ -180,13 +180,15 @@ Coro<void> Worker::run_job(std::uint64_t token) {
     verdict.outcome = run.lost ? Outcome::cancel : run.give_back ? Outcome::release : Outcome::retry;
     verdict.error = run.lost ? "cancelled" : run.give_back ? "" : "the function was cancelled";
   }
-  const Outcome outcome = verdict.outcome;
+  Outcome outcome = verdict.outcome;
   bool settled = false;
   try {
     if (auto answer = co_await broker_.settle(token, std::move(verdict)); answer) {
       settled = *answer;
     } else {
       spdlog::error("job {}: {}", context.job().id, answer.error().message);
+      settled = !broker_.failure();  // as failed: a follow-up was refused
+      if (outcome == Outcome::done) outcome = Outcome::retry;
     }
   } catch (const CancelledError&) {
     settled = true;  // what was asked takes effect all the same

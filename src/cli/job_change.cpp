@@ -33,7 +33,7 @@ struct Verb {
   std::string_view whom;         // in words
 };
 
-const Verb kCancel{"cancel", "cancelled", ChangeKind::cancel, {JobState::ready, JobState::delayed}, "waits or is buried"};
+const Verb kCancel{"cancel", "cancelled", ChangeKind::cancel, {JobState::ready, JobState::delayed}, "waits, runs or is buried"};
 const Verb kKick{"kick", "kicked", ChangeKind::kick, {JobState::buried}, "is buried or delayed"};
 const Verb kDelete{"delete", "deleted", ChangeKind::erase,
                    {JobState::ready, JobState::delayed, JobState::done, JobState::cancelled, JobState::buried},
@@ -104,6 +104,13 @@ class Changer {
           fmt::print("{{\"id\":{},\"outcome\":\"{}\"}}\n", ids[i], verb_.past);
         } else if (named) {
           fmt::print("{} {}\n", verb_.past, ids[i]);
+        }
+      } else if (verdict == asked) {
+        ++changed_;
+        if (arguments_.store.json) {
+          fmt::print("{{\"id\":{},\"outcome\":\"asked\"}}\n", ids[i]);
+        } else if (named) {
+          fmt::print("asked {} to stop: it runs\n", ids[i]);
         }
       } else if (named) {
         status_ = complain(verdict == not_found ? fmt::format("job {}: there is no such job", ids[i])
@@ -203,7 +210,8 @@ Coro<Result<int>> retry(const ChangeArguments& arguments, Guest& guest) {
 }  // namespace
 
 std::function<int()> add_job_cancel(CLI::App& job) {
-  return add_change(job, kCancel, "Cancel jobs that wait or are buried, and those that wait for them",
+  return add_change(job, kCancel,
+                    "Cancel jobs that wait or are buried, and those that wait for them. A job that runs is asked to stop",
                     "Examples: argiope job cancel 17 order-18\n"
                     "          argiope job cancel mail --all --state delayed --limit 100");
 }

@@ -43,13 +43,6 @@ Result<void> check(const std::vector<PutRequest>& requests) {
   return {};
 }
 
-Result<void> check(const std::vector<Settlement>& settlements) {
-  for (const Settlement& settlement : settlements) {
-    if (auto good = check(settlement.follow_ups); !good) return good;
-  }
-  return {};
-}
-
 Result<void> check(const std::vector<LeaseRequest>& leases, std::uint64_t last) {
   for (const LeaseRequest& lease : leases) {
     if (lease.token <= last || lease.token > kMostToken) {

@@ -107,6 +107,11 @@ void MemoryStore::erase(JobId id) {
 template <class Act>
 auto MemoryStore::atomically(Act act) -> decltype(act()) {
   std::lock_guard lock(mutex_);
+  return all_or_nothing(std::move(act));
+}
+
+template <class Act>
+auto MemoryStore::all_or_nothing(Act act) -> decltype(act()) {
   undo_ = {.queues = queues_.size(), .last_id = last_id_};
   schedules_.start();
   auto result = act();
@@ -360,26 +365,31 @@ Coro<Result<void>> MemoryStore::renew(std::vector<LeaseRequest> leases) {
 }
 
 Coro<Result<std::vector<SettleReply>>> MemoryStore::settle(std::vector<Settlement> settlements) {
-  co_return atomically([&]() -> Result<std::vector<SettleReply>> {
-    if (auto good = check(settlements); !good) return std::unexpected(good.error());
-    std::vector<SettleReply> replies;
-    for (const Settlement& settlement : settlements) {
-      auto reply = settle_one(settlement);
-      if (!reply) return std::unexpected(reply.error());
-      replies.push_back(std::move(*reply));
-    }
-    return replies;
-  });
+  std::lock_guard lock(mutex_);
+  std::vector<SettleReply> replies;
+  for (const Settlement& settlement : settlements) {
+    auto reply = all_or_nothing([&] { return settle_one(settlement); });
+    replies.push_back(reply ? std::move(*reply) : SettleReply{.refused = std::move(reply.error())});
+  }
+  co_return replies;
 }
 
-Result<SettleReply> MemoryStore::settle_one(const Settlement& settlement) {
+Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
   SettleReply reply;
-  const JobId id = settlement.id;
+  const JobId id = asked.id;
   const Job* found = find(id);
-  if (found == nullptr || found->record.state != JobState::running || found->record.token != settlement.token) {
+  if (found == nullptr || found->record.state != JobState::running || found->record.token != asked.token) {
     return reply;
   }
+  if (auto good = check(asked.follow_ups); !good) return std::unexpected(std::move(good.error()));
+  Settlement settlement = asked;
+  if (found->record.cancel_asked && asked.outcome != Outcome::done) {
+    settlement.outcome = Outcome::cancel;
+    settlement.keep = queue(found->queue)->config.keep_cancelled > Duration{};
+    if (!found->record.error.empty()) settlement.error = found->record.error;
+  }
   reply.settled = true;
+  reply.outcome = settlement.outcome;
   const WallTime at = stored(settlement.at);
   const WallTime calendar_at = settlement.calendar_at == WallTime{} ? at : settlement.calendar_at;
   const std::string none;
@@ -465,6 +475,7 @@ void MemoryStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_run
     job.record.worker.clear();
     job.record.lease_until = {};
     job.record.pending = 0;
+    job.record.cancel_asked = false;
     job.waits_for.clear();
   });
   if (how.keep) return;
@@ -538,7 +549,14 @@ ChangeReply MemoryStore::change_one(const Change& change) {
   const Job* found = find(change.id);
   if (found == nullptr) return refuse(Verdict::not_found);
   const JobState state = found->record.state;
-  if (state == JobState::running) return refuse(Verdict::running);
+  if (state == JobState::running && change.kind != ChangeKind::cancel) return refuse(Verdict::running);
+  if (state == JobState::running) {
+    alter(change.id, [&](Job& job) {
+      job.record.cancel_asked = true;
+      job.record.error = change.error;
+    });
+    return refuse(Verdict::asked);
+  }
   const bool waits = !has_ended(state);
   const bool waits_for_others = waits && found->shelf == Shelf::waiting;
   const WallTime at = stored(change.at);

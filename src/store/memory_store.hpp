@@ -112,6 +112,8 @@ class MemoryStore final : public Store {
   // `act` returns Result<…>; when it is refused, everything is as before.
   template <class Act>
   auto atomically(Act act) -> decltype(act());
+  template <class Act>
+  auto all_or_nothing(Act act) -> decltype(act());
   void take_back();
 
   void index(const Job& job);
@@ -134,7 +136,7 @@ class MemoryStore final : public Store {
                            ScheduleId schedule = 0);
   PutReply put_on(Job& holder, const PutRequest& request, WallTime now);
   Result<void> join_batch(JobId batch, const Job& job);
-  Result<SettleReply> settle_one(const Settlement& settlement);
+  Result<SettleReply> settle_one(const Settlement& asked);
   ChangeReply change_one(const Change& change);
   void end(JobId id, const End& how, std::vector<EndedRun>& ended_runs);
   void tell_dependants(JobId id, bool failed, std::string_view what, WallTime at, WallTime calendar_at, Effects into);

@@ -142,6 +142,7 @@ class SqliteJobs {
   static constexpr std::int64_t kHasHistory = 2;
   static constexpr std::int64_t kHasNames = 4;  // a name, a unique one, or both
   static constexpr std::int64_t kIsRun = 8;     // of a schedule
+  static constexpr std::int64_t kCancelAsked = 16;
 
   struct Lease {
     std::int64_t token = 0;
@@ -213,10 +214,12 @@ class SqliteJobs {
   std::vector<JobId> not_ended(const std::vector<JobId>& ids);
   void join_batch(JobId batch, const Row& job, const std::vector<JobId>& waits_for);
   SettleReply settle_one(const Settlement& settlement);
+  std::optional<Settlement> cancellation_of(const Settlement& asked, const Row& row);
   std::vector<JobId> settle_done(const Settlement& settlement, const Ending& ending);
   void give_back(const Row& row, const Settlement& settlement, std::int64_t at, SettleReply& reply);
   void failed_attempt(Row& row, const Settlement& settlement, const char* outcome, std::int64_t at);
   ChangeReply change_one(const Change& change);
+  void ask_to_cancel(const Change& change);
   std::vector<JobId> end(const Row& row, Stored state, const Ending& ending, bool keep, const std::string& result,
                          const std::string& error);
   std::vector<JobId> take_dependants(JobId id);
@@ -251,7 +254,7 @@ class SqliteJobs {
 
   // --- reads
   JobRecord read_record(const SqliteStatement& row);
-  void add_lease(JobRecord& record, std::int64_t fence);
+  void add_lease(JobRecord& record, std::int64_t fence, std::int64_t flags);
   static WaitingJob read_waiting(const SqliteStatement& row, QueueId queue, Shelf shelf);
   std::vector<WaitingJob> load_ranked(Query equal, Query below, QueueId queue, const std::string* key, Rank after,
                                       std::size_t limit);

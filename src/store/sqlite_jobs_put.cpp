@@ -85,17 +85,18 @@ std::vector<PutReply> SqliteJobs::put(const std::vector<PutRequest>& requests, W
 }
 
 std::vector<SettleReply> SqliteJobs::settle(const std::vector<Settlement>& settlements) {
-  if (auto good = check(settlements); !good) throw RequestRefused{good.error()};
-  const bool may_be_refused = std::ranges::any_of(settlements, [&](const Settlement& settlement) {
-    return std::ranges::any_of(settlement.follow_ups,
-                               [&](const PutRequest& request) { return depends(request, last_id_); });
-  });
-  return undone_if_refused(may_be_refused, [&] {
-    std::vector<SettleReply> replies;
-    replies.reserve(settlements.size());
-    for (const Settlement& settlement : settlements) replies.push_back(settle_one(settlement));
-    return replies;
-  });
+  std::vector<SettleReply> replies;
+  replies.reserve(settlements.size());
+  for (const Settlement& settlement : settlements) {
+    const bool may_be_refused = std::ranges::any_of(
+        settlement.follow_ups, [&](const PutRequest& request) { return depends(request, last_id_); });
+    try {
+      replies.push_back(undone_if_refused(may_be_refused, [&] { return settle_one(settlement); }));
+    } catch (RequestRefused& refused) {
+      replies.push_back({.refused = std::move(refused.error)});
+    }
+  }
+  return replies;
 }
 
 std::vector<FireReply> SqliteJobs::fire(const std::vector<FireRequest>& requests, WallTime now) {

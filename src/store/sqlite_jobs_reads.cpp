@@ -52,13 +52,14 @@ JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
 }
 
 // What a lease adds to the record of a job that runs.
-void SqliteJobs::add_lease(JobRecord& record, std::int64_t fence) {
+void SqliteJobs::add_lease(JobRecord& record, std::int64_t fence, std::int64_t flags) {
   if (has_ended(record.state) || !runs(record.id, fence)) return;
   const Lease& lease = *find_lease(record.id);
   record.state = JobState::running;
   record.token = static_cast<std::uint64_t>(lease.token);
   record.lease_until = from_ms(lease.until);
   record.worker = batches_[lease.batch].worker;
+  record.cancel_asked = (flags & kCancelAsked) != 0;
 }
 
 WaitingJob SqliteJobs::read_waiting(const SqliteStatement& row, QueueId queue_id, Shelf shelf) {
@@ -167,7 +168,7 @@ std::optional<JobRecord> SqliteJobs::get(JobId id) {
   Use found = use(Query::job_record);
   if (!found.with(id).next()) return std::nullopt;
   JobRecord record = read_record(found.row());
-  add_lease(record, found.number(3));
+  add_lease(record, found.number(3), found.number(kFlagsColumn));
   return record;
 }
 
@@ -202,7 +203,7 @@ std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
   const bool ended = filter.state && has_ended(*filter.state);
   const std::string state = filter.state ? condition_of(*filter.state) : "";
   std::string sql = std::string("SELECT ") + kRecordColumns + (filter.payloads ? ", payload" : ", NULL") +
-                    " FROM jobs WHERE job_id > ?";
+                    ", flags FROM jobs WHERE job_id > ?";
   if (ended) {
     sql += " AND job_id IN (SELECT job_id FROM ended_jobs WHERE " + state;
     sql += queue_id != 0 ? " AND queue_id = ?)" : " AND queue_id IN (SELECT queue_id FROM queues))";
@@ -220,7 +221,7 @@ std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
   if (filter.key) rows.with(*filter.key);
   while (found.size() < limit && rows.next()) {
     JobRecord record = read_record(rows.row());
-    add_lease(record, rows.number(3));
+    add_lease(record, rows.number(3), rows.number(kFlagsColumn));
     if (!filter.state || record.state == *filter.state) found.push_back(std::move(record));
   }
   return found;

@@ -45,7 +45,7 @@ CREATE TABLE jobs (
   pending      INTEGER,           -- jobs it still waits for
   if_failed    INTEGER,           -- 1: runs although one of them failed
   flags        INTEGER,           -- 1: others have waited for it, 2: it has rows in attempts, 4: it has names,
-                                  -- 8: it is a run of a schedule
+                                  -- 8: it is a run of a schedule, 16: it is to be cancelled when its run ends
   fence        INTEGER,           -- leases with tokens up to this one are over
   created_at   INTEGER NOT NULL,
   ended_at     INTEGER,

@@ -18,22 +18,27 @@ std::int64_t calendar_ms(WallTime calendar_at, std::int64_t at) {
 
 }  // namespace
 
-SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
+SettleReply SqliteJobs::settle_one(const Settlement& asked) {
   SettleReply reply;
-  const JobId id = settlement.id;
+  const JobId id = asked.id;
   const Lease* lease = find_lease(id);
-  if (lease == nullptr || static_cast<std::uint64_t>(lease->token) != settlement.token) return reply;
+  if (lease == nullptr || static_cast<std::uint64_t>(lease->token) != asked.token) return reply;
+  if (auto good = check(asked.follow_ups); !good) throw RequestRefused{std::move(good.error())};
   reply.settled = true;
-  const std::int64_t at = to_ms(settlement.at);
-  const Ending ending{at, calendar_ms(settlement.calendar_at, at), reply.ended_runs};
+  reply.outcome = asked.outcome;
+  const std::int64_t at = to_ms(asked.at);
+  const Ending ending{at, calendar_ms(asked.calendar_at, at), reply.ended_runs};
   std::vector<JobId> dependants;
   std::string_view how;
   // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
   // follows gave them more to wait for.
-  if (settlement.outcome == Outcome::done && !settlement.keep) {
-    dependants = settle_done(settlement, ending);
+  if (asked.outcome == Outcome::done && !asked.keep) {
+    dependants = settle_done(asked, ending);
   } else {
     Row row = *load(id);
+    const std::optional<Settlement> instead = cancellation_of(asked, row);
+    const Settlement& settlement = instead ? *instead : asked;
+    reply.outcome = settlement.outcome;
     // Counted as running until here; from here on as its shelf says.
     count(row.queue, JobState::running, -1);
     count(row.queue, state_of(row.state), 1);
@@ -60,13 +65,23 @@ SettleReply SqliteJobs::settle_one(const Settlement& settlement) {
     }
     set_lease(id, std::nullopt);
   }
-  for (const PutRequest& request : settlement.follow_ups) {
+  for (const PutRequest& request : asked.follow_ups) {
     reply.follow_ups.push_back(put_one(request, at, reply.follow_ups));
   }
   if (!dependants.empty()) {
     tell_dependants(id, std::move(dependants), !how.empty(), how, ending, reply.released, reply.cancelled);
   }
   return reply;
+}
+
+// What takes its place where the job is to be cancelled with its run.
+std::optional<Settlement> SqliteJobs::cancellation_of(const Settlement& asked, const Row& row) {
+  if ((row.flags & kCancelAsked) == 0 || asked.outcome == Outcome::done) return std::nullopt;
+  Settlement settlement = asked;
+  settlement.outcome = Outcome::cancel;
+  settlement.keep = queues_[row.queue - 1].config.keep_cancelled > Duration{};
+  if (std::string why = get(row.id)->error; !why.empty()) settlement.error = std::move(why);
+  return settlement;
 }
 
 // The common end, which is the one that has to be fast.
@@ -141,6 +156,7 @@ std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& e
     ended.state = state;
     ended.ended_at = ending.at;
     ended.pending = 0;
+    ended.flags &= ~kCancelAsked;
     store(row, ended);
     use(Query::job_set_result).with(row.id).with_or_null(error, result).run();
   } else {
@@ -219,7 +235,11 @@ ChangeReply SqliteJobs::change_one(const Change& change) {
   const auto before = load(change.id);
   if (!before) return refuse(Verdict::not_found);
   const bool waiting_now = waits(before->state);
-  if (waiting_now && runs(change.id, before->fence)) return refuse(Verdict::running);
+  if (waiting_now && runs(change.id, before->fence)) {
+    if (change.kind != ChangeKind::cancel) return refuse(Verdict::running);
+    ask_to_cancel(change);
+    return refuse(Verdict::asked);
+  }
   const std::int64_t at = to_ms(change.at);
   Row row = *before;
   switch (change.kind) {
@@ -262,6 +282,12 @@ ChangeReply SqliteJobs::change_one(const Change& change) {
   store(*before, row);
   reply.job = waiting(row);
   return reply;
+}
+
+void SqliteJobs::ask_to_cancel(const Change& change) {
+  add_flags(change.id, kCancelAsked);
+  use(Query::job_set_error).with(change.id).with_or_null(change.error).run();
+  touch(change.id);
 }
 
 void SqliteJobs::shelve(const std::vector<JobId>& jobs, Shelf shelf) {

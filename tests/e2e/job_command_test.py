@@ -226,12 +226,20 @@ class Working(Jobs):
         self.refused('job', 'work', 'mail', '--store', self.store, '--', 'true', culprit='one worker at a time', expect=3)
         self.assertEqual(self.job('put', 'other', '--delay', '60'), '2\n')
         self.assertEqual(self.counts('mail')['running'], 1)
-        self.refused('job', 'cancel', '1', '--store', self.store, culprit='it runs')
+        self.refused('job', 'delete', '1', '--store', self.store, culprit='it runs')
         self.assertEqual(self.job('cancel', '2'), 'cancelled 2\n')
         self.job('queue', 'other', '--rate', '2')
         go.write_text('\n')
         self.assertEqual(worker.wait(20), 0)
         self.assertEqual(self.json('show', '1')[0]['result'], 'result\n')
+
+    def test_a_job_that_runs_elsewhere_is_cancelled(self):
+        self.job('put', 'mail')
+        worker, _ = self.start_sleeper('--until-empty')
+        self.assertEqual(self.job('cancel', '1', '--why', 'not needed'), 'asked 1 to stop: it runs\n')
+        self.assertEqual(worker.wait(20), 0)
+        shown = self.json('show', '1')[0]
+        self.assertEqual((shown['state'], shown['error']), ('cancelled', 'not needed'))
 
     def test_failures_are_tried_again_and_then_buried(self):
         self.job('queue', 'mail', '--max-attempts', '2', '--retry-first', '0.05')

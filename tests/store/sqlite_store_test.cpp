@@ -141,13 +141,34 @@ TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
   EXPECT_EQ(ask(owner->queues())->size(), 2u);
 }
 
+TEST_F(SqliteStoreTest, OthersCancelWhatRunsAndTheNextOwnerStillKnows) {
+  auto owner = open();
+  const JobId id = put(*owner);
+  ASSERT_TRUE(lease(*owner, id, 7));
+  {
+    auto other = open(StoreAccess::share);
+    EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel, .error = "why"}}))->at(0).verdict,
+              ChangeReply::Verdict::asked);
+  }
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{id});
+  EXPECT_TRUE(ask(owner->get(id))->value().cancel_asked);
+  EXPECT_EQ(ask(owner->get(id))->value().error, "why");
+  owner.reset();
+  owner = open();
+  ASSERT_EQ(ask(owner->old_leases())->size(), 1u);
+  EXPECT_TRUE(ask(owner->get(id))->value().cancel_asked);
+  const auto replies = ask(owner->settle({{.id = id, .token = 7, .outcome = Outcome::expire, .at = kNow}}));
+  EXPECT_EQ(replies->at(0).outcome, Outcome::cancel);
+  EXPECT_FALSE(ask(owner->get(id))->has_value());
+}
+
 TEST_F(SqliteStoreTest, OthersSeeWhatRunsAndCannotTakeItAway) {
   auto owner = open();
   const JobId id = put(*owner, {.unique = "u"});
   auto other = open(StoreAccess::share);
   ASSERT_TRUE(lease(*owner, id, 7));
   EXPECT_EQ(state(*other, id), JobState::running);
-  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel}}))->at(0).verdict, ChangeReply::Verdict::running);
+  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::erase}}))->at(0).verdict, ChangeReply::Verdict::running);
   EXPECT_EQ(ask(other->put({{{.queue = "q", .unique = "u", .run_again = true}}}, kNow))->at(0).outcome,
             PutOutcome::run_again);
   EXPECT_TRUE(settle(*owner, id, 7, Outcome::retry));

@@ -298,6 +298,73 @@ TEST_P(StoreTest, AStaleTokenSettlesNothingAndPutsNoFollowUp) {
   EXPECT_FALSE(settle({.id = 1}).settled);
 }
 
+TEST_P(StoreTest, ASettlementWhoseFollowUpIsRefusedKeepsNoOtherBack) {
+  for (int i = 0; i < 4; ++i) put({});
+  must(store_->lease({{1, 1, kNow, "w"}, {2, 2, kNow, "w"}, {3, 3, kNow, "w"}, {4, 4, kNow, "w"}}));
+  const PutRequest good{{.queue = "q", .payload = "good"}, false};
+  const auto replies = must(store_->settle({
+      {.id = 1, .token = 1, .at = kNow, .follow_ups = {good, {{.queue = "q", .batch = 77}, false}}},
+      {.id = 2, .token = 2, .at = kNow, .follow_ups = {good}},
+      {.id = 3, .token = 3, .at = kNow, .follow_ups = {{{.queue = ""}, false}}},
+      {.id = 4, .token = 9, .at = kNow, .follow_ups = {{{.queue = ""}, false}}},  // stale: no one asks what follows it
+  }));
+  ASSERT_EQ(replies.size(), 4u);
+  EXPECT_FALSE(replies[0].settled);
+  EXPECT_EQ(replies[0].refused.value().code, Errc::invalid_input);
+  EXPECT_TRUE(replies[1].settled);
+  EXPECT_FALSE(replies[2].settled);
+  EXPECT_EQ(replies[2].refused.value().code, Errc::invalid_input);
+  EXPECT_FALSE(replies[3].settled);
+  EXPECT_FALSE(replies[3].refused);
+  EXPECT_EQ(counts(), (StateCounts{.ready = 1, .running = 3}));
+  EXPECT_EQ(must(store_->counts()).at(0).ended, 1u);
+  // The lease goes on, and settles.
+  EXPECT_TRUE(settle({.id = 1, .token = 1, .outcome = Outcome::retry}).settled);
+  EXPECT_EQ(put({}).id, 6u);
+}
+
+TEST_P(StoreTest, ACancellationOfAJobThatRunsIsKeptUntilItsRunEnds) {
+  must(store_->open_queue("q", {.keep_cancelled = 1h}));
+  for (const Outcome outcome : {Outcome::retry, Outcome::bury, Outcome::cancel, Outcome::release, Outcome::expire}) {
+    const JobId id = put({}).id;
+    lease(id);
+    EXPECT_FALSE(get(id)->cancel_asked);
+    EXPECT_EQ(change({.id = id, .kind = ChangeKind::cancel, .error = "no more"}).verdict, Verdict::asked);
+    EXPECT_EQ(state(id), JobState::running);
+    EXPECT_TRUE(get(id)->cancel_asked);
+    EXPECT_TRUE(must(store_->list({.state = JobState::running})).at(0).cancel_asked);
+    const SettleReply reply = settle({.id = id, .outcome = outcome, .due_at = kNow + 1h, .error = "failed"});
+    EXPECT_TRUE(reply.settled);
+    EXPECT_EQ(reply.outcome, Outcome::cancel);
+    EXPECT_FALSE(reply.again);
+    EXPECT_EQ(state(id), JobState::cancelled);
+    EXPECT_EQ(get(id)->error, "no more");
+    EXPECT_FALSE(get(id)->cancel_asked);
+  }
+  EXPECT_EQ(counts(), (StateCounts{.cancelled = 5}));
+}
+
+TEST_P(StoreTest, AJobThatIsDoneAllTheSameIsDone) {
+  for (const bool keep : {false, true}) {
+    const JobId id = put({}).id;
+    lease(id);
+    EXPECT_EQ(change({.id = id, .kind = ChangeKind::cancel}).verdict, Verdict::asked);
+    const SettleReply reply = settle({.id = id, .outcome = Outcome::done, .keep = keep, .result = "42"});
+    EXPECT_EQ(reply.outcome, Outcome::done);
+    EXPECT_EQ(get(id).has_value(), keep);
+    if (keep) EXPECT_EQ(get(id)->error, "");
+  }
+  EXPECT_EQ(must(store_->counts()).at(0).ended, 2u);
+}
+
+TEST_P(StoreTest, ACancelledRunTakesItsDependantsAlong) {
+  put({});
+  put({.waits_for = {1}});
+  lease(1);
+  change({.id = 1, .kind = ChangeKind::cancel});
+  EXPECT_EQ(settle({.id = 1, .outcome = Outcome::retry}).cancelled, Ids{2});
+}
+
 TEST_P(StoreTest, ARenewalMovesTheEndAndAStaleOneIsPassedOver) {
   put({});
   lease(1);
@@ -378,16 +445,6 @@ TEST_P(StoreTest, FollowUpsArePutWithTheEndAndMayTakeItsUniqueName) {
   EXPECT_EQ(reply.follow_ups[0].outcome, PutOutcome::added);
   EXPECT_EQ(reply.follow_ups[0].job.shelf, Shelf::ready);
   EXPECT_EQ(reply.follow_ups[1].job.queue, 2u);
-}
-
-TEST_P(StoreTest, ASettlementWhoseFollowUpIsRefusedSettlesNothing) {
-  put({});
-  lease(1);
-  const auto refused = tried(store_->settle({{.id = 1, .token = token_, .at = kNow, .follow_ups = {{{.queue = "q", .batch = 9}, false}}}}));
-  EXPECT_EQ(refused.error().code, Errc::invalid_input);
-  EXPECT_EQ(state(1), JobState::running);
-  EXPECT_EQ(counts(), (StateCounts{.running = 1}));
-  EXPECT_TRUE(settle({.id = 1}).settled);
 }
 
 // --- jobs that wait for others ---------------------------------------------------------------------------------------
@@ -504,7 +561,7 @@ TEST_P(StoreTest, ChangesAreJudgedByState) {
   for (const ChangeKind kind : {ChangeKind::cancel, ChangeKind::kick, ChangeKind::set_priority, ChangeKind::set_due,
                                 ChangeKind::erase}) {
     EXPECT_EQ(verdict(99, kind), Verdict::not_found);
-    EXPECT_EQ(verdict(4, kind), Verdict::running);
+    if (kind != ChangeKind::cancel) EXPECT_EQ(verdict(4, kind), Verdict::running);
   }
   EXPECT_EQ(verdict(1, ChangeKind::kick), Verdict::wrong_state);
   EXPECT_EQ(verdict(3, ChangeKind::kick), Verdict::wrong_state);

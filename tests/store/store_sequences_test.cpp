@@ -89,8 +89,9 @@ std::string say(const PutReply& r) {
   return fmt::format("put {} {} {}", static_cast<int>(r.outcome), r.id, say(r.job));
 }
 std::string say(const SettleReply& r) {
-  return fmt::format("settled {} again {} follow {} released {} cancelled {} runs {}", r.settled, say(r.again),
-                     say(r.follow_ups), say(r.released), say(r.cancelled), say(r.ended_runs));
+  return fmt::format("settled {} as {} refused \"{}\" again {} follow {} released {} cancelled {} runs {}", r.settled,
+                     static_cast<int>(r.outcome), r.refused ? r.refused->message : "", say(r.again), say(r.follow_ups),
+                     say(r.released), say(r.cancelled), say(r.ended_runs));
 }
 std::string say(const ChangeReply& r) {
   return fmt::format("verdict {} {} released {} cancelled {} runs {}", static_cast<int>(r.verdict), say(r.job),
@@ -326,7 +327,7 @@ class Pair {
         return both([&](Store& store) { return store.renew(leases); });
       }
       case Kind::change: {
-        const Change change{.id = id(random), .kind = static_cast<ChangeKind>(random.below(5)), .at = now_,
+        const Change change{.id = random.chance(0.3) ? likely_running(random) : id(random), .kind = static_cast<ChangeKind>(random.below(5)), .at = now_,
                             .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
                             .priority = static_cast<std::int32_t>(random.between(-3, 3)), .due_at = time(random),
                             .keep = random.chance(0.5), .error = word(random, 1)};

@@ -157,6 +157,8 @@ class Broker {
   // The same without waiting: perhaps nothing.
   virtual Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) = 0;
   // False when the lease was lost before: nothing was done then, and no follow-up put.
+  // Errors: of a follow-up that cannot be put, as put() would give it. The run has been settled all the same, as a failed
+  //         attempt with that error, and none of its follow-ups has been put.
   virtual Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) = 0;
   // Extends the lease by the queue's lease time from now; false when it is lost.
   virtual bool renew(std::uint64_t token) = 0;
@@ -165,7 +167,8 @@ class Broker {
   virtual Coro<Result<void>> worker_gone(std::string worker) = 0;
 
   // --- jobs are changed
-  // A job that runs is asked to stop, and cancelled when its worker says so.
+  // A job that runs is asked to stop, and cancelled when its run ends, unless it is done then. That it was asked is
+  // committed when this returns, and holds for whoever owns the store next.
   virtual Coro<Result<void>> cancel(JobId id, std::string why = {}) = 0;
   virtual Coro<Result<void>> kick(JobId id) = 0;  // buried or delayed: ready now
   virtual Coro<Result<void>> set_priority(JobId id, std::int32_t priority) = 0;

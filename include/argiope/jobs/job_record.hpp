@@ -85,11 +85,12 @@ struct JobRecord {
   WallTime created_at{};
   WallTime ended_at{};  // done, cancelled, buried: when
   std::string result;
-  std::string error;  // of the last attempt that failed
+  std::string error;  // of the last attempt that failed; while running with `cancel_asked`: why that was asked
   // While running:
   std::uint64_t token = 0;
   std::string worker;
   WallTime lease_until{};
+  bool cancel_asked = false;  // its run is to be stopped: unless that ends well, the job is cancelled with it
   // Whose run it is, until it has ended for good; 0: of no schedule.
   ScheduleId schedule = 0;
   std::uint64_t run = 0;

@@ -111,7 +111,12 @@ struct Settlement {
   std::vector<PutRequest> follow_ups;  // put in the same transaction
 };
 struct SettleReply {
-  bool settled = false;             // false: the token is stale; nothing was done, and no follow-up put
+  bool settled = false;  // false: the token is stale, or `refused`; nothing was done, and no follow-up put
+  // A follow-up breaks the contract of put(), which is no other settlement's concern. The lease goes on.
+  std::optional<Error> refused;
+  // What it came to: what was asked, or `cancel` where ChangeKind::cancel had met the job while it ran, and it did not
+  // end as done. The record is kept then where the queue's keep_cancelled is not 0, with the error of that change.
+  Outcome outcome = Outcome::done;
   std::optional<WaitingJob> again;  // retry, release, expire: as it waits now
   std::vector<PutReply> follow_ups;
   std::vector<WaitingJob> released;  // jobs that waited for this one and now wait no more
@@ -121,7 +126,9 @@ struct SettleReply {
 };
 
 enum class ChangeKind : std::uint8_t {
-  cancel,  // delayed, ready, waiting, buried -> cancelled
+  // delayed, ready, waiting, buried -> cancelled. One that runs: `asked`; it is cancelled when its run ends, unless it is
+  // done then. That is written down, so it holds whatever becomes of who runs it.
+  cancel,
   // buried, delayed -> ready now; attempts and expiries from 0 when it was buried. wrong_state when another job has taken
   // its unique name since.
   kick,
@@ -140,7 +147,7 @@ struct Change {
   std::string error;  // cancel: why
 };
 struct ChangeReply {
-  enum class Verdict : std::uint8_t { changed, not_found, running, wrong_state } verdict = Verdict::changed;
+  enum class Verdict : std::uint8_t { changed, not_found, running, wrong_state, asked } verdict = Verdict::changed;
   std::optional<WaitingJob> job;  // as it waits now, if it does
   std::vector<WaitingJob> released;
   std::vector<JobId> cancelled;
@@ -243,6 +250,7 @@ class Store {
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
   virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
+  // Each by itself: one that is refused (SettleReply::refused) keeps no other back.
   virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) = 0;
   virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
   // Moves jobs between the two shelves of ready ones; delayed ones, which the caller knows to be due, to one of them.
