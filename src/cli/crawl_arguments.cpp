@@ -21,33 +21,94 @@ bool has_scheme(std::string_view text) {
 
 // "https://" in front of what has no scheme, as a browser's address line does; http for loopback.
 Result<Url> parse_seed(const std::string& text) {
+  if (text == "-") {
+    return fail(Errc::invalid_input, "URL \"-\": URLs are not read from standard input; try xargs argiope crawl <FILE");
+  }
   std::string spelled = text;
   if (!has_scheme(text)) {
     const bool loopback = text.starts_with("localhost") || text.starts_with("127.") || text.starts_with("[::1]");
     spelled = (loopback ? "http://" : "https://") + text;
   }
   auto url = Url::parse(spelled);
-  if (!url) return fail(Errc::invalid_input, fmt::format("URL {}: {}", in_quotes(text), url.error().message));
+  if (!url)
+    return fail(Errc::invalid_input,
+                fmt::format("URL {}: {}", in_quotes(without_credentials(text)), url.error().message));
   if (url->scheme() != "http" && url->scheme() != "https") {
     return fail(Errc::invalid_input, fmt::format("URL {}: scheme {} cannot be crawled; use http or https",
-                                                 in_quotes(text), in_quotes(url->scheme())));
+                                                 in_quotes(without_credentials(text)), in_quotes(url->scheme())));
   }
   url->strip_fragment();
   return std::move(*url);
 }
 
-Result<std::pair<std::string, std::string>> parse_header(const std::string& text) {
+Result<std::pair<std::string, std::string>> parse_header(std::string_view option, const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0) {
-    return fail(Errc::invalid_input, fmt::format("--header {}: write it as \"Name: value\"", in_quotes(text)));
+    return fail(Errc::invalid_input, fmt::format("{} {}: write it as \"Name: value\"", option, in_quotes(text)));
   }
   std::string name = text.substr(0, colon);
   std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
   if (!is_header_safe(name) || !is_header_safe(value) || name.find_first_of(" \t") != std::string::npos) {
-    return fail(Errc::invalid_input,
-                fmt::format("--header {}: control characters and spaces in the name are not allowed", in_quotes(name)));
+    return fail(Errc::invalid_input, fmt::format("{} {}: control characters and spaces in the name are not allowed",
+                                                 option, in_quotes(name)));
   }
   return std::pair{std::move(name), std::move(value)};
+}
+
+// Where a host's header fields go: "*", a host, a host with its port, or an origin.
+Result<std::string> parse_place(const std::string& text) {
+  if (text == "*") return text;
+  const bool is_origin = text.contains("://");
+  const auto url = Url::parse(is_origin ? text : "http://" + text + "/");
+  if (!url || url->path_and_query() != "/" || !url->username().empty()) {
+    return fail(Errc::invalid_input,
+                fmt::format("--header-for {}: give a host, HOST:PORT, http://HOST, or * for all", in_quotes(text)));
+  }
+  return is_origin ? url->site_key() : std::string(url->host_and_port());
+}
+
+// A host and its subdomains, as a URL's host is spelled: lower case, IDNA.
+Result<std::string> parse_domain(const std::string& text) {
+  if (text.starts_with("*.")) {
+    return fail(Errc::invalid_input, fmt::format("--whitelist {}: subdomains are included; did you mean {}?",
+                                                 in_quotes(text), in_quotes(text.substr(2))));
+  }
+  const auto url = Url::parse("http://" + text + "/");
+  if (url && url->path_and_query() == "/" && url->username().empty()) return std::string(url->host());
+  const auto whole = Url::parse(text);
+  if (!whole || whole->host().empty()) {
+    return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name", in_quotes(text)));
+  }
+  return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name; did you mean {}?",
+                                               in_quotes(without_credentials(text)), in_quotes(whole->host())));
+}
+
+// Header fields, the first of a name for each place.
+class HeaderPlaces {
+ public:
+  void add(HeaderFor field) {
+    const bool is_known = std::ranges::any_of(fields_, [&](const HeaderFor& other) {
+      return other.where == field.where && CLI::detail::to_lower(other.name) == CLI::detail::to_lower(field.name);
+    });
+    if (!is_known) fields_.push_back(std::move(field));
+  }
+  // Where a seed is, and where it may be with TLS.
+  void add_for_seed(const Url& seed, const std::string& name, const std::string& value) {
+    add({seed.site_key(), name, value});
+    if (seed.scheme() == "http" && seed.port().empty()) add({fmt::format("https://{}", seed.host()), name, value});
+  }
+  std::vector<HeaderFor> take() { return std::move(fields_); }
+
+ private:
+  std::vector<HeaderFor> fields_;
+};
+
+std::string more_than_zero(std::string& text) {
+  double number = 0;
+  if (CLI::detail::lexical_cast(text, number) && number > 0) return {};
+  return fmt::format(
+      "{}: more than 0; nothing would ever be fetched otherwise. --delay 2 waits 2 s between two requests",
+      printable(text));
 }
 
 std::string lower(std::string text) {
@@ -94,7 +155,7 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--delay", delay_sec, "Rest of a host between two requests, which then go one by one")
       ->check(seconds)->group(pace_group)->type_name("SEC");
   command.add_option("--rate", rate, "Requests a second to one host (default: 5; no limit on loopback)")
-      ->check(CLI::PositiveNumber)->group(pace_group)->type_name("R");
+      ->check(CLI::Validator(more_than_zero, "", "rate"))->group(pace_group)->type_name("R");
   command.add_option("--threads", threads, "Threads; hosts are spread over them")
       ->check(CLI::Range(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database, the most important ones first")
@@ -106,8 +167,10 @@ void CrawlArguments::add_to(CLI::App& command) {
   const char* const request_group = "Each request";
   command.add_option("-u,--user-agent", user_agent, "User-Agent; its first word is the name robots.txt is read for")
       ->group(request_group)->type_name("TEXT");
-  command.add_option("--header", headers, "Send this header field as well (repeatable)")
+  command.add_option("--header", headers, "Send this header field to the URLs' hosts, and to no other (repeatable)")
       ->group(request_group)->type_name("'NAME: VALUE'")->allow_extra_args(false);
+  command.add_option("--header-for", headers_for, "Send a header field to this host; * for every host (repeatable)")
+      ->group(request_group)->type_name("HOST 'NAME: VALUE'")->allow_extra_args(false);
   command.add_option("--timeout", timeout_sec, "From connecting to the last byte")
       ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
   command.add_option("--retries", retries, "Attempts after the first, when the failure may pass")
@@ -139,24 +202,31 @@ void CrawlArguments::add_to(CLI::App& command) {
 
 Result<CrawlOptions> CrawlArguments::options() const {
   CrawlOptions options;
+  HeaderPlaces fields;
   for (const std::string& text : urls) {
     auto seed = parse_seed(text);
     if (!seed) return std::unexpected(std::move(seed.error()));
+    if (std::string value = take_credentials(*seed); !value.empty()) fields.add_for_seed(*seed, "Authorization", value);
     options.seeds.push_back(std::move(*seed));
   }
   for (const std::string& text : headers) {
-    auto header = parse_header(text);
-    if (!header) return std::unexpected(std::move(header.error()));
-    options.headers.push_back(std::move(*header));
+    const auto header = parse_header("--header", text);
+    if (!header) return std::unexpected(header.error());
+    for (const Url& seed : options.seeds) fields.add_for_seed(seed, header->first, header->second);
   }
+  for (const auto& [host, text] : headers_for) {
+    auto place = parse_place(host);
+    if (!place) return std::unexpected(std::move(place.error()));
+    auto header = parse_header("--header-for", text);
+    if (!header) return std::unexpected(std::move(header.error()));
+    fields.add({std::move(*place), std::move(header->first), std::move(header->second)});
+  }
+  options.headers_for = fields.take();
   if (!is_header_safe(user_agent)) return fail(Errc::invalid_input, "--user-agent: control characters are not allowed");
   for (const std::string& domain : whitelist) {
-    // As a URL's host is spelled: lower case, IDNA.
-    auto url = Url::parse("http://" + domain + "/");
-    if (!url || url->path_and_query() != "/") {
-      return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name", in_quotes(domain)));
-    }
-    options.whitelist.emplace_back(url->host());
+    auto host = parse_domain(domain);
+    if (!host) return std::unexpected(std::move(host.error()));
+    options.whitelist.push_back(std::move(*host));
   }
   if (!export_file.empty() && !export_file.ends_with(".jsonl") && !export_file.ends_with(".csv")) {
     return fail(Errc::invalid_input,

@@ -38,6 +38,7 @@ struct CrawlArguments {
   bool check_links = false;
   std::string export_file;
   std::vector<std::string> headers;
+  std::vector<std::pair<std::string, std::string>> headers_for;
   std::size_t threads = 1;
   bool allow_private = false;
   bool quiet = false;

@@ -101,7 +101,7 @@ class CrawlCommand {
   HttpClientOptions http_options(const CrawlOptions& options) const {
     HttpClientOptions http;
     http.user_agent = options.user_agent;
-    http.headers = options.headers;
+    http.headers_for = options.headers_for;
     http.extra_ca_file = arguments_.ca_file;
     http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
     return http;

@@ -45,7 +45,10 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& 
 UrlStatus LinkHarvester::parse_link(std::string_view text) {
   // The URL Standard encodes the query of a link in the document's own encoding.
   const UrlStatus status = parse_into(resolved_, text, base_, encoding_ == "UTF-8" ? nullptr : &query_encoder_);
-  if (status == UrlStatus::ok) resolved_.strip_fragment();
+  if (status == UrlStatus::ok) {
+    resolved_.strip_fragment();
+    resolved_.strip_credentials();  // a page's word for them counts for nothing
+  }
   return status;
 }
 

@@ -77,6 +77,8 @@ class Crawler::Shard {
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
   void on_error(Visit& visit, const Error& error, TimePoint now);
   void on_response(Visit& visit, TimePoint now);
+  void count_oddities(const HttpResponse& response);
+  static std::string note_on(const HttpResponse& response);
   void on_redirect(Visit& visit, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);

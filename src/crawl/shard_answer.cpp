@@ -56,6 +56,10 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
       return retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
     }
   }
+  if (!response.damage.empty() && task.attempts + 1u < retry_policy_.max_attempts) {
+    return retry_or_give_up(visit, {Errc::network, response.damage}, {}, now);
+  }
+  count_oddities(response);
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
@@ -70,6 +74,7 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
     if (!response.body.empty()) outcome.digest = content_digest(response.body);
     if (response.truncated) outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
   }
+  if (outcome.error.empty()) outcome.error = note_on(response);
   if (response.status >= 400) ShardCounters::add(counters.errors);
   batch.outcomes.push_back(std::move(outcome));
   if (is_redirect(response.status)) {
@@ -80,15 +85,30 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
   settle(visit, std::move(batch), now);
 }
 
+void Crawler::Shard::count_oddities(const HttpResponse& response) {
+  if (response.oddities == 0) return;
+  for (std::size_t i = 0; i < kHttpOddities; ++i) {
+    if ((response.oddities >> i & 1) != 0) ShardCounters::add(counters.odd[i]);
+  }
+}
+
+// What is stored with a page that was read in spite of something.
+std::string Crawler::Shard::note_on(const HttpResponse& response) {
+  if (!response.damage.empty()) return "cut short: " + response.damage;
+  return response.oddities == 0 ? std::string{} : "odd: " + describe_oddities(response.oddities);
+}
+
 void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   UrlOutcome& outcome = batch.outcomes.front();
   auto target = Url::parse(visit.response.headers.location, &visit.request.url);
   if (visit.response.headers.location.empty() || !target) {
-    outcome.error = fmt::format("redirect to {}, which is no URL", in_quotes(visit.response.headers.location));
+    outcome.error =
+        fmt::format("redirect to {}, which is no URL", in_quotes(without_credentials(visit.response.headers.location)));
     return;
   }
   target->strip_fragment();
+  target->strip_credentials();
   outcome.redirect_to = target->href();
   if (task.redirects >= options_.max_redirects) {
     outcome.error = fmt::format("more than {} redirects", options_.max_redirects);

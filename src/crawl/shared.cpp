@@ -227,6 +227,7 @@ CrawlStats Crawler::Shared::stats() const {
     for (std::size_t i = 0; i < kExclusions; ++i) {
       stats.excluded[i] += counters.excluded[i].load(std::memory_order_relaxed);
     }
+    for (std::size_t i = 0; i < kHttpOddities; ++i) stats.odd[i] += counters.odd[i].load(std::memory_order_relaxed);
   }
   const std::uint64_t unfinished = outstanding.load(std::memory_order_relaxed);
   stats.queued = unfinished - std::min(unfinished, stats.in_flight);

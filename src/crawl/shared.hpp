@@ -32,6 +32,7 @@ struct ShardCounters {
   Counter hosts{0};
   Counter hosts_waiting{0};
   std::array<Counter, kExclusions> excluded{};
+  std::array<Counter, kHttpOddities> odd{};
   std::array<Counter, 1000> statuses{};
 
   static void add(Counter& counter, std::uint64_t by = 1) noexcept {

@@ -46,8 +46,9 @@ bool is_token(std::string_view text) {
 Result<void> read_url(const json::value& value, HttpRequest& request) {
   const auto url =
       value.is_string() ? Url::parse(value.as_string()) : Result<Url>(fail(Errc::invalid_input, "a string"));
-  if (!url) return bad("url", given_as(value), url.error().message);
-  if (url->scheme() != "http" && url->scheme() != "https") return bad("url", given_as(value), "http:// or https://");
+  if (!url) return bad("url", without_credentials(given_as(value)), url.error().message);
+  if (url->scheme() != "http" && url->scheme() != "https")
+    return bad("url", without_credentials(given_as(value)), "http:// or https://");
   request.url = *url;
   request.url.strip_fragment();
   return {};
@@ -157,6 +158,7 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
     if (sent.error().code == Errc::refused) throw BuryJob(why);
     throw std::runtime_error(why);
   }
+  if (!response.damage.empty()) throw std::runtime_error(fmt::format("{}: {}", what, response.damage));
   const bool good = std::ranges::any_of(call->expect, [&](const auto& range) {
     return response.status >= range.first && response.status <= range.second;
   });
@@ -206,6 +208,11 @@ Result<HttpCall> parse_http_call(std::string_view text) {
     if (!read) return std::unexpected(std::move(read.error()));
   }
   if (!has_url) return fail(Errc::invalid_input, "an HTTP call needs a url");
+  const bool authorized = std::ranges::any_of(
+      call.request.headers, [](const auto& field) { return equals_lower(field.first, "authorization"); });
+  if (std::string value = take_credentials(call.request.url); !value.empty() && !authorized) {
+    call.request.headers.emplace_back("Authorization", std::move(value));
+  }
   if (const json::value* body = form.as_object().if_contains("body")) read_body(*body, call.request);
   return call;
 }

@@ -32,7 +32,7 @@ using TlsStream = asio::ssl::stream<tcp::socket&>;
 
 constexpr std::size_t kReadBytes = 64 * 1024;
 constexpr std::size_t kMostAddressesNamed = 8;  // in one error
-constexpr int kMostInterim = 8;  // 1xx responses before the real one
+constexpr int kMostInterim = 100;               // 1xx responses before the real one
 // A body's memory is kept for the next page up to this size.
 constexpr std::size_t kKeptBody = 1024 * 1024;
 
@@ -76,6 +76,40 @@ bool is_header_safe(std::string_view text) noexcept {
   return true;
 }
 
+namespace {
+
+bool is_field_safe(std::string_view name, std::string_view value) noexcept {
+  return !name.empty() && is_header_safe(name) && is_header_safe(value) &&
+         name.find_first_of(": \t") == std::string_view::npos;
+}
+
+bool goes_to(const HeaderFor& field, const Url& url) {
+  if (field.where == "*") return true;
+  if (field.where.contains("://")) return field.where == url.site_key();
+  return field.where == url.host() || field.where == url.host_and_port();
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+    for (std::size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 63];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string take_credentials(Url& url) {
+  if (url.username().empty() && url.password().empty()) return {};
+  std::string value = "Basic " + base64(percent_decode(url.username()) + ':' + percent_decode(url.password()));
+  url.strip_credentials();
+  return value;
+}
+
 class HttpClient::Impl {
  public:
   Impl(HttpClientOptions options, AsioBackend& backend, Resolver& resolver, const AddressGuard& guard)
@@ -90,10 +124,10 @@ class HttpClient::Impl {
                {"Accept-Encoding", "gzip, br, zstd, deflate"}};
     common_.insert(common_.end(), options_.headers.begin(), options_.headers.end());
     for (const auto& [name, value] : common_) {
-      safe = safe && !name.empty() && is_header_safe(name) && is_header_safe(value) &&
-             name.find_first_of(": \t") == std::string::npos;
+      safe = safe && is_field_safe(name, value);
       append_field(common_headers_, name, value);
     }
+    for (const HeaderFor& field : options_.headers_for) safe = safe && is_field_safe(field.name, field.value);
     if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
   }
 
@@ -346,7 +380,7 @@ class HttpClient::Impl {
     }
     while (!reader.done()) {
       auto received = co_await read_some(connection);
-      if (!received) co_return std::unexpected(std::move(received.error()));
+      if (!received) co_return reader.feed_end(&received.error());
       if (received->empty()) co_return reader.feed_end();
       answered = true;
       response.wire_bytes += received->size();
@@ -379,9 +413,13 @@ class HttpClient::Impl {
     head += " HTTP/1.1\r\nHost: ";
     head += url.host_and_port();
     head += "\r\n";
+    const auto goes_here = [&](const HeaderFor& field) { return goes_to(field, url); };
     const auto replaced = [&](const std::string& name) {
       return std::ranges::any_of(request.headers,
-                                 [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+                                 [&](const auto& field) { return equals_ignoring_case(field.first, name); }) ||
+             std::ranges::any_of(options_.headers_for, [&](const HeaderFor& field) {
+               return equals_ignoring_case(field.name, name) && goes_here(field);
+             });
     };
     if (std::ranges::any_of(common_, [&](const auto& field) { return replaced(field.first); })) {
       for (const auto& [name, value] : common_) {
@@ -389,6 +427,11 @@ class HttpClient::Impl {
       }
     } else {
       head += common_headers_;
+    }
+    for (const HeaderFor& field : options_.headers_for) {
+      const bool said = std::ranges::any_of(
+          request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.name); });
+      if (!said && goes_here(field)) append_field(head, field.name, field.value);
     }
     for (const auto& [name, value] : request.headers) {
       if (is_header_safe(name) && is_header_safe(value)) append_field(head, name, value);
@@ -472,12 +515,20 @@ class HttpClient::Impl {
     while (connection == nullptr && !found->second.empty()) {
       const IdleList::iterator newest = found->second.back();
       found->second.pop_back();
-      if (now - (*newest)->idle_since < options_.keep_alive) connection = std::move(*newest);
+      if (now - (*newest)->idle_since < options_.keep_alive && is_quiet(**newest)) connection = std::move(*newest);
       idle_.erase(newest);
     }
     if (found->second.empty()) by_site_.erase(found);
     if (connection != nullptr) connection->reused = true;
     return connection;
+  }
+
+  // Whether nothing has come since the last response: neither an end, nor bytes that the next would be taken for.
+  static bool is_quiet(Connection& connection) {
+    if (connection.tls != nullptr) return SSL_pending(connection.tls->native_handle()) == 0;
+    char byte;
+    const ssize_t count = ::recv(connection.socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
 
   void put_idle(ConnectionPtr connection) {
@@ -549,6 +600,9 @@ Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpReques
                                             int max_redirects) {
   for (int hops = 0;; ++hops) {
     auto sent = co_await transport.send(request, response);
+    if (sent && !response.damage.empty()) {
+      co_return fail(Errc::network, fmt::format("{}: {}", request.url.site_key(), response.damage));
+    }
     if (!sent || !is_redirect(response.status) || response.headers.location.empty()) co_return sent;
     if (hops == max_redirects) {
       co_return fail(Errc::not_found, fmt::format("{}: more than {} redirects", request.url.href(), max_redirects));
@@ -556,8 +610,9 @@ Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpReques
     auto next = Url::parse(response.headers.location, &request.url);
     if (!next || (next->scheme() != "http" && next->scheme() != "https")) {
       co_return fail(Errc::protocol, fmt::format("{}: redirect to {}, which is no http URL", request.url.href(),
-                                                 in_quotes(response.headers.location)));
+                                                 in_quotes(without_credentials(response.headers.location))));
     }
+    next->strip_credentials();
     request.url = std::move(*next);
   }
 }

@@ -3,23 +3,105 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/error.hpp>
-#include <limits>
+#include <charconv>
+#include <utility>
+
+#include "web/ascii.hpp"
 
 namespace argiope {
 namespace {
 
-namespace http = boost::beast::http;
+constexpr std::size_t kMostLeadingBlanks = 8;  // bytes of empty lines before the status line
 
-// Any error code will do to stop Beast's parser; what happened is in error_.
-const boost::beast::error_code kStop = make_error_code(http::error::body_limit);
+constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
-// The shortest end of a chunked body, "0", an empty line and their line ends. Whatever of such a body is unread is at
-// least as long; and Beast 1.81, given less of a last chunk that it has met before, fails an assertion.
-constexpr std::size_t kLastChunkBytes = 5;
+std::string_view trim_blanks(std::string_view text) noexcept {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// RFC 9110, 5.6.2.
+bool is_token(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return is_alnum(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
+  });
+}
+
+bool has_controls(std::string_view text) noexcept {
+  return std::ranges::any_of(text,
+                             [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
+}
+
+// Several fields of a name are one list (RFC 9110, 5.3).
+void append_to_list(std::string& list, std::string_view value) {
+  if (!list.empty()) list += ", ";
+  list += value;
+}
+
+template <class Visit>
+void for_each_element(std::string_view list, Visit visit) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view element = trim_blanks(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    visit(element);
+  }
+}
+
+bool list_has(std::string_view list, std::string_view lower) {
+  bool found = false;
+  for_each_element(list, [&](std::string_view element) { found = found || equals_lower(element, lower); });
+  return found;
+}
+
+// The length that a list of lengths agrees on.
+std::optional<std::uint64_t> agreed_length(std::string_view list, bool& repeated) {
+  std::optional<std::uint64_t> agreed;
+  bool fine = true;
+  for_each_element(list, [&](std::string_view element) {
+    std::uint64_t length = 0;
+    const char* const end = element.data() + element.size();
+    const auto [stop, error] = std::from_chars(element.data(), end, length);
+    fine = fine && error == std::errc{} && stop == end && (!agreed || *agreed == length);
+    repeated = repeated || agreed.has_value();
+    agreed = length;
+  });
+  return fine ? agreed : std::nullopt;
+}
+
+std::unexpected<Error> bad(std::string_view what) {
+  return fail(Errc::protocol, fmt::format("bad HTTP response: {}", what));
+}
 
 }  // namespace
+
+std::string_view to_string(HttpOddity oddity) noexcept {
+  constexpr std::string_view kNames[kHttpOddities] = {"blank_lines",
+                                                      "odd_status_line",
+                                                      "bare_line_feeds",
+                                                      "malformed_header_line",
+                                                      "folded_header_line",
+                                                      "repeated_length",
+                                                      "length_and_transfer_encoding",
+                                                      "odd_transfer_encoding",
+                                                      "unknown_content_encoding",
+                                                      "needless_length",
+                                                      "odd_chunks",
+                                                      "cut_short"};
+  return kNames[static_cast<std::size_t>(oddity)];
+}
+
+std::string describe_oddities(std::uint16_t oddities) {
+  std::string text;
+  for (std::size_t i = 0; i < kHttpOddities; ++i) {
+    if ((oddities >> i & 1) == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += to_string(static_cast<HttpOddity>(i));
+  }
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
 
 void HttpHeaders::clear() {
   content_type.clear();
@@ -34,138 +116,387 @@ void HttpHeaders::clear() {
 
 HttpResponseReader::HttpResponseReader(HttpResponse& response, ContentDecoder& decoder, const HttpReaderLimits& limits,
                                        HttpMethod method)
-    : response_(response), decoder_(decoder), limits_(limits) {
+    : response_(response), decoder_(decoder), limits_(limits), is_head_request_(method == HttpMethod::head) {
   response_.status = 0;
   response_.headers.clear();
   response_.body.clear();
   response_.truncated = false;
-  eager(true);
-  skip(method == HttpMethod::head);
-  header_limit(static_cast<std::uint32_t>(
-      std::min<std::size_t>(limits_.header_bytes, std::numeric_limits<std::uint32_t>::max())));
-  body_limit(boost::none);  // ours counts decoded bytes
+  response_.oddities = 0;
+  response_.damage.clear();
 }
 
 Result<std::size_t> HttpResponseReader::feed(std::string_view bytes) {
   std::size_t used = 0;
-  while (used < bytes.size() && !done()) {
-    if (is_header_done() && chunked() && bytes.size() - used < kLastChunkBytes) break;
-    error_code ec;
-    const std::size_t step = put(boost::asio::buffer(bytes.data() + used, bytes.size() - used), ec);
-    used += step;
-    if (error_) return std::unexpected(*error_);
-    if (ec == http::error::need_more) {
-      if (bytes.size() - used > limits_.header_bytes) return fail(Errc::too_large, "response header too large");
-      break;
-    }
-    if (ec && !response_.truncated) return std::unexpected(describe(ec));
-    if (step == 0) break;
+  while (!done() && used < bytes.size()) {
+    started_ = true;
+    auto stepped = step(bytes.substr(used));
+    if (!stepped) return stepped;
+    if (*stepped == 0) break;
+    used += *stepped;
   }
   return used;
 }
 
-Result<void> HttpResponseReader::feed_end() {
-  if (done()) return {};
-  if (!started()) return fail(Errc::network, "connection closed before a response");
-  if (!is_header_done()) return fail(Errc::network, "connection closed inside the response header");
-  if (const auto left = content_length_remaining(); left && *left > 0) {
-    return fail(Errc::network, fmt::format("connection closed with {} bytes of the body missing", *left));
+Result<std::size_t> HttpResponseReader::step(std::string_view bytes) {
+  switch (state_) {
+    case State::status_line: return read_status_line(bytes);
+    case State::fields: return read_field(bytes);
+    case State::chunk_line: return read_chunk_line(bytes);
+    case State::chunk_end: return read_chunk_end(bytes);
+    case State::trailers: return read_trailer(bytes);
+    case State::body_by_length:
+    case State::body_to_end:
+    case State::chunk_data: return read_body(bytes);
+    case State::done: break;
   }
-  error_code ec;
-  put_eof(ec);
-  if (error_) return std::unexpected(*error_);
-  if (ec) return fail(Errc::network, "connection closed inside the body");
+  return 0;
+}
+
+Result<void> HttpResponseReader::feed_end(const Error* why) {
+  const auto broken = [&](std::string message) {
+    return why != nullptr ? *why : Error{Errc::network, std::move(message)};
+  };
+  switch (state_) {
+    case State::done: return {};
+    case State::status_line:
+      if (!started_) return std::unexpected(broken("connection closed before a response"));
+      [[fallthrough]];
+    case State::fields: return std::unexpected(broken("connection closed inside the response header"));
+    case State::body_to_end:
+      if (why != nullptr) return cut_short(*why);
+      return end_body();
+    case State::trailers:  // all of the body is there
+      note(HttpOddity::chunks);
+      return end_body();
+    case State::body_by_length:
+      return cut_short(broken(fmt::format("connection closed with {} bytes of the body missing", body_left_)));
+    default: return cut_short(broken("connection closed inside the body"));
+  }
+}
+
+Result<void> HttpResponseReader::cut_short(Error why) {
+  // What a compressed body had given so far is there already; a damaged end of it is no more news.
+  if (!got_body_ || response_.body.empty()) return std::unexpected(std::move(why));
+  note(HttpOddity::cut_short);
+  response_.damage = std::move(why.message);
+  keep_alive_ = false;
+  state_ = State::done;
   return {};
 }
 
-Error HttpResponseReader::describe(const error_code& ec) const {
-  const bool too_large = ec == http::error::header_limit || ec == http::error::buffer_overflow;
-  return {too_large ? Errc::too_large : Errc::protocol, fmt::format("bad HTTP response: {}", ec.message())};
+void HttpResponseReader::note(HttpOddity oddity) {
+  response_.oddities |= static_cast<std::uint16_t>(1u << static_cast<unsigned>(oddity));
 }
 
-void HttpResponseReader::on_request_impl(http::verb, string_view, string_view, int, error_code& ec) {
-  ec = make_error_code(http::error::bad_version);  // not reached: this parser reads responses
+// --- lines
+
+Result<std::optional<HttpResponseReader::Line>> HttpResponseReader::take_line(std::string_view bytes) {
+  const std::size_t end = bytes.find('\n', scanned_);
+  const bool ended = end != std::string_view::npos;
+  if (line_bytes_ + (ended ? end : bytes.size()) > limits_.header_bytes) {
+    return fail(Errc::too_large, fmt::format("response header larger than {} bytes", limits_.header_bytes));
+  }
+  scanned_ = ended ? end : bytes.size();
+  if (!ended) return std::nullopt;
+  std::string_view text = bytes.substr(0, end);
+  const bool bare = !text.ends_with('\r');
+  if (!bare) text.remove_suffix(1);
+  return Line{text, end + 1, bare};
 }
 
-void HttpResponseReader::on_response_impl(int code, string_view, int, error_code&) { response_.status = code; }
-
-void HttpResponseReader::set_field(std::string& field_value, string_view value) {
-  if (field_value.empty()) field_value.assign(value.data(), value.size());  // of repeated fields the first counts
+void HttpResponseReader::use(const Line& line) {
+  scanned_ = 0;
+  line_bytes_ += line.size;
+  if (line.bare) note(HttpOddity::line_feeds);
 }
 
-void HttpResponseReader::on_field_impl(field name, string_view name_text, string_view value, error_code& ec) {
+// --- the head
+
+Result<std::size_t> HttpResponseReader::read_status_line(std::string_view bytes) {
+  if (bytes.front() == '\r' || bytes.front() == '\n') {
+    if (++line_bytes_ > kMostLeadingBlanks) return bad("no status line");
+    note(HttpOddity::blank_lines);
+    return 1;
+  }
+  // What does not begin as one never will: no need to wait for its end.
+  const std::string_view begun = bytes.substr(0, 5);
+  if (!equals_lower(begun, std::string_view("http/").substr(0, begun.size())) &&
+      !starts_with_lower(begun, std::string_view("icy ").substr(0, begun.size()))) {
+    return bad("no status line");
+  }
+  auto line = take_line(bytes);
+  if (!line) return std::unexpected(std::move(line.error()));
+  if (!*line) return 0;
+  use(**line);
+  if (auto parsed = parse_status((*line)->text); !parsed) return std::unexpected(std::move(parsed.error()));
+  state_ = State::fields;
+  return (*line)->size;
+}
+
+Result<void> HttpResponseReader::parse_status(std::string_view line) {
+  std::size_t at = 3;
+  if (starts_with_lower(line, "icy")) {
+    note(HttpOddity::status_line);
+    minor_version_ = 0;
+  } else {
+    if (line.size() < 8 || line[5] != '1' || line[6] != '.' || !is_digit(line[7])) return bad("its version");
+    minor_version_ = line[7] - '0';
+    at = 8;
+  }
+  const std::size_t code_at = line.find_first_not_of(" \t", at);
+  if (code_at == at || code_at == std::string_view::npos) return bad("no status");
+  const std::string_view code = line.substr(code_at);
+  const bool is_code = code.size() >= 3 && std::ranges::all_of(code.substr(0, 3), is_digit) && code[0] != '0' &&
+                       (code.size() == 3 || !is_digit(code[3]));
+  if (!is_code) return bad("its status");
+  // "200", without even the space that stands before an empty reason; two spaces; "200OK".
+  if (code_at != at + 1 || code.size() == 3 || code[3] != ' ') note(HttpOddity::status_line);
+  response_.status = (code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0');
+  return {};
+}
+
+Result<std::size_t> HttpResponseReader::read_field(std::string_view bytes) {
+  auto first = take_line(bytes);
+  if (!first) return std::unexpected(std::move(first.error()));
+  if (!*first) return 0;
+  Line line = **first;
+  if (line.text.empty()) {
+    use(line);
+    if (auto ended = end_head(); !ended) return std::unexpected(std::move(ended.error()));
+    return line.size;
+  }
+  // A line that begins with a space goes on with the one before (RFC 9112, 5.2).
+  for (bool is_first = true;; is_first = false) {
+    if (line.size == bytes.size()) {
+      scanned_ = is_first ? line.size - 1 : 0;
+      return 0;
+    }
+    if (!is_blank(bytes[line.size])) break;
+    if (is_first) folded_.assign(line.text);
+    scanned_ = line.size;
+    const auto next = take_line(bytes);
+    if (!next) return std::unexpected(next.error());
+    if (!*next) {
+      scanned_ = 0;
+      return 0;
+    }
+    folded_ += ' ';
+    folded_ += trim_blanks((*next)->text.substr(line.size));
+    line = {folded_, (*next)->size, line.bare || (*next)->bare};
+    note(HttpOddity::folded_line);
+  }
+  use(line);
+  if (auto taken = take_field(line.text); !taken) return std::unexpected(std::move(taken.error()));
+  return line.size;
+}
+
+Result<void> HttpResponseReader::take_field(std::string_view line) {
   if (++fields_ > limits_.header_fields) {
-    error_ = Error{Errc::too_large, fmt::format("more than {} response header fields", limits_.header_fields)};
-    ec = kStop;
+    return fail(Errc::too_large, fmt::format("more than {} response header fields", limits_.header_fields));
+  }
+  const std::size_t colon = line.find(':');
+  std::string_view name = line.substr(0, std::min(colon, line.size()));
+  const std::string_view value = colon == std::string_view::npos ? line : trim_blanks(line.substr(colon + 1));
+  if (!name.empty() && is_blank(name.back())) {
+    note(HttpOddity::header_line);
+    while (!name.empty() && is_blank(name.back())) name.remove_suffix(1);
+  }
+  if (colon == std::string_view::npos || !is_token(name) || has_controls(value)) {
+    note(HttpOddity::header_line);  // and it is passed over
+    return {};
+  }
+  keep_field(name, value);
+  return {};
+}
+
+void HttpResponseReader::keep_field(std::string_view name, std::string_view value) {
+  enum class Kept : std::uint8_t { first, list, lines };
+  HttpHeaders& headers = response_.headers;
+  const struct {
+    std::string_view name;
+    std::string* text;
+    Kept kept;
+  } fields[] = {{"etag", &headers.etag, Kept::first},
+                {"location", &headers.location, Kept::first},
+                {"connection", &connection_, Kept::list},
+                {"retry-after", &headers.retry_after, Kept::first},
+                {"content-type", &headers.content_type, Kept::first},
+                {"x-robots-tag", &headers.robots_tag, Kept::lines},
+                {"last-modified", &headers.last_modified, Kept::first},
+                {"content-length", &content_length_, Kept::list},
+                {"content-encoding", &headers.content_encoding, Kept::list},
+                {"transfer-encoding", &transfer_encoding_, Kept::list}};
+  for (const auto& field : fields) {
+    if (!equals_lower(name, field.name)) continue;
+    if (field.kept == Kept::list) return append_to_list(*field.text, value);
+    if (field.kept == Kept::first) {
+      if (field.text->empty()) field.text->assign(value);  // of repeated fields the first counts
+      return;
+    }
+    if (!field.text->empty()) *field.text += '\n';
+    *field.text += value;
     return;
   }
-  HttpHeaders& headers = response_.headers;
-  switch (name) {
-    case field::content_type: return set_field(headers.content_type, value);
-    case field::etag: return set_field(headers.etag, value);
-    case field::last_modified: return set_field(headers.last_modified, value);
-    case field::location: return set_field(headers.location, value);
-    case field::retry_after: return set_field(headers.retry_after, value);
-    case field::content_encoding:
-      // Several fields are one list (RFC 9110, 5.3).
-      if (!headers.content_encoding.empty()) headers.content_encoding += ", ";
-      headers.content_encoding.append(value.data(), value.size());
-      return;
-    case field::unknown:
-      if (boost::beast::iequals(name_text, "X-Robots-Tag")) {
-        if (!headers.robots_tag.empty()) headers.robots_tag += '\n';
-        headers.robots_tag.append(value.data(), value.size());
-      }
-      return;
-    default: return;
+}
+
+// --- what the body is
+
+Result<void> HttpResponseReader::end_head() {
+  keep_alive_ = minor_version_ >= 1 ? !list_has(connection_, "close") : list_has(connection_, "keep-alive");
+  line_bytes_ = 0;
+  bool repeated = false;
+  const auto length = agreed_length(content_length_, repeated);
+  if (length) response_.headers.content_length = *length;
+  if (repeated) note(HttpOddity::repeated_length);
+  const bool never_has_body = response_.status < 200 || response_.status == 204;
+  if (never_has_body && ((length && *length > 0) || !transfer_encoding_.empty())) note(HttpOddity::needless_length);
+  if (response_.status == kSwitchingProtocols) keep_alive_ = false;
+  if (never_has_body || is_head_request_ || response_.status == 304) {
+    state_ = State::done;
+  } else if (auto chosen = choose_framing(); !chosen) {
+    return chosen;
   }
+  distrust_what_is_odd();
+  return {};
 }
 
-void HttpResponseReader::on_header_impl(error_code&) {
-  // Here, because what follows is only called when there is a body.
-  if (const auto length = content_length()) response_.headers.content_length = *length;
+void HttpResponseReader::distrust_what_is_odd() noexcept {
+  constexpr unsigned kHarmless = 1u << static_cast<unsigned>(HttpOddity::content_coding);
+  if ((response_.oddities & ~kHarmless) != 0) keep_alive_ = false;
 }
 
-void HttpResponseReader::on_body_init_impl(const boost::optional<std::uint64_t>& content_length, error_code& ec) {
+// RFC 9112, 6.3.
+Result<void> HttpResponseReader::choose_framing() {
+  const auto length = response_.headers.content_length;
+  if (!transfer_encoding_.empty()) {
+    bool chunked = false;
+    for_each_element(transfer_encoding_, [&](std::string_view element) {
+      const std::string_view coding = trim_blanks(element.substr(0, element.find(';')));
+      if (chunked || minor_version_ == 0 || !equals_lower(coding, "chunked")) note(HttpOddity::transfer_coding);
+      chunked = equals_lower(coding, "chunked");
+      // Any other was put on behind the content's codings, and comes off as they do.
+      if (!chunked && !equals_lower(coding, "identity")) append_to_list(response_.headers.content_encoding, coding);
+    });
+    if (length || !content_length_.empty()) note(HttpOddity::length_and_chunks);
+    const bool identity = equals_lower(transfer_encoding_, "identity");
+    if (chunked || !identity) {
+      state_ = chunked ? State::chunk_line : State::body_to_end;
+      return start_body();
+    }
+  }
+  if (!content_length_.empty() && !length) return bad("its Content-Length");
+  state_ = length ? State::body_by_length : State::body_to_end;
+  if (!length) keep_alive_ = false;
+  body_left_ = length.value_or(0);
+  if (auto started = start_body(); !started) return started;
+  return length && *length == 0 ? end_body() : Result<void>{};
+}
+
+Result<void> HttpResponseReader::start_body() {
   const std::string& encoding = response_.headers.content_encoding;
-  encoded_ = !encoding.empty() && !boost::beast::iequals(encoding, "identity");
+  encoded_ = !encoding.empty() && !equals_lower(encoding, "identity");
   if (encoded_) {
-    if (auto started = decoder_.start(encoding, limits_.body_bytes); !started) {
-      error_ = std::move(started.error());
-      ec = kStop;
-    }
-  } else if (content_length) {
-    response_.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*content_length, limits_.body_bytes)));
+    auto started = decoder_.start(encoding, limits_.body_bytes);
+    if (started) return {};
+    if (started.error().code != Errc::unsupported) return started;
+    note(HttpOddity::content_coding);  // the body is taken as it is
+    encoded_ = false;
   }
+  if (state_ == State::body_by_length) {
+    response_.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, limits_.body_bytes)));
+  }
+  return {};
 }
 
-std::size_t HttpResponseReader::on_body_impl(string_view body, error_code& ec) {
-  if (encoded_) {
-    auto fed = decoder_.feed({body.data(), body.size()}, response_.body);
-    if (!fed) {
-      error_ = std::move(fed.error());
-      ec = kStop;
-    } else if (decoder_.truncated()) {
-      response_.truncated = true;
-      ec = kStop;
-    }
-    return body.size();
+// --- the body
+
+Result<std::size_t> HttpResponseReader::read_body(std::string_view bytes) {
+  if (state_ != State::body_to_end)
+    bytes = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), body_left_)));
+  got_body_ = true;
+  if (auto taken = take_body(bytes); !taken) return std::unexpected(std::move(taken.error()));
+  if (done() || state_ == State::body_to_end) return bytes.size();
+  body_left_ -= bytes.size();
+  if (body_left_ > 0) return bytes.size();
+  if (state_ == State::chunk_data) {
+    state_ = State::chunk_end;
+  } else if (auto ended = end_body(); !ended) {
+    return std::unexpected(std::move(ended.error()));
   }
-  const std::size_t room = limits_.body_bytes - response_.body.size();
-  response_.body.append(body.data(), std::min(room, body.size()));
-  if (body.size() > room) {
-    response_.truncated = true;
-    ec = kStop;
-  }
-  return body.size();
+  return bytes.size();
 }
 
-void HttpResponseReader::on_finish_impl(error_code& ec) {
-  if (!encoded_ || response_.truncated) return;
-  if (auto finished = decoder_.finish(); !finished) {
-    error_ = std::move(finished.error());
-    ec = kStop;
+Result<void> HttpResponseReader::take_body(std::string_view body) {
+  if (encoded_) {
+    auto fed = decoder_.feed(body, response_.body);
+    if (!fed) return fed.error().code == Errc::protocol ? cut_short(std::move(fed.error())) : fed;
+    response_.truncated = decoder_.truncated();
+  } else {
+    const std::size_t room = limits_.body_bytes - response_.body.size();
+    response_.body.append(body.data(), std::min(room, body.size()));
+    response_.truncated = body.size() > room;
   }
+  if (response_.truncated) state_ = State::done;
+  return {};
+}
+
+Result<void> HttpResponseReader::end_body() {
+  if (encoded_ && !response_.truncated) {
+    if (auto finished = decoder_.finish(); !finished) return cut_short(std::move(finished.error()));
+  }
+  distrust_what_is_odd();
+  state_ = State::done;
+  return {};
+}
+
+// "1a", with or without an extension, which says nothing to us.
+Result<std::size_t> HttpResponseReader::read_chunk_line(std::string_view bytes) {
+  auto line = take_line(bytes);
+  if (!line) return std::unexpected(std::move(line.error()));
+  if (!*line) return 0;
+  const std::string_view text = (*line)->text;
+  std::uint64_t size = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, size, 16);
+  const std::string_view behind = trim_blanks({stop, static_cast<std::size_t>(end - stop)});
+  if (error != std::errc{} || text.starts_with('-') || (!behind.empty() && behind.front() != ';')) {
+    if (auto cut = cut_short({Errc::protocol, "bad HTTP response: the size of a chunk"}); !cut) {
+      return std::unexpected(std::move(cut.error()));
+    }
+    return bytes.size();
+  }
+  use(**line);
+  line_bytes_ = size == 0 ? line_bytes_ : 0;
+  if ((*line)->bare) note(HttpOddity::chunks);
+  body_left_ = size;
+  state_ = size == 0 ? State::trailers : State::chunk_data;
+  return (*line)->size;
+}
+
+Result<std::size_t> HttpResponseReader::read_chunk_end(std::string_view bytes) {
+  if (bytes == "\r") return 0;
+  const bool bare = bytes.front() == '\n';
+  if (bare || bytes.starts_with("\r\n")) {
+    if (bare) note(HttpOddity::chunks);
+    state_ = State::chunk_line;
+    return bare ? 1 : 2;
+  }
+  if (auto cut = cut_short({Errc::protocol, "bad HTTP response: a chunk of another size than it says"}); !cut) {
+    return std::unexpected(std::move(cut.error()));
+  }
+  return bytes.size();
+}
+
+Result<std::size_t> HttpResponseReader::read_trailer(std::string_view bytes) {
+  auto line = take_line(bytes);
+  if (!line) return std::unexpected(std::move(line.error()));
+  if (!*line) return 0;
+  use(**line);
+  if (++fields_ > limits_.header_fields) return fail(Errc::too_large, "too many trailers");
+  if ((*line)->text.empty()) {
+    if (auto ended = end_body(); !ended) return std::unexpected(std::move(ended.error()));
+  }
+  return (*line)->size;
 }
 
 }  // namespace argiope

@@ -1,8 +1,10 @@
 // From the bytes of one connection to one HttpResponse: head, framing and decoding, without sockets.
-// Beast's parser decides what the bytes mean; this class bounds them and keeps only what a crawler asks for.
+//
+// It reads what browsers and curl read, where RFC 9112 leaves room for it: what is odd is noted in the response, and a
+// connection that has carried anything odd is not used again. What would be a guess is an error.
 #pragma once
 
-#include <boost/beast/http/basic_parser.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,58 +16,98 @@
 namespace argiope {
 
 struct HttpReaderLimits {
-  std::size_t header_bytes = 64 * 1024;
-  std::size_t header_fields = 256;
+  std::size_t header_bytes = 256 * 1024;  // of the head; and of what stands between a body's chunks and behind them
+  std::size_t header_fields = 1000;
   std::size_t body_bytes = 10 * 1024 * 1024;
 };
 
-class HttpResponseReader final : private boost::beast::http::basic_parser<false> {
+class HttpResponseReader {
  public:
-  // Fills `response`, whose memory is reused. Both must outlive the reader.
+  // Fills `response`, whose memory is reused. All must outlive the reader.
   HttpResponseReader(HttpResponse& response, ContentDecoder& decoder, const HttpReaderLimits& limits,
                      HttpMethod method);
 
   // Takes bytes in the order received; gives how many were used. Those left over belong in front of the next bytes
   // (while !done()), or were sent beyond the response (when done()).
   Result<std::size_t> feed(std::string_view bytes);
-  // The peer closed the connection. An error unless the response may end that way.
-  Result<void> feed_end();
+  // No more bytes come: the peer closed the connection, or it broke as `why` says. Of a response whose body has begun
+  // what came is kept, and the response says `damage`.
+  // Errors: network (or `why`) when there is nothing to keep.
+  Result<void> feed_end(const Error* why = nullptr);
 
-  // Complete, or cut off at the body limit.
-  bool done() const noexcept { return is_done() || response_.truncated; }
+  // Complete, or as complete as it will be.
+  bool done() const noexcept { return state_ == State::done; }
   // Bytes of this response have arrived.
-  bool started() const noexcept { return got_some(); }
+  bool started() const noexcept { return started_; }
   // After done(): the connection may carry another exchange.
-  bool reusable() const noexcept { return is_done() && keep_alive() && !response_.truncated; }
+  bool reusable() const noexcept { return done() && keep_alive_ && !response_.truncated; }
   // An interim (1xx) response: the real one follows.
-  bool interim() const noexcept { return response_.status >= 100 && response_.status < 200; }
+  bool interim() const noexcept {
+    return response_.status >= 100 && response_.status < 200 && response_.status != kSwitchingProtocols;
+  }
 
  private:
-  using error_code = boost::beast::error_code;
-  using string_view = boost::beast::string_view;
-  using field = boost::beast::http::field;
+  enum class State : std::uint8_t {
+    status_line,
+    fields,
+    body_by_length,
+    body_to_end,
+    chunk_line,
+    chunk_data,
+    chunk_end,
+    trailers,
+    done,
+  };
+  // A line at the front of what has come: without its end, and how many bytes it takes with it.
+  struct Line {
+    std::string_view text;
+    std::size_t size;
+    bool bare;  // ended by a line feed alone
+  };
+  static constexpr int kSwitchingProtocols = 101;
 
-  void on_request_impl(boost::beast::http::verb, string_view, string_view, int, error_code&) override;
-  void on_response_impl(int code, string_view reason, int version, error_code& ec) override;
-  void on_field_impl(field name, string_view name_text, string_view value, error_code& ec) override;
-  void on_header_impl(error_code& ec) override;
-  void on_body_init_impl(const boost::optional<std::uint64_t>& content_length, error_code& ec) override;
-  std::size_t on_body_impl(string_view body, error_code& ec) override;
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, string_view body, error_code& ec) override {
-    return on_body_impl(body, ec);
-  }
-  void on_finish_impl(error_code& ec) override;
+  // Each uses bytes off the front, says how many, and 0 when it needs more.
+  Result<std::size_t> step(std::string_view bytes);
+  Result<std::size_t> read_status_line(std::string_view bytes);
+  Result<std::size_t> read_field(std::string_view bytes);
+  Result<std::size_t> read_chunk_line(std::string_view bytes);
+  Result<std::size_t> read_chunk_end(std::string_view bytes);
+  Result<std::size_t> read_trailer(std::string_view bytes);
+  Result<std::size_t> read_body(std::string_view bytes);
 
-  void set_field(std::string& field_value, string_view value);
-  Error describe(const error_code& ec) const;
+  // nullopt when the line has not ended; an error when it, with what came before, is too long.
+  Result<std::optional<Line>> take_line(std::string_view bytes);
+  void use(const Line& line);
+  Result<void> parse_status(std::string_view line);
+  Result<void> take_field(std::string_view line);
+  void keep_field(std::string_view name, std::string_view value);
+  Result<void> end_head();
+  Result<void> choose_framing();
+  Result<void> start_body();
+  Result<void> take_body(std::string_view body);
+  Result<void> end_body();
+  // Ends the response with what has come of it; an error when that is nothing.
+  Result<void> cut_short(Error why);
+  void note(HttpOddity oddity);
+  // A connection whose framing may be read in two ways is not used again.
+  void distrust_what_is_odd() noexcept;
 
   HttpResponse& response_;
   ContentDecoder& decoder_;
   HttpReaderLimits limits_;
-  std::size_t fields_ = 0;
+  State state_ = State::status_line;
+  bool is_head_request_;
+  bool started_ = false;
+  bool keep_alive_ = false;
   bool encoded_ = false;
-  std::optional<Error> error_;  // what went wrong above the parser
+  int minor_version_ = 1;
+  std::size_t scanned_ = 0;     // of the line at the front: so far there is no end of it
+  std::size_t line_bytes_ = 0;  // of head or chunk lines, against the limit
+  std::size_t fields_ = 0;
+  std::uint64_t body_left_ = 0;  // of the body, or of the chunk
+  bool got_body_ = false;
+  std::string connection_, content_length_, transfer_encoding_;  // as lists
+  std::string folded_;
 };
 
 }  // namespace argiope

@@ -485,6 +485,25 @@ void Url::clear() noexcept {
   scheme_end_ = username_end_ = host_start_ = host_end_ = path_start_ = query_start_ = hash_start_ = 0;
 }
 
+std::string without_credentials(std::string_view text) {
+  const std::size_t slashes = text.find("//");
+  if (slashes == std::string_view::npos) return std::string(text);
+  const std::size_t begin = slashes + 2;
+  const std::string_view authority = text.substr(begin, text.find_first_of("/?#\\", begin) - begin);
+  const std::size_t at = authority.rfind('@');
+  if (at == std::string_view::npos) return std::string(text);
+  return fmt::format("{}…{}", text.substr(0, begin), text.substr(begin + at));
+}
+
+void Url::strip_credentials() noexcept {
+  const std::uint32_t start = scheme_end_ + 3;
+  if (host_start_ <= start) return;
+  const std::uint32_t length = host_start_ - start;
+  href_.erase(start, length);
+  username_end_ = host_start_ = start;
+  for (std::uint32_t* offset : {&host_end_, &path_start_, &query_start_, &hash_start_}) *offset -= length;
+}
+
 std::string_view Url::username() const noexcept {
   return host_start_ == 0 ? std::string_view{} : part(scheme_end_ + 3, username_end_);
 }

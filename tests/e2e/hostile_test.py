@@ -11,7 +11,7 @@ class Hostile(EndToEnd):
         self.assertTrue(summary['finished'])
         failures = summary['failures']
         self.assertGreaterEqual(failures.get('timeout', 0), 2)    # silence, drip
-        self.assertGreaterEqual(failures.get('network', 0), 2)    # reset, a Content-Length too long
+        self.assertGreaterEqual(failures.get('network', 0), 1)    # closed before an answer
         self.assertGreaterEqual(failures.get('protocol', 0), 1)   # garbage
         self.assertGreaterEqual(failures.get('too_large', 0) + len(self.rows(
             "SELECT 1 FROM urls WHERE url LIKE '%/bomb/%' AND error LIKE 'cut off%'")), 1)  # bomb

@@ -55,6 +55,18 @@ TEST(HttpCallForm, LeavesATextAndTheTypeThatIsGivenAlone) {
   EXPECT_EQ(typed->request.headers.size(), 1u);
 }
 
+TEST(HttpCallForm, MakesAHeaderOfAUrlsCredentialsUnlessOneIsGiven) {
+  const auto call = parse_http_call(R"({"url":"http://ann:x@a.org/"})");
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->request.url.href(), "http://a.org/");
+  EXPECT_EQ(call->request.headers,
+            (std::vector<std::pair<std::string, std::string>>{{"Authorization", "Basic YW5uOng="}}));
+  const auto given = parse_http_call(R"({"url":"http://ann:x@a.org/","headers":{"authorization":"Bearer y"}})");
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->request.headers.size(), 1u);
+  EXPECT_THAT(error_of(R"({"url":"http://ann:x@a b/"})"), HasSubstr(R"(url "http://…@a b/")"));
+}
+
 TEST(HttpCallForm, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(error_of("nonsense"), StartsWith("invalid_input: HTTP call \"nonsense\": no JSON object"));
   EXPECT_THAT(error_of("[]"), HasSubstr("no JSON object"));
@@ -193,6 +205,11 @@ TEST_F(HttpCallTest, BuriesWhatTheGuardRefusesAndWhatIsNoCall) {
   EXPECT_EQ(nonsense.state, JobState::buried);
   EXPECT_EQ(nonsense.attempts, 1u);
   EXPECT_THAT(nonsense.error, HasSubstr("url \"x\""));
+}
+
+TEST_F(HttpCallTest, FailsWhenTheResponseIsCutShort) {
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", RawServer::Then::close);
+  EXPECT_THAT(call(to_server("")).error, EndsWith("connection closed with 4 bytes of the body missing"));
 }
 
 TEST_F(HttpCallTest, FailsWhenTheTimeIsOver) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/web/http.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {
@@ -56,7 +57,7 @@ struct CrawlOptions {
   Duration timeout = std::chrono::seconds{30};
   std::uint32_t retries = 2;  // after the first attempt
   std::uint32_t max_redirects = 10;
-  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<HeaderFor> headers_for;  // fields for some hosts only
 
   // --- the run
   // Fetch again what was fetched longer ago than this; nullopt: never again.

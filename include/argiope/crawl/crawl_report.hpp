@@ -9,6 +9,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/scope.hpp"
+#include "argiope/web/http.hpp"
 
 namespace argiope {
 
@@ -26,6 +27,7 @@ struct CrawlStats {
   std::uint64_t hosts = 0;
   std::uint64_t hosts_waiting = 0;  // hosts with queued URLs that may not be asked yet
   std::array<std::uint64_t, kExclusions> excluded{};
+  std::array<std::uint64_t, kHttpOddities> odd{};  // responses that were read in spite of an HttpOddity, by which
 };
 
 struct BrokenLink {

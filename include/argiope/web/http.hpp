@@ -57,6 +57,36 @@ struct HttpHeaders {
   void clear();
 };
 
+// A field for some servers only.
+struct HeaderFor {
+  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", or "*" (every server).
+  std::string where;
+  std::string name;
+  std::string value;
+  friend bool operator==(const HeaderFor&, const HeaderFor&) = default;
+};
+
+// What in a response was not as RFC 9112 wants it, and was read all the same, as browsers do.
+enum class HttpOddity : std::uint8_t {
+  blank_lines,        // before the status line
+  status_line,        // "HTTP/1.1 200" without a reason or the space before it, "ICY 200 OK", "200OK"
+  line_feeds,         // lines that end without CR
+  header_line,        // without a colon, with a control character, a space in its name: it is passed over
+  folded_line,        // a field on several lines
+  repeated_length,    // the same Content-Length again
+  length_and_chunks,  // Transfer-Encoding beside Content-Length: the former holds
+  transfer_coding,    // Transfer-Encoding that does not end in chunked, has other codings, or comes by HTTP/1.0
+  content_coding,     // an unknown Content-Encoding: the body is taken as it is
+  needless_length,    // of a body where there must be none
+  chunks,             // without CR, or without the end of the last one
+  cut_short,          // the body: see HttpResponse::damage
+};
+inline constexpr std::size_t kHttpOddities = 12;
+// "bare_line_feeds". Stable: it appears in summaries.
+std::string_view to_string(HttpOddity oddity) noexcept;
+// All that are in HttpResponse::oddities, for people: "bare line feeds, cut short".
+std::string describe_oddities(std::uint16_t oddities);
+
 struct HttpResponse {
   int status = 0;
   HttpHeaders headers;
@@ -64,6 +94,11 @@ struct HttpResponse {
   std::string body;
   // True when the body was longer than the request's body_limit.
   bool truncated = false;
+  // Bit `i` is HttpOddity(i).
+  std::uint16_t oddities = 0;
+  // Why the body ends before its end, in words: the connection was closed or broke, or what came cannot be decoded. What
+  // came of it is in `body`. Empty when it is whole.
+  std::string damage;
   // Bytes received, headers and undecoded body.
   std::uint64_t wire_bytes = 0;
   IpAddress remote;
@@ -81,7 +116,8 @@ class HttpTransport {
   virtual ~HttpTransport() = default;
 
   // Sends one request and gives its response; redirects are not followed. Any HTTP status is a response;
-  // an Error is: refused (address guard), dns, network, tls, timeout, protocol, too_large, unsupported.
+  // an Error is: refused (address guard), dns, network, tls, timeout, protocol, too_large. A body that is cut short is
+  // a response that says so.
   // Of a response that does not come, `sent_at` and `connected` are true all the same.
   // Suspends: until the response is complete. Cancel: throws CancelledError; the connection is closed.
   // `response` is the caller's to reuse, so that a body's memory need not be allocated for each page.

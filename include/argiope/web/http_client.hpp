@@ -20,13 +20,15 @@ struct HttpClientOptions {
   std::string accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5";
   // Sent with every request; names and values must be free of control characters.
   std::vector<std::pair<std::string, std::string>> headers;
+  // Sent to some servers only, in the place of the client's own of the same name.
+  std::vector<HeaderFor> headers_for;
   // Of one address: until the connection is there, TLS included. A host's addresses are tried one after the other.
   Duration connect_timeout = std::chrono::seconds{10};
   // Idle connections are closed after so long, and the oldest when there are more.
   Duration keep_alive = std::chrono::seconds{15};
   std::size_t max_idle = 1024;
-  std::size_t header_limit = 64 * 1024;  // bytes of one response's head
-  std::size_t header_fields_limit = 256;
+  std::size_t header_limit = 256 * 1024;  // bytes of one response's head
+  std::size_t header_fields_limit = 1000;
   // A PEM file of certificate authorities trusted beside the system's; for tests and private networks.
   std::string extra_ca_file;
 };
@@ -59,9 +61,13 @@ class HttpClient final : public HttpTransport {
 // True when `text` may stand in a header field: no control characters but tab.
 bool is_header_safe(std::string_view text) noexcept;
 
+// The value of the Authorization field (Basic) that a URL's name and password stand for, which are taken out of the URL;
+// empty when it has none.
+std::string take_credentials(Url& url);
+
 // Sends `request` and follows at most `max_redirects` redirects, each resolved against the URL it came from.
 // `request.url` is left at the last hop.
-// Errors: those of send(); not_found when there are more redirects, protocol when a Location is no http(s) URL.
+// Errors: those of send(); network when a response is cut short; not_found when there are more redirects, protocol when a Location is no http(s) URL.
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
                                             int max_redirects);
 

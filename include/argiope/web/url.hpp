@@ -70,6 +70,8 @@ class Url {
   std::string site_key() const;
 
   void strip_fragment() noexcept { href_.resize(hash_start_); }
+  // Name and password go, with their "@".
+  void strip_credentials() noexcept;
   // Like a default-constructed one, but keeps its memory.
   void clear() noexcept;
 
@@ -102,6 +104,9 @@ class Url {
 // Cost: linear in the input. Allocates only while `out` grows, and for what is rare: tabs or newlines within, hosts
 //       that are not plain ASCII, queries that need the encoder.
 UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const QueryEncoder* encoder = nullptr);
+
+// What looks like a URL, for messages: "…" stands for a name and password in it.
+std::string without_credentials(std::string_view text);
 
 // Undoes percent-encoding; a "%" without two hexadecimal digits stays.
 std::string percent_decode(std::string_view text);
