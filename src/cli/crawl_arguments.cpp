@@ -173,6 +173,8 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->group(request_group)->type_name("HOST 'NAME: VALUE'")->allow_extra_args(false);
   command.add_option("--timeout", timeout_sec, "From connecting to the last byte")
       ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
+  command.add_option("--connect-timeout", connect_timeout_sec, "Until one address of a host accepts a connection, TLS included")
+      ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
   command.add_option("--retries", retries, "Attempts after the first, when the failure may pass")
       ->check(CLI::Range(0, 100))->group(request_group)->type_name("N")->capture_default_str();
   command.add_option("-s,--size-limit-kb", size_limit_kb, "A page is cut off after so many KiB (decoded)")
@@ -246,6 +248,7 @@ Result<CrawlOptions> CrawlArguments::options() const {
   options.product_token = lower(options.user_agent.substr(0, options.user_agent.find_first_of("/ (")));
   options.size_limit = size_limit_kb * 1024;
   options.timeout = from_seconds(timeout_sec);
+  options.connect_timeout = from_seconds(connect_timeout_sec);
   options.retries = retries;
   if (age_sec >= 0) options.age = from_seconds(age_sec);
   if (max_time_sec > 0) options.max_time = from_seconds(max_time_sec);

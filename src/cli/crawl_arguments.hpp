@@ -33,6 +33,7 @@ struct CrawlArguments {
   double age_sec = -1;
   std::uint32_t retries = 2;
   double timeout_sec = 30;
+  double connect_timeout_sec = 10;
   bool no_robots = false;
   std::string order = "bfs";
   bool check_links = false;

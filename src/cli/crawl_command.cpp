@@ -102,6 +102,7 @@ class CrawlCommand {
     HttpClientOptions http;
     http.user_agent = options.user_agent;
     http.headers_for = options.headers_for;
+    http.connect_timeout = options.connect_timeout;
     http.extra_ca_file = arguments_.ca_file;
     http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
     return http;
@@ -170,7 +171,7 @@ class CrawlCommand {
 
   // Something was tried, and not one response came.
   static bool nothing_worked(const CrawlReport& report) {
-    return report.stats.fetched == 0 && (report.stats.errors > 0 || !report.finished);
+    return report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
   }
 
   const CrawlArguments& arguments_;

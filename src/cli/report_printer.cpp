@@ -15,6 +15,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kBrokenShown = 20;
+constexpr std::size_t kLostShown = 20;
 
 double cpu_seconds(const rusage& usage) {
   const auto seconds = [](const timeval& t) {
@@ -68,6 +69,15 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
                to_string(static_cast<Exclusion>(i)), stats.excluded[i]);
   }
   if (!first) fmt::print(out, "\n");
+  if (report.lost_host_count > 0) {
+    fmt::print(out, "\n{} host{} given up; {} URL{} not asked, which the next run asks:\n", report.lost_host_count,
+               report.lost_host_count == 1 ? "" : "s", stats.not_asked, stats.not_asked == 1 ? "" : "s");
+    for (std::size_t i = 0; i < std::min(report.lost_hosts.size(), kLostShown); ++i) {
+      const LostHost& lost = report.lost_hosts[i];
+      fmt::print(out, "  {}  ({} not asked)\n       {}\n", lost.site, lost.not_asked, lost.error);
+    }
+    if (report.lost_host_count > kLostShown) fmt::print(out, "  … and {} more\n", report.lost_host_count - kLostShown);
+  }
   if (report.broken_count > 0) {
     fmt::print(out, "\n{} broken link{}:\n", report.broken_count, report.broken_count == 1 ? "" : "s");
     for (std::size_t i = 0; i < std::min(report.broken.size(), kBrokenShown); ++i) {
@@ -114,10 +124,12 @@ void print_summary(std::FILE* out, const CrawlReport& report) {
                         stats.excluded[i]);
   }
   json += fmt::format(
-      "}},\"broken\":{},\"hosts\":{},\"seconds\":{:.6f},\"pages_per_second\":{:.1f},\"cpu_seconds\":{:.4f},"
+      "}},\"broken\":{},\"hosts\":{},\"hosts_given_up\":{},\"not_asked\":{},\"seconds\":{:.6f},\"pages_per_second\":{:."
+      "1f},\"cpu_seconds\":{:.4f},"
       "\"peak_rss_mb\":{:.1f},\"finished\":{}",
-      report.broken_count, stats.hosts, seconds, seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0,
-      cpu_seconds(usage), peak_rss_mb(), report.finished);
+      report.broken_count, stats.hosts, report.lost_host_count, stats.not_asked, seconds,
+      seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, cpu_seconds(usage), peak_rss_mb(),
+      report.finished);
   if (!report.finished) {
     json += ",\"stopped_by\":";
     append_json_string(json, report.stopped_by);

@@ -37,6 +37,10 @@ std::int64_t url_id_of(JobId id) noexcept {
   return static_cast<std::int64_t>(std::min<JobId>(id, std::numeric_limits<std::int64_t>::max()));
 }
 
+void count_url(Host& host) noexcept {
+  if (host.urls < std::numeric_limits<std::uint32_t>::max()) ++host.urls;
+}
+
 // Fewer path segments and parameters first: a front page matters more than a leaf.
 std::int32_t simplicity(std::string_view url) {
   return -static_cast<std::int32_t>(
@@ -65,25 +69,21 @@ void Frontier::start_clock(TimePoint now, WallTime wall) {
 }
 
 Host& Frontier::host_of(const Url& url) {
-  const std::string site = url.site_key();
-  if (const auto found = by_site_.find(std::string_view{site}); found != by_site_.end()) return *found->second;
-  auto host = std::make_unique<Host>();
-  host->site = site;
-  host->site_fingerprint = fingerprint(site);
-  host->name = url.host();
-  host->loopback = is_loopback(url);
-  host->key = queue_.key(site);
-  host->limits = limits_of(*host);
-  queue_.set_key_limits(host->key, host->limits, TimePoint{});
-  Host& made = *host;
-  by_site_.emplace(made.site, &made);
-  hosts_.push_back(std::move(host));
-  return made;
+  std::string site = url.site_key();
+  if (Host* known = hosts_.find(site)) return *known;
+  const std::uint64_t site_fingerprint = fingerprint(site);
+  Host& host = hosts_.add(std::move(site), site_fingerprint);
+  host.loopback = is_loopback(url);
+  host.key = queue_.key(host.site);
+  host.limits = host.lost ? KeyLimits{} : limits_of(host);
+  queue_.set_key_limits(host.key, host.limits, TimePoint{});
+  return host;
 }
 
-Host* Frontier::find_host(std::string_view site) const noexcept {
-  const auto found = by_site_.find(site);
-  return found == by_site_.end() ? nullptr : found->second;
+// A host without URLs in memory matters no more once nothing it has done is a reason to wait.
+void Frontier::let_go_of_idle_hosts(TimePoint now) {
+  if (!hosts_.is_full()) return;
+  hosts_.sweep([&](const Host& host) { return host.rest_until <= now && queue_.forget_key(host.key, now); });
 }
 
 KeyLimits Frontier::limits_of(const Host& host) const {
@@ -155,7 +155,7 @@ void Frontier::move_to(UrlShelf shelf, const UrlTask& task, Host& host) {
 void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
   pass_time(now);
   if (tasks_.contains(task.id)) return;
-  ++host.urls;
+  count_url(host);
   task.host = &host;
   WaitingJob job = job_of(task, host);
   if (due > now) job.due_at = stored_time(due);
@@ -166,6 +166,7 @@ void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
     window_.trim(now);
     write_down_moves();
   }
+  let_go_of_idle_hosts(now);
 }
 
 void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
@@ -174,7 +175,7 @@ void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
     put(std::move(task), host, TimePoint{}, TimePoint{});
     return;
   }
-  ++host.urls;
+  count_url(host);
   WaitingJob job = job_of(task, host);
   job.due_at = record.due;
   const UrlShelf shelf = record.shelf == UrlShelf::none ? UrlShelf::delayed : record.shelf;
@@ -182,6 +183,7 @@ void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
   window_.left_in_store(job);
   if (shelf == UrlShelf::ready) note_on_shelf(host, {job.priority, job.id});
   if (record.shelf != shelf || record.priority != job.priority) move_to(shelf, task, host);
+  let_go_of_idle_hosts(TimePoint{});
 }
 
 void Frontier::found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, TimePoint now) {
@@ -326,8 +328,24 @@ void Frontier::end_read(TimePoint now) {
 
 // --- hosts -----------------------------------------------------------------------------------------------------------
 
-void Frontier::rest(Host& host, TimePoint until, TimePoint now) { queue_.rest_key(host.key, until, now); }
-void Frontier::let_go(Host& host, TimePoint now) { queue_.wake_key(host.key, now); }
+void Frontier::rest(Host& host, TimePoint until, TimePoint now) {
+  host.rest_until = std::max(host.rest_until, until);
+  queue_.rest_key(host.key, until, now);
+}
+
+void Frontier::hold(Host& host, TimePoint now) { queue_.rest_key(host.key, kNever, now); }
+
+void Frontier::let_go(Host& host, TimePoint now) {
+  queue_.wake_key(host.key, now);
+  if (host.rest_until > now) queue_.rest_key(host.key, host.rest_until, now);
+}
+
+void Frontier::lift_limits(Host& host, TimePoint now) {
+  host.limits = {};
+  host.rest_until = TimePoint::min();
+  queue_.set_key_limits(host.key, host.limits, now);
+  queue_.wake_key(host.key, now);
+}
 
 void Frontier::set_crawl_delay(Host& host, Duration delay, TimePoint now) {
   host.limits = limits_of(host);

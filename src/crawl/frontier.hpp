@@ -15,13 +15,10 @@
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/store/url_record.hpp"
-#include "argiope/web/ip_address.hpp"
-#include "argiope/web/robots.hpp"
 #include "argiope/web/url.hpp"
+#include "crawl/host_book.hpp"
 
 namespace argiope {
-
-struct Host;
 
 // One URL that is to be fetched.
 struct UrlTask {
@@ -34,36 +31,12 @@ struct UrlTask {
   bool seed = false;           // named by the user, or a redirect of such a one
   bool revisit = false;        // fetched before: ask whether it has changed
   bool off_scope = false;      // only to be checked (HEAD), not to be followed
+  bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
   Host* host = nullptr;        // once it is queued
 };
 
 // The priority of a URL in the crawl's order: higher first.
 std::int32_t crawl_priority(CrawlOrder order, std::uint32_t depth, std::string_view url);
-
-// What is known of a scheme, host and port. Its address is stable.
-struct Host {
-  std::string site;  // "http://example.org:8080"
-  std::uint64_t site_fingerprint = 0;
-  std::string name;  // host alone
-  KeyId key{};
-  bool loopback = false;
-  // robots.txt: valid until `robots_until`; before the first fetch that is the beginning of time.
-  RobotsRules robots;
-  TimePoint robots_until = TimePoint::min();
-  std::string robots_error;  // why everything is disallowed, when that is not the file's own word
-  std::uint32_t robots_attempts = 0;
-  bool preparing = false;
-  std::optional<IpAddress> address;
-  std::uint32_t failures_in_row = 0;
-  std::uint64_t urls = 0;  // ever queued
-  // The most and the least important of its URLs that may be on the shelf of ready ones.
-  struct Stretch {
-    Rank first;
-    Rank last;
-  };
-  std::optional<Stretch> on_shelf;
-  KeyLimits limits;
-};
 
 class Frontier {
  public:
@@ -84,10 +57,11 @@ class Frontier {
   // When something due at `due` may be fetched, as the store keeps it.
   WallTime stored_time(TimePoint due) const noexcept { return whole_ms(clock_->to_job_time(due)); }
 
-  // The record of the host of `url`, made at first sight.
+  // The record of the host of `url`, made at first sight and whenever it has something to do again. Valid while it has
+  // URLs in memory or pins, and until the next put() or resume().
   Host& host_of(const Url& url);
-  // The one of a site that was met before; null for others.
-  Host* find_host(std::string_view site) const noexcept;
+  // The one of a site that has something to do; null for others.
+  Host* find_host(std::string_view site) const noexcept { return hosts_.find(site); }
 
   // Queues a URL that is on no shelf, due at `due`, unless it is queued already. If it does not belong to what is kept in
   // memory, take_moves() tells to which shelf it must go.
@@ -116,10 +90,13 @@ class Frontier {
   // It could not be fetched just now: back to its place, as if it had not been taken.
   void put_back(const Ticket& ticket, TimePoint now);
 
-  // The host is not asked before `until` (kNever: before let_go()).
+  // The host is not asked before `until`.
   void rest(Host& host, TimePoint until, TimePoint now);
-  void hold(Host& host, TimePoint now) { rest(host, kNever, now); }
+  // The host is not asked before let_go(), nor then before its rest is over.
+  void hold(Host& host, TimePoint now);
   void let_go(Host& host, TimePoint now);
+  // Nothing will be asked of it any more: its URLs come one after the other, without rests.
+  void lift_limits(Host& host, TimePoint now);
   // Makes the robots file's Crawl-delay part of the host's limits.
   void set_crawl_delay(Host& host, Duration delay, TimePoint now);
 
@@ -147,7 +124,8 @@ class Frontier {
   void end_read(TimePoint now);
 
   std::size_t size() const { return queue_.size(); }
-  std::size_t host_count() const noexcept { return hosts_.size(); }
+  std::size_t host_count() const noexcept { return hosts_.size(); }  // ever met
+  std::size_t active_hosts() const noexcept { return hosts_.active(); }
   // Hosts with URLs that are due and may not be asked yet.
   std::size_t hosts_waiting() const noexcept { return queue_.keys_waiting(); }
 
@@ -163,6 +141,7 @@ class Frontier {
   static void note_on_shelf(Host& host, const Rank& rank);
   bool is_its_turn(Host& host, const Lease& lease) const;
   void write_down_moves();
+  void let_go_of_idle_hosts(TimePoint now);
 
   const CrawlOptions& options_;
   const std::uint32_t part_;
@@ -178,12 +157,7 @@ class Frontier {
   bool reading_ = false;
   std::vector<std::int64_t> settled_;  // while reading: what is found there may be older than this
   TimePoint next_read_at_ = TimePoint::min();
-  std::vector<std::unique_ptr<Host>> hosts_;  // by key
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
-  };
-  std::unordered_map<std::string_view, Host*, Hash, std::equal_to<>> by_site_;
+  HostBook hosts_;
 };
 
 }  // namespace argiope

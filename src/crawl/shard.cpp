@@ -20,6 +20,7 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
       index_(index),
       most_visits_((shared.options.concurrency + shards - 1) / shards),
       frontier_(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards)),
+      lanes_(most_visits_),
       harvester_(shared.options.product_token),
       random_(mix64(shared.seed + index)) {
   retry_policy_.max_attempts = shared.options.retries + 1;
@@ -223,6 +224,10 @@ void Crawler::Shard::pump() {
   }
   read_on(now);
   if (shared_.store.backlog() > kMostBacklog) return wake_at(now + kBacklogPause);
+  lanes_.wake([&](Host& host) {
+    --host.pins;
+    if (!host.asking) frontier_.let_go(host, now);
+  });
   while (active_ < most_visits_) {
     auto ticket = frontier_.next(now);
     if (!ticket) break;
@@ -245,6 +250,7 @@ void Crawler::Shard::start(Frontier::Ticket ticket) {
   idle_visits_.pop_back();
   chosen.ticket = ticket;
   chosen.running = true;
+  ++ticket.host->pins;
   ++active_;
   counters.in_flight.store(active_, std::memory_order_relaxed);
   chosen.task = loop_->create_task(visit(chosen), "visit");
@@ -260,6 +266,7 @@ Coro<void> Crawler::Shard::visit(Visit& visit) {
     spdlog::error("{}: {}", task_of(visit).url, error.what());
     on_error(visit, {Errc::internal, error.what()}, loop_->time());
   }
+  --visit.ticket.host->pins;
   visit.running = false;
   visit.task = Task<void>{};
   idle_visits_.push_back(&visit);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
@@ -15,6 +17,7 @@
 #include "argiope/jobs/retry.hpp"
 #include "argiope/store/url_record.hpp"
 #include "crawl/frontier.hpp"
+#include "crawl/host_lanes.hpp"
 #include "crawl/link_harvester.hpp"
 #include "crawl/shared.hpp"
 
@@ -40,6 +43,19 @@ class Crawler::Shard {
   ShardCounters counters;
 
  private:
+  // Does what it was given when it goes, however that comes.
+  class Leaving {
+   public:
+    template <class Leave>
+    explicit Leaving(Leave leave) : leave_(std::move(leave)) {}
+    Leaving(Leaving&& other) noexcept : leave_(std::exchange(other.leave_, nullptr)) {}
+    ~Leaving() {
+      if (leave_) leave_();
+    }
+
+   private:
+    std::function<void()> leave_;
+  };
   // One fetch under way, and its memory, which the next one uses again.
   struct Visit {
     Frontier::Ticket ticket{};
@@ -68,10 +84,25 @@ class Crawler::Shard {
   void start(Frontier::Ticket ticket);
   Coro<void> visit(Visit& visit);
   Coro<void> visit_now(Visit& visit);
-  bool needs_preparation(const Host& host, TimePoint now) const;
-  Coro<void> prepare_host(Host& host);
+  void put_back(Visit& visit, TimePoint now);
+  Coro<void> fetch(Visit& visit);
+  AddressGate::Waker waker_of(Host& host);
+
+  // --- one host
+  bool needs_question(const Host& host, TimePoint now) const;
+  Duration patience_with(const Host& host) const;
+  Leaving begin_question(Host& host);
+  Coro<void> question_host(Host& host);
   Coro<void> fetch_robots(Host& host);
+  Coro<void> probe(Host& host);
   Coro<void> find_address(Host& host);
+  void robots_refused(Host& host, int status, Duration at_least, TimePoint now);
+  static bool says_something(const Error& error, const HttpResponse& response) noexcept;
+  void probe_answered(Host& host, TimePoint now);
+  void question_failed(Host& host, Error error, Duration patience, TimePoint now);
+  bool host_failed(Host& host, Error error, bool owes_failure, TimePoint now);
+  void lose(Host& host, Error cause, HostLoss loss, TimePoint now);
+  void pass_over(Visit& visit, TimePoint now);
 
   void build_request(const UrlTask& task, HttpRequest& request);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
@@ -82,6 +113,7 @@ class Crawler::Shard {
   void on_redirect(Visit& visit, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
+  void give_up(Visit& visit, const Error& error, TimePoint now);
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
   void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
   void settle(Visit& visit, UrlBatch batch, TimePoint now);
@@ -95,6 +127,7 @@ class Crawler::Shard {
   const std::size_t index_;
   const std::size_t most_visits_;
   Frontier frontier_;
+  HostLanes lanes_;
   LinkHarvester harvester_;
   RetryPolicy retry_policy_;
   Random random_;

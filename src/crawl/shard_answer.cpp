@@ -11,10 +11,14 @@
 namespace argiope {
 namespace {
 
+constexpr bool is_plea(int status) noexcept { return status == 408 || status == 425 || status == 429; }
+
+// Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
+// patience is believed.
+constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
+
 // Statuses that a later attempt may change.
-constexpr bool is_temporary(int status) noexcept {
-  return status == 408 || status == 425 || status == 429 || status >= 500;
-}
+constexpr bool is_temporary(int status) noexcept { return is_plea(status) || status >= 500; }
 
 }  // namespace
 
@@ -40,8 +44,13 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
   UrlTask& task = task_of(visit);
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
-  host.failures_in_row = 0;
+  host.health.page_answered();
   ShardCounters::add(counters.bytes, response.wire_bytes);
+  if (visit.request.method == HttpMethod::head && proves_nothing_of_get(response.status)) {
+    task.by_get = true;
+    shared_.give_page_back();
+    return frontier_.retry(visit.ticket, now, now);
+  }
   ShardCounters::add(counters.fetched);
   if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
     ShardCounters::add(counters.statuses[static_cast<std::size_t>(response.status)]);

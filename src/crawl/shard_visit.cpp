@@ -10,87 +10,96 @@
 namespace argiope {
 namespace {
 
-constexpr std::uint32_t kMostFailuresInRow = 10;
-constexpr Duration kLongestHostRest = std::chrono::minutes{2};
+constexpr std::size_t kCheckedBytes = 16 * 1024;  // read of what is only checked, for the sake of the connection
 
-// What a kind of failure deserves.
+// Whether a failure may pass, so that another attempt makes sense.
 struct FailurePolicy {
   Errc code;
   bool retry;
-  bool blames_host;  // counts towards giving the whole host up
 };
 constexpr FailurePolicy kFailurePolicies[] = {
-    {Errc::timeout, true, true},   {Errc::network, true, true},
-    {Errc::dns, true, true},       {Errc::tls, false, true},
-    {Errc::protocol, true, false}, {Errc::too_large, false, false},
-    {Errc::refused, false, false}, {Errc::unsupported, false, false},
-    {Errc::corrupt, false, false}, {Errc::invalid_input, false, false},
+    {Errc::timeout, true},  {Errc::network, true},        {Errc::dns, true},      {Errc::tls, false},
+    {Errc::protocol, true}, {Errc::too_large, false},     {Errc::refused, false}, {Errc::unsupported, false},
+    {Errc::corrupt, false}, {Errc::invalid_input, false},
 };
 
 FailurePolicy policy_of(Errc code) noexcept {
   for (const FailurePolicy& policy : kFailurePolicies) {
     if (policy.code == code) return policy;
   }
-  return {code, true, false};
+  return {code, true};
 }
 
 }  // namespace
 
+// Not now: the URL goes back to its place, and its host waits for let_go().
+void Crawler::Shard::put_back(Visit& visit, TimePoint now) {
+  frontier_.hold(*visit.ticket.host, now);
+  frontier_.put_back(visit.ticket, now);
+}
+
 Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   Host& host = *visit.ticket.host;
-  TimePoint now = loop_->time();
-  if (needs_preparation(host, now)) {
-    frontier_.hold(host, now);
-    frontier_.put_back(visit.ticket, now);
-    co_await prepare_host(host);
+  const TimePoint now = loop_->time();
+  if (host.lost) co_return pass_over(visit, now);
+  if (host.asking) co_return put_back(visit, now);
+  const HostLanes::Lane lane = HostLanes::lane_of(host.health);
+  if (!lanes_.enter(lane, host)) {
+    ++host.pins;
+    co_return put_back(visit, now);
+  }
+  const Leaving place([&] { lanes_.leave(lane); });
+  if (needs_question(host, now)) {
+    put_back(visit, now);
+    co_await question_host(host);
     co_return;
   }
-  const UrlTask& task = task_of(visit);
-  auto url = Url::parse(task.url);
+  auto url = Url::parse(task_of(visit).url);
   if (!url) co_return on_error(visit, {Errc::invalid_input, url.error().message}, now);
-  if (!host.robots_error.empty()) {
-    co_return retry_or_give_up(visit, {Errc::refused, host.robots_error}, {}, now);
+  if (host.robots && !host.robots->allowed(url->path_and_query())) {
+    co_return exclude(visit, Exclusion::robots, "robots.txt", now);
   }
-  if (!host.robots.allowed(url->path_and_query())) co_return exclude(visit, Exclusion::robots, "robots.txt", now);
-  if (host.failures_in_row >= kMostFailuresInRow) {
-    co_return on_error(
-        visit, {Errc::refused, fmt::format("{} given up after {} failures in a row", host.site, host.failures_in_row)},
-        now);
-  }
-  const bool gated = host.address && classify(*host.address) == AddressClass::public_;
-  if (gated) {
-    auto waker = [this, &host, alive = std::weak_ptr(alive_)] {
+  visit.request.url = std::move(*url);
+  co_await fetch(visit);
+}
+
+// Tells the shard that the host may be asked again.
+AddressGate::Waker Crawler::Shard::waker_of(Host& host) {
+  return [this, &host, alive = std::weak_ptr(alive_)] {
+    if (alive.expired()) return;
+    loop_->call_soon_threadsafe([this, &host, alive] {
       if (alive.expired()) return;
-      loop_->call_soon_threadsafe([this, &host, alive] {
-        if (alive.expired()) return;
-        frontier_.let_go(host, loop_->time());
-        pump();
-      });
-    };
-    if (!shared_.addresses.enter(*host.address, std::move(waker))) {
-      frontier_.hold(host, now);
-      frontier_.put_back(visit.ticket, now);
-      co_return;
-    }
+      --host.pins;
+      if (!host.asking) frontier_.let_go(host, loop_->time());
+      pump();
+    });
+  };
+}
+
+Coro<void> Crawler::Shard::fetch(Visit& visit) {
+  Host& host = *visit.ticket.host;
+  TimePoint now = loop_->time();
+  const auto address = host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
+  if (address && !shared_.addresses.enter(*address, waker_of(host))) {
+    ++host.pins;
+    co_return put_back(visit, now);
   }
+  // The host's address may be looked up anew meanwhile: what was entered is what is left.
+  std::optional<Leaving> leaves_address;
+  if (address) leaves_address.emplace([&, entered = *address] { shared_.addresses.leave(entered); });
   if (!shared_.take_page()) {
-    if (gated) shared_.addresses.leave(*host.address);
     shared_.stop("max_pages", false);
     co_return;
   }
-  visit.request.url = std::move(*url);
-  build_request(task, visit.request);
-  // The host's address may be looked up anew meanwhile: what was entered is what is left.
-  const auto entered = gated ? host.address : std::nullopt;
-  Result<void> sent;
-  bool cancelled = false;
-  try {
-    sent = co_await transport_->send(visit.request, visit.response);
-  } catch (const CancelledError&) {
-    cancelled = true;
+  build_request(task_of(visit), visit.request);
+  // Until a host has answered, one question at a time is enough.
+  std::optional<Leaving> ends_question;
+  if (!host.health.proven()) {
+    ends_question.emplace(begin_question(host));
+    visit.request.timeout = patience_with(host);
   }
-  if (entered) shared_.addresses.leave(*entered);
-  if (cancelled) throw CancelledError();
+  const Result<void> sent = co_await transport_->send(visit.request, visit.response);
+  leaves_address.reset();
   now = loop_->time();
   last_fetch_ = now;
   be_polite(host, visit.response.sent_at, now);
@@ -102,8 +111,8 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
 }
 
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
-  request.method = task.off_scope ? HttpMethod::head : HttpMethod::get;
-  request.body_limit = options_.size_limit;
+  request.method = task.off_scope && !task.by_get ? HttpMethod::head : HttpMethod::get;
+  request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.timeout = options_.timeout;
   request.headers.clear();
   if (!task.revisit) return;
@@ -123,13 +132,30 @@ void Crawler::Shard::be_polite(Host& host, TimePoint sent_at, TimePoint now) {
 }
 
 void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
-  const FailurePolicy policy = policy_of(error.code);
   Host& host = *visit.ticket.host;
-  if (policy.blames_host) {
-    ++host.failures_in_row;
-    const Duration rest = std::min<Duration>(
-        std::chrono::milliseconds{250} * (1 << std::min(host.failures_in_row, 10u)), kLongestHostRest);
-    frontier_.rest(host, saturating_add(now, rest), now);
+  const HttpResponse& response = visit.response;
+  const bool sent = error.code != Errc::invalid_input && error.code != Errc::internal;
+  if (!sent) return retry_or_give_up(visit, error, {}, now);
+  if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < options_.timeout) {
+    shared_.give_page_back();
+    question_failed(host, error, visit.request.timeout, now);
+    return frontier_.put_back(visit.ticket, now);
+  }
+  if (!response.connected) {
+    // The host's trouble, and no attempt of the URL's.
+    if (!host_failed(host, error, false, now)) {
+      ++task_of(visit).attempts;
+      return give_up(visit, error, now);
+    }
+    shared_.give_page_back();
+    return frontier_.put_back(visit.ticket, now);
+  }
+  // Some servers do to HEAD what they would not do to GET.
+  if (visit.request.method == HttpMethod::head) task_of(visit).by_get = true;
+  if (says_something(error, response)) {
+    host.health.page_answered();
+  } else if (task_of(visit).attempts == 0) {
+    host.health.url_failed(now);
   }
   retry_or_give_up(visit, error, {}, now);
 }
@@ -153,7 +179,11 @@ void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration
     frontier_.retry(visit.ticket, due, now);
     return;
   }
-  spdlog::debug("{}: given up: {}", task.url, error.message);
+  give_up(visit, error, now);
+}
+
+void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
+  spdlog::debug("{}: given up: {}", task_of(visit).url, error.message);
   ShardCounters::add(counters.errors);
   shared_.count_failure(error.code);
   UrlBatch batch;

@@ -1,5 +1,6 @@
 #include "crawl/shared.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <stdexcept>
 
 #include "argiope/base/printable.hpp"
+#include "argiope/web/http_client.hpp"
+#include "crawl/redirect_loops.hpp"
 #include "crawl/shard.hpp"
 
 namespace argiope {
@@ -195,6 +198,18 @@ void Crawler::Shared::count_failure(Errc code) {
   ++failures_[std::string(to_string(code))];
 }
 
+void Crawler::Shared::note_lost(const std::string& site, const Error& cause) {
+  std::lock_guard lock(failures_mutex_);
+  ++lost_host_count_;
+  if (lost_hosts_.size() >= CrawlReport::kMostLostHosts) return;
+  lost_hosts_.try_emplace(site, LostHost{site, fmt::format("{}: {}", to_string(cause.code), cause.message), 0});
+}
+
+void Crawler::Shared::count_not_asked(const std::string& site) {
+  std::lock_guard lock(failures_mutex_);
+  if (const auto found = lost_hosts_.find(site); found != lost_hosts_.end()) ++found->second.not_asked;
+}
+
 // --- ending ----------------------------------------------------------------------------------------------------
 
 void Crawler::Shared::stop(std::string reason, bool at_once) {
@@ -219,6 +234,7 @@ CrawlStats Crawler::Shared::stats() const {
     stats.fetched += counters.fetched.load(std::memory_order_relaxed);
     stats.bytes += counters.bytes.load(std::memory_order_relaxed);
     stats.errors += counters.errors.load(std::memory_order_relaxed);
+    stats.not_asked += counters.not_asked.load(std::memory_order_relaxed);
     stats.retries += counters.retries.load(std::memory_order_relaxed);
     stats.in_flight += counters.in_flight.load(std::memory_order_relaxed);
     stats.in_memory += counters.in_memory.load(std::memory_order_relaxed);
@@ -256,9 +272,45 @@ Result<CrawlReport> Crawler::Shared::report() {
   {
     std::lock_guard lock(failures_mutex_);
     report.failures = failures_;
+    for (const auto& [site, lost] : lost_hosts_) report.lost_hosts.push_back(lost);
+    report.lost_host_count = lost_host_count_;
+  }
+  const bool redirected =
+      std::ranges::any_of(report.statuses, [](const auto& entry) { return is_redirect(entry.first); });
+  if (redirected) {
+    if (auto marked = mark_redirect_loops(); !marked) return std::unexpected(std::move(marked.error()));
   }
   if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
   return report;
+}
+
+// That redirects lead round in a circle shows only when all of them are known.
+Result<void> Crawler::Shared::mark_redirect_loops() {
+  RedirectLoops loops;
+  auto scanned = store.scan_redirects([&](const UrlRecord& record) {
+    if (record.state == UrlState::done) loops.add(record.url_id, record.url, record.redirect_to);
+    return true;
+  });
+  if (!scanned) return scanned;
+  UrlBatch batch;
+  for (const std::int64_t url_id : loops.find()) {
+    const auto record = store.get(url_id);
+    if (!record) return std::unexpected(record.error());
+    if (!*record || is_redirect_to_nowhere(**record)) continue;
+    UrlOutcome outcome;
+    outcome.url_id = url_id;
+    outcome.mtime = (*record)->mtime;
+    outcome.due = (*record)->due;
+    outcome.status_code = (*record)->status_code;
+    outcome.attempts = (*record)->attempts;
+    outcome.not_modified = true;
+    outcome.redirect_to = (*record)->redirect_to;
+    outcome.error = "redirects in a circle";
+    batch.outcomes.push_back(std::move(outcome));
+  }
+  if (batch.outcomes.empty()) return {};
+  store.submit(std::move(batch));
+  return store.flush();
 }
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
@@ -273,12 +325,24 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   });
   if (!scanned) return scanned;
   for (std::size_t i = 0; i < referrers.size(); ++i) {
-    if (referrers[i] == 0) continue;
-    auto referrer = store.get(referrers[i]);
-    if (!referrer) return std::unexpected(std::move(referrer.error()));
-    if (*referrer) report.broken[i].referrer = (*referrer)->url;
+    auto page = page_with_link(report.broken[i].url, referrers[i]);
+    if (!page) return std::unexpected(std::move(page.error()));
+    report.broken[i].referrer = std::move(*page);
   }
   return {};
+}
+
+// Back along the redirects that led to `url`, to the page that links to the first of them; empty: it was a seed.
+Result<std::string> Crawler::Shared::page_with_link(std::string url, std::int64_t referrer) {
+  for (std::uint32_t hops = 0; referrer != 0 && hops <= options.max_redirects + 1; ++hops) {
+    auto record = store.get(referrer);
+    if (!record) return std::unexpected(std::move(record.error()));
+    if (!*record) return std::string{};
+    if ((*record)->redirect_to != url) return std::move((*record)->url);
+    url = std::move((*record)->url);
+    referrer = (*record)->referrer;
+  }
+  return std::string{};
 }
 
 }  // namespace argiope

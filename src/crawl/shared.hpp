@@ -27,6 +27,7 @@ struct ShardCounters {
   Counter bytes{0};
   Counter errors{0};
   Counter retries{0};
+  Counter not_asked{0};
   Counter in_flight{0};
   Counter in_memory{0};
   Counter hosts{0};
@@ -78,6 +79,9 @@ class Crawler::Shared {
   CrawlStats stats() const;
   Result<CrawlReport> report();
   void count_failure(Errc code);
+  // Nothing more is asked of the host in this run; and a URL of it was passed over.
+  void note_lost(const std::string& site, const Error& cause);
+  void count_not_asked(const std::string& site);
 
   const CrawlOptions options;
   UrlStore& store;
@@ -94,7 +98,9 @@ class Crawler::Shared {
   std::size_t resume(const UrlRecord& record);
   void add_seeds(WallTime now);
   void remember_seed_redirect(const UrlRecord& record);
+  Result<void> mark_redirect_loops();
   Result<void> list_broken(CrawlReport& report);
+  Result<std::string> page_with_link(std::string url, std::int64_t referrer);
 
   WallTime opened_at_{};
   std::optional<WallTime> refetch_before_;  // done URLs last fetched before this are fetched again
@@ -108,6 +114,8 @@ class Crawler::Shared {
   std::string stop_reason_;
   mutable std::mutex failures_mutex_;
   std::map<std::string, std::uint64_t> failures_;
+  std::map<std::string, LostHost> lost_hosts_;  // the first of them
+  std::uint64_t lost_host_count_ = 0;
 };
 
 }  // namespace argiope

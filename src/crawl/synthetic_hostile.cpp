@@ -15,6 +15,7 @@ using Behaviour = SyntheticReply::Behaviour;
 
 constexpr std::size_t kBombBytes = 64 * 1024 * 1024;
 constexpr std::uint32_t kManyHeaders = 1000;
+constexpr std::uint32_t kResetsInARow = 30;
 constexpr std::size_t kLongHeader = 1024 * 1024;
 
 constexpr std::array<std::string_view, 5> kGarbage = {
@@ -56,6 +57,17 @@ void endless(std::string_view rest, std::uint64_t chance, SyntheticReply& reply)
   reply.body = small_page("Ever more", links);
 }
 
+// Connections that are torn down; "all" is a page that leads to thirty of them, one after the other.
+void reset(std::string_view rest, SyntheticReply& reply) {
+  if (rest != "all") {
+    reply.behaviour = Behaviour::reset;
+    return;
+  }
+  std::string links;
+  for (std::uint32_t i = 0; i < kResetsInARow; ++i) add_link(links, fmt::format("/reset/{}", i));
+  reply.body = small_page("One after the other", links);
+}
+
 void send_headers(std::uint32_t number, SyntheticReply& reply) {
   if (number == 0) {
     for (std::uint32_t i = 0; i < kManyHeaders; ++i) reply.headers.emplace_back(fmt::format("X-Field-{}", i), "value");
@@ -76,7 +88,7 @@ bool answer_hostile(WebFeature feature, std::string_view rest, std::uint32_t num
     case WebFeature::loops: loop(number, reply); return true;
     case WebFeature::endless: endless(rest, chance, reply); return true;
     case WebFeature::drip: return behave(Behaviour::drip);
-    case WebFeature::reset: return behave(Behaviour::reset);
+    case WebFeature::reset: reset(rest, reply); return true;
     case WebFeature::lengths: return behave(number % 2 == 0 ? Behaviour::cut : Behaviour::surplus);
     case WebFeature::silent: return behave(Behaviour::silent);
     case WebFeature::garbage: reply.body = kGarbage[number % kGarbage.size()]; return behave(Behaviour::garbage);

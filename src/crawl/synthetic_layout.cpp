@@ -233,7 +233,8 @@ SyntheticLink SyntheticLayout::random_link(std::uint32_t host, std::uint32_t pag
 
 SyntheticTruth SyntheticLayout::truth(std::uint32_t host) const {
   SyntheticTruth truth;
-  for (const WebFeature closed : {WebFeature::robots_500, WebFeature::robots_silent, WebFeature::robots_reset}) {
+  for (const WebFeature closed :
+       {WebFeature::robots_500, WebFeature::robots_silent, WebFeature::robots_reset, WebFeature::mute}) {
     if (has(host, closed)) return truth;
   }
   // The tree reaches every page, so that random links to them need no look.

@@ -201,7 +201,7 @@ inline constexpr std::array kHostileEntrances = {
     HostileEntrance{WebFeature::loops, {"0", "2", "3"}},
     HostileEntrance{WebFeature::endless, {"0", "mirror/", "deep/", "search?q=silk&amp;page=1"}},
     HostileEntrance{WebFeature::drip, {"0"}},
-    HostileEntrance{WebFeature::reset, {"0"}},
+    HostileEntrance{WebFeature::reset, {"0", "all"}},
     HostileEntrance{WebFeature::lengths, {"0", "1"}},
     HostileEntrance{WebFeature::silent, {"0"}},
     HostileEntrance{WebFeature::garbage, {"0"}},

@@ -23,10 +23,10 @@ namespace argiope {
 namespace {
 
 constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
-    "robots",     "redirects", "broken",   "flaky",      "compressed",    "encodings",   "nofollow", "resources",
-    "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",       "endless",  "drip",
-    "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",       "closed",   "throttling",
-    "failing",    "headers",   "slow",     "robots-500", "robots-silent", "robots-reset"};
+    "robots",     "redirects", "broken",   "flaky",      "compressed",    "encodings",    "nofollow", "resources",
+    "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",        "endless",  "drip",
+    "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",        "closed",   "throttling",
+    "failing",    "headers",   "slow",     "robots-500", "robots-silent", "robots-reset", "mute"};
 
 constexpr std::uint32_t kThrottledAttempts = 2;
 constexpr std::uint32_t kThrottledPages = 3;
@@ -172,6 +172,10 @@ SyntheticTruth SyntheticWeb::truth(std::uint32_t host) const { return impl_->lay
 SyntheticReply SyntheticWeb::Impl::reply(const SyntheticRequest& request) {
   if (request.host >= options().hosts) throw std::out_of_range("no such host");
   SyntheticReply reply;
+  if (has(request.host, WebFeature::mute)) {
+    reply.behaviour = SyntheticReply::Behaviour::silent;
+    return reply;
+  }
   if (request.target == "/robots.txt") {
     robots(request.host, reply);
     return reply;  // without latency: it is no page

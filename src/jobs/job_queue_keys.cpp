@@ -79,18 +79,29 @@ void JobQueue::wake_key(KeyId key, TimePoint now) {
 }
 
 bool JobQueue::is_idle(const Key& key, TimePoint now) const noexcept {
-  return key.ready.empty() && key.delayed == 0 && key.running == 0 && !key.own_limits && key.rest_until <= now &&
-         key.bucket.full(now);
+  return key.ready.empty() && key.delayed == 0 && key.running == 0 && key.rest_until <= now && key.bucket.full(now);
+}
+
+void JobQueue::forget(std::uint32_t index) noexcept {
+  keys_[index] = Key{};
+  keys_[index].forgotten = true;
+  key_places_[index] = forgotten_key_;
+  forgotten_key_ = index;
+}
+
+bool JobQueue::forget_key(KeyId key, TimePoint now) {
+  const std::uint32_t index = index_of(key);
+  if (!is_idle(keys_[index], now)) return false;
+  key_names_.erase(key_names_.find(*keys_[index].name));
+  forget(index);
+  return true;
 }
 
 std::size_t JobQueue::prune_keys(TimePoint now) noexcept {
   return std::erase_if(key_names_, [&](const auto& named) {
     const auto index = static_cast<std::uint32_t>(named.second);
-    if (!is_idle(keys_[index], now)) return false;
-    keys_[index] = Key{};
-    keys_[index].forgotten = true;
-    key_places_[index] = forgotten_key_;
-    forgotten_key_ = index;
+    if (keys_[index].own_limits || !is_idle(keys_[index], now)) return false;
+    forget(index);
     return true;
   });
 }

@@ -92,6 +92,10 @@ Result<void> MemoryUrlStore::scan_broken(const Visitor& visit) {
   return scan(1, [&](const UrlRecord& record) { return !is_broken(record) || visit(record); });
 }
 
+Result<void> MemoryUrlStore::scan_redirects(const Visitor& visit) {
+  return scan(1, [&](const UrlRecord& record) { return record.redirect_to.empty() || visit(record); });
+}
+
 Result<void> MemoryUrlStore::read_shelf(const ShelfRead& read, const Visitor& visit) {
   const bool aside = read.shelf == UrlShelf::set_aside;
   Place at{read.shelf, aside ? read.site : 0,

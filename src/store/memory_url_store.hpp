@@ -19,6 +19,7 @@ class MemoryUrlStore final : public UrlStore {
   std::optional<Error> failure() const override { return std::nullopt; }
   Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override;
   Result<void> scan_broken(const Visitor& visit) override;
+  Result<void> scan_redirects(const Visitor& visit) override;
   Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;

@@ -143,9 +143,13 @@ class SqliteUrlStore final : public UrlStore {
     auto scan_to_go_on =
         reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumnsToGoOn));
     // is_broken(), in SQL.
-    auto scan_broken = reader_.prepare(fmt::format(
-        "SELECT {} FROM urls WHERE state = 'failed' OR (state = 'done' AND status_code >= 400) ORDER BY url_id",
-        kColumns));
+    auto scan_broken =
+        reader_.prepare(fmt::format("SELECT {} FROM urls WHERE state = 'failed' OR (state = 'done' AND (status_code >= "
+                                    "400 OR (status_code IN (301, 302, "
+                                    "303, 307, 308) AND error IS NOT NULL))) ORDER BY url_id",
+                                    kColumns));
+    auto scan_redirects =
+        reader_.prepare(fmt::format("SELECT {} FROM urls WHERE redirect_to IS NOT NULL ORDER BY url_id", kColumns));
     auto move = writer_.prepare("UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1");
     // In two steps, of the same order and beyond it, because as one SQLite would not read them from the index in order.
     const auto shelf = [&](std::string_view where, std::string_view order) {
@@ -159,8 +163,9 @@ class SqliteUrlStore final : public UrlStore {
     auto aside_below = shelf("shelf = 2 AND site = ?5 AND priority < ?1", "priority DESC, url_id");
     auto delayed_equal = shelf("shelf = 3 AND due = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id");
     auto delayed_after = shelf("shelf = 3 AND due > ?1 AND (site & 2147483647) % ?4 = ?3", "due, url_id");
-    for (auto* statement : {&insert, &update, &touch, &select, &scan, &scan_to_go_on, &scan_broken, &move, &ready_equal, &ready_below,
-                            &aside_equal, &aside_below, &delayed_equal, &delayed_after}) {
+    for (auto* statement :
+         {&insert, &update, &touch, &select, &scan, &scan_to_go_on, &scan_broken, &scan_redirects, &move, &ready_equal,
+          &ready_below, &aside_equal, &aside_below, &delayed_equal, &delayed_after}) {
       if (!*statement) return std::unexpected(std::move(statement->error()));
     }
     insert_ = std::move(*insert);
@@ -170,6 +175,7 @@ class SqliteUrlStore final : public UrlStore {
     scan_ = std::move(*scan);
     scan_to_go_on_ = std::move(*scan_to_go_on);
     scan_broken_ = std::move(*scan_broken);
+    scan_redirects_ = std::move(*scan_redirects);
     move_ = std::move(*move);
     ready_ = {std::move(*ready_equal), std::move(*ready_below)};
     aside_ = {std::move(*aside_equal), std::move(*aside_below)};
@@ -238,6 +244,11 @@ class SqliteUrlStore final : public UrlStore {
     return visit_rows(scan_broken_, visit);
   }
 
+  Result<void> scan_redirects(const Visitor& visit) override {
+    std::lock_guard lock(read_mutex_);
+    return visit_rows(scan_redirects_, visit);
+  }
+
   Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override {
     std::lock_guard lock(read_mutex_);
     const bool delayed = read.shelf == UrlShelf::delayed;
@@ -294,6 +305,7 @@ class SqliteUrlStore final : public UrlStore {
     scan_ = {};
     scan_to_go_on_ = {};
     scan_broken_ = {};
+    scan_redirects_ = {};
     for (ShelfQueries* queries : {&ready_, &aside_, &delayed_}) *queries = ShelfQueries{};
     move_ = {};
     reader_ = {};
@@ -421,7 +433,7 @@ class SqliteUrlStore final : public UrlStore {
   FileLock lock_;
   SqliteDatabase writer_;
   SqliteDatabase reader_;
-  SqliteStatement insert_, update_, touch_, select_, scan_, scan_to_go_on_, scan_broken_, move_;
+  SqliteStatement insert_, update_, touch_, select_, scan_, scan_to_go_on_, scan_broken_, scan_redirects_, move_;
   // What follows a place on a shelf: first of the same order, then beyond it.
   using ShelfQueries = std::array<SqliteStatement, 2>;
   ShelfQueries ready_, aside_, delayed_;

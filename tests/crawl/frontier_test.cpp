@@ -79,11 +79,21 @@ TEST_F(FrontierTest, AsksALoopbackHostWithoutARate) {
 TEST_F(FrontierTest, OneHostThatRestsHoldsUpNoOther) {
   put(1, "http://a.test/");
   put(2, "http://b.test/");
-  frontier().rest(host("http://a.test/"), at(1h), at(0s));
+  frontier().hold(host("http://a.test/"), at(0s));
   EXPECT_EQ(ids(), Ids({2}));
   EXPECT_EQ(frontier().hosts_waiting(), 1u);
   frontier().let_go(host("http://a.test/"), at(1s));
   EXPECT_EQ(ids(at(1s)), Ids({1}));
+}
+
+TEST_F(FrontierTest, LettingAHostGoDoesNotEndItsRest) {
+  put(1, "http://a.test/");
+  Host& a = host("http://a.test/");
+  frontier().hold(a, at(0s));
+  frontier().rest(a, at(1h), at(0s));
+  frontier().let_go(a, at(1s));
+  EXPECT_EQ(ids(at(1s)), Ids());
+  EXPECT_EQ(ids(at(1h)), Ids({1}));
 }
 
 TEST_F(FrontierTest, PutsTheNearestTheDeepestOrTheSimplestFirst) {
@@ -154,6 +164,75 @@ TEST_F(FrontierTest, ACrawlDelayIsObeyedUnlessTheUsersIsLonger) {
   frontier().done(tickets[2], at(7s));
   EXPECT_EQ(ids(at(8900ms)), Ids());
   EXPECT_EQ(ids(at(9s)), Ids({4}));
+}
+
+// --- hosts that come and go
+
+// So many hosts that those with nothing to do are let go of.
+constexpr int kManyHosts = 25'000;
+
+class FrontierHostsTest : public FrontierTest {
+ protected:
+  static std::string url_of(int host) { return "http://host" + std::to_string(host) + ".test/"; }
+  // Queues and fetches a page of each host from `first` on, of 1,000 hosts in a second.
+  void visit(int first, int count, TimePoint now) {
+    for (int host = first; host < first + count; ++host) {
+      put(++id_, url_of(host), 0, now);
+      if (host % 1000 != 999 && host + 1 != first + count) continue;
+      while (auto ticket = frontier().next(now)) frontier().done(*ticket, now);
+      now += 1s;
+    }
+  }
+
+ private:
+  std::int64_t id_ = 1'000'000;
+};
+
+TEST_F(FrontierHostsTest, HostsWithNothingToDoAreLetGoAndComeBackAsWhatTheyWere) {
+  visit(0, 10, at(0s));
+  host(url_of(1)).health.page_answered();
+  Host& lost = host(url_of(2));
+  lost.lost = std::make_unique<HostLoss>(HostLoss{.cause = {Errc::dns, "unknown"}, .unreachable = true});
+  visit(10, kManyHosts, at(1h));
+  EXPECT_EQ(frontier().host_count(), std::size_t{kManyHosts} + 10);
+  EXPECT_LT(frontier().active_hosts(), std::size_t{kManyHosts} / 2);
+  EXPECT_EQ(host(url_of(0)).urls, 1u);
+  EXPECT_FALSE(host(url_of(0)).health.answered());
+  EXPECT_TRUE(host(url_of(1)).health.known_to_answer());
+  EXPECT_EQ(host(url_of(1)).robots_until, TimePoint::min());  // asked for again
+  ASSERT_TRUE(host(url_of(2)).lost);
+  EXPECT_EQ(host(url_of(2)).lost->cause.code, Errc::dns);
+  EXPECT_TRUE(host(url_of(2)).lost->unreachable);
+  EXPECT_EQ(frontier().host_count(), std::size_t{kManyHosts} + 10);
+}
+
+TEST_F(FrontierHostsTest, AHostIsNotLetGoWhileAnythingItDidIsAReasonToWait) {
+  options.rate = 0.001;  // the last page of each was fetched less than 1,000 s ago
+  visit(0, kManyHosts, at(0s));
+  EXPECT_EQ(frontier().active_hosts(), std::size_t{kManyHosts});
+  put(1, url_of(7), 0, at(999s));
+  EXPECT_EQ(ids(at(999s)), Ids());
+  EXPECT_EQ(ids(at(1000s)), Ids({1}));
+  options.rate.reset();
+}
+
+TEST_F(FrontierHostsTest, ARestAPinAndUrlsInMemoryKeepAHost) {
+  for (const int kept : {0, 1, 2}) put(10 + kept, url_of(kept), 0, at(0s));
+  Host* const rests = &host(url_of(0));
+  Host* const pinned = &host(url_of(1));
+  Host* const queued = &host(url_of(2));
+  while (auto ticket = frontier().next(at(0s))) frontier().done(*ticket, at(0s));
+  put(20, url_of(2), 0, at(1s));
+  frontier().hold(*queued, at(1s));
+  frontier().rest(*rests, at(3h), at(0s));
+  ++pinned->pins;
+  visit(10, kManyHosts, at(1h));
+  EXPECT_EQ(&host(url_of(0)), rests);
+  EXPECT_EQ(&host(url_of(1)), pinned);
+  EXPECT_EQ(&host(url_of(2)), queued);
+  put(1, url_of(0), 0, at(2h));
+  EXPECT_EQ(ids(at(2h)), Ids());
+  EXPECT_EQ(ids(at(3h)), Ids({1}));
 }
 
 // --- beyond the memory -----------------------------------------------------------------------------------------------

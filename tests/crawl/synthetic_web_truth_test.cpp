@@ -283,7 +283,8 @@ TEST(SyntheticWebTruth, LeavesOutOffSiteLinks) {
 }
 
 TEST(SyntheticWebTruth, OfAHostWhoseRobotsFailIsNothing) {
-  for (const WebFeature feature : {WebFeature::robots_500, WebFeature::robots_silent, WebFeature::robots_reset}) {
+  for (const WebFeature feature :
+       {WebFeature::robots_500, WebFeature::robots_silent, WebFeature::robots_reset, WebFeature::mute}) {
     SyntheticWeb web = web_of(with(kFriendlyFeatures | bit(feature)));
     const SyntheticReply reply = get(web, 1, "/robots.txt");
     EXPECT_TRUE(reply.status == 500 || reply.behaviour != Behaviour::normal);
@@ -575,8 +576,8 @@ TEST(SyntheticWebFeature, EachIsReadByTheNameItIsWrittenWith) {
 
 TEST(SyntheticWebFeature, ThatMakeAHostUselessAreNotAmongTheHostile) {
   EXPECT_EQ(kFriendlyFeatures & kHostileFeatures, 0u);
-  for (const WebFeature extreme :
-       {WebFeature::slow, WebFeature::robots_500, WebFeature::robots_silent, WebFeature::robots_reset}) {
+  for (const WebFeature extreme : {WebFeature::slow, WebFeature::robots_500, WebFeature::robots_silent,
+                                   WebFeature::robots_reset, WebFeature::mute}) {
     EXPECT_EQ(kHostileFeatures & bit(extreme), 0u);
     EXPECT_TRUE(is_hostile(extreme));
   }

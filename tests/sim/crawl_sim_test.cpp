@@ -17,6 +17,8 @@ std::map<std::uint32_t, std::vector<ServedRequest>> by_host(const std::vector<Se
   return hosts;
 }
 
+constexpr TimePoint at_seconds(int seconds) { return TimePoint{std::chrono::seconds{seconds}}; }
+
 TEST(CrawlSim, FetchesEveryPageOfAFriendlyWebOnce) {
   Simulation sim({.hosts = 5, .pages = 100, .latency = 50ms});
   const CrawlReport report = sim.run();
@@ -342,6 +344,333 @@ TEST(CrawlSim, ADatabaseWithoutShelvesIsResumed) {
   EXPECT_EQ(times.size(), 3000u);
   for (const auto& [target, count] : times) EXPECT_EQ(count, 1) << target;
   EXPECT_LE(web.most_in_memory, 70u);
+}
+
+// --- hosts and their failures
+
+// A page that links to `targets`.
+SyntheticReply page_with_links(const std::vector<std::string>& targets) {
+  SyntheticReply reply;
+  for (const std::string& target : targets) reply.body += "<a href=\"" + target + "\">x</a>";
+  return reply;
+}
+
+std::vector<std::string> numbered(const std::string& prefix, int count) {
+  std::vector<std::string> targets;
+  for (int i = 0; i < count; ++i) targets.push_back(prefix + std::to_string(i));
+  return targets;
+}
+
+std::size_t pages_with(const CrawlReport& report, int status) {
+  const auto found = report.statuses.find(status);
+  return found == report.statuses.end() ? 0 : found->second;
+}
+
+TEST(CrawlSim, UrlsThatAreResetDoNotMakeTheirHostDead) {
+  for (const int resets : {30, 200}) {
+    Simulation sim({.hosts = 1, .pages = 1});
+    sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+      if (request.target == "/") {
+        auto targets = numbered("/reset/", resets);
+        std::ranges::copy(numbered("/good/", 500), std::back_inserter(targets));
+        return page_with_links(targets);
+      }
+      SyntheticReply reply;
+      if (request.target.starts_with("/reset/")) reply.behaviour = SyntheticReply::Behaviour::reset;
+      return reply;
+    };
+    const CrawlReport report = sim.run();
+    EXPECT_TRUE(report.finished);
+    EXPECT_EQ(report.stats.pages, 501u);
+    EXPECT_EQ(report.broken_count, static_cast<std::size_t>(resets));
+    EXPECT_EQ(report.stats.not_asked, 0u);
+    EXPECT_EQ(report.lost_host_count, 0u);
+    EXPECT_LT(to_seconds(sim.loop.time().time_since_epoch()), 100 + 1.5 * resets);
+  }
+}
+
+TEST(CrawlSim, TheThirtyResetsOfTheSyntheticWebCostItsHostNoPage) {
+  Simulation sim({.hosts = 1, .pages = 300, .features = bit(WebFeature::reset)});
+  const CrawlReport report = sim.run();
+  EXPECT_EQ(report.stats.pages, 301u);  // and the one that leads to the thirty
+  EXPECT_EQ(report.failures.at("network"), 30u);
+}
+
+TEST(CrawlSim, AHostThatDiesIsProbedAndWhatWasNotAskedIsNotBroken) {
+  Simulation sim({.hosts = 2, .pages = 1});
+  TimePoint dies = at_seconds(20);
+  sim.transport.connect_fails = [&](std::uint32_t host, TimePoint now) {
+    return host == 1 && now >= dies ? std::optional(Errc::network) : std::nullopt;
+  };
+  sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+    return request.target == "/" ? page_with_links(numbered("/page/", 500)) : SyntheticReply{};
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_EQ(report.failures, (std::map<std::string, std::uint64_t>{{"network", 1}}));
+  EXPECT_EQ(report.broken_count, 1u);
+  EXPECT_EQ(report.lost_host_count, 1u);
+  EXPECT_EQ(report.stats.not_asked + report.stats.fetched + 1, 1002u);
+  ASSERT_EQ(report.lost_hosts.size(), 1u);
+  EXPECT_EQ(report.lost_hosts[0].site, "http://host1.test");
+  EXPECT_EQ(report.lost_hosts[0].error, "network: connect host1.test");
+  EXPECT_EQ(report.lost_hosts[0].not_asked, report.stats.not_asked);
+  // It comes back, and the next run takes up all of it.
+  dies = kNever;
+  sim.backend.manual_clock().advance(1h);
+  const CrawlReport again = sim.run();
+  EXPECT_TRUE(again.finished);
+  EXPECT_EQ(again.stats.fetched, report.stats.not_asked + 1);
+  EXPECT_EQ(again.broken_count, 0u);
+}
+
+TEST(CrawlSim, AHostThatIsDownForAMinuteLosesNothing) {
+  Simulation sim({.hosts = 1, .pages = 1});
+  sim.transport.connect_fails = [&](std::uint32_t, TimePoint now) {
+    return now >= at_seconds(20) && now < at_seconds(80) ? std::optional(Errc::network) : std::nullopt;
+  };
+  sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+    return request.target == "/" ? page_with_links(numbered("/page/", 500)) : SyntheticReply{};
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_EQ(pages_with(report, 200), 501u);
+  EXPECT_EQ(report.broken_count, 0u);
+  EXPECT_EQ(report.stats.errors, 0u);
+}
+
+TEST(CrawlSim, AHostThatFallsSilentIsProbedBeforeItIsGivenUp) {
+  Simulation sim({.hosts = 1, .pages = 1});
+  sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint now) {
+    SyntheticReply reply = request.target == "/" ? page_with_links(numbered("/page/", 500)) : SyntheticReply{};
+    if (now >= at_seconds(20)) reply.behaviour = SyntheticReply::Behaviour::silent;
+    return reply;
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_EQ(report.lost_host_count, 1u);
+  EXPECT_GT(report.stats.not_asked, 300u);
+  EXPECT_LT(report.broken_count, 40u);  // those that were asked
+  EXPECT_GE(std::ranges::count(sim.transport.log, "/robots.txt", &ServedRequest::target), 5);
+}
+
+TEST(CrawlSim, AHostThatCannotBeReachedNamesItsTrueCause) {
+  struct Trouble {
+    Errc code;
+    const char* name;
+    std::uint64_t attempts;
+  };
+  for (const bool robots : {true, false}) {
+    for (const Trouble& trouble :
+         {Trouble{Errc::dns, "dns", 3}, Trouble{Errc::tls, "tls", 1}, Trouble{Errc::network, "network", 3},
+          Trouble{Errc::timeout, "timeout", 3}, Trouble{Errc::refused, "refused", 1}}) {
+      Simulation sim({.hosts = 1, .pages = 5});
+      std::uint64_t attempts = 0;
+      sim.options.robots = robots;
+      sim.transport.connect_fails = [&](std::uint32_t, TimePoint) {
+        ++attempts;
+        return trouble.code;
+      };
+      const CrawlReport report = sim.run();
+      EXPECT_TRUE(report.finished);
+      EXPECT_EQ(report.failures, (std::map<std::string, std::uint64_t>{{trouble.name, 1}}));
+      ASSERT_EQ(report.broken_count, 1u);
+      EXPECT_EQ(report.broken[0].error, std::string(trouble.name) + ": connect host0.test");
+      // The first question is asked with little patience, and does not count when there was no answer in that time.
+      EXPECT_EQ(attempts, trouble.attempts + (trouble.code == Errc::timeout ? 1 : 0)) << trouble.name;
+    }
+  }
+}
+
+TEST(CrawlSim, EachCheckedLinkToAHostThatDoesNotExistIsBroken) {
+  Simulation sim({.hosts = 1, .pages = 1});
+  sim.options.check_links = true;
+  sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+    if (request.target != "/") return SyntheticReply{};
+    return page_with_links({"http://gone.test/a", "http://gone.test/b", "http://gone.test/c"});
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_EQ(report.failures, (std::map<std::string, std::uint64_t>{{"dns", 3}}));
+  EXPECT_EQ(report.broken_count, 3u);
+  EXPECT_EQ(report.stats.not_asked, 0u);
+}
+
+// The page of host 0 links to host 1, which is only checked.
+struct CheckedWeb {
+  explicit CheckedWeb(Simulation& sim, std::vector<std::string> links) {
+    sim.options.check_links = true;
+    sim.options.seeds.resize(1);
+    sim.transport.before_reply = [this, links](const SyntheticRequest& request, TimePoint) {
+      if (request.host == 0 && request.target == "/") return page_with_links(links);
+      return answer(request);
+    };
+  }
+  std::function<SyntheticReply(const SyntheticRequest&)> answer = [](const SyntheticRequest&) {
+    return SyntheticReply{};
+  };
+};
+
+TEST(CrawlSim, ACheckedLinkIsAskedByGetWhenHeadProvesNothing) {
+  Simulation sim({.hosts = 2, .pages = 1});
+  const std::vector<int> statuses{400, 401, 403, 404, 405, 406, 500, 501, 503};
+  std::vector<std::string> links;
+  for (const int status : statuses) links.push_back("http://host1.test/" + std::to_string(status));
+  links.push_back("http://host1.test/drops-head");
+  links.push_back("http://host1.test/gone");
+  CheckedWeb web(sim, links);
+  web.answer = [](const SyntheticRequest& request) {
+    SyntheticReply reply;
+    if (request.target == "/gone") reply.status = 404;
+    if (!request.head) return reply;
+    if (request.target == "/drops-head") reply.behaviour = SyntheticReply::Behaviour::closed;
+    if (request.target[1] >= '4' && request.target[1] <= '5')
+      reply.status = std::stoi(std::string(request.target.substr(1)));
+    return reply;
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished);
+  ASSERT_EQ(report.broken_count, 1u);
+  EXPECT_EQ(report.broken[0].url, "http://host1.test/gone");
+  EXPECT_EQ(report.broken[0].status, 404);
+  for (const int status : statuses) {
+    const auto requests = std::ranges::count(sim.transport.log, "/" + std::to_string(status), &ServedRequest::target);
+    EXPECT_EQ(requests, 2) << status;  // by HEAD, then by GET, and no more than these
+  }
+  EXPECT_EQ(pages_with(report, 404), 1u);
+}
+
+std::map<std::string, BrokenLink> broken_by_target(const CrawlReport& report) {
+  std::map<std::string, BrokenLink> broken;
+  for (const BrokenLink& link : report.broken) broken[link.url.substr(link.url.find('/', 8))] = link;
+  return broken;
+}
+
+TEST(CrawlSim, RedirectsThatLeadNowhereAreBrokenLinks) {
+  Simulation sim({.hosts = 1, .pages = 1});
+  sim.options.max_redirects = 3;
+  const std::map<std::string, std::string, std::less<>> redirects{
+      {"/circle/a", "/circle/b"}, {"/circle/b", "/circle/a"},  // both of them linked, too
+      {"/into", "/circle/a"},     {"/self", "/self"},          {"/long/0", "/long/1"},     {"/long/1", "/long/2"},
+      {"/long/2", "/long/3"},     {"/long/3", "/long/4"},      {"/short/0", "/short/1"},   {"/short/1", "/fine"},
+      {"/nothing", ""},           {"/nonsense", "http://:x/"}, {"/to-gone", "/to-gone/2"}, {"/to-gone/2", "/gone"}};
+  sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+    if (request.target == "/") return page_with_links({"/list"});
+    if (request.target == "/list") {
+      return page_with_links(
+          {"/circle/a", "/circle/b", "/into", "/self", "/long/0", "/short/0", "/nothing", "/nonsense", "/to-gone"});
+    }
+    SyntheticReply reply;
+    if (request.target == "/gone") reply.status = 404;
+    if (const auto found = redirects.find(request.target); found != redirects.end()) {
+      reply.status = 302;
+      reply.headers.emplace_back("Location", found->second);
+    }
+    return reply;
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished);
+  const auto broken = broken_by_target(report);
+  std::set<std::string> targets;
+  for (const auto& [target, link] : broken) {
+    targets.insert(target);
+    EXPECT_EQ(link.referrer, "http://host0.test/list") << target;
+  }
+  EXPECT_EQ(targets, (std::set<std::string>{"/circle/a", "/circle/b", "/into", "/self", "/long/3", "/nothing",
+                                            "/nonsense", "/gone"}));
+  for (const char* circle : {"/circle/a", "/circle/b", "/into", "/self"}) {
+    EXPECT_EQ(broken.at(circle).error, "redirects in a circle");
+    EXPECT_EQ(broken.at(circle).status, 302);
+  }
+  EXPECT_EQ(broken.at("/long/3").error, "more than 3 redirects");
+}
+
+TEST(CrawlSim, NothingIsBrokenOfAHostWhoseRobotsFail) {
+  Simulation sim({.hosts = 1, .pages = 5, .features = bit(WebFeature::robots_500)});
+  const CrawlReport report = sim.run();
+  EXPECT_EQ(report.broken_count, 0u);
+  EXPECT_EQ(report.stats.not_asked, 1u);
+  ASSERT_EQ(report.lost_hosts.size(), 1u);
+  EXPECT_EQ(report.lost_hosts[0].error, "refused: robots.txt answered HTTP 500");
+}
+
+TEST(CrawlSim, AsksNothingBeforeRobotsTxtHoweverManyRequestsAHostMayGet) {
+  Simulation sim({.hosts = 1, .pages = 1});
+  sim.options.per_host = 8;
+  sim.options.seeds.clear();
+  for (const std::string& target : numbered("/page/", 8)) {
+    sim.options.seeds.push_back(*Url::parse(sim.web.origins()[0] + target));
+  }
+  sim.transport.before_reply = [&](const SyntheticRequest&, TimePoint) {
+    SyntheticReply reply;
+    reply.latency = 50ms;
+    return reply;
+  };
+  sim.run();
+  ASSERT_EQ(sim.transport.log.size(), 9u);
+  EXPECT_EQ(sim.transport.log[0].target, "/robots.txt");
+  EXPECT_GE(sim.transport.log[1].at, sim.transport.log[0].ended);
+}
+
+// When the hundred good hosts were done, beside so many that never answer. All are seeds, the silent ones first or last.
+double good_hosts_end(std::uint32_t silent, bool silent_first) {
+  Simulation sim({.hosts = 100 + silent,
+                  .pages = 400,
+                  .links = 3,
+                  .size = 0,
+                  .latency = 100ms,
+                  .features = bit(WebFeature::mute),
+                  .evil_hosts = silent,
+                  .cross_links = false});
+  if (silent_first) std::ranges::reverse(sim.options.seeds);
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_EQ(report.stats.pages, 100u * 400u);
+  EXPECT_EQ(report.lost_host_count, silent);
+  TimePoint end{};
+  for (const ServedRequest& request : sim.transport.log) end = std::max(end, request.ended);
+  return to_seconds(end.time_since_epoch());
+}
+
+TEST(CrawlSim, ThreeHundredSilentHostsSlowAHundredGoodOnesByLessThanATenth) {
+  const double calm = good_hosts_end(0, false);
+  EXPECT_LE(good_hosts_end(300, false), calm * 1.1);
+  EXPECT_LE(good_hosts_end(300, true), calm * 1.1);
+}
+
+TEST(CrawlSim, OneGoodHostIsNotStarvedByThreeHundredSilentOnes) {
+  Simulation sim({.hosts = 301,
+                  .pages = 500,
+                  .latency = 10ms,
+                  .features = bit(WebFeature::mute),
+                  .evil_hosts = 300,
+                  .cross_links = false});
+  std::ranges::reverse(sim.options.seeds);
+  sim.options.rate = 1000;
+  sim.options.max_time = 5s;
+  const CrawlReport report = sim.run();
+  EXPECT_GE(report.stats.pages, 150u);  // the first three seconds it waits among the silent ones
+}
+
+// As silent, but only once robots.txt has been answered.
+TEST(CrawlSim, HostsThatAnswerNothingButRobotsDoNotStarveTheOthers) {
+  const auto end_of_good = [](std::uint32_t silent) {
+    Simulation sim({.hosts = 100 + silent, .pages = 1});
+    std::ranges::reverse(sim.options.seeds);
+    sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+      SyntheticReply reply = request.target == "/" ? page_with_links(numbered("/page/", 1000)) : SyntheticReply{};
+      reply.latency = 50ms;
+      if (request.host >= 100 && request.target != "/robots.txt") {
+        reply.behaviour = SyntheticReply::Behaviour::silent;
+      }
+      return reply;
+    };
+    EXPECT_EQ(sim.run().stats.pages, 100u * 1001u);
+    TimePoint end{};
+    for (const ServedRequest& request : sim.transport.log) {
+      if (request.host < 100) end = std::max(end, request.ended);
+    }
+    return to_seconds(end.time_since_epoch());
+  };
+  EXPECT_LE(end_of_good(300), end_of_good(0) * 1.1);
 }
 
 TEST(CrawlSim, StopsWhenNothingHappensForTooLong) {

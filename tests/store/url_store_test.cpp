@@ -185,6 +185,41 @@ TEST_P(UrlStoreTest, ScansTheBrokenAlone) {
   }
 }
 
+TEST_P(UrlStoreTest, ScansTheRedirectsAloneAndThoseToNowhereAsBroken) {
+  auto store = open(path());
+  UrlBatch batch;
+  struct Kind {
+    int status;
+    const char* target;
+    const char* error;
+  };
+  const Kind kinds[] = {{200, "", ""},          {302, "http://h/2", ""}, {301, "http://h/3", "redirects in a circle"},
+                        {308, "", "no URL"},    {304, "", "cut off"},    {300, "", "odd"},
+                        {303, "http://h/1", ""}};
+  for (std::int64_t id = 1; const Kind& kind : kinds) {
+    batch.discovered.push_back(new_url(id));
+    UrlOutcome outcome;
+    outcome.url_id = id++;
+    outcome.status_code = kind.status;
+    outcome.redirect_to = kind.target;
+    outcome.error = kind.error;
+    batch.outcomes.push_back(outcome);
+  }
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  std::vector<std::int64_t> redirects, broken;
+  ASSERT_TRUE(store->scan_redirects([&](const UrlRecord& record) {
+    redirects.push_back(record.url_id);
+    return true;
+  }));
+  ASSERT_TRUE(store->scan_broken([&](const UrlRecord& record) {
+    broken.push_back(record.url_id);
+    return true;
+  }));
+  EXPECT_EQ(redirects, (std::vector<std::int64_t>{2, 3, 7}));
+  EXPECT_EQ(broken, (std::vector<std::int64_t>{3, 4}));
+}
+
 UrlMove move(std::int64_t id, UrlShelf shelf, std::uint64_t site, std::int32_t priority) {
   return {id, shelf, shelf == UrlShelf::none ? 0 : site, priority, 0};
 }

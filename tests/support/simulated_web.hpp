@@ -21,6 +21,7 @@ struct ServedRequest {
   std::uint32_t host;
   std::string target;
   int status;
+  bool head = false;
 };
 
 class SimulatedTransport final : public HttpTransport {
@@ -33,6 +34,8 @@ class SimulatedTransport final : public HttpTransport {
     using Behaviour = SyntheticReply::Behaviour;
     EventLoop& loop = EventLoop::current();
     const auto found = hosts_.find(request.url.site_key());
+    response.connected = false;
+    response.sent_at = loop.time();
     if (found == hosts_.end()) co_return fail(Errc::dns, request.url.site_key());
     SyntheticRequest asked{
         .host = found->second, .head = request.method == HttpMethod::head, .target = request.url.path_and_query()};
@@ -41,9 +44,15 @@ class SimulatedTransport final : public HttpTransport {
       if (name == "If-Modified-Since") asked.if_modified_since = value;
     }
     response.sent_at = loop.time();
+    response.connected = false;
+    if (const auto trouble = trouble_connecting(found->second)) {
+      if (*trouble == Errc::timeout) co_await sleep(std::min(request.timeout, connect_timeout));
+      co_return fail(*trouble, "connect " + std::string(request.url.host()));
+    }
+    response.connected = true;
     const std::size_t entry = log.size();
     SyntheticReply reply = before_reply ? before_reply(asked, loop.time()) : web_.reply(asked);
-    log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status});
+    log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status, asked.head});
     const Duration transfer = reply.behaviour == Behaviour::drip
                                   ? from_seconds(static_cast<double>(reply.body.size()) / reply.drip_bytes_per_second)
                                   : Duration{};
@@ -76,10 +85,18 @@ class SimulatedTransport final : public HttpTransport {
   }
 
   std::vector<ServedRequest> log;
+  // The error there is instead of a connection to a host, when set.
+  std::function<std::optional<Errc>(std::uint32_t host, TimePoint)> connect_fails;
+  Duration connect_timeout = std::chrono::seconds{10};
   // Takes the web's place in answering, when set.
   std::function<SyntheticReply(const SyntheticRequest&, TimePoint)> before_reply;
 
  private:
+  std::optional<Errc> trouble_connecting(std::uint32_t host) const {
+    if (web_.has(host, WebFeature::mute)) return Errc::timeout;
+    return connect_fails ? connect_fails(host, EventLoop::current().time()) : std::nullopt;
+  }
+
   SyntheticWeb& web_;
   std::map<std::string, std::uint32_t> hosts_;
 };

@@ -55,6 +55,7 @@ struct CrawlOptions {
   // --- each request
   std::size_t size_limit = 10 * 1024 * 1024;  // decoded bytes of a page
   Duration timeout = std::chrono::seconds{30};
+  Duration connect_timeout = std::chrono::seconds{10};  // of one address; for who makes the transport
   std::uint32_t retries = 2;  // after the first attempt
   std::uint32_t max_redirects = 10;
   std::vector<HeaderFor> headers_for;  // fields for some hosts only

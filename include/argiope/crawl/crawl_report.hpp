@@ -21,6 +21,7 @@ struct CrawlStats {
   std::uint64_t bytes = 0;    // received, robots.txt included
   std::uint64_t errors = 0;   // URLs given up without a usable response, and responses with status 400 and above
   std::uint64_t retries = 0;
+  std::uint64_t not_asked = 0;  // URLs passed over because their host was given up; the next run asks them
   std::uint64_t queued = 0;  // waiting, in memory and in the store
   std::uint64_t in_memory = 0;  // those of them in memory, and those in flight
   std::uint64_t in_flight = 0;
@@ -34,7 +35,14 @@ struct BrokenLink {
   std::string url;
   int status = 0;        // 0: no response
   std::string error;     // when there was none
-  std::string referrer;  // a page that links to it; empty for a seed
+  std::string referrer;  // a page that links to it, or to where redirects to it begin; empty for a seed
+};
+
+// A host of which nothing more was asked in this run.
+struct LostHost {
+  std::string site;             // "http://example.org:8080"
+  std::string error;            // "dns: …", "tls: …", "timeout: …", "network: …", "refused: …"
+  std::uint64_t not_asked = 0;  // its URLs that were passed over
 };
 
 struct CrawlReport {
@@ -43,12 +51,15 @@ struct CrawlReport {
   std::map<std::string, std::uint64_t> failures;  // error name → URLs given up for it, this run's
   std::vector<BrokenLink> broken;                 // the first `kMostBroken` of the whole database
   std::uint64_t broken_count = 0;
+  std::vector<LostHost> lost_hosts;  // the first `kMostLostHosts`, by name
+  std::uint64_t lost_host_count = 0;
   bool finished = false;
   // Why not: "signal", "max_pages", "max_time", "idle", "store".
   std::string stopped_by;
   Duration elapsed{};
 
   static constexpr std::size_t kMostBroken = 1000;
+  static constexpr std::size_t kMostLostHosts = 1000;
 };
 
 }  // namespace argiope

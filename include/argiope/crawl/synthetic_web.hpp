@@ -39,7 +39,7 @@ enum class WebFeature : std::uint8_t {
   loops,       // redirects in a circle, to themselves, and without an end
   endless,     // a calendar without end, paths that deepen or repeat themselves, a search with ever more pages
   drip,        // bodies that come byte by byte
-  reset,       // connections torn down in the middle of a body
+  reset,       // connections torn down in the middle of a body, once and thirty times in a row
   lengths,     // a Content-Length that is too long, and one too short
   silent,      // no answer, ever
   garbage,     // answers that are not HTTP
@@ -54,8 +54,9 @@ enum class WebFeature : std::uint8_t {
   robots_500,     // robots.txt answers 500, so nothing may be fetched
   robots_silent,  // robots.txt never answers
   robots_reset,   // robots.txt's connection is torn down
+  mute,           // nothing is ever answered; where connections are simulated, there is none
 };
-inline constexpr std::size_t kWebFeatures = 30;
+inline constexpr std::size_t kWebFeatures = 31;
 // Hostile and extreme ones: only evil hosts have them.
 constexpr bool is_hostile(WebFeature feature) noexcept { return feature >= WebFeature::loops; }
 // As on the command line: "robots-500".

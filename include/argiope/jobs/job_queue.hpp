@@ -134,6 +134,8 @@ class JobQueue {
   // Forgets keys without jobs whose rest is over, whose bucket is full and that have no limits of their own; their ids
   // will be given to other names. Returns how many. O(keys).
   std::size_t prune_keys(TimePoint now) noexcept;
+  // The same for one key, limits of its own or not. False: it has jobs, its rest is not over or its bucket not full.
+  bool forget_key(KeyId key, TimePoint now);
 
   // --- the whole queue
   void set_limits(const QueueLimits& limits, TimePoint now);
@@ -261,6 +263,7 @@ class JobQueue {
   Key& key_of(const Job& job) noexcept { return keys_[static_cast<std::uint32_t>(job.key)]; }
   void apply_limits(KeyId key, const KeyLimits& limits, TimePoint now) noexcept;
   bool is_idle(const Key& key, TimePoint now) const noexcept;
+  void forget(std::uint32_t index) noexcept;
   void update_key(KeyId key, TimePoint now) noexcept;
 
   // --- moving between states. What may fail is asked for first (make_room); the moves themselves cannot.

@@ -61,9 +61,17 @@ struct UrlRecord {
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
 };
 
-// Given up, or answered with an error: what a report lists as a broken link.
+// A redirect that leads nowhere: in a circle, beyond the limit, or to what is no URL. `error` says which.
+inline bool is_redirect_to_nowhere(const UrlRecord& record) noexcept {
+  const int status = record.status_code;
+  const bool redirect = (status >= 301 && status <= 303) || status == 307 || status == 308;
+  return record.state == UrlState::done && redirect && !record.error.empty();
+}
+
+// Given up, answered with an error, or a redirect to nowhere: what a report lists as a broken link.
 inline bool is_broken(const UrlRecord& record) noexcept {
-  return record.state == UrlState::failed || (record.state == UrlState::done && record.status_code >= 400);
+  return record.state == UrlState::failed || (record.state == UrlState::done && record.status_code >= 400) ||
+         is_redirect_to_nowhere(record);
 }
 
 // A URL met for the first time.

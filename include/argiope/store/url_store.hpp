@@ -46,6 +46,8 @@ class UrlStore {
   virtual Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) = 0;
   // The same for those that are broken (is_broken()), without reading the others into memory.
   virtual Result<void> scan_broken(const Visitor& visit) = 0;
+  // The same for those that redirect, to where `redirect_to` says.
+  virtual Result<void> scan_redirects(const Visitor& visit) = 0;
   // Visits records that lie on a shelf, in its order.
   virtual Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;

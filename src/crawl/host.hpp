@@ -1,0 +1,51 @@
+// What is known of one scheme, host and port while it has something to do, and the little that is kept when it has not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "argiope/jobs/job.hpp"
+#include "argiope/jobs/job_queue.hpp"
+#include "argiope/store/store.hpp"
+#include "argiope/web/ip_address.hpp"
+#include "argiope/web/robots.hpp"
+#include "crawl/host_health.hpp"
+
+namespace argiope {
+
+// The address of a host is stable while anybody refers to it: while it has URLs in memory, or pins.
+struct Host {
+  std::string site;  // "http://example.org:8080"
+  std::uint64_t site_fingerprint = 0;
+  KeyId key{};
+  bool loopback = false;
+  bool asking = false;     // its first question is under way, or a probe: nothing else is asked meanwhile
+  std::uint32_t pins = 0;  // who refers to it beside its URLs in memory
+  std::uint32_t urls = 0;  // ever queued; stays at the largest number there is
+  std::uint32_t robots_attempts = 0;
+  // robots.txt: null allows everything. Valid until `robots_until`; before the first fetch that is the beginning of time.
+  std::unique_ptr<const RobotsRules> robots;
+  TimePoint robots_until = TimePoint::min();
+  TimePoint rest_until = TimePoint::min();
+  HostHealth health;
+  std::unique_ptr<HostLoss> lost;  // null: it may be asked
+  std::optional<IpAddress> address;
+  // The most and the least important of its URLs that may be on the shelf of ready ones.
+  struct Stretch {
+    Rank first;
+    Rank last;
+  };
+  std::optional<Stretch> on_shelf;
+  KeyLimits limits;
+
+  // Without scheme and port, as a URL has it.
+  std::string_view name() const noexcept {
+    std::string_view rest = std::string_view{site}.substr(site.find("://") + 3);
+    return rest.substr(0, rest.starts_with('[') ? rest.find(']') + 1 : rest.find(':'));
+  }
+};
+
+}  // namespace argiope
