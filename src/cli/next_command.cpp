@@ -150,6 +150,10 @@ void print_table(const NextArguments& arguments, const Question& question, const
     before = time;
   }
   if (static_cast<int>(times.size()) == arguments.count) return;
+  if (const auto undecided = why_undecided(trigger.search(times.empty() ? question.after : times.back()))) {
+    fmt::print("{}\n", *undecided);
+    return;
+  }
   const bool impossible = trigger.cron_expression() != nullptr && trigger.cron_expression()->never();
   fmt::print("{}\n", impossible      ? "never: there is no such date until 2199"
                      : times.empty() ? "never again"

@@ -137,7 +137,7 @@ std::function<int()> add_simulate_command(CLI::App& app) {
   command->add_option("FILE", arguments->file, "The configuration, TOML: its queues, schedules and how long jobs take")
       ->required();
   command->add_option("--from", arguments->from, "When it begins, RFC 3339; instead of now")->type_name("TIME");
-  command->add_option("--for", arguments->span, "How long it goes on, such as 12h or 30d")
+  command->add_option("--for", arguments->span, "How long it goes on, such as 12h or 1w3d: w, d, h, m (minutes), s, ms")
       ->type_name("SPAN")
       ->capture_default_str();
   command->add_option("--zone", arguments->zone, "Time zone of --from and of times that are no schedule's")

@@ -11,6 +11,8 @@
 namespace argiope::detail {
 namespace {
 
+constexpr std::string_view kLongMonthNames[] = {"january", "february", "march",     "april",   "may",      "june",
+                                                "july",    "august",   "september", "october", "november", "december"};
 constexpr std::string_view kMonthNames[] = {"jan", "feb", "mar", "apr", "may", "jun",
                                             "jul", "aug", "sep", "oct", "nov", "dec"};
 
@@ -62,15 +64,23 @@ int weekday_number(int weekday, WeekdayNumbers numbers) noexcept {
   return weekday;
 }
 
+// The other dialects' own programs take three letters only; and Cronos, with which ours agrees, says of SUNDAY that it is wrong.
+bool takes_long_names(std::string_view text, const CronOptions& options) noexcept {
+  const bool is_a_word = std::ranges::any_of(text, [](char c) { return c >= 'a' && c <= 'z'; });
+  return is_a_word && options.dialect == CronDialect::argiope && !options.upper_case_names;
+}
+
 // A number or a name, in the numbers the field is written in.
 std::optional<int> parse_value(std::string_view text, const NumberField& field, const CronOptions& options) noexcept {
   std::optional<int> value = parse_number(text);
   if (!value && field.kind == NumberField::Kind::month) {
-    const int month = month_of(text, options.upper_case_names);
+    int month = month_of(text, options.upper_case_names);
+    if (month < 0 && takes_long_names(text, options)) month = 1 + index_of_name(text, kLongMonthNames, false);
     if (month > 0) value = month;
   }
   if (!value && field.kind == NumberField::Kind::weekday) {
-    const int weekday = weekday_of_name(text, options.upper_case_names);
+    int weekday = weekday_of_name(text, options.upper_case_names);
+    if (weekday < 0 && takes_long_names(text, options)) weekday = index_of_name(text, kLongWeekdayNames, false);
     if (weekday >= 0) value = weekday_number(weekday, options.weekday_numbers);
   }
   if (value && (*value < field.spec.low || *value > field.spec.high)) return std::nullopt;
@@ -161,7 +171,7 @@ class DayFields {
   }
 
   // n#k and nL; Quartz's L, which is Saturday.
-  Result<bool> dow_element(std::string_view element, std::string_view, bool) {
+  Result<bool> dow_element(std::string_view element, std::string_view field_text, bool) {
     DayRule& rule = out_.dow;
     const NumberField field{weekday_spec(options_.weekday_numbers), NumberField::Kind::weekday};
     const auto weekday = [&](std::string_view text) -> std::optional<int> {
@@ -176,8 +186,19 @@ class DayFields {
       rule.nth[*which] |= static_cast<std::uint8_t>(1 << *day);
       return true;
     }
+    const bool is_quartz = options_.dialect == CronDialect::quartz;
+    // As croniter writes it: L5 is 5L.
+    if (starts_with_l(element) && element.size() > 1 && !is_quartz) {
+      const auto last = weekday(element.substr(1));
+      if (!last) return bad_field("day-of-week", element, "L follows a weekday, or stands before it");
+      rule.last_weekdays |= static_cast<std::uint8_t>(1 << *last);
+      return true;
+    }
     if (!ends_with(element, 'l')) return false;
-    if (element.size() == 1 && options_.dialect == CronDialect::quartz) {
+    if (is_quartz && field_text.contains(',')) {
+      return bad_field("day-of-week", field_text, "L stands alone, or behind a weekday that does");
+    }
+    if (element.size() == 1 && is_quartz) {
       rule.weekdays |= 1 << 6;
       return true;
     }

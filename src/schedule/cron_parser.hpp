@@ -29,6 +29,8 @@ std::optional<int> parse_number(std::string_view text) noexcept;
 // 1 to 12, or −1; weekdays from Sunday, 0. Three letters.
 int month_of(std::string_view name, bool upper_case_only = false) noexcept;
 int weekday_of_name(std::string_view name, bool upper_case_only = false) noexcept;
+inline constexpr std::string_view kLongWeekdayNames[] = {"sunday",   "monday", "tuesday", "wednesday",
+                                                       "thursday", "friday", "saturday"};
 inline constexpr std::string_view kWeekdayNames[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
 // Into `out`, of which `options` are set; prepare() is left to the caller.

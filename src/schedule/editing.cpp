@@ -12,9 +12,10 @@ void SchedulerImpl::reindex(ScheduleId id, const SchedulePlace& place) {
   const auto flying = in_flight_.find(id);
   const bool is_flying = flying != in_flight_.end();
   if (is_flying) flying->second = true;
-  // One that got too far into the future is looked at now: the plan says what becomes of it.
-  const bool is_lost = is_ahead(place);
-  index_.set(id, is_flying || place.paused ? WallTime::max() : is_lost ? now() : place.next);
+  if (id < graceless_.size()) graceless_[id] = false;
+  // One that got into the future is looked at now: the plan says what becomes of it.
+  const bool is_ahead = place.last > now();
+  index_.set(id, is_flying || place.paused ? WallTime::max() : is_ahead ? now() : place.next);
 }
 
 void SchedulerImpl::forget(ScheduleId id) {

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "argiope/async/sleep.hpp"
+
 #include "argiope/base/printable.hpp"
 #include "schedule/scheduler_impl.hpp"
 
@@ -57,7 +61,47 @@ std::vector<std::string> SchedulerImpl::executors() const {
   return names;
 }
 
+void SchedulerImpl::note_grace(ScheduleId id, bool has_one) {
+  constexpr ScheduleId kMostNoted = 1 << 26;
+  if (id >= kMostNoted) return;
+  if (id >= graceless_.size()) {
+    if (has_one) return;
+    graceless_.resize(std::max<std::size_t>(id + 1, 2 * graceless_.size()));
+  }
+  graceless_[id] = !has_one;
+}
+
+// Of a run that begins for the first time: later after it was due than its schedule's misfire_grace.
+Coro<bool> SchedulerImpl::begins_too_late(const JobContext& context) {
+  const JobRecord& job = context.job();
+  if (job.schedule == 0 || context.attempt() > 1 || job.expiries > 0) co_return false;
+  const ScheduleId id = job.schedule;
+  if (id < graceless_.size() && graceless_[id]) co_return false;
+  std::vector<ScheduleId> one{id};
+  auto loaded = co_await store_.load_schedules(std::move(one));
+  if (!loaded || !loaded->front()) co_return false;
+  const auto parsed = reader_.read(*loaded->front());
+  if (!parsed) co_return false;
+  const auto grace = parsed->definition->policies.misfire_grace;
+  note_grace(id, grace.has_value());
+  if (!grace) co_return false;
+  auto run = co_await store_.schedule_run(id, job.run);
+  if (!run || !*run) co_return false;
+  co_return now() - look_time(*parsed->trigger, {.next = (*run)->planned}) > *grace;
+}
+
 Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
+  if (co_await begins_too_late(context)) {
+    const JobId id = context.job().id;
+    if (job_listener_ != 0) too_late_.insert(id);
+    constexpr const char* kWhy = "it began later than its misfire_grace";
+    try {
+      (void)co_await broker_.cancel(id, kWhy);
+      co_await sleep(Duration::zero());  // where the cancellation arrives
+    } catch (const CancelledError&) {
+    }
+    throw std::runtime_error(kWhy);  // a run that fails when it has been cancelled is cancelled
+  }
   const auto executor = executors_.find(name);
   const auto& functions = executor->second.functions;
   const auto found = functions.find(context.job().function);

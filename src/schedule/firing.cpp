@@ -138,6 +138,7 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
     StoredSchedule& stored = due.view.schedule;
     const Trigger& trigger = *due.parsed.trigger;
     const Schedule& policies = due.parsed.definition->policies;
+    note_grace(stored.id, policies.misfire_grace.has_value());
     const WallTime present = now();
     Plan plan = make_plan({.trigger = trigger,
                            .policies = policies,

@@ -16,6 +16,13 @@
 
 namespace argiope::detail {
 
+// Where in a form an error is: names of members and, of lists, numbers from 0. Empty: the form as a whole.
+using MemberPath = std::vector<std::string>;
+inline MemberPath below(std::string_view name, MemberPath path) {
+  path.emplace(path.begin(), name);
+  return path;
+}
+
 // Reads members and keeps the first error; whatever it gives after one is not used.
 class Reader {
  public:
@@ -53,6 +60,7 @@ class Reader {
       out = *value;
     } else if (!error_) {
       error_ = value.error();
+      path_ = {std::string(name)};
     }
   }
   template <class Value, std::size_t N>
@@ -69,21 +77,28 @@ class Reader {
     return form_.if_contains(name);
   }
   void complain(std::string_view name, std::string_view given, std::string_view why) {
-    if (!error_) error_ = bad_field(name, given, why).error();
+    if (error_) return;
+    error_ = bad_field(name, given, why).error();
+    path_ = {std::string(name)};
   }
   // The first error, or a member that nobody has asked for, of which `why` says what is wrong.
   std::optional<Error> finish(std::string_view why) {
     if (error_) return error_;
     for (const auto& member : form_) {
       if (std::ranges::find(known_, std::string_view(member.key())) == known_.end()) {
+        path_ = {std::string(member.key())};
         return bad_field("member", member.key(), why).error();
       }
     }
     return std::nullopt;
   }
 
+  // Of what finish() has given.
+  const MemberPath& path() const noexcept { return path_; }
+
  private:
   const boost::json::object& form_;
+  MemberPath path_;
   std::optional<Error> error_;
   std::vector<std::string> known_;
 };

@@ -109,10 +109,8 @@ class Reader {
 };
 
 int long_weekday(std::string_view name) {
-  static constexpr std::string_view kLong[] = {"sunday",   "monday", "tuesday", "wednesday",
-                                               "thursday", "friday", "saturday"};
   for (int day = 0; day < 7; ++day) {
-    if (equal_ignoring_case(name, kLong[day]) || equal_ignoring_case(name, kWeekdayNames[day])) return day;
+    if (equal_ignoring_case(name, kLongWeekdayNames[day]) || equal_ignoring_case(name, kWeekdayNames[day])) return day;
   }
   return -1;
 }
@@ -166,8 +164,16 @@ std::string_view shorthand(std::string_view word) {
   return word;
 }
 
-Result<void> check(const Chain& chain, std::string_view name, std::int64_t low, std::int64_t high,
-                   bool seconds = false) {
+// A range ends with the last of its steps.
+void normalize(Chain& chain) {
+  for (Component& part : chain) {
+    if (part.stop > part.start && part.repeat > 0) part.stop -= (part.stop - part.start) % part.repeat;
+  }
+}
+
+Result<void> check(Chain& chain, std::string_view name, std::int64_t low, std::int64_t high, bool seconds = false,
+                   bool from_end = false) {
+  normalize(chain);
   const std::int64_t unit = seconds ? kMicros : 1;
   for (const Component& part : chain) {
     const auto told = [&](std::int64_t value) {
@@ -178,8 +184,11 @@ Result<void> check(const Chain& chain, std::string_view name, std::int64_t low, 
     if (part.stop >= 0 && (part.stop > high || part.stop < part.start)) {
       return bad_field(name, told(part.stop), range + ", and not below the range's begin");
     }
-    const bool no_room = part.repeat > unit && part.start + part.repeat > (part.stop >= 0 ? part.stop : high);
-    if (part.repeat > high - low || (no_room && !(name == "day" && part.stop < 0))) {
+    // Days from the end are counted down to the last one.
+    const bool no_room = part.stop >= 0 ? part.start + part.repeat > part.stop && (part.repeat > unit || seconds)
+                         : from_end     ? part.start - part.repeat < low
+                                        : part.repeat > 0 && part.start + part.repeat > high && name != "day";
+    if (part.repeat > high - low || no_room) {
       return bad_field(name, told(part.repeat), "a step this wide never comes");
     }
   }
@@ -218,7 +227,7 @@ Result<void> parse_date(std::string_view word, Calendar& out) {
   if (auto done = check(out.year, "year", CronExpression::kFirstYear, CronExpression::kLastYear); !done) return done;
   if (auto done = check(out.month, "month", 1, 12); !done) return done;
   // Of February there are only 28 days to count back for sure.
-  return check(out.day, "day", 1, out.day_from_end ? 28 : 31);
+  return check(out.day, "day", 1, out.day_from_end ? 28 : 31, false, out.day_from_end);
 }
 
 Result<void> parse_time(std::string_view word, Calendar& out) {

@@ -21,6 +21,12 @@ WallTime exact(const Trigger& trigger, WallTime stored) {
   return found && *found - stored < std::chrono::milliseconds{1} ? *found : stored;
 }
 
+// Between two parts of a search that takes long.
+constexpr Duration kSearchPause = std::chrono::seconds{1};
+// How far a calendar may be set back until a schedule of elapsed time begins anew: so many of its times, and no less than this.
+constexpr int kTimesOfSilence = 10;
+constexpr Duration kShortSilence = std::chrono::seconds{10};
+
 // Planned times that follow one another without a gap, from `first` to `last`.
 struct Span {
   WallTime first, last;
@@ -34,17 +40,21 @@ class Planner {
   Plan planned() {
     SchedulePlace& place = plan_.place;
     if (place.paused) return std::move(plan_);
-    if (place.next != WallTime::max()) place.next = exact(trigger_, place.next);
+    find_next();
     begin_anew_if_lost();
     if (const auto due = due_times()) {
       plan_.changes = true;
       act_on(*due);
       place.last = due->last;
-      const auto next = trigger_.next(due->last);
-      place.next = next.value_or(WallTime::max());
-      end_if_over();
+      // Those that follow within the same millisecond are the same to the store.
+      go_on_after(just_before(std::chrono::floor<std::chrono::milliseconds>(due->last) + std::chrono::milliseconds{1}));
     }
+    if (plan_.changes) end_if_over();
     plan_.look_at = look_time(trigger_, place);
+    // What is still searched for is searched on, and not at once: others are due, too.
+    if (is_searching_ && !place.paused && place.next != WallTime::max()) {
+      plan_.look_at = std::max(place.next, in_.now + kSearchPause);
+    }
     return std::move(plan_);
   }
 
@@ -57,13 +67,32 @@ class Planner {
   }
 
  private:
+  // The trigger's own time for what stands in the store. Where a search was cut short that is the time it has come to, and it
+  // goes on from there.
+  void find_next() {
+    SchedulePlace& place = plan_.place;
+    if (place.next == WallTime::max()) return;
+    if (!trigger_.needs_search()) {
+      place.next = exact(trigger_, place.next);
+    } else if (place.next <= in_.now) {
+      go_on_after(just_before(place.next));
+      plan_.changes = place.next < in_.place.next || place.next - in_.place.next >= std::chrono::milliseconds{1};
+    }
+  }
+
+  void go_on_after(WallTime time) {
+    SchedulePlace& place = plan_.place;
+    const Trigger::Answer answer = trigger_.search(time);
+    is_searching_ = !answer.decided;
+    place.next = answer.decided ? answer.time.value_or(WallTime::max()) : answer.clear;
+  }
+
   void begin_anew_if_lost() {
     SchedulePlace& place = plan_.place;
-    if (in_.step_back == Duration::max() || place.last == WallTime{}) return;
-    if (place.last <= in_.now || place.last - in_.now <= in_.step_back) return;
+    if (in_.step_back == Duration::max() || !is_lost(trigger_, place, in_.now, in_.step_back)) return;
     if (policies_.max_runs != 0 && place.fired >= policies_.max_runs) return;
     const auto next = trigger_.next(just_before(in_.now));
-    if (!next || *next > place.last) return;
+    if (!next || *next >= place.next || (place.last != WallTime{} && *next > place.last)) return;
     place.next = *next;
     place.last = WallTime{};
     plan_.changes = true;
@@ -73,7 +102,7 @@ class Planner {
   // Those not dealt with that are due: they follow one another, for none is due after the next one is planned.
   std::optional<Span> due_times() const {
     const WallTime first = plan_.place.next;
-    if (first == WallTime::max() || trigger_.due_at(first) > in_.now) return std::nullopt;
+    if (is_searching_ || first == WallTime::max() || trigger_.due_at(first) > in_.now) return std::nullopt;
     std::optional<WallTime> last = trigger_.previous(just_after(in_.now));
     if (last && trigger_.due_at(*last) > in_.now) last = trigger_.previous(*last);
     // What stands in the store need not be a time of the trigger; then it is dealt with as if it were one.
@@ -91,6 +120,8 @@ class Planner {
     const auto before = trigger_.previous(found.value_or(limit));
     if (before && trigger_.due_at(*before) >= limit) found = before;
     if (due.first >= limit || trigger_.due_at(due.first) >= limit) found = due.first;
+    // Where a search has found nothing, the last one itself may be in time.
+    if (!found && trigger_.due_at(due.last) >= limit) found = due.last;
     if (!found || *found > due.last) return std::nullopt;
     return std::max(*found, due.first);
   }
@@ -117,9 +148,10 @@ class Planner {
       return;
     }
     std::vector<WallTime> times{due.last};
+    detail::Search search{10 * Trigger::kMostQuestions};
     while (times.back() > due.first && times.size() < policies_.most_catch_up) {
-      const auto before = trigger_.previous(times.back());
-      if (!before || *before < due.first) break;
+      const auto before = trigger_.previous(times.back(), search);
+      if (search.ran_out || !before || *before < due.first) break;
       times.push_back(*before);
     }
     std::ranges::reverse(times);
@@ -235,6 +267,7 @@ class Planner {
   const PlanInput& in_;
   const Schedule& policies_;
   const Trigger& trigger_;
+  bool is_searching_ = false;  // place.next is not a planned time; none comes before it
   Plan plan_;
 };
 
@@ -265,6 +298,22 @@ std::optional<ScheduleLook> what_is_needed(ScheduleId id, const Schedule& polici
 
 Plan make_plan(const PlanInput& input) { return Planner(input).planned(); }
 Plan make_plan_now(const PlanInput& input) { return Planner(input).planned_now(); }
+
+bool is_lost(const Trigger& trigger, const SchedulePlace& place, WallTime now, Duration step_back) {
+  if (place.next == WallTime::max() && place.last == WallTime{}) return false;
+  // It has never been due: its first time was found by a clock that was ahead.
+  if (place.last == WallTime{}) {
+    const auto next = trigger.next(just_before(now));
+    return next && *next < place.next;
+  }
+  if (place.last <= now) return false;
+  const Duration ahead = place.last - now;
+  if (ahead > step_back) return true;
+  // One that follows elapsed time is silent for a few of its own times at most.
+  if (!trigger.follows_elapsed_time() || ahead <= kShortSilence) return false;
+  const auto next = trigger.next(place.last);
+  return next && ahead / kTimesOfSilence > *next - place.last;
+}
 
 WallTime look_time(const Trigger& trigger, const SchedulePlace& place) {
   if (place.paused || place.next == WallTime::max()) return WallTime::max();

@@ -59,6 +59,10 @@ Plan make_plan(const PlanInput& input);
 // One run at once, planned for now, whatever the policies say.
 Plan make_plan_now(const PlanInput& input);
 
+// Whether a clock that was wrong has led a schedule into the future: it has dealt with times that are further than `step_back`
+// from now, or ten of its own times if it follows elapsed time; or its first time is later than the one there is from now on.
+bool is_lost(const Trigger& trigger, const SchedulePlace& place, WallTime now, Duration step_back);
+
 // When a schedule that stands at `place` is to be looked at.
 WallTime look_time(const Trigger& trigger, const SchedulePlace& place);
 

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <initializer_list>
 #include <limits>
 
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/schedule_form.hpp"
+#include "schedule/trigger_rule.hpp"
 
 namespace argiope {
 namespace {
 
 namespace json = boost::json;
 using detail::bad_field;
+using detail::MemberPath;
 using detail::Reader;
 
 constexpr std::size_t kMostWordBytes = 512;
@@ -63,7 +66,7 @@ json::object form_of(const JobTemplate& job) {
   return out;
 }
 
-Result<JobTemplate> read_job(const json::object& form) {
+Result<JobTemplate> read_job(const json::object& form, MemberPath& where) {
   Reader in(form);
   JobTemplate job;
   job.queue = in.text("queue", job.queue);
@@ -76,12 +79,21 @@ Result<JobTemplate> read_job(const json::object& form) {
   constexpr std::int64_t kInt32 = std::numeric_limits<std::int32_t>::max();
   job.priority = static_cast<std::int32_t>(in.number("priority", kInt32, -kInt32 - 1));
   job.max_attempts = static_cast<std::uint32_t>(in.number("max_attempts", std::numeric_limits<std::uint32_t>::max()));
-  if (auto error = in.finish("a job has none")) return std::unexpected(std::move(*error));
+  if (auto error = in.finish("a job has none")) {
+    where = detail::below("job", in.path());
+    return std::unexpected(std::move(*error));
+  }
   return job;
 }
 
-Result<Trigger> read_trigger(const json::value& form) {
-  if (form.is_object()) return Trigger::from_json(form.as_object());
+Result<Trigger> read_any_trigger(const json::value& form, MemberPath& where) {
+  where = {"trigger"};
+  if (form.is_object()) {
+    MemberPath inside;
+    auto trigger = detail::read_trigger(form.as_object(), inside);
+    if (!trigger) where = detail::below("trigger", std::move(inside));
+    return trigger;
+  }
   if (form.is_string()) return Trigger::parse(form.as_string());
   return bad_field("trigger", json::serialize(form), "an object or a string");
 }
@@ -102,13 +114,14 @@ json::object form_of_definition(const Schedule& schedule) {
   return out;
 }
 
-Result<void> read_definition(Reader& in, Schedule& into) {
+Result<void> read_definition(Reader& in, Schedule& into, MemberPath& where) {
   const json::value* job_form = in.find("job");
+  where = {"job"};
   if (job_form != nullptr && !job_form->is_object()) {
     return bad_field("job", json::serialize(*job_form), "an object");
   }
   if (job_form != nullptr) {
-    auto job = read_job(job_form->as_object());
+    auto job = read_job(job_form->as_object(), where);
     if (!job) return std::unexpected(std::move(job.error()));
     into.job = std::move(*job);
   }
@@ -143,20 +156,56 @@ Result<json::object> read_object(std::string_view what, std::string_view text, s
 
 }  // namespace detail
 
-Result<void> check(const Schedule& schedule) {
+namespace {
+
+Result<void> check_members(const Schedule& schedule, MemberPath& where) {
   const JobTemplate& job = schedule.job;
-  Result<void> good = check_text("name", schedule.name, 1, Schedule::kMostNameBytes);
-  if (good) good = check_text("queue", job.queue, 1, kMostWordBytes);
-  if (good) good = check_text("function", job.function, 0, kMostWordBytes);
-  if (good) good = check_text("key", job.key, 0, kMostWordBytes);
-  if (good) good = check_text("payload", job.payload, 0, Schedule::kMostPayloadBytes);
-  if (good && schedule.misfire_grace && *schedule.misfire_grace < kLeastGrace) {
-    good = bad_field("misfire_grace", fmt::format("{} ns", schedule.misfire_grace->count()), "at least 1 ms");
-  }
-  if (good) good = check_number("most_catch_up", schedule.most_catch_up, 1, Schedule::kMostCatchUp);
-  if (good) good = check_number("max_instances", schedule.max_instances, 1, Schedule::kMostInstances);
-  if (good) good = check_number("max_runs", schedule.max_runs, 0, kMostWhole);
+  Result<void> good;
+  // The first that is not good counts.
+  const auto next = [&](std::initializer_list<std::string_view> path, auto check_one) {
+    if (!good) return;
+    good = check_one(*(path.end() - 1));
+    if (!good) where.assign(path.begin(), path.end());
+  };
+  const auto text = [](const std::string& value, std::size_t least, std::size_t most) {
+    return [&value, least, most](std::string_view name) { return check_text(name, value, least, most); };
+  };
+  const auto number = [](std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+    return [=](std::string_view name) { return check_number(name, value, least, most); };
+  };
+  next({"name"}, text(schedule.name, 1, Schedule::kMostNameBytes));
+  next({"job", "queue"}, text(job.queue, 1, kMostWordBytes));
+  next({"job", "function"}, text(job.function, 0, kMostWordBytes));
+  next({"job", "key"}, text(job.key, 0, kMostWordBytes));
+  next({"job", "payload"}, text(job.payload, 0, Schedule::kMostPayloadBytes));
+  next({"misfire_grace"}, [&](std::string_view name) -> Result<void> {
+    if (!schedule.misfire_grace || *schedule.misfire_grace >= kLeastGrace) return {};
+    return bad_field(name, fmt::format("{} ns", schedule.misfire_grace->count()), "at least 1 ms");
+  });
+  next({"most_catch_up"}, number(schedule.most_catch_up, 1, Schedule::kMostCatchUp));
+  next({"max_instances"}, number(schedule.max_instances, 1, Schedule::kMostInstances));
+  next({"max_runs"}, number(schedule.max_runs, 0, kMostWhole));
+  next({"trigger", "end"}, [&](std::string_view name) -> Result<void> {
+    const auto start = schedule.trigger.start(), end = schedule.trigger.end();
+    if (!start || !end || *end >= *start) return {};
+    return bad_field(name, format_timestamp(*end), fmt::format("not before the start, {}", format_timestamp(*start)));
+  });
   return good;
+}
+
+}  // namespace
+
+Result<void> check(const Schedule& schedule) {
+  MemberPath where;
+  return check_members(schedule, where);
+}
+
+Result<void> check(const Schedule& schedule, WallTime now) {
+  if (auto good = check(schedule); !good || !schedule.trigger.needs_search()) return good;
+  if (const auto undecided = why_undecided(schedule.trigger.search(now))) {
+    return fail(Errc::invalid_input, fmt::format("trigger: {}", *undecided));
+  }
+  return {};
 }
 
 json::object to_json(const Schedule& schedule) {
@@ -167,17 +216,27 @@ json::object to_json(const Schedule& schedule) {
 }
 
 Result<Schedule> parse_schedule(const json::object& form) {
+  MemberPath where;
+  return detail::read_schedule(form, where);
+}
+
+Result<Schedule> detail::read_schedule(const json::object& form, MemberPath& where) {
   Reader in(form);
   std::string name = in.text("name");
   const json::value* trigger_form = in.find("trigger");
+  where.clear();
   if (trigger_form == nullptr) return fail(Errc::invalid_input, "a schedule needs a trigger");
-  auto trigger = read_trigger(*trigger_form);
+  auto trigger = read_any_trigger(*trigger_form, where);
   if (!trigger) return std::unexpected(std::move(trigger.error()));
   Schedule schedule{.name = std::move(name), .trigger = std::move(*trigger)};
   schedule.paused = in.flag("paused", false);
-  if (auto read = detail::read_definition(in, schedule); !read) return std::unexpected(std::move(read.error()));
-  if (auto error = in.finish("a schedule has none")) return std::unexpected(std::move(*error));
-  if (auto good = check(schedule); !good) return std::unexpected(std::move(good.error()));
+  if (auto read = read_definition(in, schedule, where); !read) return std::unexpected(std::move(read.error()));
+  if (auto error = in.finish("a schedule has none")) {
+    where = in.path();
+    return std::unexpected(std::move(*error));
+  }
+  where.clear();
+  if (auto good = check_members(schedule, where); !good) return std::unexpected(std::move(good.error()));
   return schedule;
 }
 

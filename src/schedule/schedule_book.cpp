@@ -50,6 +50,7 @@ struct ScheduleBook::Edited {
   std::string paused_by;
   WallTime paused_at{};
   bool changed = true;
+  bool resets_trigger = false;  // by whom it may be another
   std::vector<ScheduleRun> entries;  // to be written into its history
 };
 
@@ -76,7 +77,7 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> 
   puts.reserve(schedules.size());
   const bool may_replace = conflict == ConflictPolicy::replace;
   for (Schedule& schedule : schedules) {
-    if (auto good = check(schedule); !good) co_return std::unexpected(std::move(good.error()));
+    if (auto good = check(schedule, now); !good) co_return std::unexpected(std::move(good.error()));
     puts.push_back(may_replace ? writer.write(schedule, now) : writer.write(std::move(schedule), now));
     // Those to be replaced are known by what is kept.
     puts.back().policy = conflict == ConflictPolicy::fail ? ConflictPolicy::fail : ConflictPolicy::keep;
@@ -170,7 +171,9 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
     if (auto done = change(edited); !done) co_return std::unexpected(std::move(done.error()));
     if (!edited.changed) co_return status_of(std::move(stored));
     Schedule& schedule = edited.schedule;
-    if (auto good = check(schedule); !good) co_return std::unexpected(std::move(good.error()));
+    if (auto good = edited.resets_trigger ? check(schedule, clock_->wall_now()) : check(schedule); !good) {
+      co_return std::unexpected(std::move(good.error()));
+    }
     if (!edited.entries.empty()) {
       // Its texts stay, so that history and place change in one transaction.
       std::vector<FireRequest> steps;
@@ -207,6 +210,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
 Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::function<void(Schedule&)> change) {
   co_return co_await edit(name, [&](Edited& edited) -> Result<void> {
     change(edited.schedule);
+    edited.resets_trigger = true;
     if (edited.schedule.name != name) {
       return fail(Errc::invalid_input,
                   fmt::format("name {}: a schedule keeps its name", in_quotes(edited.schedule.name)));
@@ -253,7 +257,8 @@ Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom f
     missed.count = std::max<std::uint64_t>(1, trigger.count(missed.planned, missed.last_planned, kMostCounted));
     place.missed += missed.count;
     place.last = missed.last_planned;
-    place.next = trigger.next(missed.last_planned).value_or(WallTime::max());
+    const Trigger::Answer next = trigger.search(missed.last_planned);
+    place.next = next.decided ? next.time.value_or(WallTime::max()) : next.clear;
     edited.entries.push_back(std::move(missed));
     return {};
   });

@@ -76,7 +76,8 @@ Result<ScheduleDefinition> parse_definition_text(std::string_view text) {
   ScheduleDefinition definition;
   definition.paused_by = in.text("paused_by");
   in.parsed("paused_at", definition.paused_at, [](const std::string& time) { return parse_timestamp(time); });
-  if (auto read = detail::read_definition(in, definition.policies); !read) {
+  detail::MemberPath where;
+  if (auto read = detail::read_definition(in, definition.policies, where); !read) {
     return std::unexpected(std::move(read.error()));
   }
   if (auto error = in.finish("a definition has none")) return std::unexpected(std::move(*error));

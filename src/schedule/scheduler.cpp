@@ -47,7 +47,16 @@ Coro<Result<void>> SchedulerImpl::read_all() {
     auto page = co_await store_.schedules({.after = after, .limit = kPage, .texts = false});
     if (!page) co_return std::unexpected(std::move(page.error()));
     if (page->empty()) co_return Result<void>{};
-    for (const StoredSchedule& stored : *page) reindex(stored.id, stored.place);
+    for (const StoredSchedule& stored : *page) {
+      reindex(stored.id, stored.place);
+      // One that has never been due may have been added while the clock was wrong, which the plan finds out. A million of
+      // them are not looked at for that, but for those that would be silent for long.
+      constexpr std::size_t kMostLookedAt = 10'000;
+      constexpr Duration kLong = std::chrono::days{2};
+      const SchedulePlace& place = stored.place;
+      if (place.paused || place.last != WallTime{} || place.next == WallTime::max()) continue;
+      if (index_.size() <= kMostLookedAt || place.next - now() > kLong) index_.set(stored.id, now());
+    }
     after = page->back().id;
   }
 }
@@ -185,7 +194,7 @@ Coro<void> SchedulerImpl::find_lost() {
     if (page->empty()) break;
     const WallTime present = now();
     for (const StoredSchedule& stored : *page) {
-      if (is_ahead(stored.place)) look_again(stored.id, present);
+      if (may_be_lost(stored.place)) look_again(stored.id, present);
     }
     after = page->back().id;
   }
@@ -224,6 +233,7 @@ Scheduler::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleLi
   listened_ |= mask;
   constexpr auto kEnds = static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
                          static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
+                         static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
                          static_cast<std::uint32_t>(ScheduleEventKind::job_cancelled);
   if ((mask & kEnds) != 0 && job_listener_ == 0) {
     constexpr auto kEndOfJob =
@@ -260,7 +270,8 @@ void SchedulerImpl::note_job(const JobEvent& event) {
   if (event.schedule == 0) return;
   const ScheduleEventKind kind = event.kind == JobEventKind::done     ? job_executed
                                  : event.kind == JobEventKind::buried ? job_error
-                                                                      : job_cancelled;
+                                           : too_late_.erase(event.id) > 0        ? job_missed
+                                                                              : job_cancelled;
   if (!listened(kind)) return;
   ended_.push_back(
       {kind, event.at, event.schedule, event.run, event.id, std::string(event.queue), std::string(event.text)});

@@ -131,11 +131,8 @@ class SchedulerImpl final : public Scheduler {
   void refused(const Step& step, const Error& error);
 
   // --- what is known of schedules
-  // Beyond the calendar by more than step_back.
-  bool is_ahead(const SchedulePlace& place) const {
-    const WallTime present = now();
-    return place.last > present && place.last - present > options_.step_back;
-  }
+  // Beyond the calendar, or never due yet: the plan says whether it is lost (is_lost()).
+  bool may_be_lost(const SchedulePlace& place) const { return place.last > now() || place.last == WallTime{}; }
   void reindex(ScheduleId id, const SchedulePlace& place);
   void forget(ScheduleId id);
   void mark(ScheduleId id, std::string_view name, Mark mark);
@@ -145,6 +142,8 @@ class SchedulerImpl final : public Scheduler {
 
   // --- executors
   Coro<void> dispatch(std::string executor, JobContext& context);
+  Coro<bool> begins_too_late(const JobContext& context);
+  void note_grace(ScheduleId id, bool has_one);
   Coro<Result<void>> stop_executor(Executor& executor, bool wait);
 
   // --- telling
@@ -171,6 +170,9 @@ class SchedulerImpl final : public Scheduler {
   std::unordered_map<ScheduleId, bool> in_flight_;
   std::size_t batches_ = 0;
   std::map<std::string, Executor, std::less<>> executors_;
+  // By id: those known to have no misfire_grace, whose runs need no look when they begin.
+  std::vector<bool> graceless_;
+  std::unordered_set<JobId> too_late_;  // runs that are cancelled because they began too late
 
   std::vector<Listener> listeners_;
   std::uint32_t listened_ = 0;

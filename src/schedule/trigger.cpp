@@ -16,9 +16,6 @@ namespace argiope {
 namespace detail {
 namespace {
 
-// Groups that one run of overlapping groups is walked back over before it is cut.
-constexpr int kMostRun = 1'000;
-
 std::int64_t ticks(WallTime time) { return time.time_since_epoch().count(); }
 
 std::optional<WallTime> at_step(const IntervalRule& rule, __int128 step) {
@@ -57,113 +54,6 @@ std::optional<WallTime> CronRule::next(WallTime after) const {
 }
 std::optional<WallTime> CronRule::previous(WallTime before) const {
   return last_instant(expression, zone, policy, just_before(before));
-}
-
-WallTime AllRule::reach(WallTime time) const {
-  return time > WallTime::max() - threshold ? WallTime::max() : time + threshold;
-}
-
-// From times of which every part has one, its first that is not used up, to the first group; the parts that are too
-// early for the latest are asked again.
-std::optional<WallTime> AllRule::settle(Times& times) const {
-  for (int round = 0; round < Trigger::kMostRounds; ++round) {
-    const auto [earliest, latest] = std::ranges::minmax(times);
-    if (latest <= reach(earliest)) return earliest;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (reach(times[i]) >= latest) continue;
-      const auto time = parts[i].next(latest - threshold - kTick);
-      if (!time) return std::nullopt;
-      times[i] = *time;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<WallTime> AllRule::first_group(WallTime from) const {
-  Times times;
-  for (const Trigger& part : parts) {
-    const auto time = part.next(just_before(from));
-    if (!time) return std::nullopt;
-    times.push_back(*time);
-  }
-  return settle(times);
-}
-
-std::optional<WallTime> AllRule::group_after(WallTime group) const {
-  Times times;
-  for (const Trigger& part : parts) {
-    const auto used = part.next(just_before(group));
-    const auto time = used ? part.next(*used) : std::nullopt;
-    if (!time) return std::nullopt;
-    times.push_back(*time);
-  }
-  return settle(times);
-}
-
-std::optional<WallTime> AllRule::last_group(WallTime until) const {
-  for (int round = 0; round < Trigger::kMostRounds; ++round) {
-    // The last time of any part; it begins a group if the others follow within the threshold.
-    std::optional<WallTime> begin;
-    for (const Trigger& part : parts) begin = std::max(begin, part.previous(just_after(until)));
-    if (!begin) return std::nullopt;
-    std::optional<WallTime> bound;
-    for (const Trigger& part : parts) {
-      const auto follows = part.next(just_before(*begin));
-      if (follows && *follows <= reach(*begin)) continue;
-      // Only its time before can belong to a group, which then begins no later than that.
-      const auto before = part.previous(*begin);
-      if (!before) return std::nullopt;
-      bound = bound ? std::min(*bound, *before) : *before;
-    }
-    if (!bound) return begin;
-    until = *bound;
-  }
-  return std::nullopt;
-}
-
-WallTime AllRule::run_begin(WallTime group) const {
-  if (threshold == Duration::zero()) return group;
-  for (int round = 0; round < kMostRun; ++round) {
-    const auto before = last_group(just_before(group));
-    if (!before || reach(*before) < group) return group;
-    group = *before;
-  }
-  return group;
-}
-
-std::optional<WallTime> AllRule::next(WallTime after) const {
-  const auto last = last_group(after);
-  std::optional<WallTime> group = first_group(just_after(after));
-  if (!group || !last || reach(*last) < *group) return group;
-  group = run_begin(*last);
-  for (int round = 0; group && *group <= after && round < Trigger::kMostRounds; ++round) group = group_after(*group);
-  return group;
-}
-
-std::optional<WallTime> AllRule::previous(WallTime before) const {
-  const auto last = last_group(just_before(before));
-  if (!last) return std::nullopt;
-  WallTime found = run_begin(*last);
-  for (int round = 0; round < Trigger::kMostRounds; ++round) {
-    const auto group = group_after(found);
-    if (!group || *group >= before) break;
-    found = *group;
-  }
-  return found;
-}
-
-std::optional<WallTime> AnyRule::next(WallTime after) const {
-  std::optional<WallTime> found;
-  for (const Trigger& part : parts) {
-    const auto time = part.next(after);
-    if (time && (!found || *time < *found)) found = time;
-  }
-  return found;
-}
-std::optional<WallTime> AnyRule::previous(WallTime before) const {
-  std::optional<WallTime> found;
-  for (const Trigger& part : parts) found = std::max(found, part.previous(before));
-  return found;
 }
 
 }  // namespace detail
@@ -276,16 +166,46 @@ Trigger Trigger::with_jitter(Duration most, std::uint64_t seed) const {
   return copy;
 }
 
-std::optional<WallTime> Trigger::next(WallTime after) const {
+std::optional<WallTime> Trigger::next(WallTime after, Search& search) const {
   if (bounds_.start) after = std::max(after, just_before(*bounds_.start));
-  const auto found = std::visit([&](const auto& kind) { return kind.next(after); }, rule_->kind);
-  return found && bounds_.end && *found > *bounds_.end ? std::nullopt : found;
+  const auto found = std::visit([&](const auto& kind) { return next_of(kind, after, search); }, rule_->kind);
+  if (!bounds_.end) return found;
+  // What was not found in time would be too late.
+  if (search.ran_out && search.clear > *bounds_.end) search.ran_out = false;
+  return found && *found > *bounds_.end ? std::nullopt : found;
 }
 
-std::optional<WallTime> Trigger::previous(WallTime before) const {
+std::optional<WallTime> Trigger::previous(WallTime before, Search& search) const {
   if (bounds_.end) before = std::min(before, just_after(*bounds_.end));
-  const auto found = std::visit([&](const auto& kind) { return kind.previous(before); }, rule_->kind);
+  const auto found = std::visit([&](const auto& kind) { return previous_of(kind, before, search); }, rule_->kind);
   return found && bounds_.start && *found < *bounds_.start ? std::nullopt : found;
+}
+
+std::optional<WallTime> Trigger::next(WallTime after) const { return search(after).time; }
+
+std::optional<WallTime> Trigger::previous(WallTime before) const {
+  Search search{kMostQuestions};
+  const auto found = previous(before, search);
+  return search.ran_out ? std::nullopt : found;
+}
+
+Trigger::Answer Trigger::search(WallTime after, std::uint64_t most_questions) const {
+  Search search{most_questions};
+  const auto found = next(after, search);
+  if (!search.ran_out) return {.time = found};
+  return {.decided = false, .clear = std::max(search.clear, just_after(after))};
+}
+
+std::optional<std::string> why_undecided(const Trigger::Answer& answer) {
+  if (answer.decided) return std::nullopt;
+  return fmt::format("no time was found until {} at which all parts of an \"and\" are due, with {} questions to them; make it simpler",
+                     format_timestamp(std::chrono::ceil<std::chrono::seconds>(answer.clear)), Trigger::kMostQuestions);
+}
+
+bool Trigger::needs_search() const noexcept {
+  if (std::holds_alternative<AllRule>(rule_->kind)) return true;
+  const auto* any = std::get_if<AnyRule>(&rule_->kind);
+  return any != nullptr && std::ranges::any_of(any->parts, &Trigger::needs_search);
 }
 
 std::uint64_t Trigger::count(WallTime first, WallTime last, std::uint64_t most) const {
@@ -297,7 +217,12 @@ std::uint64_t Trigger::count(WallTime first, WallTime last, std::uint64_t most) 
     return static_cast<std::uint64_t>(span / interval->interval.count()) + 1;
   }
   std::uint64_t found = 0;
-  for (auto time = next(just_before(first)); time && *time <= last && found < most; time = next(*time)) ++found;
+  Search search{kMostQuestions};
+  if (!needs_search()) search.left = std::numeric_limits<std::uint64_t>::max();
+  for (auto time = next(just_before(first), search); time && *time <= last && found < most && !search.ran_out;
+       time = next(*time, search)) {
+    ++found;
+  }
   return found;
 }
 
@@ -338,6 +263,21 @@ std::optional<std::pair<Duration, WallTime>> Trigger::plain_interval() const noe
 const CronExpression* Trigger::cron_expression() const noexcept {
   const auto* cron = std::get_if<CronRule>(&rule_->kind);
   return cron == nullptr ? nullptr : &cron->expression;
+}
+
+bool Trigger::follows_elapsed_time() const noexcept {
+  const auto all = [](const std::vector<Trigger>& parts) {
+    return std::ranges::all_of(parts, &Trigger::follows_elapsed_time);
+  };
+  if (std::holds_alternative<IntervalRule>(rule_->kind)) return true;
+  if (const auto* cron = std::get_if<CronRule>(&rule_->kind)) return cron->expression.follows_elapsed_time();
+  if (const auto* both = std::get_if<AllRule>(&rule_->kind)) return all(both->parts);
+  if (const auto* any = std::get_if<AnyRule>(&rule_->kind)) return all(any->parts);
+  return false;
+}
+
+const IntervalRule* Trigger::interval_rule() const noexcept {
+  return bounds_.end ? nullptr : std::get_if<IntervalRule>(&rule_->kind);
 }
 
 bool operator==(const Trigger& a, const Trigger& b) { return a.to_json() == b.to_json(); }

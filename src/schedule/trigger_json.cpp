@@ -9,7 +9,7 @@
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/calendar.hpp"
 #include "schedule/cron_parser.hpp"
-#include "schedule/json_reader.hpp"
+#include "schedule/schedule_form.hpp"
 #include "schedule/trigger_rule.hpp"
 
 namespace argiope {
@@ -115,10 +115,11 @@ CronOptions read_options(Reader& in) {
   return options;
 }
 
-Result<Trigger> read_cron(Reader& in, const TimeZone& zone) {
+Result<Trigger> read_cron(Reader& in, const TimeZone& zone, MemberPath& where) {
   const CronOptions options = read_options(in);
   Result<CronExpression> expression = fail(Errc::invalid_input, "cron: an expression, or fields");
   if (const json::value* fields = in.find("fields"); fields != nullptr && fields->is_object()) {
+    where = {"fields"};
     CronFields given;
     for (const auto& field : fields->as_object()) {
       given.emplace_back(field.key(), field.value().is_string() ? std::string(field.value().as_string())
@@ -127,13 +128,15 @@ Result<Trigger> read_cron(Reader& in, const TimeZone& zone) {
     expression =
         CronExpression::from_fields(given, in.has("dialect") ? options : CronOptions::of(CronDialect::apscheduler));
   } else if (in.has("expression")) {
+    where = {"expression"};
     expression = CronExpression::parse(in.text("expression"), options);
   }
   if (!expression) return std::unexpected(std::move(expression.error()));
   return Trigger::cron(std::move(*expression), zone);
 }
 
-Result<Trigger> read_interval(Reader& in, const TimeZone& zone) {
+Result<Trigger> read_interval(Reader& in, const TimeZone& zone, MemberPath& where) {
+  if (in.has("every")) where = {"every"};
   Duration interval{};
   in.parsed("every", interval, parse_duration);
   struct Unit {
@@ -175,46 +178,62 @@ Result<Trigger> read_calendar(Reader& in, const TimeZone& zone) {
   return Trigger::calendar(interval);
 }
 
-Result<Trigger> read(const json::object& form, int depth);
+Result<Trigger> read(const json::object& form, int depth, MemberPath& where);
 
-Result<Trigger> read_parts(Reader& in, bool all, int depth) {
+Result<Trigger> read_parts(Reader& in, bool all, int depth, MemberPath& where) {
   std::vector<Trigger> parts;
   const json::value* triggers = in.find("triggers");
   if (triggers == nullptr || !triggers->is_array()) return fail(Errc::invalid_input, "and, or: a list of triggers");
-  for (const json::value& part : triggers->as_array()) {
+  where = {"triggers"};
+  for (std::size_t i = 0; i < triggers->as_array().size(); ++i) {
+    const json::value& part = triggers->as_array()[i];
+    where = {"triggers", fmt::to_string(i)};
     if (!part.is_object()) return fail(Errc::invalid_input, "triggers: each is an object");
-    auto trigger = read(part.as_object(), depth + 1);
-    if (!trigger) return trigger;
+    MemberPath inside;
+    auto trigger = read(part.as_object(), depth + 1, inside);
+    if (!trigger) {
+      where.insert(where.end(), inside.begin(), inside.end());
+      return trigger;
+    }
     parts.push_back(std::move(*trigger));
   }
+  where = {"triggers"};
   if (!all) return Trigger::any_of(std::move(parts));
   Duration threshold = std::chrono::seconds{1};
   in.parsed("threshold", threshold, [](const std::string& text) {
     return text == "0s" || text == "0" ? Result<Duration>(Duration::zero()) : parse_duration(text);
   });
+  if (!parts.empty()) where = {"threshold"};
   return Trigger::all_of(std::move(parts), threshold);
 }
 
-Result<Trigger> read(const json::object& form, int depth) {
+// `where`: the member that is wrong.
+Result<Trigger> read(const json::object& form, int depth, MemberPath& where) {
   if (depth > kMostNesting) return fail(Errc::too_large, "trigger: nested too deeply");
   Reader in(form);
   TimeZone zone;
   in.parsed("zone", zone, TimeZone::find);
   const auto time = [&](const std::string& text) { return parse_timestamp(text, zone); };
   const std::string type = in.text("type");
+  if (in.has("type")) where = {"type"};
   Result<Trigger> trigger = bad_field("type", type, "date, interval, calendar, cron, and, or");
   if (type == "date") {
+    where.clear();
     WallTime at{};
     in.parsed("time", at, time);
     trigger = in.has("time") ? Result<Trigger>(Trigger::at(at)) : fail(Errc::invalid_input, "date: a time");
   } else if (type == "interval") {
-    trigger = read_interval(in, zone);
+    where.clear();
+    trigger = read_interval(in, zone, where);
   } else if (type == "calendar") {
+    where.clear();
     trigger = read_calendar(in, zone);
   } else if (type == "cron") {
-    trigger = read_cron(in, zone);
+    where.clear();
+    trigger = read_cron(in, zone, where);
   } else if (type == "and" || type == "or") {
-    trigger = read_parts(in, type == "and", depth);
+    where.clear();
+    trigger = read_parts(in, type == "and", depth, where);
   } else {
     return trigger;
   }
@@ -232,11 +251,14 @@ Result<Trigger> read(const json::object& form, int depth) {
     }
     return value;
   });
-  if (auto error = in.finish(fmt::format("a trigger of type {} has none", type)))
+  if (auto error = in.finish(fmt::format("a trigger of type {} has none", type))) {
+    where = in.path();
     return std::unexpected(std::move(*error));
+  }
   if (!trigger) return trigger;
   // As in APScheduler, others with such bounds are valid and never due.
   if (type == "interval" && start && end && *end < *start) {
+    where = {"end"};
     return bad_field("end", in.text("end"), fmt::format("not before the start, {}", in.text("start")));
   }
   if (start) trigger = trigger->starting(*start);
@@ -258,6 +280,11 @@ json::object Trigger::to_json() const {
   return out;
 }
 
-Result<Trigger> Trigger::from_json(const json::object& form) { return read(form, 0); }
+Result<Trigger> Trigger::from_json(const json::object& form) {
+  MemberPath where;
+  return read(form, 0, where);
+}
+
+Result<Trigger> detail::read_trigger(const json::object& form, MemberPath& where) { return read(form, 0, where); }
 
 }  // namespace argiope

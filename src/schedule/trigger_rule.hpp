@@ -52,24 +52,49 @@ struct CronRule {
 struct AllRule {
   std::vector<Trigger> parts;
   Duration threshold;
-  std::optional<WallTime> next(WallTime after) const;
-  std::optional<WallTime> previous(WallTime before) const;
+  std::optional<WallTime> next(WallTime after, Search& search) const;
+  std::optional<WallTime> previous(WallTime before, Search& search) const;
 
  private:
   using Times = std::vector<WallTime>;
-  std::optional<WallTime> settle(Times& times) const;
-  std::optional<WallTime> first_group(WallTime from) const;
-  std::optional<WallTime> last_group(WallTime until) const;
-  std::optional<WallTime> group_after(WallTime group) const;
-  WallTime run_begin(WallTime group) const;
+  bool leap(Times& times) const;
+  std::optional<WallTime> settle(Times& times, Search& search) const;
+  std::optional<WallTime> first_group(WallTime from, Search& search) const;
+  // Not before `floor`.
+  std::optional<WallTime> last_group(WallTime until, WallTime floor, Search& search) const;
+  std::optional<WallTime> group_after(WallTime group, Search& search) const;
+  WallTime run_begin(WallTime group, Search& search) const;
   WallTime reach(WallTime time) const;
+  WallTime reach_back(WallTime time) const;
 };
 
 struct AnyRule {
   std::vector<Trigger> parts;
-  std::optional<WallTime> next(WallTime after) const;
-  std::optional<WallTime> previous(WallTime before) const;
+  std::optional<WallTime> next(WallTime after, Search& search) const;
+  std::optional<WallTime> previous(WallTime before, Search& search) const;
 };
+
+// The rule of a trigger that is an interval that does not end; null of others.
+const IntervalRule* interval_of(const Trigger& trigger) noexcept;
+// Each rule answers with what it is made of, as far as the search goes; those without parts always.
+template <class Rule>
+std::optional<WallTime> next_of(const Rule& rule, WallTime after, Search& search) {
+  if constexpr (requires { rule.next(after, search); }) {
+    return rule.next(after, search);
+  } else {
+    if (search.left > 0) --search.left;
+    return rule.next(after);
+  }
+}
+template <class Rule>
+std::optional<WallTime> previous_of(const Rule& rule, WallTime before, Search& search) {
+  if constexpr (requires { rule.previous(before, search); }) {
+    return rule.previous(before, search);
+  } else {
+    if (search.left > 0) --search.left;
+    return rule.previous(before);
+  }
+}
 
 }  // namespace argiope::detail
 

@@ -206,6 +206,20 @@ TEST(Configuration, NamesFileLineAndMemberOfWhatIsWrong) {
        "* * *' },\n"
        "  { type = 'cron', expression = '* 25 * * *' }]\n",
        R"(a.toml:7: schedule "s": hour "25": 0 to 23)"},
+      // Values that look alike: the member counts, and not the text.
+      {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'or'\ntriggers = [\n"
+       "  { type = 'cron', expression = '24 3 * * *' },\n  { type = 'cron', expression = '0 24 * * *' }]\n",
+       R"(a.toml:7: schedule "s": hour "24": 0 to 23)"},
+      {"[[schedule]]\nname = 'minute 61'\njob = { payload = '61' }\ntrigger = '61 * * * *'\n",
+       R"(a.toml:4: schedule "minute 61": minute "61": 0 to 59)"},
+      {"[[schedule]]\nname = 's'\nmisfire_grace = '1h'\n\n[schedule.trigger]\ntype = 'interval'\nevery = '1h'\n"
+       "start = '2026-03-01'\nend = '2026-02-01'\n",
+       R"(a.toml:9: schedule "s": end "2026-02-01": not before the start)"},
+      {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\n[schedule.job]\nqueue = ''\nkey = ''\n",
+       R"(a.toml:5: schedule "s": queue "": 1 to 512 bytes)"},
+      {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'and'\ntriggers = [\n"
+       "  { type = 'cron', expression = '0 8 * * *' }, { type = 'cron', expression = '0 9 * * *' }]\n",
+       R"(a.toml:3: schedule "s": trigger: no time was found until 20)"},
       {"[[schedule]]\nname = 's'\ntrigger = 5\n", R"(a.toml:3: schedule "s": trigger 5: a table or a string)"},
       {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\n\nmax_instances = 0\n",
        R"(a.toml:5: schedule "s": max_instances "0": a whole number, 1 to 1000000)"},

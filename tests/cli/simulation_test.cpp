@@ -301,6 +301,20 @@ TEST(Simulation, ShowsWhatItFoundAsHtmlWithoutScriptsOrOthersFiles) {
   EXPECT_NE(html.find("x&lt;y"), std::string::npos);
   EXPECT_NE(html.find("prefers-color-scheme:dark"), std::string::npos);
   EXPECT_NE(html.find("<svg"), std::string::npos);
+  // For narrow windows: each plot a second time, and cells that name their columns.
+  const auto count = [&](std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = html.find(what); at != std::string::npos; at = html.find(what, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_GT(count("<svg class=\"wide\""), 0u);
+  EXPECT_EQ(count("<svg class=\"wide\""), count("<svg class=\"narrow\""));
+  EXPECT_EQ(count("<svg"), 2 * count("<svg class=\"narrow\""));
+  EXPECT_GT(count("<td"), 0u);
+  EXPECT_EQ(count("<td"), count("data-label=\""));
+  EXPECT_EQ(count("data-label=\"\""), 0u) << "each column has a name";
+  EXPECT_NE(html.find("@media(max-width:760px)"), std::string::npos);
+  EXPECT_EQ(html.find("overflow-x:hidden"), std::string::npos);
 }
 
 }  // namespace

@@ -48,6 +48,27 @@ TEST(Cron, TakesNamesListsRangesAndSteps) {
             "2026-01-01T00:50:00Z 2026-01-01T00:55:00Z 2026-01-02T00:50:00Z");
 }
 
+TEST(Cron, TakesNamesInFullInItsOwnDialect) {
+  EXPECT_EQ(CronExpression::parse("0 0 * january-March Monday,friday-Sunday").value().first_at_or_after(LocalTime{}),
+            CronExpression::parse("0 0 * 1-3 1,5-7").value().first_at_or_after(LocalTime{}));
+  EXPECT_TRUE(CronExpression::parse("0 0 * * Wednesday#2"));
+  EXPECT_FALSE(CronExpression::parse("0 0 * * Mond"));
+  EXPECT_FALSE(CronExpression::parse("0 0 * * MONDAY")) << "as Cronos has it";
+  EXPECT_FALSE(CronExpression::parse("0 0 * * Monday", CronOptions::of(CronDialect::vixie)));
+  EXPECT_FALSE(CronExpression::parse("0 0 0 ? * Monday", CronOptions::of(CronDialect::quartz)));
+}
+
+TEST(Cron, TheLastWeekdayIsWrittenEitherWay) {
+  const auto first = [](std::string_view text) {
+    return CronExpression::parse(text).value().first_at_or_after(LocalTime{std::chrono::days{20'000}});
+  };
+  EXPECT_EQ(first("0 0 * * L5"), first("0 0 * * 5L"));
+  EXPECT_EQ(first("0 0 * * Lfri"), first("0 0 * * friL"));
+  EXPECT_TRUE(CronExpression::parse("0 0 * * 5#3,L5"));
+  EXPECT_FALSE(CronExpression::parse("0 0 * * L8"));
+  EXPECT_FALSE(CronExpression::parse("0 0 0 ? * L5", CronOptions::of(CronDialect::quartz)));
+}
+
 TEST(Cron, RangesMayWrapAround) {
   EXPECT_EQ(next_of("0 0 * * fri-mon", "2026-01-01T00:00:00Z", 5),
             "2026-01-02T00:00:00Z 2026-01-03T00:00:00Z 2026-01-04T00:00:00Z 2026-01-05T00:00:00Z 2026-01-09T00:00:00Z");
@@ -150,6 +171,15 @@ TEST(CronOfQuartz, CountsWeekdaysFromSundayOneAndWantsAQuestionMark) {
   EXPECT_NE(error_of("0 12 ? * 2", quartz).find("6 or 7"), std::string::npos);
 }
 
+TEST(CronOfQuartz, LStandsAloneAmongWeekdays) {
+  const CronOptions quartz = CronOptions::of(CronDialect::quartz);
+  for (const char* wrong : {"0 43 9 ? * SAT,SUN,L", "0 43 9 ? * 6,7,L", "0 43 9 ? * L,2", "0 43 9 ? * 2,5L"}) {
+    EXPECT_FALSE(CronExpression::parse(wrong, quartz)) << wrong;
+  }
+  EXPECT_TRUE(CronExpression::parse("0 43 9 ? * 5L", quartz));
+  EXPECT_TRUE(CronExpression::parse("0 43 9 ? * L", quartz));
+}
+
 TEST(CronOfApscheduler, TakesKeywordsAndCountsWeekdaysFromMondayZero) {
   const CronOptions apscheduler = dialect(CronDialect::apscheduler);
   EXPECT_EQ(next_of("day_of_week=0 hour=12", "2026-01-01T00:00:00Z", 1, apscheduler), "2026-01-05T12:00:00Z");
@@ -187,6 +217,27 @@ TEST(CronOfSystemd, CountsDaysFromTheEndAndFractionsOfSeconds) {
   EXPECT_EQ(next_of("*-02~03", "2026-01-01T00:00:00Z", 1, systemd), "2026-02-26T00:00:00Z");
   EXPECT_EQ(next_of("*-*-* 00:00:59/0.4", "2026-01-01T00:00:00Z", 4, systemd),
             "2026-01-01T00:00:59Z 2026-01-01T00:00:59.400Z 2026-01-01T00:00:59.800Z 2026-01-02T00:00:59Z");
+}
+
+TEST(CronOfSystemd, RangesEndWithTheLastOfTheirSteps) {
+  const CronOptions systemd = CronOptions::of(CronDialect::systemd);
+  const auto normal = [&](std::string_view text) { return CronExpression::parse(text, systemd).value().text(); };
+  EXPECT_EQ(normal("*-*~1..6/2"), "*-*~01..05/2 00:00:00");
+  const auto day = [&](std::string_view text) {
+    // January 2026 has 31 days.
+    const auto found = CronExpression::parse(text, systemd).value().first_at_or_after(
+        LocalTime{std::chrono::sys_days{std::chrono::year{2026} / 1 / 20}.time_since_epoch()});
+    return found.value().time_since_epoch() / std::chrono::hours{24} -
+           std::chrono::sys_days{std::chrono::year{2025} / 12 / 31}.time_since_epoch().count();
+  };
+  EXPECT_EQ(day("*-*~1..6/2"), 27) << "the fifth, third and first day from the end";
+  EXPECT_EQ(day("*-*~2..5"), 27);
+  for (const char* wrong : {"00:00:00.0..00.9", "*-*~5/5", "*-*~3/7", "2016~11-22", "*-*~29"}) {
+    EXPECT_FALSE(CronExpression::parse(wrong, systemd)) << wrong;
+  }
+  EXPECT_TRUE(CronExpression::parse("*-*~5/4", systemd));
+  EXPECT_TRUE(CronExpression::parse("*-*~7/1", systemd));
+  EXPECT_TRUE(CronExpression::parse("00:00:1.0..3.8", systemd));
 }
 
 TEST(CronDaylightSaving, RunsWhatTheClockLeavesOutAtTheFirstInstantAfterIt) {

@@ -289,6 +289,53 @@ TEST_F(PlanTest, AClockSetBackRepeatsNothing) {
   EXPECT_EQ(told(look("2026-01-01T00:20:00Z")), Lines{"running 00:20"});
 }
 
+TEST_F(PlanTest, OneThatWasAddedWhileTheClockWasAheadBeginsAnew) {
+  place_ = {.next = at("2031-06-01T00:10:00Z")};
+  const Plan plan = look("2026-01-01T00:05:00Z");
+  EXPECT_TRUE(plan.changes && plan.began_anew);
+  EXPECT_EQ(plan.place.next, at("2026-01-01T00:10:00Z"));
+  EXPECT_EQ(plan.look_at, at("2026-01-01T00:10:00Z"));
+  // One that is right is left as it is.
+  place_ = {.next = at("2026-01-01T00:10:00Z")};
+  EXPECT_FALSE(look("2026-01-01T00:05:00Z").changes);
+  schedule_.trigger = Trigger::at(at("2031-06-01"));
+  place_ = {.next = at("2031-06-01")};
+  EXPECT_FALSE(look("2026-01-01T00:05:00Z").changes);
+}
+
+TEST_F(PlanTest, AClockSetBackALittleSilencesNoneThatFollowsElapsedTime) {
+  schedule_.trigger = Trigger::every(1s, at("2026-01-01")).value();
+  place_ = {.next = at("2026-01-01T01:00:01Z"), .last = at("2026-01-01T01:00:00Z")};
+  EXPECT_FALSE(look("2026-01-01T00:59:51Z").began_anew) << "ten of its times at most";
+  const Plan plan = look("2026-01-01T00:58:00.5Z");
+  EXPECT_TRUE(plan.began_anew);
+  EXPECT_EQ(plan.place.next, at("2026-01-01T00:58:01Z"));
+  // A fixed time of day is not run twice.
+  schedule_.trigger = Trigger::parse("0 1 * * *").value();
+  place_ = {.next = at("2026-01-02T01:00:00Z"), .last = at("2026-01-01T01:00:00Z")};
+  EXPECT_FALSE(look("2026-01-01T00:10:00Z").changes);
+}
+
+TEST_F(PlanTest, WhatASearchHasNotFoundYetIsSearchedOnAndNotRun) {
+  schedule_.trigger = Trigger::all_of({Trigger::parse("0 8 * * *").value(), Trigger::parse("0 9 * * *").value()}).value();
+  place_ = {.next = at("2026-01-01T00:10:00Z"), .last = at("2025-12-31")};
+  const Plan plan = look("2026-01-01T00:10:00Z");
+  EXPECT_TRUE(plan.entries.empty() && plan.runs.empty());
+  EXPECT_TRUE(plan.changes);
+  EXPECT_FALSE(plan.finished);
+  EXPECT_GT(plan.place.next, at("2026-01-02")) << "nothing comes before that";
+  EXPECT_EQ(plan.look_at, plan.place.next);
+}
+
+TEST_F(PlanTest, TimesWithinAMillisecondAreOne) {
+  CronOptions systemd = CronOptions::of(CronDialect::systemd);
+  schedule_.trigger = Trigger::parse("*:*:0/0.0001", systemd).value();
+  place_ = {.next = at("2026-01-01T00:00:00.001Z"), .last = at("2026-01-01")};
+  const Plan plan = look("2026-01-01T00:00:00.001Z");
+  EXPECT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.place.next, at("2026-01-01T00:00:00.002Z"));
+}
+
 TEST_F(PlanTest, WhatAWrongClockLedIntoTheFutureBeginsAnew) {
   place_ = {.next = at("2099-01-01T00:10:00Z"), .last = at("2099-01-01T00:00:00Z"), .fired = 5, .entries = 5};
   const Plan plan = look("2026-01-01T00:05:00Z");

@@ -148,6 +148,73 @@ TEST_F(SchedulerTest, AClockSetBackRepeatsNothing) {
   });
 }
 
+TEST_F(SchedulerTest, OneThatWasAddedWhileTheClockWasWrongRunsWhenTheClockIsRight) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    scheduler_->start();
+    backend_.manual_clock().set_wall(at("2031-01-01T00:00:30Z"));
+    co_await sleep(2s);
+    co_await add(every(1h));
+    backend_.manual_clock().set_wall(at("2026-01-01T00:10:00Z"));
+    co_await sleep(1h);
+    EXPECT_THAT(ran_, ElementsAre("01:00:00"));
+  });
+}
+
+TEST_F(SchedulerTest, OneThatWasAddedWhileTheClockWasWrongRunsAfterARestartToo) {
+  life([&]() -> Coro<void> {
+    EventLoop::current();
+    Schedule late = every(1h);
+    late.trigger = Trigger::every(1h, at("2026-01-01")).value();
+    co_await add(std::move(late));
+  });
+  // As if it had been added in 2031.
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    auto stored = must(co_await store_.find_schedule("s")).value();
+    PutSchedule put{.name = "s", .trigger = stored.trigger, .definition = stored.definition, .place = {.next = at("2031-01-01")}, .made_from = stored.version};
+    (void)must(co_await store_.put_schedules({put}));
+  }));
+  with_scheduler([&]() -> Coro<void> {
+    co_await work();
+    scheduler_->start();
+    co_await sleep(61min);
+    EXPECT_EQ(ran_.empty(), false);
+  });
+}
+
+TEST_F(SchedulerTest, ARunThatBeginsLaterThanItsGraceIsMissed) {
+  with_scheduler([&]() -> Coro<void> {
+    must(co_await scheduler_->add_executor("default", {.concurrency = 1}));
+    co_await work(25min);
+    Schedule patient = every(1h, "patient"), hasty = every(1h, "hasty");
+    hasty.misfire_grace = 10min;
+    co_await add(std::move(patient));
+    co_await start_with(std::move(hasty), 3h);
+    EXPECT_THAT(co_await history("patient"), ElementsAre("done 00:00", "done 01:00", "done 02:00"));
+    EXPECT_THAT(co_await history("hasty"), ElementsAre("cancelled 00:00", "cancelled 01:00", "cancelled 02:00"));
+    EXPECT_EQ(must(co_await scheduler_->history("hasty")).at(1).error, "it began later than its misfire_grace");
+    EXPECT_THAT(events_, Contains("job_missed hasty 00:00: it began later than its misfire_grace"));
+    EXPECT_EQ(ran_.size(), 3u);
+  });
+}
+
+TEST_F(SchedulerTest, WhatCannotBeDecidedOrEndsBeforeItStartsIsRefused) {
+  with_scheduler([&]() -> Coro<void> {
+    Schedule never = every(1h);
+    never.trigger = Trigger::all_of({Trigger::parse("0 8 * * *").value(), Trigger::parse("0 9 * * *").value()}).value();
+    const auto undecided = co_await scheduler_->add(never);
+    EXPECT_FALSE(undecided);
+    EXPECT_THAT(undecided ? "" : undecided.error().message, HasSubstr("trigger: no time was found until 20"));
+    Schedule over = every(1h);
+    over.trigger = over.trigger.starting(at("2026-03-01")).ending(at("2026-02-01"));
+    const auto refused = co_await scheduler_->add(over);
+    EXPECT_FALSE(refused);
+    EXPECT_EQ(refused ? "" : refused.error().message, R"(end "2026-02-01T00:00:00Z": not before the start, 2026-03-01T00:00:00Z)");
+    co_await add(every(1h));
+    EXPECT_FALSE(co_await scheduler_->reschedule("s", never.trigger));
+  });
+}
+
 TEST_F(SchedulerTest, WhatAWrongClockLedIntoTheFutureComesBack) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();

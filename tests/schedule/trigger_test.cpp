@@ -247,6 +247,93 @@ TEST(CombinedTrigger, AgreesWithTimesUsedUpInTurn) {
   }
 }
 
+// Of two intervals that meet once in 236 years, or never: no walk finds that.
+TEST(CombinedTrigger, IntervalsThatMeetRarelyAreSolvedAtOnce) {
+  const auto each = [](std::int64_t seconds, std::int64_t anchor) {
+    return Trigger::every(std::chrono::seconds{seconds}, WallTime{std::chrono::seconds{anchor}}).value();
+  };
+  const Trigger rare = Trigger::all_of({each(86'399, 0), each(86'400, 3)}, 0s).value();
+  const auto found = rare.search(WallTime{});
+  ASSERT_TRUE(found.decided && found.time);
+  const auto second = std::chrono::floor<std::chrono::seconds>(*found.time).time_since_epoch().count();
+  EXPECT_EQ(second % 86'399, 0);
+  EXPECT_EQ(second % 86'400, 3);
+  EXPECT_EQ(second, 86'397LL * 86'399);
+  const Trigger never = Trigger::all_of({each(60, 0), each(60, 30)}, 1s).value();
+  EXPECT_TRUE(never.search(WallTime{}).decided);
+  EXPECT_FALSE(never.next(WallTime{}));
+}
+
+TEST(CombinedTrigger, IntervalsAreSolvedAsTheyAreWalked) {
+  Random random(11);
+  for (int i = 0; i < 300; ++i) {
+    const std::int64_t one = random.between(1, 400), two = random.between(1, 400), from = random.between(0, 800);
+    const std::int64_t first = random.between(0, 500), second = random.between(0, 500);
+    const std::int64_t threshold = random.chance(0.5) ? 0 : random.between(0, 9);
+    const auto each = [](std::int64_t seconds, std::int64_t anchor) {
+      return Trigger::every(std::chrono::seconds{seconds}, WallTime{std::chrono::seconds{anchor}}).value();
+    };
+    const Trigger both = Trigger::all_of({each(one, first), each(two, second)}, std::chrono::seconds{threshold}).value();
+    // Far apart groups only: what overlaps is another test's.
+    if (threshold > 0 && std::min(one, two) <= 2 * threshold) continue;
+    std::optional<std::int64_t> wanted;
+    for (std::int64_t time = first; time < 400'000 && !wanted; time += one) {
+      for (std::int64_t near = time - threshold; near <= time + threshold; ++near) {
+        const std::int64_t earliest = std::min(near, time);
+        if (near >= second && (near - second) % two == 0 && earliest > from) wanted = earliest;
+        if (wanted) break;
+      }
+    }
+    const auto found = both.next(WallTime{std::chrono::seconds{from}});
+    ASSERT_EQ(found.has_value(), wanted.has_value()) << json::serialize(both.to_json()) << ' ' << from;
+    if (wanted) ASSERT_EQ(*found, WallTime{std::chrono::seconds{*wanted}}) << json::serialize(both.to_json()) << ' ' << from;
+  }
+}
+
+// However deep it is nested, the leaves are asked so many times and no more.
+TEST(CombinedTrigger, TheWorkOfAQuestionIsBoundedWhateverTheNesting) {
+  Trigger nested = Trigger::all_of({read("0 8 * * *"), read("0 9 * * *")}).value();
+  for (int depth = 0; depth < 6; ++depth) {
+    nested = Trigger::all_of({nested, read("*/7 * * * *"), nested}, 30s).value();
+  }
+  const auto from = std::chrono::steady_clock::now();
+  const auto answer = nested.search(at("2026-01-01"));
+  const auto before = nested.previous(at("2026-01-01"));
+  EXPECT_FALSE(answer.decided);
+  EXPECT_FALSE(before);
+  EXPECT_GT(answer.clear, at("2026-01-01"));
+  EXPECT_EQ(nested.count(at("2026-01-01"), at("2027-01-01"), 1000), 0u);
+  // A deadline that only what is unbounded misses.
+  EXPECT_LT(std::chrono::steady_clock::now() - from, 10s);
+  EXPECT_NE(why_undecided(answer).value_or("").find("\"and\""), std::string::npos);
+  EXPECT_TRUE(nested.needs_search());
+  EXPECT_FALSE(read("0 8 * * *").needs_search());
+}
+
+TEST(CombinedTrigger, ASearchGoesOnWhereItWasCutShort) {
+  const Trigger rare = Trigger::all_of({read("0 12 29 2 *"), read("0 12 * * mon"), read("0 12 1-31 * *")}).value();
+  const WallTime wanted = rare.next(at("2026-01-01")).value();
+  WallTime from = at("2026-01-01");
+  std::optional<WallTime> found;
+  int parts = 0;
+  for (; parts < 10'000 && !found; ++parts) {
+    const auto answer = rare.search(from, 8);
+    if (answer.decided) {
+      found = answer.time;
+    } else {
+      ASSERT_GT(answer.clear, from);
+      ASSERT_LE(answer.clear, wanted);
+      from = answer.clear - 1ns;
+      if (parts > 0 && answer.clear <= from) break;
+    }
+  }
+  EXPECT_EQ(found, wanted);
+  EXPECT_GT(parts, 1);
+  // One part of an "or" that needs a search takes nothing from the other.
+  const Trigger either = Trigger::any_of({Trigger::all_of({read("0 8 * * *"), read("0 9 * * *")}).value(), read("0 7 * * *")}).value();
+  EXPECT_EQ(either.next(at("2026-01-01")), at("2026-01-01T07:00:00Z"));
+}
+
 TEST(Trigger, HasAStartAndAnEndThatBelongToIt) {
   const Trigger bounded = read("0 12 * * *").starting(at("2026-01-02T12:00:00Z")).ending(at("2026-01-03T12:00:00Z"));
   EXPECT_EQ(first_of(bounded, 3), "2026-01-02T12:00:00Z 2026-01-03T12:00:00Z no more");

@@ -75,9 +75,14 @@ class ScheduleModel {
 
   // The calendar was set back so far that what lies ahead had been led there by a wrong clock.
   void begin_anew_if_lost(WallTime now, Duration step_back) {
-    if (!last_ || *last_ - now <= step_back) return;
     const auto next = schedule_.trigger.next(now - Duration{1});
     const bool over = schedule_.max_runs != 0 && fired_ >= schedule_.max_runs;
+    // Added while the clock was ahead.
+    if (!last_ && next_ && !over && next && *next < *next_) {
+      next_ = next;
+      ++begun_anew_;
+    }
+    if (!last_ || *last_ - now <= step_back) return;
     if (over || !next || *next > *last_) return;
     next_ = next;
     last_.reset();

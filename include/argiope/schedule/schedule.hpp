@@ -64,7 +64,9 @@ struct Schedule {
   std::string name;  // unique in its store
   Trigger trigger;   // with start, end and jitter
   JobTemplate job;
-  // A run that cannot begin within this time after it was due is missed. None: however late it is, it is run.
+  // A run that cannot begin within this time after it was due is missed. None: however late it is, it is run. It is looked at
+  // when the run is put, and again when an executor of the scheduler begins it: one that comes too late then is cancelled, and
+  // told of as missed.
   std::optional<Duration> misfire_grace;
   Coalesce coalesce = Coalesce::latest;
   std::uint32_t most_catch_up = 100;  // 1 to kMostCatchUp
@@ -80,6 +82,8 @@ struct Schedule {
 
 // What breaks no bound: invalid_input that names the member: `max_instances "0": a whole number, 1 to 1000000`.
 Result<void> check(const Schedule& schedule);
+// And whose first planned time from `now` on can be found (Trigger::search).
+Result<void> check(const Schedule& schedule, WallTime now);
 
 // {"name":"backup","trigger":{"type":"cron","expression":"0 3 * * *","zone":"Europe/Berlin"},
 //  "job":{"queue":"default","function":"backup","key":"","payload":"…","fill_in":true,"priority":0,"max_attempts":0},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,18 +31,33 @@ struct CalendarInterval {
   friend bool operator==(const CalendarInterval&, const CalendarInterval&) noexcept = default;
 };
 
+namespace detail {
+struct IntervalRule;
+// How much work a question may still be. Each rule asks its parts with the same search, so that nesting multiplies nothing.
+struct Search {
+  std::uint64_t left;
+  bool ran_out = false;  // what was given since is no answer
+  WallTime clear{};      // then: nothing is planned after the time asked for and before this one
+  bool spend() noexcept {
+    ran_out = ran_out || left == 0;
+    if (left > 0) --left;
+    return !ran_out;
+  }
+};
+}  // namespace detail
+
 // A value; immutable, copies share. What is planned is a set of instants, the same whoever asks and however often the
 // process has been restarted: no trigger remembers anything.
 //
 // Range:   cron and calendar intervals come from 1970 to 2199; dates and intervals wherever WallTime reaches.
 // Errors:  Errc::invalid_input from what takes text or JSON, or parameters that make no sense.
 // Threads: any.
-// Cost:    no next() or previous() takes more than 50 µs, whatever the gap (bench/cron.cpp); all_of() asks its parts up
-//          to kMostRounds times.
+// Cost:    no next() or previous() takes more than 50 µs, whatever the gap (bench/cron.cpp). One with all_of() in it may have
+//          to walk: it asks dates, intervals, calendars and expressions no more than kMostQuestions times in all, however it
+//          is nested; two intervals are solved at once, however rarely they meet.
 class Trigger {
  public:
-  // Rounds after which all_of() gives up and says that there is nothing (APScheduler's max_iterations).
-  static constexpr int kMostRounds = 10'000;
+  static constexpr std::uint64_t kMostQuestions = 20'000;
 
   // Once.
   static Trigger at(WallTime time);
@@ -67,13 +83,25 @@ class Trigger {
   // The same trigger, whose times are put off by up to `most`, drawn from `seed` (see due_at).
   Trigger with_jitter(Duration most, std::uint64_t seed) const;
 
-  // The first planned time after `after`; nullopt when there is none.
+  // The first planned time after `after`; nullopt when there is none, or none that kMostQuestions find.
   std::optional<WallTime> next(WallTime after) const;
-  // The last planned time before `before`.
+  // The last planned time before `before`; nullopt as next().
   std::optional<WallTime> previous(WallTime before) const;
+  // As next(), and tells what was not found from what is not there.
+  struct Answer {
+    std::optional<WallTime> time;
+    bool decided = true;
+    WallTime clear{};  // undecided: nothing is planned before this time, from which the search can go on
+  };
+  Answer search(WallTime after, std::uint64_t most_questions = kMostQuestions) const;
+  // Whether a question may be undecided: there is an all_of() in it.
+  bool needs_search() const noexcept;
+  // For those that ask several questions and bound the work of all of them.
+  std::optional<WallTime> next(WallTime after, detail::Search& search) const;
+  std::optional<WallTime> previous(WallTime before, detail::Search& search) const;
   std::optional<WallTime> previous_fire_time(WallTime before) const { return previous(before); }
   // How many planned times there are from `first` to `last`, both included; of an interval exactly and at once, of others
-  // counted, up to `most`.
+  // counted, up to `most` and as far as kMostQuestions go.
   std::uint64_t count(WallTime first, WallTime last, std::uint64_t most) const;
   // As APScheduler asks: the one after `previous`, even if it is past; without `previous` the first one at or after
   // `now`, or a date whenever it was.
@@ -104,6 +132,11 @@ class Trigger {
 
   struct Rule;
 
+  // An interval, or an expression whose time of day is not fixed (CronExpression::follows_elapsed_time), or made of such.
+  bool follows_elapsed_time() const noexcept;
+  // For rules made of others.
+  const detail::IntervalRule* interval_rule() const noexcept;
+
  private:
   struct Bounds {
     std::optional<WallTime> start, end;
@@ -116,5 +149,8 @@ class Trigger {
   std::shared_ptr<const Rule> rule_;
   Bounds bounds_;
 };
+
+// What is to be said of an answer that is not decided, as an error has it; nullopt of others.
+std::optional<std::string> why_undecided(const Trigger::Answer& answer);
 
 }  // namespace argiope

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -21,6 +22,7 @@
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
+#include "schedule/schedule_form.hpp"
 
 namespace argiope {
 namespace {
@@ -30,6 +32,8 @@ namespace json = boost::json;
 constexpr std::size_t kMostNameBytes = 512;
 constexpr std::size_t kMostShown = 60;
 constexpr std::size_t kMostListed = 100'000;
+// A file is right or wrong whenever it is read: whether a trigger's times can be found is asked from here.
+constexpr WallTime kSearchedFrom = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
 
 // The value as JSON has it; dates and times become strings. `trouble` is the first value that JSON does not have.
 json::value to_json(const toml::node& node, const toml::node*& trouble) {
@@ -67,50 +71,27 @@ std::string text_of(const toml::node& node) {
   return printable(json::serialize(to_json(node, none)), kMostShown);
 }
 
-// The first key of that name in the table or below it.
-const toml::key* find_key(const toml::node& node, std::string_view name) {
-  if (const toml::array* array = node.as_array()) {
-    for (const toml::node& entry : *array) {
-      if (const toml::key* found = find_key(entry, name)) return found;
-    }
-    return nullptr;
-  }
-  const toml::table* table = node.as_table();
-  if (table == nullptr) return nullptr;
-  for (const auto& [key, value] : *table) {
-    if (key.str() == name) return &key;
-  }
-  for (const auto& [key, value] : *table) {
-    if (const toml::key* found = find_key(value, name)) return found;
-  }
-  return nullptr;
-}
-
-// The first string in the node or below it that holds `text`.
-const toml::node* find_string(const toml::node& node, std::string_view text) {
-  if (const auto* string = node.as_string()) return string->get().find(text) == std::string::npos ? nullptr : &node;
-  if (const toml::array* array = node.as_array()) {
-    for (const toml::node& entry : *array) {
-      if (const toml::node* found = find_string(entry, text)) return found;
+// Where the member at `path` is; what is missing is where the table or list is that should have it.
+toml::source_region source_of(const toml::node& from, const detail::MemberPath& path) {
+  const toml::node* node = &from;
+  toml::source_region found = from.source();
+  for (const std::string& step : path) {
+    if (const toml::table* table = node->as_table()) {
+      const auto member = table->find(step);
+      if (member == table->end()) break;
+      found = member->first.source();
+      node = &member->second;
+    } else if (const toml::array* array = node->as_array()) {
+      std::size_t index = 0;
+      std::from_chars(step.data(), step.data() + step.size(), index);
+      if (index >= array->size()) break;
+      node = array->get(index);
+      found = node->source();
+    } else {
+      break;
     }
   }
-  if (const toml::table* table = node.as_table()) {
-    for (const auto& [key, value] : *table) {
-      if (const toml::node* found = find_string(value, text)) return found;
-    }
-  }
-  return nullptr;
-}
-
-// What an error of ours is about: of `max_instances "0": a whole number` the word and what is quoted.
-struct Subject {
-  std::string_view word, quoted;
-};
-Subject subject_of(std::string_view message) {
-  const std::size_t quote = message.find('"');
-  const std::size_t end = quote == std::string_view::npos ? quote : message.find('"', quote + 1);
-  if (end == std::string_view::npos || quote < 2) return {};
-  return {message.substr(0, quote - 1), message.substr(quote + 1, end - quote - 1)};
+  return found;
 }
 
 class ConfigurationReader {
@@ -257,26 +238,17 @@ class ConfigurationReader {
     const toml::node* trouble = nullptr;
     const json::value form = to_json(table, trouble);
     if (trouble != nullptr) return complain(trouble->source(), "a number must be finite");
-    // The trigger by itself first: its errors name parts of expressions as well as members.
     const toml::node* trigger = table.get("trigger");
-    if (trigger == nullptr) return complain(table.source(), "a schedule needs a trigger");
-    const json::value& trigger_form = form.at("trigger");
-    Result<Trigger> read = fail(Errc::invalid_input, fmt::format("trigger {}: a table or a string", text_of(*trigger)));
-    if (trigger_form.is_object()) read = Trigger::from_json(trigger_form.get_object());
-    if (trigger_form.is_string()) read = Trigger::parse(std::string_view(trigger_form.get_string()));
-    if (!read) return complain_of(*trigger, trigger->source(), read.error().message);
-    auto schedule = parse_schedule(form.get_object());
-    if (!schedule) return complain_of(table, table.source(), schedule.error().message);
-    out_.schedules.push_back(std::move(*schedule));
-  }
-  // At the line of the member that the message names or quotes, if there is one.
-  void complain_of(const toml::node& node, const toml::source_region& otherwise, std::string_view message) {
-    const Subject subject = subject_of(message);
-    if (const toml::key* key = find_key(node, subject.word == "member" ? subject.quoted : subject.word)) {
-      return complain(key->source(), message);
+    if (trigger != nullptr && !trigger->is_table() && !trigger->is_string()) {
+      return wrong(*trigger, "trigger", "a table or a string");
     }
-    const toml::node* value = subject.quoted.empty() ? nullptr : find_string(node, subject.quoted);
-    complain(value != nullptr ? value->source() : otherwise, message);
+    detail::MemberPath where;
+    auto schedule = detail::read_schedule(form.get_object(), where);
+    if (!schedule) return complain(source_of(table, where), schedule.error().message);
+    if (auto found = check(*schedule, kSearchedFrom); !found) {
+      return complain(source_of(table, {"trigger"}), found.error().message);
+    }
+    out_.schedules.push_back(std::move(*schedule));
   }
 
   // --- [simulate]

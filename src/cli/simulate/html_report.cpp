@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
@@ -11,9 +14,18 @@
 namespace argiope {
 namespace {
 
-constexpr double kWidth = 960;
-constexpr double kLeft = 64, kRight = 16, kTop = 10, kBottom = 26;
-constexpr std::size_t kPlotColumns = 360;
+constexpr double kRight = 16, kTop = 10, kBottom = 26;
+// Each plot is drawn twice, and the window's width says which one is shown: letters do not shrink with a plot.
+struct Canvas {
+  const char* name;
+  double width;
+  double left;  // where the time line begins
+  int ticks;    // of the time line
+  std::size_t columns;
+  double names;  // room for names of schedules
+  std::size_t name_letters;
+};
+constexpr Canvas kCanvases[] = {{"wide", 960, 64, 6, 360, 190, 26}, {"narrow", 340, 52, 2, 120, 104, 14}};
 constexpr std::size_t kQueuesPlotted = 12;
 constexpr std::size_t kStripsShown = 60;
 constexpr std::size_t kRowsShown = 1000;
@@ -27,15 +39,22 @@ constexpr const char* kStyle = R"(
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1280px;padding:24px 20px 60px;background:var(--bg);color:var(--fg);
 font:15px/1.5 system-ui,"Segoe UI",Roboto,"Helvetica Neue",sans-serif}
-h1{font-size:26px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 10px}h3{font-size:15px;margin:18px 0 4px}
-p{margin:6px 0}.dim{color:var(--dim)}.warn{color:var(--warn)}.good{color:var(--good)}
+h1{font-size:26px;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:18px;margin:36px 0 10px}h3{font-size:15px;margin:18px 0 4px}
+h2,h3,p{overflow-wrap:anywhere}p{margin:6px 0}.dim{color:var(--dim)}.warn{color:var(--warn)}.good{color:var(--good)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:10px;margin:18px 0}
 .tile{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px}
 .tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}.tile span{color:var(--dim);font-size:13px}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
-th,td{padding:4px 7px;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line)}
-tr:last-child td{border-bottom:0}th{color:var(--dim);font-weight:600}td.n,th.n{text-align:right}td.wrap{white-space:normal}
+th,td{padding:4px 6px;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
+th,td.n{overflow-wrap:normal}td.n{white-space:nowrap}
+tr:last-child td{border-bottom:0}th{color:var(--dim);font-weight:600;vertical-align:bottom}td.n,th.n{text-align:right}
+.narrow{display:none}
+@media(max-width:760px){body{padding:16px 10px 40px}h1{font-size:21px}.wide{display:none}.narrow{display:block}
+.scroll{background:none;border:0}table,tbody,tr,td{display:block}tr:has(th){display:none}
+tr{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:6px 10px;margin:0 0 8px}
+td,td.n{display:grid;grid-template-columns:9em 1fr;gap:8px;text-align:left;border:0;padding:1px 0;white-space:normal}
+td::before{content:attr(data-label);color:var(--dim)}td:first-child{font-weight:600}}
 svg{display:block;width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
 svg text{fill:var(--dim);font:11px system-ui,"Segoe UI",Roboto,sans-serif}.grid{stroke:var(--line);stroke-width:1}
 .bar{fill:var(--a)}.bar:hover,.cell:hover{fill:var(--b)}.area{fill:var(--a);fill-opacity:.25;stroke:var(--a);
@@ -72,23 +91,22 @@ struct Plot {
   double y(double value) const { return height - kBottom - (height - kBottom - kTop) * value / most; }
 };
 
-double x_of(double share) { return kLeft + (kWidth - kLeft - kRight) * share; }
+double x_of(const Canvas& canvas, double share) { return canvas.left + (canvas.width - canvas.left - kRight) * share; }
 
-std::string time_axis(const SimulationReport& report, double height) {
+std::string time_axis(const SimulationReport& report, const Canvas& canvas, double left, double height) {
   const Duration span = report.until - report.from;
   std::string out;
-  constexpr int kTicks = 6;
-  for (int i = 0; i <= kTicks; ++i) {
-    const WallTime at = report.from + span / kTicks * i;
-    const double x = x_of(static_cast<double>(i) / kTicks);
-    const char* anchor = i == 0 ? "start" : i == kTicks ? "end" : "middle";
+  for (int i = 0; i <= canvas.ticks; ++i) {
+    const WallTime at = report.from + span / canvas.ticks * i;
+    const double x = left + (canvas.width - left - kRight) * i / canvas.ticks;
+    const char* anchor = i == 0 ? "start" : i == canvas.ticks ? "end" : "middle";
     out += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, height - 8, anchor,
                        escaped(axis_label(at, span, report.zone)));
   }
   return out;
 }
 
-std::string grid(const Plot& plot) {
+std::string grid(const Canvas& canvas, const Plot& plot) {
   std::string out;
   const int parts = plot.most >= 4 ? 4 : static_cast<int>(plot.most);
   for (int i = 0; i <= parts; ++i) {
@@ -96,15 +114,15 @@ std::string grid(const Plot& plot) {
     out += fmt::format(
         R"(<line class="grid" x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}"/>)"
         R"(<text x="{3}" y="{4:.1f}" text-anchor="end">{5}</text>)",
-        kLeft, kWidth - kRight, plot.y(value), kLeft - 8, plot.y(value) + 4,
+        canvas.left, canvas.width - kRight, plot.y(value), canvas.left - 8, plot.y(value) + 4,
         value == std::floor(value) ? grouped(static_cast<std::uint64_t>(value)) : fmt::format("{:.1f}", value));
   }
   return out;
 }
 
-std::string svg(double height, std::string_view label, std::string_view inside) {
-  return fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>)", kWidth, height, escaped(label),
-                     inside);
+std::string svg(const Canvas& canvas, double height, std::string_view label, std::string_view inside) {
+  return fmt::format(R"(<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>)", canvas.name,
+                     canvas.width, height, escaped(label), inside);
 }
 
 // Shares of the time line at which a column begins and ends.
@@ -115,53 +133,57 @@ std::pair<double, double> share_of(std::size_t column, std::size_t steps_each, s
   return {at(column * steps_each), at((column + 1) * steps_each)};
 }
 
-std::string bars(const SimulationReport& report, const Columns& columns, std::string_view label) {
+std::string bars(const SimulationReport& report, const Canvas& canvas, std::string_view label) {
+  const Columns columns = sums(report.fires, canvas.columns);
   const Plot plot{220, round_up(columns.most)};
-  std::string inside = grid(plot) + time_axis(report, plot.height);
+  std::string inside = grid(canvas, plot) + time_axis(report, canvas, canvas.left, plot.height);
   for (std::size_t i = 0; i < columns.values.size(); ++i) {
     if (columns.values[i] == 0) continue;
     const auto [begin, end] = share_of(i, columns.steps, report.fires.size());
-    const double x = x_of(begin), y = plot.y(columns.values[i]);
+    const double x = x_of(canvas, begin), y = plot.y(columns.values[i]);
     const double height = std::max(plot.height - kBottom - y, 1.0);
     inside += fmt::format(
         R"(<rect class="bar" x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"><title>{}: {}</title></rect>)", x,
-        plot.height - kBottom - height, std::max(x_of(end) - x - 0.4, 0.6), height,
+        plot.height - kBottom - height, std::max(x_of(canvas, end) - x - 0.4, 0.6), height,
         escaped(short_time(report.from + report.step * static_cast<int>(i * columns.steps), report.zone)),
         grouped(static_cast<std::uint64_t>(columns.values[i])));
   }
-  return svg(plot.height, label, inside);
+  return svg(canvas, plot.height, label, inside);
 }
 
-std::string area(const SimulationReport& report, const Columns& columns, double height, bool is_bad,
+std::string area(const SimulationReport& report, const Canvas& canvas, const std::vector<Level>& levels, bool is_bad,
                  std::string_view label) {
+  constexpr double height = 150;
+  const Columns columns = highest(levels, canvas.columns);
   const Plot plot{height, round_up(columns.most)};
-  std::string path = fmt::format("M{:.1f} {:.1f}", x_of(0), plot.y(0));
-  double last = x_of(0);
+  std::string path = fmt::format("M{:.1f} {:.1f}", x_of(canvas, 0), plot.y(0));
+  double last = x_of(canvas, 0);
   for (std::size_t i = 0; i < columns.values.size(); ++i) {
     const auto [begin, end] = share_of(i, columns.steps, report.fires.size());
-    path += fmt::format("L{:.1f} {:.1f}L{:.1f} {:.1f}", x_of(begin), plot.y(columns.values[i]), x_of(end),
-                        plot.y(columns.values[i]));
-    last = x_of(end);
+    path += fmt::format("L{:.1f} {:.1f}L{:.1f} {:.1f}", x_of(canvas, begin), plot.y(columns.values[i]),
+                        x_of(canvas, end), plot.y(columns.values[i]));
+    last = x_of(canvas, end);
   }
   path += fmt::format("L{:.1f} {:.1f}Z", last, plot.y(0));
-  return svg(height, label,
-             grid(plot) + time_axis(report, height) +
+  return svg(canvas, height, label,
+             grid(canvas, plot) + time_axis(report, canvas, canvas.left, height) +
                  fmt::format(R"(<path class="area{}" d="{}"/>)", is_bad ? " bad" : "", path));
 }
 
 // One row a schedule, the darker the more runs.
-std::string strips(const SimulationReport& report) {
-  constexpr double kRow = 16, kNames = 190;
+std::string strips(const SimulationReport& report, const Canvas& canvas) {
+  constexpr double kRow = 16;
+  const double names = canvas.names;
   const std::size_t rows = std::min(report.schedules.size(), kStripsShown);
   const double height = kTop + kRow * static_cast<double>(rows) + kBottom;
-  const auto x = [](double share) { return kNames + (kWidth - kNames - kRight) * share; };
+  const auto x = [&](double share) { return names + (canvas.width - names - kRight) * share; };
   std::string inside;
   for (std::size_t row = 0; row < rows; ++row) {
     const ScheduleFindings& schedule = report.schedules[row];
     const double y = kTop + kRow * static_cast<double>(row);
-    const std::string name = escaped(shortened(schedule.name, 26));
+    const std::string name = escaped(shortened(schedule.name, canvas.name_letters));
     inside +=
-        fmt::format(R"(<text class="name" x="{}" y="{:.1f}" text-anchor="end">{}</text>)", kNames - 8, y + 12, name);
+        fmt::format(R"(<text class="name" x="{}" y="{:.1f}" text-anchor="end">{}</text>)", names - 8, y + 12, name);
     const std::uint32_t most = schedule.fires.empty() ? 0 : std::ranges::max(schedule.fires);
     for (std::size_t i = 0; i < schedule.fires.size(); ++i) {
       if (schedule.fires[i] == 0) continue;
@@ -174,16 +196,15 @@ std::string strips(const SimulationReport& report) {
           grouped(schedule.fires[i]));
     }
   }
-  const Duration span = report.until - report.from;
-  for (int i = 0; i <= 4; ++i) {
-    const WallTime at = report.from + span / 4 * i;
-    inside += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x(i / 4.0), height - 8,
-                          i == 0   ? "start"
-                          : i == 4 ? "end"
-                                   : "middle",
-                          escaped(axis_label(at, span, report.zone)));
-  }
-  return svg(height, "Runs of each schedule over time", inside);
+  inside += time_axis(report, canvas, names, height);
+  return svg(canvas, height, "Runs of each schedule over time", inside);
+}
+
+template <class Draw>
+std::string on_each_canvas(Draw draw) {
+  std::string out;
+  for (const Canvas& canvas : kCanvases) out += draw(canvas);
+  return out;
 }
 
 std::string tile(std::string_view value, std::string_view what, bool is_bad = false) {
@@ -203,13 +224,32 @@ struct Cell {
   std::string html;
   bool number = false;
 };
-std::string row(std::initializer_list<Cell> cells, const char* tag = "td") {
-  std::string out = "<tr>";
-  for (const Cell& cell : cells) {
-    out += fmt::format("<{0}{1}>{2}</{0}>", tag, cell.number ? R"( class="n")" : "", cell.html);
+// Each cell names its column, for windows too narrow for columns.
+class HtmlTable {
+ public:
+  explicit HtmlTable(std::initializer_list<Cell> columns) {
+    out_ = R"(<div class="scroll"><table><tr>)";
+    for (const Cell& column : columns) {
+      out_ += fmt::format("<th{}>{}</th>", column.number ? R"( class="n")" : "", column.html);
+      labels_.push_back(column.html);
+    }
+    out_ += "</tr>\n";
   }
-  return out + "</tr>\n";
-}
+  void add(std::initializer_list<Cell> cells) {
+    out_ += "<tr>";
+    std::size_t at = 0;
+    for (const Cell& cell : cells) {
+      out_ += fmt::format(R"(<td{} data-label="{}">{}</td>)", cell.number ? R"( class="n")" : "", labels_.at(at++),
+                          cell.html);
+    }
+    out_ += "</tr>\n";
+  }
+  std::string html() const { return out_ + "</table></div>"; }
+
+ private:
+  std::string out_;
+  std::vector<std::string> labels_;
+};
 Cell number(std::uint64_t value, bool warn_if_any = false) {
   return {warn_if_any && value > 0 ? fmt::format(R"(<span class="warn">{}</span>)", grouped(value)) : grouped(value),
           true};
@@ -222,44 +262,40 @@ std::string trigger_text(const ScheduleFindings& schedule) {
 }
 
 std::string schedules_table(const SimulationReport& report) {
-  std::string out = R"(<h2>Schedules</h2><div class="scroll"><table>)";
-  out += row({{"Schedule"},
-              {"Trigger"},
-
-              {"Queue"},
-              {"Runs", true},
-              {"Missed", true},
-              {"Skipped", true},
-              {"Failed", true},
-              {"Retries", true},
-              {"At once", true},
-              {"First"},
-              {"Last"},
-              {"Next"},
-              {"Late p50", true},
-              {"p99", true},
-              {"most", true}},
-             "th");
+  HtmlTable table({{"Schedule"},
+                   {"Trigger"},
+                   {"Queue"},
+                   {"Runs", true},
+                   {"Missed", true},
+                   {"Skipped", true},
+                   {"Failed", true},
+                   {"Retries", true},
+                   {"At once", true},
+                   {"First"},
+                   {"Last"},
+                   {"Next"},
+                   {"Late p50", true},
+                   {"Late p99", true},
+                   {"Late at most", true}});
   for (std::size_t i = 0; i < std::min(report.schedules.size(), kRowsShown); ++i) {
     const ScheduleFindings& found = report.schedules[i];
-    out += row({{escaped(found.name)},
-                {escaped(trigger_text(found))},
-
-                {escaped(found.queue)},
-                number(found.runs),
-                number(found.missed, true),
-                number(found.skipped, true),
-                number(found.failed, true),
-                number(found.retries),
-                number(static_cast<std::uint64_t>(found.most_running)),
-                {time_cell(found.first, found.zone)},
-                {time_cell(found.last, found.zone)},
-                {time_cell(found.next, found.zone)},
-                late(found.lateness.percentile(0.5)),
-                late(found.lateness.percentile(0.99)),
-                late(found.lateness.max())});
+    table.add({{escaped(found.name)},
+               {escaped(trigger_text(found))},
+               {escaped(found.queue)},
+               number(found.runs),
+               number(found.missed, true),
+               number(found.skipped, true),
+               number(found.failed, true),
+               number(found.retries),
+               number(static_cast<std::uint64_t>(found.most_running)),
+               {time_cell(found.first, found.zone)},
+               {time_cell(found.last, found.zone)},
+               {time_cell(found.next, found.zone)},
+               late(found.lateness.percentile(0.5)),
+               late(found.lateness.percentile(0.99)),
+               late(found.lateness.max())});
   }
-  out += "</table></div>";
+  std::string out = "<h2>Schedules</h2>" + table.html();
   if (report.schedules.size() > kRowsShown) {
     out += fmt::format(R"(<p class="dim">And {} more; --json has all of them.</p>)",
                        grouped(report.schedules.size() - kRowsShown));
@@ -268,27 +304,25 @@ std::string schedules_table(const SimulationReport& report) {
 }
 
 std::string queues_section(const SimulationReport& report) {
-  std::string out = R"(<h2>Queues</h2><div class="scroll"><table>)";
-  out += row({{"Queue"},
-              {"Workers", true},
-              {"Jobs", true},
-              {"Done", true},
-              {"Failed", true},
-              {"Retries", true},
-              {"Running at most", true},
-              {"Busy", true},
-              {"Waiting at most", true},
-              {"At the end", true},
-              {"Refused", true},
-              {"Late p50", true},
-              {"p99", true},
-              {"most", true},
-              {""}},
-             "th");
+  HtmlTable table({{"Queue"},
+                   {"Workers", true},
+                   {"Jobs", true},
+                   {"Done", true},
+                   {"Failed", true},
+                   {"Retries", true},
+                   {"Running at most", true},
+                   {"Busy", true},
+                   {"Waiting at most", true},
+                   {"At the end", true},
+                   {"Refused", true},
+                   {"Late p50", true},
+                   {"Late p99", true},
+                   {"Late at most", true},
+                   {"In short"}});
   for (const QueueFindings& found : report.queues) {
     const bool is_bad = found.trend == Trend::piles_up || found.trend == Trend::not_worked;
     const double busy = found.workers == 0 ? 0 : found.mean_running / static_cast<double>(found.workers);
-    out += row(
+    table.add(
         {{escaped(found.name)},
          number(found.workers),
          number(found.put),
@@ -305,7 +339,7 @@ std::string queues_section(const SimulationReport& report) {
          late(found.lateness.max()),
          {fmt::format(R"(<span class="{}">{}</span>)", is_bad ? "warn" : "good", escaped(verdict(found, report)))}});
   }
-  out += "</table></div>";
+  std::string out = "<h2>Queues</h2>" + table.html();
   std::vector<const QueueFindings*> plotted;
   for (const QueueFindings& found : report.queues) {
     if (found.most_waiting > 0) plotted.push_back(&found);
@@ -318,7 +352,9 @@ std::string queues_section(const SimulationReport& report) {
     const bool is_bad = found->trend == Trend::piles_up || found->trend == Trend::not_worked;
     out += fmt::format(R"(<h3>Waiting in {}<span class="dim">, {}</span></h3>)", escaped(found->name),
                        escaped(verdict(*found, report)));
-    out += area(report, highest(found->depth, kPlotColumns), 150, is_bad, "Jobs that wait in " + found->name);
+    out += on_each_canvas([&](const Canvas& canvas) {
+      return area(report, canvas, found->depth, is_bad, "Jobs that wait in " + found->name);
+    });
   }
   return out;
 }
@@ -328,44 +364,40 @@ std::string list_end(std::size_t all) {
 }
 
 std::string never_section(const SimulationReport& report) {
-  std::string rows;
+  HtmlTable table({{"Schedule"}, {"Trigger"}, {"Why"}});
   std::size_t count = 0;
   for (const ScheduleFindings& found : report.schedules) {
     if (found.runs > 0 || count++ >= kListShown) continue;
-    rows += fmt::format(R"(<tr><td>{}</td><td>{}</td><td class="wrap">{}</td></tr>)", escaped(found.name),
-                        escaped(found.trigger), escaped(found.why));
+    table.add({{escaped(found.name)}, {escaped(trigger_text(found))}, {escaped(found.why)}});
   }
   if (count == 0) return "";
-  return R"(<h2>Never run</h2><div class="scroll"><table>)" + row({{"Schedule"}, {"Trigger"}, {"Why"}}, "th") + rows +
-         "</table></div>" + list_end(count);
+  return "<h2>Never run</h2>" + table.html() + list_end(count);
 }
 
 std::string collisions_section(const SimulationReport& report) {
   if (report.collisions.empty()) return "";
-  std::string out =
-      fmt::format(R"(<h2>Together in one second</h2><p class="dim">In {} several schedules began a run.</p>)"
-                  R"(<div class="scroll"><table>)",
-                  count_of(report.seconds_shared, "second"));
-  out += row({{"How often", true}, {"Schedules"}, {"First"}}, "th");
+  HtmlTable table({{"How often", true}, {"Schedules"}, {fmt::format("First ({})", escaped(report.zone.name()))}});
   for (const Collision& collision : report.collisions) {
-    out +=
-        fmt::format(R"(<tr><td class="n">{}</td><td class="wrap">{}</td><td>{}</td></tr>)", grouped(collision.seconds),
-                    escaped(names_of(collision, report, 8)), escaped(short_time(collision.first, report.zone)));
+    table.add({number(collision.seconds),
+               {escaped(names_of(collision, report, 8))},
+               {escaped(short_time(collision.first, report.zone))}});
   }
-  return out + "</table></div>";
+  return fmt::format(R"(<h2>Together in one second</h2><p class="dim">In {} several schedules began a run.</p>)",
+                     count_of(report.seconds_shared, "second")) +
+         table.html();
 }
 
 std::string daylight_section(const SimulationReport& report) {
   if (report.daylight.empty()) return "";
-  std::string out = R"(<h2>Daylight saving</h2><div class="scroll"><table>)";
-  out += row({{"Zone"}, {"Change"}, {"Schedule"}, {"What"}}, "th");
+  HtmlTable table({{"Zone"}, {"Change"}, {"Schedule"}, {"What"}});
   for (std::size_t i = 0; i < std::min(report.daylight.size(), kListShown); ++i) {
     const DaylightSurprise& found = report.daylight[i];
-    out += fmt::format(R"(<tr><td>{}</td><td>{}</td><td>{}</td><td class="wrap">{}</td></tr>)",
-                       escaped(found.zone.name()), escaped(format_timestamp(found.change, found.zone)),
-                       escaped(found.schedule), escaped(sentence(found)));
+    table.add({{escaped(found.zone.name())},
+               {escaped(format_timestamp(found.change, found.zone))},
+               {escaped(found.schedule)},
+               {escaped(sentence(found))}});
   }
-  return out + "</table></div>" + list_end(report.daylight.size());
+  return "<h2>Daylight saving</h2>" + table.html() + list_end(report.daylight.size());
 }
 
 }  // namespace
@@ -397,13 +429,17 @@ std::string html_report(const SimulationReport& report, const std::string& title
          peak_tile(report.in_a_minute, "begun in a minute", zone) +
          peak_tile(report.in_an_hour, "begun in an hour", zone);
   out += "</div>";
-  const Columns fires = sums(report.fires, kPlotColumns);
-  out += fmt::format(R"(<h2>Runs begun<span class="dim">, in {}</span></h2>)",
-                     short_duration(report.step * static_cast<int>(fires.steps)));
-  out += bars(report, fires, "Runs begun over time");
-  out += "<h2>Running at once</h2>" +
-         area(report, highest(report.running, kPlotColumns), 150, false, "Runs under way over time");
-  out += "<h2>What runs when</h2>" + strips(report);
+  out += fmt::format(R"(<p class="dim">Times on the plots are those of {}.</p>)", escaped(zone.name()));
+  out += "<h2>Runs begun</h2>" + on_each_canvas([&](const Canvas& canvas) {
+           const Columns fires = sums(report.fires, canvas.columns);
+           return fmt::format(R"(<p class="dim {}">Each column is {}.</p>)", canvas.name,
+                              short_duration(report.step * static_cast<int>(fires.steps))) +
+                  bars(report, canvas, "Runs begun over time");
+         });
+  out += "<h2>Running at once</h2>" + on_each_canvas([&](const Canvas& canvas) {
+           return area(report, canvas, report.running, false, "Runs under way over time");
+         });
+  out += "<h2>What runs when</h2>" + on_each_canvas([&](const Canvas& canvas) { return strips(report, canvas); });
   if (report.schedules.size() > kStripsShown) {
     out += fmt::format(R"(<p class="dim">The first {} schedules.</p>)", kStripsShown);
   }

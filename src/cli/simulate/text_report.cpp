@@ -29,6 +29,12 @@ std::string sparkline(const Columns& columns) {
   return out;
 }
 
+std::string base_line(const Columns& columns) {
+  std::string out;
+  for (std::size_t i = 0; i < columns.values.size(); ++i) out += "─";
+  return out;
+}
+
 std::string chart(const Columns& columns) {
   std::string out;
   const std::string top = grouped(static_cast<std::uint64_t>(columns.most));
@@ -42,9 +48,7 @@ std::string chart(const Columns& columns) {
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
   }
-  out += fmt::format("  {:>9} └", 0);
-  for (std::size_t i = 0; i < columns.values.size(); ++i) out += "─";
-  return out + '\n';
+  return out + fmt::format("  {:>9} └{}\n", 0, base_line(columns));
 }
 
 // Where the time line begins, is half over and ends.
@@ -89,29 +93,30 @@ std::string heading(const SimulationReport& report) {
 
 std::string timeline(const SimulationReport& report) {
   const Columns fires = sums(report.fires, kColumns);
-  std::string out =
-      fmt::format("\nRuns begun, in columns of {}\n", short_duration(report.step * static_cast<int>(fires.steps)));
+  std::string out = fmt::format("\nRuns begun, in columns of {}, by the clocks of {}\n",
+                                short_duration(report.step * static_cast<int>(fires.steps)), report.zone.name());
   out += chart(fires) + axis(report, fires.values.size());
   out += "\nWaiting in queues, at most\n";
   std::size_t shown = 0;
   for (const QueueFindings& queue : report.queues) {
     if (queue.put == 0 || shown++ >= kLinesShown) continue;
     const Columns depth = highest(queue.depth, kColumns);
-    out += fmt::format("  {:<10}│{}\n  {:>9} └ {}, {} waiting at the end\n", one_line(queue.name, 10), sparkline(depth),
-                       grouped(static_cast<std::uint64_t>(queue.most_waiting)), verdict(queue, report),
+    out += fmt::format("  {}: {}, {} waiting at the end\n", one_line(queue.name, kNameShown), verdict(queue, report),
                        grouped(static_cast<std::uint64_t>(queue.waiting)));
+    out += fmt::format("  {:>9} ┤{}\n  {:>9} └{}\n", grouped(static_cast<std::uint64_t>(queue.most_waiting)),
+                       sparkline(depth), 0, base_line(depth));
   }
   return out + more(shown, kLinesShown, "queue");
 }
 
 std::string tables(const SimulationReport& report) {
   Table schedules(
-      {"SCHEDULE", "RUNS", "MISSED", "SKIPPED", "FAILED", "FIRST", "LAST", "NEXT", "LATE P50", "P99", "MOST"});
+      {"SCHEDULE", "RUNS", "MISSED", "SKIPPED", "FAILED", "FIRST", "LAST", "NEXT", "ZONE", "LATE P50", "P99", "MOST"});
   for (std::size_t i = 0; i < std::min(report.schedules.size(), kRowsShown); ++i) {
     const ScheduleFindings& found = report.schedules[i];
     schedules.add({one_line(found.name, kNameShown), fmt::to_string(found.runs), fmt::to_string(found.missed),
                    fmt::to_string(found.skipped), fmt::to_string(found.failed), optional_time(found.first, found.zone),
-                   optional_time(found.last, found.zone), optional_time(found.next, found.zone),
+                   optional_time(found.last, found.zone), optional_time(found.next, found.zone), found.zone.name(),
                    short_duration(found.lateness.percentile(0.5)), short_duration(found.lateness.percentile(0.99)),
                    short_duration(found.lateness.max())});
   }
@@ -126,7 +131,7 @@ std::string tables(const SimulationReport& report) {
                 short_duration(found.lateness.max()), verdict(found, report)});
   }
   out += "\n" + queues.text();
-  out += "\nPeaks\n";
+  out += fmt::format("\nPeaks, by the clocks of {}\n", report.zone.name());
   out += peak_line("runs at once", report.at_once, report.zone);
   out += peak_line("begun in one second", report.in_a_second, report.zone);
   out += peak_line("begun in one minute", report.in_a_minute, report.zone);
