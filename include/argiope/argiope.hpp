@@ -13,6 +13,7 @@
 #include "argiope/async/future.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/io_backend.hpp"
+#include "argiope/async/loop_ref.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/runner.hpp"
 #include "argiope/async/sleep.hpp"

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "argiope/async/executor.hpp"
+#include "argiope/async/loop_ref.hpp"
 #include "async/descriptors.hpp"
 
 namespace argiope {
@@ -55,10 +56,21 @@ void drop(Callback* callback) noexcept {
   if (callback != nullptr && --callback->references == 0) delete callback;
 }
 
-// The loops there are: a future may outlive its loop, and must then not speak to it.
+// The loops there are: a future may outlive its loop, and must then not speak to it. No two ever have the same number.
 struct LiveLoops {
+  struct Live {
+    const EventLoop* loop;
+    std::uint64_t number;
+  };
   std::mutex mutex;
-  std::vector<const EventLoop*> loops;
+  std::vector<Live> loops;
+  std::uint64_t last_number = 0;
+
+  // 0: it is not alive.
+  std::uint64_t number_of(const EventLoop* loop) const noexcept {
+    const auto found = std::ranges::find(loops, loop, &Live::loop);
+    return found == loops.end() ? 0 : found->number;
+  }
 };
 LiveLoops& live_loops() {
   static LiveLoops instance;
@@ -113,8 +125,9 @@ void Handle::cancel() noexcept {
 }
 
 EventLoop::EventLoop(IoBackend& backend) : backend_(backend), clock_(backend.clock()) {
-  std::lock_guard lock(live_loops().mutex);
-  live_loops().loops.push_back(this);
+  LiveLoops& live = live_loops();
+  std::lock_guard lock(live.mutex);
+  live.loops.push_back({this, ++live.last_number});
 }
 
 EventLoop::~EventLoop() {
@@ -134,12 +147,25 @@ EventLoop::~EventLoop() {
     } while (!tasks_.empty() || !ready_.empty() || !timers_.empty());
   }
   std::lock_guard lock(live_loops().mutex);
-  std::erase(live_loops().loops, this);
+  std::erase_if(live_loops().loops, [this](const LiveLoops::Live& live) { return live.loop == this; });
 }
 
 bool EventLoop::is_alive(const EventLoop* loop) noexcept {
   std::lock_guard lock(live_loops().mutex);
-  return std::ranges::find(live_loops().loops, loop) != live_loops().loops.end();
+  return live_loops().number_of(loop) != 0;
+}
+
+LoopRef::LoopRef(EventLoop& loop) : loop_(&loop) {
+  std::lock_guard lock(live_loops().mutex);
+  number_ = live_loops().number_of(loop_);
+}
+
+// A loop takes itself off the list before it ends, which waits for this lock.
+bool LoopRef::call_soon(std::move_only_function<void()> function) const {
+  std::lock_guard lock(live_loops().mutex);
+  if (number_ == 0 || live_loops().number_of(loop_) != number_) return false;
+  loop_->call_soon_threadsafe(std::move(function));
+  return true;
 }
 
 EventLoop& EventLoop::current() {

@@ -29,7 +29,7 @@ BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, Duration offset)
       loop_(EventLoop::current()),
       clock_(loop_.clock(), offset),
       random_(options_.seed),
-      next_token_(store.epoch() << 40) {}
+      next_token_(store.last_token()) {}
 
 BrokerImpl::~BrokerImpl() {
   if (!EventLoop::is_alive(&loop_)) return;

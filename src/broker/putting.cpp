@@ -168,6 +168,10 @@ Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
 void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
   arrived(queue, reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
   if (reply.outcome == PutOutcome::kept) return;
+  if (reply.cancelled != nullptr) {
+    tell(JobEventKind::cancelled, reply.id, queue, reply.cancelled->why);
+    return note_released(queue, reply.cancelled->released, reply.cancelled->cancelled, reply.cancelled->ended_runs);
+  }
   queue.window.place(reply.job, loop_.time());
   mark(queue);
   tell(reply.outcome == PutOutcome::changed ? JobEventKind::changed : JobEventKind::added, reply.id, queue, {}, 0,

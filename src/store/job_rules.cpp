@@ -67,6 +67,7 @@ Error cycle(JobId batch) {
 Error no_ids_left() { return {Errc::invalid_input, "the last possible job id has been given"}; }
 Error no_such_shelf() { return {Errc::invalid_input, "jobs can be moved to the shelves of ready jobs only"}; }
 Error not_ended() { return {Errc::invalid_input, "only records of jobs that have ended can be pruned"}; }
+Error closed() { return {Errc::cancelled, "the store has been closed"}; }
 
 std::string cancelled_with(JobId waited_for, std::string_view what_befell_it) {
   return fmt::format("job {}, which it waited for, was {}", waited_for, what_befell_it);

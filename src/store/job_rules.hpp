@@ -14,8 +14,6 @@
 
 namespace argiope::job_rules {
 
-// What a signed column holds.
-inline constexpr std::uint64_t kMostToken = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::size_t kMostAttemptsKept = 20;
 inline constexpr std::size_t kMostListed = 10'000;
 
@@ -65,7 +63,20 @@ Error cycle(JobId batch);
 Error no_ids_left();
 Error no_such_shelf();
 Error not_ended();
+Error closed();
 
+// How a job failed, in a word.
+inline constexpr std::string_view kBuried = "buried";
+inline constexpr std::string_view kCancelled = "cancelled";
+inline constexpr std::string_view kDeleted = "deleted";
+// Empty where it has not.
+constexpr std::string_view how_failed(JobState state) noexcept {
+  return state == JobState::buried ? kBuried : state == JobState::cancelled ? kCancelled : std::string_view{};
+}
+// The same word, which lives as long as the program.
+constexpr std::string_view how_failed(std::string_view stored) noexcept {
+  return stored == kBuried ? kBuried : stored == kDeleted ? kDeleted : kCancelled;
+}
 // "job 7, which it waited for, was buried"
 std::string cancelled_with(JobId waited_for, std::string_view what_befell_it);
 

@@ -10,6 +10,8 @@ constexpr std::size_t kMostJobsInTransaction = 256;
 // A call of so many jobs is worth a transaction of its own.
 constexpr std::size_t kLarge = 32;
 
+bool is_read(const std::unique_ptr<StoreCall>& call) noexcept { return call->kind() == CallKind::read; }
+
 }  // namespace
 
 struct JobStoreThread::Shared {
@@ -49,7 +51,7 @@ class JobStoreThread::WakeUp {
 };
 
 JobStoreThread::JobStoreThread(std::unique_ptr<SqliteJobs> jobs)
-    : jobs_(std::move(jobs)), shared_(std::make_shared<Shared>()) {
+    : jobs_(std::move(jobs)), last_token_(jobs_->last_token()), shared_(std::make_shared<Shared>()) {
   if (jobs_->needs_sync()) syncer_ = std::thread([this] { sync(); });
   thread_ = std::thread([this] { work(); });
 }
@@ -57,12 +59,13 @@ JobStoreThread::JobStoreThread(std::unique_ptr<SqliteJobs> jobs)
 // The thread is woken after all that is ready on the loop has run: what its tasks ask for in one turn is one
 // transaction, and not the first of them one and the rest another. For a call that is large by itself it is woken at once,
 // and works on it while the loop makes the next.
-void JobStoreThread::push(std::unique_ptr<StoreCall> call) {
+bool JobStoreThread::push(std::unique_ptr<StoreCall> call) {
   EventLoop& loop = call->loop();
   const bool large = call->jobs() >= kLarge;
   bool wake_later = false;
   {
     std::lock_guard lock(shared_->mutex);
+    if (shared_->stopping) return false;
     shared_->calls.push_back(std::move(call));
     loop.begin_outside_work();
     if (large) {
@@ -77,6 +80,7 @@ void JobStoreThread::push(std::unique_ptr<StoreCall> call) {
     }
   }
   if (wake_later) loop.call_soon(WakeUp(shared_));
+  return true;
 }
 
 std::optional<Error> JobStoreThread::failure() const {
@@ -91,6 +95,7 @@ Result<void> JobStoreThread::stop() {
     shared_->stopping = true;
     shared_->wake.notify_one();
   }
+  jobs_->give_up_waiting();
   thread_.join();
   if (syncer_.joinable()) {
     {
@@ -138,11 +143,11 @@ bool JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
     if (const auto failed = failure()) {
       // What was committed can still be read.
       for (const auto& call : batch) {
-        if (call->kind() != CallKind::read) call->fail(*failed);
+        if (!is_read(call)) call->fail(*failed);
       }
       jobs_->begin(false);
       for (const auto& call : batch) {
-        if (call->kind() == CallKind::read) attempt_one(*call, false);
+        if (is_read(call)) attempt_one(*call, false);
       }
       jobs_->commit();
       return false;
@@ -153,22 +158,26 @@ bool JobStoreThread::run(std::span<const std::unique_ptr<StoreCall>> batch) {
     });
     jobs_->begin(writes);
   } catch (DatabaseFailed& error) {
-    jobs_->roll_back();
-    // Another process that writes for long is no failure of ours, and nothing has been written.
-    if (writes && error.error.code != Errc::busy) note_failure(error.error);
-    for (const auto& call : batch) call->fail(error.error);
+    give_up(batch, error.error, writes);
     return false;
   }
   try {
     for (const auto& call : batch) attempt_one(*call, writes);
     jobs_->commit();
-    return writes && jobs_->needs_sync();
+    last_token_ = jobs_->last_token();
+    if (std::ranges::all_of(batch, is_read) || jobs_->in_place()) return writes && jobs_->needs_sync();
+    give_up(batch, jobs_->not_in_place(), true);
   } catch (DatabaseFailed& error) {
-    jobs_->roll_back();
-    if (writes) note_failure(error.error);
-    for (const auto& call : batch) call->fail(error.error);
-    return false;
+    give_up(batch, error.error, writes);
   }
+  return false;
+}
+
+void JobStoreThread::give_up(std::span<const std::unique_ptr<StoreCall>> batch, const Error& error, bool writes) {
+  jobs_->roll_back();
+  // Another process that keeps the file locked is no failure of ours, and nothing has been written.
+  if (writes && error.code != Errc::busy) note_failure(error);
+  for (const auto& call : batch) call->fail(error);
 }
 
 // A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what was
@@ -252,18 +261,19 @@ void JobStoreThread::move_log() {
   if (auto moved = jobs_->checkpoint(); !moved) note_failure(moved.error());
 }
 
+// What a loop asked for that is gone goes with it.
 void JobStoreThread::deliver(Calls calls) {
   const auto send = [](Calls to_one_loop) {
-    EventLoop& loop = to_one_loop.front()->loop();
-    loop.call_soon_threadsafe([delivered = std::move(to_one_loop)] {
+    const LoopRef home = to_one_loop.front()->home();
+    home.call_soon([delivered = std::move(to_one_loop)] {
       for (const auto& call : delivered) call->deliver();
     });
   };
   while (!calls.empty()) {
-    const EventLoop* loop = &calls.front()->loop();
+    const LoopRef home = calls.front()->home();
     Calls others;  // nearly always none
     for (auto& call : calls) {
-      if (&call->loop() != loop) others.push_back(std::move(call));
+      if (call->home() != home) others.push_back(std::move(call));
     }
     if (!others.empty()) std::erase(calls, nullptr);
     send(std::exchange(calls, std::move(others)));

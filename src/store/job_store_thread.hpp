@@ -3,6 +3,7 @@
 // next is made, and those that come meanwhile share the next sync.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -14,27 +15,32 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/loop_ref.hpp"
+#include "store/job_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 
 namespace argiope {
 
 enum class CallKind : std::uint8_t { read, write, take_changes /* writes if others have changed jobs */ };
 
-// A call on its way to the thread and its reply on the way back. The loop's part is not touched by the thread.
+// A call on its way to the thread and its reply on the way back. The loop's part is not touched by the thread, which may
+// outlive the loop.
 class StoreCall {
  public:
-  StoreCall(EventLoop& loop, CallKind kind, std::size_t jobs) noexcept : loop_(loop), kind_(kind), jobs_(jobs) {}
+  StoreCall(EventLoop& loop, CallKind kind, std::size_t jobs) : loop_(loop), home_(loop), kind_(kind), jobs_(jobs) {}
   virtual ~StoreCall() = default;
   virtual void run(SqliteJobs& jobs) = 0;
   virtual void fail(const Error& error) = 0;
   virtual void deliver() = 0;
 
-  EventLoop& loop() const noexcept { return loop_; }
+  EventLoop& loop() const noexcept { return loop_; }  // on its own thread only
+  const LoopRef& home() const noexcept { return home_; }
   CallKind kind() const noexcept { return kind_; }
   std::size_t jobs() const noexcept { return jobs_; }
 
  private:
   EventLoop& loop_;
+  const LoopRef home_;
   const CallKind kind_;
   const std::size_t jobs_;
 };
@@ -70,7 +76,7 @@ class StoreCallOf final : public StoreCall {
   std::optional<Result<T>> result_;
 };
 
-// Threads: submit() from any loop's; stop() once, from any.
+// Threads: submit() from any loop's, before stop() and after; stop() from any, one at a time.
 class JobStoreThread {
  public:
   explicit JobStoreThread(std::unique_ptr<SqliteJobs> jobs);
@@ -81,10 +87,12 @@ class JobStoreThread {
     EventLoop& loop = EventLoop::current();
     auto call = std::make_unique<StoreCallOf<T, Act>>(loop, kind, jobs, std::move(act));
     Future<Result<T>> future = call->future();
-    push(std::move(call));
+    if (!push(std::move(call))) future.set_result(std::unexpected(job_rules::closed()));
     return future;
   }
   std::optional<Error> failure() const;
+  std::uint64_t last_token() const noexcept { return last_token_; }
+  // Finishes what was submitted.
   Result<void> stop();
 
  private:
@@ -99,11 +107,13 @@ class JobStoreThread {
     bool wrote;
   };
 
-  void push(std::unique_ptr<StoreCall> call);
+  // False once it has been stopped.
+  bool push(std::unique_ptr<StoreCall> call);
   void work();
   // Whether it has committed what must be synced.
   bool run(std::span<const std::unique_ptr<StoreCall>> batch);
   void attempt_one(StoreCall& call, bool writes);
+  void give_up(std::span<const std::unique_ptr<StoreCall>> batch, const Error& error, bool writes);
   void note_failure(const Error& error);
   void finish(Finished finished);
   void sync();
@@ -113,6 +123,7 @@ class JobStoreThread {
   static void deliver(Calls calls);
 
   std::unique_ptr<SqliteJobs> jobs_;
+  std::atomic<std::uint64_t> last_token_;  // of `jobs_`, which ends before this
   std::shared_ptr<Shared> shared_;
   std::optional<Error> sync_failed_;
   std::thread thread_;

@@ -112,7 +112,7 @@ auto MemoryStore::atomically(Act act) -> decltype(act()) {
 
 template <class Act>
 auto MemoryStore::all_or_nothing(Act act) -> decltype(act()) {
-  undo_ = {.queues = queues_.size(), .last_id = last_id_};
+  undo_ = {.queues = queues_.size(), .last_id = last_id_, .last_chosen_id = last_chosen_id_};
   schedules_.start();
   auto result = act();
   if (!result) take_back();
@@ -136,6 +136,14 @@ void MemoryStore::take_back() {
     queues_.pop_back();
   }
   last_id_ = undo_.last_id;
+  last_chosen_id_ = undo_.last_chosen_id;
+  for (auto& [slot, before] : undo_.failed) {
+    if (before) {
+      failed_[slot] = *before;
+    } else {
+      failed_.erase(slot);
+    }
+  }
   orphans_.clear();
   schedules_.take_back();
 }
@@ -154,47 +162,55 @@ QueueId MemoryStore::queue_of(const std::string& name, const QueueConfig& config
 }
 
 Coro<Result<StoredQueue>> MemoryStore::open_queue(std::string name, QueueConfig config) {
-  co_return atomically([&]() -> Result<StoredQueue> {
-    if (name.empty()) return fail(Errc::invalid_input, "a queue needs a name");
-    if (auto fits = check_name("queue", name); !fits) return std::unexpected(fits.error());
-    auto kept = stored(config);
-    if (!kept) return std::unexpected(kept.error());
-    const QueueId id = queue_of(name, *kept);
-    return StoredQueue{id, name, queues_[id - 1].config};
+  return call([this, name = std::move(name), config = std::move(config)] {
+    return atomically([&]() -> Result<StoredQueue> {
+      if (name.empty()) return fail(Errc::invalid_input, "a queue needs a name");
+      if (auto fits = check_name("queue", name); !fits) return std::unexpected(fits.error());
+      auto kept = stored(config);
+      if (!kept) return std::unexpected(kept.error());
+      const QueueId id = queue_of(name, *kept);
+      return StoredQueue{id, name, queues_[id - 1].config};
+    });
   });
 }
 
 Coro<Result<void>> MemoryStore::configure(QueueId id, QueueConfig config) {
-  co_return atomically([&]() -> Result<void> {
-    if (queue(id) == nullptr) return std::unexpected(unknown_queue(id));
-    auto kept = stored(config);
-    if (!kept) return std::unexpected(kept.error());
-    queue(id)->config = std::move(*kept);
-    return {};
+  return call([this, id, config = std::move(config)] {
+    return atomically([&]() -> Result<void> {
+      if (queue(id) == nullptr) return std::unexpected(unknown_queue(id));
+      auto kept = stored(config);
+      if (!kept) return std::unexpected(kept.error());
+      queue(id)->config = std::move(*kept);
+      return {};
+    });
   });
 }
 
 Coro<Result<std::vector<StoredQueue>>> MemoryStore::queues() {
-  std::lock_guard lock(mutex_);
-  std::vector<StoredQueue> all;
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    all.push_back({static_cast<QueueId>(i + 1), queues_[i].name, queues_[i].config});
-  }
-  co_return all;
+  return call([this]() -> Result<std::vector<StoredQueue>> {
+    std::lock_guard lock(mutex_);
+    std::vector<StoredQueue> all;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      all.push_back({static_cast<QueueId>(i + 1), queues_[i].name, queues_[i].config});
+    }
+    return all;
+  });
 }
 
 // --- put -------------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutReply>>> MemoryStore::put(std::vector<PutRequest> requests, WallTime now) {
-  co_return atomically([&]() -> Result<std::vector<PutReply>> {
-    if (auto good = check(requests); !good) return std::unexpected(good.error());
-    std::vector<PutReply> replies;
-    for (const PutRequest& request : requests) {
-      auto reply = put_one(request, stored(now), replies);
-      if (!reply) return std::unexpected(reply.error());
-      replies.push_back(std::move(*reply));
-    }
-    return replies;
+  return call([this, requests = std::move(requests), now] {
+    return atomically([&]() -> Result<std::vector<PutReply>> {
+      if (auto good = check(requests); !good) return std::unexpected(good.error());
+      std::vector<PutReply> replies;
+      for (const PutRequest& request : requests) {
+        auto reply = put_one(request, stored(now), replies);
+        if (!reply) return std::unexpected(reply.error());
+        replies.push_back(std::move(*reply));
+      }
+      return replies;
+    });
   });
 }
 
@@ -219,25 +235,33 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, c
   }
   Job job;
   JobRecord& record = job.record;
-  if (wanted.id == 0 && last_id_ >= kMostJobId) return std::unexpected(no_ids_left());
-  record.id = wanted.id != 0 ? wanted.id : last_id_ + 1;
+  record.id = wanted.id != 0 ? wanted.id : next_id();
+  if (record.id > kMostJobId) return std::unexpected(no_ids_left());
   if (wanted.batch == record.id) return std::unexpected(no_batch(wanted.batch));
-  for (const JobId other : wanted.waits_for) {
-    if (other > last_id_) return std::unexpected(not_yet_there(other));
+  Failed failed;
+  const auto wait_for = [&](JobId other) {
     const Job* waited_for = find(other);
-    if (waited_for != nullptr && !has_ended(waited_for->record.state)) job.waits_for.insert(other);
+    if (waited_for != nullptr && !has_ended(waited_for->record.state)) {
+      job.waits_for.insert(other);
+    } else if (failed.id == 0) {
+      failed = failure_of(other);
+    }
+  };
+  for (const JobId other : wanted.waits_for) {
+    if (!was_given(other)) return std::unexpected(not_yet_there(other));
+    wait_for(other);
   }
   if (request.waits_for_those_before) {
-    for (const PutReply& reply : before) {
-      const Job* part = find(reply.id);
-      if (part != nullptr && !has_ended(part->record.state)) job.waits_for.insert(reply.id);
-    }
+    for (const PutReply& reply : before) wait_for(reply.id);
   }
+  const bool is_cancelled = failed.id != 0 && runs_now == 0 && wanted.if_failed == DependencyPolicy::cancel;
   if (runs_now != 0) {
     job.waits_for.insert(runs_now);
     alter(runs_now, [](Job& running) { running.record.unique.clear(); });
   }
-  last_id_ = std::max(last_id_, record.id);
+  if (was_given(record.id)) remember_failed(record.id, {});
+  JobId& last = wanted.id > kMostCountedId ? last_chosen_id_ : last_id_;
+  last = std::max(last, record.id);
   record.name = wanted.name;
   record.queue = wanted.queue;
   record.key = wanted.key;
@@ -250,8 +274,10 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, c
   record.if_failed = runs_now != 0 ? DependencyPolicy::run : wanted.if_failed;
   record.pending = static_cast<std::uint32_t>(job.waits_for.size());
   record.created_at = now;
-  record.schedule = schedule;
-  record.run = request.run;
+  if (!is_cancelled) {
+    record.schedule = schedule;
+    record.run = request.run;
+  }
   job.queue = queue_id;
   const Place at = place(record.priority, record.due_at, now, request.set_aside, queue(queue_id)->config.ageing);
   job.rank = at.rank;
@@ -264,8 +290,50 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, c
   if (wanted.batch != 0) {
     if (auto joined = join_batch(wanted.batch, job); !joined) return std::unexpected(joined.error());
   }
+  if (is_cancelled) return PutReply{PutOutcome::cancelled, record.id, {}, cancel_at_put(record.id, failed, now)};
   const PutOutcome outcome = runs_now != 0 ? PutOutcome::run_again : PutOutcome::added;
   return PutReply{outcome, record.id, waiting(jobs_.at(record.id))};
+}
+
+JobId MemoryStore::next_id() {
+  JobId id = last_id_ + 1;
+  while (id > kMostCountedId && id <= kMostJobId && find(id) != nullptr) ++id;
+  return id;
+}
+
+bool MemoryStore::was_given(JobId id) const noexcept {
+  return id <= last_id_ || (id > kMostCountedId && id <= last_chosen_id_);
+}
+
+MemoryStore::Failed MemoryStore::failure_of(JobId id) {
+  if (const Job* job = find(id)) {
+    const std::string_view how = how_failed(job->record.state);
+    return how.empty() ? Failed{} : Failed{id, how};
+  }
+  const auto found = failed_.find(id % kFailuresRemembered);
+  return found == failed_.end() || found->second.id != id ? Failed{} : found->second;
+}
+
+// Of a job whose record goes; an empty `how` forgets it.
+void MemoryStore::remember_failed(JobId id, std::string_view how) {
+  const JobId slot = id % kFailuresRemembered;
+  const auto found = failed_.find(slot);
+  undo_.failed.try_emplace(slot, found == failed_.end() ? std::nullopt : std::optional(found->second));
+  if (!how.empty()) {
+    failed_[slot] = {id, how};
+  } else if (found != failed_.end() && found->second.id == id) {
+    failed_.erase(found);
+  }
+}
+
+std::shared_ptr<const CancelledAtPut> MemoryStore::cancel_at_put(JobId id, Failed because_of, WallTime now) {
+  auto effects = std::make_shared<CancelledAtPut>();
+  effects->why = cancelled_with(because_of.id, because_of.how);
+  const bool keep = queue(jobs_.at(id).queue)->config.keep_cancelled > Duration{};
+  const std::string none;
+  end(id, {JobState::cancelled, now, now, keep, kCancelled, none, effects->why}, effects->ended_runs);
+  tell_dependants(id, true, kCancelled, now, now, {effects->released, effects->cancelled, effects->ended_runs});
+  return effects;
 }
 
 Result<void> MemoryStore::join_batch(JobId batch, const Job& job) {
@@ -332,46 +400,52 @@ PutReply MemoryStore::put_on(Job& holder, const PutRequest& request, WallTime no
 // --- leases ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<std::optional<JobRecord>>>> MemoryStore::lease(std::vector<LeaseRequest> leases) {
-  co_return atomically([&]() -> Result<std::vector<std::optional<JobRecord>>> {
-    if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
-    std::vector<std::optional<JobRecord>> records;
-    for (const LeaseRequest& lease : leases) {
-      last_token_ = lease.token;
-      records.emplace_back();
-      const Job* job = find(lease.id);
-      if (job == nullptr || !leasable(*job)) continue;
-      alter(lease.id, [&](Job& leased) {
-        leased.record.state = JobState::running;
-        leased.record.token = lease.token;
-        leased.record.worker = lease.worker;
-        leased.record.lease_until = stored(lease.until);
-      });
-      records.back() = jobs_.at(lease.id).record;
-    }
-    return records;
+  return call([this, leases = std::move(leases)] {
+    return atomically([&]() -> Result<std::vector<std::optional<JobRecord>>> {
+      if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
+      std::vector<std::optional<JobRecord>> records;
+      for (const LeaseRequest& lease : leases) {
+        last_token_ = lease.token;
+        records.emplace_back();
+        const Job* job = find(lease.id);
+        if (job == nullptr || !leasable(*job)) continue;
+        alter(lease.id, [&](Job& leased) {
+          leased.record.state = JobState::running;
+          leased.record.token = lease.token;
+          leased.record.worker = lease.worker;
+          leased.record.lease_until = stored(lease.until);
+        });
+        records.back() = jobs_.at(lease.id).record;
+      }
+      return records;
+    });
   });
 }
 
 Coro<Result<void>> MemoryStore::renew(std::vector<LeaseRequest> leases) {
-  co_return atomically([&]() -> Result<void> {
-    for (const LeaseRequest& lease : leases) {
-      Job* job = find(lease.id);
-      if (job == nullptr || job->record.state != JobState::running || job->record.token != lease.token) continue;
-      job->record.lease_until = stored(lease.until);
-      job->record.worker = lease.worker;
-    }
-    return {};
+  return call([this, leases = std::move(leases)] {
+    return atomically([&]() -> Result<void> {
+      for (const LeaseRequest& lease : leases) {
+        Job* job = find(lease.id);
+        if (job == nullptr || job->record.state != JobState::running || job->record.token != lease.token) continue;
+        job->record.lease_until = stored(lease.until);
+        job->record.worker = lease.worker;
+      }
+      return {};
+    });
   });
 }
 
 Coro<Result<std::vector<SettleReply>>> MemoryStore::settle(std::vector<Settlement> settlements) {
-  std::lock_guard lock(mutex_);
-  std::vector<SettleReply> replies;
-  for (const Settlement& settlement : settlements) {
-    auto reply = all_or_nothing([&] { return settle_one(settlement); });
-    replies.push_back(reply ? std::move(*reply) : SettleReply{.refused = std::move(reply.error())});
-  }
-  co_return replies;
+  return call([this, settlements = std::move(settlements)]() -> Result<std::vector<SettleReply>> {
+    std::lock_guard lock(mutex_);
+    std::vector<SettleReply> replies;
+    for (const Settlement& settlement : settlements) {
+      auto reply = all_or_nothing([&] { return settle_one(settlement); });
+      replies.push_back(reply ? std::move(*reply) : SettleReply{.refused = std::move(reply.error())});
+    }
+    return replies;
+  });
 }
 
 Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
@@ -405,15 +479,16 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
     case Outcome::done:
       undo_.ended.try_emplace(found->queue, queue(found->queue)->ended);
       ++queue(found->queue)->ended;
-      end(id, {JobState::done, at, calendar_at, settlement.keep, settlement.result, none}, reply.ended_runs);
+      end(id, {JobState::done, at, calendar_at, settlement.keep, {}, settlement.result, none}, reply.ended_runs);
       break;
     case Outcome::cancel:
-      end(id, {JobState::cancelled, at, calendar_at, settlement.keep, none, settlement.error}, reply.ended_runs);
+      end(id, {JobState::cancelled, at, calendar_at, settlement.keep, kCancelled, none, settlement.error},
+          reply.ended_runs);
       break;
     case Outcome::bury:
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
-      end(id, {JobState::buried, at, calendar_at, true, none, settlement.error}, reply.ended_runs);
+      end(id, {JobState::buried, at, calendar_at, true, kBuried, none, settlement.error}, reply.ended_runs);
       break;
     case Outcome::retry:
     case Outcome::release:
@@ -450,8 +525,8 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
   }
   const Effects effects{reply.released, reply.cancelled, reply.ended_runs};
   if (settlement.outcome == Outcome::done) tell_dependants(id, false, "done", at, calendar_at, effects);
-  if (settlement.outcome == Outcome::bury) tell_dependants(id, true, "buried", at, calendar_at, effects);
-  if (settlement.outcome == Outcome::cancel) tell_dependants(id, true, "cancelled", at, calendar_at, effects);
+  if (settlement.outcome == Outcome::bury) tell_dependants(id, true, kBuried, at, calendar_at, effects);
+  if (settlement.outcome == Outcome::cancel) tell_dependants(id, true, kCancelled, at, calendar_at, effects);
   return reply;
 }
 
@@ -481,6 +556,7 @@ void MemoryStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_run
   if (how.keep) return;
   orphans_[id] = jobs_.at(id).dependants;
   erase(id);
+  if (!how.how.empty()) remember_failed(id, how.how);
 }
 
 void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_view what_befell_it, WallTime at,
@@ -511,9 +587,9 @@ void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_vie
         const bool keep = queue(job.queue)->config.keep_cancelled > Duration{};
         const std::string none;
         const std::string why = cancelled_with(end_of.id, end_of.how);
-        end(id, {JobState::cancelled, at, calendar_at, keep, none, why}, into.ended_runs);
+        end(id, {JobState::cancelled, at, calendar_at, keep, kCancelled, none, why}, into.ended_runs);
         into.cancelled.push_back(id);
-        ends.push_back({id, true, "cancelled"});
+        ends.push_back({id, true, kCancelled});
       } else if (job.record.pending == 0) {
         alter(id, [&](Job& released) { place_now(released, at); });
         into.released.push_back(waiting(jobs_.at(id)));
@@ -532,10 +608,12 @@ void MemoryStore::place_now(Job& job, WallTime at) {
 // --- changes ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<ChangeReply>>> MemoryStore::change(std::vector<Change> changes) {
-  co_return atomically([&]() -> Result<std::vector<ChangeReply>> {
-    std::vector<ChangeReply> replies;
-    for (const Change& change : changes) replies.push_back(change_one(change));
-    return replies;
+  return call([this, changes = std::move(changes)] {
+    return atomically([&]() -> Result<std::vector<ChangeReply>> {
+      std::vector<ChangeReply> replies;
+      for (const Change& change : changes) replies.push_back(change_one(change));
+      return replies;
+    });
   });
 }
 
@@ -567,12 +645,14 @@ ChangeReply MemoryStore::change_one(const Change& change) {
   switch (change.kind) {
     case ChangeKind::cancel:
       if (!waits && state != JobState::buried) return refuse(Verdict::wrong_state);
-      end(id, {JobState::cancelled, at, calendar_at, change.keep, none, change.error}, reply.ended_runs);
-      tell_dependants(id, true, "cancelled", at, calendar_at, effects);
+      end(id, {JobState::cancelled, at, calendar_at, change.keep, kCancelled, none, change.error}, reply.ended_runs);
+      tell_dependants(id, true, kCancelled, at, calendar_at, effects);
       return reply;
     case ChangeKind::erase:
-      end(id, {JobState::cancelled, at, calendar_at, false, none, none}, reply.ended_runs);
-      tell_dependants(id, true, "deleted", at, calendar_at, effects);
+      // What has ended goes on to have ended so when its record is deleted.
+      end(id, {JobState::cancelled, at, calendar_at, false, waits ? kDeleted : how_failed(state), none, none},
+          reply.ended_runs);
+      tell_dependants(id, true, kDeleted, at, calendar_at, effects);
       return reply;
     case ChangeKind::kick:
       if (state != JobState::buried && (state != JobState::delayed || waits_for_others)) {
@@ -609,98 +689,123 @@ ChangeReply MemoryStore::change_one(const Change& change) {
 }
 
 Coro<Result<void>> MemoryStore::shelve(std::vector<JobId> jobs, Shelf shelf) {
-  co_return atomically([&]() -> Result<void> {
-    if (shelf != Shelf::ready && shelf != Shelf::set_aside) return std::unexpected(no_such_shelf());
-    for (const JobId id : jobs) {
-      const Job* job = find(id);
-      if (job == nullptr || !leasable(*job)) continue;
-      alter(id, [&](Job& moved) {
-        moved.shelf = shelf;
-        moved.record.state = JobState::ready;
-      });
-    }
-    return {};
+  return call([this, jobs = std::move(jobs), shelf] {
+    return atomically([&]() -> Result<void> {
+      if (shelf != Shelf::ready && shelf != Shelf::set_aside) return std::unexpected(no_such_shelf());
+      for (const JobId id : jobs) {
+        const Job* job = find(id);
+        if (job == nullptr || !leasable(*job)) continue;
+        alter(id, [&](Job& moved) {
+          moved.shelf = shelf;
+          moved.record.state = JobState::ready;
+        });
+      }
+      return {};
+    });
   });
 }
 
 Coro<Result<std::size_t>> MemoryStore::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
-  co_return atomically([&]() -> Result<std::size_t> {
-    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
-    if (!has_ended(state)) return std::unexpected(not_ended());
-    std::vector<JobId> old;
-    for (const auto& [ended_at, id] : queue(queue_id)->ended_jobs[state]) {
-      if (ended_at >= stored(before) || old.size() == limit) break;
-      old.push_back(id);
-    }
-    for (const JobId id : old) erase(id);
-    return old.size();
+  return call([this, queue_id, state, before, limit] {
+    return atomically([&]() -> Result<std::size_t> {
+      if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+      if (!has_ended(state)) return std::unexpected(not_ended());
+      std::vector<JobId> old;
+      for (const auto& [ended_at, id] : queue(queue_id)->ended_jobs[state]) {
+        if (ended_at >= stored(before) || old.size() == limit) break;
+        old.push_back(id);
+      }
+      for (const JobId id : old) {
+        erase(id);
+        if (!how_failed(state).empty()) remember_failed(id, how_failed(state));
+      }
+      return old.size();
+    });
   });
 }
 
 // --- schedules -------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutScheduleReply>>> MemoryStore::put_schedules(std::vector<PutSchedule> wanted) {
-  co_return atomically([&]() -> Result<std::vector<PutScheduleReply>> {
-    if (auto good = schedule_rules::check(wanted); !good) return std::unexpected(good.error());
-    return schedules_.put(wanted);
+  return call([this, wanted = std::move(wanted)] {
+    return atomically([&]() -> Result<std::vector<PutScheduleReply>> {
+      if (auto good = schedule_rules::check(wanted); !good) return std::unexpected(good.error());
+      return schedules_.put(wanted);
+    });
   });
 }
 
 Coro<Result<std::size_t>> MemoryStore::erase_schedules(std::vector<ScheduleId> ids) {
-  co_return atomically([&]() -> Result<std::size_t> {
-    std::size_t erased = 0;
-    for (const ScheduleId id : ids) erased += schedules_.erase(id) ? 1 : 0;
-    return erased;
+  return call([this, ids = std::move(ids)] {
+    return atomically([&]() -> Result<std::size_t> {
+      std::size_t erased = 0;
+      for (const ScheduleId id : ids) erased += schedules_.erase(id) ? 1 : 0;
+      return erased;
+    });
   });
 }
 
 Coro<Result<std::vector<StoredSchedule>>> MemoryStore::schedules(ScheduleFilter filter) {
-  std::lock_guard lock(mutex_);
-  co_return schedules_.list(filter);
+  return call([this, filter]() -> Result<std::vector<StoredSchedule>> {
+    std::lock_guard lock(mutex_);
+    return schedules_.list(filter);
+  });
 }
 
 Coro<Result<std::vector<std::optional<StoredSchedule>>>> MemoryStore::load_schedules(std::vector<ScheduleId> ids) {
-  std::lock_guard lock(mutex_);
-  std::vector<std::optional<StoredSchedule>> found;
-  found.reserve(ids.size());
-  for (const ScheduleId id : ids) found.push_back(schedules_.get(id));
-  co_return found;
+  return call([this, ids = std::move(ids)]() -> Result<std::vector<std::optional<StoredSchedule>>> {
+    std::lock_guard lock(mutex_);
+    std::vector<std::optional<StoredSchedule>> found;
+    found.reserve(ids.size());
+    for (const ScheduleId id : ids) found.push_back(schedules_.get(id));
+    return found;
+  });
 }
 
 Coro<Result<std::optional<StoredSchedule>>> MemoryStore::find_schedule(std::string name) {
-  std::lock_guard lock(mutex_);
-  co_return schedules_.find(name);
+  return call([this, name = std::move(name)]() -> Result<std::optional<StoredSchedule>> {
+    std::lock_guard lock(mutex_);
+    return schedules_.find(name);
+  });
 }
 
 Coro<Result<std::vector<std::optional<ScheduleView>>>> MemoryStore::look_at_schedules(std::vector<ScheduleLook> looks) {
-  std::lock_guard lock(mutex_);
-  std::vector<std::optional<ScheduleView>> found;
-  found.reserve(looks.size());
-  for (const ScheduleLook& look : looks) found.push_back(schedules_.look(look));
-  co_return found;
+  return call([this, looks = std::move(looks)]() -> Result<std::vector<std::optional<ScheduleView>>> {
+    std::lock_guard lock(mutex_);
+    std::vector<std::optional<ScheduleView>> found;
+    found.reserve(looks.size());
+    for (const ScheduleLook& look : looks) found.push_back(schedules_.look(look));
+    return found;
+  });
 }
 
 Coro<Result<std::optional<ScheduleRun>>> MemoryStore::schedule_run(ScheduleId id, std::uint64_t number) {
-  std::lock_guard lock(mutex_);
-  co_return schedules_.run(id, number);
+  return call([this, id, number]() -> Result<std::optional<ScheduleRun>> {
+    std::lock_guard lock(mutex_);
+    return schedules_.run(id, number);
+  });
 }
 
 Coro<Result<std::vector<ScheduleRun>>> MemoryStore::schedule_runs(ScheduleId id, std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  co_return schedules_.runs(id, limit);
+  return call([this, id, limit]() -> Result<std::vector<ScheduleRun>> {
+    std::lock_guard lock(mutex_);
+    return schedules_.runs(id, limit);
+  });
 }
 
 Coro<Result<std::vector<FireReply>>> MemoryStore::fire(std::vector<FireRequest> requests, WallTime now) {
-  co_return atomically([&]() -> Result<std::vector<FireReply>> {
-    if (auto good = schedule_rules::check(requests); !good) return std::unexpected(good.error());
-    std::vector<FireReply> replies;
-    replies.reserve(requests.size());
-    for (const FireRequest& request : requests) {
-      auto reply = fire_one(request, stored(now));
-      if (!reply) return std::unexpected(reply.error());
-      replies.push_back(std::move(*reply));
-    }
-    return replies;
+  return call([this, requests = std::move(requests), now] {
+    return atomically([&]() -> Result<std::vector<FireReply>> {
+      if (auto good = schedule_rules::check(requests); !good) return std::unexpected(good.error());
+      std::vector<FireReply> replies;
+      replies.reserve(requests.size());
+      for (const FireRequest& request : requests) {
+        auto reply = fire_one(request, stored(now));
+        if (!reply) return std::unexpected(reply.error());
+        replies.push_back(std::move(*reply));
+      }
+      return replies;
+    });
   });
 }
 
@@ -724,16 +829,7 @@ Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now
     }
     auto added = put_one(put, now, reply.jobs, put.run == 0 ? 0 : request.id);
     if (!added) return std::unexpected(added.error());
-    if (put.run != 0) {
-      ScheduleRun& entry = entries[put.run - standing->entries - 1];
-      entry.job = added->id;
-      if (added->outcome == PutOutcome::added || added->outcome == PutOutcome::run_again) {
-        ++started;
-      } else {
-        entry.outcome = RunOutcome::skipped;
-        entry.ended_at = entry.fired_at;
-      }
-    }
+    if (put.run != 0 && schedule_rules::take_put(entries[put.run - standing->entries - 1], *added)) ++started;
     reply.jobs.push_back(std::move(*added));
   }
   reply.fired = true;
@@ -745,139 +841,167 @@ Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_ready(QueueId queue_id, Rank after, std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
-  std::vector<WaitingJob> found;
-  const Ranked& ready = queue(queue_id)->ready;
-  for (auto it = ready.upper_bound(after); it != ready.end() && found.size() < limit; ++it) {
-    found.push_back(waiting(jobs_.at(it->id)));
-  }
-  co_return found;
+  return call([this, queue_id, after, limit]() -> Result<std::vector<WaitingJob>> {
+    std::lock_guard lock(mutex_);
+    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    std::vector<WaitingJob> found;
+    const Ranked& ready = queue(queue_id)->ready;
+    for (auto it = ready.upper_bound(after); it != ready.end() && found.size() < limit; ++it) {
+      found.push_back(waiting(jobs_.at(it->id)));
+    }
+    return found;
+  });
 }
 
 Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_set_aside(QueueId queue_id, std::string key, Rank after,
                                                                   std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
-  std::vector<WaitingJob> found;
-  const Ranked& ranked = queue(queue_id)->set_aside[key];
-  for (auto it = ranked.upper_bound(after); it != ranked.end() && found.size() < limit; ++it) {
-    found.push_back(waiting(jobs_.at(it->id)));
-  }
-  if (ranked.empty()) queue(queue_id)->set_aside.erase(key);
-  co_return found;
+  return call([this, queue_id, key = std::move(key), after, limit]() -> Result<std::vector<WaitingJob>> {
+    std::lock_guard lock(mutex_);
+    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    std::vector<WaitingJob> found;
+    const Ranked& ranked = queue(queue_id)->set_aside[key];
+    for (auto it = ranked.upper_bound(after); it != ranked.end() && found.size() < limit; ++it) {
+      found.push_back(waiting(jobs_.at(it->id)));
+    }
+    if (ranked.empty()) queue(queue_id)->set_aside.erase(key);
+    return found;
+  });
 }
 
 Coro<Result<std::vector<std::string>>> MemoryStore::keys_set_aside(QueueId queue_id, std::optional<std::string> after,
                                                                    std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
-  std::vector<std::string> keys;
-  const auto& all = queue(queue_id)->set_aside;
-  for (auto it = after ? all.upper_bound(*after) : all.begin(); it != all.end() && keys.size() < limit; ++it) {
-    keys.push_back(it->first);
-  }
-  co_return keys;
+  return call([this, queue_id, after = std::move(after), limit]() -> Result<std::vector<std::string>> {
+    std::lock_guard lock(mutex_);
+    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    std::vector<std::string> keys;
+    const auto& all = queue(queue_id)->set_aside;
+    for (auto it = after ? all.upper_bound(*after) : all.begin(); it != all.end() && keys.size() < limit; ++it) {
+      keys.push_back(it->first);
+    }
+    return keys;
+  });
 }
 
 Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_delayed(QueueId queue_id, WallTime after, JobId after_id,
                                                                 std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
-  std::vector<WaitingJob> found;
-  const auto& delayed = queue(queue_id)->delayed;
-  for (auto it = delayed.upper_bound({stored(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
-    found.push_back(waiting(jobs_.at(it->second)));
-  }
-  co_return found;
+  return call([this, queue_id, after, after_id, limit]() -> Result<std::vector<WaitingJob>> {
+    std::lock_guard lock(mutex_);
+    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    std::vector<WaitingJob> found;
+    const auto& delayed = queue(queue_id)->delayed;
+    for (auto it = delayed.upper_bound({stored(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
+      found.push_back(waiting(jobs_.at(it->second)));
+    }
+    return found;
+  });
 }
 
 Coro<Result<std::vector<std::optional<WaitingJob>>>> MemoryStore::find_waiting(std::vector<JobId> jobs) {
-  std::lock_guard lock(mutex_);
-  std::vector<std::optional<WaitingJob>> found;
-  for (const JobId id : jobs) {
-    const Job* job = find(id);
-    const bool waits = job != nullptr && job->record.state != JobState::running && !has_ended(job->record.state);
-    found.push_back(waits ? std::optional(waiting(*job)) : std::nullopt);
-  }
-  co_return found;
+  return call([this, jobs = std::move(jobs)]() -> Result<std::vector<std::optional<WaitingJob>>> {
+    std::lock_guard lock(mutex_);
+    std::vector<std::optional<WaitingJob>> found;
+    for (const JobId id : jobs) {
+      const Job* job = find(id);
+      const bool waits = job != nullptr && job->record.state != JobState::running && !has_ended(job->record.state);
+      found.push_back(waits ? std::optional(waiting(*job)) : std::nullopt);
+    }
+    return found;
+  });
 }
 
 // --- to look at ------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::optional<JobRecord>>> MemoryStore::get(JobId id) {
-  std::lock_guard lock(mutex_);
-  const Job* job = find(id);
-  co_return job == nullptr ? std::nullopt : std::optional(job->record);
+  return call([this, id]() -> Result<std::optional<JobRecord>> {
+    std::lock_guard lock(mutex_);
+    const Job* job = find(id);
+    return job == nullptr ? std::nullopt : std::optional(job->record);
+  });
 }
 
 Coro<Result<std::optional<JobId>>> MemoryStore::find_name(std::string name) {
-  std::lock_guard lock(mutex_);
-  const auto found = names_.find(name);
-  co_return found == names_.end() ? std::nullopt : std::optional(found->second);
+  return call([this, name = std::move(name)]() -> Result<std::optional<JobId>> {
+    std::lock_guard lock(mutex_);
+    const auto found = names_.find(name);
+    return found == names_.end() ? std::nullopt : std::optional(found->second);
+  });
 }
 
 Coro<Result<std::vector<Attempt>>> MemoryStore::history(JobId id) {
-  std::lock_guard lock(mutex_);
-  const Job* job = find(id);
-  co_return job == nullptr ? std::vector<Attempt>{} : job->history;
+  return call([this, id]() -> Result<std::vector<Attempt>> {
+    std::lock_guard lock(mutex_);
+    const Job* job = find(id);
+    return job == nullptr ? std::vector<Attempt>{} : job->history;
+  });
 }
 
 Coro<Result<std::vector<JobRecord>>> MemoryStore::list(JobFilter filter) {
-  std::lock_guard lock(mutex_);
-  std::vector<JobRecord> found;
-  const std::size_t limit = std::min(filter.limit, kMostListed);
-  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && found.size() < limit; ++it) {
-    const JobRecord& record = it->second.record;
-    if ((!filter.queue.empty() && record.queue != filter.queue) || (filter.state && record.state != *filter.state) ||
-        (filter.key && record.key != *filter.key)) {
-      continue;
+  return call([this, filter = std::move(filter)]() -> Result<std::vector<JobRecord>> {
+    std::lock_guard lock(mutex_);
+    std::vector<JobRecord> found;
+    const std::size_t limit = std::min(filter.limit, kMostListed);
+    for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && found.size() < limit; ++it) {
+      const JobRecord& record = it->second.record;
+      if ((!filter.queue.empty() && record.queue != filter.queue) || (filter.state && record.state != *filter.state) ||
+          (filter.key && record.key != *filter.key)) {
+        continue;
+      }
+      found.push_back(record);
+      if (!filter.payloads) found.back().payload.clear();
     }
-    found.push_back(record);
-    if (!filter.payloads) found.back().payload.clear();
-  }
-  co_return found;
+    return found;
+  });
 }
 
 Coro<Result<std::vector<QueueCounts>>> MemoryStore::counts() {
-  std::lock_guard lock(mutex_);
-  std::vector<QueueCounts> all;
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    all.push_back({static_cast<QueueId>(i + 1), queues_[i].counts, queues_[i].ended});
-  }
-  co_return all;
+  return call([this]() -> Result<std::vector<QueueCounts>> {
+    std::lock_guard lock(mutex_);
+    std::vector<QueueCounts> all;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+      all.push_back({static_cast<QueueId>(i + 1), queues_[i].counts, queues_[i].ended});
+    }
+    return all;
+  });
 }
 
 Coro<Result<std::uint64_t>> MemoryStore::count_before(QueueId queue_id, Rank rank, std::uint64_t most,
                                                       std::optional<std::string> key) {
-  std::lock_guard lock(mutex_);
-  if (queue(queue_id) == nullptr) co_return std::unexpected(unknown_queue(queue_id));
-  const Queue& in = *queue(queue_id);
-  const auto of_key = key ? in.set_aside.find(*key) : in.set_aside.end();
-  if (key && of_key == in.set_aside.end()) co_return std::uint64_t{0};
-  const Ranked& ranked = key ? of_key->second : in.ready;
-  std::uint64_t before = 0;
-  for (auto it = ranked.begin(); it != ranked.end() && before < most && more_important(*it, rank); ++it) ++before;
-  co_return before;
+  return call([this, queue_id, rank, most, key = std::move(key)]() -> Result<std::uint64_t> {
+    std::lock_guard lock(mutex_);
+    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    const Queue& in = *queue(queue_id);
+    const auto of_key = key ? in.set_aside.find(*key) : in.set_aside.end();
+    if (key && of_key == in.set_aside.end()) return std::uint64_t{0};
+    const Ranked& ranked = key ? of_key->second : in.ready;
+    std::uint64_t before = 0;
+    for (auto it = ranked.begin(); it != ranked.end() && before < most && more_important(*it, rank); ++it) ++before;
+    return before;
+  });
 }
 
 Coro<Result<std::vector<JobId>>> MemoryStore::waits_for(JobId id, std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  std::vector<JobId> found;
-  if (const Job* job = find(id)) {
-    for (const JobId other : job->waits_for) {
-      if (found.size() == limit) break;
-      found.push_back(other);
+  return call([this, id, limit]() -> Result<std::vector<JobId>> {
+    std::lock_guard lock(mutex_);
+    std::vector<JobId> found;
+    if (const Job* job = find(id)) {
+      for (const JobId other : job->waits_for) {
+        if (found.size() == limit) break;
+        found.push_back(other);
+      }
     }
-  }
-  co_return found;
+    return found;
+  });
 }
 
 // --- ownership -------------------------------------------------------------------------------------------------------
 
+std::uint64_t MemoryStore::last_token() const {
+  std::lock_guard lock(mutex_);
+  return last_token_;
+}
+
 void MemoryStore::reopen() {
   std::lock_guard lock(mutex_);
-  ++epoch_;
   old_leases_.clear();
   for (const auto& [id, job] : jobs_) {
     const JobRecord& record = job.record;
@@ -887,29 +1011,37 @@ void MemoryStore::reopen() {
 }
 
 Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() {
-  std::lock_guard lock(mutex_);
-  std::vector<OldLease> left;
-  for (const auto& [id, lease] : old_leases_) {
-    const Job* job = find(id);
-    if (job != nullptr && job->record.state == JobState::running && job->record.token == lease.token) {
-      left.push_back(lease);
+  return call([this]() -> Result<std::vector<OldLease>> {
+    std::lock_guard lock(mutex_);
+    std::vector<OldLease> left;
+    for (const auto& [id, lease] : old_leases_) {
+      const Job* job = find(id);
+      if (job != nullptr && job->record.state == JobState::running && job->record.token == lease.token) {
+        left.push_back(lease);
+      }
     }
-  }
-  co_return left;
+    return left;
+  });
 }
 
-Coro<Result<ChangedElsewhere>> MemoryStore::changed_elsewhere() { co_return ChangedElsewhere{}; }
+Coro<Result<ChangedElsewhere>> MemoryStore::changed_elsewhere() {
+  return call([]() -> Result<ChangedElsewhere> { return {}; });
+}
 
 Coro<Result<void>> MemoryStore::remember(std::string name, std::int64_t value) {
-  std::lock_guard lock(mutex_);
-  remembered_[name] = value;
-  co_return Result<void>{};
+  return call([this, name = std::move(name), value]() -> Result<void> {
+    std::lock_guard lock(mutex_);
+    remembered_[name] = value;
+    return Result<void>{};
+  });
 }
 
 Coro<Result<std::optional<std::int64_t>>> MemoryStore::recall(std::string name) {
-  std::lock_guard lock(mutex_);
-  const auto found = remembered_.find(name);
-  co_return found == remembered_.end() ? std::nullopt : std::optional(found->second);
+  return call([this, name = std::move(name)]() -> Result<std::optional<std::int64_t>> {
+    std::lock_guard lock(mutex_);
+    const auto found = remembered_.find(name);
+    return found == remembered_.end() ? std::nullopt : std::optional(found->second);
+  });
 }
 
 }  // namespace argiope

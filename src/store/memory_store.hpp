@@ -5,18 +5,20 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "argiope/store/store.hpp"
+#include "store/job_rules.hpp"
 #include "store/memory_schedules.hpp"
 
 namespace argiope {
 
 class MemoryStore final : public Store {
  public:
-  // As a store is that is opened again after its owner has died: a new epoch, and what ran are old leases.
+  // As a store is that is opened again after its owner has died: what ran are old leases.
   void reopen();
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override;
@@ -54,13 +56,16 @@ class MemoryStore final : public Store {
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override;
   Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override;
-  std::uint64_t epoch() const override { return epoch_; }
+  std::uint64_t last_token() const override;
   Coro<Result<std::vector<OldLease>>> old_leases() override;
   Coro<Result<ChangedElsewhere>> changed_elsewhere() override;
   Coro<Result<void>> remember(std::string name, std::int64_t value) override;
   Coro<Result<std::optional<std::int64_t>>> recall(std::string name) override;
   std::optional<Error> failure() const override { return std::nullopt; }
-  Result<void> close() override { return {}; }
+  Result<void> close() override {
+    open_.reset();
+    return {};
+  }
 
  private:
   struct Job {
@@ -86,19 +91,27 @@ class MemoryStore final : public Store {
     std::set<std::pair<WallTime, JobId>> delayed;
     std::map<JobState, std::set<std::pair<WallTime, JobId>>> ended_jobs;
   };
+  struct Failed {
+    JobId id = 0;  // 0: none has
+    std::string_view how;
+  };
   // What a call that is refused midway takes back.
   struct Undo {
     std::map<JobId, std::optional<Job>> jobs;
     std::map<QueueId, std::uint64_t> ended;
+    std::map<JobId, std::optional<Failed>> failed;  // by slot
     std::size_t queues = 0;
     JobId last_id = 0;
+    JobId last_chosen_id = 0;
   };
-  // How a job ends: `calendar_at` and `error` also go into the history of a schedule whose run it is.
+  // How a job ends: `how` in a word, for who waits for it, and empty where it is done; `calendar_at` and `error` also go
+  // into the history of a schedule whose run it is.
   struct End {
     JobState state{};
     WallTime at{};
     WallTime calendar_at{};
     bool keep = false;
+    std::string_view how;
     const std::string& result;
     const std::string& error;
   };
@@ -109,6 +122,16 @@ class MemoryStore final : public Store {
     std::vector<EndedRun>& ended_runs;
   };
 
+  // A call that takes effect when it is awaited, if the store is still there.
+  template <class Act>
+  auto call(Act act) -> Coro<decltype(act())> {
+    return run(open_, std::move(act));
+  }
+  template <class Act>
+  static auto run(std::weak_ptr<const bool> open, Act act) -> Coro<decltype(act())> {
+    if (open.expired()) co_return std::unexpected(job_rules::closed());
+    co_return act();
+  }
   // `act` returns Result<…>; when it is refused, everything is as before.
   template <class Act>
   auto atomically(Act act) -> decltype(act());
@@ -134,6 +157,11 @@ class MemoryStore final : public Store {
   // `before`: the replies to those before it in its call.
   Result<PutReply> put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before,
                            ScheduleId schedule = 0);
+  JobId next_id();  // above kMostJobId: there is none left
+  bool was_given(JobId id) const noexcept;
+  Failed failure_of(JobId id);
+  void remember_failed(JobId id, std::string_view how);
+  std::shared_ptr<const CancelledAtPut> cancel_at_put(JobId id, Failed because_of, WallTime now);
   PutReply put_on(Job& holder, const PutRequest& request, WallTime now);
   Result<void> join_batch(JobId batch, const Job& job);
   Result<SettleReply> settle_one(const Settlement& asked);
@@ -143,6 +171,7 @@ class MemoryStore final : public Store {
   Result<FireReply> fire_one(const FireRequest& request, WallTime now);
   void place_now(Job& job, WallTime at);
 
+  std::shared_ptr<const bool> open_ = std::make_shared<const bool>(true);
   mutable std::mutex mutex_;
   std::vector<Queue> queues_;
   std::map<std::string, QueueId> queue_ids_;
@@ -152,8 +181,9 @@ class MemoryStore final : public Store {
   std::map<std::string, std::int64_t> remembered_;
   std::map<JobId, OldLease> old_leases_;
   MemorySchedules schedules_;
+  std::map<JobId, Failed> failed_;  // whose records are gone, by slot
   JobId last_id_ = 0;
-  std::uint64_t epoch_ = 1;
+  JobId last_chosen_id_ = 0;  // the largest above kMostCountedId that a caller has chosen
   std::uint64_t last_token_ = 0;
   Undo undo_;
   // Who waited for jobs that have just been deleted, until they are told.

@@ -92,6 +92,15 @@ Result<void> check(const std::vector<PutSchedule>& schedules) {
   return {};
 }
 
+bool take_put(ScheduleRun& run, const PutReply& put) {
+  run.job = put.id;
+  if (put.outcome == PutOutcome::added || put.outcome == PutOutcome::run_again) return true;
+  run.outcome = put.cancelled != nullptr ? RunOutcome::cancelled : RunOutcome::skipped;
+  if (put.cancelled != nullptr) run.error = put.cancelled->why;
+  run.ended_at = run.fired_at;
+  return false;
+}
+
 Result<void> check(const std::vector<FireRequest>& requests) {
   for (const FireRequest& request : requests) {
     if (auto good = argiope::check(request); !good) return good;

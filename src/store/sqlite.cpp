@@ -55,7 +55,8 @@ Error SqliteDatabase::error(int code) const {
   switch (code & 0xff) {
     case SQLITE_FULL: return says(Errc::disk_full, "the disk is full");
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return says(Errc::busy, "another process is writing it");
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL: return says(Errc::busy, "another process is writing it");
     case SQLITE_NOTADB: 
       return says(Errc::wrong_format, fmt::format("this file is no SQLite database; name another with {}", option_));
     case SQLITE_CORRUPT: return says(Errc::corrupt, "the file is damaged (sqlite3 FILE .recover may save it)");

@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <mutex>
 #include <new>
+#include <thread>
 
 namespace argiope {
 
@@ -22,10 +26,61 @@ Result<FileLock> FileLock::take(const std::string& path) {
   if (lock.descriptor_ < 0) {
     return fail(Errc::io, fmt::format("database {}: cannot be opened for writing: {}", path, std::strerror(errno)));
   }
-  if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));
+  // Who only looks whether there is an owner holds the lock too, shared and for a moment.
+  while (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (::flock(lock.descriptor_, LOCK_SH | LOCK_NB) != 0) {
+      return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));
+    }
+    lock.release();
+    std::this_thread::yield();
   }
   return lock;
+}
+
+void FileLock::release() noexcept {
+  if (descriptor_ >= 0) ::flock(descriptor_, LOCK_UN);
+}
+
+bool is_locked(const std::string& path) {
+  struct Looked {
+    dev_t device;
+    ino_t number;
+    int descriptor;
+  };
+  // To close one would give up the locks that other connections of this process have on the file.
+  static std::mutex mutex;
+  static std::vector<Looked> kept;
+  struct stat found {};
+  std::lock_guard lock(mutex);
+  if (::stat(path.c_str(), &found) != 0) return false;
+  auto known = std::ranges::find_if(
+      kept, [&](const Looked& file) { return file.device == found.st_dev && file.number == found.st_ino; });
+  if (known == kept.end()) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || ::fstat(descriptor, &found) != 0) return false;
+    kept.push_back({found.st_dev, found.st_ino, descriptor});
+    known = std::prev(kept.end());
+  }
+  if (::flock(known->descriptor, LOCK_SH | LOCK_NB) != 0) return true;
+  ::flock(known->descriptor, LOCK_UN);
+  return false;
+}
+
+FileWatch::FileWatch(SqliteDatabase& database, const FileLock& lock) {
+  const char* name = sqlite3_db_filename(database.handle(), "main");
+  if (name == nullptr) return;
+  struct stat found {};
+  const bool is_file = lock.descriptor() >= 0 ? ::fstat(lock.descriptor(), &found) == 0 : ::stat(name, &found) == 0;
+  if (is_file) files_.push_back({name, found.st_dev, found.st_ino});
+  const char* log = sqlite3_filename_wal(name);
+  if (::stat(log, &found) == 0) files_.push_back({log, found.st_dev, found.st_ino});
+}
+
+bool FileWatch::in_place() const noexcept {
+  return std::ranges::all_of(files_, [](const File& file) {
+    struct stat found {};
+    return ::stat(file.name.c_str(), &found) == 0 && found.st_dev == file.device && found.st_ino == file.number;
+  });
 }
 
 namespace {
@@ -69,6 +124,12 @@ Result<void> migrate(SqliteDatabase& database, const std::string& path, const Sq
 }
 
 }  // namespace
+
+Result<bool> is_older(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
+  const auto found = identify(database, path, format);
+  if (!found) return std::unexpected(found.error());
+  return !found->empty && found->version < std::ssize(format.migrations);
+}
 
 Result<void> require_format(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
   const auto found = identify(database, path, format);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "argiope/store/url_store.hpp"
 #include "store/sqlite.hpp"
@@ -24,9 +25,33 @@ class FileLock {
   ~FileLock();
   // Makes an empty file if there is none.
   static Result<FileLock> take(const std::string& path);
+  // Lets others take it; the file stays open.
+  void release() noexcept;
+  int descriptor() const noexcept { return descriptor_; }
 
  private:
   int descriptor_ = -1;
+};
+// Whether a process has taken the lock. The descriptor it looks through is kept until the process ends, one a file.
+bool is_locked(const std::string& path);
+
+// The files that a connection has open, to find out when others lie under their names: whatever is written then is lost.
+//
+// Threads: in_place() from any.
+class FileWatch {
+ public:
+  FileWatch() = default;
+  // Once the database has been read. `lock` is on the very file that is open, where there is one.
+  FileWatch(SqliteDatabase& database, const FileLock& lock);
+  bool in_place() const noexcept;
+
+ private:
+  struct File {
+    std::string name;
+    std::uint64_t device, number;
+  };
+  // The database and its log; those that are not files of this system's are passed over.
+  std::vector<File> files_;
 };
 
 // What makes a file one of ours. Version n is what the first n migrations make of an empty one.
@@ -36,6 +61,8 @@ struct SqliteFormat {
   std::string_view option;  // how the user names another file
 };
 
+// Whether it is one of ours and of a version before the newest.
+Result<bool> is_older(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
 // Brings `database` to the newest version. An empty file becomes one of ours; anything else that is not is left as it is.
 Result<void> require_format(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
 // The same for who may not write: it must be there already, and of the newest version.

@@ -19,6 +19,7 @@ void SqliteJobs::begin(bool to_write) {
   use(to_write ? Query::begin_write : Query::begin_read).run();
   writing_ = to_write;
   refresh();
+  lock_wait_.over();
 }
 
 // Others than this connection may write: what is known of the file is good until the file says otherwise.
@@ -34,10 +35,12 @@ void SqliteJobs::refresh() {
   touched_ = true;
   if (access() != StoreAccess::own) leases_known_ = false;
   for (auto& [id, lease] : leases_) lease.queue = 0;
-  last_id_ = static_cast<JobId>(meta("last_id").value_or(0));
-  last_token_ = std::max(last_token_, meta("last_token").value_or(0));
-  last_id_stored_ = last_id_;
-  last_token_stored_ = last_token_;
+  last_id_ = last_id_stored_ = static_cast<JobId>(meta("last_id").value_or(0));
+  last_chosen_id_ = last_chosen_id_stored_ = static_cast<JobId>(meta("last_chosen_id").value_or(0));
+  // Only an owner gives tokens, and may have refused some that were never written.
+  last_token_stored_ = meta("last_token").value_or(0);
+  last_token_ = access() == StoreAccess::own ? std::max(last_token_, last_token_stored_) : last_token_stored_;
+  note_token();
   last_schedule_ = last_schedule_stored_ = static_cast<ScheduleId>(meta("last_schedule").value_or(0));
   queues_.clear();
   queue_ids_.clear();
@@ -57,6 +60,7 @@ void SqliteJobs::refresh() {
 void SqliteJobs::commit() {
   if (writing_) flush();
   use(Query::commit).run();
+  lock_wait_.over();
   writing_ = false;
   for (const std::int64_t batch : emptied_) {
     const auto found = batches_.find(batch);
@@ -72,6 +76,7 @@ void SqliteJobs::roll_back() noexcept {
   changed_counts_.clear();
   data_version_ = -1;
   last_token_ = 0;
+  has_touched_ = false;
   writing_ = false;
   for (SqliteStatement& statement : statements_) {
     if (statement) statement.reset();
@@ -91,6 +96,12 @@ void SqliteJobs::keep_log() noexcept {
   sqlite3_db_config(database_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
+Error SqliteJobs::not_in_place() const {
+  return {Errc::io, "database " + path_ +
+                        ": it was removed or replaced while it was open; nothing more is written. Start again to use "
+                        "the file that lies there now"};
+}
+
 // What a transaction keeps in memory until its end, so that it costs a row each and not one each job.
 void SqliteJobs::flush() {
   for (std::size_t i = 0; i < changed_counts_.size(); ++i) {
@@ -108,22 +119,28 @@ void SqliteJobs::flush() {
     if (found != batches_.end() && found->second.remaining == 0) use(Query::lease_delete).with(batch).run();
   }
   if (last_id_ != last_id_stored_) set_meta("last_id", static_cast<std::int64_t>(last_id_));
+  if (last_chosen_id_ != last_chosen_id_stored_) {
+    set_meta("last_chosen_id", static_cast<std::int64_t>(last_chosen_id_));
+  }
   if (last_token_ != last_token_stored_) set_meta("last_token", last_token_);
   if (last_schedule_ != last_schedule_stored_) set_meta("last_schedule", static_cast<std::int64_t>(last_schedule_));
   last_id_stored_ = last_id_;
+  last_chosen_id_stored_ = last_chosen_id_;
   last_token_stored_ = last_token_;
   last_schedule_stored_ = last_schedule_;
+  if (std::exchange(has_touched_, false)) bound_touched();
 }
 
 SqliteJobs::Mark SqliteJobs::mark() {
   use(Query::savepoint).run();
-  return {undo_.size(), last_id_, changed_counts_, queues_.size()};
+  return {undo_.size(), last_id_, last_chosen_id_, changed_counts_, queues_.size()};
 }
 
 void SqliteJobs::take_back(const Mark& mark) {
   use(Query::savepoint_undo).run();
   undo_leases(mark.undo);
   last_id_ = mark.last_id;
+  last_chosen_id_ = mark.last_chosen_id;
   changed_counts_ = mark.counts;
   while (queues_.size() > mark.queues) {
     queue_ids_.erase(queues_.back().name);
@@ -245,7 +262,22 @@ WaitingJob SqliteJobs::waiting(const Row& row) const {
 
 // The owner is to hear of what others change.
 void SqliteJobs::touch(JobId id) {
-  if (access() == StoreAccess::share) use(Query::touched_add).with(id).run();
+  if (access() != StoreAccess::share) return;
+  use(Query::touched_add).with(id).run();
+  has_touched_ = true;
+}
+
+// An owner takes what it hears away. Where there is none, whoever comes to be one reads the store from the start, after
+// this transaction.
+void SqliteJobs::bound_touched() {
+  const auto length = [this](Query query) {
+    Use last = use(query);
+    return last.next() ? last.number(0) : 0;
+  };
+  if (length(Query::touched_last) <= kMostTouched && length(Query::touched_schedules_last) <= kMostTouched) return;
+  if (is_locked(path_)) return;
+  use(Query::touched_delete).run();
+  use(Query::touched_schedules_delete).run();
 }
 
 // --- leases ----------------------------------------------------------------------------------------------------------
@@ -355,6 +387,7 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(const std::vector<LeaseR
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const LeaseRequest& request = leases[i];
     last_token_ = static_cast<std::int64_t>(request.token);
+    note_token();
     if (find_lease(request.id) != nullptr) continue;
     Use found = use(Query::job_record);
     if (!found.with(request.id).next() || !leasable(static_cast<Stored>(found.number(2)))) continue;

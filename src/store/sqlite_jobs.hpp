@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "argiope/store/store.hpp"
+#include "store/lock_wait.hpp"
 #include "store/sqlite.hpp"
 #include "store/sqlite_file.hpp"
 #include "store/sqlite_queries.hpp"
@@ -47,6 +49,11 @@ class SqliteJobs {
   // False after begin() where SQLite has rolled back by itself because of a failure.
   bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.handle()) == 0; }
   bool others_changed_jobs();
+  // From any thread: what waits for another process's lock, and will, is failed within StoreOptions::busy_limit.
+  void give_up_waiting() { lock_wait_.give_up(); }
+  // Whether the files that are open are still those under their names; and what is to be said where they are not.
+  bool in_place() const noexcept { return files_.in_place(); }
+  Error not_in_place() const;
 
   // --- with SyncMode::full a commit is not on the disk before its log has been synced, which is not this class's business
   bool needs_sync() const noexcept { return static_cast<bool>(log_); }
@@ -61,7 +68,8 @@ class SqliteJobs {
   void keep_log() noexcept;
 
   StoreAccess access() const noexcept { return options_.access; }
-  std::uint64_t epoch() const noexcept { return epoch_; }
+  // From any thread: no lease has had a greater one.
+  std::uint64_t last_token() const noexcept { return most_token_.load(std::memory_order_relaxed); }
   const std::string& path() const noexcept { return path_; }
 
   // --- the calls of Store
@@ -170,14 +178,18 @@ class SqliteJobs {
   struct Mark {
     std::size_t undo;
     JobId last_id;
+    JobId last_chosen_id;
     std::vector<Counts> counts;
     std::size_t queues;
   };
 
+  // What others leave for an owner to hear is checked for one once it has so many rows.
+  static constexpr std::int64_t kMostTouched = 10'000;
   // The log is moved into the database when it has 32 MB, because nearly all of it is the same few pages over and over.
   static constexpr int kCheckpointPages = 8192;
 
-  SqliteJobs(std::string path, const StoreOptions& options) : path_(std::move(path)), options_(options) {}
+  SqliteJobs(std::string path, const StoreOptions& options)
+      : path_(std::move(path)), options_(options), lock_wait_(path_, options.busy_limit, options.busy_warning) {}
 
   // --- statements
   class Use;
@@ -186,8 +198,15 @@ class SqliteJobs {
   static std::int32_t narrow(std::int64_t number) noexcept { return static_cast<std::int32_t>(number); }
 
   // --- opening
+  Result<void> open_file();
+  Result<void> migrate_alone();
   Result<void> sync_apart();
   void take_over();
+  void renumber_leases();
+  void note_token() noexcept {
+    const auto token = static_cast<std::uint64_t>(last_token_);
+    if (token > last_token()) most_token_.store(token, std::memory_order_relaxed);
+  }
   void refresh();
   std::optional<std::int64_t> meta(std::string_view name);
   void set_meta(std::string_view name, std::int64_t value);
@@ -202,6 +221,7 @@ class SqliteJobs {
   static JobState state_of(Stored state) noexcept;
   WaitingJob waiting(const Row& row) const;
   void touch(JobId id);
+  void bound_touched();
   void flush();
 
   // --- writes
@@ -211,7 +231,16 @@ class SqliteJobs {
                    ScheduleId schedule = 0);
   void insert(const PutRequest& request, const Row& row, std::int64_t now);
   PutReply put_on(const Row& holder, const PutRequest& request, std::int64_t now);
-  std::vector<JobId> not_ended(const std::vector<JobId>& ids);
+  JobId next_id();
+  bool was_given(JobId id) const noexcept;
+  struct Failed {
+    JobId id = 0;  // 0: none has
+    std::string_view how;
+  };
+  Failed failure_of(JobId id);
+  void remember_failed(JobId id, std::string_view how);
+  std::vector<JobId> not_ended(const std::vector<JobId>& ids, Failed& failed);
+  std::shared_ptr<const CancelledAtPut> cancel_at_put(const Row& row, Failed because_of, std::int64_t now);
   void join_batch(JobId batch, const Row& job, const std::vector<JobId>& waits_for);
   SettleReply settle_one(const Settlement& settlement);
   std::optional<Settlement> cancellation_of(const Settlement& asked, const Row& row);
@@ -220,8 +249,9 @@ class SqliteJobs {
   void failed_attempt(Row& row, const Settlement& settlement, const char* outcome, std::int64_t at);
   ChangeReply change_one(const Change& change);
   void ask_to_cancel(const Change& change);
-  std::vector<JobId> end(const Row& row, Stored state, const Ending& ending, bool keep, const std::string& result,
-                         const std::string& error);
+  // `how`: in a word, for who waits for it; empty: it is done.
+  std::vector<JobId> end(const Row& row, Stored state, const Ending& ending, bool keep, std::string_view how,
+                         const std::string& result, const std::string& error);
   std::vector<JobId> take_dependants(JobId id);
   void tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how,
                        const Ending& ending, std::vector<WaitingJob>& released, std::vector<JobId>& cancelled);
@@ -262,22 +292,26 @@ class SqliteJobs {
 
   const std::string path_;
   const StoreOptions options_;
-  // Destroyed from the last to the first: statements before the connection, that before the lock.
+  // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
   FileLock lock_;
+  LockWait lock_wait_;
   SqliteDatabase database_;
+  FileWatch files_;
   LogSync log_;
   std::array<SqliteStatement, kQueries> statements_;
-  std::uint64_t epoch_ = 0;
+  std::atomic<std::uint64_t> most_token_ = 0;
 
   // What is known of the file, good until somebody else changes it.
   std::int64_t data_version_ = -1;
   bool leases_known_ = false;
-  bool touched_ = true;
+  bool touched_ = true;          // for the owner: others may have written
+  bool has_touched_ = false;     // for others, in this transaction
   bool writing_ = false;
   int log_pages_ = 0, checkpoint_at_ = kCheckpointPages;
   std::vector<StoredQueue> queues_;
   std::map<std::string, QueueId, std::less<>> queue_ids_;
   JobId last_id_ = 0, last_id_stored_ = 0;
+  JobId last_chosen_id_ = 0, last_chosen_id_stored_ = 0;  // the largest above kMostCountedId that a caller has chosen
   std::int64_t last_token_ = 0, last_token_stored_ = 0;
   ScheduleId last_schedule_ = 0, last_schedule_stored_ = 0;
 

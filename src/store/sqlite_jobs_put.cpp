@@ -136,16 +136,18 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
       runs_now = holder_id;
     }
   }
-  if (wanted.id == 0 && last_id_ >= kMostJobId) throw RequestRefused{no_ids_left()};
-  row.id = wanted.id != 0 ? wanted.id : last_id_ + 1;
+  row.id = wanted.id != 0 ? wanted.id : next_id();
   if (wanted.batch == row.id) throw RequestRefused{no_batch(wanted.batch)};
   std::vector<JobId> waits_for;
-  if (!wanted.waits_for.empty()) waits_for = not_ended(wanted.waits_for);
+  Failed failed;
+  if (!wanted.waits_for.empty()) waits_for = not_ended(wanted.waits_for, failed);
   if (request.waits_for_those_before) {
     std::vector<JobId> parts;
     for (const PutReply& reply : before) parts.push_back(reply.id);
-    for (const JobId part : not_ended(parts)) waits_for.push_back(part);
+    for (const JobId part : not_ended(parts, failed)) waits_for.push_back(part);
   }
+  const bool cancels = runs_now == 0 && wanted.if_failed == DependencyPolicy::cancel;
+  const bool is_cancelled = cancels && failed.id != 0;
   if (runs_now != 0) {
     waits_for.push_back(runs_now);
     const Row holder = *load(runs_now);
@@ -155,18 +157,24 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
   }
   std::ranges::sort(waits_for);
   waits_for.erase(std::ranges::unique(waits_for).begin(), waits_for.end());
-  // An id that was used before may still stand in a row of leases.
-  if (row.id <= last_id_) row.fence = last_token_;
-  last_id_ = std::max(last_id_, row.id);
+  if (was_given(row.id)) {
+    // It may still stand in a row of leases.
+    row.fence = last_token_;
+    use(Query::failed_delete).with(row.id % kFailuresRemembered, row.id).run();
+  }
+  JobId& last = wanted.id > kMostCountedId ? last_chosen_id_ : last_id_;
+  last = std::max(last, row.id);
   row.key = wanted.key;
-  row.schedule = schedule;
-  row.run = request.run;
+  if (!is_cancelled) {
+    row.schedule = schedule;
+    row.run = request.run;
+  }
   if (!wanted.name.empty() || !wanted.unique.empty()) row.flags |= kHasNames;
-  if (schedule != 0) row.flags |= kIsRun;
+  if (row.schedule != 0) row.flags |= kIsRun;
   row.priority = wanted.priority;
   row.due_at = to_ms(wanted.due_at);
   row.pending = static_cast<std::uint32_t>(waits_for.size());
-  row.cancelled_with_others = runs_now == 0 && wanted.if_failed == DependencyPolicy::cancel;
+  row.cancelled_with_others = cancels;
   const Place at =
       place(row.priority, from_ms(row.due_at), from_ms(now), request.set_aside, queues_[row.queue - 1].config.ageing);
   row.rank = at.rank;
@@ -177,7 +185,20 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
     add_flags(other, kHasDependants);
   }
   if (wanted.batch != 0) join_batch(wanted.batch, row, waits_for);
+  if (is_cancelled) return {PutOutcome::cancelled, row.id, {}, cancel_at_put(row, failed, now)};
   return {runs_now != 0 ? PutOutcome::run_again : PutOutcome::added, row.id, waiting(row)};
+}
+
+JobId SqliteJobs::next_id() {
+  JobId id = last_id_ + 1;
+  // Only from there on may a caller have chosen it.
+  while (id > kMostCountedId && id <= kMostJobId && load(id)) ++id;
+  if (id > kMostJobId) throw RequestRefused{no_ids_left()};
+  return id;
+}
+
+bool SqliteJobs::was_given(JobId id) const noexcept {
+  return id <= last_id_ || (id > kMostCountedId && id <= last_chosen_id_);
 }
 
 void SqliteJobs::insert(const PutRequest& request, const Row& row, std::int64_t now) {
@@ -195,14 +216,44 @@ void SqliteJobs::insert(const PutRequest& request, const Row& row, std::int64_t 
   touch(row.id);
 }
 
-// Those of `ids` that are known and have not ended.
-std::vector<JobId> SqliteJobs::not_ended(const std::vector<JobId>& ids) {
+// Those of `ids` that are known and have not ended; and the first that has failed, where there was none.
+std::vector<JobId> SqliteJobs::not_ended(const std::vector<JobId>& ids, Failed& failed) {
   std::vector<JobId> found;
   for (const JobId id : ids) {
-    if (id > last_id_) throw RequestRefused{not_yet_there(id)};
-    if (const auto row = load(id); row && waits(row->state)) found.push_back(id);
+    if (!was_given(id)) throw RequestRefused{not_yet_there(id)};
+    const auto row = load(id);
+    if (row && waits(row->state)) {
+      found.push_back(id);
+    } else if (failed.id == 0) {
+      failed = row ? Failed{how_failed(state_of(row->state)).empty() ? 0 : id, how_failed(state_of(row->state))}
+                   : failure_of(id);
+    }
   }
   return found;
+}
+
+SqliteJobs::Failed SqliteJobs::failure_of(JobId id) {
+  Use found = use(Query::failed_find);
+  if (!found.with(id % kFailuresRemembered, id).next()) return {};
+  return {id, job_rules::how_failed(found.text(0))};
+}
+
+void SqliteJobs::remember_failed(JobId id, std::string_view how) {
+  use(Query::failed_add).with(id % kFailuresRemembered, id, how).run();
+}
+
+// It is of no schedule: the step that puts it writes down what has become of it.
+std::shared_ptr<const CancelledAtPut> SqliteJobs::cancel_at_put(const Row& row, Failed because_of, std::int64_t now) {
+  auto effects = std::make_shared<CancelledAtPut>();
+  effects->why = cancelled_with(because_of.id, because_of.how);
+  const Ending ending{now, now, effects->ended_runs};
+  const bool keep = queues_[row.queue - 1].config.keep_cancelled > Duration{};
+  end(row, Stored::cancelled, ending, keep, kCancelled, {}, effects->why);
+  // Where it was put into a batch, that waits for it now.
+  if (auto dependants = take_dependants(row.id); !dependants.empty()) {
+    tell_dependants(row.id, std::move(dependants), true, kCancelled, ending, effects->released, effects->cancelled);
+  }
+  return effects;
 }
 
 void SqliteJobs::join_batch(JobId batch, const Row& job, const std::vector<JobId>& waits_for_jobs) {

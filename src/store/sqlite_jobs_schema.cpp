@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x4172676a;  // "Argj"
 constexpr std::int64_t kCacheKib = 32 * 1024;
-constexpr int kBusyMilliseconds = 10'000;
+// Enough to work for centuries.
+constexpr std::int64_t kLastTokenToGoOnFrom = std::int64_t{1} << 52;
 
 // Times are milliseconds since 1970. NULL stands for 0 and for an empty text where that is the rule.
 constexpr const char* kVersion1 = R"sql(
@@ -197,30 +199,43 @@ UPDATE places SET active = found.runs
   WHERE schedule_id = found.id;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
+// Tokens go on from the last one, so openings are counted no more. A job that has failed is known to have done so when its
+// record is gone, by the last of those whose id leaves the same rest.
+constexpr const char* kVersion5 = R"sql(
+DELETE FROM meta WHERE name = 'epoch';
+CREATE TABLE failed_jobs (
+  slot   INTEGER PRIMARY KEY,        -- job_id % 2^18
+  job_id INTEGER NOT NULL,
+  how    TEXT NOT NULL               -- buried, cancelled, deleted
+);
+INSERT INTO meta SELECT 'last_chosen_id', value FROM meta WHERE name = 'last_id' AND value > 4503599627370496;
+UPDATE meta SET value = 4503599627370496 WHERE name = 'last_id' AND value > 4503599627370496;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--store"};
 
 }  // namespace
 
 Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, const StoreOptions& options) {
   std::unique_ptr<SqliteJobs> jobs(new SqliteJobs(path, options));
+  const bool owns = options.access == StoreAccess::own;
   const bool reads_only = options.access == StoreAccess::read;
-  if (options.access == StoreAccess::own) {
+  if (owns) {
     auto lock = FileLock::take(path);
     if (!lock) return std::unexpected(std::move(lock.error()));
     jobs->lock_ = std::move(*lock);
   } else if (reads_only && ::access(path.c_str(), F_OK) != 0) {
     return fail(Errc::not_found, fmt::format("database {}: {}", path, std::strerror(errno)));
   }
-  const int flags = reads_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  auto database = SqliteDatabase::open(path, flags, "--store");
-  if (!database) return std::unexpected(std::move(database.error()));
-  jobs->database_ = std::move(*database);
+  if (auto opened = jobs->open_file(); !opened) return std::unexpected(std::move(opened.error()));
   SqliteDatabase& file = jobs->database_;
-  sqlite3_busy_timeout(file.handle(), kBusyMilliseconds);
   if (reads_only) {
     if (auto ours = require_format_to_read(file, path, kFormat); !ours) return std::unexpected(ours.error());
   } else {
+    if (options.access == StoreAccess::share) {
+      if (auto migrated = jobs->migrate_alone(); !migrated) return std::unexpected(std::move(migrated.error()));
+    }
     if (auto ours = require_format(file, path, kFormat); !ours) return std::unexpected(ours.error());
     if (auto set = configure_writer(file, options.sync, options.max_bytes, kCacheKib); !set) {
       return std::unexpected(set.error());
@@ -229,13 +244,15 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
     if (auto set = file.execute(checkpoints.c_str()); !set) return std::unexpected(set.error());
   }
   try {
-    jobs->begin(!reads_only);
+    jobs->begin(owns);
     // Those who share do not: what they find is the owner's, or moved into the database when they close.
-    if (options.access == StoreAccess::own && options.sync != SyncMode::off) {
+    if (owns && options.sync != SyncMode::off) {
       if (auto anew = write_log_anew(file, path); !anew) throw DatabaseFailed{std::move(anew.error())};
     }
-    jobs->take_over();
+    if (owns) jobs->take_over();
+    jobs->files_ = FileWatch(file, jobs->lock_);
     jobs->commit();
+    if (!jobs->in_place()) return std::unexpected(jobs->not_in_place());
   } catch (DatabaseFailed& error) {
     jobs->roll_back();
     return std::unexpected(std::move(error.error));
@@ -243,7 +260,39 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
   if (!reads_only && options.sync == SyncMode::full) {
     if (auto apart = jobs->sync_apart(); !apart) return std::unexpected(std::move(apart.error()));
   }
+  if (owns) jobs->lock_wait_.be_patient();
   return jobs;
+}
+
+Result<void> SqliteJobs::open_file() {
+  const int flags =
+      access() == StoreAccess::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  auto opened = SqliteDatabase::open(path_, flags, "--store");
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  database_ = std::move(*opened);
+  lock_wait_.serve(database_);
+  return {};
+}
+
+// An older Argiope that owns the file knows nothing of the newer tables: it must have ended before they are made. The
+// lock is taken while SQLite has the file closed; see FileLock.
+Result<void> SqliteJobs::migrate_alone() {
+  auto older = is_older(database_, path_, kFormat);
+  if (!older) return std::unexpected(std::move(older.error()));
+  if (!*older) return {};
+  database_ = {};
+  auto lock = FileLock::take(path_);
+  if (!lock && lock.error().code == Errc::busy) {
+    return fail(Errc::busy, fmt::format("database {}: made by an older argiope that is still using it; stop that one "
+                                        "first, and it will be brought up to date",
+                                        path_));
+  }
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  lock_ = std::move(*lock);
+  if (auto opened = open_file(); !opened) return opened;
+  auto done = require_format(database_, path_, kFormat);
+  lock_.release();
+  return done;
 }
 
 // From here on SQLite syncs the log only where the order of writes needs it, and whoever commits syncs the commits. It
@@ -269,10 +318,6 @@ Result<void> SqliteJobs::sync_apart() {
 SqliteJobs::~SqliteJobs() = default;
 
 void SqliteJobs::take_over() {
-  epoch_ = static_cast<std::uint64_t>(meta("epoch").value_or(0));
-  if (access() == StoreAccess::read) return;
-  set_meta("epoch", static_cast<std::int64_t>(++epoch_));
-  if (access() == StoreAccess::share) return;
   use(Query::touched_delete).run();
   use(Query::touched_schedules_delete).run();
   load_leases();
@@ -284,9 +329,39 @@ void SqliteJobs::take_over() {
     if (!row || !leasable(row->state) || lease.token <= row->fence) over.push_back(id);
   }
   for (const JobId id : over) set_lease(id, std::nullopt);
+  if (last_token_ > kLastTokenToGoOnFrom) renumber_leases();
+  most_token_ = static_cast<std::uint64_t>(last_token_);
   undo_.clear();
   for (auto& [batch, found] : batches_) {
     if (found.remaining == 0) emptied_.push_back(batch);
+  }
+}
+
+// Tokens that begin anew, below all that were given while they were counted by openings: those started at 2^40.
+void SqliteJobs::renumber_leases() {
+  std::vector<std::pair<JobId, Lease>> left(leases_.begin(), leases_.end());
+  std::ranges::sort(left, {}, [](const auto& entry) { return entry.second.token; });
+  std::map<std::string, std::vector<std::pair<JobId, Lease>>> by_worker;
+  last_token_ = 0;
+  for (auto& [id, lease] : left) {
+    lease.token = ++last_token_;
+    by_worker[batches_[lease.batch].worker].emplace_back(id, lease);
+  }
+  for (const char* sql : {"DELETE FROM leases", "UPDATE jobs SET fence = NULL WHERE fence IS NOT NULL"}) {
+    if (auto done = database_.execute(sql); !done) throw DatabaseFailed{std::move(done.error())};
+  }
+  leases_.clear();
+  batches_.clear();
+  next_batch_ = 1;
+  for (auto& [worker, leases] : by_worker) {
+    std::vector<LeaseEntry> entries;
+    batches_[next_batch_].remaining = leases.size();
+    for (auto& [id, lease] : leases) {
+      entries.push_back({id, lease.token, lease.until});
+      lease.batch = next_batch_;
+      leases_.emplace(id, lease);
+    }
+    write_leases(entries, worker);
   }
 }
 

@@ -46,17 +46,17 @@ SettleReply SqliteJobs::settle_one(const Settlement& asked) {
     switch (settlement.outcome) {
       case Outcome::done:
         ++changed_counts_[row.queue - 1].ended;
-        dependants = end(row, Stored::done, ending, true, settlement.result, {});
+        dependants = end(row, Stored::done, ending, true, {}, settlement.result, {});
         break;
       case Outcome::cancel:
-        how = "cancelled";
-        dependants = end(row, Stored::cancelled, ending, settlement.keep, {}, settlement.error);
+        how = kCancelled;
+        dependants = end(row, Stored::cancelled, ending, settlement.keep, how, {}, settlement.error);
         break;
       case Outcome::bury: {
-        how = "buried";
+        how = kBuried;
         Row failed = row;
         failed_attempt(failed, settlement, "buried", at);
-        dependants = end(failed, Stored::buried, ending, true, {}, settlement.error);
+        dependants = end(failed, Stored::buried, ending, true, how, {}, settlement.error);
         break;
       }
       case Outcome::retry:
@@ -146,7 +146,7 @@ void SqliteJobs::failed_attempt(Row& row, const Settlement& settlement, const ch
 
 // Gives those that waited for it, who are to be told.
 std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& ending, bool keep,
-                                   const std::string& result, const std::string& error) {
+                                   std::string_view how, const std::string& result, const std::string& error) {
   if (row.schedule != 0) {
     end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(state_of(state))}, ending, error);
   }
@@ -161,6 +161,7 @@ std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& e
     use(Query::job_set_result).with(row.id).with_or_null(error, result).run();
   } else {
     erase_row(row.id, row.flags);
+    if (!how.empty()) remember_failed(row.id, how);
     if (!waits(row.state)) use(Query::ended_delete).with(row.queue, row.state, row.ended_at, row.id).run();
     count(row.queue, state_of(row.state), -1);
     touch(row.id);
@@ -198,9 +199,9 @@ void SqliteJobs::tell_dependants(JobId ended, std::vector<JobId> dependants, boo
       --row.pending;
       if (badly && row.cancelled_with_others) {
         const bool keep = queues_[row.queue - 1].config.keep_cancelled > Duration{};
-        auto next = end(*before, Stored::cancelled, ending, keep, {}, cancelled_with(now.id, now.how));
+        auto next = end(*before, Stored::cancelled, ending, keep, kCancelled, {}, cancelled_with(now.id, now.how));
         cancelled.push_back(id);
-        ends.push_back({id, std::move(next), "cancelled"});
+        ends.push_back({id, std::move(next), kCancelled});
         continue;
       }
       if (row.pending == 0) place_now(row, ending.at);
@@ -248,9 +249,13 @@ ChangeReply SqliteJobs::change_one(const Change& change) {
       const bool erases = change.kind == ChangeKind::erase;
       if (!erases && !waiting_now && row.state != Stored::buried) return refuse(Verdict::wrong_state);
       const Ending ending{at, calendar_ms(change.calendar_at, at), reply.ended_runs};
+      // What has ended goes on to have ended so when its record is deleted.
+      const std::string_view how = !erases       ? kCancelled
+                                   : waiting_now ? kDeleted
+                                                 : how_failed(state_of(row.state));
       auto dependants =
-          end(row, Stored::cancelled, ending, !erases && change.keep, {}, erases ? std::string{} : change.error);
-      tell_dependants(row.id, std::move(dependants), true, erases ? "deleted" : "cancelled", ending, reply.released,
+          end(row, Stored::cancelled, ending, !erases && change.keep, how, {}, erases ? std::string{} : change.error);
+      tell_dependants(row.id, std::move(dependants), true, erases ? kDeleted : kCancelled, ending, reply.released,
                       reply.cancelled);
       return reply;
     }
@@ -321,6 +326,7 @@ std::size_t SqliteJobs::prune(QueueId queue_id, JobState state, WallTime before,
   }
   for (const Old& job : old) {
     erase_row(job.id, job.flags);
+    if (!how_failed(state).empty()) remember_failed(job.id, how_failed(state));
     use(Query::ended_delete).with(queue_id, stored, job.ended_at, job.id).run();
     count(queue_id, state, -1);
   }

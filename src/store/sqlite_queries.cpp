@@ -63,6 +63,9 @@ constexpr Text kTexts[] = {
     {Query::unique_delete, "DELETE FROM unique_names WHERE queue_id = ? AND unique_name = ? AND job_id = ?"},
     {Query::ended_add, "INSERT INTO ended_jobs (queue_id, state, ended_at, job_id) VALUES (?, ?, ?, ?)"},
     {Query::ended_delete, "DELETE FROM ended_jobs WHERE queue_id = ? AND state = ? AND ended_at = ? AND job_id = ?"},
+    {Query::failed_add, "INSERT OR REPLACE INTO failed_jobs (slot, job_id, how) VALUES (?, ?, ?)"},
+    {Query::failed_find, "SELECT how FROM failed_jobs WHERE slot = ? AND job_id = ?"},
+    {Query::failed_delete, "DELETE FROM failed_jobs WHERE slot = ? AND job_id = ?"},
     {Query::jobs_ended,
      "SELECT job_id, ended_jobs.ended_at, flags FROM ended_jobs JOIN jobs USING (job_id) WHERE ended_jobs.queue_id = ? "
      "AND ended_jobs.state = ? AND ended_jobs.ended_at < ? ORDER BY ended_jobs.ended_at, job_id LIMIT ?"},
@@ -83,6 +86,7 @@ constexpr Text kTexts[] = {
     {Query::lease_delete, "DELETE FROM leases WHERE batch = ?"},
     {Query::touched_add, "INSERT INTO touched (job_id) VALUES (?)"},
     {Query::touched, "SELECT DISTINCT job_id FROM touched ORDER BY job_id"},
+    {Query::touched_last, "SELECT max(n) FROM touched"},
     {Query::touched_delete, "DELETE FROM touched"},
     {Query::ready_equal, "SELECT " ARGIOPE_WINDOW
                          " FROM jobs WHERE state = 0 AND queue_id = ?1 AND rank = ?2 AND job_id > ?3 ORDER BY job_id"},
@@ -140,6 +144,7 @@ constexpr Text kTexts[] = {
     {Query::older_runs_delete, "DELETE FROM older_runs WHERE schedule_id = ?"},
     {Query::touched_schedule_add, "INSERT INTO touched_schedules (schedule_id) VALUES (?)"},
     {Query::touched_schedules, "SELECT DISTINCT schedule_id FROM touched_schedules ORDER BY schedule_id"},
+    {Query::touched_schedules_last, "SELECT max(n) FROM touched_schedules"},
     {Query::touched_schedules_delete, "DELETE FROM touched_schedules"},
 };
 

@@ -40,6 +40,9 @@ enum class Query {
   unique_delete,
   ended_add,
   ended_delete,
+  failed_add,
+  failed_find,
+  failed_delete,
   jobs_ended,
   dependency_add,
   dependants,
@@ -56,6 +59,7 @@ enum class Query {
   lease_delete,
   touched_add,
   touched,
+  touched_last,
   touched_delete,
   ready_equal,
   ready_below,
@@ -89,6 +93,7 @@ enum class Query {
   older_runs_delete,
   touched_schedule_add,
   touched_schedules,
+  touched_schedules_last,
   touched_schedules_delete,
 };
 inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::touched_schedules_delete) + 1;

@@ -94,7 +94,9 @@ std::size_t SqliteJobs::erase_schedules(const std::vector<ScheduleId>& ids) {
 
 // The owner is to hear of what others change.
 void SqliteJobs::touch_schedule(ScheduleId id) {
-  if (access() == StoreAccess::share) use(Query::touched_schedule_add).with(id).run();
+  if (access() != StoreAccess::share) return;
+  use(Query::touched_schedule_add).with(id).run();
+  has_touched_ = true;
 }
 
 // --- looks -----------------------------------------------------------------------------------------------------------
@@ -265,14 +267,7 @@ FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
       reply.jobs.push_back(put_one(put, now, reply.jobs, put.run == 0 ? 0 : request.id));
     }
     if (put.run == 0) continue;
-    ScheduleRun& run = runs[put.run - entries - 1];
-    const PutReply& added = reply.jobs.back();
-    run.job = added.id;
-    if (added.outcome != PutOutcome::added && added.outcome != PutOutcome::run_again) {
-      run.outcome = RunOutcome::skipped;
-      run.ended_at = run.fired_at;
-      ++not_added;
-    }
+    if (!take_put(runs[put.run - entries - 1], reply.jobs.back())) ++not_added;
   }
   if (not_added > 0) use(Query::place_end_runs).with(request.id, not_added).run();
   if (request.amended) write_run(request.id, *request.amended);

@@ -15,7 +15,10 @@ namespace {
 class SqliteStore final : public Store {
  public:
   explicit SqliteStore(std::unique_ptr<SqliteJobs> jobs)
-      : path_(jobs->path()), access_(jobs->access()), epoch_(jobs->epoch()), thread_(std::move(jobs)) {}
+      : path_(jobs->path()),
+        access_(jobs->access()),
+        thread_(std::make_shared<JobStoreThread>(std::move(jobs))) {}
+  ~SqliteStore() override { (void)close(); }
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
     const CallKind kind = access_ == StoreAccess::read ? CallKind::read : CallKind::write;
@@ -159,7 +162,7 @@ class SqliteStore final : public Store {
     return read<std::vector<JobId>>([=](SqliteJobs& jobs) { return jobs.waits_for(id, limit); });
   }
 
-  std::uint64_t epoch() const override { return epoch_; }
+  std::uint64_t last_token() const override { return thread_->last_token(); }
   Coro<Result<std::vector<OldLease>>> old_leases() override {
     return read<std::vector<OldLease>>([](SqliteJobs& jobs) { return jobs.old_leases(); });
   }
@@ -176,13 +179,18 @@ class SqliteStore final : public Store {
         [name = std::move(name)](SqliteJobs& jobs) { return jobs.recall(name); });
   }
 
-  std::optional<Error> failure() const override { return thread_.failure(); }
-  Result<void> close() override { return thread_.stop(); }
+  std::optional<Error> failure() const override { return thread_->failure(); }
+  Result<void> close() override { return thread_->stop(); }
 
  private:
   template <class T, class Act>
   Coro<Result<T>> call(CallKind kind, std::size_t size, Act act) {
-    co_return co_await thread_.submit<T>(kind, size, std::move(act));
+    return submit<T>(thread_, kind, size, std::move(act));
+  }
+  // Awaited when the store may be gone.
+  template <class T, class Act>
+  static Coro<Result<T>> submit(std::shared_ptr<JobStoreThread> thread, CallKind kind, std::size_t size, Act act) {
+    co_return co_await thread->submit<T>(kind, size, std::move(act));
   }
   template <class T, class Act>
   Coro<Result<T>> read(Act act) {
@@ -196,15 +204,18 @@ class SqliteStore final : public Store {
   }
   template <class T>
   Coro<Result<T>> refuse() {
-    co_return fail(Errc::refused, fmt::format("database {}: {}", path_,
-                                              access_ == StoreAccess::read ? "opened for reading only"
-                                                                           : "only its owner may do this"));
+    return refused<T>(fmt::format("database {}: {}", path_,
+                                  access_ == StoreAccess::read ? "opened for reading only"
+                                                               : "only its owner may do this"));
+  }
+  template <class T>
+  static Coro<Result<T>> refused(std::string why) {
+    co_return fail(Errc::refused, std::move(why));
   }
 
   const std::string path_;
   const StoreAccess access_;
-  const std::uint64_t epoch_;
-  JobStoreThread thread_;
+  const std::shared_ptr<JobStoreThread> thread_;
 };
 
 }  // namespace

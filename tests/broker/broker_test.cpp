@@ -184,7 +184,7 @@ TEST_F(BrokerTest, AJobThatRunsWhileItsOwnersDieIsBuriedUnlessOldLeasesAreNotBla
   with_broker([&]() -> Coro<void> { id = co_await put(job("q")); });
   const auto die_with_it = [&]() -> Coro<void> {
     const WallTime until = loop_.clock().wall_now() + 60s;
-    auto leased = co_await store_.lease({{id, (store_.epoch() << 40) + 1, until, "w"}});
+    auto leased = co_await store_.lease({{id, store_.last_token() + 1, until, "w"}});
     EXPECT_TRUE(leased && leased->at(0));
     store_.reopen();
   };

@@ -1,100 +1,20 @@
 // What only a store on a file can do: be opened twice, be somebody else's, be full, be cut short.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
-#include "argiope/store/store.hpp"
-#include "support/loop_fixture.hpp"
-#include "support/temporary_folder.hpp"
+#include "store/sqlite_store_fixture.hpp"
 
 namespace argiope {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
-
-constexpr WallTime kNow{1'800'000'000s};
-
-class SqliteStoreTest : public OnVirtualLoop {
- protected:
-  std::unique_ptr<Store> open(StoreAccess access = StoreAccess::own, std::int64_t max_bytes = 0) {
-    auto opened = tried(file_, access, max_bytes);
-    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
-    return opened ? std::move(*opened) : nullptr;
-  }
-  static Result<std::unique_ptr<Store>> tried(const std::string& file, StoreAccess access = StoreAccess::own,
-                                              std::int64_t max_bytes = 0) {
-    return open_store("sqlite:" + file, {.access = access, .sync = SyncMode::off, .max_bytes = max_bytes});
-  }
-  Error refusal(const std::string& file, StoreAccess access = StoreAccess::own) {
-    auto opened = tried(file, access);
-    EXPECT_FALSE(opened);
-    return opened ? Error{} : opened.error();
-  }
-  template <class T>
-  Result<T> ask(Coro<Result<T>> call) {
-    return loop_.run_until_complete(std::move(call));
-  }
-  JobId put(Store& store, NewJob job = {}) {
-    job.queue = "q";
-    auto replies = ask(store.put({{.job = std::move(job)}}, kNow));
-    EXPECT_TRUE(replies) << replies.error().message;
-    return replies->at(0).id;
-  }
-  std::optional<JobRecord> lease(Store& store, JobId id, std::uint64_t token) {
-    return ask(store.lease({{id, token, kNow + 60s, "w"}}))->at(0);
-  }
-  bool settle(Store& store, JobId id, std::uint64_t token, Outcome outcome = Outcome::done) {
-    return ask(store.settle({{.id = id, .token = token, .outcome = outcome, .at = kNow}}))->at(0).settled;
-  }
-  ScheduleId add_schedule(Store& store, std::string name) {
-    auto added = ask(store.put_schedules({{.name = std::move(name), .trigger = "t", .place = {.next = kNow}}}));
-    EXPECT_TRUE(added) << added.error().message;
-    return added->at(0).id;
-  }
-  StoredSchedule schedule(Store& store, ScheduleId id) { return ask(store.load_schedules({id}))->at(0).value(); }
-  FireReply fire(Store& store, ScheduleId id) {
-    const StoredSchedule now = schedule(store, id);
-    FireRequest request{.id = id, .version = now.version, .place = now.place};
-    request.runs.push_back({.number = ++request.place.entries, .planned = now.place.next, .fired_at = kNow});
-    request.jobs.push_back({.job = {.queue = "q", .payload = "p"}, .run = request.place.entries});
-    return ask(store.fire({std::move(request)}, kNow))->at(0);
-  }
-  ScheduleRun last_run(Store& store, ScheduleId id) { return ask(store.schedule_runs(id, 1))->at(0); }
-  JobState state(Store& store, JobId id) { return ask(store.get(id))->value().state; }
-  void run_sql(const char* sql) {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
-    ASSERT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
-    sqlite3_close(database);
-  }
-  // A copy as a death now would leave it: the file and its log.
-  std::string copy_as_it_lies(const std::string& name = "image.db") const {
-    std::string image = folder_.file(name);
-    fs::copy_file(file_, image);
-    fs::copy_file(file_ + "-wal", image + "-wal");
-    return image;
-  }
-  // As if `owner` had died now, and another had opened what it has left.
-  std::unique_ptr<Store> after_death_of(std::unique_ptr<Store> owner) {
-    std::string image = copy_as_it_lies();
-    EXPECT_TRUE(owner->close());
-    file_ = std::move(image);
-    return open();
-  }
-  static std::string bytes_of(const std::string& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
-  using Ids = std::vector<JobId>;
-  TemporaryFolder folder_;
-  std::string file_ = folder_.file("jobs.db");
-};
 
 TEST_F(SqliteStoreTest, KnowsTheSchemesThereAre) {
   const auto refused = open_store("postgres:x");
@@ -111,7 +31,7 @@ TEST_F(SqliteStoreTest, HasOneOwner) {
   EXPECT_EQ(error.code, Errc::busy);
   EXPECT_NE(error.message.find(file_), std::string::npos);
   ASSERT_TRUE(owner->close());
-  EXPECT_EQ(open()->epoch(), 2u);
+  EXPECT_NE(open(), nullptr);
 }
 
 TEST_F(SqliteStoreTest, SaysWhetherAFileHasAnOwner) {
@@ -130,7 +50,6 @@ TEST_F(SqliteStoreTest, OthersPutAndChangeWhileItIsOwnedAndTheOwnerHearsOfIt) {
   const JobId first = put(*owner);
   EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{});
   auto other = open(StoreAccess::share);
-  EXPECT_GT(other->epoch(), owner->epoch());
   const JobId second = put(*other, {.unique = "u"});
   EXPECT_EQ(second, first + 1);
   EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{second});
@@ -318,123 +237,6 @@ TEST_F(SqliteStoreTest, SchedulesAreThereAfterADeathAndNoIdIsGivenTwice) {
   EXPECT_EQ(schedule(*owner, first).active, 0u);
 }
 
-// As the third version of the schema was: of runs beyond the history nothing was known.
-constexpr const char* kBackToVersion3 = "DROP TABLE older_runs; PRAGMA user_version = 3;";
-// As the second version of the schema was: indexes instead of tables of names and ended jobs. And as the first one was:
-// no schedules either.
-constexpr const char* kBackToVersion2 = R"sql(
-  DROP TABLE older_runs;
-  DROP TABLE unique_names; DROP TABLE names; DROP TABLE ended_jobs;
-  CREATE UNIQUE INDEX jobs_unique ON jobs (queue_id, unique_name) WHERE unique_name IS NOT NULL AND state < 4;
-  CREATE UNIQUE INDEX jobs_name ON jobs (name) WHERE name IS NOT NULL;
-  CREATE INDEX jobs_ended ON jobs (queue_id, state, ended_at) WHERE state >= 4;
-  UPDATE jobs SET flags = NULLIF(flags & 3, 0);
-  PRAGMA user_version = 2;
-)sql";
-constexpr const char* kFromVersion2ToVersion1 = R"sql(
-  DROP VIEW schedule_list; DROP VIEW schedule_history;
-  DROP TABLE schedules; DROP TABLE places; DROP TABLE schedule_runs; DROP TABLE touched_schedules;
-  ALTER TABLE jobs DROP COLUMN schedule_id;
-  ALTER TABLE jobs DROP COLUMN run;
-  DELETE FROM meta WHERE name = 'last_schedule';
-  PRAGMA user_version = 1;
-)sql";
-
-TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
-  auto owner = open();
-  const JobId waits = put(*owner, {.due_at = kNow + 1h, .payload = std::string(20'000, 'p')});
-  const JobId runs = put(*owner, {.name = "n", .unique = "u"});
-  ASSERT_TRUE(lease(*owner, runs, 5));
-  ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion2);
-  run_sql(kFromVersion2ToVersion1);
-  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot";
-  owner = open();
-  EXPECT_EQ(ask(owner->get(waits))->value().payload.size(), 20'000u);
-  EXPECT_EQ(state(*owner, runs), JobState::running);
-  EXPECT_TRUE(settle(*owner, runs, 5));
-  EXPECT_TRUE(ask(owner->schedules({}))->empty());
-  const ScheduleId id = add_schedule(*owner, "a");
-  EXPECT_EQ(id, 1u);
-  const JobId fired = fire(*owner, id).jobs.at(0).id;
-  ASSERT_TRUE(owner->close());
-  owner = open();
-  EXPECT_EQ(ask(owner->get(fired))->value().schedule, id);
-  EXPECT_EQ(ask(owner->get(waits))->value().schedule, 0u);
-}
-
-TEST_F(SqliteStoreTest, RunsBeyondTheHistoryOfAnOlderVersionAreFoundAndCounted) {
-  auto owner = open();
-  const ScheduleId many = add_schedule(*owner, "many"), none = add_schedule(*owner, "none"),
-                   one = add_schedule(*owner, "one");
-  std::vector<JobId> jobs;
-  for (int i = 0; i < 30; ++i) jobs.push_back(fire(*owner, many).jobs.at(0).id);
-  const JobId only = fire(*owner, one).jobs.at(0).id;
-  ASSERT_TRUE(lease(*owner, jobs[3], 5));
-  ASSERT_TRUE(settle(*owner, jobs[3], 5));
-  ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion3);
-  run_sql("UPDATE places SET active = 7 WHERE schedule_id <> 1");  // counted wrong
-  owner = open();
-  jobs.erase(jobs.begin() + 3);
-  const auto views = *ask(owner->look_at_schedules({{.id = many}, {.id = none}, {.id = one}}));
-  EXPECT_EQ(views[0]->active_jobs, jobs);
-  EXPECT_EQ(views[0]->schedule.active, 29u);
-  EXPECT_TRUE(views[1]->active_jobs.empty());
-  EXPECT_EQ(views[1]->schedule.active, 0u);
-  EXPECT_EQ(views[2]->active_jobs, std::vector{only});
-  EXPECT_EQ(views[2]->schedule.active, 1u);
-}
-
-TEST_F(SqliteStoreTest, NamesAndEndedJobsOfTheFirstVersionAreStillFound) {
-  auto owner = open();
-  const JobId unique = put(*owner, {.name = "first", .unique = "u"});
-  const JobId buried = put(*owner, {.unique = "v"});
-  const JobId plain = put(*owner);
-  ASSERT_TRUE(lease(*owner, buried, 7));
-  ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
-  ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion2);
-  run_sql(kFromVersion2ToVersion1);
-  owner = open();
-  ASSERT_NE(owner, nullptr);
-  EXPECT_EQ(ask(owner->find_name("first"))->value(), unique);
-  EXPECT_EQ(put(*owner, {.unique = "u"}), unique);
-  EXPECT_EQ(put(*owner, {.unique = "v"}), plain + 1) << "a buried job holds no unique name";
-  EXPECT_EQ(ask(owner->list({.queue = "q", .state = JobState::buried}))->size(), 1u);
-  ASSERT_TRUE(lease(*owner, unique, 8));
-  ASSERT_TRUE(settle(*owner, unique, 8));
-  EXPECT_EQ(put(*owner, {.name = "first", .unique = "u"}), plain + 2) << "its names went with it";
-  const QueueId queue = ask(owner->queues())->at(0).id;
-  EXPECT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
-  EXPECT_FALSE(*ask(owner->get(buried)));
-}
-
-TEST_F(SqliteStoreTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedules) {
-  auto owner = open();
-  const ScheduleId id = add_schedule(*owner, "a");
-  const JobId first = fire(*owner, id).jobs.at(0).id;
-  const JobId second = fire(*owner, id).jobs.at(0).id;
-  ASSERT_TRUE(lease(*owner, first, 1));
-  ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion2);
-  owner = open();
-  EXPECT_TRUE(settle(*owner, first, 1));
-  ASSERT_TRUE(lease(*owner, second, 2));
-  EXPECT_TRUE(settle(*owner, second, 2));
-  EXPECT_EQ(schedule(*owner, id).active, 0u);
-  EXPECT_EQ(last_run(*owner, id).outcome, RunOutcome::done);
-}
-
-TEST_F(SqliteStoreTest, WhoeverSharesAFileOfTheFirstVersionBringsItUpToDate) {
-  put(*open());
-  run_sql(kBackToVersion2);
-  run_sql(kFromVersion2ToVersion1);
-  auto other = open(StoreAccess::share);
-  EXPECT_EQ(add_schedule(*other, "a"), 1u);
-  EXPECT_EQ(state(*other, 1), JobState::ready);
-}
-
 // --- files that are not as they should be ----------------------------------------------------------------------------
 
 TEST_F(SqliteStoreTest, RefusesForeignFilesAndLeavesThemAlone) {
@@ -508,6 +310,128 @@ TEST_F(SqliteStoreTest, AFullDiskKeepsWhatWasAcknowledgedAndRefusesAllWritesUnti
   owner = open();
   EXPECT_EQ(ask(owner->counts())->at(0).counts.ready, last);
   EXPECT_EQ(put(*owner), last + 1);
+}
+
+// --- tokens ----------------------------------------------------------------------------------------------------------
+
+TEST_F(SqliteStoreTest, OpeningsUseUpNoTokens) {
+  auto opened = open_store("sqlite:" + file_);
+  const JobId id = put(**opened);
+  ASSERT_TRUE(lease(**opened, id, (*opened)->last_token() + 1));
+  const std::uint64_t last = (*opened)->last_token();
+  for (int i = 0; i < 50; ++i) ASSERT_NE(open(StoreAccess::share), nullptr);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE((*opened)->close());
+    opened = open_store("sqlite:" + file_);
+    EXPECT_EQ((*opened)->last_token(), last);
+  }
+}
+
+TEST_F(SqliteStoreTest, ATokenIsNeverGivenAgainAfterADeath) {
+  auto owner = open();
+  for (int i = 0; i < 3; ++i) put(*owner);
+  for (JobId id = 1; id <= 3; ++id) ASSERT_TRUE(lease(*owner, id, owner->last_token() + 1));
+  const std::uint64_t given = owner->last_token();
+  EXPECT_EQ(given, 3u);
+  settle(*owner, 3, given);
+  owner = after_death_of(std::move(owner));
+  EXPECT_EQ(owner->last_token(), given);
+  EXPECT_EQ(ask(owner->lease({{3, given, kNow, "w"}})).error().code, Errc::invalid_input);
+}
+
+// --- a file that is gone ---------------------------------------------------------------------------------------------
+
+constexpr const char* kGone = "removed or replaced";
+
+class GoneFileTest : public SqliteStoreTest {
+ protected:
+  void expect_noticed(Store& store) {
+    const auto put_there = ask(store.put({{{.queue = "q"}}}, kNow));
+    ASSERT_FALSE(put_there) << "acknowledged into a file that nobody will find";
+    EXPECT_EQ(put_there.error().code, Errc::io);
+    EXPECT_NE(put_there.error().message.find(kGone), std::string::npos) << put_there.error().message;
+    ASSERT_TRUE(store.failure());
+    EXPECT_FALSE(ask(store.put({{{.queue = "q"}}}, kNow)));
+    EXPECT_TRUE(ask(store.get(1))->has_value()) << "what it held can still be read";
+    EXPECT_FALSE(store.close());
+  }
+};
+
+TEST_F(GoneFileTest, IsNoticedByItsOwner) {
+  auto owner = open();
+  put(*owner);
+  fs::remove(file_);
+  expect_noticed(*owner);
+}
+
+TEST_F(GoneFileTest, IsNoticedByWhoSharesIt) {
+  auto other = open(StoreAccess::share);
+  put(*other);
+  fs::remove(file_);
+  expect_noticed(*other);
+}
+
+TEST_F(GoneFileTest, IsNoticedByAnOwnerThatHasNothingToWrite) {
+  auto owner = open();
+  put(*owner);
+  fs::rename(file_, folder_.file("elsewhere.db"));
+  const auto changes = ask(owner->changed_elsewhere());
+  ASSERT_FALSE(changes);
+  EXPECT_NE(changes.error().message.find(kGone), std::string::npos);
+  EXPECT_TRUE(owner->failure());
+}
+
+TEST_F(GoneFileTest, IsNoticedWhereOnlyItsLogIsGone) {
+  auto owner = open();
+  put(*owner);
+  fs::remove(file_ + "-wal");
+  expect_noticed(*owner);
+}
+
+TEST_F(GoneFileTest, IsNoticedWhereAnotherLiesInItsPlaceWhichIsLeftAlone) {
+  auto owner = open();
+  put(*owner);
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(file_ + suffix);
+  auto next = open();
+  ASSERT_NE(next, nullptr);
+  for (int i = 0; i < 3; ++i) put(*next);
+  expect_noticed(*owner);
+  EXPECT_TRUE(fs::exists(file_ + "-wal"));
+  EXPECT_EQ(put(*next), 4u);
+  next = after_death_of(std::move(next));
+  EXPECT_EQ(ask(next->counts())->at(0).counts.ready, 4u);
+}
+
+// --- what others leave for the owner to hear -------------------------------------------------------------------------
+
+TEST_F(SqliteStoreTest, WhatOthersLeaveForAnOwnerIsBoundedWhileThereIsNone) {
+  auto other = open(StoreAccess::share);
+  const std::vector<PutRequest> many(4'000, {{.queue = "q"}});
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(ask(other->put(many, kNow)));
+  for (int i = 0; i < 12'000; i += 100) add_schedule(*other, std::to_string(i));
+  EXPECT_LE(count_of("touched") + count_of("touched_schedules"), 10'000);
+  auto owner = open();
+  ASSERT_NE(owner, nullptr);
+  EXPECT_EQ(count_of("touched"), 0);
+  EXPECT_EQ(ask(owner->counts())->at(0).counts.ready, 20'000u);
+}
+
+TEST_F(SqliteStoreTest, AnOwnerHearsOfEverythingHoweverMuchOthersDo) {
+  auto owner = open();
+  auto other = open(StoreAccess::share);
+  const std::vector<PutRequest> many(4'000, {{.queue = "q"}});
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(ask(other->put(many, kNow)));
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs.size(), 20'001u) << "the jobs and their queue";
+}
+
+TEST_F(SqliteStoreTest, WhoLooksForAnOwnerTurnsNoneAway) {
+  put(*open());
+  const int looks = ::open(file_.c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(looks, LOCK_SH), 0);
+  std::thread ends([&] { ::flock(looks, LOCK_UN); });
+  EXPECT_NE(open(), nullptr);
+  ends.join();
+  ::close(looks);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/virtual_backend.hpp"
 #include "store/every_store_fixture.hpp"
 
 namespace argiope {
@@ -172,6 +174,31 @@ TEST_P(StoreTest, ARefusedCallLeavesOthersOfItsTurnAlone) {
   EXPECT_EQ(counts().ready, 2u);
 }
 
+TEST_P(StoreTest, AnIdThatACallerChoosesNeverEndsTheStoresOwn) {
+  EXPECT_EQ(put({.id = kMostJobId}).id, kMostJobId);
+  EXPECT_EQ(put({}).id, 1u);
+  EXPECT_EQ(put({.waits_for = {kMostJobId}}).id, 2u);
+  EXPECT_EQ(put_error({.waits_for = {3}}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.waits_for = {kMostCountedId}}), Errc::invalid_input) << "there has been none of that id";
+  run(kMostJobId);
+  EXPECT_EQ(put({.waits_for = {kMostJobId}}).id, 3u) << "it has been done";
+  // The largest that the store's own go on from leaves as many as there were below it; those that are taken are left out.
+  EXPECT_EQ(put({.id = kMostCountedId + 2}).id, kMostCountedId + 2);
+  EXPECT_EQ(put({}).id, 4u);
+  EXPECT_EQ(put({.id = kMostCountedId}).id, kMostCountedId);
+  EXPECT_EQ(put({}).id, kMostCountedId + 1);
+  EXPECT_EQ(put({}).id, kMostCountedId + 3);
+  EXPECT_EQ(put({.id = kMostCountedId + 2}).outcome, PutOutcome::kept);
+}
+
+TEST_P(StoreTest, AnIdThatWasChosenAndIsUsedAgainIsNotTakenForTheJobThatRan) {
+  put({.id = kMostJobId});
+  run(kMostJobId);
+  put({.id = kMostJobId});
+  EXPECT_EQ(state(kMostJobId), JobState::ready);
+  EXPECT_TRUE(run(kMostJobId).settled);
+}
+
 // --- unique names ----------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, UniqueKeepLeavesTheJobThatWaits) {
@@ -285,6 +312,17 @@ TEST_P(StoreTest, TokensOnlyGrow) {
   EXPECT_EQ(tried(store_->lease({{2, 10, kNow, "w"}})).error().code, Errc::invalid_input);
   EXPECT_EQ(tried(store_->lease({{2, 11, kNow, "w"}, {2, 11, kNow, "w"}})).error().code, Errc::invalid_input);
   EXPECT_EQ(state(2), JobState::ready);
+}
+
+TEST_P(StoreTest, TellsTheLastTokenAndTakesNoneThatAJsonReaderCannotHold) {
+  put({});
+  put({});
+  EXPECT_EQ(store_->last_token(), 0u);
+  must(store_->lease({{1, 10, kNow, "w"}}));
+  EXPECT_EQ(store_->last_token(), 10u);
+  EXPECT_EQ(error_of(store_->lease({{2, kMostToken + 1, kNow, "w"}})), Errc::invalid_input);
+  EXPECT_EQ(store_->last_token(), 10u);
+  EXPECT_TRUE(must(store_->lease({{2, kMostToken, kNow, "w"}})).at(0));
 }
 
 TEST_P(StoreTest, AStaleTokenSettlesNothingAndPutsNoFollowUp) {
@@ -681,6 +719,185 @@ TEST_P(StoreTest, ACancelledCallTakesEffectAllTheSame) {
   };
   loop_.run_until_complete(body());
   EXPECT_EQ(counts().ready, 1u);
+}
+
+// --- jobs that wait for one that has failed --------------------------------------------------------------------------
+
+TEST_P(StoreTest, AJobThatWaitsForOneThatHasFailedIsCancelledAtOnce) {
+  must(store_->open_queue("q", {.keep_cancelled = 1h}));
+  put({});
+  run(1, Outcome::bury);
+  const PutReply reply = put({.waits_for = {1}});
+  EXPECT_EQ(reply.outcome, PutOutcome::cancelled);
+  EXPECT_EQ(reply.id, 2u);
+  ASSERT_NE(reply.cancelled, nullptr);
+  EXPECT_EQ(reply.cancelled->why, "job 1, which it waited for, was buried");
+  const auto record = get(2);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->state, JobState::cancelled);
+  EXPECT_EQ(record->error, reply.cancelled->why);
+  EXPECT_EQ(record->ended_at, kNow);
+  EXPECT_EQ(record->pending, 0u);
+  EXPECT_EQ(counts(), (StateCounts{.buried = 1, .cancelled = 1}));
+  EXPECT_EQ(put({.waits_for = {2}}).outcome, PutOutcome::cancelled) << "and so on down the line";
+}
+
+TEST_P(StoreTest, WithThePolicyRunItWaitsForEndsWhateverTheyWere) {
+  put({});
+  run(1, Outcome::bury);
+  EXPECT_EQ(put({.waits_for = {1}, .if_failed = DependencyPolicy::run}).job.shelf, Shelf::ready);
+  put({});
+  EXPECT_EQ(put({.waits_for = {1, 3}, .if_failed = DependencyPolicy::run}).job.shelf, Shelf::waiting);
+}
+
+TEST_P(StoreTest, OneFailureAmongManyCancels) {
+  put({});
+  put({});
+  run(2, Outcome::bury);
+  EXPECT_EQ(put({.waits_for = {1, 2}}).outcome, PutOutcome::cancelled);
+  EXPECT_TRUE(run(1).released.empty()) << "nothing waits for it";
+  EXPECT_EQ(counts(), (StateCounts{.buried = 1}));
+}
+
+TEST_P(StoreTest, AFailureIsKnownWhenItsRecordIsGone) {
+  for (int i = 0; i < 6; ++i) put({});
+  change({.id = 1, .kind = ChangeKind::cancel, .keep = false});
+  change({.id = 2, .kind = ChangeKind::erase});
+  run(3, Outcome::cancel);
+  run(4, Outcome::bury);
+  change({.id = 4, .kind = ChangeKind::erase});
+  run(5, Outcome::bury);
+  must(store_->prune(1, JobState::buried, kNow + 1h, 10));
+  lease(6);
+  settle({.id = 6, .keep = true});
+  change({.id = 6, .kind = ChangeKind::erase});
+  const char* const why[] = {"cancelled", "deleted", "cancelled", "buried", "buried"};
+  for (JobId id = 1; id <= 5; ++id) {
+    const PutReply reply = put({.waits_for = {id}});
+    ASSERT_NE(reply.cancelled, nullptr) << id;
+    EXPECT_EQ(reply.cancelled->why, "job " + std::to_string(id) + ", which it waited for, was " + why[id - 1]);
+  }
+  EXPECT_EQ(put({.waits_for = {6}}).outcome, PutOutcome::added) << "it was done";
+}
+
+TEST_P(StoreTest, ThoseCancelledWithAnotherHaveFailedToo) {
+  put({});
+  put({.waits_for = {1}});
+  run(1, Outcome::bury);
+  EXPECT_EQ(get(2), std::nullopt);
+  EXPECT_EQ(put({.waits_for = {2}}).cancelled->why, "job 2, which it waited for, was cancelled");
+}
+
+TEST_P(StoreTest, AFailureIsForgottenWhenItsIdIsUsedAgainOrOneOfTheSameRestFails) {
+  put({});
+  put({});
+  change({.id = 1, .kind = ChangeKind::erase});
+  change({.id = 2, .kind = ChangeKind::erase});
+  put({.id = 1});
+  run(1);
+  EXPECT_EQ(put({.waits_for = {1}}).outcome, PutOutcome::added) << "it was done the second time";
+  put({.id = 2 + kFailuresRemembered - 1});
+  change({.id = 2 + kFailuresRemembered - 1, .kind = ChangeKind::erase});
+  EXPECT_EQ(put({.waits_for = {2}}).outcome, PutOutcome::cancelled);
+  put({.id = 2 + kFailuresRemembered});
+  change({.id = 2 + kFailuresRemembered, .kind = ChangeKind::erase});
+  EXPECT_EQ(put({.waits_for = {2}}).outcome, PutOutcome::added);
+}
+
+TEST_P(StoreTest, AJobThatIsKickedTakesItsFailureBack) {
+  put({});
+  run(1, Outcome::bury);
+  change({.id = 1, .kind = ChangeKind::kick});
+  EXPECT_EQ(put({.waits_for = {1}}).outcome, PutOutcome::added);
+  EXPECT_EQ(run(1).released.size(), 1u);
+}
+
+TEST_P(StoreTest, ABatchIsToldOfAPartThatIsCancelledAtItsPut) {
+  put({});
+  run(1, Outcome::bury);
+  put({.due_at = kNow + 1h});  // 2: would rather not run without all its parts
+  put({.waits_for = {2}, .if_failed = DependencyPolicy::run});
+  const PutReply reply = put({.waits_for = {1}, .batch = 2});
+  EXPECT_EQ(reply.outcome, PutOutcome::cancelled);
+  EXPECT_EQ(reply.cancelled->cancelled, Ids{2});
+  EXPECT_EQ(ids(reply.cancelled->released), Ids{3});
+  EXPECT_EQ(ready(), Ids{3});
+  put({.if_failed = DependencyPolicy::run});  // 5: waits for ends
+  const PutReply other = put({.waits_for = {1}, .batch = 5});
+  EXPECT_EQ(ids(other.cancelled->released), Ids{5});
+  EXPECT_EQ(ready(), (Ids{3, 5}));
+  EXPECT_EQ(put_error({.waits_for = {1}, .batch = 2}), Errc::invalid_input) << "that one has ended";
+}
+
+TEST_P(StoreTest, ABatchOfWhichAPartHasFailedBeforeIsCancelled) {
+  put({.name = "n"});
+  run(1, Outcome::bury);
+  const auto batch = must(store_->put({{{.name = "n", .queue = "q"}},
+                                       {{.queue = "q"}},
+                                       {.job = {.queue = "q"}, .waits_for_those_before = true}},
+                                      kNow));
+  EXPECT_EQ(batch[0].outcome, PutOutcome::kept);
+  EXPECT_EQ(batch[1].outcome, PutOutcome::added);
+  EXPECT_EQ(batch[2].outcome, PutOutcome::cancelled);
+}
+
+TEST_P(StoreTest, AUniqueNameIsFreeAgainWhenItsJobIsCancelledAtItsPut) {
+  put({});
+  run(1, Outcome::bury);
+  EXPECT_EQ(put({.name = "n", .unique = "u", .waits_for = {1}}).outcome, PutOutcome::cancelled);
+  EXPECT_EQ(put({.name = "n", .unique = "u"}).outcome, PutOutcome::added);
+}
+
+TEST_P(StoreTest, AFollowUpOfAFailureThatWaitsForItIsCancelledWithIt) {
+  put({});
+  lease(1);
+  const SettleReply reply =
+      settle({.id = 1, .outcome = Outcome::bury, .follow_ups = {{{.queue = "q", .waits_for = {1}}}, {{.queue = "q"}}}});
+  EXPECT_EQ(reply.follow_ups.at(0).outcome, PutOutcome::cancelled);
+  EXPECT_EQ(reply.follow_ups.at(1).outcome, PutOutcome::added);
+}
+
+// --- ends in any order -----------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, CallsUnderWayAreFinishedWhenTheStoreIsDestroyed) {
+  auto body = [&]() -> Coro<void> {
+    std::vector<Task<Result<std::vector<PutReply>>>> calls;
+    for (int i = 0; i < 10; ++i) calls.push_back(loop_.create_task(store_->put({{{.queue = "q"}}}, kNow)));
+    co_await yield_now();
+    auto late = loop_.create_task(store_->put({{{.queue = "q"}}}, kNow));
+    auto never_run = store_->list({});
+    store_.reset();
+    for (auto& call : calls) EXPECT_TRUE(co_await call);
+    EXPECT_EQ((co_await late).error().code, Errc::cancelled) << "it had not begun";
+    EXPECT_EQ((co_await std::move(never_run)).error().code, Errc::cancelled);
+  };
+  loop_.run_until_complete(body());
+  store_ = std::move(*open_store("memory:"));
+}
+
+TEST_P(StoreTest, AfterItsCloseEveryCallAnswersCancelled) {
+  put({});
+  EXPECT_TRUE(store_->close());
+  EXPECT_EQ(error_of(store_->put({{{.queue = "q"}}}, kNow)), Errc::cancelled);
+  EXPECT_EQ(error_of(store_->get(1)), Errc::cancelled);
+  EXPECT_EQ(error_of(store_->old_leases()), Errc::cancelled);
+  EXPECT_EQ(store_->last_token(), 0u);
+  EXPECT_TRUE(store_->close()) << "twice is as good as once";
+}
+
+TEST_P(StoreTest, LoopsMayEndBeforeTheStoreThatOwesThemAnswers) {
+  put({});
+  const auto ask = [](Store& store, std::size_t jobs) -> Coro<void> {
+    (void)co_await store.put(std::vector<PutRequest>(jobs, {{.queue = "q"}}), kNow);
+  };
+  for (int i = 0; i < 200; ++i) {
+    // Each may come to live where the one before it was, and must not get its answers.
+    VirtualBackend backend;
+    EventLoop short_lived(backend);
+    for (const std::size_t jobs : {1, 40, 40}) short_lived.create_task(ask(*store_, jobs));
+    short_lived.run_once(TimePoint::min());
+  }
+  EXPECT_EQ(must(store_->counts()).at(0).counts.ready, 1u + 200u * 81u) << "what they asked for was done";
 }
 
 }  // namespace

@@ -86,7 +86,10 @@ std::string say(const std::optional<T>& value) {
   return value ? say(*value) : "none";
 }
 std::string say(const PutReply& r) {
-  return fmt::format("put {} {} {}", static_cast<int>(r.outcome), r.id, say(r.job));
+  const std::string said = fmt::format("put {} {} {}", static_cast<int>(r.outcome), r.id, say(r.job));
+  if (r.cancelled == nullptr) return said;
+  return fmt::format("{} because {}: released {} cancelled {} runs {}", said, r.cancelled->why, say(r.cancelled->released),
+                     say(r.cancelled->cancelled), say(r.cancelled->ended_runs));
 }
 std::string say(const SettleReply& r) {
   return fmt::format("settled {} as {} refused \"{}\" again {} follow {} released {} cancelled {} runs {}", r.settled,
@@ -225,6 +228,10 @@ class Pair {
   }
 
   static JobId id(Random& random) { return random.below(14); }
+  // Chosen by callers only, or where their last choice leaves the store's own ids.
+  static JobId far_id(Random& random) {
+    return random.chance(0.3) ? kMostJobId - random.below(2) : kMostCountedId + random.below(4);
+  }
   static std::string word(Random& random, std::uint64_t kinds) {
     const auto drawn = random.below(kinds + 1);
     return drawn == 0 ? "" : std::string(1, static_cast<char>('a' + drawn - 1));
@@ -236,6 +243,7 @@ class Pair {
     PutRequest request{.set_aside = random.chance(0.3), .waits_for_those_before = random.chance(0.1)};
     NewJob& job = request.job;
     if (random.chance(0.15)) job.id = id(random);
+    if (random.chance(0.02)) job.id = far_id(random);
     if (random.chance(0.15)) job.name = word(random, 3);
     job.queue = random.chance(0.7) ? "q" : "r";
     job.key = word(random, 2);
@@ -250,6 +258,7 @@ class Pair {
     if (random.chance(0.35)) {
       for (auto n = random.below(3); n > 0; --n) job.waits_for.push_back(1 + id(random) % 9);
     }
+    if (random.chance(0.02)) job.waits_for.push_back(far_id(random));
     job.if_failed = random.chance(0.5) ? DependencyPolicy::run : DependencyPolicy::cancel;
     if (random.chance(0.12)) job.batch = 1 + id(random) % 9;
     return request;

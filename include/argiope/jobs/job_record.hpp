@@ -23,14 +23,17 @@ enum class UniquePolicy : std::uint8_t {
 };
 // And while it runs, `NewJob::run_again` decides: the put is dropped, or the job runs once more after this run.
 
-// What becomes of a job when one that it waits for fails for good or is cancelled.
+// What becomes of a job when one that it waits for fails for good, is cancelled or deleted, be it before the job was put
+// or after.
 enum class DependencyPolicy : std::uint8_t {
   run,     // it runs all the same: it waits for the ends, not for successes
   cancel,  // it is cancelled too, and so are those that wait for it
 };
 
 struct NewJob {
-  JobId id = 0;      // 0: the store gives one, larger than all before; else at most kMostJobId
+  // 0: the store gives one, larger than all before it but for those above kMostCountedId that callers have chosen, none
+  // of which it gives again while its job is known. Else at most kMostJobId.
+  JobId id = 0;
   std::string name;  // the caller's own id, unique in the store while the job is known; a second put of it adds nothing
   std::string queue;
   std::string key;  // what the work is aimed at; empty is a key like any other
@@ -42,8 +45,9 @@ struct NewJob {
   std::string function;       // what a worker is to call; empty: what it has for the queue
   std::string payload;
   std::uint32_t max_attempts = 0;  // 0: the queue's
-  // Jobs that must have ended, however they did. Those not known any more count as done; an id above all there have been
-  // is a mistake: invalid_input.
+  // Jobs that must have ended, however they did; `if_failed` says what follows when one did so badly. Those not known any
+  // more count as done, unless the store still remembers that they have failed: see kFailuresRemembered. An id above all
+  // there have been is a mistake: invalid_input.
   std::vector<JobId> waits_for;
   DependencyPolicy if_failed = DependencyPolicy::cancel;
   // The completion job of a batch that this one is to belong to: that job waits for it, and goes to the shelf of those
@@ -54,6 +58,12 @@ struct NewJob {
 
 inline constexpr std::size_t kMostNameBytes = 512;         // of the names of queues, jobs, keys and functions
 inline constexpr JobId kMostJobId = (JobId{1} << 53) - 1;  // what every JSON reader holds exactly
+// The store's ids go on from those up to here that callers choose; a larger one leaves them where they are, so that no
+// choice uses them up.
+inline constexpr JobId kMostCountedId = JobId{1} << 52;
+// That a job was buried, cancelled or deleted is remembered when its record is gone, until another one does so whose id
+// differs by a multiple of this.
+inline constexpr JobId kFailuresRemembered = JobId{1} << 18;
 
 // One attempt that did not end well.
 struct Attempt {

@@ -62,8 +62,8 @@ struct PutRequest {
   NewJob job;
   bool set_aside = false;               // if it is ready: to which shelf
   bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
-  // In a FireRequest, elsewhere 0: the entry of history that it is the run of, and one whose job it waits for (if that
-  // entry is known and its job has not ended), as NewJob::if_failed says.
+  // In a FireRequest, elsewhere 0: the entry of history that it is the run of, and one whose job it waits for, if that
+  // entry is known, as for those of NewJob::waits_for.
   std::uint64_t run = 0;
   std::uint64_t after_run = 0;
 };
@@ -72,16 +72,30 @@ enum class PutOutcome : std::uint8_t {
   kept,       // one of the same unique name, or the same id or name, is there, and nothing was changed
   changed,    // that one was merged or replaced
   run_again,  // that one runs; the new job was added and waits for its end
+  // It was added and cancelled in the same moment, because a job that it waits for had failed already; kept where its
+  // queue's keep_cancelled is not 0.
+  cancelled,
+};
+// What a job's being cancelled at its put brought about.
+struct CancelledAtPut {
+  std::string why;
+  // Of the batch that it was put into, and so on: as SettleReply's.
+  std::vector<WaitingJob> released;
+  std::vector<JobId> cancelled;
+  std::vector<EndedRun> ended_runs;
 };
 struct PutReply {
   PutOutcome outcome = PutOutcome::added;
-  JobId id = 0;      // of the job that is there now
-  WaitingJob job{};  // added, changed: as it waits now
+  JobId id = 0;      // of the job that is there now; cancelled: that it has had
+  WaitingJob job{};  // added, changed, run_again: as it waits now
+  std::shared_ptr<const CancelledAtPut> cancelled{};  // null but with that outcome
 };
+
+inline constexpr std::uint64_t kMostToken = kMostJobId;
 
 struct LeaseRequest {
   JobId id = 0;
-  std::uint64_t token = 0;  // greater than any before it in this store
+  std::uint64_t token = 0;  // greater than any before it in this store: last_token() + 1 and on; at most kMostToken
   WallTime until{};
   std::string worker;
 };
@@ -157,7 +171,8 @@ struct ChangeReply {
 // One step of one schedule: it moves on, entries of history are written, jobs are put.
 //
 // Each entry with outcome `running` has exactly one job, the others have none; the store fills in their `job`, and makes
-// them `skipped` where the put added no job. Jobs of entries stand in the order of their entries.
+// them `skipped` where the put added no job, `cancelled` where it was cancelled at once. Jobs of entries stand in the order
+// of their entries.
 struct FireRequest {
   ScheduleId id = 0;
   std::uint64_t version = 0;      // of the schedule the step was made from
@@ -227,11 +242,18 @@ struct ChangedElsewhere {
 //           they have seen is on the disk; they see everything called before them).
 // Cancel:   a call whose waiting is cancelled takes effect all the same.
 // Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512
-//           bytes), and then nothing of its call is done; refused where the store was opened for less (StoreAccess); busy when
-//           another process writes for ten seconds, and nothing is done. After a failed write or sync the store's state is unknown: it refuses every further
-//           write with that error until it is opened again. What was committed stays.
-// Threads:  any thread that runs an EventLoop; each call returns to its own.
-// Lifetime: to be closed before the loops end that have called it.
+//           bytes), and then nothing of its call is done; refused where the store was opened for less (StoreAccess).
+//           While another process keeps the file locked, an owner's calls wait, as long as it takes: they are kept, tried
+//           again, and lose nothing; the log says when such a wait grows long and when it is over. Those of who shares
+//           or reads answer busy after StoreOptions::busy_limit, and nothing is done.
+//           io when a file has been removed or replaced while it was open: nothing more is acknowledged.
+//           After that, and after a failed write or sync, what the file holds is unknown: the store refuses every further
+//           write with that error until it is opened again. What was committed stays, and can be read.
+//           cancelled once the store has been closed.
+// Threads:  any thread that runs an EventLoop; each call returns to its own. close() and the destructor: one at a time.
+// Lifetime: may be closed and destroyed at any moment, with calls under way: they are finished first, and answered when
+//           their loops run on. Calls that begin later, those included whose coroutine was made before and has not been
+//           awaited, answer cancelled. A loop that called may end before the store and before its answer, which is dropped then.
 // Times:    wall times of the caller's; the store reads no clock.
 class Store {
  public:
@@ -309,8 +331,8 @@ class Store {
   virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) = 0;
 
   // --- ownership
-  // Distinguishes this opening from all others of this store, and grows with each.
-  virtual std::uint64_t epoch() const = 0;
+  // No lease of this store, whoever gave it, has had a greater token: those of its owner go on from here.
+  virtual std::uint64_t last_token() const = 0;
   // Leases written down by owners before this one and neither settled nor renewed since.
   virtual Coro<Result<std::vector<OldLease>>> old_leases() = 0;
   // What others than the owner have done since the last call (StoreAccess::share). Cheap when there is nothing.
@@ -320,8 +342,9 @@ class Store {
   virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name) = 0;
 
   virtual std::optional<Error> failure() const = 0;
-  // Waits for what was called, gives files and locks back. Nothing may be called afterwards; called by the destructor,
-  // which drops its error.
+  // Finishes what was called, gives files and locks back. While another process keeps the file locked it waits for
+  // StoreOptions::busy_limit, and then answers busy to what could not be written. Called by the destructor, which drops
+  // its error; twice is as good as once.
   virtual Result<void> close() = 0;
 };
 
@@ -336,10 +359,16 @@ struct StoreOptions {
   StoreAccess access = StoreAccess::own;
   SyncMode sync = SyncMode::full;
   std::int64_t max_bytes = 0;  // as UrlStoreOptions
+  // How long to wait for another process that keeps the file locked: to open it, for a call of who does not own it, and in
+  // close(). An owner's calls wait as long as it takes.
+  Duration busy_limit = std::chrono::seconds{10};
+  // The log tells once of an owner's wait that has taken so long.
+  Duration busy_warning = std::chrono::seconds{3};
 };
 
 // Opens or creates what `where` names: "sqlite:FILE" or "memory:".
-// Errors: invalid_input for another scheme, naming those there are; else as open_url_store.
+// Errors: invalid_input for another scheme, naming those there are; else as open_url_store. busy also where the file was
+//         made by an older Argiope that is still at work on it: it is brought up to date only when that one has ended.
 Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options = {});
 
 // Whether a process owns the store that `where` names (StoreAccess::own). To be asked before this process opens it: to

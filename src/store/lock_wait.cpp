@@ -1,0 +1,58 @@
+#include "store/lock_wait.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace argiope {
+
+using namespace std::chrono_literals;
+
+void LockWait::serve(SqliteDatabase& database) noexcept {
+  sqlite3_busy_handler(
+      database.handle(), [](void* self, int tries) { return static_cast<LockWait*>(self)->try_again(tries) ? 1 : 0; },
+      this);
+}
+
+void LockWait::be_patient() {
+  std::lock_guard lock(mutex_);
+  patient_ = !given_up_;
+}
+
+void LockWait::give_up() {
+  std::lock_guard lock(mutex_);
+  if (given_up_) return;
+  given_up_ = true;
+  patient_ = false;
+  left_ = limit_;
+  wake_.notify_one();
+}
+
+bool LockWait::try_again(int tries) {
+  // Soon at first, because most locks are had for a moment only.
+  constexpr Duration kPauses[] = {1ms, 2ms, 5ms, 10ms, 15ms, 20ms, 25ms, 25ms, 25ms, 50ms, 50ms, 100ms};
+  if (tries == 0) waited_ = {};
+  Duration pause = kPauses[std::min<std::size_t>(static_cast<std::size_t>(tries), std::size(kPauses) - 1)];
+  std::unique_lock lock(mutex_);
+  if (!patient_) pause = std::min(pause, given_up_ ? left_ : limit_ - waited_);
+  if (pause <= Duration::zero()) return false;
+  if (patient_ && !told_ && waited_ >= warning_) {
+    told_ = true;
+    spdlog::warn("database {}: another process has kept it locked for {:.0f} s; what is to be written waits", path_,
+                 to_seconds(waited_));
+  }
+  const bool was_given_up = given_up_;
+  wake_.wait_for(lock, pause, [&] { return given_up_ != was_given_up; });
+  waited_ += pause;
+  if (was_given_up) left_ -= pause;
+  return true;
+}
+
+void LockWait::over() {
+  if (!told_) return;
+  told_ = false;
+  spdlog::warn("database {}: it can be written again, after {:.0f} s", path_, to_seconds(waited_));
+}
+
+}  // namespace argiope
