@@ -185,7 +185,10 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
     add_flags(other, kHasDependants);
   }
   if (wanted.batch != 0) join_batch(wanted.batch, row, waits_for);
-  if (is_cancelled) return {PutOutcome::cancelled, row.id, {}, cancel_at_put(row, failed, now)};
+  if (is_cancelled) {
+    row.unique = wanted.unique;
+    return {PutOutcome::cancelled, row.id, {}, cancel_at_put(row, failed, now)};
+  }
   return {runs_now != 0 ? PutOutcome::run_again : PutOutcome::added, row.id, waiting(row)};
 }
 

@@ -393,6 +393,25 @@ TEST_F(BrokerTest, AJobWaitsForOthers) {
   });
 }
 
+TEST_F(BrokerTest, AJobPutAfterTheFailureOfOneThatItWaitsForIsCancelledWithItsBatch) {
+  with_broker([&]() -> Coro<void> {
+    const JobId first = co_await put(job("q", "a"));
+    EXPECT_EQ(co_await payloads("q"), "a ");
+    EXPECT_TRUE(co_await settle(tokens_.at(0), {.outcome = Outcome::bury, .error = "no"}));
+    NewJob after = job("q", "after");
+    after.batch = co_await put(job("q", "completion"));
+    after.waits_for = {first};
+    const auto reply = co_await broker_->put(after);
+    EXPECT_EQ(reply->outcome, PutOutcome::cancelled);
+    EXPECT_EQ(reply->cancelled->cancelled.size(), 1u);
+    EXPECT_EQ(co_await payloads("q"), "") << "neither of them runs";
+    after.batch = 0;
+    after.if_failed = DependencyPolicy::run;
+    co_await put(after);
+    EXPECT_EQ(co_await payloads("q"), "after ");
+  });
+}
+
 TEST_F(BrokerTest, ABatchHasOneCompletionJob) {
   with_broker([&]() -> Coro<void> {
     NewJob completion = job("q", "completion");

@@ -846,6 +846,10 @@ TEST_P(StoreTest, AUniqueNameIsFreeAgainWhenItsJobIsCancelledAtItsPut) {
   run(1, Outcome::bury);
   EXPECT_EQ(put({.name = "n", .unique = "u", .waits_for = {1}}).outcome, PutOutcome::cancelled);
   EXPECT_EQ(put({.name = "n", .unique = "u"}).outcome, PutOutcome::added);
+  must(store_->open_queue("kept", {.keep_cancelled = 1h}));
+  const PutReply kept = put({.queue = "kept", .unique = "u", .waits_for = {1}});
+  EXPECT_EQ(get(kept.id)->unique, "u");
+  EXPECT_EQ(put({.queue = "kept", .unique = "u"}).outcome, PutOutcome::added);
 }
 
 TEST_P(StoreTest, AFollowUpOfAFailureThatWaitsForItIsCancelledWithIt) {

@@ -645,7 +645,9 @@ TEST_P(StoreSchedulesTest, AnEndThatIsRefusedWithItsFollowUpsHasNotEndedTheRun) 
   must(store_->lease({{job, ++token_, kNow + 60s, "w"}}));
   Settlement settlement{.id = job, .token = token_, .at = kNow};
   settlement.follow_ups.push_back({.job = {.queue = "q", .waits_for = {12345}}});
-  EXPECT_FALSE(tried(store_->settle({settlement})));
+  const auto replies = must(store_->settle({settlement}));
+  EXPECT_FALSE(replies.at(0).settled);
+  EXPECT_TRUE(replies.at(0).refused);
   EXPECT_EQ(get(id)->active, 1u);
   EXPECT_EQ(runs(id).at(0).outcome, RunOutcome::running);
   EXPECT_EQ(job_record(job)->run, 1u);
