@@ -170,6 +170,10 @@ void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
   if (reply.outcome == PutOutcome::kept) return;
   if (reply.cancelled != nullptr) {
     tell(JobEventKind::cancelled, reply.id, queue, reply.cancelled->why);
+    // Until it was put into them, those batches may have been ready.
+    for (const JobId id : reply.cancelled->cancelled) {
+      for (auto& other : queues_) other->window.forget(id, loop_.time());
+    }
     return note_released(queue, reply.cancelled->released, reply.cancelled->cancelled, reply.cancelled->ended_runs);
   }
   queue.window.place(reply.job, loop_.time());
