@@ -16,61 +16,87 @@ constexpr std::size_t kPruneAtOnce = 5'000;
 }  // namespace
 
 Coro<Result<std::unique_ptr<Broker>>> Broker::open(Store& store, BrokerOptions options) {
-  auto offset = co_await store.recall(kCalendarOffset);
-  if (!offset) co_return std::unexpected(std::move(offset.error()));
-  auto broker = std::make_unique<BrokerImpl>(store, std::move(options), Duration{offset->value_or(0)});
+  const StoreUse use(store);
+  auto calendar = co_await recall_calendar(use);
+  if (!calendar) co_return std::unexpected(std::move(calendar.error()));
+  auto broker = std::make_shared<BrokerImpl>(store, std::move(options), std::move(*calendar));
   if (auto started = co_await broker->start(); !started) co_return std::unexpected(std::move(started.error()));
-  co_return std::move(broker);
+  co_return BrokerImpl::give_away(std::move(broker));
 }
 
-BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, Duration offset)
+BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar)
     : store_(store),
       options_(std::move(options)),
       loop_(EventLoop::current()),
-      clock_(loop_.clock(), offset),
+      clock_(loop_.clock(), calendar.offset, std::move(calendar.jumps)),
       random_(options_.seed),
       next_token_(store.last_token()) {}
 
+std::unique_ptr<Broker> BrokerImpl::give_away(std::shared_ptr<BrokerImpl> broker) {
+  BrokerImpl* const given = broker.get();
+  given->self_ = std::move(broker);
+  return std::unique_ptr<Broker>(given);
+}
+
+void BrokerImpl::operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept {
+  broker->let_go();
+  const std::shared_ptr<BrokerImpl> last = std::move(broker->self_);
+}
+
 BrokerImpl::~BrokerImpl() {
-  if (!EventLoop::is_alive(&loop_)) return;
-  timer_.cancel();
-  if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
+  if (EventLoop::is_alive(&loop_)) timer_.cancel();
+}
+
+// From here on nothing of the user's is touched: neither the store nor who listens.
+void BrokerImpl::let_go() noexcept {
+  store_.let_go();
+  listeners_.clear();
+  schedules_changed_ = {};
+  calendar_jumped_ = {};
+  if (EventLoop::is_alive(&loop_) && !std::exchange(closing_, true)) hand_out_nothing_more();
 }
 
 Coro<Result<void>> BrokerImpl::start() {
-  auto stored = co_await store_.queues();
+  auto stored = co_await store_(&Store::queues);
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   for (StoredQueue& queue : *stored) add_queue(std::move(queue));
   if (auto ended = co_await end_old_leases(); !ended) co_return ended;
   if (auto counted = co_await recount(); !counted) co_return counted;
-  housekeeper_ = loop_.create_task(keep_house(), "broker's housekeeping");
+  housekeeper_ = loop_.create_task(kept(keep_house()), "broker's housekeeping");
   // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
   started_ = true;
   schedule_pump();
   co_return Result<void>{};
 }
 
-Coro<Result<void>> BrokerImpl::close() {
+void BrokerImpl::hand_out_nothing_more() {
+  for (Caller& caller : std::exchange(callers_, {})) {
+    leave(caller);
+    if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
+  }
+  for (auto& queue : queues_) {
+    for (auto& [count, room] : std::exchange(queue->for_room, {})) {
+      if (!room.done()) room.set_result();
+    }
+  }
+  timer_.cancel();
+  if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
+  read_on_.set();
+}
+
+Coro<Result<void>> BrokerImpl::close_all() {
   if (!std::exchange(closing_, true)) {
-    for (Caller& caller : std::exchange(callers_, {})) {
-      leave(caller);
-      if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
-    }
-    for (auto& queue : queues_) {
-      for (auto& [count, room] : std::exchange(queue->for_room, {})) {
-        if (!room.done()) room.set_result();
-      }
-    }
+    hand_out_nothing_more();
     std::vector<std::uint64_t> tokens;
     for (const auto& [token, running] : running_) tokens.push_back(token);
     std::ranges::sort(tokens);
     for (const std::uint64_t token : tokens) {
-      if (const auto& call = running_.at(token).call; call->on_cancel) call->on_cancel(token);
+      if (const auto running = running_.find(token); running != running_.end()) {
+        const std::shared_ptr<const LeaseCall> call = running->second.call;
+        tell_holder(*call, token);
+      }
     }
     for (const std::uint64_t token : tokens) give_back(token);
-    timer_.cancel();
-    housekeeper_.cancel();
-    read_on_.set();
   }
   try {
     co_await housekeeper_;
@@ -89,18 +115,16 @@ Coro<Result<void>> BrokerImpl::close() {
 
 void BrokerImpl::run_in_background(Coro<void> work, Start start) {
   ++background_;
-  loop_.create_task(watched(std::move(work)), "broker", start);
+  loop_.create_task(kept(watched(std::move(work))), "broker", start);
 }
 
 Coro<void> BrokerImpl::watched(Coro<void> work) {
   struct Count {
     BrokerImpl& broker;
-    std::weak_ptr<bool> alive;
     ~Count() {
-      if (alive.expired()) return;
       if (--broker.background_ == 0) broker.quiet_.set();
     }
-  } const count{*this, alive_};
+  } const count{*this};
   co_await std::move(work);
 }
 
@@ -115,8 +139,8 @@ void BrokerImpl::mark(Queue& queue) {
 
 void BrokerImpl::schedule_pump() {
   if (std::exchange(pump_scheduled_, true)) return;
-  loop_.call_soon([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) pump();
+  loop_.call_soon([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->pump();
   });
 }
 
@@ -147,10 +171,15 @@ void BrokerImpl::pump() {
   if (!wakeups_.empty()) wake_at(wakeups_.top().rank);
 }
 
+void BrokerImpl::tick(Queue& queue, TimePoint now) {
+  if (now >= unwritten_until_) renew_unwritten(now);
+  queue.window.jobs().tick(now);
+}
+
 // Does what is due in a queue, and finds out whether a job of it may be leased.
 void BrokerImpl::refresh(Queue& queue, TimePoint now) {
   JobQueue& jobs = queue.window.jobs();
-  jobs.tick(now);
+  tick(queue, now);
   for (const ExpiredLease& lease : jobs.take_expired()) expire(queue, lease);
   for (const JobId id : std::exchange(due_log_, {})) tell(JobEventKind::due, id, queue);
   queue.window.trim(now);
@@ -180,12 +209,12 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
     std::vector<QueueWindow::Load> loads = window.loads(now);
     QueueWindow::Moves moves = window.take_moves();
     if (!moves.to_ready.empty()) {
-      if (auto moved = co_await store_.shelve(std::move(moves.to_ready), Shelf::ready); !moved) {
+      if (auto moved = co_await store_.patiently(&Store::shelve, std::move(moves.to_ready), Shelf::ready); !moved) {
         co_return stop_all(moved.error());
       }
     }
     if (!moves.to_set_aside.empty()) {
-      if (auto moved = co_await store_.shelve(std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
+      if (auto moved = co_await store_.patiently(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
         co_return stop_all(moved.error());
       }
     }
@@ -193,19 +222,19 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
     for (const QueueWindow::Load& load : loads) {
       using From = QueueWindow::Load::From;
       if (load.from == From::keys) {
-        auto keys = co_await store_.keys_set_aside(window.id(), load.after_key, load.limit);
+        auto keys = co_await store_.patiently(&Store::keys_set_aside, window.id(), load.after_key, load.limit);
         if (!keys) co_return stop_all(keys.error());
         window.loaded_keys(load, *keys);
         continue;
       }
-      auto jobs = load.from == From::ready ? co_await store_.load_ready(window.id(), load.after, load.limit)
+      auto jobs = load.from == From::ready ? co_await store_.patiently(&Store::load_ready, window.id(), load.after, load.limit)
                   : load.from == From::key
-                      ? co_await store_.load_set_aside(window.id(), load.key, load.after, load.limit)
-                      : co_await store_.load_delayed(window.id(), load.due_after, load.due_after_id, load.limit);
+                      ? co_await store_.patiently(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
+                      : co_await store_.patiently(&Store::load_delayed, window.id(), load.due_after, load.due_after_id, load.limit);
       if (!jobs) co_return stop_all(jobs.error());
       window.loaded(load, *jobs, loop_.time());
     }
-    window.jobs().tick(loop_.time());
+    tick(queue, loop_.time());
     mark(queue);
     if (!window.wants_load(loop_.time())) break;
   }
@@ -228,6 +257,7 @@ Coro<void> BrokerImpl::keep_house() {
   for (;;) {
     co_await sleep(options_.poll_interval);
     look_at_calendar();
+    // One who holds the store for long is waited for; the others' changes are there afterwards too.
     if (auto taken = co_await take_changes(); !taken) {
       spdlog::error("{}", taken.error().message);
       co_return stop_all(taken.error());
@@ -242,22 +272,22 @@ void BrokerImpl::look_at_calendar() {
   const auto jump = clock_.look();
   if (!jump) return;
   spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
-  run_in_background([](BrokerImpl& broker) -> Coro<void> {
-    (void)co_await broker.store_.remember(kCalendarOffset, broker.clock_.offset().count());
-  }(*this));
+  run_in_background([](BrokerImpl& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
+    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept) spdlog::error("{}", kept.error().message);
+  }(*this, clock_.offset(), clock_.jumps().back()));
   // A copy: it may take itself away.
   if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
 Coro<Result<void>> BrokerImpl::take_changes() {
-  auto changed = co_await store_.changed_elsewhere();
+  auto changed = co_await store_.patiently(&Store::changed_elsewhere);
   if (!changed) co_return std::unexpected(std::move(changed.error()));
   if (!changed->schedules.empty()) {
     if (const auto hear = schedules_changed_) hear(changed->schedules);
   }
   if (changed->jobs.empty()) co_return Result<void>{};
   // Queues first: the jobs may be in new ones.
-  auto stored = co_await store_.queues();
+  auto stored = co_await store_.patiently(&Store::queues);
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   for (StoredQueue& queue : *stored) {
     if (const auto known = by_id_.find(queue.id); known != by_id_.end()) {
@@ -269,7 +299,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
   }
   std::vector<JobId>& jobs = changed->jobs;
   std::erase(jobs, JobId{0});
-  auto waiting = co_await store_.find_waiting(jobs);
+  auto waiting = co_await store_.patiently(&Store::find_waiting, jobs);
   if (!waiting) co_return std::unexpected(std::move(waiting.error()));
   const TimePoint now = loop_.time();
   std::vector<JobId> running;
@@ -300,7 +330,7 @@ Coro<Result<void>> BrokerImpl::prune() {
     for (const auto& [state, time] : kept) {
       if (time == Duration::max()) continue;
       for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
-        auto gone = co_await store_.prune(id, state, clock_.now() - time, kPruneAtOnce);
+        auto gone = co_await store_(&Store::prune, id, state, clock_.now() - time, kPruneAtOnce);
         if (!gone) co_return std::unexpected(std::move(gone.error()));
         pruned = *gone;
       }
@@ -339,15 +369,15 @@ Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool 
     co_return fail(Errc::not_found,
                    fmt::format("queue {}: there is no such queue; configure it first", in_quotes(name)));
   }
-  auto stored = co_await store_.open_queue(name, options_.new_queue);
+  auto stored = co_await store_(&Store::open_queue, name, options_.new_queue);
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   co_return &add_queue(std::move(*stored));
 }
 
-Coro<Result<void>> BrokerImpl::configure(std::string name, QueueConfig config) {
+Coro<Result<void>> BrokerImpl::configure_queue(std::string name, QueueConfig config) {
   auto queue = co_await queue_named(std::move(name), true);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
-  auto stored = co_await store_.configure((*queue)->window.id(), config);
+  auto stored = co_await store_(&Store::configure, (*queue)->window.id(), config);
   if (!stored) co_return stored;
   (*queue)->window.configure(std::move(config), loop_.time());
   tell(JobEventKind::queue_changed, 0, **queue);
@@ -361,7 +391,7 @@ Coro<Result<void>> BrokerImpl::set_paused(std::string name, bool paused) {
   if (queue == nullptr) co_return no_such_queue(name);
   QueueConfig config = queue->window.config();
   config.limits.paused = paused;
-  co_return co_await configure(std::move(name), std::move(config));
+  co_return co_await configure_queue(std::move(name), std::move(config));
 }
 
 Result<QueueConfig> BrokerImpl::config(std::string_view name) const {
@@ -402,21 +432,10 @@ std::size_t BrokerImpl::in_memory() const {
 
 // --- telling -------------------------------------------------------------------------------------------------------
 
-Broker::ListenerId BrokerImpl::add_listener(std::uint32_t mask, JobListener listener) {
-  listeners_.push_back({++last_listener_, mask, std::move(listener)});
-  listened_ |= mask;
-  return last_listener_;
-}
-
-void BrokerImpl::remove_listener(ListenerId id) {
-  std::erase_if(listeners_, [id](const Listener& listener) { return listener.id == id; });
-  listened_ = 0;
-  for (const Listener& listener : listeners_) listened_ |= listener.mask;
-}
-
 void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
                       WallTime due_at, double fraction, const EndedRun& run) {
-  if ((listened_ & static_cast<std::uint32_t>(kind)) == 0) return;
+  const auto bit = static_cast<std::uint32_t>(kind);
+  if (!listeners_.listens(bit)) return;
   const JobEvent event{.kind = kind,
                        .id = id,
                        .queue = queue.window.name(),
@@ -427,9 +446,7 @@ void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::stri
                        .fraction = fraction,
                        .schedule = run.schedule,
                        .run = run.number};
-  for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    if (listeners_[i].mask & static_cast<std::uint32_t>(kind)) listeners_[i].function(event);
-  }
+  listeners_.tell(bit, event);
 }
 
 std::string_view to_string(JobEventKind kind) noexcept {

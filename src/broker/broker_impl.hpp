@@ -3,9 +3,11 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,29 +18,46 @@
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/job_clock.hpp"
 #include "argiope/broker/queue_window.hpp"
+#include "base/listeners.hpp"
+#include "broker/calendar_memory.hpp"
+#include "broker/keep_alive.hpp"
+#include "broker/store_use.hpp"
 
 namespace argiope {
 
-class BrokerImpl final : public Broker {
+// What the user holds is the object itself, but it is freed only when the last coroutine that works in it has ended.
+class BrokerImpl final : public Broker, public std::enable_shared_from_this<BrokerImpl> {
  public:
-  BrokerImpl(Store& store, BrokerOptions options, Duration offset);
+  BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar);
+  // Of what was made by make_shared and given away by open(): lets go of it instead of freeing it.
   ~BrokerImpl() override;
+  static void operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept;
   Coro<Result<void>> start();
+  static std::unique_ptr<Broker> give_away(std::shared_ptr<BrokerImpl> broker);
 
-  Coro<Result<void>> close() override;
-  Coro<Result<void>> configure(std::string queue, QueueConfig config) override;
-  Coro<Result<void>> pause(std::string queue) override { return set_paused(std::move(queue), true); }
-  Coro<Result<void>> resume(std::string queue) override { return set_paused(std::move(queue), false); }
+  Coro<Result<void>> close() override { return kept(close_all()); }
+  Coro<Result<void>> configure(std::string queue, QueueConfig config) override {
+    return kept(to_its_end(configure_queue(std::move(queue), std::move(config))));
+  }
+  Coro<Result<void>> pause(std::string queue) override { return kept(to_its_end(set_paused(std::move(queue), true))); }
+  Coro<Result<void>> resume(std::string queue) override { return kept(to_its_end(set_paused(std::move(queue), false))); }
   Result<QueueConfig> config(std::string_view queue) const override;
   std::vector<std::string> queue_names() const override;
   Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until) override;
   Result<void> wake_key(std::string_view queue, std::string_view key) override;
 
-  Coro<Result<PutReply>> put(NewJob job) override;
-  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs) override;
-  Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion) override;
+  Coro<Result<PutReply>> put(NewJob job) override { return kept(put_one(std::move(job))); }
+  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs) override {
+    return kept(put_together(std::move(jobs), false));
+  }
+  Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion) override {
+    jobs.push_back(std::move(completion));
+    return kept(put_together(std::move(jobs), true));
+  }
 
-  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) override;
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) override {
+    return kept(to_its_end(fire_all(std::move(calls))));
+  }
   void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) override {
     schedules_changed_ = std::move(hear);
   }
@@ -46,27 +65,39 @@ class BrokerImpl final : public Broker {
   void look_at_calendar() override;
   void on_calendar_jump(std::function<void(Duration)> hear) override { calendar_jumped_ = std::move(hear); }
 
-  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override;
-  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override;
-  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override;
+  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override { return kept(lease_some(std::move(call))); }
+  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override {
+    return kept(lease_what_there_is(std::move(call)));
+  }
+  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override {
+    return kept(settle_run(token, std::move(verdict)));
+  }
   bool renew(std::uint64_t token) override;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
-  Coro<Result<void>> worker_gone(std::string worker) override;
+  Coro<Result<void>> worker_gone(std::string worker) override { return kept(end_leases_of(std::move(worker))); }
 
-  Coro<Result<void>> cancel(JobId id, std::string why) override;
-  Coro<Result<void>> kick(JobId id) override;
-  Coro<Result<void>> set_priority(JobId id, std::int32_t priority) override;
-  Coro<Result<void>> set_due(JobId id, WallTime due_at) override;
-  Coro<Result<void>> erase(JobId id) override;
+  Coro<Result<void>> cancel(JobId id, std::string why) override { return kept(to_its_end(cancel_job(id, std::move(why)))); }
+  Coro<Result<void>> kick(JobId id) override { return kept(to_its_end(apply({.id = id, .kind = ChangeKind::kick}))); }
+  Coro<Result<void>> set_priority(JobId id, std::int32_t priority) override {
+    return kept(to_its_end(apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority})));
+  }
+  Coro<Result<void>> set_due(JobId id, WallTime due_at) override {
+    return kept(to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))})));
+  }
+  Coro<Result<void>> erase(JobId id) override { return kept(to_its_end(apply({.id = id, .kind = ChangeKind::erase}))); }
 
-  Coro<Result<JobRecord>> get(JobId id) override;
-  Coro<Result<JobExplanation>> explain(JobId id) override;
-  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts() override;
+  Coro<Result<JobRecord>> get(JobId id) override { return kept(look_up(id)); }
+  Coro<Result<JobExplanation>> explain(JobId id) override { return kept(explain_job(id)); }
+  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts() override { return kept(count_jobs()); }
   std::size_t in_memory() const override;
   std::optional<Error> failure() const override { return store_.failure(); }
 
-  ListenerId add_listener(std::uint32_t mask, JobListener listener) override;
-  void remove_listener(ListenerId id) override;
+  ListenerId add_listener(std::uint32_t mask, JobListener listener) override {
+    return listeners_.add(mask, std::move(listener));
+  }
+  void remove_listener(ListenerId id) override { listeners_.remove(id); }
+  std::uint64_t listener_errors() const override { return listeners_.errors(); }
+  std::shared_ptr<const void> hold() override { return shared_from_this(); }
 
  private:
   static constexpr std::uint64_t kStride = 1 << 20;
@@ -95,6 +126,7 @@ class BrokerImpl final : public Broker {
     std::uint32_t attempt = 0;
     std::uint32_t max_attempts = 0;
     bool cancel_asked = false;
+    bool holder_gone = false;  // worker_gone(): its lease is to run out
     std::string cancel_why;
     double progress = 0;
     std::string progress_message;
@@ -111,6 +143,11 @@ class BrokerImpl final : public Broker {
     std::vector<LeaseRequest> requests;
     std::vector<TimePoint> until;
   };
+  // Those of one call of the store, none of which may run out before it is answered.
+  struct Unwritten {
+    const std::vector<Grant>* grants;
+    TimePoint first_until;
+  };
   struct PendingPut {
     NewJob job;
     Queue* queue;
@@ -125,13 +162,13 @@ class BrokerImpl final : public Broker {
     std::unique_ptr<Running> run;  // with follow-ups: what to settle it as where they are refused
     std::optional<Error> refused;  // what the answer is then, once that is committed
   };
-  struct Listener {
-    ListenerId id;
-    std::uint32_t mask;
-    JobListener function;
-  };
-
   // --- the loop
+  void let_go() noexcept;
+  void hand_out_nothing_more();
+  template <class T>
+  Coro<T> kept(Coro<T> work) {
+    return keep_alive(shared_from_this(), std::move(work));
+  }
   void run_in_background(Coro<void> work, Start start = Start::next_turn);
   // Runs `work` to its end, even when whoever waits for it is cancelled.
   template <class T>
@@ -153,7 +190,9 @@ class BrokerImpl final : public Broker {
   void refresh(Queue& queue, TimePoint now);
   void wake_at(TimePoint when);
   Coro<void> refill(Queue& queue);
+  void tick(Queue& queue, TimePoint now);
   Coro<void> keep_house();
+  Coro<Result<void>> close_all();
   Coro<Result<void>> take_changes();
   Coro<Result<void>> prune();
   void stop_all(const Error& error);
@@ -175,6 +214,7 @@ class BrokerImpl final : public Broker {
   Queue& add_queue(StoredQueue stored);
   Queue* find_queue(std::string_view name) const;
   Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
+  Coro<Result<void>> configure_queue(std::string name, QueueConfig config);
   Coro<Result<void>> set_paused(std::string queue, bool paused);
   void give_room(Queue& queue, std::uint64_t count);
   // A put is in the store, or has failed; `stays` says whether it has added a job.
@@ -190,7 +230,9 @@ class BrokerImpl final : public Broker {
   void note_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();
   Coro<void> send_puts(std::vector<PendingPut> pending);
+  Coro<Result<PutReply>> put_one(NewJob job);
   Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
+  Coro<Result<std::vector<PutReply>>> send_together(std::vector<PutRequest> requests, std::vector<Queue*> queues);
 
   // --- leasing
   void update_active(Queue& queue, TimePoint now);
@@ -198,15 +240,23 @@ class BrokerImpl final : public Broker {
   void serve(TimePoint now);
   Coro<void> grant(std::vector<Grant> grants);
   Coro<Result<Caller>> caller_of(LeaseCall call);
+  Coro<Result<std::vector<LeasedJob>>> lease_some(LeaseCall call);
+  Coro<Result<std::vector<LeasedJob>>> lease_what_there_is(LeaseCall call);
+  Coro<Result<void>> end_leases_of(std::string worker);
   Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
+  void drop_stopped(std::vector<LeasedJob>& jobs);
+  void renew_unwritten(TimePoint now);
+  static void tell_holder(const LeaseCall& call, std::uint64_t token) noexcept;
   static void leave(const Caller& caller);  // it waits no more
   void drop_cancelled_callers();
   void give_back(std::uint64_t token);
+  void give_back_unknown(const JobRecord& record, std::uint64_t token);
 
   // --- settling
   void submit(PendingSettlement pending);
   Coro<void> flush_settlements();
   Coro<void> send_settlements(std::vector<PendingSettlement> pending);
+  Coro<Result<bool>> settle_run(std::uint64_t token, Verdict verdict);
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
   Future<Result<bool>> submit_verdict(std::uint64_t token, Verdict verdict);
@@ -220,16 +270,23 @@ class BrokerImpl final : public Broker {
   void expire(Queue& queue, const ExpiredLease& lease);
   Settlement settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now);
   Coro<Result<ChangeReply>> change(Change change);
+  Coro<Result<void>> apply(Change change);
+  Coro<Result<void>> cancel_job(JobId id, std::string why);
   Coro<Result<void>> cancel_running(std::uint64_t token, std::string why);
+  void note_cancelled(Queue& queue, JobId id, const ChangeReply& reply);
   void ask_to_stop(std::uint64_t token, std::string why);
   Coro<Result<void>> hear_of_cancellations(std::vector<JobId> jobs);
   Coro<Result<void>> end_old_leases();
+
+  Coro<Result<JobRecord>> look_up(JobId id);
+  Coro<Result<JobExplanation>> explain_job(JobId id);
+  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> count_jobs();
 
   // --- telling
   void tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text = {}, std::uint32_t attempt = 0,
             WallTime due_at = {}, double fraction = 0, const EndedRun& run = {});
 
-  Store& store_;
+  StoreUse store_;
   const BrokerOptions options_;
   EventLoop& loop_;
   JobClock clock_;
@@ -245,6 +302,8 @@ class BrokerImpl final : public Broker {
   std::unordered_map<std::uint64_t, Running> running_;
   std::unordered_map<JobId, std::uint64_t> running_ids_;
   std::uint64_t next_token_ = 0;
+  std::list<Unwritten> unwritten_;
+  TimePoint unwritten_until_ = kNever;  // when the first of them would run out
 
   // What one turn puts and settles goes to the store together, but in parts of so many: it can work on the first while the
   // loop makes the next.
@@ -255,9 +314,7 @@ class BrokerImpl final : public Broker {
   bool settlements_scheduled_ = false;
 
   std::vector<JobId> due_log_;
-  std::vector<Listener> listeners_;
-  std::uint32_t listened_ = 0;
-  ListenerId last_listener_ = 0;
+  Listeners<JobEvent> listeners_;
   std::function<void(const std::vector<ScheduleId>&)> schedules_changed_;
   std::function<void(Duration)> calendar_jumped_;
 
@@ -270,7 +327,7 @@ class BrokerImpl final : public Broker {
   std::size_t background_ = 0;
   Event quiet_{true};
   Event read_on_;  // set whenever a window has been read on
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::shared_ptr<BrokerImpl> self_;  // while a user holds it
 };
 
 }  // namespace argiope

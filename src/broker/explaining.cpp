@@ -30,13 +30,13 @@ JobExplanation explanation_of(const JobRecord& record, const QueueConfig* config
   return why;
 }
 
-Coro<Result<bool>> explain_by_record(Store& store, const JobRecord& record, JobExplanation& why) {
+Coro<Result<bool>> explain_by_record(const StoreUse& store, const JobRecord& record, JobExplanation& why) {
   if (record.state == JobState::done || record.state == JobState::cancelled) {
     why.reason = WaitReason::ended;
   } else if (record.state == JobState::buried) {
     why.reason = WaitReason::buried;
   } else if (record.pending > 0) {
-    auto waited_for = co_await store.waits_for(record.id, kMostWaitedFor);
+    auto waited_for = co_await store(&Store::waits_for, record.id, kMostWaitedFor);
     if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
     why.waits_for = std::move(*waited_for);
     why.state = JobState::delayed;
@@ -47,23 +47,23 @@ Coro<Result<bool>> explain_by_record(Store& store, const JobRecord& record, JobE
   co_return true;
 }
 
-Coro<Result<std::uint64_t>> count_ahead(Store& store, const JobRecord& record, QueueId queue, Duration ageing) {
+Coro<Result<std::uint64_t>> count_ahead(const StoreUse& store, const JobRecord& record, QueueId queue, Duration ageing) {
   const std::int32_t rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at), ageing);
-  co_return co_await store.count_before(queue, {rank, record.id}, kMostAhead);
+  co_return co_await store(&Store::count_before, queue, Rank{rank, record.id}, kMostAhead, std::nullopt);
 }
 
 // --- by the owner --------------------------------------------------------------------------------------------------
 
-Coro<Result<JobRecord>> BrokerImpl::get(JobId id) {
-  auto record = co_await store_.get(id);
+Coro<Result<JobRecord>> BrokerImpl::look_up(JobId id) {
+  auto record = co_await store_(&Store::get, id);
   if (!record) co_return std::unexpected(std::move(record.error()));
   if (!*record) co_return no_such_job(id);
   to_calendar(**record, clock_);
   co_return std::move(**record);
 }
 
-Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> BrokerImpl::counts() {
-  auto counted = co_await store_.counts();
+Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> BrokerImpl::count_jobs() {
+  auto counted = co_await store_(&Store::counts);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   std::vector<std::pair<std::string, StateCounts>> named;
   for (const QueueCounts& counts : *counted) {
@@ -75,8 +75,8 @@ Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> BrokerImpl::count
   co_return named;
 }
 
-Coro<Result<JobExplanation>> BrokerImpl::explain(JobId id) {
-  auto found = co_await store_.get(id);
+Coro<Result<JobExplanation>> BrokerImpl::explain_job(JobId id) {
+  auto found = co_await store_(&Store::get, id);
   if (!found) co_return std::unexpected(std::move(found.error()));
   if (!*found) co_return no_such_job(id);
   const JobRecord& record = **found;

@@ -5,6 +5,7 @@
 
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/job_clock.hpp"
+#include "broker/store_use.hpp"
 
 namespace argiope {
 
@@ -15,8 +16,8 @@ void to_calendar(JobRecord& record, const JobClock& clock);
 // Everything but reason and state; `config`: of its queue, if that is known.
 JobExplanation explanation_of(const JobRecord& record, const QueueConfig* config);
 // Names the reason of a job that has ended, is buried or waits for others; false for any other job.
-Coro<Result<bool>> explain_by_record(Store& store, const JobRecord& record, JobExplanation& why);
+Coro<Result<bool>> explain_by_record(const StoreUse& store, const JobRecord& record, JobExplanation& why);
 // How many more important ones lie before it in the store.
-Coro<Result<std::uint64_t>> count_ahead(Store& store, const JobRecord& record, QueueId queue, Duration ageing);
+Coro<Result<std::uint64_t>> count_ahead(const StoreUse& store, const JobRecord& record, QueueId queue, Duration ageing);
 
 }  // namespace argiope

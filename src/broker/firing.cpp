@@ -57,16 +57,6 @@ void BrokerImpl::note_fired(const std::vector<Queue*>& queues, const FireReply* 
   }
 }
 
-// In a task of its own, so that the queues hear of what is put even when the caller has stopped waiting.
-Coro<Result<std::vector<Result<FireReply>>>> BrokerImpl::fire(std::vector<FireCall> calls) {
-  Future<FireReplies> answer = loop_.create_future<FireReplies>();
-  run_in_background([](BrokerImpl& broker, std::vector<FireCall> wanted, Future<FireReplies> told) -> Coro<void> {
-    FireReplies replies = co_await broker.fire_all(std::move(wanted));
-    if (!told.done()) told.set_result(std::move(replies));
-  }(*this, std::move(calls), answer));
-  co_return co_await std::move(answer);
-}
-
 Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) {
   std::vector<Result<FireReply>> replies(calls.size(), Result<FireReply>(FireReply{}));
   std::vector<Step> steps;
@@ -86,7 +76,7 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
   std::vector<FireRequest> requests;
   requests.reserve(steps.size());
   for (Step& step : steps) requests.push_back(may_try_again ? step.request : std::move(step.request));
-  auto fired = co_await store_.fire(std::move(requests), clock_.now());
+  auto fired = co_await store_(&Store::fire, std::move(requests), clock_.now());
   std::optional<Error> failure;
   if (!fired && (!may_try_again || fired.error().code != Errc::invalid_input)) failure = fired.error();
   const bool all_refused = failure.has_value();
@@ -100,7 +90,7 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
     } else {
       std::vector<FireRequest> one;
       one.push_back(std::move(step.request));
-      auto answer = co_await store_.fire(std::move(one), clock_.now());
+      auto answer = co_await store_(&Store::fire, std::move(one), clock_.now());
       if (answer) {
         reply = std::move(answer->front());
       } else {

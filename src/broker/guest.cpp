@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_json.hpp"
+#include "broker/calendar_memory.hpp"
 #include "broker/explaining.hpp"
+#include "broker/keep_alive.hpp"
 #include "broker/refusals.hpp"
 
 namespace argiope {
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostQueuesKnown = 10'000;
 constexpr int kMostTimesBusy = 5;
+constexpr int kLooksAfterJump = 20;
 constexpr std::size_t kPage = 10'000;
 constexpr std::uint64_t kNoCapacity = std::numeric_limits<std::uint64_t>::max();
 
@@ -22,37 +26,129 @@ std::uint64_t live_of(const StateCounts& counts) { return counts.ready + counts.
 
 }  // namespace
 
+// All of a guest. Its coroutines keep it, so that it may outlive its Guest until they have ended.
+struct Guest::State {
+  // What decides about puts into a queue.
+  struct Known {
+    QueueId id = 0;
+    std::size_t max_payload_bytes = 0;
+    std::uint64_t capacity = 0;
+    CapacityPolicy at_capacity{};
+    TimePoint until{};
+  };
+
+  State(Store& its_store, GuestOptions its_options) : store_(its_store), options_(std::move(its_options)) {}
+
+  Coro<Result<void>> set_clock();
+  Coro<Result<CalendarMemory>> recall_after_jump();
+  void as_of_now(JobRecord& record) const;
+  WallTime job_now() const { return clock_->now(); }
+  const Known* find_known(const std::string& name) const;
+  Coro<Result<Known>> get_known(std::string name);
+  Coro<Result<std::map<QueueId, std::uint64_t>>> live();
+  Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<NewJob> jobs);
+  Coro<Result<std::vector<Result<PutReply>>>> put_accepted(std::vector<PutRequest> requests);
+  Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
+  Coro<Result<JobId>> find(std::string id_or_name);
+  Coro<Result<JobRecord>> get(JobId id);
+  Coro<Result<std::vector<Attempt>>> history(JobId id);
+  Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
+  Coro<Result<StoredQueue>> queue(std::string name);
+  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts(std::string only);
+  Coro<Result<JobExplanation>> explain(JobId id, bool owned);
+
+  StoreUse store_;
+  const GuestOptions options_;
+  std::optional<JobClock> clock_;
+  TimePoint clock_until_{};  // when it is to be compared with the store's
+  std::map<std::string, Known> queues_;
+};
+
 Coro<Result<Guest>> Guest::open(Store& store, GuestOptions options) {
-  auto offset = co_await store.recall(kCalendarOffset);
-  if (!offset) co_return std::unexpected(std::move(offset.error()));
-  co_return Guest(store, std::move(options), Duration{offset->value_or(0)});
+  auto state = std::make_shared<State>(store, std::move(options));
+  if (auto set = co_await state->set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  co_return Guest(std::move(state));
 }
 
-Guest::Guest(Store& store, GuestOptions options, Duration offset)
-    : store_(&store), options_(std::move(options)), offset_(offset) {}
+Guest::Guest(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+Guest::Guest(Guest&&) noexcept = default;
+Guest& Guest::operator=(Guest&& other) noexcept {
+  if (this != &other) let_go();
+  state_ = std::move(other.state_);
+  return *this;
+}
+Guest::~Guest() { let_go(); }
+void Guest::let_go() noexcept {
+  if (state_ != nullptr) state_->store_.let_go();
+}
+
+Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs) {
+  return keep_alive(state_, state_->put(std::move(jobs)));
+}
+Coro<Result<std::vector<ChangeReply>>> Guest::change(std::vector<Change> changes) {
+  return keep_alive(state_, state_->change(std::move(changes)));
+}
+Coro<Result<JobId>> Guest::find(std::string id_or_name) {
+  return keep_alive(state_, state_->find(std::move(id_or_name)));
+}
+Coro<Result<JobRecord>> Guest::get(JobId id) { return keep_alive(state_, state_->get(id)); }
+Coro<Result<std::vector<Attempt>>> Guest::history(JobId id) { return keep_alive(state_, state_->history(id)); }
+Coro<Result<std::vector<JobRecord>>> Guest::list(JobFilter filter) {
+  return keep_alive(state_, state_->list(std::move(filter)));
+}
+Coro<Result<StoredQueue>> Guest::queue(std::string name) { return keep_alive(state_, state_->queue(std::move(name))); }
+Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::counts(std::string only) {
+  return keep_alive(state_, state_->counts(std::move(only)));
+}
+Coro<Result<JobExplanation>> Guest::explain(JobId id, bool owned) {
+  return keep_alive(state_, state_->explain(id, owned));
+}
+WallTime Guest::job_now() const { return state_->job_now(); }
 
 // --- time ----------------------------------------------------------------------------------------------------------
 
-JobClock Guest::clock() const { return JobClock(EventLoop::current().clock(), offset_); }
-WallTime Guest::job_now() const { return clock().now(); }
-void Guest::as_of_now(JobRecord& record) const {
-  const JobClock clock = this->clock();
-  if (record.state == JobState::delayed && record.pending == 0 && record.due_at <= clock.now()) {
+// The owner notes a jump of the calendar in the store: who stays open for long has to look there now and then, and at once
+// where he sees one himself.
+Coro<Result<void>> Guest::State::set_clock() {
+  EventLoop& loop = EventLoop::current();
+  const bool jumped = clock_ && clock_->look();
+  if (clock_ && !jumped && loop.time() < clock_until_) co_return Result<void>{};
+  auto calendar = jumped ? co_await recall_after_jump() : co_await recall_calendar(store_);
+  if (!calendar) co_return std::unexpected(std::move(calendar.error()));
+  if (!clock_ || jumped || clock_->offset() != calendar->offset) {
+    clock_.emplace(loop.clock(), calendar->offset, std::move(calendar->jumps));
+  }
+  clock_until_ = saturating_add(loop.time(), options_.believe);
+  co_return Result<void>{};
+}
+
+// Waits a moment for an owner to note the jump. Without one there is nobody for whom time has not jumped as well.
+Coro<Result<CalendarMemory>> Guest::State::recall_after_jump() {
+  const Duration before = clock_->jumps().back().before;
+  for (int looks = 0;; ++looks) {
+    auto calendar = co_await recall_calendar(store_);
+    if (!calendar || calendar->offset != before || looks == kLooksAfterJump) co_return calendar;
+    co_await sleep(options_.poll_interval);
+  }
+}
+
+void Guest::State::as_of_now(JobRecord& record) const {
+  if (record.state == JobState::delayed && record.pending == 0 && record.due_at <= clock_->now()) {
     record.state = JobState::ready;
   }
-  to_calendar(record, clock);
+  to_calendar(record, *clock_);
 }
 
 // --- puts ----------------------------------------------------------------------------------------------------------
 
-const Guest::Known* Guest::find_known(const std::string& name) const {
+const Guest::State::Known* Guest::State::find_known(const std::string& name) const {
   const auto found = queues_.find(name);
   return found != queues_.end() && EventLoop::current().time() < found->second.until ? &found->second : nullptr;
 }
 
-Coro<Result<Guest::Known>> Guest::get_known(std::string name) {
+Coro<Result<Guest::State::Known>> Guest::State::get_known(std::string name) {
   if (const Known* found = find_known(name)) co_return *found;
-  auto opened = co_await store_->open_queue(name, options_.new_queue);
+  auto opened = co_await store_(&Store::open_queue, name, options_.new_queue);
   if (!opened) co_return std::unexpected(std::move(opened.error()));
   if (queues_.size() >= kMostQueuesKnown) queues_.clear();
   const QueueConfig& config = opened->config;
@@ -62,15 +158,16 @@ Coro<Result<Guest::Known>> Guest::get_known(std::string name) {
   co_return known;
 }
 
-Coro<Result<std::map<QueueId, std::uint64_t>>> Guest::live() {
-  auto counted = co_await store_->counts();
+Coro<Result<std::map<QueueId, std::uint64_t>>> Guest::State::live() {
+  auto counted = co_await store_(&Store::counts);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   std::map<QueueId, std::uint64_t> live;
   for (const QueueCounts& counts : *counted) live[counts.queue] = live_of(counts.counts);
   co_return live;
 }
 
-Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs) {
+Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob> jobs) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
   std::vector<Result<PutReply>> replies(jobs.size(), Result<PutReply>(PutReply{}));
   std::vector<PutRequest> requests;
   std::vector<std::size_t> places;
@@ -119,10 +216,11 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
           for (auto& [id, of_queue] : wanted) of_queue = 0;
         }
         co_await sleep(options_.poll_interval);
+        if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
       }
       if (!replies[i]) continue;
     }
-    job.due_at = whole_ms(clock().from_calendar(job.due_at));
+    job.due_at = whole_ms(clock_->from_calendar(job.due_at));
     requests.push_back({std::move(job)});
     places.push_back(i);
   }
@@ -134,13 +232,13 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put(std::vector<NewJob> jobs)
 }
 
 // A batch with a mistake in it is refused whole; then each is tried alone.
-Coro<Result<std::vector<Result<PutReply>>>> Guest::put_accepted(std::vector<PutRequest> requests) {
+Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put_accepted(std::vector<PutRequest> requests) {
   std::vector<Result<PutReply>> replies;
-  auto put = co_await store_->put(requests, job_now());
+  auto put = co_await store_(&Store::put, requests, job_now());
   // Somebody else writes for long; nothing has been put.
   for (int again = 0; !put && put.error().code == Errc::busy && again < kMostTimesBusy; ++again) {
     co_await sleep(options_.poll_interval);
-    put = co_await store_->put(requests, job_now());
+    put = co_await store_(&Store::put, requests, job_now());
   }
   if (put) {
     for (PutReply& reply : *put) replies.emplace_back(std::move(reply));
@@ -150,7 +248,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put_accepted(std::vector<PutR
   for (PutRequest& request : requests) {
     std::vector<PutRequest> one;
     one.push_back(std::move(request));
-    auto reply = co_await store_->put(std::move(one), job_now());
+    auto reply = co_await store_(&Store::put, std::move(one), job_now());
     if (reply) {
       replies.emplace_back(std::move(reply->front()));
     } else if (reply.error().code == Errc::invalid_input) {
@@ -162,30 +260,32 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::put_accepted(std::vector<PutR
   co_return replies;
 }
 
-Coro<Result<std::vector<ChangeReply>>> Guest::change(std::vector<Change> changes) {
+Coro<Result<std::vector<ChangeReply>>> Guest::State::change(std::vector<Change> changes) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
   for (Change& change : changes) {
     change.at = job_now();
-    change.calendar_at = clock().to_calendar(change.at);
-    change.due_at = whole_ms(clock().from_calendar(change.due_at));
+    change.calendar_at = clock_->to_calendar(change.at);
+    change.due_at = whole_ms(clock_->from_calendar(change.due_at));
   }
-  co_return co_await store_->change(std::move(changes));
+  co_return co_await store_(&Store::change, std::move(changes));
 }
 
 // --- looks ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<JobId>> Guest::find(std::string id_or_name) {
+Coro<Result<JobId>> Guest::State::find(std::string id_or_name) {
   const auto number = parse_job_id(id_or_name);
   if (!number) co_return std::unexpected(number.error());
   if (*number) co_return **number;
-  auto named = co_await store_->find_name(id_or_name);
+  auto named = co_await store_(&Store::find_name, id_or_name);
   if (!named) co_return std::unexpected(std::move(named.error()));
   if (!*named)
     co_return fail(Errc::not_found, fmt::format("job {}: there is no job of that name", in_quotes(id_or_name)));
   co_return **named;
 }
 
-Coro<Result<JobRecord>> Guest::get(JobId id) {
-  auto found = co_await store_->get(id);
+Coro<Result<JobRecord>> Guest::State::get(JobId id) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  auto found = co_await store_(&Store::get, id);
   if (!found) co_return std::unexpected(std::move(found.error()));
   if (!*found) co_return no_such_job(id);
   JobRecord record = std::move(**found);
@@ -193,7 +293,16 @@ Coro<Result<JobRecord>> Guest::get(JobId id) {
   co_return record;
 }
 
-Coro<Result<std::vector<JobRecord>>> Guest::list(JobFilter filter) {
+Coro<Result<std::vector<Attempt>>> Guest::State::history(JobId id) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  auto attempts = co_await store_(&Store::history, id);
+  if (!attempts) co_return std::unexpected(std::move(attempts.error()));
+  for (Attempt& attempt : *attempts) attempt.ended_at = clock_->to_calendar(attempt.ended_at);
+  co_return attempts;
+}
+
+Coro<Result<std::vector<JobRecord>>> Guest::State::list(JobFilter filter) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
   const std::size_t limit = filter.limit;
   const std::optional<JobState> wanted = filter.state;
   // Those that are due may lie among the delayed ones.
@@ -205,7 +314,7 @@ Coro<Result<std::vector<JobRecord>>> Guest::list(JobFilter filter) {
     page_filter.state = kind;
     for (std::size_t found = 0; found < limit;) {
       page_filter.limit = std::min(limit, kPage);
-      auto page = co_await store_->list(page_filter);
+      auto page = co_await store_(&Store::list, page_filter);
       if (!page) co_return std::unexpected(std::move(page.error()));
       for (JobRecord& record : *page) {
         page_filter.after = record.id;
@@ -222,18 +331,19 @@ Coro<Result<std::vector<JobRecord>>> Guest::list(JobFilter filter) {
   co_return all;
 }
 
-Coro<Result<StoredQueue>> Guest::queue(std::string name) {
-  auto all = co_await store_->queues();
+Coro<Result<StoredQueue>> Guest::State::queue(std::string name) {
+  auto all = co_await store_(&Store::queues);
   if (!all) co_return std::unexpected(std::move(all.error()));
   const auto found = std::ranges::find(*all, name, &StoredQueue::name);
   if (found == all->end()) co_return no_such_queue(name);
   co_return std::move(*found);
 }
 
-Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::counts(std::string only) {
-  const auto queues = co_await store_->queues();
+Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::State::counts(std::string only) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  const auto queues = co_await store_(&Store::queues);
   if (!queues) co_return std::unexpected(queues.error());
-  auto counted = co_await store_->counts();
+  auto counted = co_await store_(&Store::counts);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   const WallTime now = job_now();
   std::vector<std::pair<std::string, StateCounts>> named;
@@ -242,7 +352,7 @@ Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::counts(std
     if (queue == queues->end() || (!only.empty() && queue->name != only)) continue;
     WaitingJob last;
     for (bool more = counts.counts.delayed > 0; more;) {
-      auto page = co_await store_->load_delayed(queue->id, last.due_at, last.id, kPage);
+      auto page = co_await store_(&Store::load_delayed, queue->id, last.due_at, last.id, kPage);
       if (!page) co_return std::unexpected(std::move(page.error()));
       const auto due = static_cast<std::uint64_t>(
           std::ranges::count_if(*page, [&](const WaitingJob& job) { return job.due_at <= now; }));
@@ -259,15 +369,16 @@ Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::counts(std
   co_return named;
 }
 
-Coro<Result<JobExplanation>> Guest::explain(JobId id, bool owned) {
-  auto found = co_await store_->get(id);
+Coro<Result<JobExplanation>> Guest::State::explain(JobId id, bool owned) {
+  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  auto found = co_await store_(&Store::get, id);
   if (!found) co_return std::unexpected(std::move(found.error()));
   if (!*found) co_return no_such_job(id);
   const JobRecord& record = **found;
   const auto queue = co_await this->queue(record.queue);
   if (!queue) co_return std::unexpected(queue.error());
   JobExplanation why = explanation_of(record, &queue->config);
-  const JobClock clock = this->clock();
+  const JobClock& clock = *clock_;
   const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
     why.reason = reason;
     if (until) why.until = clock.to_calendar(*until);
@@ -283,7 +394,7 @@ Coro<Result<JobExplanation>> Guest::explain(JobId id, bool owned) {
     }
     co_return why;
   }
-  const auto said = co_await explain_by_record(*store_, record, why);
+  const auto said = co_await explain_by_record(store_, record, why);
   if (!said) co_return std::unexpected(said.error());
   if (*said) co_return why;
   if (record.state == JobState::delayed && record.due_at > clock.now()) {
@@ -291,7 +402,7 @@ Coro<Result<JobExplanation>> Guest::explain(JobId id, bool owned) {
     co_return why;
   }
   why.state = JobState::ready;
-  auto ahead = co_await count_ahead(*store_, record, queue->id, queue->config.ageing);
+  auto ahead = co_await count_ahead(store_, record, queue->id, queue->config.ageing);
   if (!ahead) co_return std::unexpected(std::move(ahead.error()));
   why.ahead = *ahead;
   if (!owned) {

@@ -1,4 +1,6 @@
 // How the broker hands jobs out.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "broker/broker_impl.hpp"
@@ -75,11 +77,40 @@ void BrokerImpl::serve(TimePoint now) {
   if (!grants.empty()) run_in_background(grant(std::move(grants)));
 }
 
+// A store that is slow costs no job its lease: one that nobody has been given yet does not run out.
+void BrokerImpl::renew_unwritten(TimePoint now) {
+  unwritten_until_ = kNever;
+  for (Unwritten& unwritten : unwritten_) {
+    unwritten.first_until = kNever;
+    for (const Grant& grant : *unwritten.grants) {
+      for (const LeaseRequest& request : grant.requests) {
+        const auto running = running_.find(request.token);
+        if (running == running_.end() || running->second.holder_gone) continue;
+        JobQueue& jobs = running->second.queue->window.jobs();
+        const TimePoint until = saturating_add(now, running->second.queue->window.config().lease_time);
+        jobs.renew(running->second.queue_token, until);
+        unwritten.first_until = std::min(unwritten.first_until, until);
+      }
+    }
+    unwritten_until_ = std::min(unwritten_until_, unwritten.first_until);
+  }
+}
+
 // Writes the leases down, and only then gives the jobs away.
 Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
   std::vector<LeaseRequest> requests;
-  for (Grant& grant : grants) std::ranges::copy(grant.requests, std::back_inserter(requests));
-  auto leased = co_await store_.lease(requests);
+  TimePoint first_until = kNever;
+  for (Grant& grant : grants) {
+    std::ranges::copy(grant.requests, std::back_inserter(requests));
+    for (const TimePoint until : grant.until) first_until = std::min(first_until, until);
+  }
+  const TimePoint asked = loop_.time();
+  const auto unwritten = unwritten_.insert(unwritten_.end(), {&grants, first_until});
+  unwritten_until_ = std::min(unwritten_until_, first_until);
+  auto leased = co_await store_(&Store::lease, requests);
+  if (StoreUse::is_busy(leased)) leased = co_await store_.patiently(&Store::lease, std::move(requests));
+  unwritten_.erase(unwritten);
+  if (unwritten_.empty()) unwritten_until_ = kNever;
   if (!leased) {
     for (Grant& grant : grants) {
       leave(grant.caller);
@@ -87,6 +118,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
     }
     co_return stop_all(leased.error());
   }
+  const TimePoint now = loop_.time();
   std::size_t next = 0;
   for (Grant& grant : grants) {
     std::vector<LeasedJob> jobs;
@@ -103,15 +135,25 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
         end_run(token);
         continue;
       }
-      if (running == running_.end()) continue;  // run out, or given back by close(), before it was written down
+      if (running == running_.end()) {
+        // Given back by close(), or run out, before it was written down: the store may have heard of that first.
+        give_back_unknown(*record, token);
+        continue;
+      }
       if (running->second.cancel_asked) {       // before anybody could tell its worker
         end_unasked(token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
         continue;
       }
+      Queue& queue = *running->second.queue;
+      const Duration lease_time = queue.window.config().lease_time;
+      // Whoever gets it has nearly all of it before him.
+      if (now - asked > lease_time / 8 && !running->second.holder_gone) {
+        grant.until[i] = saturating_add(now, lease_time);
+        queue.window.jobs().renew(running->second.queue_token, grant.until[i]);
+      }
       running->second.max_attempts = record->max_attempts;
-      tell(JobEventKind::leased, record->id, *running->second.queue, grant.caller.call->worker,
-           running->second.attempt);
       const std::uint32_t attempt = running->second.attempt;
+      tell(JobEventKind::leased, record->id, queue, grant.caller.call->worker, attempt);
       to_calendar(*record, clock_);
       jobs.emplace_back(std::move(*record), token, attempt, grant.until[i]);
     }
@@ -142,16 +184,20 @@ Coro<Result<BrokerImpl::Caller>> BrokerImpl::caller_of(LeaseCall call) {
   co_return caller;
 }
 
-Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease(LeaseCall call) {
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   auto caller = co_await caller_of(std::move(call));
   if (!caller) co_return std::unexpected(std::move(caller.error()));
-  if (closing_) co_return std::vector<LeasedJob>{};
-  Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
-  for (Queue* queue : caller->queues) ++queue->callers;
-  callers_.push_back(std::move(*caller));
-  schedule_pump();
-  co_return co_await receive(std::move(answer));
+  for (;;) {
+    if (closing_) co_return std::vector<LeasedJob>{};
+    Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
+    for (Queue* queue : caller->queues) ++queue->callers;
+    callers_.push_back(*caller);
+    schedule_pump();
+    auto leased = co_await receive(std::move(answer));
+    if (!leased || !leased->empty()) co_return leased;
+    caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+  }
 }
 
 // What is granted to somebody who is cancelled before he has it, is given back.
@@ -162,12 +208,39 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vect
   } catch (const CancelledError&) {
     cancelled = true;
   }
-  if (!cancelled) co_return std::move(const_cast<Result<std::vector<LeasedJob>>&>(answer.result()));
+  if (!cancelled) {
+    auto leased = std::move(const_cast<Result<std::vector<LeasedJob>>&>(answer.result()));
+    if (leased) drop_stopped(*leased);
+    co_return leased;
+  }
   drop_cancelled_callers();
   if (answer.done() && !answer.cancelled() && answer.result()) {
     for (const LeasedJob& job : *answer.result()) give_back(job.token);
   }
   throw CancelledError();
+}
+
+// Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not be
+// told.
+void BrokerImpl::drop_stopped(std::vector<LeasedJob>& jobs) {
+  std::erase_if(jobs, [&](const LeasedJob& job) {
+    const auto running = running_.find(job.token);
+    if (running == running_.end()) return true;
+    if (!running->second.cancel_asked) return false;
+    end_unasked(job.token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
+    return true;
+  });
+}
+
+void BrokerImpl::tell_holder(const LeaseCall& call, std::uint64_t token) noexcept {
+  if (!call.on_cancel) return;
+  try {
+    call.on_cancel(token);
+  } catch (const std::exception& error) {
+    spdlog::error("who was asked to stop a job has thrown: {}", error.what());
+  } catch (...) {
+    spdlog::error("who was asked to stop a job has thrown");
+  }
 }
 
 void BrokerImpl::leave(const Caller& caller) {
@@ -185,11 +258,23 @@ void BrokerImpl::drop_cancelled_callers() {
   }
 }
 
+void BrokerImpl::give_back_unknown(const JobRecord& record, std::uint64_t token) {
+  Queue* queue = find_queue(record.queue);
+  if (queue == nullptr) return;
+  submit({.settlement = {.id = record.id,
+                         .token = token,
+                         .outcome = Outcome::release,
+                         .at = clock_.now(),
+                         .calendar_at = calendar_now()},
+          .queue = queue,
+          .attempt = record.attempts + 1});
+}
+
 void BrokerImpl::give_back(std::uint64_t token) {
   if (running_.contains(token)) end_unasked(token, {.outcome = Outcome::release});
 }
 
-Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_what_there_is(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   auto caller = co_await caller_of(std::move(call));
   if (!caller) co_return std::unexpected(std::move(caller.error()));
@@ -204,12 +289,15 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
     if (!taken.requests.empty()) {
       for (Queue* queue : caller->queues) ++queue->callers;
       Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
-      taken.caller = std::move(*caller);
+      taken.caller = *caller;
       std::vector<Grant> grants;
       grants.push_back(std::move(taken));
       run_in_background(grant(std::move(grants)));
       schedule_pump();
-      co_return co_await receive(std::move(answer));
+      auto leased = co_await receive(std::move(answer));
+      if (!leased || !leased->empty()) co_return leased;
+      caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+      continue;
     }
     if (!reading) break;
     read_on_.clear();
@@ -220,7 +308,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_now(LeaseCall call) {
 
 bool BrokerImpl::renew(std::uint64_t token) {
   const auto running = running_.find(token);
-  if (running == running_.end()) return false;
+  if (running == running_.end() || store_.is_gone()) return false;
   Queue& queue = *running->second.queue;
   const TimePoint until = saturating_add(loop_.time(), queue.window.config().lease_time);
   return queue.window.jobs().renew(running->second.queue_token, until);
@@ -237,17 +325,18 @@ bool BrokerImpl::set_progress(std::uint64_t token, double fraction, std::string 
   return true;
 }
 
-Coro<Result<void>> BrokerImpl::worker_gone(std::string worker) {
+Coro<Result<void>> BrokerImpl::end_leases_of(std::string worker) {
   const TimePoint now = loop_.time();
-  for (const auto& [token, running] : running_) {
+  for (auto& [token, running] : running_) {
     if (running.call->worker != worker) continue;
+    running.holder_gone = true;
     running.queue->window.jobs().renew(running.queue_token, now);
     mark(*running.queue);
   }
   pump();  // finds that they have run out, and has it written down
   // A read is answered after all that was called before it.
   run_in_background(flush_settlements(), Start::eagerly);
-  if (auto read = co_await store_.find_waiting({}); !read) co_return std::unexpected(std::move(read.error()));
+  if (auto read = co_await store_(&Store::find_waiting, std::vector<JobId>{}); !read) co_return std::unexpected(std::move(read.error()));
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
 }

@@ -44,6 +44,7 @@ Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
     const std::uint64_t capacity = queue.window.config().capacity;
     return queue.live <= capacity && capacity - queue.live >= count;
   };
+  if (closing_) co_return fail(Errc::cancelled, "the queues are being closed");
   if (queue.for_room.empty() && has_room()) {
     queue.live += count;
     queue.coming += count;
@@ -94,7 +95,7 @@ void BrokerImpl::arrived(Queue& queue, bool stays) {
 
 // For when jobs have ended of which nobody has told the queue.
 Coro<Result<void>> BrokerImpl::recount() {
-  auto counted = co_await store_.counts();
+  auto counted = co_await store_.patiently(&Store::counts);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   for (const QueueCounts& counts : *counted) {
     const auto found = by_id_.find(counts.queue);
@@ -108,7 +109,7 @@ Coro<Result<void>> BrokerImpl::recount() {
 
 // --- puts ----------------------------------------------------------------------------------------------------------
 
-Coro<Result<PutReply>> BrokerImpl::put(NewJob job) {
+Coro<Result<PutReply>> BrokerImpl::put_one(NewJob job) {
   auto queue = co_await queue_named(job.queue, options_.create_queues);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
   if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
@@ -138,7 +139,7 @@ Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
   for (PendingPut& put : pending) {
     requests.push_back(request_of(may_try_again ? put.job : std::move(put.job), *put.queue));
   }
-  auto replies = co_await store_.put(std::move(requests), clock_.now());
+  auto replies = co_await store_(&Store::put, std::move(requests), clock_.now());
   for (std::size_t i = 0; i < pending.size(); ++i) {
     PendingPut& put = pending[i];
     Result<PutReply> reply = fail(Errc::internal, {});
@@ -149,7 +150,7 @@ Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
     } else {
       std::vector<PutRequest> one;
       one.push_back(request_of(std::move(put.job), *put.queue));
-      auto answer = co_await store_.put(std::move(one), clock_.now());
+      auto answer = co_await store_(&Store::put, std::move(one), clock_.now());
       if (answer) {
         reply = std::move(answer->front());
       } else {
@@ -182,15 +183,6 @@ void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
        reply.job.due_at);
 }
 
-Coro<Result<std::vector<PutReply>>> BrokerImpl::put_all(std::vector<NewJob> jobs) {
-  co_return co_await put_together(std::move(jobs), false);
-}
-
-Coro<Result<std::vector<PutReply>>> BrokerImpl::put_batch(std::vector<NewJob> jobs, NewJob completion) {
-  jobs.push_back(std::move(completion));
-  co_return co_await put_together(std::move(jobs), true);
-}
-
 Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob> jobs, bool last_completes) {
   std::vector<Queue*> queues;
   for (const NewJob& job : jobs) {
@@ -202,18 +194,31 @@ Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob>
   std::map<Queue*, std::uint64_t> wanted;
   for (Queue* queue : queues) ++wanted[queue];
   for (auto taken = wanted.begin(); taken != wanted.end(); ++taken) {
-    auto room = co_await take_room(*taken->first, taken->second);
-    if (room) continue;
+    Result<void> room;
+    bool cancelled = false;
+    try {
+      room = co_await take_room(*taken->first, taken->second);
+    } catch (const CancelledError&) {
+      cancelled = true;
+    }
+    if (room && !cancelled) continue;
     for (auto back = wanted.begin(); back != taken; ++back) {
       for (std::uint64_t i = 0; i < back->second; ++i) arrived(*back->first, false);
     }
+    if (cancelled) throw CancelledError();
     co_return std::unexpected(std::move(room.error()));
   }
   std::vector<PutRequest> requests;
   requests.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) requests.push_back(request_of(std::move(jobs[i]), *queues[i]));
   if (last_completes) requests.back().waits_for_those_before = true;
-  auto replies = co_await store_.put(std::move(requests), clock_.now());
+  co_return co_await to_its_end(send_together(std::move(requests), std::move(queues)));
+}
+
+// The room for them has been taken; the queues hear of it whoever waits.
+Coro<Result<std::vector<PutReply>>> BrokerImpl::send_together(std::vector<PutRequest> requests,
+                                                              std::vector<Queue*> queues) {
+  auto replies = co_await store_(&Store::put, std::move(requests), clock_.now());
   for (std::size_t i = 0; i < queues.size(); ++i) {
     if (replies) {
       note_put(*queues[i], (*replies)[i]);

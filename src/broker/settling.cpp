@@ -105,7 +105,7 @@ void BrokerImpl::submit(PendingSettlement pending) {
   }
 }
 
-Coro<Result<bool>> BrokerImpl::settle(std::uint64_t token, Verdict verdict) {
+Coro<Result<bool>> BrokerImpl::settle_run(std::uint64_t token, Verdict verdict) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   if (std::ranges::any_of(verdict.follow_ups, [&](const NewJob& job) { return find_queue(job.queue) == nullptr; })) {
     co_return co_await to_its_end(settle_in_new_queues(token, std::move(verdict)));
@@ -201,7 +201,10 @@ Coro<void> BrokerImpl::send_settlements(std::vector<PendingSettlement> pending) 
     one.settlement.outcome = settlements.back().outcome;
     one.settlement.error = settlements.back().error;
   }
-  auto replies = co_await store_.settle(std::move(settlements));
+  auto replies = co_await store_(&Store::settle, settlements);
+  if (StoreUse::is_busy(replies)) {
+    replies = co_await store_.patiently(&Store::settle, std::move(settlements));
+  }
   for (std::size_t i = 0; i < pending.size(); ++i) {
     PendingSettlement& one = pending[i];
     if (replies) {
@@ -287,16 +290,16 @@ void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
   const std::shared_ptr<const LeaseCall> call = running.call;
   end_run(token);
   submit({std::move(settlement), &queue, attempt, {}, {}});
-  if (call->on_cancel) call->on_cancel(token);
+  tell_holder(*call, token);
 }
 
 // What ran when the owner before this one ended, runs no more.
 Coro<Result<void>> BrokerImpl::end_old_leases() {
-  auto old = co_await store_.old_leases();
+  auto old = co_await store_(&Store::old_leases);
   if (!old) co_return std::unexpected(std::move(old.error()));
   std::vector<Settlement> settlements;
   for (const OldLease& lease : *old) {
-    auto record = co_await store_.get(lease.id);
+    auto record = co_await store_(&Store::get, lease.id);
     if (!record) co_return std::unexpected(std::move(record.error()));
     Queue* queue = *record ? find_queue((*record)->queue) : nullptr;
     Settlement settlement{.id = lease.id,
@@ -319,7 +322,7 @@ Coro<Result<void>> BrokerImpl::end_old_leases() {
     if (delay > Duration::zero()) jobs.rest_key(jobs.key((*record)->key), saturating_add(now, delay), now);
   }
   if (settlements.empty()) co_return Result<void>{};
-  auto settled = co_await store_.settle(std::move(settlements));
+  auto settled = co_await store_(&Store::settle, std::move(settlements));
   if (!settled) co_return std::unexpected(std::move(settled.error()));
   // Nothing has been read yet, so the windows will find them.
   co_return Result<void>{};
@@ -336,10 +339,10 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
   std::string why = change.error;
   std::vector<Change> changes;
   changes.push_back(std::move(change));
-  auto before = co_await store_.get(id);
+  auto before = co_await store_(&Store::get, id);
   if (!before) co_return std::unexpected(std::move(before.error()));
   if (!*before) co_return no_such_job(id);
-  auto replies = co_await store_.change(std::move(changes));
+  auto replies = co_await store_(&Store::change, std::move(changes));
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   ChangeReply& reply = replies->front();
   using enum ChangeReply::Verdict;
@@ -384,27 +387,40 @@ void BrokerImpl::ask_to_stop(std::uint64_t token, std::string why) {
   running.cancel_asked = true;
   running.cancel_why = std::move(why);
   const std::shared_ptr<const LeaseCall> call = running.call;
-  if (call->on_cancel) call->on_cancel(token);
+  tell_holder(*call, token);
 }
 
 // Asked of the store before its worker can answer.
 Coro<Result<void>> BrokerImpl::cancel_running(std::uint64_t token, std::string why) {
-  std::vector<Change> changes{{.id = running_.at(token).id,
+  const JobId id = running_.at(token).id;
+  Queue& queue = *running_.at(token).queue;
+  std::vector<Change> changes{{.id = id,
                                .kind = ChangeKind::cancel,
                                .at = clock_.now(),
                                .calendar_at = calendar_now(),
+                               .keep = queue.window.config().keep_cancelled > Duration::zero(),
                                .error = why}};
-  auto written = loop_.create_task(store_.change(std::move(changes)), "broker", Start::eagerly);
+  auto written = loop_.create_task(store_(&Store::change, std::move(changes)), "broker", Start::eagerly);
   ask_to_stop(token, std::move(why));
   auto replies = co_await std::move(written);
   if (!replies) co_return std::unexpected(std::move(replies.error()));
+  ChangeReply& reply = replies->front();
+  if (reply.verdict == ChangeReply::Verdict::changed) note_cancelled(queue, id, reply);  // its lease was not written down yet
   co_return Result<void>{};
+}
+
+void BrokerImpl::note_cancelled(Queue& queue, JobId id, const ChangeReply& reply) {
+  queue.window.forget(id, loop_.time());
+  give_room(queue, 1);
+  tell(JobEventKind::cancelled, id, queue, "asked for", 0, {}, 0, run_of(id, reply.ended_runs));
+  mark(queue);
+  note_released(queue, reply.released, reply.cancelled, reply.ended_runs);
 }
 
 // Of jobs that others have changed, those that run here and are to be cancelled.
 Coro<Result<void>> BrokerImpl::hear_of_cancellations(std::vector<JobId> jobs) {
   for (const JobId id : jobs) {
-    const auto record = co_await store_.get(id);
+    const auto record = co_await store_(&Store::get, id);
     if (!record) co_return std::unexpected(record.error());
     const auto token = running_ids_.find(id);
     if (!*record || !(*record)->cancel_asked || token == running_ids_.end()) continue;
@@ -413,11 +429,11 @@ Coro<Result<void>> BrokerImpl::hear_of_cancellations(std::vector<JobId> jobs) {
   co_return Result<void>{};
 }
 
-Coro<Result<void>> BrokerImpl::cancel(JobId id, std::string why) {
+Coro<Result<void>> BrokerImpl::cancel_job(JobId id, std::string why) {
   if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
     co_return co_await cancel_running(token->second, std::move(why));
   }
-  auto record = co_await store_.get(id);
+  auto record = co_await store_(&Store::get, id);
   if (!record) co_return std::unexpected(std::move(record.error()));
   Change change{.id = id, .kind = ChangeKind::cancel, .error = std::move(why)};
   if (*record) {
@@ -429,27 +445,8 @@ Coro<Result<void>> BrokerImpl::cancel(JobId id, std::string why) {
   co_return Result<void>{};
 }
 
-Coro<Result<void>> BrokerImpl::kick(JobId id) {
-  auto reply = co_await change({.id = id, .kind = ChangeKind::kick});
-  if (!reply) co_return std::unexpected(std::move(reply.error()));
-  co_return Result<void>{};
-}
-
-Coro<Result<void>> BrokerImpl::set_priority(JobId id, std::int32_t priority) {
-  auto reply = co_await change({.id = id, .kind = ChangeKind::set_priority, .priority = priority});
-  if (!reply) co_return std::unexpected(std::move(reply.error()));
-  co_return Result<void>{};
-}
-
-Coro<Result<void>> BrokerImpl::set_due(JobId id, WallTime due_at) {
-  auto reply =
-      co_await change({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))});
-  if (!reply) co_return std::unexpected(std::move(reply.error()));
-  co_return Result<void>{};
-}
-
-Coro<Result<void>> BrokerImpl::erase(JobId id) {
-  auto reply = co_await change({.id = id, .kind = ChangeKind::erase});
+Coro<Result<void>> BrokerImpl::apply(Change wanted) {
+  auto reply = co_await change(std::move(wanted));
   if (!reply) co_return std::unexpected(std::move(reply.error()));
   co_return Result<void>{};
 }

@@ -8,139 +8,309 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/waiting.hpp"
-#include "argiope/base/printable.hpp"
+#include "broker/keep_alive.hpp"
 
 namespace argiope {
+namespace {
 
-Worker::Worker(Broker& broker, WorkerOptions options) : broker_(broker), options_(std::move(options)) {}
+// Before a store is asked again that is held by somebody else.
+constexpr Duration kWhileBusy = std::chrono::seconds{1};
 
-void Worker::add(std::string function, JobFunction run) { functions_[std::move(function)] = std::move(run); }
-
-void Worker::stop(bool at_once) {
-  stopping_ = true;
-  if (at_once) {
-    for (auto& [token, run] : runs_) {
-      run.give_back = true;
-      run.task.cancel();
-    }
+std::string what_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of an unknown type";
   }
-  changed_.set();
-  if (working_ && !working_.done()) working_.cancel();
 }
 
-void Worker::ask_to_stop(std::uint64_t token) {
-  const auto run = runs_.find(token);
-  if (run == runs_.end()) return;
+}  // namespace
+
+// All of a worker. Its coroutines keep it, so that it may outlive its Worker until they have ended.
+struct Worker::State : std::enable_shared_from_this<Worker::State> {
+  struct Run {
+    std::unique_ptr<JobContext> context;
+    Task<void> task;
+    bool lost = false;  // its lease, or its job was cancelled
+    bool give_back = false;
+    bool settling = false;  // the store has it: nothing stops it now, and its lease needs no renewal
+  };
+
+  State(Broker& its_broker, WorkerOptions its_options)
+      : broker(its_broker), broker_alive(its_broker.hold()), options(std::move(its_options)) {}
+
+  Coro<Result<void>> run();
+  Coro<Result<void>> work();
+  Coro<Result<std::vector<LeasedJob>>> lease(const LeaseCall& call);
+  void begin(LeasedJob&& job);
+  Coro<void> run_job(std::uint64_t token);
+  Coro<Verdict> attempt(JobContext& context);
+  Verdict judge(const JobRecord& job, const std::exception_ptr& exception) const;
+  Coro<void> settle(Run& run, Verdict verdict);
+  Coro<void> beat();
+  Coro<void> drain();
+  void stop(bool at_once);
+  void give_all_back();
+  void ask_to_stop(std::uint64_t token);
+  static void interrupt(Run& run);
+  Duration shortest_lease() const;
+
+  Broker& broker;
+  const std::shared_ptr<const void> broker_alive;
+  const WorkerOptions options;
+  std::unordered_map<std::string, JobFunction> functions;
+  JobFunction default_function;
+  std::unordered_map<std::uint64_t, Run> runs;
+  Counts counts;
+  Event changed;  // a run has ended, or stop() was called
+  EventLoop* loop = nullptr;
+  Task<Result<void>> working;
+  bool is_running = false;
+  bool stopping = false;
+  bool told_busy = false;
+};
+
+Worker::Worker(Broker& broker, WorkerOptions options)
+    : state_(std::make_shared<State>(broker, std::move(options))) {}
+
+Worker::~Worker() {
+  if (state_->is_running && EventLoop::is_alive(state_->loop)) state_->stop(true);
+}
+
+void Worker::add(std::string function, JobFunction run) { state_->functions[std::move(function)] = std::move(run); }
+void Worker::add_default(JobFunction run) { state_->default_function = std::move(run); }
+Coro<Result<void>> Worker::run() { return keep_alive(state_, state_->run()); }
+void Worker::stop(bool at_once) { state_->stop(at_once); }
+const Worker::Counts& Worker::counts() const noexcept { return state_->counts; }
+
+// --- stopping ------------------------------------------------------------------------------------------------------
+
+void Worker::State::interrupt(Run& run) {
+  if (!run.settling && run.task) run.task.cancel();
+}
+
+void Worker::State::give_all_back() {
+  for (auto& [token, run] : runs) {
+    run.give_back = true;
+    interrupt(run);
+  }
+}
+
+void Worker::State::stop(bool at_once) {
+  stopping = true;
+  if (at_once) give_all_back();
+  changed.set();
+  if (working && !working.done()) working.cancel();
+}
+
+void Worker::State::ask_to_stop(std::uint64_t token) {
+  const auto run = runs.find(token);
+  if (run == runs.end()) return;
   run->second.lost = true;
-  run->second.task.cancel();
+  interrupt(run->second);
 }
 
-Duration Worker::shortest_lease() const {
+Coro<void> Worker::State::drain() {
+  const TimePoint limit = saturating_add(loop->time(), options.drain_limit);
+  bool cancelled = false;
+  while (!runs.empty()) {
+    bool give_back = false;
+    try {
+      changed.clear();
+      co_await Timeout(cancelled ? kNever : limit).run([](Event& event) -> Coro<void> {
+        co_await event.wait();
+      }(changed));
+    } catch (const TimeoutError&) {
+      give_back = true;
+    } catch (const CancelledError&) {
+      give_back = true;  // asked to end at once; that they are given back is waited for
+    }
+    if (!give_back) continue;
+    give_all_back();
+    cancelled = true;
+  }
+}
+
+// --- heartbeats ----------------------------------------------------------------------------------------------------
+
+Duration Worker::State::shortest_lease() const {
   // One that is not there yet is made by the first lease, and may have any lease time then.
   constexpr Duration kUnknown = std::chrono::seconds{3};
   Duration shortest = std::chrono::hours{1};
   const auto shorten = [&](const std::string& queue) {
-    const auto config = broker_.config(queue);
+    const auto config = broker.config(queue);
     shortest = std::min(shortest, config ? config->lease_time : kUnknown);
   };
-  for (const std::string& queue : options_.queues) shorten(queue);
-  if (options_.queues.empty()) {
-    for (const auto& [name, function] : functions_) shorten(name);
+  for (const std::string& queue : options.queues) shorten(queue);
+  if (options.queues.empty()) {
+    for (const auto& [name, function] : functions) shorten(name);
   }
   return shortest;
 }
 
-Coro<void> Worker::beat() {
+Coro<void> Worker::State::beat() {
   for (;;) {
     co_await sleep(std::max<Duration>(shortest_lease() / 3, std::chrono::milliseconds{1}));
     std::vector<std::uint64_t> lost;
-    for (const auto& [token, run] : runs_) {
-      if (!broker_.renew(token)) lost.push_back(token);
+    for (const auto& [token, run] : runs) {
+      if (!run.settling && !broker.renew(token)) lost.push_back(token);
     }
     for (const std::uint64_t token : lost) ask_to_stop(token);
   }
 }
 
-Coro<Result<void>> Worker::run() {
-  Task<void> heart = EventLoop::current().create_task(beat(), "heartbeats");
-  working_ = EventLoop::current().create_task(work(), "worker");
+// --- working -------------------------------------------------------------------------------------------------------
+
+Coro<Result<void>> Worker::State::run() {
+  if (std::exchange(is_running, true)) throw std::logic_error("worker " + options.name + " runs already");
+  loop = &EventLoop::current();
+  Task<void> heart = loop->create_task(keep_alive(shared_from_this(), beat()), "heartbeats");
+  working = loop->create_task(keep_alive(shared_from_this(), work()), "worker");
   Result<void> result;
   bool cancelled = false;
+  std::exception_ptr failed;
   try {
-    result = co_await working_;
+    result = co_await working;
   } catch (const CancelledError&) {
-    cancelled = !stopping_;
+    cancelled = !stopping;
+  } catch (...) {
+    failed = std::current_exception();
   }
-  stopping_ = true;
+  stopping = true;
   co_await drain();
   heart.cancel();
+  working = {};
+  stopping = is_running = false;
   if (cancelled) throw CancelledError();
+  if (failed) std::rethrow_exception(failed);
   co_return result;
 }
 
-Coro<Result<void>> Worker::work() {
-  LeaseCall call{.queues = options_.queues, .worker = options_.name};
+Coro<Result<void>> Worker::State::work() {
+  LeaseCall call{.queues = options.queues, .worker = options.name};
   if (call.queues.empty()) {
-    for (const auto& [name, function] : functions_) call.queues.push_back(name);
+    for (const auto& [name, function] : functions) call.queues.push_back(name);
   }
-  call.on_cancel = [this](std::uint64_t token) { ask_to_stop(token); };
-  while (!stopping_) {
-    while (runs_.size() >= options_.concurrency && !stopping_) {
-      changed_.clear();
-      co_await changed_.wait();
+  call.on_cancel = [weak = weak_from_this()](std::uint64_t token) {
+    if (const auto self = weak.lock()) self->ask_to_stop(token);
+  };
+  while (!stopping) {
+    while (runs.size() >= options.concurrency && !stopping) {
+      changed.clear();
+      co_await changed.wait();
     }
-    if (stopping_) break;
-    call.most = options_.concurrency - runs_.size();
-    auto leased = options_.until_empty ? co_await broker_.lease_now(call) : co_await broker_.lease(call);
+    if (stopping) break;
+    call.most = options.concurrency - runs.size();
+    auto leased = co_await lease(call);
     if (!leased) co_return std::unexpected(std::move(leased.error()));
-    for (LeasedJob& job : *leased) {
-      const std::uint64_t token = job.token;
-      Run& run = runs_[token];
-      run.context = std::make_unique<JobContext>(broker_, std::move(job));
-      run.task = EventLoop::current().create_task(run_job(token), "job");
-    }
-    counts_.running = runs_.size();
+    for (LeasedJob& job : *leased) begin(std::move(job));
     if (!leased->empty()) continue;
-    if (!options_.until_empty) break;  // the broker closes
-    if (runs_.empty()) break;
-    changed_.clear();
-    co_await changed_.wait();
+    if (!options.until_empty) break;  // the broker closes
+    if (runs.empty()) break;
+    changed.clear();
+    co_await changed.wait();
   }
   co_return Result<void>{};
 }
 
-Coro<void> Worker::drain() {
-  const TimePoint limit = saturating_add(EventLoop::current().time(), options_.drain_limit);
-  bool cancelled = false;
-  const auto give_all_back = [&] {
-    for (auto& [token, run] : runs_) {
-      run.give_back = true;
-      run.task.cancel();
+// A store that is held by somebody else is waited for.
+Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call) {
+  for (;;) {
+    auto leased = options.until_empty ? co_await broker.lease_now(call) : co_await broker.lease(call);
+    const bool busy = !leased && leased.error().code == Errc::busy;
+    if (busy && !std::exchange(told_busy, true)) {
+      spdlog::warn("worker {} waits: {}", options.name, leased.error().message);
     }
-    cancelled = true;
-  };
-  while (!runs_.empty()) {
-    try {
-      changed_.clear();
-      co_await Timeout(cancelled ? kNever : limit).run([](Event& changed) -> Coro<void> {
-        co_await changed.wait();
-      }(changed_));
-    } catch (const TimeoutError&) {
-      give_all_back();
-    } catch (const CancelledError&) {
-      give_all_back();  // asked to end at once; that they are given back is waited for
+    if (!busy) {
+      told_busy = false;
+      co_return leased;
     }
+    co_await sleep(kWhileBusy);
   }
 }
 
-Coro<Verdict> Worker::attempt(JobContext& context) {
+// Begun at once: a task that is cancelled before its first step would end without settling its job.
+void Worker::State::begin(LeasedJob&& job) {
+  const std::uint64_t token = job.token;
+  runs[token].context = std::make_unique<JobContext>(broker, std::move(job));
+  counts.running = runs.size();
+  Task<void> task = loop->create_task(keep_alive(shared_from_this(), run_job(token)), "job", Start::eagerly);
+  const auto run = runs.find(token);
+  if (run == runs.end()) return;
+  run->second.task = std::move(task);
+  if (run->second.lost || run->second.give_back) interrupt(run->second);  // asked for in its first step
+}
+
+Coro<void> Worker::State::run_job(std::uint64_t token) {
+  struct End {
+    State& state;
+    std::uint64_t token;
+    ~End() {
+      state.runs.erase(token);
+      state.counts.running = state.runs.size();
+      state.changed.set();
+    }
+  } const end{*this, token};
+  Run& run = runs.at(token);
+  Verdict verdict;
+  bool cancelled = false;
+  try {
+    verdict = co_await attempt(*run.context);
+  } catch (const CancelledError&) {
+    cancelled = true;
+  }
+  if (cancelled) {
+    // Not asked for by the broker nor by a drain: the function has cancelled itself.
+    verdict.outcome = run.lost ? Outcome::cancel : run.give_back ? Outcome::release : Outcome::retry;
+    verdict.error = run.lost ? "cancelled" : run.give_back ? "" : "the function was cancelled";
+  }
+  co_await settle(run, std::move(verdict));
+}
+
+Coro<void> Worker::State::settle(Run& run, Verdict verdict) {
+  run.settling = true;
+  Outcome outcome = verdict.outcome;
+  bool settled = false;
+  try {
+    if (auto answer = co_await broker.settle(run.context->token(), std::move(verdict)); answer) {
+      settled = *answer;
+    } else if (answer.error().code != Errc::cancelled) {  // else the broker has gone
+      spdlog::error("job {}: {}", run.context->job().id, answer.error().message);
+      settled = !broker.failure();  // as failed: a follow-up was refused
+      if (outcome == Outcome::done) outcome = Outcome::retry;
+    }
+  } catch (const CancelledError&) {
+    settled = true;  // what was asked takes effect all the same
+  }
+  if (!settled || outcome == Outcome::release || outcome == Outcome::cancel) {
+    ++counts.cancelled;
+  } else {
+    ++(outcome == Outcome::done ? counts.done : counts.failed);
+  }
+}
+
+Verdict Worker::State::judge(const JobRecord& job, const std::exception_ptr& exception) const {
+  if (!options.verdict) return {.outcome = Outcome::retry, .error = what_of(exception)};
+  try {
+    return options.verdict(job, exception);
+  } catch (...) {
+    return {.outcome = Outcome::retry, .error = fmt::format("{} (and the rule that judges errors has thrown: {})",
+                                                            what_of(exception), what_of(std::current_exception()))};
+  }
+}
+
+Coro<Verdict> Worker::State::attempt(JobContext& context) {
   const JobRecord& job = context.job();
-  const auto named = functions_.find(job.function.empty() ? job.queue : job.function);
-  const JobFunction* function = named != functions_.end() ? &named->second : default_ ? &default_ : nullptr;
+  const auto named = functions.find(job.function.empty() ? job.queue : job.function);
+  const JobFunction* function = named != functions.end() ? &named->second
+                                : default_function       ? &default_function
+                                                         : nullptr;
   if (function == nullptr) {
     co_return Verdict{.outcome = Outcome::retry,
-                      .error = fmt::format("worker {} has no function {}", options_.name,
-                                           in_quotes(job.function.empty() ? job.queue : job.function))};
+                      .error = fmt::format("worker {} has no function \"{}\"", options.name,
+                                           job.function.empty() ? job.queue : job.function)};
   }
   Verdict verdict;
   try {
@@ -155,52 +325,10 @@ Coro<Verdict> Worker::attempt(JobContext& context) {
     verdict = {.outcome = Outcome::bury, .error = bury.what()};
   } catch (const SnoozeJob& snooze) {
     verdict = {.outcome = Outcome::release, .delay = snooze.delay};
-  } catch (const std::exception& error) {
-    verdict = options_.verdict ? options_.verdict(job, std::current_exception())
-                               : Verdict{.outcome = Outcome::retry, .error = error.what()};
   } catch (...) {
-    verdict = options_.verdict ? options_.verdict(job, std::current_exception())
-                               : Verdict{.outcome = Outcome::retry, .error = "an exception of an unknown type"};
+    verdict = judge(job, std::current_exception());
   }
   co_return verdict;
-}
-
-Coro<void> Worker::run_job(std::uint64_t token) {
-  JobContext& context = *runs_.at(token).context;
-  Verdict verdict;
-  bool cancelled = false;
-  try {
-    verdict = co_await attempt(context);
-  } catch (const CancelledError&) {
-    cancelled = true;
-  }
-  if (cancelled) {
-    const Run& run = runs_.at(token);
-    // Not asked for by the broker nor by a drain: the function has cancelled itself.
-    verdict.outcome = run.lost ? Outcome::cancel : run.give_back ? Outcome::release : Outcome::retry;
-    verdict.error = run.lost ? "cancelled" : run.give_back ? "" : "the function was cancelled";
-  }
-  Outcome outcome = verdict.outcome;
-  bool settled = false;
-  try {
-    if (auto answer = co_await broker_.settle(token, std::move(verdict)); answer) {
-      settled = *answer;
-    } else {
-      spdlog::error("job {}: {}", context.job().id, answer.error().message);
-      settled = !broker_.failure();  // as failed: a follow-up was refused
-      if (outcome == Outcome::done) outcome = Outcome::retry;
-    }
-  } catch (const CancelledError&) {
-    settled = true;  // what was asked takes effect all the same
-  }
-  if (!settled || outcome == Outcome::release || outcome == Outcome::cancel) {
-    ++counts_.cancelled;
-  } else {
-    ++(outcome == Outcome::done ? counts_.done : counts_.failed);
-  }
-  runs_.erase(token);
-  counts_.running = runs_.size();
-  changed_.set();
 }
 
 // --- executors -----------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ Coro<Result<int>> list_jobs(const LookArguments& look, Guest& guest) {
   co_return print_jobs(look, *found);
 }
 
-Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest, Store& store) {
+Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest) {
   int status = kExitFinished;
   for (const std::string& name : look.jobs) {
     auto id = co_await guest.find(name);
@@ -66,7 +66,7 @@ Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest, Store& stor
       status = complain(record.error());
       continue;
     }
-    auto history = co_await store.history(record->id);
+    auto history = co_await guest.history(record->id);
     if (!history) co_return std::unexpected(std::move(history.error()));
     if (look.store.json) {
       fmt::print("{}\n", job_details_json(*record, *history));
@@ -156,7 +156,7 @@ std::function<int()> add_job_show(CLI::App& job) {
   CLI::App* command = job.add_subcommand("show", "All that is known of jobs, the attempts that failed included");
   look->store.add_to(*command);
   command->add_option("JOB", look->jobs, "Ids or names")->required()->type_name("");
-  return [look] { return look_at(look->store, [&](Guest& guest, Store& store) { return show_jobs(*look, guest, store); }); };
+  return [look] { return look_at(look->store, [&](Guest& guest, Store&) { return show_jobs(*look, guest); }); };
 }
 
 std::function<int()> add_job_stats(CLI::App& job) {

@@ -229,8 +229,6 @@ Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
 // --- telling ---------------------------------------------------------------------------------------------------------
 
 Scheduler::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleListener listener) {
-  listeners_.push_back({++last_listener_, mask, std::move(listener)});
-  listened_ |= mask;
   constexpr auto kEnds = static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
                          static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
                          static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
@@ -241,20 +239,11 @@ Scheduler::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleLi
         static_cast<std::uint32_t>(JobEventKind::cancelled) | static_cast<std::uint32_t>(JobEventKind::erased);
     job_listener_ = broker_.add_listener(kEndOfJob, [this](const JobEvent& event) { note_job(event); });
   }
-  return last_listener_;
-}
-
-void SchedulerImpl::remove_listener(ListenerId id) {
-  std::erase_if(listeners_, [id](const Listener& listener) { return listener.id == id; });
-  listened_ = 0;
-  for (const Listener& listener : listeners_) listened_ |= listener.mask;
+  return listeners_.add(mask, std::move(listener));
 }
 
 void SchedulerImpl::tell(const ScheduleEvent& event) {
-  if (!listened(event.kind)) return;
-  for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    if (listeners_[i].mask & static_cast<std::uint32_t>(event.kind)) listeners_[i].function(event);
-  }
+  listeners_.tell(static_cast<std::uint32_t>(event.kind), event);
 }
 
 void SchedulerImpl::tell(ScheduleEventKind kind, std::string_view text) {

@@ -13,6 +13,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/schedule/scheduler.hpp"
+#include "base/listeners.hpp"
 #include "schedule/due_index.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule_codec.hpp"
@@ -61,7 +62,8 @@ class SchedulerImpl final : public Scheduler {
   Coro<Result<std::optional<ScheduledRun>>> run_of(JobId job) override;
 
   ListenerId add_listener(std::uint32_t mask, ScheduleListener listener) override;
-  void remove_listener(ListenerId id) override;
+  void remove_listener(ListenerId id) override { listeners_.remove(id); }
+  std::uint64_t listener_errors() const override { return listeners_.errors(); }
 
  private:
   static constexpr std::size_t kMostInFlight = 2;
@@ -98,12 +100,6 @@ class SchedulerImpl final : public Scheduler {
     std::string queue;
     std::string text;
   };
-  struct Listener {
-    ListenerId id;
-    std::uint32_t mask;
-    ScheduleListener function;
-  };
-
   // --- the loop
   void run_in_background(Coro<void> work);
   Coro<void> watched(Coro<void> work);
@@ -147,7 +143,7 @@ class SchedulerImpl final : public Scheduler {
   Coro<Result<void>> stop_executor(Executor& executor, bool wait);
 
   // --- telling
-  bool listened(ScheduleEventKind kind) const noexcept { return (listened_ & static_cast<std::uint32_t>(kind)) != 0; }
+  bool listened(ScheduleEventKind kind) const noexcept { return listeners_.listens(static_cast<std::uint32_t>(kind)); }
   bool tells_runs() const noexcept {
     using enum ScheduleEventKind;
     return listened(job_submitted) || listened(job_missed) || listened(job_max_instances);
@@ -174,9 +170,7 @@ class SchedulerImpl final : public Scheduler {
   std::vector<bool> graceless_;
   std::unordered_set<JobId> too_late_;  // runs that are cancelled because they began too late
 
-  std::vector<Listener> listeners_;
-  std::uint32_t listened_ = 0;
-  ListenerId last_listener_ = 0;
+  Listeners<ScheduleEvent> listeners_;
   Broker::ListenerId job_listener_ = 0;
   std::deque<Ended> ended_;
   bool telling_ = false;

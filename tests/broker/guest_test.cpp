@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "argiope/broker/job_clock.hpp"
 #include "broker/broker_fixture.hpp"
 
 namespace argiope {

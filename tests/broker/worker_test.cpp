@@ -105,6 +105,72 @@ TEST_F(WorkerTest, TheUsersRuleJudgesOtherErrors) {
   });
 }
 
+TEST_F(WorkerTest, ARuleThatThrowsFailsItsRun) {
+  with_broker([&]() -> Coro<void> {
+    WorkerOptions options = until_empty();
+    options.verdict = [](const JobRecord&, const std::exception_ptr&) -> Verdict { throw std::runtime_error("no rule"); };
+    Worker worker(*broker_, options);
+    worker.add("q", [](JobContext&) -> Coro<void> {
+      throw std::runtime_error("broken");
+      co_return;
+    });
+    const JobId id = co_await put(job("q"));
+    co_await work(worker);
+    EXPECT_EQ(worker.counts().failed, 1u);
+    EXPECT_EQ((co_await broker_->get(id))->error, "broken (and the rule that judges errors has thrown: no rule)");
+  });
+}
+
+TEST_F(WorkerTest, RunsAgainWhenItHasEndedButNotTwiceAtOnce) {
+  with_broker([&]() -> Coro<void> {
+    Worker worker(*broker_, until_empty());
+    int runs = 0;
+    worker.add("q", [&](JobContext&) -> Coro<void> {
+      ++runs;
+      co_await sleep(1s);
+    });
+    for (int round = 1; round <= 3; ++round) {
+      co_await put(job("q"));
+      auto working = loop_.create_task(work(worker));
+      co_await sleep(500ms);
+      try {
+        (void)co_await worker.run();
+        ADD_FAILURE() << "ran twice at once";
+      } catch (const std::logic_error&) {
+      }
+      co_await working;
+      EXPECT_EQ(runs, round);
+    }
+    worker.stop();  // before it runs: that ends at once
+    co_await put(job("q"));
+    co_await work(worker);
+    EXPECT_EQ(runs, 3);
+  });
+}
+
+TEST_F(WorkerTest, AJobThatIsCancelledOnItsWayToTheWorkerNeverRuns) {
+  // Between the answer of the store and the worker's next step there are some turns: each is tried.
+  for (int turns = 0; turns < 12; ++turns) {
+    store_.reopen();
+    with_broker([&]() -> Coro<void> {
+      Worker worker(*broker_, {.queues = {"q"}});
+      worker.add("q", [&](JobContext&) -> Coro<void> { co_await sleep(1h); });
+      auto working = loop_.create_task(work(worker));
+      co_await sleep(1s);
+      const JobId id = co_await put(job("q"));
+      for (int i = 0; i < turns; ++i) co_await yield_now();
+      EXPECT_TRUE(co_await broker_->cancel(id)) << turns;
+      co_await sleep(1s);
+      EXPECT_EQ((co_await broker_->get(id)).error().code, Errc::not_found) << turns;
+      EXPECT_EQ(worker.counts().running, 0u);
+      worker.stop();
+      const TimePoint asked = loop_.time();
+      co_await working;
+      EXPECT_EQ(loop_.time(), asked);
+    });
+  }
+}
+
 TEST_F(WorkerTest, AJobForNobodyIsTriedAgain) {
   with_broker([&]() -> Coro<void> {
     Worker worker(*broker_, until_empty());

@@ -47,7 +47,8 @@ struct LeaseCall {
   std::vector<std::string> queues;
   std::size_t most = 1;  // jobs
   std::string worker;
-  // Asked to stop a job that was cancelled, by its token; runs on the loop.
+  // Asked to stop a job that was cancelled, by its token; runs on the loop. Not for jobs that the lease has not given yet:
+  // those that are cancelled on the way are never given. What it throws is logged.
   std::function<void(std::uint64_t)> on_cancel;
 };
 
@@ -105,6 +106,12 @@ std::string to_json(const JobExplanation& explanation);
 // Errors:   those of the store, after which nothing works any more but close(); not_found for a queue or job that does not
 //           exist; too_large for a payload above the queue's limit; refused for a queue at capacity; invalid_input for
 //           what breaks the bounds of NewJob.
+// Waits:    a store that is slow is waited for, and so is one that answers `busy`; meanwhile no lease runs out whose job has
+//           not been given yet, or whose end is on its way into the store.
+// Lifetime: may be destroyed at any moment, without close() and with calls under way, as when an exception unwinds. What is
+//           on its way into the store takes effect or does not, and whoever waits for a call is answered: with what came of
+//           it, a lease with nothing, others with Errc::cancelled. Leases end as if the process had: the next owner ends
+//           them. No listener is called any more.
 // Threads:  the loop's own.
 class Broker {
  public:
@@ -188,6 +195,12 @@ class Broker {
   using ListenerId = std::uint64_t;
   virtual ListenerId add_listener(std::uint32_t mask, JobListener listener) = 0;
   virtual void remove_listener(ListenerId id) = 0;
+  // How often a listener has thrown. Such an exception is logged, and nobody else hears of it.
+  virtual std::uint64_t listener_errors() const = 0;
+
+  // For those who may outlive the broker: while they hold this, calls after its destruction are no mistake, but answered
+  // with Errc::cancelled, or false.
+  virtual std::shared_ptr<const void> hold() = 0;
 };
 
 }  // namespace argiope

@@ -46,7 +46,8 @@ struct JobEvent {
   std::uint64_t run = 0;
 };
 
-// Called on the owner's loop when the change is committed, in the order of the changes of each job. The views end with the call. It must not throw.
+// Called on the owner's loop when the change is committed, in the order of the changes of each job. The views end with the
+// call. It may add and remove listeners, itself too; what it throws is logged and counted (Broker::listener_errors).
 using JobListener = std::function<void(const JobEvent&)>;
 
 }  // namespace argiope

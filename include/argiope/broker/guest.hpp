@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +15,6 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/broker/broker.hpp"
-#include "argiope/broker/job_clock.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {
@@ -32,11 +31,16 @@ struct GuestOptions {
 //
 // Suspends: until the effect is committed.
 // Errors:   those of the store; not_found for a queue, job or name that is not there.
+// Lifetime: may be destroyed or moved at any moment, with calls under way: what has reached the store takes effect, the
+//           rest is answered with Errc::cancelled.
 // Threads:  the loop's own.
 class Guest {
  public:
   // `store` was opened with any access, and outlives the guest.
   static Coro<Result<Guest>> open(Store& store, GuestOptions options = {});
+  Guest(Guest&&) noexcept;
+  Guest& operator=(Guest&&) noexcept;
+  ~Guest();
 
   // Each by itself: one that is refused (invalid_input, too_large, refused) keeps no other back. Those that are accepted
   // become one transaction. Waits while a queue is full whose policy is to wait.
@@ -48,6 +52,8 @@ class Guest {
   // The job of that number or name.
   Coro<Result<JobId>> find(std::string id_or_name);
   Coro<Result<JobRecord>> get(JobId id);
+  // As Store::history.
+  Coro<Result<std::vector<Attempt>>> history(JobId id);
   // As Store::list, but delayed jobs whose time has come are ready ones here. Of any length.
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
   Coro<Result<StoredQueue>> queue(std::string name);
@@ -61,26 +67,11 @@ class Guest {
   WallTime job_now() const;
 
  private:
-  // What decides about puts into a queue.
-  struct Known {
-    QueueId id = 0;
-    std::size_t max_payload_bytes = 0;
-    std::uint64_t capacity = 0;
-    CapacityPolicy at_capacity{};
-    TimePoint until{};
-  };
-  Guest(Store& store, GuestOptions options, Duration offset);
-  const Known* find_known(const std::string& name) const;
-  Coro<Result<Known>> get_known(std::string name);
-  Coro<Result<std::map<QueueId, std::uint64_t>>> live();
-  Coro<Result<std::vector<Result<PutReply>>>> put_accepted(std::vector<PutRequest> requests);
-  JobClock clock() const;
-  void as_of_now(JobRecord& record) const;
+  struct State;
+  explicit Guest(std::shared_ptr<State> state) noexcept;
+  void let_go() noexcept;
 
-  Store* store_;
-  GuestOptions options_;
-  Duration offset_;
-  std::map<std::string, Known> queues_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace argiope

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "argiope/base/clock.hpp"
 
@@ -18,22 +20,37 @@ inline WallTime whole_ms(WallTime time) noexcept {
 
 // Job time is what the store holds. It runs with the monotonic clock, so that a delay of an hour takes an hour whatever
 // somebody does to the machine's calendar; it differs from the calendar by an offset, which the owner remembers in the
-// store and which only a jump changes. Slow corrections, below kJump between two looks, are followed.
+// store and which only a jump changes. Slow corrections, below kJump between two looks, are followed. So that a jump does
+// not move what was before it, the last kMostJumps are remembered too: what happened then is shown as the calendar was.
 //
 // Threads: one at a time.
 class JobClock {
  public:
   static constexpr Duration kJump = std::chrono::seconds{2};
 
-  JobClock(const Clock& clock, Duration offset) noexcept
-      : clock_(clock), offset_(offset), anchor_(clock.now()), job_anchor_(clock.wall_now() + offset) {}
+  struct Jump {
+    WallTime at{};      // in job time, whole milliseconds, as stores keep times
+    Duration before{};  // the offset until then
+    friend bool operator==(const Jump&, const Jump&) = default;
+  };
+  static constexpr std::size_t kMostJumps = 64;
+
+  // `jumps`: the oldest first.
+  JobClock(const Clock& clock, Duration offset, std::vector<Jump> jumps = {}) noexcept
+      : clock_(clock),
+        offset_(offset),
+        anchor_(clock.now()),
+        job_anchor_(clock.wall_now() + offset),
+        jumps_(std::move(jumps)) {}
 
   // Looks whether the calendar has jumped since the last look; by how much, if it has.
-  std::optional<Duration> look() noexcept {
+  std::optional<Duration> look() {
     const WallTime job_now = now();
     const Duration moved = clock_.wall_now() + offset_ - job_now;
     const bool jumped = moved > kJump || moved < -kJump;
     if (jumped) {
+      if (jumps_.size() == kMostJumps) jumps_.erase(jumps_.begin());
+      jumps_.push_back({std::chrono::floor<std::chrono::milliseconds>(job_now), offset_});
       offset_ -= moved;
     } else {
       anchor_ = clock_.now();
@@ -47,7 +64,15 @@ class JobClock {
   WallTime now() const noexcept { return job_anchor_ + (clock_.now() - anchor_); }
   // The epoch, which stands for "no time", stays what it is; times beyond what either line holds become the last there is.
   WallTime from_calendar(WallTime time) const noexcept { return time == WallTime{} ? time : shifted(time, offset_); }
-  WallTime to_calendar(WallTime time) const noexcept { return time == WallTime{} ? time : shifted(time, -offset_); }
+  // As the calendar showed it then, or will show it if it does not jump again.
+  WallTime to_calendar(WallTime time) const noexcept {
+    if (time == WallTime{}) return time;
+    for (const Jump& jump : jumps_) {
+      if (time < jump.at) return shifted(time, -jump.before);
+    }
+    return shifted(time, -offset_);
+  }
+  const std::vector<Jump>& jumps() const noexcept { return jumps_; }
   TimePoint to_monotonic(WallTime job_time) const noexcept {
     return saturating_add(anchor_, saturating_difference(job_time, job_anchor_));
   }
@@ -75,6 +100,7 @@ class JobClock {
   Duration offset_;
   TimePoint anchor_;
   WallTime job_anchor_;
+  std::vector<Jump> jumps_;
 };
 
 }  // namespace argiope

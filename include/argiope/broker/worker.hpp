@@ -89,28 +89,39 @@ struct WorkerOptions {
   Duration drain_limit = std::chrono::seconds{10};
   // Ends when there is nothing to lease and nothing runs.
   bool until_empty = false;
-  // What an exception that is none of the above deserves; default: Outcome::retry with what() as the error.
+  // What an exception that is none of the above deserves; default: Outcome::retry with what() as the error. A rule that
+  // throws itself makes it that too.
   std::function<Verdict(const JobRecord&, const std::exception_ptr&)> verdict;
 };
 
 // Heartbeats are its own: a lease is renewed three times in its length for as long as the function runs. A function
 // whose lease is lost all the same, or whose job is cancelled, is cancelled.
 //
-// Threads: the loop's own.
+// Every run is settled, whatever becomes of its task. How long a stop takes is bounded by the drain limit, by what
+// functions do when they are cancelled, and by the store.
+//
+// Lifetime: may be destroyed at any moment, and is then as after stop(true), for which nobody waits: what it needs lives
+//           until its runs have ended. What the functions themselves refer to is the caller's to keep. Calls after its
+//           broker was destroyed are answered `cancelled`, so it ends then.
+// Threads:  the loop's own.
 class Worker {
  public:
   Worker(Broker& broker, WorkerOptions options);
+  ~Worker();
   Worker(const Worker&) = delete;
 
   // What runs jobs that name `function`, or, naming none, are in the queue of that name. Before run().
   void add(std::string function, JobFunction run);
   // For jobs that name nothing known.
-  void add_default(JobFunction run) { default_ = std::move(run); }
+  void add_default(JobFunction run);
 
-  // Works until stop(), until the broker closes or, with until_empty, until there is nothing left.
+  // Works until stop(), until the broker closes or, with until_empty, until there is nothing left. May be called again
+  // when it has ended.
   // Cancel: as stop(), and throws CancelledError at the end of the drain.
+  // Errors: std::logic_error while it runs already; those of the broker.
   Coro<Result<void>> run();
   // Takes no more jobs, lets those that run end within the drain limit; or, `at_once`, cancels them and gives them back.
+  // Before run(), it has that end at once.
   void stop(bool at_once = false);
 
   struct Counts {
@@ -119,32 +130,11 @@ class Worker {
     std::uint64_t cancelled = 0;  // or lost, or given back
     std::size_t running = 0;
   };
-  const Counts& counts() const noexcept { return counts_; }
+  const Counts& counts() const noexcept;
 
  private:
-  struct Run {
-    std::unique_ptr<JobContext> context;
-    Task<void> task;
-    bool lost = false;  // its lease, or its job was cancelled
-    bool give_back = false;
-  };
-  Coro<void> run_job(std::uint64_t token);
-  Coro<Verdict> attempt(JobContext& context);
-  Coro<void> beat();
-  Coro<Result<void>> work();
-  Coro<void> drain();
-  void ask_to_stop(std::uint64_t token);
-  Duration shortest_lease() const;
-
-  Broker& broker_;
-  const WorkerOptions options_;
-  std::unordered_map<std::string, JobFunction> functions_;
-  JobFunction default_;
-  std::unordered_map<std::uint64_t, Run> runs_;
-  Counts counts_;
-  Event changed_;  // a run has ended, or stop() was called
-  Task<Result<void>> working_;
-  bool stopping_ = false;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace argiope

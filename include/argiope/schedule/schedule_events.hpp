@@ -52,7 +52,8 @@ struct ScheduleEvent {
 };
 
 // Called on the scheduler's loop when what it tells of is committed, for each schedule in the order it happened. The views
-// end with the call. It must not throw.
+// end with the call. It may add and remove listeners, itself too; what it throws is logged and counted
+// (Scheduler::listener_errors).
 using ScheduleListener = std::function<void(const ScheduleEvent&)>;
 
 }  // namespace argiope

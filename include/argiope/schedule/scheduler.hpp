@@ -157,6 +157,8 @@ class Scheduler {
   using ListenerId = std::uint64_t;
   virtual ListenerId add_listener(std::uint32_t mask, ScheduleListener listener) = 0;
   virtual void remove_listener(ListenerId id) = 0;
+  // How often a listener has thrown. Such an exception is logged, and nobody else hears of it.
+  virtual std::uint64_t listener_errors() const = 0;
 };
 
 // A function for jobs whose payload says what to run:

@@ -1,0 +1,149 @@
+// A store whose answers are late, or that is busy for a while, over simulated time. What is asked of it takes effect at
+// once, as with every store: whoever stops waiting changes nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "argiope/async/sleep.hpp"
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+class SlowStore final : public Store {
+ public:
+  explicit SlowStore(Store& inner) : inner_(inner) {}
+
+  Duration delay{};              // of every answer
+  TimePoint busy_until{};        // writes are refused until then
+  std::uint64_t times_busy = 0;  // how many have been
+
+  Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
+    return write(&Store::open_queue, std::move(name), std::move(config));
+  }
+  Coro<Result<void>> configure(QueueId queue, QueueConfig config) override {
+    return write(&Store::configure, queue, std::move(config));
+  }
+  Coro<Result<std::vector<StoredQueue>>> queues() override { return read(&Store::queues); }
+  Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) override {
+    return write(&Store::put, std::move(jobs), now);
+  }
+  Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override {
+    return write(&Store::lease, std::move(leases));
+  }
+  Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override { return write(&Store::renew, std::move(leases)); }
+  Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override {
+    return write(&Store::settle, std::move(settlements));
+  }
+  Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override {
+    return write(&Store::change, std::move(changes));
+  }
+  Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) override {
+    return write(&Store::shelve, std::move(jobs), shelf);
+  }
+  Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) override {
+    return write(&Store::prune, queue, state, before, limit);
+  }
+  Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override {
+    return write(&Store::put_schedules, std::move(schedules));
+  }
+  Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) override {
+    return write(&Store::erase_schedules, std::move(ids));
+  }
+  Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter) override {
+    return read(&Store::schedules, std::move(filter));
+  }
+  Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) override {
+    return read(&Store::load_schedules, std::move(ids));
+  }
+  Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) override {
+    return read(&Store::find_schedule, std::move(name));
+  }
+  Coro<Result<std::vector<std::optional<ScheduleView>>>> look_at_schedules(std::vector<ScheduleLook> looks) override {
+    return read(&Store::look_at_schedules, std::move(looks));
+  }
+  Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) override {
+    return read(&Store::schedule_run, id, number);
+  }
+  Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override {
+    return read(&Store::schedule_runs, id, limit);
+  }
+  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
+    return write(&Store::fire, std::move(requests), now);
+  }
+  Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override {
+    return read(&Store::load_ready, queue, after, limit);
+  }
+  Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
+                                                       std::size_t limit) override {
+    return read(&Store::load_set_aside, queue, std::move(key), after, limit);
+  }
+  Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
+                                                        std::size_t limit) override {
+    return read(&Store::keys_set_aside, queue, std::move(after), limit);
+  }
+  Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
+                                                     std::size_t limit) override {
+    return read(&Store::load_delayed, queue, after, after_id, limit);
+  }
+  Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) override {
+    return read(&Store::find_waiting, std::move(jobs));
+  }
+  Coro<Result<std::optional<JobRecord>>> get(JobId id) override { return read(&Store::get, id); }
+  Coro<Result<std::optional<JobId>>> find_name(std::string name) override {
+    return read(&Store::find_name, std::move(name));
+  }
+  Coro<Result<std::vector<Attempt>>> history(JobId id) override { return read(&Store::history, id); }
+  Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override { return read(&Store::list, std::move(filter)); }
+  Coro<Result<std::vector<QueueCounts>>> counts() override { return read(&Store::counts); }
+  Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
+                                           std::optional<std::string> key) override {
+    return read(&Store::count_before, queue, rank, most, std::move(key));
+  }
+  Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override {
+    return read(&Store::waits_for, id, limit);
+  }
+  std::uint64_t epoch() const override { return inner_.epoch(); }
+  Coro<Result<std::vector<OldLease>>> old_leases() override { return read(&Store::old_leases); }
+  Coro<Result<ChangedElsewhere>> changed_elsewhere() override { return write(&Store::changed_elsewhere); }
+  Coro<Result<void>> remember(std::string name, std::int64_t value) override {
+    return write(&Store::remember, std::move(name), value);
+  }
+  Coro<Result<std::optional<std::int64_t>>> recall(std::string name) override {
+    return read(&Store::recall, std::move(name));
+  }
+  std::optional<Error> failure() const override { return inner_.failure(); }
+  Result<void> close() override { return inner_.close(); }
+
+ private:
+  // Static, and told all it needs: a call under way outlives the store.
+  template <class T>
+  static Coro<Result<T>> late(Coro<Result<T>> answer, Duration by) {
+    Result<T> reply = co_await std::move(answer);
+    if (by > Duration::zero()) co_await sleep(by);
+    co_return reply;
+  }
+  template <class T>
+  static Coro<Result<T>> refuse(Duration by) {
+    if (by > Duration::zero()) co_await sleep(by);
+    co_return fail(Errc::busy, "another process writes");
+  }
+  template <class T, class... Parameters, class... Arguments>
+  Coro<Result<T>> read(Coro<Result<T>> (Store::*call)(Parameters...), Arguments... arguments) {
+    return late((inner_.*call)(std::move(arguments)...), delay);
+  }
+  template <class T, class... Parameters, class... Arguments>
+  Coro<Result<T>> write(Coro<Result<T>> (Store::*call)(Parameters...), Arguments... arguments) {
+    if (EventLoop::current().time() < busy_until) {
+      ++times_busy;
+      return refuse<T>(delay);
+    }
+    return late((inner_.*call)(std::move(arguments)...), delay);
+  }
+
+  Store& inner_;
+};
+
+}  // namespace argiope
