@@ -214,7 +214,8 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
       }
     }
     if (!moves.to_set_aside.empty()) {
-      if (auto moved = co_await store_.patiently(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
+      if (auto moved = co_await store_.patiently(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside);
+          !moved) {
         co_return stop_all(moved.error());
       }
     }
@@ -227,10 +228,12 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
         window.loaded_keys(load, *keys);
         continue;
       }
-      auto jobs = load.from == From::ready ? co_await store_.patiently(&Store::load_ready, window.id(), load.after, load.limit)
+      auto jobs = load.from == From::ready
+                      ? co_await store_.patiently(&Store::load_ready, window.id(), load.after, load.limit)
                   : load.from == From::key
                       ? co_await store_.patiently(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
-                      : co_await store_.patiently(&Store::load_delayed, window.id(), load.due_after, load.due_after_id, load.limit);
+                      : co_await store_.patiently(&Store::load_delayed, window.id(), load.due_after, load.due_after_id,
+                                                  load.limit);
       if (!jobs) co_return stop_all(jobs.error());
       window.loaded(load, *jobs, loop_.time());
     }
@@ -273,7 +276,8 @@ void BrokerImpl::look_at_calendar() {
   if (!jump) return;
   spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
   run_in_background([](BrokerImpl& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
-    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept) spdlog::error("{}", kept.error().message);
+    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept)
+      spdlog::error("{}", kept.error().message);
   }(*this, clock_.offset(), clock_.jumps().back()));
   // A copy: it may take itself away.
   if (const auto hear = calendar_jumped_) hear(*jump);

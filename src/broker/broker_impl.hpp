@@ -40,7 +40,9 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
     return kept(to_its_end(configure_queue(std::move(queue), std::move(config))));
   }
   Coro<Result<void>> pause(std::string queue) override { return kept(to_its_end(set_paused(std::move(queue), true))); }
-  Coro<Result<void>> resume(std::string queue) override { return kept(to_its_end(set_paused(std::move(queue), false))); }
+  Coro<Result<void>> resume(std::string queue) override {
+    return kept(to_its_end(set_paused(std::move(queue), false)));
+  }
   Result<QueueConfig> config(std::string_view queue) const override;
   std::vector<std::string> queue_names() const override;
   Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until) override;
@@ -76,13 +78,16 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   Coro<Result<void>> worker_gone(std::string worker) override { return kept(end_leases_of(std::move(worker))); }
 
-  Coro<Result<void>> cancel(JobId id, std::string why) override { return kept(to_its_end(cancel_job(id, std::move(why)))); }
+  Coro<Result<void>> cancel(JobId id, std::string why) override {
+    return kept(to_its_end(cancel_job(id, std::move(why))));
+  }
   Coro<Result<void>> kick(JobId id) override { return kept(to_its_end(apply({.id = id, .kind = ChangeKind::kick}))); }
   Coro<Result<void>> set_priority(JobId id, std::int32_t priority) override {
     return kept(to_its_end(apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority})));
   }
   Coro<Result<void>> set_due(JobId id, WallTime due_at) override {
-    return kept(to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))})));
+    return kept(
+        to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))})));
   }
   Coro<Result<void>> erase(JobId id) override { return kept(to_its_end(apply({.id = id, .kind = ChangeKind::erase}))); }
 
@@ -326,7 +331,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   bool closing_ = false;
   std::size_t background_ = 0;
   Event quiet_{true};
-  Event read_on_;  // set whenever a window has been read on
+  Event read_on_;                     // set whenever a window has been read on
   std::shared_ptr<BrokerImpl> self_;  // while a user holds it
 };
 

@@ -140,7 +140,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
         give_back_unknown(*record, token);
         continue;
       }
-      if (running->second.cancel_asked) {       // before anybody could tell its worker
+      if (running->second.cancel_asked) {  // before anybody could tell its worker
         end_unasked(token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
         continue;
       }
@@ -336,7 +336,8 @@ Coro<Result<void>> BrokerImpl::end_leases_of(std::string worker) {
   pump();  // finds that they have run out, and has it written down
   // A read is answered after all that was called before it.
   run_in_background(flush_settlements(), Start::eagerly);
-  if (auto read = co_await store_(&Store::find_waiting, std::vector<JobId>{}); !read) co_return std::unexpected(std::move(read.error()));
+  if (auto read = co_await store_(&Store::find_waiting, std::vector<JobId>{}); !read)
+    co_return std::unexpected(std::move(read.error()));
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
 }

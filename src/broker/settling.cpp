@@ -405,7 +405,8 @@ Coro<Result<void>> BrokerImpl::cancel_running(std::uint64_t token, std::string w
   auto replies = co_await std::move(written);
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   ChangeReply& reply = replies->front();
-  if (reply.verdict == ChangeReply::Verdict::changed) note_cancelled(queue, id, reply);  // its lease was not written down yet
+  if (reply.verdict == ChangeReply::Verdict::changed)
+    note_cancelled(queue, id, reply);  // its lease was not written down yet
   co_return Result<void>{};
 }
 

@@ -72,8 +72,7 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   bool told_busy = false;
 };
 
-Worker::Worker(Broker& broker, WorkerOptions options)
-    : state_(std::make_shared<State>(broker, std::move(options))) {}
+Worker::Worker(Broker& broker, WorkerOptions options) : state_(std::make_shared<State>(broker, std::move(options))) {}
 
 Worker::~Worker() {
   if (state_->is_running && EventLoop::is_alive(state_->loop)) state_->stop(true);
@@ -296,8 +295,9 @@ Verdict Worker::State::judge(const JobRecord& job, const std::exception_ptr& exc
   try {
     return options.verdict(job, exception);
   } catch (...) {
-    return {.outcome = Outcome::retry, .error = fmt::format("{} (and the rule that judges errors has thrown: {})",
-                                                            what_of(exception), what_of(std::current_exception()))};
+    return {.outcome = Outcome::retry,
+            .error = fmt::format("{} (and the rule that judges errors has thrown: {})", what_of(exception),
+                                 what_of(std::current_exception()))};
   }
 }
 
