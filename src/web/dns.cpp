@@ -21,6 +21,8 @@ namespace {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
 
+constexpr Duration kFailureTtl = std::chrono::milliseconds{500};  // how long a failure that may pass is remembered
+
 bool is_localhost(std::string_view host) noexcept {
   if (host.ends_with('.')) host.remove_suffix(1);
   return host == "localhost" || host.ends_with(".localhost");
@@ -161,7 +163,9 @@ class CaresResolver::Impl {
     } else {
       const char* why = status == ARES_SUCCESS ? "no addresses" : ares_strerror(status);
       question.result = fail(Errc::dns, fmt::format("{}: {}", question.host, why));
-      ttl = options_.negative_ttl;
+      // Only that there is no such name is worth remembering: another failure would answer every later attempt, too.
+      const bool unknown = status == ARES_SUCCESS || status == ARES_ENOTFOUND || status == ARES_ENODATA;
+      ttl = unknown ? options_.negative_ttl : kFailureTtl;
     }
     if (cache_.size() >= options_.cache_limit) forget_expired();
     cache_.insert_or_assign(question.host, Cached{question.result, saturating_add(backend_.clock().now(), ttl)});

@@ -270,6 +270,17 @@ TEST_F(ResolverTest, GivesUpOnAServerThatIsSilent) {
   EXPECT_EQ((server.questions[{"silent.test", kA}]), 2);
 }
 
+TEST_F(ResolverTest, AsksAgainSoonWhenNobodyAnswered) {
+  options.timeout = 20ms;
+  options.tries = 1;
+  with_resolver([&](CaresResolver& resolver) -> Coro<void> {
+    expect_dns_error(co_await resolver.resolve("slow.test"), "slow.test: ");
+    server.entries["slow.test"] = {{ip("192.0.2.1")}};
+    clock.ahead += 1s;
+    expect_addresses(co_await resolver.resolve("slow.test"), {"192.0.2.1"});
+  });
+}
+
 TEST_F(ResolverTest, SurvivesDamagedAnswers) {
   options.timeout = 20ms;
   options.tries = 1;
