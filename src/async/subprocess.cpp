@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +16,11 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -22,9 +29,70 @@ extern "C" {
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/printable.hpp"
+#include "async/supervision.hpp"
 #include "async/unique_fd.hpp"
 
 namespace argiope {
+namespace {
+
+// What raise_open_files_limit() found; 0 when it has changed nothing.
+std::atomic<int> soft_limit_before = 0;
+
+int soft_limit_for_children() noexcept { return soft_limit_before.load(std::memory_order_relaxed); }
+
+// Why a file cannot be run; empty when it can.
+std::string why_not(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::strerror(errno);
+  if (S_ISDIR(status.st_mode)) return "it is a directory";
+  if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) return "it is not executable (chmod +x)";
+  return {};
+}
+
+}  // namespace
+
+std::size_t raise_open_files_limit() noexcept {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+  if (files.rlim_cur < files.rlim_max) {
+    const rlim_t before = files.rlim_cur;
+    // Without a hard limit there is one all the same: fs.nr_open.
+    if (files.rlim_max == RLIM_INFINITY) files.rlim_max = files.rlim_cur = 1'048'576;
+    files.rlim_cur = files.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &files) == 0 && before <= std::numeric_limits<int>::max()) {
+      int none = 0;
+      soft_limit_before.compare_exchange_strong(none, static_cast<int>(before));
+    }
+    ::getrlimit(RLIMIT_NOFILE, &files);
+  }
+  return files.rlim_cur;
+}
+
+Result<std::string> find_program(const std::string& name, const std::string& directory) {
+  if (name.empty()) return fail(Errc::invalid_input, "a command without a name");
+  if (name.contains('/')) {
+    const std::string path = name.starts_with('/') || directory.empty() ? name : directory + '/' + name;
+    const std::string why = why_not(path);
+    if (why.empty()) return name;
+    return fail(Errc::not_found, fmt::format("command {}{}: {}", in_quotes(name),
+                                             directory.empty() || name.starts_with('/') ? "" : " in " + directory, why));
+  }
+  const char* const given = ::getenv("PATH");
+  std::string_view folders = given != nullptr ? given : "/usr/local/bin:/usr/bin:/bin";
+  std::string reason = "there is no such program in PATH";
+  for (bool more = true; more;) {
+    const std::size_t colon = folders.find(':');
+    more = colon != std::string_view::npos;
+    const std::string folder(folders.substr(0, colon));
+    if (more) folders.remove_prefix(colon + 1);
+    const std::string path = (folder.empty() ? "." : folder) + '/' + name;
+    const std::string why = why_not(path);
+    if (why.empty()) return path;
+    if (::access(path.c_str(), F_OK) == 0) reason = fmt::format("{}: {}", path, why);
+  }
+  return fail(Errc::not_found, fmt::format("command {}: {}", in_quotes(name), reason));
+}
+
 namespace detail {
 
 class ProcessState {
@@ -36,13 +104,15 @@ class ProcessState {
   ProcessState& operator=(const ProcessState&) = delete;
   ~ProcessState() { end(); }
 
-  // From here on the child is ours to end.
-  void hold(pid_t pid) {
+  // From here on the child is ours to end. `control`: our end of its supervisor's socket, if it has one.
+  void hold(pid_t pid, UniqueFd control = UniqueFd()) {
     pid_ = pid;
+    control_ = std::move(control);
     pidfd_ = UniqueFd(::pidfd_open(pid, 0));
     if (!pidfd_) {
       const int error = errno;
-      ::kill(pid, SIGKILL);
+      if (!control_) ::kill(pid, SIGKILL);
+      control_.reset();
       while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
       }
       pid_ = 0;
@@ -54,13 +124,34 @@ class ProcessState {
     reap_when_ended();
   }
 
-  pid_t pid() const noexcept { return pid_; }
+  // Waits for the supervisor to say that the command runs.
+  void hear_of_start(const std::string& what) {
+    StartReport report{EPIPE, 0};
+    char* const into = reinterpret_cast<char*>(&report);
+    for (std::size_t got = 0; got < sizeof report;) {
+      const ssize_t size = ::read(control_.get(), into + got, sizeof report - got);
+      if (size < 0 && errno == EINTR) continue;
+      if (size <= 0) {
+        report.error = EPIPE;
+        break;
+      }
+      got += static_cast<std::size_t>(size);
+    }
+    if (report.error != 0) throw std::system_error(report.error, std::generic_category(), what);
+    command_ = report.command;
+  }
+
+  pid_t pid() const noexcept { return command_ != 0 ? command_ : pid_; }
   std::optional<int> returncode() const noexcept { return returncode_; }
   void send_signal(int signal_number) {
     if (returncode_) {
       throw std::system_error(std::make_error_code(std::errc::no_such_process),
                               fmt::format("process {} has ended", pid_));
     }
+    if (control_ && (signal_number < 1 || signal_number >= NSIG)) {
+      throw std::system_error(EINVAL, std::generic_category(), fmt::format("signal {}", signal_number));
+    }
+    if (control_) return order(static_cast<unsigned char>(signal_number));
     if (::pidfd_send_signal(pidfd_.get(), signal_number, nullptr, 0) != 0) {
       throw std::system_error(errno, std::generic_category(), fmt::format("signal {}", signal_number));
     }
@@ -69,6 +160,10 @@ class ProcessState {
   void end() noexcept {
     if (pid_ == 0) return;
     watch_.reset();  // before the wait: a watched pidfd is non-blocking, and so would that be
+    if (control_) {
+      control_.reset();  // its supervisor kills the tree, and ends
+      reap(0);
+    }
     // Waiting for what may not be killed could take for ever.
     if (!returncode_ && ::pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0) == 0) reap(0);
     for (Stream* stream : {&in, &out, &err}) {
@@ -87,6 +182,13 @@ class ProcessState {
   Stream err;
 
  private:
+  // A supervisor that has just ended hears nothing any more.
+  void order(unsigned char what) noexcept { (void)!::send(control_.get(), &what, 1, MSG_NOSIGNAL); }
+  // What the command has left behind, if anything, may stay: its output has ended.
+  void release() noexcept {
+    if (control_) order(0);
+  }
+
   void reap_when_ended() {
     watch_->start(Interest::read, [this] {
       if (!reap(WNOHANG)) reap_when_ended();
@@ -107,12 +209,15 @@ class ProcessState {
     }
     watch_.reset();
     pidfd_.reset();
+    control_.reset();
     ended_.set();
     return true;
   }
 
-  pid_t pid_ = 0;
+  pid_t pid_ = 0;      // our child: the supervisor, if there is one
+  pid_t command_ = 0;  // its child
   UniqueFd pidfd_;
+  UniqueFd control_;
   std::unique_ptr<Watch> watch_;
   std::optional<int> returncode_;
   Event ended_;
@@ -155,6 +260,7 @@ Coro<ProcessOutput> ProcessState::communicate(Shared self, std::string input, st
   } catch (const ExceptionGroup& group) {
     std::rethrow_exception(group.exceptions().front());
   }
+  self->release();
   co_await wait(self);
   co_return output;
 }
@@ -169,6 +275,9 @@ namespace {
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
 }
+
+// Before the command's own: the supervisor's name, the limit of open files, the program.
+constexpr std::size_t kSupervisorArguments = 3;
 
 struct Pipe {
   UniqueFd read_end;
@@ -230,33 +339,51 @@ class SpawnPlan {
     return std::move(child_reads ? pipe.write_end : pipe.read_end);
   }
 
-  pid_t spawn(const std::vector<std::string>& args, const SubprocessOptions& options) {
+  // The socket that the child's supervisor listens on; gives our end.
+  UniqueFd connect_control() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      throw std::system_error(errno, std::generic_category(), "socketpair");
+    }
+    UniqueFd ours(ends[0]);
+    theirs_.emplace_back(above_standard(UniqueFd(ends[1])));
+    // After the standard ones, whose copies are made by then.
+    check(::posix_spawn_file_actions_adddup2(&actions_, theirs_.back().get(), detail::kControlDescriptor), "posix_spawn");
+    return above_standard(std::move(ours));
+  }
+
+  // `program`: the file that is run; by its name, found in PATH, when that is args[0] itself.
+  pid_t spawn(const std::string& program, const std::vector<std::string>& args, const SubprocessOptions& options) {
     if (!options.working_directory.empty()) {
       refuse_null_bytes(options.working_directory);
       check(::posix_spawn_file_actions_addchdir_np(&actions_, options.working_directory.c_str()), "posix_spawn");
     }
-    check(::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1), "posix_spawn");
+    // A supervisor does that itself, for it is run from a descriptor.
+    if (!options.supervised) {
+      check(::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1), "posix_spawn");
+    }
     sigset_t all;
     sigset_t none;
     ::sigfillset(&all);
     ::sigemptyset(&none);
     check(::posix_spawnattr_setsigdefault(&attributes_, &all), "posix_spawn");
     check(::posix_spawnattr_setsigmask(&attributes_, &none), "posix_spawn");
-    const int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (options.new_session ? POSIX_SPAWN_SETSID : 0);
+    const int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (options.new_session || options.supervised ? POSIX_SPAWN_SETSID : 0);
     check(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)), "posix_spawn");
     std::vector<char*> argv = pointers(args);
     std::vector<char*> envp = options.environment ? pointers(*options.environment) : std::vector<char*>{};
     pid_t pid = 0;
-    const int error = ::posix_spawnp(&pid, args[0].c_str(), &actions_, &attributes_, argv.data(),
+    const int error = ::posix_spawnp(&pid, program.c_str(), &actions_, &attributes_, argv.data(),
                                      options.environment ? envp.data() : environ);
-    if (error != 0) {
-      throw std::system_error(error, std::generic_category(),
-                              options.working_directory.empty()
-                                  ? fmt::format("cannot run {}", in_quotes(args[0]))
-                                  : fmt::format("cannot run {} in {}", in_quotes(args[0]), options.working_directory));
-    }
+    if (error != 0) throw std::system_error(error, std::generic_category(), cannot_run(args, options));
     theirs_.clear();
     return pid;
+  }
+
+  static std::string cannot_run(const std::vector<std::string>& args, const SubprocessOptions& options) {
+    const std::string& name = options.supervised ? args[kSupervisorArguments] : args[0];
+    return options.working_directory.empty() ? fmt::format("cannot run {}", in_quotes(name))
+                                             : fmt::format("cannot run {} in {}", in_quotes(name), options.working_directory);
   }
 
  private:
@@ -283,6 +410,19 @@ Stream& piped(Stream& stream, const char* name) {
   return stream;
 }
 
+void start_supervised(ProcessState& state, SpawnPlan& plan, const std::vector<std::string>& args,
+                      const SubprocessOptions& options) {
+  const Result<std::string> program = find_program(args[0], options.working_directory);
+  std::vector<std::string> line{"argiope-supervisor", std::to_string(soft_limit_for_children()),
+                                program ? *program : args[0]};
+  line.insert(line.end(), args.begin(), args.end());
+  if (!program) throw std::system_error(ENOENT, std::generic_category(), SpawnPlan::cannot_run(line, options));
+  UniqueFd control = plan.connect_control();
+  const std::string supervisor = fmt::format("/proc/self/fd/{}", detail::supervisor_program());
+  state.hold(plan.spawn(supervisor, line, options), std::move(control));
+  state.hear_of_start(SpawnPlan::cannot_run(line, options));
+}
+
 }  // namespace
 
 Process create_subprocess_exec(const std::vector<std::string>& args, const SubprocessOptions& options) {
@@ -297,7 +437,11 @@ Process create_subprocess_exec(const std::vector<std::string>& args, const Subpr
   if (in) state->in = Stream(in.release(), options.stream);
   if (out) state->out = Stream(out.release(), options.stream);
   if (err) state->err = Stream(err.release(), options.stream);
-  state->hold(plan.spawn(args, options));
+  if (options.supervised) {
+    start_supervised(*state, plan, args, options);
+  } else {
+    state->hold(plan.spawn(args[0], args, options));
+  }
   state->watch(backend);
   return Process(std::move(state));
 }

@@ -1,13 +1,17 @@
 // Jobs as command lines.
 #include <fmt/format.h>
-#include <signal.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/subprocess.hpp"
 #include "argiope/async/timeout.hpp"
+#include "argiope/base/duration.hpp"
 #include "argiope/broker/worker.hpp"
 
 extern char** environ;
@@ -17,6 +21,10 @@ namespace {
 
 constexpr int kBadData = 65;  // EX_DATAERR
 constexpr std::size_t kMostErrorBytes = 2000;
+constexpr std::size_t kMostErrorsKept = 16 * 1024;
+// Between two tries to start what cannot be started.
+constexpr Duration kFirstWait = std::chrono::milliseconds{50};
+constexpr Duration kLongestWait = std::chrono::seconds{2};
 
 std::vector<std::string> environment_of(const JobContext& context, const std::vector<std::string>& besides) {
   std::vector<std::string> environment;
@@ -33,6 +41,7 @@ std::vector<std::string> environment_of(const JobContext& context, const std::ve
   environment.push_back("ARGIOPE_JOB_QUEUE=" + job.queue);
   environment.push_back("ARGIOPE_JOB_KEY=" + job.key);
   environment.push_back(fmt::format("ARGIOPE_JOB_ATTEMPT={}", context.attempt()));
+  environment.push_back(fmt::format("ARGIOPE_JOB_TOKEN={}", context.token()));
   environment.insert(environment.end(), besides.begin(), besides.end());
   // No environment can hold a null byte.
   for (std::string& entry : environment) std::erase(entry, '\0');
@@ -46,33 +55,62 @@ std::string last_line(std::string text) {
   return text;
 }
 
-// The child leads its own session and process group, and takes it along.
-void signal_group(const Process& process, int signal_number) {
-  if (!process.returncode()) ::kill(-process.pid(), signal_number);
-}
-
+// SIGTERM, and after the grace SIGKILL for all that is left of its tree.
 Coro<void> end(Process& process, Duration grace) {
   if (process.returncode()) co_return;
-  signal_group(process, SIGTERM);
-  const pid_t group = process.pid();
+  process.terminate();
   try {
     co_await Timeout(saturating_add(EventLoop::current().time(), grace)).run([](Process& child) -> Coro<void> {
       co_await child.wait();
     }(process));
   } catch (const TimeoutError&) {
   }
-  ::kill(-group, SIGKILL);  // whoever of the group has not listened
+  if (!process.returncode()) process.kill();
   co_await process.wait();
 }
 
-Coro<void> run_command(JobContext& context, CommandOptions options) {
-  // setpriv has the kernel kill the command when this process ends, however it does.
-  std::vector<std::string> args{"setpriv", "--pdeathsig", "KILL", "--"};
-  std::ranges::copy(options.args, std::back_inserter(args));
+// Whether it is this process or machine that can start nothing at the moment, whatever it is.
+bool can_start_nothing(const std::error_code& error) {
+  constexpr int kOurs[] = {EMFILE, ENFILE, ENOMEM, EAGAIN, ENOSPC, ENOBUFS, EPIPE, EIO};
+  return error.category() == std::generic_category() && std::ranges::find(kOurs, error.value()) != std::end(kOurs);
+}
+
+Coro<Process> start(const std::vector<std::string>& args, const SubprocessOptions& how, const CommandOptions& options) {
+  const TimePoint limit = saturating_add(EventLoop::current().time(), options.patience);
+  for (Duration wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
+    std::string why;
+    try {
+      co_return create_subprocess_exec(args, how);
+    } catch (const std::system_error& error) {
+      if (options.is_from_job && !can_start_nothing(error.code())) throw;
+      why = error.what();
+    }
+    if (EventLoop::current().time() >= limit) {
+      throw WorkerUnfit(fmt::format("{}, for {} now; no job has lost an attempt by it", why, format_duration(options.patience)));
+    }
+    if (wait == kFirstWait) spdlog::warn("{}; tried again", why);
+    co_await sleep(std::min(wait, limit - EventLoop::current().time()));
+  }
+}
+
+// What a command printed, as it is kept when it has failed: its output, and the end of its errors.
+std::string output_of_failure(const ProcessOutput& output) {
+  std::string kept = output.out;
+  std::string_view errors = output.err;
+  if (errors.size() > kMostErrorsKept) {
+    errors.remove_prefix(errors.size() - kMostErrorsKept);
+    errors.remove_prefix(std::min(errors.find('\n') + 1, errors.size()));
+  }
+  if (!kept.empty() && !kept.ends_with('\n') && !errors.empty()) kept += '\n';
+  return kept.append(errors);
+}
+
+Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   SubprocessOptions how{.in = Stdio::pipe, .out = Stdio::pipe, .err = Stdio::pipe};
   how.environment = environment_of(context, options.environment);
-  how.new_session = true;
-  Process process = create_subprocess_exec(args, how);
+  how.working_directory = options.directory;
+  how.supervised = true;
+  Process process = co_await start(options.args, how, options);
   ProcessOutput output;
   std::string trouble;
   bool cancelled = false;
@@ -81,7 +119,7 @@ Coro<void> run_command(JobContext& context, CommandOptions options) {
     output = co_await Timeout(limit).run(
         process.communicate(options.input.value_or(context.payload()), options.most_output));
   } catch (const TimeoutError&) {
-    trouble = fmt::format("out of time after {} s", to_seconds(options.timeout));
+    trouble = fmt::format("out of time after {}", format_duration(options.timeout));
   } catch (const LimitOverrunError&) {
     trouble = fmt::format("its output is longer than {} bytes", options.most_output);
   } catch (const CancelledError&) {
@@ -97,6 +135,7 @@ Coro<void> run_command(JobContext& context, CommandOptions options) {
     context.set_result(std::move(output.out));
     co_return;
   }
+  context.set_result(output_of_failure(output));
   std::string error = last_line(std::move(output.err));
   if (error.empty()) {
     error = status < 0 ? fmt::format("ended by signal {}", -status) : fmt::format("exit status {}", status);
@@ -109,7 +148,17 @@ Coro<void> run_command(JobContext& context, CommandOptions options) {
 
 JobFunction as_command(CommandOptions options) {
   if (options.args.empty()) throw std::invalid_argument("as_command: no program");
-  return [options = std::move(options)](JobContext& context) { return run_command(context, options); };
+  if (!options.is_from_job) {
+    const auto program = find_program(options.args.front(), options.directory);
+    if (!program) throw std::system_error(ENOENT, std::generic_category(), program.error().message);
+  }
+  // Each run is a coroutine that reads the options: it owns a share of them, for the function may be destroyed before.
+  const auto shared = std::make_shared<const CommandOptions>(std::move(options));
+  return [shared](JobContext& context) -> Coro<void> {
+    return [](std::shared_ptr<const CommandOptions> held, JobContext& of) -> Coro<void> {
+      co_await run_command(of, *held);
+    }(shared, context);
+  };
 }
 
 }  // namespace argiope

@@ -146,10 +146,28 @@ Coro<Result<JobExplanation>> BrokerImpl::explain_job(JobId id) {
 
 static std::string clock_time(WallTime time) { return to_rfc3339(std::chrono::floor<std::chrono::seconds>(time)); }
 
+// From outside it is said, too, what one cannot know there.
+static std::string next_one(const JobExplanation& why) {
+  if (why.owner_knows.empty()) return "it is the next one to run";
+  std::string unknown;
+  for (const WaitReason reason : why.owner_knows) {
+    unknown += unknown.empty() ? "" : ", ";
+    switch (reason) {
+      case WaitReason::no_worker: unknown += "whether it runs jobs of this queue at all"; break;
+      case WaitReason::queue_rate: unknown += "when the queue's rate lets the next one start"; break;
+      case WaitReason::key_resting: unknown += "how long its key rests"; break;
+      case WaitReason::key_rate: unknown += "when the rate of its key lets the next one start"; break;
+      default: unknown += to_string(reason); break;
+    }
+  }
+  return fmt::format("it is the first of queue {}, as far as the store tells; the process that owns the store alone knows {}",
+                     in_quotes(why.queue), unknown);
+}
+
 std::string to_sentence(const JobExplanation& why) {
   const std::string until = why.until ? fmt::format(" until {}", clock_time(*why.until)) : std::string{};
   switch (why.reason) {
-    case WaitReason::none: return "it is the next one to run";
+    case WaitReason::none: return next_one(why);
     case WaitReason::not_found: return "there is no such job";
     case WaitReason::running:
       return fmt::format("it runs (attempt {} of {}{}){}", why.attempts, why.max_attempts,
@@ -175,8 +193,8 @@ std::string to_sentence(const JobExplanation& why) {
     case WaitReason::key_concurrency: return "as many jobs of its key run as may at once";
     case WaitReason::key_rate: return fmt::format("the rate of its key lets nothing start{}", until);
     case WaitReason::more_important_jobs:
-      return fmt::format("{}{} more important jobs are ahead of it", why.ahead == kMostAhead ? "at least " : "",
-                         why.ahead);
+      return fmt::format("{}{} ahead of it, of higher priority or put before it", why.ahead == kMostAhead ? "at least " : "",
+                         why.ahead == 1 ? std::string("1 job is") : fmt::format("{} jobs are", why.ahead));
     case WaitReason::no_worker: return fmt::format("nobody works on queue {}", in_quotes(why.queue));
   }
   return {};

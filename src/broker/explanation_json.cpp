@@ -23,6 +23,11 @@ std::string to_json(const JobExplanation& why) {
   append_json_string(out, why.worker);
   out += fmt::format(",\"progress\":{},\"progress_message\":", why.progress);
   append_json_string(out, why.progress_message);
+  out += ",\"owner_knows\":[";
+  for (const WaitReason reason : why.owner_knows) {
+    out += fmt::format("{}\"{}\"", out.back() == '[' ? "" : ",", to_string(reason));
+  }
+  out += ']';
   return out + '}';
 }
 

@@ -56,6 +56,8 @@ struct Guest::State {
   Coro<Result<StoredQueue>> queue(std::string name);
   Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts(std::string only);
   Coro<Result<JobExplanation>> explain(JobId id, bool owned);
+  Coro<Result<std::optional<WaitReason>>> held_by_limits(const JobRecord& record, const StoredQueue& queue,
+                                                         JobExplanation& why);
 
   StoreUse store_;
   const GuestOptions options_;
@@ -407,12 +409,40 @@ Coro<Result<JobExplanation>> Guest::State::explain(JobId id, bool owned) {
   why.ahead = *ahead;
   if (!owned) {
     because(WaitReason::no_owner);
-  } else if (queue->config.limits.paused) {
-    because(WaitReason::queue_paused);
-  } else {
-    because(why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none);
+    co_return why;
   }
+  auto held = co_await held_by_limits(record, *queue, why);
+  if (!held) co_return std::unexpected(std::move(held.error()));
+  because(*held ? **held : why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none);
   co_return why;
+}
+
+// Which limit of its queue keeps the job, as far as the store shows what runs; what it does not show is noted.
+Coro<Result<std::optional<WaitReason>>> Guest::State::held_by_limits(const JobRecord& record, const StoredQueue& queue,
+                                                              JobExplanation& why) {
+  using Held = std::optional<WaitReason>;
+  const QueueLimits& limits = queue.config.limits;
+  const KeyLimits& of_key = queue.config.key_limits;
+  auto counted = co_await store_(&Store::counts);
+  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  const auto counts = std::ranges::find(*counted, queue.id, &QueueCounts::queue);
+  const std::uint64_t running = counts == counted->end() ? 0 : counts->counts.running;
+  if (running == 0) why.owner_knows.push_back(WaitReason::no_worker);
+  if (limits.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::queue_rate);
+  if (of_key.delay > Duration{}) why.owner_knows.push_back(WaitReason::key_resting);
+  if (of_key.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::key_rate);
+  if (limits.paused) co_return Held(WaitReason::queue_paused);
+  if (running >= limits.concurrency) co_return Held(WaitReason::queue_concurrency);
+  if (limits.rate == 0) co_return Held(WaitReason::queue_rate);
+  if (of_key.concurrency < running || (running > 0 && of_key.concurrency == running)) {
+    JobFilter of_same{.queue = record.queue, .state = JobState::running, .key = record.key, .payloads = false};
+    of_same.limit = std::min<std::size_t>(of_key.concurrency, kPage);
+    auto same = co_await store_(&Store::list, std::move(of_same));
+    if (!same) co_return std::unexpected(std::move(same.error()));
+    if (same->size() >= of_key.concurrency) co_return Held(WaitReason::key_concurrency);
+  }
+  if (of_key.rate == 0) co_return Held(WaitReason::key_rate);
+  co_return Held();
 }
 
 }  // namespace argiope

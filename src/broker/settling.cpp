@@ -66,8 +66,12 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
       settlement.keep = config.keep_cancelled > Duration::zero();
       jobs.done(running.queue_token, now);
       break;
-    case Outcome::bury: jobs.done(running.queue_token, now); break;
+    case Outcome::bury:
+      settlement.result = std::move(verdict.result);
+      jobs.done(running.queue_token, now);
+      break;
     case Outcome::retry:
+      settlement.result = std::move(verdict.result);
       settlement.due_at = whole_ms(clock_.to_job_time(due));
       jobs.retry(running.queue_token, due, now, verdict.priority);
       break;

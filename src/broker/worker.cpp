@@ -70,6 +70,7 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   bool is_running = false;
   bool stopping = false;
   bool told_busy = false;
+  std::optional<Error> unfit;  // WorkerUnfit was thrown
 };
 
 Worker::Worker(Broker& broker, WorkerOptions options) : state_(std::make_shared<State>(broker, std::move(options))) {}
@@ -184,6 +185,7 @@ Coro<Result<void>> Worker::State::run() {
   stopping = is_running = false;
   if (cancelled) throw CancelledError();
   if (failed) std::rethrow_exception(failed);
+  if (const auto why = std::exchange(unfit, std::nullopt); result && why) co_return std::unexpected(*why);
   co_return result;
 }
 
@@ -325,9 +327,15 @@ Coro<Verdict> Worker::State::attempt(JobContext& context) {
     verdict = {.outcome = Outcome::bury, .error = bury.what()};
   } catch (const SnoozeJob& snooze) {
     verdict = {.outcome = Outcome::release, .delay = snooze.delay};
+  } catch (const WorkerUnfit& why) {
+    verdict = {.outcome = Outcome::release};
+    if (!unfit) unfit = Error{Errc::io, why.what()};
+    stop(false);
   } catch (...) {
     verdict = judge(job, std::current_exception());
   }
+  // What it has said before it failed.
+  if (verdict.result.empty()) verdict.result = std::move(context.result_);
   co_return verdict;
 }
 

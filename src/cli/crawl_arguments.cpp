@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "argiope/base/printable.hpp"
 #include "argiope/web/http_client.hpp"
+#include "cli/span_option.hpp"
 #include "cli/version.hpp"
 
 namespace argiope {
@@ -105,7 +107,7 @@ class HeaderPlaces {
 
 std::string more_than_zero(std::string& text) {
   double number = 0;
-  if (CLI::detail::lexical_cast(text, number) && number > 0) return {};
+  if (CLI::detail::lexical_cast(text, number) && number > 0 && std::isfinite(number)) return {};
   return fmt::format(
       "{}: more than 0; nothing would ever be fetched otherwise. --delay 2 waits 2 s between two requests",
       printable(text));
@@ -121,7 +123,7 @@ std::string lower(std::string text) {
 // One option, two lines: no formatter sees that.
 // clang-format off
 void CrawlArguments::add_to(CLI::App& command) {
-  const auto seconds = CLI::Range(0.0, 1e9);
+  using std::chrono::milliseconds;
   command.add_option("URL", urls, "Where to start; links are followed on these hosts")->required()->type_name("");
 
   const char* const store_group = "Where it is kept";
@@ -144,25 +146,22 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"bfs", "dfs", "priority"}))->group(scope_group)->capture_default_str();
   command.add_flag("--check-links", check_links, "Also ask (HEAD) whether links to other hosts work")->group(scope_group);
   command.add_flag("--no-robots", no_robots, "Do not read robots.txt. Only for sites that are yours")->group(scope_group);
-  command.add_option("--age", age_sec, "Fetch again what was fetched longer ago (default: never)")
-      ->check(seconds)->group(scope_group)->type_name("SEC");
+  add_span(command, "--age", age, "Fetch again what was fetched longer ago (default: never)")->group(scope_group);
 
   const char* const pace_group = "How fast";
   command.add_option("-c,--concurrency", concurrency, "Requests under way in all")
       ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("--per-host", per_host, "Requests under way at one host (default: 1; 8 on loopback)")
       ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N");
-  command.add_option("--delay", delay_sec, "Rest of a host between two requests, which then go one by one")
-      ->check(seconds)->group(pace_group)->type_name("SEC");
+  add_span(command, "--delay", delay, "Rest of a host between two requests, which then go one by one")->group(pace_group);
   command.add_option("--rate", rate, "Requests a second to one host (default: 5; no limit on loopback)")
       ->check(CLI::Validator(more_than_zero, "", "rate"))->group(pace_group)->type_name("R");
   command.add_option("--threads", threads, "Threads; hosts are spread over them")
       ->check(CLI::Range(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database, the most important ones first")
       ->check(CLI::Range(1, 1'000'000'000))->group(pace_group)->type_name("N")->capture_default_str();
-  command.add_option("-t,--schedule-interval-sec", schedule_interval_sec,
-                     "Longest time between two looks at the queue")
-      ->check(CLI::Range(0.001, 1e6))->group(pace_group)->type_name("SEC")->capture_default_str();
+  add_span_with_default(command, "-t,--schedule-interval-sec", schedule_interval, "Longest time between two looks at the queue",
+                        {milliseconds{1}})->group(pace_group);
 
   const char* const request_group = "Each request";
   command.add_option("-u,--user-agent", user_agent, "User-Agent; its first word is the name robots.txt is read for")
@@ -171,10 +170,9 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->group(request_group)->type_name("'NAME: VALUE'")->allow_extra_args(false);
   command.add_option("--header-for", headers_for, "Send a header field to this host; * for every host (repeatable)")
       ->group(request_group)->type_name("HOST 'NAME: VALUE'")->allow_extra_args(false);
-  command.add_option("--timeout", timeout_sec, "From connecting to the last byte")
-      ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
-  command.add_option("--connect-timeout", connect_timeout_sec, "Until one address of a host accepts a connection, TLS included")
-      ->check(CLI::Range(0.001, 1e6))->group(request_group)->type_name("SEC")->capture_default_str();
+  add_span_with_default(command, "--timeout", timeout, "From connecting to the last byte", {milliseconds{1}})->group(request_group);
+  add_span_with_default(command, "--connect-timeout", connect_timeout,
+                        "Until one address of a host accepts a connection, TLS included", {milliseconds{1}})->group(request_group);
   command.add_option("--retries", retries, "Attempts after the first, when the failure may pass")
       ->check(CLI::Range(0, 100))->group(request_group)->type_name("N")->capture_default_str();
   command.add_option("-s,--size-limit-kb", size_limit_kb, "A page is cut off after so many KiB (decoded)")
@@ -185,10 +183,8 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
 
   const char* const run_group = "The run";
-  command.add_option("--max-time", max_time_sec, "Stop after so long; the next run goes on")
-      ->check(seconds)->group(run_group)->type_name("SEC");
-  command.add_option("-i,--max-idle-sec", max_idle_sec, "Stop when nothing was fetched for so long (default: wait)")
-      ->check(seconds)->group(run_group)->type_name("SEC");
+  add_span(command, "--max-time", max_time, "Stop after so long; the next run goes on")->group(run_group);
+  add_span(command, "-i,--max-idle-sec", max_idle, "Stop when nothing was fetched for so long (default: wait)")->group(run_group);
   command.add_flag("--quiet", quiet, "No progress and no report; errors only")->group(run_group);
   command.add_option("--summary", summary, "Last line on standard output: the results as one JSON object")
       ->check(CLI::IsMember({"json"}))->group(run_group)->type_name("json");
@@ -196,6 +192,7 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_flag("-C,--color", color, "Colours even when output is not a terminal")->group(run_group);
   command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
   command.footer(
+      "SPAN is as 90s, 1h30m or 500ms; a bare number is seconds.\n"
       "A second run on the same database goes on where the first stopped. Ctrl-C stops within 10 s, twice at once;\n"
       "nothing is lost either way. Exit status: 0 finished, 1 broken links with --fail-on-broken, 2 bad usage,\n"
       "3 nothing could be fetched or stored, 130 interrupted.");
@@ -241,20 +238,20 @@ Result<CrawlOptions> CrawlArguments::options() const {
   options.order = order == "dfs" ? CrawlOrder::dfs : order == "priority" ? CrawlOrder::priority : CrawlOrder::bfs;
   options.concurrency = concurrency;
   if (per_host > 0) options.per_host = per_host;
-  if (delay_sec >= 0) options.delay = from_seconds(delay_sec);
+  options.delay = delay;
   if (rate > 0) options.rate = rate;
   options.robots = !no_robots;
   options.user_agent = user_agent.empty() ? fmt::format("argiope/{}", kVersion) : user_agent;
   options.product_token = lower(options.user_agent.substr(0, options.user_agent.find_first_of("/ (")));
   options.size_limit = size_limit_kb * 1024;
-  options.timeout = from_seconds(timeout_sec);
-  options.connect_timeout = from_seconds(connect_timeout_sec);
+  options.timeout = timeout;
+  options.connect_timeout = connect_timeout;
   options.retries = retries;
-  if (age_sec >= 0) options.age = from_seconds(age_sec);
-  if (max_time_sec > 0) options.max_time = from_seconds(max_time_sec);
-  if (max_idle_sec > 0) options.max_idle = from_seconds(max_idle_sec);
+  options.age = age;
+  if (max_time > Duration{}) options.max_time = max_time;
+  if (max_idle > Duration{}) options.max_idle = max_idle;
   options.queue_size = queue_size;
-  options.schedule_interval = from_seconds(schedule_interval_sec);
+  options.schedule_interval = schedule_interval;
   return options;
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 
@@ -14,9 +16,9 @@ namespace argiope {
 struct CrawlArguments {
   std::vector<std::string> urls;
   std::string database = "argiope.db";
-  double max_idle_sec = 0;
+  Duration max_idle{};  // 0: wait
   std::size_t queue_size = 100'000;
-  double schedule_interval_sec = 1;
+  Duration schedule_interval = std::chrono::seconds{1};
   std::size_t concurrency = 256;
   std::size_t size_limit_kb = 10'240;
   std::vector<std::string> whitelist;
@@ -26,14 +28,14 @@ struct CrawlArguments {
   int max_depth = -1;
   std::uint64_t max_pages = 0;
   std::uint64_t max_pages_per_host = 1'000'000;
-  double max_time_sec = 0;
+  Duration max_time{};  // 0: no limit
   std::uint32_t per_host = 0;
-  double delay_sec = -1;
+  std::optional<Duration> delay;
   double rate = -1;
-  double age_sec = -1;
+  std::optional<Duration> age;
   std::uint32_t retries = 2;
-  double timeout_sec = 30;
-  double connect_timeout_sec = 10;
+  Duration timeout = std::chrono::seconds{30};
+  Duration connect_timeout = std::chrono::seconds{10};
   bool no_robots = false;
   std::string order = "bfs";
   bool check_links = false;

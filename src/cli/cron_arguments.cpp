@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "argiope/base/duration.hpp"
+
 namespace argiope {
 
 void CronArguments::add_to(CLI::App& command, const std::string& group) {
@@ -49,25 +51,10 @@ Result<CronOptions> CronArguments::options() const {
 Result<TimeZone> CronArguments::zone() const { return TimeZone::find(zone_name); }
 
 std::string distance(Duration from_now) {
-  struct Unit {
-    const char* name;
-    std::int64_t seconds;
-  };
-  static constexpr Unit kUnits[] = {{"y", 31'556'952}, {"d", 86'400}, {"h", 3'600}, {"min", 60}, {"s", 1}};
   const bool past = from_now < Duration::zero();
-  auto seconds = std::chrono::round<std::chrono::seconds>(past ? -from_now : from_now).count();
-  std::string text;
-  int parts = 0;
-  for (const Unit& unit : kUnits) {
-    if (seconds < unit.seconds && parts == 0) continue;
-    if (parts == 2) break;
-    if (const auto count = seconds / unit.seconds; count > 0)
-      text += fmt::format("{}{} {}", parts > 0 ? " " : "", count, unit.name);
-    seconds %= unit.seconds;
-    ++parts;
-  }
-  if (text.empty()) return "now";
-  return past ? text + " ago" : "in " + text;
+  const auto seconds = std::chrono::round<std::chrono::seconds>(past ? -from_now : from_now);
+  if (seconds == Duration::zero()) return "now";
+  return past ? format_roughly(seconds) + " ago" : "in " + format_roughly(seconds);
 }
 
 }  // namespace argiope

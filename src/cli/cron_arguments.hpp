@@ -22,7 +22,7 @@ struct CronArguments {
   Result<TimeZone> zone() const;
 };
 
-// "in 3 d 4 h", "in 12 min", "5 s ago", "now": the two largest units that say something.
+// "in 3d4h", "in 12m", "5s ago", "now".
 std::string distance(Duration from_now);
 
 }  // namespace argiope

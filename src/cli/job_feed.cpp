@@ -44,7 +44,7 @@ Coro<Result<int>> JobFeed::run() {
     if (jobs_.empty()) break;
     bytes_ = 0;
     room_.set();
-    auto done = co_await put(std::exchange(jobs_, {}), std::exchange(lines_, {}));
+    auto done = co_await put_in_order(std::exchange(jobs_, {}), std::exchange(lines_, {}));
     if (!done) {
       reader_.cancel();
       while (!ended_) {
@@ -116,14 +116,51 @@ void JobFeed::take(std::string_view bytes) {
 
 void JobFeed::take_line(std::string_view line) {
   if (is_blank(line)) return;
-  auto job = parse_new_job(line, EventLoop::current().clock().wall_now());
+  JobNames names;
+  auto job = parse_new_job(line, EventLoop::current().clock().wall_now(), &names);
   if (!job) return refuse(line_, job.error().message);
   jobs_.push_back(std::move(*job));
+  if (!names.empty()) names_[line_] = std::move(names);
   lines_.push_back(line_);
   bytes_ += line.size();
 }
 
+// A name may be that of a job some lines before: what comes before is put first.
+Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
+  std::vector<NewJob> ready;
+  std::vector<std::uint64_t> ready_lines;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (auto named = names_.extract(lines[i]); !named.empty()) {
+      if (auto done = co_await put(std::exchange(ready, {}), std::exchange(ready_lines, {})); !done) co_return done;
+      auto found = co_await look_up(std::move(named.mapped()), jobs[i]);
+      if (!found && found.error().code != Errc::not_found && found.error().code != Errc::invalid_input) co_return found;
+      if (!found) {
+        refuse(lines[i], found.error().message);
+        continue;
+      }
+    }
+    ready.push_back(std::move(jobs[i]));
+    ready_lines.push_back(lines[i]);
+  }
+  co_return co_await put(std::move(ready), std::move(ready_lines));
+}
+
+Coro<Result<void>> JobFeed::look_up(JobNames names, NewJob& job) {
+  for (const std::string& name : names.waits_for) {
+    auto id = co_await guest_.find(name);
+    if (!id) co_return fail(id.error().code, fmt::format("waits_for: {}", id.error().message));
+    job.waits_for.push_back(*id);
+  }
+  if (!names.batch.empty()) {
+    auto id = co_await guest_.find(names.batch);
+    if (!id) co_return fail(id.error().code, fmt::format("batch: {}", id.error().message));
+    job.batch = *id;
+  }
+  co_return Result<void>{};
+}
+
 Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
+  if (jobs.empty()) co_return Result<void>{};
   std::vector<std::string> names(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) names[i] = jobs[i].name;
   auto replies = co_await guest_.put(std::move(jobs));

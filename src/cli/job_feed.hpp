@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/broker/guest.hpp"
+#include "argiope/jobs/job_json.hpp"
 
 namespace argiope {
 
@@ -31,7 +33,9 @@ class JobFeed {
   Coro<void> read();
   void take(std::string_view bytes);
   void take_line(std::string_view line);
+  Coro<Result<void>> put_in_order(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
   Coro<Result<void>> put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
+  Coro<Result<void>> look_up(JobNames names, NewJob& job);
   void refuse(std::uint64_t line, std::string_view why);
 
   Guest& guest_;
@@ -43,6 +47,7 @@ class JobFeed {
   std::uint64_t line_ = 0;
   std::vector<NewJob> jobs_;  // read and not on their way
   std::vector<std::uint64_t> lines_;
+  std::map<std::uint64_t, JobNames> names_;  // by line, of those that name others
   std::size_t bytes_ = 0;
   bool ended_ = false;
   bool stopped_ = false;

@@ -1,7 +1,9 @@
 // What only looks: `argiope job list`, `show`, `stats` and `explain`.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "argiope/base/json_writer.hpp"
@@ -21,6 +23,7 @@ struct LookArguments {
   std::string state;
   std::string key;
   bool by_key = false;
+  bool payload = false, result = false;  // raw
   std::uint64_t after = 0;
   std::size_t limit = 100;
 };
@@ -64,6 +67,13 @@ Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest) {
     auto record = id ? co_await guest.get(*id) : Result<JobRecord>(std::unexpected(std::move(id.error())));
     if (!record) {
       status = complain(record.error());
+      continue;
+    }
+    if (look.payload || look.result) {
+      const std::string& bytes = look.payload ? record->payload : record->result;
+      if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() || std::fflush(stdout) != 0) {
+        co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
+      }
       continue;
     }
     auto history = co_await guest.history(record->id);
@@ -156,7 +166,15 @@ std::function<int()> add_job_show(CLI::App& job) {
   CLI::App* command = job.add_subcommand("show", "All that is known of jobs, the attempts that failed included");
   look->store.add_to(*command);
   command->add_option("JOB", look->jobs, "Ids or names")->required()->type_name("");
-  return [look] { return look_at(look->store, [&](Guest& guest, Store&) { return show_jobs(*look, guest); }); };
+  command->add_flag("--payload", look->payload, "Of one job: its payload and nothing else, byte by byte");
+  command->add_flag("--result", look->result, "Of one job: its result, what its command has printed")->excludes("--payload");
+  command->footer("Example: argiope job show 17 --result > picture.png");
+  return [look] {
+    if ((look->payload || look->result) && (look->jobs.size() != 1 || look->store.json)) {
+      return complain("--payload and --result are of one job, and without --json", kExitUsage);
+    }
+    return look_at(look->store, [&](Guest& guest, Store&) { return show_jobs(*look, guest); });
+  };
 }
 
 std::function<int()> add_job_stats(CLI::App& job) {
@@ -166,7 +184,8 @@ std::function<int()> add_job_stats(CLI::App& job) {
   command->add_option("--queue", look->queue, "Of this queue alone")->type_name("NAME");
   command->footer(
       "\"done\" and \"cancelled\" count those that are still kept: a day and a week, unless the queue says otherwise\n"
-      "(argiope job queue NAME --keep-done SEC). Delayed jobs whose time has come count as ready.");
+      "(argiope job queue NAME --keep-done SPAN). \"delayed\" counts those that wait for other jobs, too; delayed jobs whose\n"
+      "time has come count as ready.");
   return [look] { return look_at(look->store, [&](Guest& guest, Store&) { return print_stats(*look, guest); }); };
 }
 
@@ -177,7 +196,8 @@ std::function<int()> add_job_explain(CLI::App& job) {
   command->add_option("JOB", look->jobs, "Ids or names")->required()->type_name("");
   command->footer(
       "While a worker runs elsewhere, this says what can be known from the store: it is not due, waits for others, its\n"
-      "queue is paused, or so many more important jobs are ahead. Rates and rests are the worker's own knowledge.");
+      "queue is paused or runs as many as it may, or so many jobs are ahead. Rates, rests, and which queues the worker\n"
+      "works on are its own knowledge; where they matter, that is said.");
   return [look] { return explain_job(look->store, look->jobs); };
 }
 // clang-format on

@@ -26,6 +26,11 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
+// Attempts as people count them: with the one that ended well, and the one under way.
+std::uint32_t runs_of(const JobRecord& record) {
+  return record.attempts + (record.state == JobState::done || record.state == JobState::running ? 1 : 0);
+}
+
 std::string time_or_empty(WallTime time) { return time == WallTime{} ? std::string() : to_rfc3339(time); }
 
 }  // namespace
@@ -73,10 +78,10 @@ std::vector<std::string> job_row(const JobRecord& record) {
   if (!record.name.empty()) id += fmt::format(" ({})", one_line(record.name, kMostName));
   return {std::move(id),
           one_line(record.queue, kMostName),
-          record.pending > 0 ? "waiting" : std::string(to_string(record.state)),
+          std::string(to_string(record.state)),
           std::to_string(record.priority),
-          std::to_string(record.attempts),
-          time_or_empty(time),
+          std::to_string(runs_of(record)),
+          record.pending > 0 ? fmt::format("waits for {}", record.pending) : time_or_empty(time),
           one_line(record.key, kMostName),
           one_line(record.payload, kMostPayload)};
 }
@@ -87,7 +92,8 @@ std::string job_details(const JobRecord& record, const std::vector<Attempt>& his
     if (!value.empty()) out += fmt::format("  {:<12} {}\n", what, one_line(value, kMostShown));
   };
   say("name", record.name);
-  say("state", record.pending > 0 ? fmt::format("waits for {} other jobs", record.pending)
+  say("state", record.pending > 0 ? fmt::format("{}: waits for {} other job{}", to_string(record.state), record.pending,
+                                                record.pending == 1 ? "" : "s")
                                   : std::string(to_string(record.state)));
   say("key", record.key);
   say("unique", record.unique);
@@ -95,8 +101,8 @@ std::string job_details(const JobRecord& record, const std::vector<Attempt>& his
   say("due", time_or_empty(record.due_at));
   say("function", record.function);
   say("payload", record.payload);
-  say("attempts", record.max_attempts == 0 ? std::to_string(record.attempts)
-                                           : fmt::format("{} of {}", record.attempts, record.max_attempts));
+  say("attempts", record.max_attempts == 0 ? std::to_string(runs_of(record))
+                                           : fmt::format("{} of {}", runs_of(record), record.max_attempts));
   if (record.expiries > 0) say("expiries", std::to_string(record.expiries));
   say("worker", record.worker);
   say("lease until", time_or_empty(record.lease_until));
@@ -115,7 +121,7 @@ std::string job_details(const JobRecord& record, const std::vector<Attempt>& his
 std::string job_details_json(const JobRecord& record, const std::vector<Attempt>& history) {
   std::string out = to_json(record);
   out.back() = ',';
-  out += "\"history\":[";
+  out += fmt::format("\"runs\":{},\"history\":[", runs_of(record));
   for (const Attempt& attempt : history) {
     out += fmt::format("{}{{\"number\":{},\"ended_at\":\"{}\",\"outcome\":", out.back() == '[' ? "" : ",",
                        attempt.number, to_rfc3339(attempt.ended_at));

@@ -14,6 +14,7 @@
 #include "argiope/jobs/job_json.hpp"
 #include "cli/job_command.hpp"
 #include "cli/job_feed.hpp"
+#include "cli/span_option.hpp"
 
 namespace argiope {
 namespace {
@@ -28,7 +29,7 @@ struct PutArguments {
   std::string if_failed = "cancel";
   bool run_again = false;
   std::int64_t priority = 0;
-  double delay_sec = -1;
+  Duration delay{};
   std::uint64_t max_attempts = 0;
   std::vector<std::string> waits_for;
   std::string batch;
@@ -44,8 +45,7 @@ void add_options(CLI::App& command, PutArguments& put) {
   command.add_option("--priority", put.priority, "Higher runs first (default: 0)")
       ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
                          std::int64_t{std::numeric_limits<std::int32_t>::max()}))->group(group)->type_name("N");
-  command.add_option("--delay", put.delay_sec, "Not before so many seconds have passed")
-      ->check(CLI::Range(0.0, 3.2e9))->group(group)->type_name("SEC");
+  add_span(command, "--delay", put.delay, "Not before so long has passed", {.most = std::chrono::days{100 * 366}})->group(group);
   command.add_option("--due-at", put.due_at, "Not before this time, as 2026-01-31T12:00:05Z or milliseconds since 1970")
       ->group(group)->type_name("TIME")->excludes("--delay");
   command.add_option("--key", put.key, "What it is aimed at: limits of a queue can hold for each key")->group(group);
@@ -68,7 +68,7 @@ void add_options(CLI::App& command, PutArguments& put) {
       "  argiope job put report --due-at 2026-12-24T06:00:00Z --id christmas-report\n"
       "  echo '{\"queue\":\"mail\",\"payload\":{\"to\":\"ann\"},\"delay_ms\":1500}' | argiope job put -\n"
       "Members of such an object: queue, id, key, unique, unique_policy, run_again, priority, due_at, delay_ms,\n"
-      "function, payload, max_attempts, waits_for, if_failed, batch.");
+      "function, payload (or payload_base64), max_attempts, waits_for, if_failed, batch; ids there may be names.");
 }
 // clang-format on
 
@@ -98,8 +98,8 @@ Result<NewJob> job_of(const PutArguments& put, WallTime now) {
     const auto due = parse_due("--due-at", put.due_at);
     if (!due) return std::unexpected(due.error());
     job.due_at = *due;
-  } else if (put.delay_sec > 0) {
-    job.due_at = WallTime{saturating_add(TimePoint{now.time_since_epoch()}, from_seconds(put.delay_sec)).time_since_epoch()};
+  } else if (put.delay > Duration{}) {
+    job.due_at = WallTime{saturating_add(TimePoint{now.time_since_epoch()}, put.delay).time_since_epoch()};
   }
   job.function = put.function;
   job.payload = put.payload;

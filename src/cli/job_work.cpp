@@ -14,12 +14,16 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/base/rfc3339.hpp"
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
+#include "cli/cron_arguments.hpp"
 #include "cli/job_command.hpp"
 #include "cli/job_progress.hpp"
 #include "cli/owner.hpp"
 #include "cli/progress.hpp"
+#include "cli/span_option.hpp"
 
 namespace argiope {
 namespace {
@@ -34,10 +38,10 @@ struct WorkArguments {
   std::vector<std::string> command;
   std::size_t concurrency = 1;
   bool until_empty = false;
-  double linger_sec = 60;
-  double timeout_sec = 0;
-  double lease_sec = 0;
+  Duration linger = std::chrono::seconds{60};
+  std::optional<Duration> timeout, lease;
   std::string name;
+  bool create = false;
   bool fail_on_buried = false;
   bool quiet = false;
 };
@@ -48,19 +52,19 @@ void add_options(CLI::App& command, WorkArguments& work) {
   command.add_option("QUEUE", work.queues, "Whose jobs to run; queues share by their weights")->required()->type_name("");
   command.add_option("-c,--concurrency", work.concurrency, "Jobs that run at once")
       ->check(CLI::Range(1, 10'000))->type_name("N")->capture_default_str();
-  command.add_option("--timeout", work.timeout_sec, "A job is stopped, and has failed, after so long (default: never)")
-      ->check(CLI::Range(0.001, 1e9))->type_name("SEC");
-  command.add_option("--lease", work.lease_sec, "Set the queues' lease: a job whose worker has been silent for so long is run again")
-      ->check(CLI::Range(0.1, 1e6))->type_name("SEC");
+  using std::chrono::milliseconds;
+  add_span(command, "--timeout", work.timeout, "A job is stopped, and has failed, after so long (default: never)", {milliseconds{1}});
+  add_span(command, "--lease", work.lease, "Set the queues' lease: a job whose worker has been silent for so long is run again",
+           {milliseconds{100}, std::chrono::days{12}});
   command.add_option("--name", work.name, "What this worker is called in the store (default: host:process)")->type_name("TEXT");
   command.add_flag("--until-empty", work.until_empty, "End when nothing is ready or running, and no retry is due soon");
-  command.add_option("--linger", work.linger_sec, "With --until-empty: wait for retries that are due within so long")
-      ->check(CLI::Range(0.0, 1e9))->type_name("SEC")->capture_default_str();
+  add_span_with_default(command, "--linger", work.linger, "With --until-empty: wait for retries that are due within so long");
+  command.add_flag("--create", work.create, "Make the queue, though another has a name that is nearly the same");
   command.add_flag("--fail-on-buried", work.fail_on_buried, "Exit with 1 when a job was buried");
   command.add_flag("--quiet", work.quiet, "No progress and no summary; errors only");
   command.footer(
-      "Everything behind -- is run for each job: the payload on its standard input; ARGIOPE_JOB_ID, _NAME, _QUEUE, _KEY\n"
-      "and _ATTEMPT in its environment. What it prints is the job's result. Exit status 0: done; 65: buried at once;\n"
+      "Everything behind -- is run for each job: the payload on its standard input; ARGIOPE_JOB_ID, _NAME, _QUEUE, _KEY,\n"
+      "_ATTEMPT and _TOKEN in its environment. What it prints is the job's result. Exit status 0: done; 65: buried at once;\n"
       "anything else: tried again later, until the queue's attempts are used up, with the last line of standard error\n"
       "as the error. A job may run twice when its worker is killed, so it should not mind.\n"
       "One worker owns a store at a time; others may put, look and change meanwhile.\n"
@@ -79,6 +83,7 @@ class WorkCommand {
   int run() {
     const auto where = arguments_.store.where();
     if (!where) return complain(where.error());
+    if (auto good = check_command(arguments_.command); !good) return complain(good.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
     auto store = open_owned(*where, "one worker at a time owns a store. Stop that one, or give it more --concurrency");
@@ -105,8 +110,7 @@ class WorkCommand {
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
     worker.add_default(as_command({.args = arguments_.command,
-                                   .timeout = arguments_.timeout_sec > 0 ? from_seconds(arguments_.timeout_sec)
-                                                                         : Duration::max(),
+                                   .timeout = arguments_.timeout.value_or(Duration::max()),
                                    .grace = kGrace}));
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> running = loop.create_task(worker.run(), "worker");
@@ -133,8 +137,13 @@ class WorkCommand {
   Coro<Result<void>> prepare(Broker& broker, const std::string& queue) {
     auto config = broker.config(queue);
     if (!config && config.error().code != Errc::not_found) co_return std::unexpected(std::move(config.error()));
+    if (!config && !arguments_.create) {
+      auto may = may_make_queue(queue, broker.queue_names());
+      if (!may) co_return std::unexpected(std::move(may.error()));
+      if (*may && !arguments_.quiet) spdlog::info("queue {} is new: nothing has been put into it yet", in_quotes(queue));
+    }
     QueueConfig wanted = config ? *config : default_queue_policy();
-    const Duration lease = arguments_.lease_sec > 0 ? from_seconds(arguments_.lease_sec) : wanted.lease_time;
+    const Duration lease = arguments_.lease.value_or(wanted.lease_time);
     if (config && wanted.lease_time == lease) co_return Result<void>{};
     wanted.lease_time = lease;
     co_return co_await broker.configure(queue, std::move(wanted));
@@ -204,6 +213,8 @@ class WorkCommand {
     if (!queues) co_return std::unexpected(queues.error());
     const auto counted = co_await store.counts();
     if (!counted) co_return std::unexpected(counted.error());
+    due_later_ = 0;
+    next_due_ = WallTime::max();
     for (const StoredQueue& queue : *queues) {
       if (std::ranges::find(arguments_.queues, queue.name) == arguments_.queues.end()) continue;
       const auto counts = std::ranges::find(*counted, queue.id, &QueueCounts::queue);
@@ -220,15 +231,22 @@ class WorkCommand {
     co_return false;
   }
 
-  // Whether a delayed job is due, or is one that has failed before and is due again before long.
+  // Whether a delayed job is due, or is one that has failed before and is due again before long. Notes those that are neither.
   Coro<Result<bool>> due_soon(Store& store, QueueId queue) {
     auto delayed = co_await store.load_delayed(queue, WallTime{}, 0, kMostDelayedLookedAt);
     if (!delayed) co_return std::unexpected(std::move(delayed.error()));
     const WallTime now = clock_.wall_now();
-    const WallTime horizon{saturating_add(TimePoint{now.time_since_epoch()}, from_seconds(arguments_.linger_sec)).time_since_epoch()};
-    co_return std::ranges::any_of(*delayed, [&](const WaitingJob& job) {
-      return job.due_at <= now || (job.attempts > 0 && job.due_at <= horizon);
-    });
+    const WallTime horizon{saturating_add(TimePoint{now.time_since_epoch()}, arguments_.linger).time_since_epoch()};
+    if (std::ranges::any_of(*delayed, [&](const WaitingJob& job) {
+          return job.due_at <= now || (job.attempts > 0 && job.due_at <= horizon);
+        })) {
+      co_return true;
+    }
+    if (!delayed->empty()) {
+      next_due_ = std::min(next_due_, delayed->front().due_at);
+      due_later_ += delayed->size();
+    }
+    co_return false;
   }
 
   // --- the end
@@ -237,14 +255,19 @@ class WorkCommand {
     const bool finished = well && signals_ == 0;
     if (arguments_.store.json) {
       fmt::print("{{\"done\":{},\"retried\":{},\"buried\":{},\"cancelled\":{},\"released\":{},\"seconds\":{:.3f},"
-                 "\"finished\":{}}}\n",
-                 counts_.done, counts_.retried, counts_.buried, counts_.cancelled, counts_.released, seconds_, finished);
+                 "\"finished\":{},\"due_later\":{}}}\n",
+                 counts_.done, counts_.retried, counts_.buried, counts_.cancelled, counts_.released, seconds_, finished,
+                 due_later_);
     } else if (!arguments_.quiet) {
       fmt::print("{} after {}: {} done, {} failed and tried again, {} buried", finished ? "Finished" : "Stopped",
                  human_duration(seconds_), counts_.done, counts_.retried, counts_.buried);
       if (counts_.cancelled > 0) fmt::print(", {} cancelled", counts_.cancelled);
       if (counts_.released > 0) fmt::print(", {} given back", counts_.released);
       fmt::print("\n");
+      if (finished && due_later_ > 0) {
+        fmt::print("{} {} due later, the first {} ({}).\n", due_later_, due_later_ == 1 ? "job is" : "jobs are",
+                   to_rfc3339(next_due_), distance(next_due_ - clock_.wall_now()));
+      }
     }
     std::fflush(stdout);
   }
@@ -257,6 +280,8 @@ class WorkCommand {
   int signals_ = 0;
   double seconds_ = 0;
   std::optional<Error> failure_;
+  std::size_t due_later_ = 0;  // as of the last look whether anything is left
+  WallTime next_due_ = WallTime::max();
 };
 
 }  // namespace
@@ -266,7 +291,14 @@ std::function<int()> add_job_work(CLI::App& job, const std::vector<std::string>&
   CLI::App* subcommand = job.add_subcommand("work", "Run a command for each job of some queues");
   add_options(*subcommand, *work);
   return [work, &command] {
-    if (command.empty()) return complain("what shall run? Give the command behind --, as in: -- sh -c 'cat'", kExitUsage);
+    if (command.empty()) {
+      // The program's name, and perhaps its arguments, were taken for queues.
+      std::string line = work->queues.front() + " --";
+      for (std::size_t i = 1; i < work->queues.size(); ++i) line += ' ' + work->queues[i];
+      if (work->queues.size() == 1) line += " sh -c 'cat'";
+      return complain(fmt::format("what shall run? A command stands behind --, as in: argiope job work {}", printable(line)),
+                      kExitUsage);
+    }
     work->command = command;
     return WorkCommand(*work).run();
   };

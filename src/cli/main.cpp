@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/subprocess.hpp"
 #include "argiope/base/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/version.hpp"
 
 namespace {
@@ -55,6 +57,7 @@ std::vector<std::string> take_command(int& argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace argiope;
   const std::vector<std::string> command = take_command(argc, argv);
+  raise_open_files_limit();
   // Standard output belongs to results; everything said on the way goes to standard error.
   log_to_standard_error();
 
@@ -84,24 +87,19 @@ int main(int argc, char** argv) {
   auto explain = add_explain_command(app);
   commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
 
-  const auto named = [&](const auto& entry) { return entry.first->get_name() == argv[1]; };
-  for (const std::string_view group : {"job", "schedule"}) {
-    const auto is_named = [&](const CLI::App* subcommand) { return subcommand->get_name() == argv[2]; };
-    if (argc > 2 && argv[1] == group && argv[2][0] != '-' &&
-        std::ranges::none_of(app.get_subcommand(std::string(group))->get_subcommands(nullptr), is_named)) {
-      fmt::print(stderr, "argiope: {} {}: no such subcommand; argiope {} --help lists them\n", group,
-                 in_quotes(argv[2]), group);
-      return kExitUsage;
-    }
-  }
-  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
-    fmt::print(stderr, "argiope: {} is no command; argiope --help lists them\n", in_quotes(argv[1]));
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (const std::string wrong = wrong_command(app, words); !wrong.empty()) {
+    fmt::print(stderr, "{}\n", wrong);
     return kExitUsage;
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for) {
+    app.exit(asked_for);
+    return kExitFinished;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitFinished : kExitUsage;
+    fmt::print(stderr, "{}\n", sentence_of(error, app, words));
+    return kExitUsage;
   }
   try {
     for (const auto& [subcommand, run] : commands) {

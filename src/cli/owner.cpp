@@ -4,10 +4,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <thread>
 
+#include "argiope/async/subprocess.hpp"
+#include "argiope/base/printable.hpp"
+#include "cli/did_you_mean.hpp"
 #include "cli/job_command.hpp"
 
 namespace argiope {
@@ -55,7 +59,21 @@ std::string default_worker_name() {
 
 void kill_commands() {
   std::ifstream children(fmt::format("/proc/self/task/{}/children", ::gettid()));
-  for (pid_t child = 0; children >> child;) ::kill(-child, SIGKILL);
+  for (pid_t child = 0; children >> child;) ::kill(child, SIGTERM);
+}
+
+Result<void> check_command(const std::vector<std::string>& command) {
+  const auto program = find_program(command.front());
+  if (!program) return fail(Errc::invalid_input, program.error().message);
+  return {};
+}
+
+Result<bool> may_make_queue(const std::string& wanted, const std::vector<std::string>& there) {
+  if (std::ranges::find(there, wanted) != there.end()) return false;
+  if (const std::string meant = did_you_mean(wanted, there); !meant.empty()) {
+    return fail(Errc::invalid_input, fmt::format("there is no queue {}{} --create makes a new one", in_quotes(wanted), meant));
+  }
+  return true;
 }
 
 }  // namespace argiope

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
@@ -32,7 +33,14 @@ int close_owned(Store& store, const Result<void>& ran);
 // "host:process".
 std::string default_worker_name();
 
-// Kills the children of this thread and their process groups: commands that run lead groups of their own.
+// Has the supervisors of the commands that this thread runs kill them with all that descends from them.
 void kill_commands();
+
+// Whether the command behind "--" can be run at all, before any job is taken for it. Errors: invalid_input, as a sentence.
+Result<void> check_command(const std::vector<std::string>& command);
+
+// Whether a worker has to make the queue it is to work on: false when it is `there`.
+// Errors: invalid_input when another name is so near that this one is a mistake.
+Result<bool> may_make_queue(const std::string& wanted, const std::vector<std::string>& there);
 
 }  // namespace argiope

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "argiope/async/sleep.hpp"
+#include "argiope/base/duration.hpp"
 
 namespace argiope {
 namespace {
@@ -33,10 +34,7 @@ std::string human_bytes(double bytes) {
 }
 
 std::string human_duration(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(seconds);
-  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return seconds < 60 ? fmt::format("{:.1f}s", seconds) : format_roughly(from_seconds(seconds));
 }
 
 Progress::Progress(std::FILE* out, bool color)

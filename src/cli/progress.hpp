@@ -31,7 +31,7 @@ class Progress {
 
 // "12.3 MB", "417 B".
 std::string human_bytes(double bytes);
-// "1:02:03", "4.2 s".
+// "1h2m", "4.2s".
 std::string human_duration(double seconds);
 
 }  // namespace argiope

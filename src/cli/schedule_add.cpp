@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/subprocess.hpp"
 #include "argiope/base/fingerprint.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
@@ -54,6 +56,7 @@ struct AddArguments {
   std::vector<std::string> http;  // method and URL
   std::vector<std::string> headers, expect;
   std::optional<std::string> body, payload;
+  std::string directory;
   std::string timeout;
   std::string queue, function, key;
   std::int64_t priority = 0;
@@ -100,6 +103,7 @@ void add_options(CLI::App& command, AddArguments& add) {
   command.add_option("--header", add.headers, "\"Name: value\" (repeatable)")->type_name("TEXT")->allow_extra_args(false)->needs("--http")->group(what);
   command.add_option("--body", add.body, "What is sent")->type_name("TEXT")->needs("--http")->group(what);
   command.add_option("--expect", add.expect, "A status that is success: 204, 3xx (repeatable; default: 2xx)")->type_name("STATUS")->allow_extra_args(false)->needs("--http")->group(what);
+  command.add_option("--directory", add.directory, "Where the command runs, and ./program counts from (default: here)")->type_name("DIR")->group(what);
   command.add_option("--timeout", add.timeout, "A command or request that takes longer has failed")->type_name("SPAN")->group(what);
   command.add_option("--queue", add.queue, "Put a job into this queue; with a command or request: the executor that runs it (default: default)")->type_name("NAME")->group(what);
   command.add_option("--function", add.function, "What the worker of that queue is to call")->type_name("NAME")->needs("--queue")->group(what);
@@ -112,7 +116,7 @@ void add_options(CLI::App& command, AddArguments& add) {
   command.add_option("--max-attempts", add.max_attempts, "Runs of the job before it is given up (default: the queue's, 3)")
       ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->type_name("N")->group(what);
   command.footer(
-      "TIME is RFC 3339, or without an offset a time in --zone. SPAN is as 90s, 1h30m, 250ms, 2w.\n"
+      "TIME is RFC 3339, or without an offset a time in --zone. SPAN is as 90s, 1h30m, 250ms, 2w; a bare number is seconds.\n"
       "Everything behind -- is the command and its arguments; nothing goes through a shell. It has ARGIOPE_SCHEDULE_NAME,\n"
       "_PLANNED_AT and _RUN and ARGIOPE_JOB_… in its environment; exit status 0 is success, 65 no second try.\n"
       "argiope schedule run runs commands and requests; jobs of other queues are for whoever works on those.\n"
@@ -201,12 +205,21 @@ Result<Trigger> trigger_of(const AddArguments& add, WallTime now) {
   return trigger;
 }
 
+// An absolute path; empty where this process has no directory any more.
+std::string directory_of(const AddArguments& add) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (error && add.directory.empty()) return {};
+  return add.directory.empty() ? here.string() : (here / add.directory).lexically_normal().string();
+}
+
 // A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from that,
 // unless --fill-in asks for it.
 std::string command_payload(const AddArguments& add) {
   json::object form;
   json::array& args = form["args"].emplace_array();
   for (const std::string& arg : add.command) args.emplace_back(arg);
+  if (const std::string directory = directory_of(add); !directory.empty()) form["directory"] = directory;
   if (!add.timeout.empty()) form["timeout"] = add.timeout;
   form["input"] = add.payload.value_or("");
   const std::string plain = json::serialize(form);
@@ -251,6 +264,7 @@ Result<JobTemplate> job_of(const AddArguments& add) {
     return fail(Errc::invalid_input, "--function: a command or request is what is called");
   }
   if (is_http && add.payload) return fail(Errc::invalid_input, "--payload: what a request sends is its --body");
+  if (!add.directory.empty() && !is_command) return fail(Errc::invalid_input, "--directory: is for commands");
   if (!add.timeout.empty() && !is_command && !is_http) {
     return fail(Errc::invalid_input, "--timeout: is for commands and requests");
   }
@@ -335,6 +349,13 @@ std::string reply_json(const std::string& name, const AddReply& reply) {
   return line + fmt::format(",\"id\":{},\"outcome\":\"{}\"}}\n", reply.id, to_string(reply.outcome));
 }
 
+// What is not there now may be there when it is due: no error.
+void warn_of_command(const AddArguments& add) {
+  if (add.command.empty() || add.command.front().contains('{')) return;
+  const auto program = find_program(add.command.front(), directory_of(add));
+  if (!program) fmt::print(stderr, "argiope: warning: {}\n", program.error().message);
+}
+
 Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
   const WallTime now = EventLoop::current().clock().wall_now();
   auto schedule = schedule_of(add, now);
@@ -344,6 +365,7 @@ Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
     if (reply.error().code == Errc::refused) reply.error().message += "; --replace or --keep says what to do then";
     co_return std::unexpected(std::move(reply.error()));
   }
+  warn_of_command(add);
   if (add.store.json) {
     fmt::print("{}", reply_json(add.name, *reply));
     co_return kExitFinished;

@@ -12,7 +12,7 @@ namespace argiope {
 
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   return run_as_guest(arguments, access, if_missing, [&act](Guest&, Store& store) -> Coro<Result<int>> {
-    ScheduleBook book(store, EventLoop::current().clock());
+    ScheduleBook book(store, EventLoop::current().clock(), default_queue_policy());
     co_return co_await act(book, store);
   });
 }
@@ -91,7 +91,7 @@ std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::
   };
   add(add_schedule_add(*schedule, command));
   for (ScheduleSubcommand* const subcommand :
-       {&add_schedule_list, &add_schedule_show, &add_schedule_history, &add_schedule_explain, &add_schedule_pause,
+       {&add_schedule_list, &add_schedule_show, &add_schedule_history, &add_schedule_output, &add_schedule_explain, &add_schedule_pause,
         &add_schedule_resume, &add_schedule_remove, &add_schedule_run_now}) {
     add(subcommand(*schedule));
   }

@@ -1,9 +1,12 @@
 // What only looks: `argiope schedule list`, `show`, `history` and `explain`.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
@@ -144,6 +147,31 @@ Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
   co_return kExitFinished;
 }
 
+// The bytes as they are to standard output; whose they are to standard error, where somebody reads along.
+Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
+  const std::string& name = look.names.front();
+  auto found = co_await book.get(name);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  auto output = co_await book.output(name);
+  if (!output) co_return std::unexpected(std::move(output.error()));
+  if (look.store.json) {
+    fmt::print("{}\n", *output ? output_json(**output) : "null");
+    co_return kExitFinished;
+  }
+  if (!*output) {
+    fmt::print(stderr, "No run has printed anything yet.\n");
+    co_return kExitFinished;
+  }
+  const ScheduleOutput& last = **output;
+  if (::isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "{}\n", output_heading(last, zone_of(*found)));
+  }
+  if (std::fwrite(last.output.data(), 1, last.output.size(), stdout) != last.output.size() || std::fflush(stdout) != 0) {
+    co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
+  }
+  co_return kExitFinished;
+}
+
 Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& book, bool owned) {
   int status = kExitFinished;
   for (const std::string& name : look.names) {
@@ -188,8 +216,20 @@ std::function<int()> add_schedule_history(CLI::App& schedule) {
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(std::uint64_t{1}, kRunsKept))->type_name("N")->capture_default_str();
-  command->footer("Of each schedule the last 20 are kept. A job's own story: argiope job show ID");
+  command->footer("Of each schedule the last 20 are kept. A job's own story: argiope job show ID\n"
+      "ENDED AFTER counts from its firing, waits in its queue and between attempts included.");
   return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_history(*look, book); }); };
+}
+
+std::function<int()> add_schedule_output(CLI::App& schedule) {
+  Look look = std::make_shared<LookArguments>();
+  CLI::App* command = schedule.add_subcommand("output", "What the last run that printed anything has printed, however long ago");
+  look->store.add_to(*command);
+  command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
+  command->footer(
+      "Of a command: its standard output, and when it has failed the end of its standard error; of a request: the answer.\n"
+      "With --json also which run it was, of which job, and how it ended. Example: argiope schedule output backup");
+  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_output(*look, book); }); };
 }
 
 std::function<int()> add_schedule_explain(CLI::App& schedule) {

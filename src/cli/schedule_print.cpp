@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "argiope/base/base64.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
+#include "argiope/base/utf8.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/job_print.hpp"
+#include "cli/schedule_command.hpp"
 
 namespace argiope {
 namespace {
@@ -50,6 +53,23 @@ std::string times(const ScheduleRun& run, const TimeZone& zone) {
   std::string text = time_text(run.planned, zone);
   if (run.count > 1) text += fmt::format(" to {} ({} times)", time_text(run.last_planned, zone), run.count);
   return text;
+}
+
+// As one would type it.
+std::string line_of(const std::vector<std::string>& args) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,";
+  std::string line;
+  for (const std::string& arg : args) {
+    if (!line.empty()) line += ' ';
+    if (!arg.empty() && arg.find_first_not_of(kPlain) == std::string::npos) {
+      line += arg;
+      continue;
+    }
+    line += '\'';
+    for (const char c : arg) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
 }
 
 }  // namespace
@@ -108,6 +128,10 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
     say("queue", job.queue);
     say("function", job.function);
     say("key", job.key);
+    if (const auto call = parse_command_call(job.payload); job.function == kCommandFunction && call) {
+      say("command", line_of(call->args));
+      say("directory", call->directory.empty() ? "that of argiope schedule run" : call->directory);
+    }
     say("payload", job.payload);
     if (job.priority != 0) say("priority", std::to_string(job.priority));
     if (job.max_attempts != 0) say("max attempts", std::to_string(job.max_attempts));
@@ -138,7 +162,7 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
   return out;
 }
 
-std::vector<std::string> run_heading() { return {"RUN", "PLANNED", "LATE", "TOOK", "OUTCOME", "JOB", "ERROR"}; }
+std::vector<std::string> run_heading() { return {"RUN", "PLANNED", "LATE", "ENDED AFTER", "OUTCOME", "JOB", "ERROR"}; }
 
 std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone) {
   const bool fired = is_time(run.fired_at) && run.job != 0;
@@ -162,6 +186,24 @@ std::string run_json(const ScheduleRun& run) {
       run.number, time(run.planned), time(run.last_planned), run.count, to_string(run.outcome), time(run.fired_at),
       time(run.ended_at), fired ? std::to_string(lateness) : "null", run.job != 0 ? std::to_string(run.job) : "null");
   append_json_string(out, run.error);
+  return out + '}';
+}
+
+std::string output_heading(const ScheduleOutput& output, const TimeZone& zone) {
+  std::string text = fmt::format("run {}, {} {}, job {}", output.run, to_string(output.outcome),
+                                 time_text(output.ended_at, zone), output.job);
+  if (!output.error.empty()) text += ": " + one_line(output.error, kMostShown);
+  return text;
+}
+
+std::string output_json(const ScheduleOutput& output) {
+  std::string out = fmt::format(R"({{"run":{},"job":{},"outcome":"{}","ended_at":{},"error":)", output.run, output.job,
+                                to_string(output.outcome),
+                                is_time(output.ended_at) ? fmt::format("\"{}\"", to_rfc3339(output.ended_at)) : "null");
+  append_json_string(out, output.error);
+  out += ",\"output\":";
+  append_json_string(out, output.output);
+  if (to_valid_utf8(output.output) != output.output) out += fmt::format(",\"output_base64\":\"{}\"", to_base64(output.output));
   return out + '}';
 }
 

@@ -50,6 +50,7 @@ struct RunArguments {
   std::size_t concurrency = 16;
   std::vector<std::string> queues;  // worked off by `command`
   std::vector<std::string> command;
+  bool create = false;
   bool allow_private = false;
   std::string user_agent = "argiope";
   std::string ca_file;
@@ -67,6 +68,7 @@ void add_options(CLI::App& command, RunArguments& run) {
       ->type_name("NAME[=N]")->allow_extra_args(false);
   command.add_option("--work", run.queues, "Run the command behind -- for the jobs of this queue, as argiope job work does (repeatable)")
       ->type_name("QUEUE")->allow_extra_args(false);
+  command.add_flag("--create", run.create, "Make the queue of --work, though another has a name that is nearly the same");
   command.add_flag("--allow-private", run.allow_private, "Let requests connect to private and loopback addresses");
   command.add_option("--user-agent", run.user_agent, "What requests say who sends them")->type_name("TEXT")->capture_default_str();
   command.add_option("--ca-file", run.ca_file, "Trust the authorities in this PEM file, too")->type_name("FILE");
@@ -240,6 +242,9 @@ class RunCommand {
     if (arguments_.queues.empty() != arguments_.command.empty()) {
       return fail(Errc::invalid_input, "--work QUEUE and the command behind -- need each other");
     }
+    if (!arguments_.command.empty()) {
+      if (auto good = check_command(arguments_.command); !good) return good;
+    }
     if (!is_header_safe(arguments_.user_agent)) {
       return fail(Errc::invalid_input, "--user-agent: no control characters");
     }
@@ -255,19 +260,23 @@ class RunCommand {
     for (const ExecutorSpec& spec : executors_) {
       auto added = co_await scheduler.add_executor(spec.name, {.concurrency = spec.concurrency, .drain_limit = kDrain});
       if (added)
-        added = scheduler.add_function(spec.name, std::string(kCommandFunction), as_command_call(scheduler, kGrace));
+        added = scheduler.add_function(spec.name, std::string(kCommandFunction), watched(as_command_call(scheduler, kGrace)));
       if (added) added = scheduler.add_function(spec.name, std::string(kHttpFunction), as_http_call(transport));
       if (!added) co_return added;
     }
     for (const std::string& queue : arguments_.queues) {
       if (broker.config(queue)) continue;
+      if (!arguments_.create) {
+        const auto may = may_make_queue(queue, broker.queue_names());
+        if (!may) co_return std::unexpected(may.error());
+      }
       if (auto made = co_await broker.configure(queue, default_queue_policy()); !made) co_return made;
     }
     Worker worker(broker, {.name = default_worker_name(),
                            .queues = arguments_.queues,
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
-    if (!arguments_.queues.empty()) worker.add_default(as_command({.args = arguments_.command, .grace = kGrace}));
+    if (!arguments_.queues.empty()) worker.add_default(watched(as_command({.args = arguments_.command, .grace = kGrace})));
 
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> working;
@@ -295,6 +304,21 @@ class RunCommand {
     scheduler.remove_listener(heard);
     if (result && failure_) co_return std::unexpected(*failure_);
     co_return result;
+  }
+
+  // The same, and when nothing can be started any more it is known why.
+  JobFunction watched(JobFunction run) {
+    return [this, shared = std::make_shared<const JobFunction>(std::move(run))](JobContext& context) {
+      return watch_run(shared, context);
+    };
+  }
+  Coro<void> watch_run(std::shared_ptr<const JobFunction> run, JobContext& context) {
+    try {
+      co_await (*run)(context);
+    } catch (const WorkerUnfit& unfit) {
+      if (!failure_) failure_ = Error{Errc::io, unfit.what()};
+      throw;
+    }
   }
 
   // --- what happens

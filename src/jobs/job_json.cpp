@@ -7,8 +7,10 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "argiope/base/base64.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
@@ -35,12 +37,16 @@ bool has_control_characters(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+bool is_utf8(std::string_view text) {
+  return simdjson::validate_utf8(text.data(), text.size());
+}
+
 std::string shown(const dom::element& value) { return printable(simdjson::minify(value), kMostShown); }
 
 // A job from the members of an object, one after the other. The first that is wrong ends it.
 class JobReader {
  public:
-  explicit JobReader(WallTime now) : now_(now) {}
+  JobReader(WallTime now, JobNames* names) : now_(now), names_(names) {}
 
   // False when there is an error.
   bool read(std::string_view name, const dom::element& value, std::string_view raw) {
@@ -62,6 +68,7 @@ class JobReader {
   Result<NewJob> job() {
     if (error_.empty() && job_.queue.empty()) error_ = "member \"queue\" is missing: a string of 1 to 512 bytes";
     if (error_.empty() && has_due_at_ && has_delay_) error_ = "give due_at or delay_ms, not both";
+    if (error_.empty() && has_payload_ && has_base64_) error_ = "give payload or payload_base64, not both";
     if (!error_.empty()) return fail(Errc::invalid_input, std::move(error_));
     return std::move(job_);
   }
@@ -71,7 +78,7 @@ class JobReader {
     std::string_view name;
     void (JobReader::*read)(const dom::element& value, std::string_view raw);
   };
-  static const Member kMembers[15];
+  static const Member kMembers[16];
 
   static std::string all_names() {
     std::string names;
@@ -168,7 +175,15 @@ class JobReader {
     }
   }
   void read_function(const dom::element& value, std::string_view) { job_.function = text(value); }
+  void read_payload_base64(const dom::element& value, std::string_view) {
+    const auto text = value.get_string();
+    auto bytes = text.error() == simdjson::SUCCESS ? from_base64(text.value_unsafe()) : std::nullopt;
+    if (!bytes) return wrong(value, "a string of base64");
+    has_base64_ = true;
+    job_.payload = std::move(*bytes);
+  }
   void read_payload(const dom::element& value, std::string_view raw) {
+    has_payload_ = true;
     const auto string = value.get_string();
     job_.payload = string.error() == simdjson::SUCCESS ? string.value_unsafe() : raw;
   }
@@ -180,23 +195,47 @@ class JobReader {
     if (list.error() != simdjson::SUCCESS || list.value_unsafe().size() > kMostWaitedFor) {
       return wrong(value, fmt::format("a list of at most {} job ids", kMostWaitedFor));
     }
-    for (const dom::element entry : list.value_unsafe()) job_.waits_for.push_back(id(entry));
+    for (const dom::element entry : list.value_unsafe()) {
+      if (const auto name = name_of(entry)) {
+        names_->waits_for.emplace_back(*name);
+      } else {
+        job_.waits_for.push_back(id(entry));
+      }
+    }
   }
   void read_if_failed(const dom::element& value, std::string_view) {
     job_.if_failed = one_of(value, {"run", "cancel"}) == 0 ? DependencyPolicy::run : DependencyPolicy::cancel;
   }
-  void read_batch(const dom::element& value, std::string_view) { job_.batch = id(value); }
+  void read_batch(const dom::element& value, std::string_view) {
+    if (const auto name = name_of(value)) {
+      names_->batch = *name;
+    } else {
+      job_.batch = id(value);
+    }
+  }
+  // What can only be a name, where names may stand.
+  std::optional<std::string_view> name_of(const dom::element& value) const {
+    const auto text = value.get_string();
+    if (names_ == nullptr || text.error() != simdjson::SUCCESS || text.value_unsafe().empty() ||
+        is_digits(text.value_unsafe())) {
+      return std::nullopt;
+    }
+    return text.value_unsafe();
+  }
 
   const WallTime now_;
+  JobNames* const names_;
   NewJob job_;
   std::string_view name_;
   unsigned seen_ = 0;
   bool has_due_at_ = false;
   bool has_delay_ = false;
+  bool has_payload_ = false;
+  bool has_base64_ = false;
   std::string error_;
 };
 
-const JobReader::Member JobReader::kMembers[15] = {
+const JobReader::Member JobReader::kMembers[16] = {
     {"queue", &JobReader::read_queue},
     {"id", &JobReader::read_id},
     {"key", &JobReader::read_key},
@@ -208,6 +247,7 @@ const JobReader::Member JobReader::kMembers[15] = {
     {"delay_ms", &JobReader::read_delay},
     {"function", &JobReader::read_function},
     {"payload", &JobReader::read_payload},
+    {"payload_base64", &JobReader::read_payload_base64},
     {"max_attempts", &JobReader::read_max_attempts},
     {"waits_for", &JobReader::read_waits_for},
     {"if_failed", &JobReader::read_if_failed},
@@ -263,7 +303,7 @@ std::string what_is_wrong(simdjson::error_code error) {
   }
 }
 
-Result<NewJob> read_job(dom::parser& parser, std::string_view json, WallTime now) {
+Result<NewJob> read_job(dom::parser& parser, std::string_view json, WallTime now, JobNames* names) {
   // Copies the text to where the parser may read beyond its end.
   const auto parsed = parser.parse(json.data(), json.size());
   if (parsed.error() != simdjson::SUCCESS) return fail(Errc::invalid_input, what_is_wrong(parsed.error()));
@@ -271,7 +311,7 @@ Result<NewJob> read_job(dom::parser& parser, std::string_view json, WallTime now
   if (object.error() != simdjson::SUCCESS) {
     return fail(Errc::invalid_input, fmt::format("{}: one JSON object is wanted", shown(parsed.value_unsafe())));
   }
-  JobReader reader(now);
+  JobReader reader(now, names);
   RawValues raw(json);
   for (const auto [name, value] : object.value_unsafe()) {
     if (!reader.read(name, value, raw.next())) break;
@@ -286,6 +326,13 @@ void append_text(std::string& out, std::string_view name, std::string_view text)
   append_member(out, name);
   append_json_string(out, text);
 }
+// And as base64, where that loses something.
+void append_bytes(std::string& out, std::string_view name, std::string_view bytes) {
+  append_text(out, name, bytes);
+  if (is_utf8(bytes)) return;
+  append_member(out, fmt::format("{}_base64", name));
+  out += fmt::format("\"{}\"", to_base64(bytes));
+}
 template <class Number>
 void append_number(std::string& out, std::string_view name, Number number) {
   append_member(out, name);
@@ -298,7 +345,8 @@ void append_time(std::string& out, std::string_view name, WallTime time) {
 
 }  // namespace
 
-Result<NewJob> parse_new_job(std::string_view json, WallTime now) {
+Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* names) {
+  if (names != nullptr) *names = {};
   if (json.size() > kMostJobJsonBytes) {
     return fail(Errc::too_large, fmt::format("{} bytes of JSON: at most {}", json.size(), kMostJobJsonBytes));
   }
@@ -307,7 +355,7 @@ Result<NewJob> parse_new_job(std::string_view json, WallTime now) {
       parser.allocate(std::max<std::size_t>(parser.capacity(), 4096), kMostJobJsonDepth) != simdjson::SUCCESS) {
     throw std::bad_alloc();
   }
-  auto job = read_job(parser, json, now);
+  auto job = read_job(parser, json, now, names);
   if (parser.capacity() > kMostKeptCapacity) parser = dom::parser(kMostJobJsonBytes);
   return job;
 }
@@ -323,7 +371,7 @@ std::string to_json(const JobRecord& record) {
   append_number(out, "priority", record.priority);
   append_time(out, "due_at", record.due_at);
   if (!record.function.empty()) append_text(out, "function", record.function);
-  append_text(out, "payload", record.payload);
+  append_bytes(out, "payload", record.payload);
   append_number(out, "attempts", record.attempts);
   append_number(out, "max_attempts", record.max_attempts);
   append_number(out, "expiries", record.expiries);
@@ -331,7 +379,7 @@ std::string to_json(const JobRecord& record) {
   append_text(out, "if_failed", record.if_failed == DependencyPolicy::run ? "run" : "cancel");
   append_time(out, "created_at", record.created_at);
   append_time(out, "ended_at", record.ended_at);
-  append_text(out, "result", record.result);
+  append_bytes(out, "result", record.result);
   append_text(out, "error", record.error);
   append_text(out, "worker", record.worker);
   append_time(out, "lease_until", record.lease_until);

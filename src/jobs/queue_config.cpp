@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "argiope/base/duration.hpp"
 #include "argiope/base/printable.hpp"
 
 namespace argiope {
@@ -157,6 +158,51 @@ void for_each_member(Config& config, Visit&& visit) {
   visit("weight", [&](auto& io) { io.whole(config.weight, 1, 1'000); });
 }
 
+// Spans have two names: "retry_first_ms" for a number of milliseconds, and "retry_first" for "100ms" or a number of seconds.
+// The milliseconds of such a span; what is none of either is left as it is.
+Result<json::value> in_milliseconds(std::string_view name, const json::value& span) {
+  if (span.is_string() && span.get_string() == kNoLimit) return span;
+  if (span.is_array()) {
+    json::array all;
+    for (const json::value& entry : span.get_array()) {
+      auto ms = in_milliseconds(name, entry);
+      if (!ms) return ms;
+      all.push_back(std::move(*ms));
+    }
+    return json::value(std::move(all));
+  }
+  const auto text = span.is_string() ? std::string(span.get_string()) : json::serialize(span);
+  const auto parsed = parse_span(text);
+  if (!parsed) {
+    return fail(Errc::invalid_input, fmt::format("queue configuration: \"{}\": {}", name, parsed.error().message));
+  }
+  return json::value(std::chrono::ceil<milliseconds>(*parsed).count());
+}
+
+Result<void> read_member(QueueConfig& config, std::string_view name, const json::value& given) {
+  const std::string name_in_ms = fmt::format("{}_ms", name);
+  std::optional<Result<json::value>> in_ms;
+  bool known = false;
+  Reader reader(name, given);
+  for_each_member(config, [&](std::string_view member_name, auto&& member) {
+    if (member_name == name) {
+      known = true;
+      member(reader);
+    } else if (member_name == name_in_ms) {
+      known = true;
+      in_ms = in_milliseconds(name, given);
+      if (!*in_ms) return;
+      Reader of_span(member_name, **in_ms);
+      member(of_span);
+      if (of_span.error()) in_ms = fail(Errc::invalid_input, *of_span.error());
+    }
+  });
+  if (!known) reader.unknown();
+  if (in_ms && !*in_ms) return std::unexpected(std::move(in_ms->error()));
+  if (reader.error()) return fail(Errc::invalid_input, *reader.error());
+  return {};
+}
+
 struct Writer {
   json::value out;
 
@@ -209,15 +255,7 @@ Result<QueueConfig> parse_queue_config(std::string_view text, const QueueConfig&
   QueueConfig config = base;
   for (const auto& [key, member_value] : value.get_object()) {
     const std::string_view name(key.data(), key.size());
-    Reader reader(name, member_value);
-    bool known = false;
-    for_each_member(config, [&](std::string_view member_name, auto&& member) {
-      if (member_name != name) return;
-      known = true;
-      member(reader);
-    });
-    if (!known) reader.unknown();
-    if (reader.error()) return fail(Errc::invalid_input, *reader.error());
+    if (auto read = read_member(config, name, member_value); !read) return std::unexpected(std::move(read.error()));
   }
   return config;
 }

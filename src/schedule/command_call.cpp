@@ -64,6 +64,11 @@ Result<CommandOptions> parse_command_call(std::string_view payload) {
     }
   }
   in.parsed("timeout", call.timeout, parse_duration);
+  call.directory = in.text("directory");
+  if (!call.directory.empty() && (!call.directory.starts_with('/') || call.directory.contains('\0'))) {
+    return detail::bad_field("directory", call.directory, "an absolute path");
+  }
+  call.is_from_job = true;
   if (auto error = in.finish("a command has none")) return std::unexpected(std::move(*error));
   return call;
 }

@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "schedule/cron_parser.hpp"
 
@@ -51,11 +53,13 @@ class Reader {
     if (!value->is_bool()) complain(name, boost::json::serialize(*value), "true or false");
     return value->is_bool() && value->as_bool();
   }
-  // What `parse` makes of a string member.
+  // What `parse` makes of a string member; where a span of time is wanted, of a number, too.
   template <class Value, class Parse>
   void parsed(std::string_view name, Value& out, Parse parse) {
     if (!has(name)) return;
-    const auto value = parse(text(name));
+    constexpr bool kIsSpan = std::is_same_v<Value, Duration> || std::is_same_v<Value, std::optional<Duration>>;
+    const boost::json::value* given = find(name);
+    const auto value = parse(kIsSpan && given->is_number() ? boost::json::serialize(*given) : text(name));
     if (value) {
       out = *value;
     } else if (!error_) {

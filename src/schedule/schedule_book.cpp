@@ -155,6 +155,12 @@ Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::history(std::string name, s
   co_return co_await store_->schedule_runs(found->id, limit);
 }
 
+Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::output(std::string name) {
+  auto found = co_await find(std::move(name));
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  co_return co_await store_->schedule_output(found->id);
+}
+
 // --- editing ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change) {
@@ -297,6 +303,9 @@ Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
     ScheduleStatus status = status_of(*found);
     if (!status.schedule) co_return unreadable(name, status.trouble);
     const Schedule& schedule = *status.schedule;
+    if (auto queue = co_await store_->open_queue(schedule.job.queue, new_queue_); !queue) {
+      co_return std::unexpected(std::move(queue.error()));
+    }
     const WallTime now = clock_->wall_now();
     const std::vector<JobId> no_jobs;
     Plan plan = make_plan_now({.trigger = schedule.trigger,

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "schedule/calendar.hpp"
@@ -43,19 +41,6 @@ std::optional<Duration> take_offset(std::string_view& text) {
   if (!take_digits(text, 2, minute) || hour > 23 || minute > 59) return std::nullopt;
   return sign * (hours{hour} + minutes{minute});
 }
-
-struct Unit {
-  std::string_view name;
-  Duration length;
-};
-constexpr std::array<Unit, 8> kUnits{{{"w", weeks{1}},
-                                      {"d", days{1}},
-                                      {"h", hours{1}},
-                                      {"m", minutes{1}},
-                                      {"s", seconds{1}},
-                                      {"ms", milliseconds{1}},
-                                      {"us", microseconds{1}},
-                                      {"ns", nanoseconds{1}}}};
 
 }  // namespace
 
@@ -121,54 +106,6 @@ Result<WallTime> parse_timestamp(std::string_view given, const TimeZone& zone) {
   }
   const TimeZone::LocalInstants at = zone.resolve(local);
   return at.kind == TimeZone::LocalKind::gap ? at.transition : at.first;
-}
-
-Result<Duration> parse_duration(std::string_view given) {
-  std::string_view text = trim(given);
-  const auto bad = [&] {
-    return detail::bad_field("duration", given, "a time such as 90s, 1h30m or 2w, up to 200 years");
-  };
-  constexpr double kMost = 200.0 * 365 * 86400e9;
-  double total = 0;
-  std::int64_t exact = 0;
-  if (text.empty()) return bad();
-  while (!text.empty()) {
-    const std::size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto whole = detail::parse_number(text.substr(0, size));
-    if (!whole) return bad();
-    text.remove_prefix(size);
-    double fraction = 0;
-    if (take(text, '.')) {
-      double unit = 0.1;
-      if (text.empty() || text.front() < '0' || text.front() > '9') return bad();
-      for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1), unit /= 10) {
-        fraction += (text.front() - '0') * unit;
-      }
-    }
-    const std::size_t end = std::min(text.find_first_of("0123456789."), text.size());
-    const std::string_view name = trim(text.substr(0, end));
-    const auto unit = std::ranges::find(kUnits, name, &Unit::name);
-    if (unit == kUnits.end()) return bad();
-    text.remove_prefix(end);
-    const auto length = static_cast<double>(unit->length.count());
-    total += (*whole + fraction) * length;
-    if (total > kMost) return bad();
-    exact += *whole * unit->length.count() + static_cast<std::int64_t>(fraction * length + 0.5);
-  }
-  if (exact <= 0) return bad();
-  return Duration{exact};
-}
-
-std::string format_duration(Duration duration) {
-  if (duration <= Duration::zero()) return "0s";
-  std::string out;
-  for (const Unit& unit : kUnits) {
-    if (const auto count = duration / unit.length; count > 0) {
-      out += fmt::format("{}{}", count, unit.name);
-      duration -= count * unit.length;
-    }
-  }
-  return out;
 }
 
 }  // namespace argiope

@@ -200,9 +200,7 @@ Result<Trigger> read_parts(Reader& in, bool all, int depth, MemberPath& where) {
   where = {"triggers"};
   if (!all) return Trigger::any_of(std::move(parts));
   Duration threshold = std::chrono::seconds{1};
-  in.parsed("threshold", threshold, [](const std::string& text) {
-    return text == "0s" || text == "0" ? Result<Duration>(Duration::zero()) : parse_duration(text);
-  });
+  in.parsed("threshold", threshold, parse_span);
   if (!parts.empty()) where = {"threshold"};
   return Trigger::all_of(std::move(parts), threshold);
 }

@@ -218,6 +218,7 @@ bool MemorySchedules::erase(ScheduleId id) {
   Schedule** slot = slot_of(id);
   if (slot == nullptr) return false;
   Schedule* gone = std::exchange(*slot, nullptr);
+  outputs_.erase(id);
   by_name_.erase(gone);
   drop_definition(gone->definition);
   destroy(gone);
@@ -255,6 +256,11 @@ std::optional<StoredSchedule> MemorySchedules::find(std::string_view name) const
   const Schedule* schedule = by_name_.find(name, by_name_.hash(name));
   if (schedule == nullptr) return std::nullopt;
   return told(*schedule, &definitions_[schedule->definition]);
+}
+
+std::optional<ScheduleOutput> MemorySchedules::output(ScheduleId id) const {
+  const auto found = outputs_.find(id);
+  return found == outputs_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit) const {
@@ -327,10 +333,15 @@ std::uint64_t MemorySchedules::fire(ScheduleId id, const SchedulePlace& place, c
   return schedule.version;
 }
 
-void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_view error) {
+void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_view error, std::string_view result) {
   Schedule* schedule = at(run.schedule);
   if (schedule == nullptr) return;
   remember(*schedule);
+  if (!result.empty()) {
+    const auto before = output(run.schedule);
+    undo_.emplace_back(OutputBefore{run.schedule, before});
+    set_output(run.schedule, ScheduleOutput{run.number, run.job, stored(when), run.outcome, std::string(cut_error(error)), std::string(result)});
+  }
   Past& past = *schedule->past;
   --past.active;
   const std::size_t at = (run.number - 1) % kRunsKept;
@@ -340,6 +351,14 @@ void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_vi
   entry.outcome = run.outcome;
   entry.ended_at = stored(when);
   entry.error = cut_error(error);
+}
+
+void MemorySchedules::set_output(ScheduleId id, std::optional<ScheduleOutput> output) {
+  if (output) {
+    outputs_.insert_or_assign(id, std::move(*output));
+  } else {
+    outputs_.erase(id);
+  }
 }
 
 void MemorySchedules::write(Schedule& schedule, const ScheduleRun& run) {
@@ -384,6 +403,8 @@ void MemorySchedules::take_back() {
       schedule.version = before->version;
       set_place(schedule, before->place);
       if (schedule.past != nullptr) schedule.past->active = before->active;
+    } else if (auto* before_output = std::get_if<OutputBefore>(&undo_.back())) {
+      set_output(before_output->id, std::move(before_output->output));
     } else if (auto* before_older = std::get_if<OlderBefore>(&undo_.back())) {
       auto& older = *at(before_older->id)->past->older;
       if (before_older->run) {

@@ -32,6 +32,7 @@ class MemorySchedules {
   std::optional<StoredSchedule> find(std::string_view name) const;
   std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit) const;
   std::optional<ScheduleRun> run(ScheduleId id, std::uint64_t number) const;
+  std::optional<ScheduleOutput> output(ScheduleId id) const;
   std::optional<ScheduleView> look(const ScheduleLook& look) const;
 
   // --- firing
@@ -43,7 +44,7 @@ class MemorySchedules {
   // Moves it on, with `started` runs more; its version then.
   std::uint64_t fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
                      std::uint32_t started);
-  void end_run(const EndedRun& run, WallTime at, std::string_view error);
+  void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result);
 
   // --- fire() and end_run() since start() can be undone
   void start() { undo_.clear(); }
@@ -104,6 +105,10 @@ class MemorySchedules {
     std::uint64_t number;
     std::optional<ScheduleRun> run;  // nullopt: none
   };
+  struct OutputBefore {
+    ScheduleId id;
+    std::optional<ScheduleOutput> output;  // nullopt: none
+  };
 
   static Schedule* make(std::string_view name, std::string_view trigger);
   static void destroy(Schedule* schedule) noexcept;
@@ -125,14 +130,17 @@ class MemorySchedules {
   void write(Schedule& schedule, const ScheduleRun& run);
   void set_older(Schedule& schedule, std::uint64_t number, std::optional<ScheduleRun> run);
 
+  void set_output(ScheduleId id, std::optional<ScheduleOutput> output);
+
   ScheduleId last_id_ = 0;
+  std::map<ScheduleId, ScheduleOutput> outputs_;
   std::vector<Page> pages_;  // by number
   SchedulesByName<Schedule> by_name_;
   std::deque<Definition> definitions_;
   std::vector<std::uint32_t> free_definitions_;
   std::uint32_t last_definition_ = 0;  // the one used last
   std::unordered_map<std::string_view, std::uint32_t> definition_of_;
-  std::vector<std::variant<PlaceBefore, RunBefore, OlderBefore>> undo_;
+  std::vector<std::variant<PlaceBefore, RunBefore, OlderBefore, OutputBefore>> undo_;
 };
 
 }  // namespace argiope

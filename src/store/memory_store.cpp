@@ -470,6 +470,7 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
   const auto failed_attempt = [&](Job& job, const char* outcome) {
     ++job.record.attempts;
     job.record.error = settlement.error;
+    job.record.result = settlement.result;
     job.history.push_back({job.record.attempts, at, outcome, settlement.error, settlement.worker});
     if (job.history.size() > kMostAttemptsKept) job.history.erase(job.history.begin());
   };
@@ -488,7 +489,7 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
     case Outcome::bury:
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
-      end(id, {JobState::buried, at, calendar_at, true, kBuried, none, settlement.error}, reply.ended_runs);
+      end(id, {JobState::buried, at, calendar_at, true, kBuried, settlement.result, settlement.error}, reply.ended_runs);
       break;
     case Outcome::retry:
     case Outcome::release:
@@ -540,7 +541,7 @@ void MemoryStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_run
   alter(id, [&](Job& job) {
     if (const ScheduleId schedule = std::exchange(job.record.schedule, 0); schedule != 0) {
       ended_runs.push_back({schedule, std::exchange(job.record.run, 0), id, schedule_rules::run_outcome(how.state)});
-      schedules_.end_run(ended_runs.back(), how.calendar_at, how.error);
+      schedules_.end_run(ended_runs.back(), how.calendar_at, how.error, how.result);
     }
     job.record.state = how.state;
     job.record.ended_at = how.at;
@@ -790,6 +791,13 @@ Coro<Result<std::vector<ScheduleRun>>> MemoryStore::schedule_runs(ScheduleId id,
   return call([this, id, limit]() -> Result<std::vector<ScheduleRun>> {
     std::lock_guard lock(mutex_);
     return schedules_.runs(id, limit);
+  });
+}
+
+Coro<Result<std::optional<ScheduleOutput>>> MemoryStore::schedule_output(ScheduleId id) {
+  return call([this, id]() -> Result<std::optional<ScheduleOutput>> {
+    std::lock_guard lock(mutex_);
+    return schedules_.output(id);
   });
 }
 

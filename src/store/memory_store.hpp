@@ -39,6 +39,7 @@ class MemoryStore final : public Store {
   Coro<Result<std::vector<std::optional<ScheduleView>>>> look_at_schedules(std::vector<ScheduleLook> looks) override;
   Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) override;
   Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override;
+  Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override;
   Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override;
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override;
   Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,

@@ -93,6 +93,7 @@ class SqliteJobs {
   std::vector<std::optional<ScheduleView>> look_at_schedules(const std::vector<ScheduleLook>& looks);
   std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number);
   std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit);
+  std::optional<ScheduleOutput> schedule_output(ScheduleId id);
   std::vector<FireReply> fire(const std::vector<FireRequest>& requests, WallTime now);
 
   std::vector<WaitingJob> load_ready(QueueId queue, Rank after, std::size_t limit);
@@ -270,7 +271,7 @@ class SqliteJobs {
   std::optional<ScheduleRun> kept_at(std::uint64_t entry);
   std::optional<ScheduleRun> kept_run(ScheduleId id, std::uint64_t number);
   ScheduleView look_at_schedule(StoredSchedule schedule, const ScheduleLook& look);
-  void end_run(const EndedRun& run, const Ending& ending, std::string_view error);
+  void end_run(const EndedRun& run, const Ending& ending, std::string_view error, std::string_view result);
   static StoredSchedule read_schedule(const SqliteStatement& row, bool texts);
   void touch_schedule(ScheduleId id);
 

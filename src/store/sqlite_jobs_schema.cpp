@@ -212,7 +212,20 @@ INSERT INTO meta SELECT 'last_chosen_id', value FROM meta WHERE name = 'last_id'
 UPDATE meta SET value = 4503599627370496 WHERE name = 'last_id' AND value > 4503599627370496;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// What the last run of each schedule has left, however long its job is kept.
+constexpr const char* kVersion6 = R"sql(
+CREATE TABLE schedule_outputs (
+  schedule_id INTEGER PRIMARY KEY,
+  number      INTEGER NOT NULL,
+  job_id      INTEGER NOT NULL,
+  ended_at    INTEGER,
+  outcome     INTEGER NOT NULL,
+  error       TEXT,
+  output      BLOB NOT NULL
+);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--store"};
 
 }  // namespace

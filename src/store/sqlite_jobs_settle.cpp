@@ -56,7 +56,7 @@ SettleReply SqliteJobs::settle_one(const Settlement& asked) {
         how = kBuried;
         Row failed = row;
         failed_attempt(failed, settlement, "buried", at);
-        dependants = end(failed, Stored::buried, ending, true, how, {}, settlement.error);
+        dependants = end(failed, Stored::buried, ending, true, how, settlement.result, settlement.error);
         break;
       }
       case Outcome::retry:
@@ -103,7 +103,7 @@ std::vector<JobId> SqliteJobs::settle_done(const Settlement& settlement, const E
   count(queue_id, JobState::running, -1);
   ++changed_counts_[queue_id - 1].ended;
   set_lease(id, std::nullopt);
-  if (run.schedule != 0) end_run(run, ending, {});
+  if (run.schedule != 0) end_run(run, ending, {}, settlement.result);
   return flags & kHasDependants ? take_dependants(id) : std::vector<JobId>{};
 }
 
@@ -141,14 +141,14 @@ void SqliteJobs::failed_attempt(Row& row, const Settlement& settlement, const ch
   if (last >= static_cast<std::int64_t>(kMostAttemptsKept)) {
     use(Query::history_trim).with(row.id, last + 1 - static_cast<std::int64_t>(kMostAttemptsKept)).run();
   }
-  use(Query::job_set_error).with(row.id).with_or_null(settlement.error).run();
+  use(Query::job_set_failure).with(row.id).with_or_null(settlement.error, settlement.result).run();
 }
 
 // Gives those that waited for it, who are to be told.
 std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& ending, bool keep,
                                    std::string_view how, const std::string& result, const std::string& error) {
   if (row.schedule != 0) {
-    end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(state_of(state))}, ending, error);
+    end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(state_of(state))}, ending, error, result);
   }
   if (row.pending > 0) use(Query::waits_for_delete).with(row.id).run();
   if (keep) {

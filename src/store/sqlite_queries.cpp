@@ -50,6 +50,7 @@ constexpr Text kTexts[] = {
      "= ?1"},
     {Query::job_set_flags, "UPDATE jobs SET flags = coalesce(flags, 0) | ?2 WHERE job_id = ?1"},
     {Query::job_set_error, "UPDATE jobs SET error = ?2 WHERE job_id = ?1"},
+    {Query::job_set_failure, "UPDATE jobs SET error = ?2, result = ?3 WHERE job_id = ?1"},
     {Query::job_set_result, "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
@@ -137,6 +138,10 @@ constexpr Text kTexts[] = {
     {Query::run_delete, "DELETE FROM schedule_runs WHERE entry = ?"},
     {Query::run, "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs "
      "WHERE entry = ?"},
+    {Query::output_write, "INSERT OR REPLACE INTO schedule_outputs (schedule_id, number, job_id, outcome, ended_at, error, output) "
+                          "VALUES (?, ?, ?, ?, ?, ?, ?)"},
+    {Query::output, "SELECT number, job_id, ended_at, outcome, error, output FROM schedule_outputs WHERE schedule_id = ?"},
+    {Query::output_delete, "DELETE FROM schedule_outputs WHERE schedule_id = ?"},
     {Query::older_run_add, "INSERT OR REPLACE INTO older_runs (schedule_id, number, planned, fired_at, job_id) VALUES (?, ?, ?, ?, ?)"},
     {Query::older_run_delete, "DELETE FROM older_runs WHERE schedule_id = ? AND number = ?"},
     {Query::older_run, "SELECT planned, fired_at, job_id FROM older_runs WHERE schedule_id = ? AND number = ?"},

@@ -83,6 +83,7 @@ std::size_t SqliteJobs::erase_schedules(const std::vector<ScheduleId>& ids) {
     }
     use(Query::schedule_delete).with(id).run();
     use(Query::older_runs_delete).with(id).run();
+    use(Query::output_delete).with(id).run();
     for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
       use(Query::run_delete).with(entry_of(id, entries - kept + 1)).run();
     }
@@ -232,6 +233,18 @@ std::vector<ScheduleRun> SqliteJobs::schedule_runs(ScheduleId id, std::size_t li
   return runs;
 }
 
+std::optional<ScheduleOutput> SqliteJobs::schedule_output(ScheduleId id) {
+  if (id > kMostScheduleId) return std::nullopt;
+  Use row = use(Query::output);
+  if (!row.with(id).next()) return std::nullopt;
+  return ScheduleOutput{.run = static_cast<std::uint64_t>(row.number(0)),
+                        .job = static_cast<JobId>(row.number(1)),
+                        .ended_at = from_ms(row.number(2)),
+                        .outcome = static_cast<RunOutcome>(row.number(3)),
+                        .error = std::string(row.text(4)),
+                        .output = std::string(row.text(5))};
+}
+
 // --- steps -----------------------------------------------------------------------------------------------------------
 
 FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
@@ -309,14 +322,22 @@ void SqliteJobs::keep_older(ScheduleId id, const ScheduleRun& run) {
       .run();
 }
 
-void SqliteJobs::end_run(const EndedRun& run, const Ending& ending, std::string_view error) {
+void SqliteJobs::end_run(const EndedRun& run, const Ending& ending, std::string_view error, std::string_view result) {
   ending.runs.push_back(run);
   use(Query::place_end_runs).with(run.schedule, 1).run();
+  const bool is_there = sqlite3_changes(database_.handle()) > 0;
   use(Query::run_end)
       .with(entry_of(run.schedule, run.number), run.number, run.outcome)
       .with_or_null(ending.calendar_at, cut_error(error))
       .run();
-  if (sqlite3_changes(database_.handle()) == 0) use(Query::older_run_delete).with(run.schedule, run.number).run();
+  const bool is_old = sqlite3_changes(database_.handle()) == 0;
+  if (!result.empty() && is_there) {
+    use(Query::output_write)
+        .with(run.schedule, run.number, run.job, run.outcome)
+        .with_or_null(ending.calendar_at, cut_error(error), result)
+        .run();
+  }
+  if (is_old) use(Query::older_run_delete).with(run.schedule, run.number).run();
   touch_schedule(run.schedule);
 }
 

@@ -103,6 +103,9 @@ class SqliteStore final : public Store {
   Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override {
     return read<std::vector<ScheduleRun>>([id, limit](SqliteJobs& jobs) { return jobs.schedule_runs(id, limit); });
   }
+  Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override {
+    return read<std::optional<ScheduleOutput>>([id](SqliteJobs& jobs) { return jobs.schedule_output(id); });
+  }
   Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
     const std::size_t size = requests.size();
     return write<std::vector<FireReply>>(

@@ -34,6 +34,20 @@ void require_cares() {
   if (status != ARES_SUCCESS) throw std::runtime_error(fmt::format("c-ares: {}", ares_strerror(status)));
 }
 
+// A name that cannot be resolved is no connection that was refused: both are told apart by their words.
+std::string why_no_addresses(int status) {
+  switch (status) {
+    case ARES_SUCCESS:
+    case ARES_ENODATA: return "DNS knows no address of this name";
+    case ARES_ENOTFOUND: return "DNS knows no such name";
+    case ARES_EREFUSED: return "the DNS server does not answer questions about this name (its answer: REFUSED)";
+    case ARES_ECONNREFUSED: return "no DNS server can be reached";
+    case ARES_ETIMEOUT: return "no DNS server answers in time";
+    case ARES_ESERVFAIL: return "the DNS server fails (its answer: SERVFAIL)";
+    default: return fmt::format("DNS: {}", ares_strerror(status));
+  }
+}
+
 }  // namespace
 
 class CaresResolver::Impl {
@@ -161,8 +175,7 @@ class CaresResolver::Impl {
       question.result = std::move(addresses);
       ttl = std::max(ttl, options_.min_ttl);
     } else {
-      const char* why = status == ARES_SUCCESS ? "no addresses" : ares_strerror(status);
-      question.result = fail(Errc::dns, fmt::format("{}: {}", question.host, why));
+      question.result = fail(Errc::dns, fmt::format("{}: {}", question.host, why_no_addresses(status)));
       // Only that there is no such name is worth remembering: another failure would answer every later attempt, too.
       const bool unknown = status == ARES_SUCCESS || status == ARES_ENOTFOUND || status == ARES_ENODATA;
       ttl = unknown ? options_.negative_ttl : kFailureTtl;

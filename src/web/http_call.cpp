@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/base/duration.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
-#include "argiope/schedule/timestamp.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/http_date.hpp"
 #include "web/ascii.hpp"
@@ -110,8 +110,9 @@ Result<void> read_expect(const json::value& value, HttpCall& call) {
 }
 
 Result<void> read_timeout(const json::value& value, HttpRequest& request) {
-  const auto timeout = value.is_string() ? parse_duration(value.as_string())
-                                         : Result<Duration>(fail(Errc::invalid_input, "a string, as 30s"));
+  Result<Duration> timeout = fail(Errc::invalid_input, "a span, as 30s, or a number of seconds");
+  if (value.is_string()) timeout = parse_duration(value.as_string());
+  if (value.is_number()) timeout = parse_duration(json::serialize(value));
   if (!timeout) return bad("timeout", given_as(value), timeout.error().message);
   request.timeout = *timeout;
   return {};

@@ -126,7 +126,7 @@ TEST_F(ExplainTest, MoreImportantJobsAhead) {
         const auto why = co_await explained(last);
         EXPECT_EQ(why.reason, WaitReason::more_important_jobs);
         EXPECT_EQ(why.ahead, 99u);
-        EXPECT_EQ(to_sentence(why), "99 more important jobs are ahead of it");
+        EXPECT_EQ(to_sentence(why), "99 jobs are ahead of it, of higher priority or put before it");
         co_await settle(running.token);
       },
       options);

@@ -158,5 +158,64 @@ TEST_F(GuestTest, ExplainsWhatTheStoreAloneTells) {
   });
 }
 
+// What the store shows of limits is said; what it does not show is named, instead of "it is the next one".
+class GuestExplainsLimits : public GuestTest {
+ protected:
+  // The explanation of the last of two jobs while the first runs, or of the only one.
+  JobExplanation explained_with(QueueConfig config, bool first_runs, std::string other_key = "k") {
+    JobExplanation why;
+    with_broker([&]() -> Coro<void> {
+      co_await broker_->configure("q", config);
+      if (first_runs) {
+        NewJob first = job("q");
+        first.key = other_key;
+        co_await BrokerTest::put(first);
+        co_await one("q");
+      }
+      NewJob second = job("q");
+      second.key = "k";
+      const JobId id = co_await BrokerTest::put(second);
+      auto guest = co_await Guest::open(store_);
+      why = co_await explained(*guest, id, true);
+    });
+    return why;
+  }
+};
+
+TEST_F(GuestExplainsLimits, TheQueueRunsAsManyAsItMay) {
+  EXPECT_EQ(explained_with({.limits = {.concurrency = 1}}, true).reason, WaitReason::queue_concurrency);
+  EXPECT_EQ(explained_with({.limits = {.concurrency = 2}}, true).reason, WaitReason::none);
+}
+
+TEST_F(GuestExplainsLimits, SoDoesItsKey) {
+  EXPECT_EQ(explained_with({.key_limits = {.concurrency = 1}}, true).reason, WaitReason::key_concurrency);
+  EXPECT_EQ(explained_with({.key_limits = {.concurrency = 1}}, true, "another").reason, WaitReason::none);
+  EXPECT_EQ(explained_with({.key_limits = {.concurrency = 2}}, true).reason, WaitReason::none);
+}
+
+TEST_F(GuestExplainsLimits, ARateOfNothingStartsNothing) {
+  EXPECT_EQ(explained_with({.limits = {.rate = 0}}, false).reason, WaitReason::queue_rate);
+}
+
+TEST_F(GuestExplainsLimits, WhatOnlyTheOwnerKnowsIsNamed) {
+  const auto idle = explained_with({}, false);
+  EXPECT_EQ(idle.reason, WaitReason::none);
+  EXPECT_THAT(idle.owner_knows, ElementsAre(WaitReason::no_worker));
+  EXPECT_THAT(to_sentence(idle), HasSubstr("alone knows whether it runs jobs of this queue at all"));
+  EXPECT_THAT(to_json(idle), HasSubstr("\"owner_knows\":[\"no worker\"]"));
+  const auto rated = explained_with({.limits = {.rate = 5}, .key_limits = {.rate = 1, .delay = 1s}}, true, "another");
+  EXPECT_THAT(rated.owner_knows, ElementsAre(WaitReason::queue_rate, WaitReason::key_resting, WaitReason::key_rate));
+  EXPECT_THAT(to_sentence(rated), HasSubstr("when the queue's rate lets the next one start, how long its key rests"));
+  // That its queue is worked on is seen by what runs; nothing else is unknown then.
+  EXPECT_EQ(to_sentence(explained_with({}, true)), "it is the next one to run");
+}
+
+TEST_F(GuestExplainsLimits, JobsOfTheSamePriorityAreNotCalledMoreImportant) {
+  EXPECT_EQ(to_sentence({.reason = WaitReason::more_important_jobs, .ahead = 3}),
+            "3 jobs are ahead of it, of higher priority or put before it");
+  EXPECT_EQ(to_sentence({.reason = WaitReason::more_important_jobs, .ahead = 1}),
+            "1 job is ahead of it, of higher priority or put before it");
+}
+
 }  // namespace
 }  // namespace argiope

@@ -345,7 +345,7 @@ TEST_F(CommandJobTest, AFailureHasTheLastLineOfItsErrors) {
 }
 
 TEST_F(CommandJobTest, AProgramThatIsNotThereIsAnError) {
-  EXPECT_THAT(run({.args = {"/nowhere/at-all"}}).error, testing::HasSubstr("/nowhere/at-all"));
+  EXPECT_THAT(run({.args = {"/nowhere/at-all"}, .is_from_job = true}).error, testing::HasSubstr("/nowhere/at-all"));
 }
 
 TEST_F(CommandJobTest, IsKilledWithItsChildrenAtTheTimeout) {

@@ -1,10 +1,14 @@
 """`argiope job` as its users see it: what it prints, how it ends, and what it says of bad input."""
+import base64
 import contextlib
 import json
 import os
+import pathlib
+import resource
 import signal
 import sqlite3
 import subprocess
+import time
 import unittest
 
 from support import ARGIOPE, EndToEnd
@@ -309,6 +313,168 @@ class Working(Jobs):
         for arguments, culprit in ((['--rate', 'fast'], '--rate fast'), (['--config', '{"wieght":1}'], 'wieght'),
                                    (['--weight', '0'], 'weight'), (['--pause', '--resume'], '--pause')):
             self.refused('job', 'queue', 'mail', '--store', self.store, *arguments, culprit=culprit)
+
+
+class Helping(Jobs):
+    """What is said of mistakes, and what is shown."""
+
+    def test_a_misspelt_command_or_option_is_answered_with_the_one_that_was_meant(self):
+        for arguments, said in (
+                (['jbo'], 'did you mean "job"?'), (['job', 'wrok'], 'did you mean "work"?'),
+                (['schedule', 'hsitory'], 'did you mean "history"?'),
+                (['job', 'queue', 'mail', '--retry-frist', '2'], 'argiope job queue has no option --retry-frist; did you mean --retry-first?'),
+                (['crawl', 'http://127.0.0.1/', '--max-dept', '3'], 'did you mean --max-depth?'),
+                (['simulate', 'x.toml', '--form', '2026-01-01'], 'did you mean --from?'),
+                (['next', '@daily', '--conut', '3'], 'did you mean --count?')):
+            with self.subTest(arguments=arguments):
+                result = self.refused(*arguments, culprit=said)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    def test_a_command_without_dashes_is_told_where_commands_stand(self):
+        self.refused('job', 'work', 'mail', './send', '2', '--store', self.store,
+                     culprit='what shall run? A command stands behind --, as in: argiope job work mail -- ./send 2')
+        self.refused('schedule', 'add', 'b', '--every', '1h', './backup', '--all', '--store', self.store,
+                     culprit='a command stands behind --, as in: argiope schedule add … -- ./backup --all')
+        self.assertFalse(self.file.exists())
+
+    def test_spans_are_given_in_one_notation_and_nothing_else_is_one(self):
+        self.job('put', 'mail', '--delay', '1h30m')
+        self.job('put', 'mail', '--delay', '90')
+        self.assertEqual(self.counts('mail')['delayed'], 2)
+        for text in ('nan', 'inf', '-1', '-5s', 'soon', '1x'):
+            self.refused('job', 'put', 'mail', '--delay', text, '--store', self.store, culprit=['--delay', text])
+            self.refused('job', 'queue', 'mail', '--retry-first', text, '--store', self.store, culprit=['--retry-first', text])
+            self.refused('crawl', 'http://127.0.0.1:1/', '--delay', text, '-d', ':memory:', culprit='--delay')
+        self.refused('crawl', 'http://127.0.0.1:1/', '--rate', 'nan', '-d', ':memory:', culprit='--rate')
+        self.job('queue', 'mail', '--retry-first', '100ms', '--keep-done', '2d', '--lease', '90')
+        config = self.json('queue', 'mail')[0]['config']
+        self.assertEqual((config['retry_first_ms'], config['keep_done_ms'], config['lease_time_ms']),
+                         (100, 2 * 86_400_000, 90_000))
+
+    def test_a_changed_queue_shows_what_has_changed(self):
+        self.job('put', 'mail')
+        self.assertEqual(self.job('queue', 'mail', '--rate', '5').splitlines(),
+                         ['queue "mail"', '  rate                 5 (was unlimited)'])
+        self.assertIn('all is as before', self.job('queue', 'mail', '--rate', '5'))
+        shown = self.job('queue', 'mail')
+        self.assertRegex(shown, r'(?m)^  keep_done +1d$')
+        self.assertRegex(shown, r'(?m)^  rate +5$')
+
+    def test_a_job_that_ran_once_has_one_attempt_and_lists_agree_with_counts(self):
+        self.job('put', 'mail', '--id', 'first')
+        self.job('put', 'mail', '--waits-for', '1')
+        self.assertEqual(self.job('list').splitlines()[2].split()[2:6], ['delayed', '0', '0', 'waits'])
+        self.assertEqual(self.counts('mail')['delayed'], 1)
+        self.job('work', 'mail', '--until-empty', '--', 'true')
+        self.assertRegex(self.job('show', 'first'), r'(?m)^  attempts +1$')
+        self.assertEqual(self.json('show', 'first')[0]['runs'], 1)
+
+    def test_the_end_of_work_tells_of_what_is_due_later(self):
+        self.job('put', 'mail')
+        self.job('put', 'mail', '--delay', '1h')
+        out = self.job('work', 'mail', '--until-empty', '--', 'true')
+        self.assertRegex(out, r'(?m)^1 job is due later, the first .*\(in (1h|59m\d*s?)\)\.$')
+        self.assertEqual(self.json('work', 'mail', '--until-empty', '--', 'true')[-1]['due_later'], 1)
+
+    def test_names_of_jobs_may_stand_for_ids_in_lines_of_json(self):
+        lines = ['{"queue":"a","id":"first"}', '{"queue":"a","id":"second","waits_for":["first"]}',
+                 '{"queue":"a","waits_for":["nobody"]}', '{"queue":"a","id":"all","waits_for":["second",1]}',
+                 '{"queue":"a","id":"one more","batch":"all"}']
+        result = self.run_it('job', 'put', '--store', self.store, '-', input='\n'.join(lines), expect=2)
+        self.assertEqual(result.stdout, 'first\nsecond\nall\none more\n')
+        self.assertRegex(result.stderr, 'line 3: waits_for: job "nobody"')
+        self.assertEqual(self.json('explain', 'second')[0]['waits_for'], [1])
+        self.assertEqual(len(self.json('explain', 'all')[0]['waits_for']), 3)
+
+    def test_bytes_that_are_no_text_come_and_go(self):
+        payload = bytes(range(256))
+        line = json.dumps({'queue': 'raw', 'payload_base64': base64.b64encode(payload).decode()})
+        self.assertEqual(self.run_it('job', 'put', '--store', self.store, '-', input=line).stdout, '1\n')
+        self.job('work', 'raw', '--until-empty', '--', 'cat')
+        for option in ('--payload', '--result'):
+            shown = subprocess.run([ARGIOPE, 'job', 'show', '--store', self.store, '1', option], capture_output=True, timeout=60)
+            self.assertEqual((shown.stdout, shown.returncode), (payload, 0))
+        record = self.json('show', '1')[0]
+        self.assertEqual(base64.b64decode(record['result_base64']), payload)
+        self.assertEqual(base64.b64decode(record['payload_base64']), payload)
+
+
+class Starting(Jobs):
+    """What a worker cannot start is no job's fault."""
+
+    def test_a_command_that_is_not_there_is_refused_before_a_job_is_taken(self):
+        self.job('put', 'mail', '--max-attempts', '1')
+        for command, said in (('no-such-program', 'PATH'), ('/nowhere/at-all', 'No such file'), ('/etc/passwd', 'not executable'),
+                              ('/tmp', 'directory')):
+            self.refused('job', 'work', 'mail', '--store', self.store, '--', command, culprit=[command, said])
+            self.refused('schedule', 'run', '--work', 'mail', '--store', self.store, '--', command, culprit=[command, said])
+        self.assertEqual(self.json('show', '1')[0]['attempts'], 0)
+        self.assertEqual(self.counts('mail')['ready'], 1)
+
+    def test_the_soft_limit_of_open_files_is_raised_and_commands_have_the_old_one(self):
+        for _ in range(60):
+            self.job('put', 'mail')
+        # 60 at once need 300 descriptors and more.
+        out = self.run_it('job', 'work', 'mail', '--store', self.store, '--until-empty', '--json', '-c', '60', '--', 'sh', '-c',
+                          'ulimit -Sn; sleep 0.2',
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+        self.assertEqual(json.loads(out.stdout.splitlines()[-1])['done'], 60)
+        self.assertEqual(self.json('show', '1')[0]['result'], '64\n')
+
+    def test_a_misspelt_queue_is_not_made(self):
+        self.job('put', 'mail')
+        self.refused('job', 'work', 'mial', '--store', self.store, '--until-empty', '--', 'true',
+                     culprit='there is no queue "mial"; did you mean "mail"? --create makes a new one')
+        self.refused('schedule', 'run', '--work', 'mial', '--store', self.store, '--until-idle', '--', 'true',
+                     culprit='did you mean "mail"?')
+        self.assertEqual(list(self.json('stats')[0]['queues']), ['mail'])
+        self.job('work', 'mial', '--create', '--until-empty', '--', 'true')
+        self.job('work', 'something-else', '--until-empty', '--', 'true')
+        self.assertEqual(len(self.json('stats')[0]['queues']), 3)
+
+    def test_nothing_that_a_command_started_outlives_a_killed_worker(self):
+        """Grandchildren in sessions of their own, and such as nobody's children."""
+        marks = [self.folder / 'session', self.folder / 'orphan']
+        line = (f'setsid sh -c "echo \\$\\$ > {marks[0]}; exec sleep 300" >/dev/null 2>&1 & '
+                f'( (setsid sh -c "echo \\$\\$ > {marks[1]}; exec sleep 300" >/dev/null 2>&1 &) & ); sleep 300')
+        self.job('put', 'mail')
+        worker = self.start_job('work', 'mail', '--store', self.store, '--quiet', '--', 'sh', '-c', line)
+        self.wait_until(lambda: all(mark.exists() and mark.read_text().strip() for mark in marks))
+        pids = [int(mark.read_text()) for mark in marks]
+        self.assertTrue(all(map(alive, pids)))
+        worker.kill()
+        worker.wait(20)
+        self.wait_until(lambda: not any(map(alive, pids)))
+
+    def test_the_second_signal_ends_them_too(self):
+        mark = self.folder / 'mark'
+        self.job('put', 'mail')
+        worker = self.start_job('work', 'mail', '--store', self.store, '--quiet', '--', 'sh', '-c',
+                                f'trap "" TERM; setsid sh -c "trap \'\' TERM; echo \\$\\$ > {mark}; exec sleep 300" & wait; sleep 300')
+        self.wait_until(lambda: mark.exists() and mark.read_text().strip())
+        pid = int(mark.read_text())
+        worker.send_signal(signal.SIGTERM)
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.1)  # two signals at the same instant may be one
+        worker.send_signal(signal.SIGTERM)
+        self.assertEqual(worker.wait(20), 130)
+        self.wait_until(lambda: not alive(pid))
+        self.assertEqual(self.json('show', '1')[0]['attempts'], 0)
+
+    def wait_until(self, condition):
+        for _ in range(3000):
+            if condition():
+                return
+            time.sleep(0.01)
+        self.fail('it did not come true in half a minute')
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0] != 'Z'
+    except OSError:
+        return False
 
 
 if __name__ == '__main__':

@@ -426,5 +426,69 @@ class Running(Schedules):
         self.assertEqual([entry['outcome'] for entry in entries], ['done'])
 
 
+class Outputs(Schedules):
+    def test_the_first_run_of_a_fresh_store_leaves_its_output(self):
+        """Whoever makes the queue, run-now or run, makes it with the same defaults."""
+        self.schedule('add', 'hello', '--every', '100d', '--', 'echo', 'hello there')
+        job = self.schedule('run-now', 'hello').strip()
+        process, events = self.events()
+        self.wait_for(events, 'job_executed', schedule='hello')
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+        shown = json.loads(self.run_it('job', 'show', job, '--store', self.store, '--json').stdout)
+        self.assertEqual(shown['result'], 'hello there\n')
+        self.assertEqual(self.schedule('output', 'hello'), 'hello there\n')
+        # However long its job is kept.
+        self.run_it('job', 'delete', job, '--store', self.store)
+        self.assertEqual(self.schedule('output', 'hello'), 'hello there\n')
+        told = self.json('output', 'hello')[0]
+        self.assertEqual((told['run'], told['job'], told['outcome'], told['output']), (1, int(job), 'done', 'hello there\n'))
+
+    def test_a_failed_run_keeps_its_output(self):
+        self.schedule('add', 'bad', '--at', '2020-01-01T00:00:00Z', '--max-attempts', '1', '--', 'sh', '-c',
+                      'echo out; echo first >&2; echo last >&2; exit 3')
+        self.run_it('schedule', 'run', '--store', self.store, '--until-idle', '--fail-on-failed', expect=1)
+        self.assertEqual(self.schedule('output', 'bad'), 'out\nfirst\nlast\n')
+        told = self.json('output', 'bad')[0]
+        self.assertEqual((told['outcome'], told['error']), ('failed', 'last'))
+        job = self.json('history', 'bad')[0]['job']
+        self.assertEqual(self.run_it('job', 'show', job, '--result', '--store', self.store).stdout, 'out\nfirst\nlast\n')
+
+    def test_before_the_first_output_there_is_none(self):
+        self.schedule('add', 'x', '--every', '1h', '--queue', 'q')
+        self.assertEqual(self.schedule('output', 'x'), '')
+        self.assertEqual(self.json('output', 'x'), [None])
+        self.refused('schedule', 'output', 'nobody', '--store', self.store, culprit='schedule "nobody"')
+
+    def test_a_command_runs_where_it_was_added(self):
+        there = self.folder / 'there'
+        there.mkdir()
+        script = there / 'backup'
+        script.write_text('#!/bin/sh\npwd; echo $1\n')
+        script.chmod(0o755)
+        added = self.run_it('schedule', 'add', 'b', '--store', self.store, '--at', '2020-01-01T00:00:00Z', '--', './backup',
+                            '{all}', cwd=there)
+        self.assertEqual(added.stderr, '')
+        self.schedule('run', '--until-idle')
+        self.assertEqual(self.schedule('output', 'b'), f'{there}\n{{all}}\n')
+        shown = self.schedule('show', 'b')
+        self.assertRegex(shown, rf'(?m)^  directory +{there}$')
+        self.assertRegex(shown, r"(?m)^  command +./backup '{all}'$")
+        # One that is not there is warned of, and its run's failure names program and directory.
+        warned = self.run_it('schedule', 'add', 'c', '--store', self.store, '--at', '2020-01-01T00:00:00Z', '--max-attempts', '1',
+                             '--', './bakcup')
+        self.assertRegex(warned.stderr, r'^argiope: warning: command "./bakcup" in /.*: No such file or directory$')
+        self.schedule('run', '--until-idle')
+        self.assertRegex(self.json('history', 'c')[0]['error'], r'^cannot run "./bakcup" in /.*: No such file or directory$')
+
+    def test_schedules_from_before_directories_run_where_the_scheduler_does(self):
+        form = {'name': 'old', 'trigger': {'type': 'date', 'time': '2020-01-01T00:00:00Z'},
+                'job': {'function': 'command', 'payload': {'args': ['pwd']}}}
+        self.run_it('schedule', 'add', '--store', self.store, '--file', '-', input=json.dumps(form))
+        self.assertIn('that of argiope schedule run', self.schedule('show', 'old'))
+        self.run_it('schedule', 'run', '--store', self.store, '--until-idle', cwd=self.folder)
+        self.assertEqual(self.schedule('output', 'old'), f'{os.path.realpath(self.folder)}\n')
+
+
 if __name__ == '__main__':
     unittest.main()

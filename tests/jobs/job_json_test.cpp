@@ -157,5 +157,37 @@ TEST(ParseDue, TakesTimesAndMilliseconds) {
   EXPECT_THAT(parse_due("--due-at", "tomorrow").error().message, HasSubstr("--due-at \"tomorrow\""));
 }
 
+TEST(JobJson, BytesThatAreNoTextComeAndGoAsBase64) {
+  const auto job = parse_new_job(R"({"queue":"q","payload_base64":"//4AYQ=="})", WallTime{});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->payload, std::string("\xff\xfe\0a", 4));
+  JobRecord record;
+  record.payload = job->payload;
+  record.result = "\xc3\xa4";
+  const std::string json = to_json(record);
+  EXPECT_NE(json.find(R"("payload_base64":"//4AYQ==")"), std::string::npos) << json;
+  EXPECT_EQ(json.find("result_base64"), std::string::npos) << json;
+  record.result = "\xff";
+  EXPECT_NE(to_json(record).find(R"("result_base64":"/w==")"), std::string::npos);
+  for (const char* text : {R"({"queue":"q","payload_base64":"a"})", R"({"queue":"q","payload_base64":7})",
+                           R"({"queue":"q","payload":"x","payload_base64":"eA=="})"}) {
+    EXPECT_FALSE(parse_new_job(text, WallTime{})) << text;
+  }
+}
+
+TEST(JobJson, OthersMayBeNamedWhereSomebodyLooksThemUp) {
+  const char* const text = R"({"queue":"q","waits_for":[3,"7","order-1","order-2"],"batch":"all of them"})";
+  JobNames names;
+  const auto job = parse_new_job(text, WallTime{}, &names);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->waits_for, (std::vector<JobId>{3, 7}));
+  EXPECT_EQ(names.waits_for, (std::vector<std::string>{"order-1", "order-2"}));
+  EXPECT_EQ(names.batch, "all of them");
+  EXPECT_TRUE(parse_new_job(R"({"queue":"q","waits_for":[3]})", WallTime{}, &names));
+  EXPECT_TRUE(names.empty());
+  EXPECT_FALSE(parse_new_job(text, WallTime{}));
+  EXPECT_FALSE(parse_new_job(R"({"queue":"q","batch":""})", WallTime{}, &names));
+}
+
 }  // namespace
 }  // namespace argiope

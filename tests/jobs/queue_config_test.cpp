@@ -66,6 +66,28 @@ TEST(QueueConfig, NamesTheMemberThatIsWrong) {
   EXPECT_EQ(error_of(""), Errc::invalid_input);
 }
 
+TEST(QueueConfig, SpansAreReadUnderTheirNamesWithoutMilliseconds) {
+  const auto parsed = parse_queue_config(
+      R"({"retry_first":"100ms","keep_done":"1d","keep_buried":"unlimited","lease_time":90,"key_delay":0.5,
+          "retry_table":["1s",90,"1h"],"ageing":"0"})");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->retry.first, Duration{100ms});
+  EXPECT_EQ(parsed->keep_done, Duration{24h});
+  EXPECT_EQ(parsed->keep_buried, Duration::max());
+  EXPECT_EQ(parsed->lease_time, Duration{90s});
+  EXPECT_EQ(parsed->key_limits.delay, Duration{500ms});
+  EXPECT_EQ(parsed->retry.table, (std::vector<Duration>{1s, 90s, 1h}));
+  EXPECT_EQ(parse_queue_config(to_json(*parsed))->keep_done, Duration{24h});
+  for (const char* json : {R"({"retry_first":"soon"})", R"({"retry_first":-1})", R"({"retry_first":"nan"})",
+                           R"({"retry_first":null})", R"({"weight_ms":1})", R"({"retry_factor":"2s"})"}) {
+    EXPECT_FALSE(parse_queue_config(json)) << json;
+  }
+  EXPECT_EQ(parse_queue_config(R"({"retry_first":"soon"})").error().message,
+            "queue configuration: \"retry_first\": duration \"soon\": a time such as 90s, 1h30m or 500ms, or a number of "
+            "seconds, up to 200 years");
+  EXPECT_NE(parse_queue_config(R"({"lease_time":"0s"})").error().message.find("lease_time"), std::string::npos);
+}
+
 TEST(RankedPriority, IsThePriorityWithoutAgeing) {
   EXPECT_EQ(ranked_priority(7, WallTime{1s}, Duration{}), 7);
   EXPECT_EQ(ranked_priority(7, WallTime{1s}, -1s), 7);

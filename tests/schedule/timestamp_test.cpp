@@ -61,24 +61,5 @@ TEST(Timestamp, ComesBackFromItsText) {
   }
 }
 
-TEST(DurationText, IsReadInUnitsFromWeeksToNanoseconds) {
-  EXPECT_EQ(parse_duration("90s"), Duration{90s});
-  EXPECT_EQ(parse_duration("1h30m"), Duration{90min});
-  EXPECT_EQ(parse_duration("1.5h"), Duration{90min});
-  EXPECT_EQ(parse_duration("2w 3d"), Duration{17 * 24h});
-  EXPECT_EQ(parse_duration("250ms"), Duration{250ms});
-  for (const char* text : {"", "90", "s", "-5s", "0s", "1.s", "5 parsecs", "1e9s", "99999999w", "1000000000s"}) {
-    EXPECT_FALSE(parse_duration(text)) << text;
-  }
-}
-
-TEST(DurationText, ComesBack) {
-  for (const Duration duration :
-       {Duration{1ns}, Duration{90s}, Duration{25h}, Duration{1'234'567'891ns}, Duration{500 * 24h}}) {
-    EXPECT_EQ(parse_duration(format_duration(duration)), duration) << format_duration(duration);
-  }
-  EXPECT_EQ(format_duration(90min), "1h30m");
-}
-
 }  // namespace
 }  // namespace argiope

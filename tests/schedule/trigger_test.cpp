@@ -436,7 +436,7 @@ TEST(TriggerJson, SaysWhatIsWrong) {
 TEST(TriggerText, AnIntervalBeginsAnIntervalAfterTheAnchor) {
   const Trigger every = Trigger::parse("@every 90s", {}, {}, at("2026-01-01T00:00:10Z")).value();
   EXPECT_EQ(first_of(every, 2), "2026-01-01T00:01:40Z 2026-01-01T00:03:10Z");
-  EXPECT_EQ(error_of("@every Xm"), "duration \"Xm\": a time such as 90s, 1h30m or 2w, up to 200 years");
+  EXPECT_EQ(error_of("@every Xm"), "duration \"Xm\": a time such as 90s, 1h30m or 500ms, or a number of seconds, more than 0, up to 200 years");
 }
 
 }  // namespace

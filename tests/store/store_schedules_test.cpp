@@ -653,5 +653,44 @@ TEST_P(StoreSchedulesTest, AnEndThatIsRefusedWithItsFollowUpsHasNotEndedTheRun) 
   EXPECT_EQ(job_record(job)->run, 1u);
 }
 
+// --- outputs ---------------------------------------------------------------------------------------------------------
+
+TEST_P(StoreSchedulesTest, TheLastOutputStaysThoughTheJobIsNotKept) {
+  const ScheduleId id = add("a");
+  EXPECT_EQ(must(store_->schedule_output(id)), std::nullopt);
+  const JobId first = fired(id);
+  end(first, {.outcome = Outcome::done, .calendar_at = kNow + 90s, .keep = false, .result = std::string("one\0\xff", 5)});
+  EXPECT_FALSE(job_record(first));
+  EXPECT_EQ(must(store_->schedule_output(id)),
+            (ScheduleOutput{1, first, kNow + 90s, RunOutcome::done, "", std::string("one\0\xff", 5)}));
+  // A run that prints nothing leaves it; one that fails has its own.
+  end(fired(id), {.outcome = Outcome::done});
+  EXPECT_EQ(must(store_->schedule_output(id))->run, 1u);
+  const JobId third = fired(id);
+  end(third, {.outcome = Outcome::bury, .result = "three", .error = "broken"});
+  EXPECT_EQ(must(store_->schedule_output(id)),
+            (ScheduleOutput{3, third, kNow + 70s, RunOutcome::failed, "broken", "three"}));
+  EXPECT_EQ(must(store_->schedule_output(id + 1)), std::nullopt);
+  EXPECT_EQ(must(store_->erase_schedules({id})), 1u);
+  EXPECT_EQ(must(store_->schedule_output(id)), std::nullopt);
+}
+
+TEST_P(StoreSchedulesTest, ARunThatEndsAfterItsScheduleIsForgottenLeavesNoOutput) {
+  const ScheduleId id = add("a");
+  const JobId job = fired(id);
+  must(store_->erase_schedules({id}));
+  end(job, {.outcome = Outcome::done, .keep = true, .result = "late"});
+  EXPECT_EQ(must(store_->schedule_output(id)), std::nullopt);
+  EXPECT_EQ(job_record(job)->result, "late");
+}
+
+TEST_P(StoreSchedulesTest, WhatAFailedAttemptHasLeftStaysWithTheJob) {
+  const JobId job = put_job({});
+  end(job, {.outcome = Outcome::retry, .due_at = kNow, .result = "so far", .error = "broken"});
+  EXPECT_EQ(job_record(job)->result, "so far");
+  end(job, {.outcome = Outcome::bury, .result = "in the end", .error = "broken"});
+  EXPECT_EQ(job_record(job)->result, "in the end");
+}
+
 }  // namespace
 }  // namespace argiope

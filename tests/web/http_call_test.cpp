@@ -82,7 +82,8 @@ TEST(HttpCallForm, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":["6xx"]})"), HasSubstr(R"(expect "6xx")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":[]})"), HasSubstr("at least one"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":"soon"})"), HasSubstr(R"(timeout "soon")"));
-  EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":5})"), HasSubstr(R"(timeout "5")"));
+  EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":true})"), HasSubstr(R"(timeout "true")"));
+  EXPECT_EQ(parse_http_call(R"({"url":"http://a.org","timeout":1.5})")->request.timeout, 1500ms);
   EXPECT_THAT(error_of("{\"url\":\"http://a.org\",\"timeout\":\"0xA\\t\\nt\"}"), HasSubstr(R"(timeout "0xA\t\nt")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","verb":"GET"})"), HasSubstr(R"(member "verb")"));
   EXPECT_THAT(error_of(R"({"url":")" + std::string(1024 * 1024, 'x') + "\"}"), HasSubstr("at most 1048576"));

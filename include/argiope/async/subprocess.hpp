@@ -14,6 +14,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
+#include "argiope/base/error.hpp"
 
 namespace argiope {
 
@@ -34,6 +35,15 @@ struct SubprocessOptions {
   std::string working_directory;
   // Makes the child the leader of a new session, out of reach of our terminal's signals.
   bool new_session = false;
+  // The child and all that descend from it end together, and with us, however we end (SIGKILL included): a small process
+  // between us and the child adopts what the child leaves behind, children that have left its session or have forked twice
+  // included, and kills it all when we are gone. The child leads a session of its own; signals go to its process group. When
+  // it has ended after SIGTERM, what is left of its tree is killed; SIGKILL kills all of the tree. A child that ends by
+  // itself may leave others behind on purpose: wait() waits for those, too; communicate() lets them live.
+  // It does not hold for what others start on the child's behalf (systemd-run, at, docker), nor for a descendant that has
+  // changed its user; and when somebody kills the small process itself, only the child dies with it.
+  // Takes two descriptors more while the child runs.
+  bool supervised = false;
   // For the pipes.
   StreamOptions stream;
 };
@@ -56,6 +66,7 @@ class Process {
   Process& operator=(Process&& other) noexcept;
   ~Process();
 
+  // The child's own, supervised or not.
   pid_t pid() const;
   // The exit status, or minus the signal that ended it; none while it runs. As asyncio, 255 when somebody else took the
   // status away (a waitpid(-1), SIGCHLD ignored).
@@ -97,5 +108,14 @@ class Process {
 Process create_subprocess_exec(const std::vector<std::string>& args, const SubprocessOptions& options = {});
 // The same for a command line of /bin/sh. Never put into it what came from outside.
 Process create_subprocess_shell(const std::string& command, const SubprocessOptions& options = {});
+
+// Raises the soft limit of open files to the hard one, and gives it. Supervised children have the limit that was before.
+// Threads: before others start.
+std::size_t raise_open_files_limit() noexcept;
+
+// The program that create_subprocess_exec would run: `name` itself when it has a slash (a relative one counts from
+// `directory`, or ours), or where it lies in PATH.
+// Errors: not_found, as a sentence that says whether it is not there, a directory, or not executable.
+Result<std::string> find_program(const std::string& name, const std::string& directory = {});
 
 }  // namespace argiope

@@ -55,7 +55,7 @@ struct LeaseCall {
 // How a run ended.
 struct Verdict {
   Outcome outcome = Outcome::done;
-  std::string result;             // done
+  std::string result;             // done; retry, bury: what is kept of the attempt all the same
   std::string error;              // retry, bury, cancel
   std::optional<Duration> delay;  // retry, release: from now; nullopt: retry by the queue's policy, release at once
   std::optional<std::int32_t> priority;  // retry
@@ -83,7 +83,7 @@ struct JobExplanation {
   JobState state = JobState::ready;
   WaitReason reason = WaitReason::none;
   std::optional<WallTime> until;  // when time alone ends the reason
-  std::uint64_t ahead = 0;        // more important jobs that are ready; counted up to a million
+  std::uint64_t ahead = 0;        // jobs that are ready and come first: more important, or put before; up to a million
   std::vector<JobId> waits_for;   // up to ten of them
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
@@ -92,6 +92,8 @@ struct JobExplanation {
   std::string worker;
   double progress = 0;
   std::string progress_message;
+  // What may keep it besides, and only the owner of its queue could say: asked from outside (Guest::explain).
+  std::vector<WaitReason> owner_knows;
 };
 // One sentence for people: `waits until 12:00:05Z: the bucket of key "example.org" is empty`.
 std::string to_sentence(const JobExplanation& explanation);

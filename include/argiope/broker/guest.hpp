@@ -59,8 +59,9 @@ class Guest {
   Coro<Result<StoredQueue>> queue(std::string name);
   // By name. Delayed jobs whose time has come count as ready; what that takes grows with their number.
   Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts(std::string only = {});
-  // What can be said from the store alone. `owned`: whether somebody owns its queues, see has_owner(); what only that
-  // one knows (rates, rests, what else runs) is not said.
+  // What can be said from the store alone: pauses, what runs and how many may, what is ahead. `owned`: whether somebody owns
+  // its queues, see has_owner(). JobExplanation::owner_knows names what may keep it besides and the store does not tell:
+  // whether a worker takes jobs of its queue at all, rates, rests of its key.
   Coro<Result<JobExplanation>> explain(JobId id, bool owned);
 
   // As jobs are timed: the calendar's, less its jumps.

@@ -34,6 +34,12 @@ struct SnoozeJob : std::exception {
   Duration delay;
 };
 
+// Not the job's fault, and not to be tried with the next one: the worker itself is not able to work. The job is given back as
+// if it had not been leased, the worker takes no more, lets those that run end, and its run() gives this error.
+struct WorkerUnfit : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
 // What a function knows of the job it runs, and what it may say while it does. Ends with the run.
 // Threads: the loop's own.
 class JobContext {
@@ -48,6 +54,7 @@ class JobContext {
   void progress(double fraction, std::string message = {}) {
     broker_.set_progress(token(), fraction, std::move(message));
   }
+  // Kept with the job; when the function fails after it, too.
   void set_result(std::string result) { result_ = std::move(result); }
   // Puts `job` in the same transaction that settles this one as done.
   void follow_up(NewJob job) { follow_ups_.push_back(std::move(job)); }
@@ -70,15 +77,25 @@ struct CommandOptions {
   std::vector<std::string> args;         // the program and its arguments
   std::optional<std::string> input;      // instead of the payload
   std::vector<std::string> environment;  // "NAME=value", besides what is said below
+  std::string directory;                 // where it runs, and where a relative program counts from; empty: ours
   Duration timeout = Duration::max();
   std::size_t most_output = 1024 * 1024;
   // Between SIGTERM and SIGKILL, when it is cancelled or out of time.
   Duration grace = std::chrono::seconds{5};
+  // What keeps any command from being started (no descriptors, no memory, no room for processes) is no failure of the
+  // job: it is tried again, at growing intervals, for so long. Then WorkerUnfit.
+  Duration patience = std::chrono::seconds{30};
+  // The job's payload names the program: that it cannot be run is the job's failure. Else it is the worker's: see below.
+  bool is_from_job = false;
 };
 // A command line: the payload is its standard input, its standard output is the result. It also has ARGIOPE_JOB_ID,
-// ARGIOPE_JOB_NAME, ARGIOPE_JOB_QUEUE, ARGIOPE_JOB_KEY and ARGIOPE_JOB_ATTEMPT in its environment. Exit status 0 is success, 75
-// (EX_TEMPFAIL of sysexits.h) and others are failures that are tried again, 65 (EX_DATAERR) buries the job; the last line of
-// standard error is the error. Killed with all of its process group at the timeout, and when this process ends.
+// ARGIOPE_JOB_NAME, ARGIOPE_JOB_QUEUE, ARGIOPE_JOB_KEY, ARGIOPE_JOB_ATTEMPT and ARGIOPE_JOB_TOKEN (which grows from run to
+// run, over all jobs) in its environment. Exit status 0 is success, 75 (EX_TEMPFAIL of sysexits.h) and others are failures that
+// are tried again, 65 (EX_DATAERR) buries the job; the last line of standard error is the error, and what it printed, with the
+// end of standard error, stays the job's result. Killed with all that descends from it at the timeout, when it is cancelled,
+// and when this process ends, however it does: SubprocessOptions::supervised says what holds where.
+// Errors: std::invalid_argument for no program, std::system_error when there is no such program or it cannot be run, unless
+//         is_from_job.
 JobFunction as_command(CommandOptions options);
 
 struct WorkerOptions {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
@@ -14,6 +15,13 @@ namespace argiope {
 
 inline constexpr std::size_t kMostJobJsonBytes = 64 * 1024 * 1024;
 inline constexpr std::size_t kMostJobJsonDepth = 64;
+
+// Names of other jobs that a job was given instead of their ids: to be looked up by whoever puts it.
+struct JobNames {
+  std::vector<std::string> waits_for;  // besides NewJob::waits_for
+  std::string batch;                   // instead of NewJob::batch; empty: none
+  bool empty() const noexcept { return waits_for.empty() && batch.empty(); }
+};
 
 // The job that one JSON object asks for. All members but the first may be missing:
 //
@@ -27,18 +35,19 @@ inline constexpr std::size_t kMostJobJsonDepth = 64;
 //   due_at         an RFC 3339 time, or milliseconds since 1970
 //   delay_ms       from `now`; not together with due_at
 //   payload        a string stands for its text; any other value is kept as the JSON text it is
+//   payload_base64 any bytes, as base64; not together with payload
 //   max_attempts   a whole number of 32 bits, 0: the queue's
-//   waits_for      a list of ids, 10,000 at most
+//   waits_for      a list of ids, 10,000 at most; where `names` is given, of names, too
 //   if_failed      "run" or "cancel"
-//   batch          an id
+//   batch          an id; where `names` is given, a name, too
 //
 // Errors: invalid_input, naming the member and what is allowed, for a member that is unknown, there twice, of the wrong
 //         type or out of range; for what is no JSON, no UTF-8, or goes on after the object. Numbers anywhere must fit a
 //         double or 64 bits. too_large: above kMostJobJsonBytes.
-Result<NewJob> parse_new_job(std::string_view json, WallTime now);
+Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* names = nullptr);
 
-// One line. Times are RFC 3339 in UTC, those that are not set null. A payload or result that is not UTF-8 is not
-// reproduced exactly: what is broken in it becomes U+FFFD.
+// One line. Times are RFC 3339 in UTC, those that are not set null. Where a payload or result is not UTF-8, what is broken in
+// it becomes U+FFFD, and its bytes follow as payload_base64 or result_base64.
 std::string to_json(const JobRecord& record);
 
 // "7" and the like: what can be a JobId, nullopt for what can only be a name.

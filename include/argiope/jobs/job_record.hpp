@@ -94,8 +94,8 @@ struct JobRecord {
   DependencyPolicy if_failed = DependencyPolicy::cancel;
   WallTime created_at{};
   WallTime ended_at{};  // done, cancelled, buried: when
-  std::string result;
-  std::string error;  // of the last attempt that failed; while running with `cancel_asked`: why that was asked
+  std::string result;  // of the last attempt, whether it failed or not
+  std::string error;   // of the last attempt that failed; while running with `cancel_asked`: why that was asked
   // While running:
   std::uint64_t token = 0;
   std::string worker;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/coro.hpp"
@@ -63,7 +64,9 @@ enum class ResumeFrom : std::uint8_t {
 class ScheduleBook {
  public:
   // Both outlive the book. The store was opened with any access; what writes needs more than to read.
-  ScheduleBook(Store& store, const Clock& clock) : store_(&store), clock_(&clock) {}
+  // `new_queue`: the policy of a queue that run_now() has to make; give what the owner's BrokerOptions::new_queue is.
+  ScheduleBook(Store& store, const Clock& clock, QueueConfig new_queue = {})
+      : store_(&store), clock_(&clock), new_queue_(std::move(new_queue)) {}
 
   // Begins with the first planned time from now on; a date is due whenever it was. Errors: refused when there is one of that
   // name and the policy is to fail.
@@ -90,6 +93,8 @@ class ScheduleBook {
   Coro<Result<JobId>> run_now(std::string name);
   // What became of its last planned times, the newest first; at most kRunsKept.
   Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit = 20);
+  // What the last of its runs that left a result has left; nullopt when none has.
+  Coro<Result<std::optional<ScheduleOutput>>> output(std::string name);
 
  private:
   friend class SchedulerImpl;
@@ -101,6 +106,7 @@ class ScheduleBook {
 
   Store* store_;
   const Clock* clock_;
+  QueueConfig new_queue_;
 };
 
 }  // namespace argiope

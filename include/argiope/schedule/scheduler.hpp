@@ -162,7 +162,8 @@ class Scheduler {
 };
 
 // A function for jobs whose payload says what to run:
-// {"args":["/bin/backup","--all"],"timeout":"1h","input":"…","environment":{"NAME":"value"}}. As as_command(), and the command
+// {"args":["./backup","--all"],"directory":"/home/ann","timeout":"1h","input":"…","environment":{"NAME":"value"}}. As
+// as_command(), in that directory (ours, if none is given), and the command
 // has ARGIOPE_SCHEDULE_NAME, ARGIOPE_SCHEDULE_PLANNED_AT and ARGIOPE_SCHEDULE_RUN in its environment besides: those of
 // run_of(), unless the payload says them itself, as a template with `fill_in` can, whose runs then know them however many
 // have followed. `grace`: between SIGTERM and SIGKILL, as CommandOptions has it.

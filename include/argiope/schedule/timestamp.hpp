@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/base/duration.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/schedule/time_zone.hpp"
 
@@ -19,11 +20,5 @@ std::string format_timestamp(WallTime time, const TimeZone& zone = {});
 // after a gap), without seconds, without a time (midnight), and with a space for the T. Errc::invalid_input says what is
 // wrong: `time "2026-02-30": there is no such date`.
 Result<WallTime> parse_timestamp(std::string_view text, const TimeZone& zone = {});
-
-// "90s", "1h30m", "1.5h", "2w", "250ms": numbers with the units w, d, h, m, s, ms, us, ns. Positive, and no more than
-// 200 years.
-Result<Duration> parse_duration(std::string_view text);
-// "1h30m", what parse_duration reads back.
-std::string format_duration(Duration duration);
 
 }  // namespace argiope

@@ -68,6 +68,18 @@ struct ScheduleRun {
   friend bool operator==(const ScheduleRun&, const ScheduleRun&) = default;
 };
 
+// What the last run of a schedule that printed anything has left: kept for as long as the schedule, whatever becomes of the
+// run's job.
+struct ScheduleOutput {
+  std::uint64_t run = 0;
+  JobId job = 0;
+  WallTime ended_at{};
+  RunOutcome outcome = RunOutcome::done;
+  std::string error;
+  std::string output;  // JobRecord::result
+  friend bool operator==(const ScheduleOutput&, const ScheduleOutput&) = default;
+};
+
 // The job of a run has ended for good.
 struct EndedRun {
   ScheduleId schedule = 0;  // it may have been erased since

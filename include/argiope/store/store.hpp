@@ -119,7 +119,7 @@ struct Settlement {
   WallTime due_at{};                     // retry, release
   std::optional<std::int32_t> priority;  // retry: the new one
   bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
-  std::string result;                    // done
+  std::string result;                    // done; retry, bury: what the attempt has left all the same
   std::string error;                     // others
   std::string worker;
   std::vector<PutRequest> follow_ups;  // put in the same transaction
@@ -296,6 +296,8 @@ class Store {
   virtual Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) = 0;
   // Of the last kRunsKept entries of its history, newest first.
   virtual Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit = kRunsKept) = 0;
+  // nullopt: no run of it has left a result yet.
+  virtual Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) = 0;
   // Each step as a whole or not at all, and all that are not stale in one transaction. `now`: as put()'s.
   // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the entry,
   // if it is still kept, and the job is the schedule's no more.

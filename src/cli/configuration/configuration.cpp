@@ -21,6 +21,7 @@
 
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
+#include "argiope/base/duration.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "schedule/schedule_form.hpp"
 
@@ -192,13 +193,16 @@ class ConfigurationReader {
     }
   }
   Duration span(const toml::node& node, std::string_view name) {
+    const auto seconds = node.value_exact<double>();
+    const auto whole_seconds = node.value_exact<std::int64_t>();
     const auto* text = node.as_string();
-    if (text == nullptr) {
-      wrong(node, name, "a string such as \"90s\" or \"1h30m\"");
+    if (text == nullptr && !seconds && !whole_seconds) {
+      wrong(node, name, "a string such as \"90s\" or \"1h30m\", or a number of seconds");
       return {};
     }
-    if (text->get() == "0" || text->get() == "0s") return {};
-    const auto parsed = parse_duration(text->get());
+    const auto parsed = parse_span(text != nullptr  ? text->get()
+                                   : whole_seconds ? fmt::to_string(*whole_seconds)
+                                                   : fmt::to_string(*seconds));
     if (!parsed) complain(node.source(), fmt::format("{}: {}", name, parsed.error().message));
     return parsed.value_or(Duration{});
   }
