@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -58,35 +59,44 @@ class CrawlCommand {
 
   int run() {
     auto options = arguments_.options();
-    if (!options) return complain(options.error().message, kExitUsage);
+    if (!options) return give_up(options.error().message, kExitUsage);
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
     auto store = open_url_store(arguments_.database, store_options());
-    if (!store) return complain(store.error().message, kExitNothing);
+    if (!store) return give_up(store.error().message, kExitNothing);
     AddressGuard guard(arguments_.allow_private);
     permit_seeds(guard, options->seeds);
     const HttpClientOptions http = http_options(*options);
 
     const std::optional<Duration> max_time = options->max_time;
     Crawler crawler(std::move(*options), **store, std::random_device{}(), arguments_.threads);
-    if (auto opened = crawler.open(clock_.wall_now()); !opened) return complain(opened.error().message, kExitNothing);
+    if (auto opened = crawler.open(clock_.wall_now()); !opened) return give_up(opened.error().message, kExitNothing);
     const TimePoint start = clock_.now();
     crawl(crawler, http, guard, max_time);
     const Duration elapsed = clock_.now() - start;
     auto report = crawler.report();
     if (!report) {
-      return complain(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
-                                  report.error().message),
-                      kExitNothing);
+      return give_up(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
+                                 report.error().message),
+                     kExitNothing, crawler.stats());
     }
     report->elapsed = elapsed;
     return finish(**store, *report);
   }
 
  private:
-  static int complain(std::string_view message, int status) {
+  // Errors are told whatever --quiet says, and stand in the summary.
+  int complain(std::string_view message, int status) {
     fmt::print(stderr, "argiope: {}\n", printable_lines(message));
+    if (!error_.empty()) error_ += "; ";
+    error_ += message;
+    return status;
+  }
+  // For a crawl that has no report.
+  int give_up(std::string_view message, int status, const CrawlStats& stats = {}) {
+    complain(message, status);
+    if (arguments_.summary == "json") print_failed_summary(stdout, stats, error_);
     return status;
   }
 
@@ -158,26 +168,51 @@ class CrawlCommand {
         status = complain(written.error().message, kExitNothing);
       }
     }
+    const std::string nothing = nothing_worked(store, report);
     if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
+    if (status == kExitFinished) status = status_of(report, nothing);
     if (!arguments_.quiet) print_report(stdout, report, arguments_.database, arguments_.export_file);
-    if (arguments_.summary == "json") print_summary(stdout, report);
-    if (status != kExitFinished) return status;
-    if (interrupted_) return kExitInterrupted;
-    if (report.stopped_by == "store") return kExitNothing;
-    if (nothing_worked(report)) return kExitNothing;
-    if (arguments_.fail_on_broken && report.broken_count > 0) return kExitBroken;
-    return kExitFinished;
+    if (arguments_.summary == "json") print_summary(stdout, report, error_);
+    return status;
   }
 
-  // Something was tried, and not one response came.
-  static bool nothing_worked(const CrawlReport& report) {
-    return report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
+  int status_of(const CrawlReport& report, const std::string& nothing) {
+    if (interrupted_) return kExitInterrupted;
+    if (report.stopped_by == "store") return kExitNothing;
+    if (!nothing.empty()) return complain(nothing, kExitNothing);
+    return arguments_.fail_on_broken && report.broken_count > 0 ? kExitBroken : kExitFinished;
+  }
+
+  // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
+  static std::string nothing_worked(UrlStore& store, const CrawlReport& report) {
+    const bool answered = std::ranges::any_of(report.statuses, [](const auto& entry) {
+      return (entry.first >= 200 && entry.first < 300) || entry.first == 304;
+    });
+    if (answered) return {};
+    bool has_good = false;
+    std::optional<UrlRecord> seed;
+    const auto scanned = store.scan(1, [&](const UrlRecord& record) {
+      has_good = record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300;
+      if (record.referrer == 0 && !seed) seed = record;
+      return !has_good;
+    });
+    // A later run that only tries again what had failed, and fails again, has fetched nothing either.
+    const bool only_errors = report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
+    if (!scanned || (has_good && !only_errors)) return {};
+    if (!seed) return "nothing could be fetched";
+    const std::string why = !seed->error.empty() ? seed->error
+                            : !seed->redirect_to.empty()
+                                ? fmt::format("HTTP {} to {}", seed->status_code, seed->redirect_to)
+                            : seed->status_code != 0 ? fmt::format("HTTP {}", seed->status_code)
+                                                     : "stopped before an answer";
+    return fmt::format("nothing could be fetched: {}: {}", seed->url, why);
   }
 
   const CrawlArguments& arguments_;
   SystemClock clock_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
+  std::string error_;  // what was complained of
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
 #include "cli/progress.hpp"
 
 namespace argiope {
@@ -69,12 +70,19 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
                to_string(static_cast<Exclusion>(i)), stats.excluded[i]);
   }
   if (!first) fmt::print(out, "\n");
+  first = true;
+  for (std::size_t i = 0; i < stats.odd.size(); ++i) {
+    if (stats.odd[i] == 0) continue;
+    fmt::print(out, "{} {}: {} ", std::exchange(first, false) ? "  odd, but read " : "",
+               describe_oddities(static_cast<std::uint16_t>(1u << i)), stats.odd[i]);
+  }
+  if (!first) fmt::print(out, "\n");
   if (report.lost_host_count > 0) {
     fmt::print(out, "\n{} host{} given up; {} URL{} not asked, which the next run asks:\n", report.lost_host_count,
                report.lost_host_count == 1 ? "" : "s", stats.not_asked, stats.not_asked == 1 ? "" : "s");
     for (std::size_t i = 0; i < std::min(report.lost_hosts.size(), kLostShown); ++i) {
       const LostHost& lost = report.lost_hosts[i];
-      fmt::print(out, "  {}  ({} not asked)\n       {}\n", lost.site, lost.not_asked, lost.error);
+      fmt::print(out, "  {}  ({} not asked)\n       {}\n", printable(lost.site), lost.not_asked, printable(lost.error));
     }
     if (report.lost_host_count > kLostShown) fmt::print(out, "  … and {} more\n", report.lost_host_count - kLostShown);
   }
@@ -83,9 +91,9 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
     for (std::size_t i = 0; i < std::min(report.broken.size(), kBrokenShown); ++i) {
       const BrokenLink& link = report.broken[i];
       fmt::print(out, "  {}  {}\n       linked from {}\n",
-                 link.status != 0 ? std::to_string(link.status) : std::string("---"), link.url,
-                 link.referrer.empty() ? "the command line" : link.referrer);
-      if (!link.error.empty()) fmt::print(out, "       {}\n", link.error);
+                 link.status != 0 ? std::to_string(link.status) : std::string("---"), printable(link.url),
+                 link.referrer.empty() ? "the command line" : printable(link.referrer));
+      if (!link.error.empty()) fmt::print(out, "       {}\n", printable(link.error));
     }
     if (report.broken_count > kBrokenShown) {
       fmt::print(out, "  … and {} more, in the database\n", report.broken_count - kBrokenShown);
@@ -99,7 +107,15 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
   if (!export_file.empty()) fmt::print(out, "Exported to {}\n", export_file);
 }
 
-void print_summary(std::FILE* out, const CrawlReport& report) {
+void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error) {
+  std::string json =
+      fmt::format("{{\"pages\":{},\"fetched\":{},\"finished\":false,\"error\":", stats.pages, stats.fetched);
+  append_json_string(json, error);
+  fmt::print(out, "{}}}\n", json);
+  std::fflush(out);
+}
+
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   const CrawlStats& stats = report.stats;
@@ -123,6 +139,13 @@ void print_summary(std::FILE* out, const CrawlReport& report) {
     json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<Exclusion>(i)),
                         stats.excluded[i]);
   }
+  json += "},\"odd\":{";
+  first = true;
+  for (std::size_t i = 0; i < stats.odd.size(); ++i) {
+    if (stats.odd[i] == 0) continue;
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<HttpOddity>(i)),
+                        stats.odd[i]);
+  }
   json += fmt::format(
       "}},\"broken\":{},\"hosts\":{},\"hosts_given_up\":{},\"not_asked\":{},\"seconds\":{:.6f},\"pages_per_second\":{:."
       "1f},\"cpu_seconds\":{:.4f},"
@@ -133,6 +156,10 @@ void print_summary(std::FILE* out, const CrawlReport& report) {
   if (!report.finished) {
     json += ",\"stopped_by\":";
     append_json_string(json, report.stopped_by);
+  }
+  if (!trouble.empty()) {
+    json += ",\"error\":";
+    append_json_string(json, trouble);
   }
   json += "}";
   fmt::print(out, "{}\n", json);

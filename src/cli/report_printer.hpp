@@ -12,6 +12,9 @@ namespace argiope {
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file);
 
 // One line: the object DESIGN promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
-void print_summary(std::FILE* out, const CrawlReport& report);
+// `trouble` is its member "error", unless it is empty.
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble);
+// The line of a crawl that could not begin or has lost its store.
+void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error);
 
 }  // namespace argiope

@@ -105,7 +105,7 @@ std::function<int()> add_site_command(CLI::App& app) {
   command
       ->add_option("--hostile", arguments->hostile,
                    "What the last host does beside: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
-                   "flood, closed, throttling, failing, headers; or all; and what makes it useless: slow,\n"
+                   "flood, closed, throttling, failing, headers, odd; or all; and what makes it useless: slow,\n"
                    "robots-500, robots-silent, robots-reset")
       ->type_name("LIST");
   command->add_option("--evil-hosts", web.evil_hosts, "How many of the last hosts are hostile")->capture_default_str();

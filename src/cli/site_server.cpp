@@ -128,8 +128,8 @@ class Server final : public SiteServer {
     if (reply.latency > Duration::zero()) co_await sleep(reply.latency);
     if (reply.behaviour == Behaviour::silent) co_await sleep(std::chrono::hours{24});
     if (reply.behaviour == Behaviour::closed) co_return false;
-    if (reply.behaviour == Behaviour::garbage) {
-      co_await write(socket, reply.body);
+    if (reply.behaviour == Behaviour::garbage || reply.behaviour == Behaviour::odd) {
+      co_await write(socket, reply.behaviour == Behaviour::odd ? reply.wire : reply.body);
       co_return false;
     }
     write_head(reply, out);

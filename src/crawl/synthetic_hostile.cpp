@@ -76,6 +76,39 @@ void send_headers(std::uint32_t number, SyntheticReply& reply) {
   }
 }
 
+// "{0}" is the page, "{1}" its length in decimal, "{2}" in hexadecimal, "{3}" a length that is too long.
+constexpr std::array<std::string_view, 16> kOddities = {
+    "HTTP/1.1 200\r\nContent-Type: text/html\r\nContent-Length: {1}\r\n\r\n{0}",
+    "HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: {1}\n\n{0}",
+    "HTTP/1.1 200 OK\r\nno colon here\r\nContent-Type: text/html\r\nContent-Length: {1}\r\n\r\n{0}",
+    "HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\nContent-Type: text/html\r\nContent-Length: {1}\r\n\r\n{0}",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "{2}\r\n{0}\r\n0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {3}\r\n\r\n{0}",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n{2}\r\n{0}\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n{2}\n{0}\n0\n\n",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {1}\r\nContent-Length: {1}\r\n\r\n{0}",
+    "HTTP/1.1 200 OK\r\nContent-Type:\r\n text/html;\r\n\tcharset=utf-8\r\nContent-Length: {1}\r\n\r\n{0}",
+    "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {1}\r\n\r\n{0}",
+    "ICY 200 OK\r\nContent-Type: text/html\r\n\r\n{0}",
+    "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n{2}\r\n{0}\r\n0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: identity\r\nContent-Length: {1}\r\n\r\n{0}",
+    "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200  OK\r\nContent-Type: text/html\r\nContent-Length: "
+    "{1}\r\n\r\n{0}",
+    "HTTP/1.1 200 OK\r\nContent-Type : text/html\r\nContent-Length: {1}\r\n\r\n{0}",
+};
+
+bool be_odd(std::uint32_t number, SyntheticReply& reply) {
+  if (number >= kOddities.size()) return false;
+  std::string next;
+  if (number + 1 < kOddities.size()) add_link(next, fmt::format("/odd/{}", number + 1));
+  reply.behaviour = Behaviour::odd;
+  reply.body = small_page("Odd", next);
+  reply.wire = fmt::format(fmt::runtime(kOddities[number]), reply.body, reply.body.size(),
+                           fmt::format("{:x}", reply.body.size()), reply.body.size() + 100);
+  return true;
+}
+
 }  // namespace
 
 bool answer_hostile(WebFeature feature, std::string_view rest, std::uint32_t number, std::uint64_t chance,
@@ -99,6 +132,7 @@ bool answer_hostile(WebFeature feature, std::string_view rest, std::uint32_t num
       reply.body = small_page("It does not work");
       return true;
     case WebFeature::headers: send_headers(number, reply); return true;
+    case WebFeature::odd: return be_odd(number, reply);
     default: return false;
   }
 }

@@ -211,6 +211,7 @@ inline constexpr std::array kHostileEntrances = {
     HostileEntrance{WebFeature::throttling, {"0"}},
     HostileEntrance{WebFeature::failing, {"0"}},
     HostileEntrance{WebFeature::headers, {"0", "1"}},
+    HostileEntrance{WebFeature::odd, {"0"}},
 };
 
 }  // namespace argiope

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
     "robots",     "redirects", "broken",   "flaky",      "compressed",    "encodings",    "nofollow", "resources",
     "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",        "endless",  "drip",
     "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",        "closed",   "throttling",
-    "failing",    "headers",   "slow",     "robots-500", "robots-silent", "robots-reset", "mute"};
+    "failing",    "headers",   "odd",      "slow",       "robots-500", "robots-silent", "robots-reset", "mute"};
 
 constexpr std::uint32_t kThrottledAttempts = 2;
 constexpr std::uint32_t kThrottledPages = 3;

@@ -49,7 +49,12 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     record.state = outcome.state;
     record.mtime = stored(outcome.mtime);
     record.due = stored(outcome.due);
-    record.status_code = outcome.status_code;
+    const bool has_status = record.status_code != 0 && record.status_code != 304;
+    if (!outcome.not_modified) {
+      record.status_code = outcome.status_code;
+    } else if (!has_status) {
+      record.status_code = 200;
+    }
     record.attempts = outcome.attempts;
     record.redirect_to = std::move(outcome.redirect_to);
     record.error = std::move(outcome.error);

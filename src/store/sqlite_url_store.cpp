@@ -137,7 +137,10 @@ class SqliteUrlStore final : public UrlStore {
         "?8, shelf = NULL, site = NULL";
     auto update = writer_.prepare(
         outcome + ", content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
-    auto touch = writer_.prepare(outcome + " WHERE url_id = ?1");
+    // What has not changed has the status that it had; of an older version's 304 it was 200.
+    std::string touched = outcome;
+    touched.replace(touched.find("?5"), 2, "coalesce(nullif(status_code, 304), 200)");
+    auto touch = writer_.prepare(touched + " WHERE url_id = ?1");
     auto select = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id = ?", kColumns));
     auto scan = reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumns));
     auto scan_to_go_on =

@@ -52,6 +52,45 @@ class Usage(EndToEnd):
     def test_nothing_that_answers_exits_with_3(self):
         self.crawl(f'http://127.0.0.1:{free_port()}/', '--retries', 0, expect=3)
 
+    def test_a_seed_that_gives_nothing_exits_with_3_and_says_why_though_it_is_quiet(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 3, '--hostile', 'loops')
+        robots, _ = self.site('--hosts', 1, '--pages', 30)
+        for seed, why in [(urls[0] + 'missing/1.html', 'HTTP 404'), (urls[0] + 'loops/0', 'HTTP 302'),
+                          (robots[0] + 'private/note-13.html', 'robots')]:
+            with self.subTest(seed):
+                self.database.unlink(missing_ok=True)
+                result = run('crawl', seed, '-d', self.database, '--quiet', '--summary', 'json')
+                self.assertEqual(result.returncode, 3, result.stderr)
+                self.assertIn('argiope: nothing could be fetched: ' + seed, result.stderr)
+                self.assertIn(why, result.stderr)
+                self.assertIn('nothing could be fetched', json.loads(result.stdout)['error'])
+
+    def test_the_summary_is_printed_with_the_error_when_nothing_can_begin(self):
+        self.database.write_text('my notes ' * 100)
+        result = run('crawl', '-d', self.database, 'http://127.0.0.1:1/', '--summary', 'json', '--quiet')
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(str(self.database), json.loads(result.stdout)['error'])
+        result = run('crawl', 'http://a b/', '--summary', 'json')
+        self.assertEqual((result.returncode, json.loads(result.stdout)['finished']), (2, False))
+
+    def test_usage_errors_say_what_would_do(self):
+        for arguments, words in [(['http://h/', '--rate', '0'], '--delay'),
+                                 (['http://h/', '-w', '*.example.org'], 'did you mean "example.org"?'),
+                                 (['http://h/', '-w', 'http://example.org/x'], 'did you mean "example.org"?'),
+                                 (['-'], 'standard input'),
+                                 (['http://h/', '--header-for', 'a b', 'X: y'], '--header-for "a b"'),
+                                 (['http://ann:secret@a b/'], 'http://…@a b/')]:
+            result = run('crawl', *arguments, cwd=self.folder)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(words, result.stderr, arguments)
+            self.assertNotIn('secret', result.stderr)
+
+    def test_nothing_from_outside_reaches_the_terminal_as_a_command(self):
+        result = run('crawl', 'http://h/\x1b[2J', '--export', 'a\u009b31m.x')
+        self.assertEqual(result.returncode, 2)
+        self.assertNotRegex(result.stderr, '[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]')
+        self.assertIn(r'a\u009b31m.x', result.stderr)
+
     def test_private_addresses_are_refused_unless_allowed(self):
         urls, log = self.site('--hosts', 1, '--pages', 3)
         port = urls[0].rsplit(':', 1)[1]
@@ -99,6 +138,48 @@ class Crawling(EndToEnd):
         summary = self.crawl('-w', '127.0.0.2', '-w', '127.0.0.3', '--header', 'X-One: 1', '--header', 'X-Two: 2', urls[0])
         self.assertEqual(summary['pages'], 10)
 
+    def test_headers_and_credentials_go_to_their_hosts_alone_and_are_neither_stored_nor_printed(self):
+        import http.server
+        import threading
+        asked = {}
+
+        def serve(links):
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def do_GET(self):
+                    asked.setdefault(self.server.server_port, []).append(dict(self.headers))
+                    body = ''.join(f'<a href="{link}">x</a>' for link in links).encode()
+                    self.send_response(200)
+                    self.send_header('Content-Type', 'text/html')
+                    self.send_header('Content-Length', str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+                def log_message(self, *arguments):
+                    pass
+            server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.addCleanup(server.server_close)
+            self.addCleanup(server.shutdown)
+            return server.server_port
+        third = serve([])
+        other = serve([f'http://eve:trap@127.0.0.1:{third}/from-other'])
+        seed = serve([f'http://127.0.0.1:{other}/', f'http://mallory:trap@127.0.0.1:{other}/in-a-link'])
+        export = self.folder / 'out.jsonl'
+        result = run('crawl', f'http://ann:s%65cret@127.0.0.1:{seed}/', '-d', self.database, '-D', '--header', 'X-Key: k1',
+                     '--header-for', f'127.0.0.1:{third}', 'X-Third: k3', '--no-robots', '--export', export)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(asked[seed][0]['Authorization'], 'Basic YW5uOnNlY3JldA==')
+        self.assertEqual(asked[seed][0]['X-Key'], 'k1')
+        self.assertEqual(asked[third][0]['X-Third'], 'k3')
+        for headers in asked[other] + asked[third]:
+            self.assertNotIn('Authorization', headers)
+            self.assertNotIn('X-Key', headers)
+        told = result.stdout + result.stderr + export.read_text() + str(self.rows('SELECT * FROM urls'))
+        for word in ('ann', 's%65cret', 'secret', 'mallory', 'eve', 'trap', 'YW5u'):
+            self.assertNotIn(word + ':', told)
+            self.assertNotIn(word + '@', told)
+        self.assertNotIn('secret', told)
+
     def test_the_export_has_every_url(self):
         urls, _ = self.site('--hosts', 1, '--pages', 30)
         jsonl, table = self.folder / 'out.jsonl', self.folder / 'out.csv'
@@ -122,6 +203,7 @@ class Crawling(EndToEnd):
         self.assertEqual(self.crawl(urls[0])['fetched'], 0)
         again = self.crawl(urls[0], '--age', 0)
         self.assertEqual(again['status'], {'304': 20})
+        self.assertEqual(self.rows('SELECT DISTINCT status_code FROM urls'), [(200,)])
 
     def test_it_stops_at_max_pages_and_goes_on(self):
         urls, log = self.site('--hosts', 1, '--pages', 100, '--features', 'none')

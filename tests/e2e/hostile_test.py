@@ -12,6 +12,13 @@ class Hostile(EndToEnd):
         failures = summary['failures']
         self.assertGreaterEqual(failures.get('timeout', 0), 2)    # silence, drip
         self.assertGreaterEqual(failures.get('network', 0), 1)    # closed before an answer
+        self.assertEqual(len(self.rows("SELECT 1 FROM urls WHERE url LIKE '%/lengths/0' AND status_code = 200 "
+                                       "AND error LIKE 'cut short: %'")), 1)  # a Content-Length too long
+        odd = self.rows("SELECT url, status_code, error FROM urls WHERE url LIKE '%/odd/%'")
+        self.assertEqual([status for _, status, _ in odd], [200] * 16, odd)  # each led to the next
+        self.assertTrue(all(error.startswith(('odd: ', 'cut short: ')) for _, _, error in odd), odd)
+        self.assertGreaterEqual(summary['odd']['bare_line_feeds'], 1)
+        self.assertGreaterEqual(summary['odd']['cut_short'], 2)
         self.assertGreaterEqual(failures.get('protocol', 0), 1)   # garbage
         self.assertGreaterEqual(failures.get('too_large', 0) + len(self.rows(
             "SELECT 1 FROM urls WHERE url LIKE '%/bomb/%' AND error LIKE 'cut off%'")), 1)  # bomb

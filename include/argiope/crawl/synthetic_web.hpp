@@ -49,6 +49,7 @@ enum class WebFeature : std::uint8_t {
   throttling,  // 429 with Retry-After twice, then 200
   failing,     // 500, 502, 503 and 504, always
   headers,     // a thousand header fields; one of a megabyte
+  odd,         // answers that break the rules and are read all the same: a chain, each page of which leads to the next
   // Extreme: the whole host is useless. Not part of "hostile", since one would hide the others.
   slow,           // every answer takes SyntheticWebOptions::slow_latency
   robots_500,     // robots.txt answers 500, so nothing may be fetched
@@ -56,7 +57,7 @@ enum class WebFeature : std::uint8_t {
   robots_reset,   // robots.txt's connection is torn down
   mute,           // nothing is ever answered; where connections are simulated, there is none
 };
-inline constexpr std::size_t kWebFeatures = 31;
+inline constexpr std::size_t kWebFeatures = 32;
 // Hostile and extreme ones: only evil hosts have them.
 constexpr bool is_hostile(WebFeature feature) noexcept { return feature >= WebFeature::loops; }
 // As on the command line: "robots-500".
@@ -109,6 +110,7 @@ struct SyntheticReply {
     garbage,  // `body` as it stands, without status or headers, then the end
     flood,    // the body again and again, in chunks
     closed,   // nothing, and the connection ends
+    odd,      // `wire` as it stands, then the end; `body` is what a reader makes of it
   };
   int status = 200;
   std::string content_type = "text/html; charset=utf-8";
@@ -116,6 +118,7 @@ struct SyntheticReply {
   std::vector<std::pair<std::string, std::string>> headers;
   // Coded already. Of a HEAD request it is what GET would bring: only its length is to be sent.
   std::string body;
+  std::string wire;
   Duration latency{};  // before the first byte
   Behaviour behaviour = Behaviour::normal;
   double drip_bytes_per_second = 10;
