@@ -55,7 +55,7 @@ class Usage(EndToEnd):
     def test_a_seed_that_gives_nothing_exits_with_3_and_says_why_though_it_is_quiet(self):
         urls, _ = self.site('--hosts', 1, '--pages', 3, '--hostile', 'loops')
         robots, _ = self.site('--hosts', 1, '--pages', 30)
-        for seed, why in [(urls[0] + 'missing/1.html', 'HTTP 404'), (urls[0] + 'loops/0', 'HTTP 302'),
+        for seed, why in [(urls[0] + 'missing/1.html', 'HTTP 404'), (urls[0] + 'loops/0', 'redirects in a circle'),
                           (robots[0] + 'private/note-13.html', 'robots')]:
             with self.subTest(seed):
                 self.database.unlink(missing_ok=True)
