@@ -105,7 +105,7 @@ class SlowStore final : public Store {
   Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override {
     return read(&Store::waits_for, id, limit);
   }
-  std::uint64_t epoch() const override { return inner_.epoch(); }
+  std::uint64_t last_token() const override { return inner_.last_token(); }
   Coro<Result<std::vector<OldLease>>> old_leases() override { return read(&Store::old_leases); }
   Coro<Result<ChangedElsewhere>> changed_elsewhere() override { return write(&Store::changed_elsewhere); }
   Coro<Result<void>> remember(std::string name, std::int64_t value) override {
