@@ -3,9 +3,11 @@
 //
 //   bench_runtime [scale]              scale: 1 unless given; nanoseconds an operation, medians of five rounds
 //   bench_runtime only STEP TIMES      one step on Argiope and nothing else, for runtime_instructions.py
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -14,17 +16,21 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
+#include "argiope/async/descriptor.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
+#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "bench/report.hpp"
 
@@ -214,6 +220,102 @@ void measure_timers() {
   bench::report("timers arm and cancel, 100,000 armed", own, "ns", {{"Boost.Asio", peer}});
 }
 
+// --- how long what comes from outside waits beside two tasks that compute
+
+constexpr auto kStep = std::chrono::milliseconds{1};
+constexpr int kEvents = 100;
+
+double ms_since(Stopwatch::time_point start) {
+  return std::chrono::duration<double, std::milli>(Stopwatch::now() - start).count();
+}
+
+// Fires kEvents times, at moments that fall anywhere within a step. `wait` suspends until what `fire` made happen is
+// heard; fire(when) is called on a thread beside, or (for a timer) when the wait begins.
+struct Beside {
+  bool ended = false;
+  std::vector<double> waits;
+
+  Coro<void> compute() {
+    while (!ended) {
+      const auto until = Stopwatch::now() + kStep;
+      while (Stopwatch::now() < until) {
+      }
+      co_await yield_now();
+    }
+  }
+  static std::chrono::microseconds spread_over_steps(int i) {
+    return std::chrono::microseconds{3'000 + i * 379 % 2'000};
+  }
+
+  Coro<void> hear_timers() {
+    for (int i = 0; i < kEvents; ++i) {
+      const auto due = Stopwatch::now() + spread_over_steps(i);
+      co_await sleep(spread_over_steps(i));
+      waits.push_back(ms_since(due));
+    }
+    ended = true;
+  }
+  Coro<void> hear_io() {
+    int ends[2];
+    if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    std::jthread writer([&] {
+      for (int i = 0; i < kEvents; ++i) {
+        std::this_thread::sleep_for(spread_over_steps(i));
+        const auto now = Stopwatch::now();
+        if (write(ends[1], &now, sizeof now) != sizeof now) std::abort();
+      }
+    });
+    for (int i = 0; i < kEvents; ++i) {
+      Stopwatch::time_point written;
+      do {
+        co_await readable(ends[0]);
+      } while (read(ends[0], &written, sizeof written) != sizeof written);
+      waits.push_back(ms_since(written));
+    }
+    writer.join();
+    close(ends[0]);
+    close(ends[1]);
+    ended = true;
+  }
+  Coro<void> hear_threads(EventLoop& loop) {
+    Event all;
+    std::jthread caller([&] {
+      for (int i = 0; i < kEvents; ++i) {
+        std::this_thread::sleep_for(spread_over_steps(i));
+        loop.call_soon_threadsafe([&, called = Stopwatch::now()] {
+          waits.push_back(ms_since(called));
+          if (waits.size() == kEvents) all.set();
+        });
+      }
+    });
+    co_await all.wait();
+    ended = true;
+  }
+};
+
+// The worst, leaving out the worst twentieth, which is the machine's.
+template <class Hear>
+double wait_beside(Hear hear) {
+  const SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  Beside beside;
+  const auto first = loop.create_task(beside.compute()), second = loop.create_task(beside.compute());
+  loop.run_until_complete(hear(beside, loop));
+  while (!first.done() || !second.done()) loop.run_once(TimePoint::min());
+  std::ranges::sort(beside.waits);
+  return beside.waits[beside.waits.size() * 95 / 100];
+}
+
+void measure_fairness() {
+  const auto row = [](const char* what, double ms) {
+    bench::report(fmt::format("{} beside two tasks with steps of 1 ms", what), ms, "ms", {});
+  };
+  row("I/O", wait_beside([](Beside& beside, EventLoop&) { return beside.hear_io(); }));
+  row("a timer", wait_beside([](Beside& beside, EventLoop&) { return beside.hear_timers(); }));
+  row("a thread", wait_beside([](Beside& beside, EventLoop& loop) { return beside.hear_threads(loop); }));
+}
+
 // --- memory of a task that waits
 
 constexpr long kParked = 100'000;
@@ -330,4 +432,5 @@ int main(int argc, char** argv) {
   measure_queue("Queue(1) 1 to 1", 1, 1);
   measure_queue("Queue(1024) 100 to 100", 1024, 100);
   measure_timers();
+  measure_fairness();
 }

@@ -97,7 +97,7 @@ class Crawl {
 
 int main() {
   VirtualBackend backend;
-  EventLoop loop(backend);
   Crawl crawl(6);
+  EventLoop loop(backend);
   loop.run_until_complete(crawl.run(1));
 }

@@ -80,8 +80,8 @@ class Customer {
 int main() {
   SystemClock clock;
   AsioBackend backend(clock);
-  EventLoop loop(backend);
   Queue<std::string> orders;
+  EventLoop loop(backend);
 
   uv_loop_t foreign;
   uv_loop_init(&foreign);

@@ -138,9 +138,9 @@ Coro<void> day(const char* name, OrderService& service, Answers& answers) {
 int main() {
   const auto simulate = [](const char* name, WhenFull when_full, Duration work_per_order) {
     VirtualBackend backend;
-    EventLoop loop(backend);
     OrderService service(name, when_full, work_per_order);
     Answers answers;
+    EventLoop loop(backend);
     loop.run_until_complete(day(name, service, answers));
   };
   simulate("waiting", WhenFull::wait, 500ms);

@@ -49,7 +49,7 @@ Coro<void> run(Queue<std::string>& queue) {
 
 int main() {
   VirtualBackend backend;
-  EventLoop loop(backend);
   Queue<std::string> queue(3);
+  EventLoop loop(backend);
   loop.run_until_complete(run(queue));
 }

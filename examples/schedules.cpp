@@ -1,9 +1,9 @@
 // Schedules: the right moment, once, and a word about every moment that was let go.
 //
 // A backup at half past two in Berlin, over the night in which the clock goes from 02:00 to 03:00; a report that is
-// worth nothing an hour late; and a collection every quarter of an hour of which only the latest matters. On the next
-// day the process is killed before dawn and comes back in the morning: each schedule does what its policies say about
-// the times nobody was there for. The file is a real one; time is simulated, so that three days take a moment.
+// worth nothing an hour late; and a collection every quarter of an hour of which only the latest matters. In the morning
+// the process is killed, and it comes back the next day: each schedule does what its policies say about the times nobody
+// was there for. The file is a real one; time is simulated, so that the night takes a moment.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ Coro<void> open(Process& process, const std::string& file) {
   }));
 }
 
-Coro<void> first_days(Process& process, const std::string& file) {
+Coro<void> first_night(Process& process, const std::string& file) {
   co_await open(process, file);
   Scheduler& scheduler = *process.scheduler;
 
@@ -90,7 +90,7 @@ Coro<void> first_days(Process& process, const std::string& file) {
 
   scheduler.start();
   say("{} schedules; backup is {}", scheduler.size(), to_sentence(need(co_await scheduler.explain("backup"))));
-  co_await sleep(48h);
+  co_await sleep(6h + 30min);
 
   Schedule collect{.name = "collect", .trigger = need(Trigger::parse("*/15 * * * *", {}, kBerlin))};
   collect.job.function = "tell";
@@ -100,7 +100,7 @@ Coro<void> first_days(Process& process, const std::string& file) {
   say("the process dies");
 }
 
-Coro<void> next_morning(Process& process, const std::string& file) {
+Coro<void> next_day(Process& process, const std::string& file) {
   co_await open(process, file);
   Scheduler& scheduler = *process.scheduler;
   say("back again");
@@ -126,9 +126,9 @@ void live(WallTime start, Coro<void> (*life)(Process&, const std::string&), cons
 }
 
 int main() {
-  const WallTime saturday = need(parse_timestamp("2026-03-28T00:00", kBerlin));
+  const WallTime sunday = need(parse_timestamp("2026-03-29T00:00", kBerlin));
   const std::string file = std::filesystem::temp_directory_path() / fmt::format("argiope-schedules-{}.db", ::getpid());
-  live(saturday, first_days, file);
-  live(need(parse_timestamp("2026-03-30T09:05", kBerlin)), next_morning, file);
+  live(sunday, first_night, file);
+  live(need(parse_timestamp("2026-03-30T09:05", kBerlin)), next_day, file);
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
 }

@@ -76,8 +76,8 @@ Coro<void> afternoon(Queue<Customer>& queue, std::vector<Statistics>& statistics
 
 int main() {
   VirtualBackend backend;
-  EventLoop loop(backend);
   Queue<Customer> queue;
   std::vector<Statistics> statistics(3);
+  EventLoop loop(backend);
   loop.run_until_complete(afternoon(queue, statistics));
 }

@@ -2,7 +2,9 @@
 import asyncio
 import os
 import statistics
+import struct
 import sys
+import threading
 import time
 
 ROUNDS = 5
@@ -138,6 +140,82 @@ async def measure_memory():
     return (after - before) / PARKED
 
 
+STEP = 0.001
+EVENTS = 100
+
+
+def spread_over_steps(i):
+    return (3_000 + i * 379 % 2_000) / 1e6
+
+
+async def wait_beside(hear):
+    """How long (ms) what comes from outside waits beside two tasks with steps of 1 ms: the worst but for a twentieth."""
+    # The interpreter's lock is handed over every 5 ms by default: that would be measured instead.
+    sys.setswitchinterval(0.0001)
+    ended = False
+    waits = []
+
+    async def compute():
+        while not ended:
+            until = time.perf_counter() + STEP
+            while time.perf_counter() < until:
+                pass
+            await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(compute()) for _ in range(2)]
+    await hear(waits)
+    ended = True
+    for task in tasks:
+        await task
+    return sorted(waits)[len(waits) * 95 // 100]
+
+
+async def hear_timers(waits):
+    for i in range(EVENTS):
+        due = time.perf_counter() + spread_over_steps(i)
+        await asyncio.sleep(spread_over_steps(i))
+        waits.append((time.perf_counter() - due) * 1000)
+
+
+async def hear_from(waits, tell):
+    """`tell` is called with the time, on a thread beside."""
+    def work():
+        for i in range(EVENTS):
+            time.sleep(spread_over_steps(i))
+            tell(time.perf_counter())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while len(waits) < EVENTS:
+        await asyncio.sleep(0.01)
+    thread.join()
+
+
+async def hear_io(waits):
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+
+    def on_readable():
+        written, = struct.unpack('d', os.read(read_end, 8))
+        waits.append((time.perf_counter() - written) * 1000)
+
+    loop = asyncio.get_running_loop()
+    loop.add_reader(read_end, on_readable)
+    await hear_from(waits, lambda now: os.write(write_end, struct.pack('d', now)))
+    loop.remove_reader(read_end)
+    os.close(read_end)
+    os.close(write_end)
+
+
+async def hear_threads(waits):
+    loop = asyncio.get_running_loop()
+
+    def called(at):
+        waits.append((time.perf_counter() - at) * 1000)
+
+    await hear_from(waits, lambda now: loop.call_soon_threadsafe(called, now))
+
+
 async def main():
     steps = {
         'memory of a parked task, 100,000 parked': measure_memory(),
@@ -149,6 +227,9 @@ async def main():
         'Queue(1) 1 to 1': measure_queue(1, 1),
         'Queue(1024) 100 to 100': measure_queue(1024, 100),
         'timers arm and cancel, 100,000 armed': measure_timers(),
+        'I/O beside two tasks with steps of 1 ms': wait_beside(hear_io),
+        'a timer beside two tasks with steps of 1 ms': wait_beside(hear_timers),
+        'a thread beside two tasks with steps of 1 ms': wait_beside(hear_threads),
     }
     for name, step in steps.items():
         print(name, f'{await step:.2f}', flush=True)

@@ -49,30 +49,64 @@ ChannelCore::Port& ChannelCore::port_of(EventLoop& loop) {
   return *ports_.emplace_back(std::make_unique<Port>(loop));
 }
 
+void ChannelCore::attach(std::coroutine_handle<> self, ChannelWaiter& waiter) {
+  waiter.kept = shared_from_this();
+  waiter.on_cancel = &ChannelCore::cancel;
+  this_thread.task->park(self, waiter);
+}
+
 void ChannelCore::park(std::coroutine_handle<> self, ChannelWaiter& waiter, Waiters& waiters) {
   waiter.port = &port_of(*this_thread.loop);
-  this_thread.task->park(self, waiter);
-  waiter.on_cancel = [](Waiter& cancelled) {
-    auto& leaving = static_cast<ChannelWaiter&>(cancelled);
-    leaving.leave();
-    leaving.target.task()->wake_cancelled(leaving);
-  };
+  attach(self, waiter);
   waiter.parked = true;
   waiters.push_back(waiter);
+}
+
+void ChannelCore::yield_served(std::coroutine_handle<> self, ChannelWaiter& waiter) {
+  attach(self, waiter);
+  wake_served(waiter);
+}
+
+void ChannelCore::cancel(Waiter& cancelled) {
+  auto& waiter = static_cast<ChannelWaiter&>(cancelled);
+  TaskCore& task = *waiter.target.task();
+  bool has_nothing = false;
+  {
+    std::lock_guard lock(waiter.core->mutex);
+    has_nothing = waiter.give_back();
+    waiter.unlink();
+  }
+  const bool is_ready = !std::exchange(waiter.parked, false);
+  if (!has_nothing) {
+    task.cancel_late();
+    if (!is_ready) wake_served(waiter);
+  } else if (is_ready) {
+    task.cancel_served();
+  } else {
+    task.wake_cancelled(waiter);
+  }
 }
 
 void ChannelCore::wake(ChannelWaiter& waiter) {
   Port& port = *waiter.port;
   waiter.unlink();
   if (port.loop == this_thread.loop) {
-    waiter.parked = false;
-    wake_task(waiter);
+    tell(waiter);
     return;
   }
   port.served.push_back(waiter);
   if (port.posted.exchange(true)) return;
   // With the mutex held, because the loop is there for as long as its waiter is.
   port.loop->call_soon_threadsafe(Delivery(shared_from_this(), port));
+}
+
+void ChannelCore::tell(ChannelWaiter& waiter) noexcept {
+  waiter.parked = false;
+  if (waiter.refused) {
+    wake_task(waiter);
+  } else {
+    wake_served(waiter);
+  }
 }
 
 void ChannelCore::refuse_all(Waiters& waiters) {
@@ -92,8 +126,8 @@ void ChannelCore::deliver(Port& port) noexcept {
   }
   while (!served.empty()) {
     auto& waiter = static_cast<ChannelWaiter&>(served.front());
-    waiter.parked = false;
-    wake_task(waiter);
+    waiter.unlink();
+    tell(waiter);
   }
 }
 

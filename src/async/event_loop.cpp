@@ -45,10 +45,9 @@ using detail::Waiter;
 
 namespace {
 
-// How many steps make a turn, and how many may run between two polls of the backend, while there is always something
-// ready: looking at the clock, at other threads and at the backend costs more than a step does.
+// How many steps make a turn while there is always something ready: looking at the clock and at other threads costs more
+// than a step does. Pace says how many turns go by between two looks at the backend.
 constexpr int kStepsPerTurn = 32;
-constexpr int kStepsPerPoll = 256;
 
 std::string place(const std::source_location& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
 
@@ -124,7 +123,8 @@ void Handle::cancel() noexcept {
   loop.forget_callback(*callback_);  // the loop's reference; this handle's own remains
 }
 
-EventLoop::EventLoop(IoBackend& backend) : backend_(backend), clock_(backend.clock()) {
+EventLoop::EventLoop(IoBackend& backend)
+    : backend_(backend), clock_(backend.clock()), pace_(backend.runs_in_real_time()) {
   LiveLoops& live = live_loops();
   std::lock_guard lock(live.mutex);
   live.loops.push_back({this, ++live.last_number});
@@ -338,6 +338,8 @@ void EventLoop::disown(TaskCore& task) noexcept {
 inline void EventLoop::step(TaskCore& task) {
   this_thread.task = &task;
   this_thread.budget = detail::kStepBudget;
+  // What it had been granted is its own from here on.
+  task.waiter_ = nullptr;
   if (!task.started_) {
     task.started_ = true;
     if (task.must_cancel_) {
@@ -386,8 +388,8 @@ void EventLoop::run_ready() {
     run_ready_checked();
     return;
   }
-  // Generation after generation, so that stop() is heeded between them. What the last ones make ready waits for the
-  // next turn, so that timers and I/O get theirs.
+  // Generation after generation, so that stop() is heeded between them, and timers and I/O when steps take long. What
+  // the last ones make ready waits for the next turn.
   int steps_left = kStepsPerTurn;
   while (steps_left > 0 && !ready_.empty()) {
     const int generation = static_cast<int>(std::min<std::size_t>(ready_.size(), static_cast<std::size_t>(steps_left)));
@@ -400,25 +402,56 @@ void EventLoop::run_ready() {
       }
     }
     steps_left -= generation;
+    if (pace_.ran(generation)) {
+      look_is_due_ = true;
+      if (pace_.timed()) break;
+    }
     if (stopping_) break;
   }
-  steps_since_poll_ += kStepsPerTurn - steps_left;
+  steps_in_epoch_ += static_cast<std::size_t>(kStepsPerTurn - steps_left);
   this_thread.task = nullptr;
 }
 
 void EventLoop::turn(TimePoint limit) {
+  const std::size_t ready_before = ready_.size();
   take_from_outside();
   if (!timers_.empty()) fire_timers();
   if (ready_.empty()) {
-    steps_since_poll_ = 0;
     backend_.wait(timers_.empty() ? limit : std::min(limit, timers_.front().when), outside_work_ > 0);
     take_from_outside();
     if (!timers_.empty()) fire_timers();
-  } else if (steps_since_poll_ >= kStepsPerPoll) {
-    steps_since_poll_ = 0;
+    look_is_due_ = false;
+    pace_.waited();
+    begin_epoch();
+  } else if (look_is_due_) {
+    look_is_due_ = false;
     backend_.poll();
+    if (pace_.timed() && !checked_) put_before_recent(ready_before);
+    pace_.looked();
+    begin_epoch();
+  } else if (ready_.size() != ready_before) {
+    begin_epoch();
   }
   run_ready();
+}
+
+void EventLoop::begin_epoch() noexcept {
+  ready_at_epoch_ = ready_.size();
+  steps_in_epoch_ = 0;
+}
+
+// What came from outside, from place `outside` of the ready ring on, has come in this epoch: it goes behind what was
+// ready when that began, and before what tasks have made ready since. Else a task that never waits would be ahead of an
+// event that came while it ran.
+void EventLoop::put_before_recent(std::size_t outside) noexcept {
+  const std::size_t recent = ready_at_epoch_ - std::min(ready_at_epoch_, steps_in_epoch_);
+  const auto reverse = [this](std::size_t first, std::size_t last) {
+    while (first + 1 < last) std::swap(ready_[first++], ready_[--last]);
+  };
+  if (recent >= outside || outside == ready_.size()) return;
+  reverse(recent, outside);
+  reverse(outside, ready_.size());
+  reverse(recent, ready_.size());
 }
 
 void EventLoop::require_idle() const {
@@ -428,10 +461,15 @@ void EventLoop::require_idle() const {
 void EventLoop::run_once(TimePoint limit) {
   require_idle();
   const Running running(*this);
+  pace_.looked();
   turn(limit);
   // What the turn's own I/O completed at once becomes ready here, so that next_deadline() knows of it: no descriptor
   // would ever tell.
+  const std::size_t ready_before = ready_.size();
   backend_.poll();
+  if (ready_.size() == ready_before) return;
+  if (pace_.timed() && !checked_) put_before_recent(ready_before);
+  begin_epoch();
 }
 
 TimePoint EventLoop::next_deadline() const noexcept {
@@ -444,6 +482,7 @@ TimePoint EventLoop::next_deadline() const noexcept {
 
 void EventLoop::run_until_stopped() {
   const Running running(*this);
+  pace_.waited();
   turn(stopping_ ? TimePoint::min() : kNever);
   while (!stopping_) turn(kNever);
   stopping_ = false;
@@ -595,7 +634,7 @@ void EventLoop::run_ready_checked() {
     if (checks_->step_hook) checks_->step_hook();
     run_checked(ready_.pop_front());
   }
-  steps_since_poll_ = kStepsPerPoll;
+  look_is_due_ = true;
   this_thread.task = nullptr;
 }
 

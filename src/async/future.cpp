@@ -111,8 +111,9 @@ bool TaskCore::cancel_task(std::string message) {
   ++cancel_requests_;
   cancel_message_ = message.empty() ? nullptr : std::make_unique<std::string>(std::move(message));
   if (waiter_ == nullptr) {
-    // Running, ready, or granted what it waited for: thrown at its next await.
+    // Running, or ready: thrown at its next await.
     must_cancel_ = true;
+    cancelled_late_ = false;
   } else if (waiter_->on_cancel != nullptr) {
     waiter_->on_cancel(*waiter_);
   } else {
@@ -122,19 +123,19 @@ bool TaskCore::cancel_task(std::string message) {
 }
 
 int TaskCore::uncancel() noexcept {
-  if (cancel_requests_ > 0 && --cancel_requests_ == 0) must_cancel_ = false;
+  if (cancel_requests_ > 0 && --cancel_requests_ == 0) must_cancel_ = cancelled_late_ = false;
   return cancel_requests_;
 }
 
 std::string TaskCore::take_cancel_message() {
-  must_cancel_ = false;
+  must_cancel_ = cancelled_late_ = false;
   std::string message = cancel_message_ ? std::move(*cancel_message_) : std::string{};
   cancel_message_.reset();
   return message;
 }
 
 void TaskCore::forward_cancel(FutureCore& awaited) {
-  must_cancel_ = false;
+  must_cancel_ = cancelled_late_ = false;
   if (!awaited.cancel(cancel_message_ ? *cancel_message_ : std::string{})) must_cancel_ = true;
 }
 

@@ -5,10 +5,11 @@
 namespace argiope {
 
 void Timeout::enter() {
-  if (task_ != nullptr) throw std::logic_error("this Timeout is running already");
+  if (task_ != nullptr) throw std::logic_error("this Timeout is running already: every run() needs one of its own");
+  if (entered_) throw std::logic_error("this Timeout has run already: every run() needs one of its own");
+  entered_ = true;
   task_ = detail::this_thread.task;
   cancelling_before_ = task_->cancelling();
-  expired_ = false;
   arm();
 }
 
@@ -27,6 +28,7 @@ void Timeout::arm() {
 
 void Timeout::reschedule(TimePoint when) {
   if (expired_) throw std::logic_error("this Timeout has expired already");
+  if (entered_ && task_ == nullptr) throw std::logic_error("this Timeout has run already");
   when_ = when;
   arm();
 }

@@ -121,22 +121,19 @@ TYPED_TEST(ChannelTest, ACancelledWaitTakesAndPutsNothing) {
   });
 }
 
-TYPED_TEST(ChannelTest, AWaiterCancelledAfterItWasServedKeepsWhatItWasGiven) {
+TYPED_TEST(ChannelTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) {
   Channel<int> channel;
   int got = 0;
   this->run([&]() -> Coro<void> {
-    auto task = this->spawn([&]() -> Coro<void> {
-      got = co_await channel.get();
-      co_await yield_now();
-      got = -1;
-    });
+    auto task = this->spawn([&]() -> Coro<void> { got = co_await channel.get(); });
     co_await let_others_run();
     channel.put_nowait(8);
     task.cancel();
     co_await let_others_run();
     EXPECT_TRUE(task.cancelled());
   });
-  EXPECT_EQ(got, 8);
+  EXPECT_EQ(got, 0);
+  EXPECT_EQ(channel.get_nowait(), 8);
 }
 
 TYPED_TEST(ChannelTest, AfterShutdownTheRestCanBeGot) {
@@ -177,6 +174,7 @@ TYPED_TEST(ChannelTest, AnImmediateShutdownDropsItems) {
 class CountingBackend final : public IoBackend {
  public:
   const Clock& clock() const noexcept override { return virtual_.clock(); }
+  bool runs_in_real_time() const noexcept override { return false; }
   void poll() override {}
   void wait(TimePoint until, bool outside_work) override { virtual_.wait(until, outside_work); }
   std::unique_ptr<Watch> watch(int fd) override { return virtual_.watch(fd); }
@@ -263,16 +261,47 @@ TEST_F(BetweenLoops, WaitersOfAllLoopsTogetherAreServedInTheOrderTheyCame) {
   EXPECT_EQ(sorted_if_shuffled(got_second), (std::vector{1, 3}));
 }
 
-TEST_F(BetweenLoops, AGetterServedButNotYetToldKeepsItsItemWhenCancelled) {
+TEST_F(BetweenLoops, AGetterServedButNotYetToldLeavesItsItemWhenCancelled) {
   Channel<int> channel;
   std::vector<int> got;
   auto getter = first_.create_task(get_into(channel, got));
   settle(first_);
   second_.run_until_complete(put(channel, 3));
-  getter.cancel();
-  settle(first_);
-  EXPECT_EQ(got, (std::vector{3}));
   EXPECT_TRUE(channel.empty());
+  getter.cancel();
+  EXPECT_EQ(channel.qsize(), 1u);
+  settle(first_);
+  EXPECT_TRUE(getter.cancelled());
+  EXPECT_EQ(got, (std::vector<int>{}));
+  EXPECT_EQ(channel.get_nowait(), 3);
+}
+
+TEST_F(BetweenLoops, WhatACancelledGetterLeavesGoesToOneOfAnotherLoop) {
+  Channel<int> channel;
+  std::vector<int> first_got, second_got;
+  auto first = first_.create_task(get_into(channel, first_got));
+  settle(first_);
+  auto second = second_.create_task(get_into(channel, second_got));
+  settle(second_);
+  channel.put_nowait(3);
+  first.cancel();
+  settle(first_);
+  settle(second_);
+  EXPECT_TRUE(first.cancelled());
+  EXPECT_EQ(second_got, (std::vector{3}));
+}
+
+TEST_F(BetweenLoops, APutterLetInButNotYetToldHasPutWhenCancelled) {
+  Channel<int> channel(1);
+  channel.put_nowait(1);
+  auto putter = first_.create_task(put(channel, 2));
+  settle(first_);
+  EXPECT_EQ(channel.get_nowait(), 1);
+  putter.cancel();
+  settle(first_);
+  EXPECT_TRUE(putter.done());
+  EXPECT_FALSE(putter.cancelled()) << "it has no await left";
+  EXPECT_EQ(channel.get_nowait(), 2);
 }
 
 TEST_F(BetweenLoops, ShutdownReachesWaitersOfAllLoops) {
@@ -325,7 +354,6 @@ TEST_F(BetweenLoops, AChannelMayEndBeforeAWakeUpArrives) {
     auto getter = first_.create_task(get_into(channel, got));
     settle(first_);
     channel.put_nowait(1);
-    getter.cancel();
     for (int i = 0; i < 3 && !getter.done(); ++i) first_.run_once(TimePoint::min());
   }
   {
@@ -339,7 +367,15 @@ TEST_F(BetweenLoops, AChannelMayEndBeforeAWakeUpArrives) {
     channel.put_nowait(3);
   }
   settle(first_);
-  EXPECT_EQ(got, (std::vector{1, 2}));
+  {
+    Channel<int> channel;
+    auto getter = first_.create_task(get_into(channel, got));
+    settle(first_);
+    second_.run_until_complete(put(channel, 4));
+  }
+  first_.cancel_all_tasks();
+  settle(first_);
+  EXPECT_EQ(got, (std::vector{1}));
 }
 
 TEST_F(BetweenLoops, CancellationsAtRandomLoseAndRepeatNothing) {

@@ -201,5 +201,90 @@ TYPED_TEST(RunnerTest, ASigintHandlerOfTheProgramsOwnStays) {
   EXPECT_TRUE(has_default_sigint());
 }
 
+TYPED_TEST(RunnerTest, SigintEndsAMainThatYieldsWithoutWaiting) {
+  int turns = 0;
+  const auto main = [&]() -> Coro<void> {
+    for (;;) {
+      if (++turns == 10) ::raise(SIGINT);
+      co_await yield_now();
+    }
+  };
+  Runner runner(this->world.backend);
+  EXPECT_THROW(runner.run(main()), KeyboardInterrupt);
+}
+
+TYPED_TEST(RunnerTest, SigintCancelsTheFutureThatMainAwaits) {
+  Runner runner(this->world.backend);
+  auto future = runner.loop().template create_future<int>();
+  const auto main = [](Future<int> awaited) -> Coro<void> {
+    EventLoop::current().call_soon([] { ::raise(SIGINT); });
+    co_await awaited;
+  };
+  EXPECT_THROW(runner.run(main(future)), KeyboardInterrupt);
+  EXPECT_TRUE(future.cancelled());
+}
+
+TYPED_TEST(RunnerTest, SigintThatComesAsMainBeginsEndsIt) {
+  const auto main = []() -> Coro<void> { co_await sleep(1h); };
+  Runner runner(this->world.backend);
+  runner.loop().call_soon([] { ::raise(SIGINT); });
+  EXPECT_THROW(runner.run(main()), KeyboardInterrupt);
+  EXPECT_EQ(runner.run(give(4)), 4);
+}
+
+TYPED_TEST(RunnerTest, DebugModeIsOnWhenAskedFor) {
+  const auto is_on = []() -> Coro<bool> { co_return EventLoop::current().get_debug(); };
+  for (const bool on : {false, true}) {
+    Runner runner(this->world.backend, on);
+    EXPECT_EQ(runner.loop().get_debug(), on);
+    EXPECT_EQ(runner.run(is_on()), on);
+  }
+}
+
+TYPED_TEST(RunnerTest, DoesNotRunFromWithinItsOwnRun) {
+  Runner runner(this->world.backend);
+  bool inner_ran = false;
+  const auto inner = [&]() -> Coro<void> {
+    inner_ran = true;
+    co_return;
+  };
+  const auto main = [&]() -> Coro<void> {
+    EXPECT_THROW(runner.run(inner()), std::logic_error);
+    for (int i = 0; i < 4; ++i) co_await yield_now();
+  };
+  runner.run(main());
+  EXPECT_FALSE(inner_ran) << "what was refused is not run behind the caller's back";
+  EXPECT_EQ(runner.run(give(2)), 2);
+}
+
+TYPED_TEST(RunnerTest, RefusesAnEmptyCoroutineAndGoesOn) {
+  Runner runner(this->world.backend);
+  EXPECT_THROW(runner.run(Coro<int>{}), std::invalid_argument);
+  EXPECT_EQ(runner.run(give(3)), 3);
+}
+
+TYPED_TEST(RunnerTest, WhatIsLeftWhenMainFailsIsEndedTooAndMainsFailureIsThrown) {
+  bool ended = false;
+  std::vector<std::string> reports;
+  const auto left = [&]() -> Coro<void> {
+    try {
+      co_await sleep(1h);
+    } catch (const CancelledError&) {
+      ended = true;
+      throw std::runtime_error("in the end");
+    }
+  };
+  const auto main = [&]() -> Coro<void> {
+    EventLoop& loop = EventLoop::current();
+    loop.set_exception_handler([&](std::string_view where, const std::exception_ptr&) { reports.emplace_back(where); });
+    loop.create_task(left(), "left");
+    co_await yield_now();
+    throw std::length_error("main");
+  };
+  EXPECT_THROW(run(this->world.backend, main()), std::length_error);
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(reports, (std::vector<std::string>{"left"}));
+}
+
 }  // namespace
 }  // namespace argiope

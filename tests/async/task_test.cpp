@@ -240,6 +240,23 @@ TYPED_TEST(TaskTest, APendingCancellationGoesToTheTaskAwaitedNext) {
   });
 }
 
+TYPED_TEST(TaskTest, CancelledBetweenTwoYieldsItThrowsAtTheOneItIsIn) {
+  int yields = 0;
+  this->run([&]() -> Coro<void> {
+    auto task = this->spawn([&]() -> Coro<int> {
+      for (; yields < 100; ++yields) co_await yield_now();
+      co_return 12;
+    });
+    co_await let_others_run();
+    const int before = yields;
+    EXPECT_TRUE(task.cancel());
+    co_await cancellation_of(task);
+    EXPECT_TRUE(task.cancelled());
+    EXPECT_EQ(yields, before);
+    EXPECT_FALSE(task.cancel()) << "it has ended";
+  });
+}
+
 TYPED_TEST(TaskTest, CancelledInItsLastStepItEndsCancelled) {
   Task<int> task;
   this->run([&]() -> Coro<void> {

@@ -149,22 +149,38 @@ TYPED_TEST(TimeoutTest, OfTwoTimersOfOneInstantTheOneArmedFirstDecides) {
   });
 }
 
-TYPED_TEST(TimeoutTest, AResultHandedOverBeforeTheDeadlineIsNotLost) {
+TYPED_TEST(TimeoutTest, AnItemHandedOverAsTheDeadlineStrikesIsNotLost) {
   this->run([&]() -> Coro<void> {
     Queue<int> queue;
     const TimePoint when = this->loop.time() + 1ms;
     this->loop.call_at(when, [&] { queue.put_nowait(7); });
-    Task<int> task;
     const auto take = [&]() -> Coro<int> { co_return co_await queue.get(); };
-    task = this->spawn([&]() -> Coro<int> {
+    auto task = this->spawn([&]() -> Coro<void> {
       Timeout timeout(when);
-      const int value = co_await timeout.run(take());
+      EXPECT_TRUE(co_await times_out(timeout.run(take())));
       EXPECT_TRUE(timeout.expired());
-      EXPECT_EQ(task.cancelling(), 0);
+      EXPECT_EQ(current_task().cancelling(), 0);
       co_await yield_now();
-      co_return value;
     });
-    EXPECT_EQ(co_await task, 7);
+    co_await task;
+    EXPECT_EQ(queue.qsize(), 1u);
+    EXPECT_EQ(queue.get_nowait(), 7);
+  });
+}
+
+TYPED_TEST(TimeoutTest, AnItemPutAsTheDeadlineStrikesIsNoTimeout) {
+  this->run([&]() -> Coro<void> {
+    Queue<int> queue(1);
+    queue.put_nowait(1);
+    const TimePoint when = this->loop.time() + 1ms;
+    this->loop.call_at(when, [&] { EXPECT_EQ(queue.get_nowait(), 1); });
+    const auto put = [&]() -> Coro<void> { co_await queue.put(2); };
+    auto task = this->spawn([&]() -> Coro<void> {
+      EXPECT_FALSE(co_await times_out(Timeout(when).run(put()))) << "it has been put";
+      co_await yield_now();
+    });
+    co_await task;
+    EXPECT_EQ(queue.get_nowait(), 2);
   });
 }
 
@@ -244,12 +260,13 @@ TYPED_TEST(TimeoutTest, CanBePutOffBeforeItStrikes) {
     Timeout timeout(this->loop.time() + 1ms);
     timeout.reschedule(this->loop.time() + 1h);
     EXPECT_EQ(co_await timeout.run(give_after(2ms, 4)), 4);
+    Timeout endless(this->loop.time() + 1ms);
     const auto body = [&]() -> Coro<void> {
-      timeout.reschedule(kNever);
+      endless.reschedule(kNever);
       co_await sleep(1ms);
     };
-    co_await timeout.run(body());
-    EXPECT_EQ(timeout.when(), kNever);
+    co_await endless.run(body());
+    EXPECT_EQ(endless.when(), kNever);
   });
 }
 
@@ -266,6 +283,37 @@ TYPED_TEST(TimeoutTest, DoesNotRunTwiceAtOnce) {
     };
     co_await timeout.run(body());
     EXPECT_TRUE(refused);
+  });
+}
+
+TYPED_TEST(TimeoutTest, DoesNotRunForTwoTasksAndTheFirstIsNotDisturbed) {
+  this->run([&]() -> Coro<void> {
+    Timeout timeout(this->loop.time() + 2ms);
+    auto first = this->spawn([&]() -> Coro<void> { EXPECT_TRUE(co_await times_out(timeout.run(sleep_for(1h)))); });
+    co_await let_others_run();
+    auto second = this->spawn([&]() -> Coro<void> { co_await timeout.run(sleep_for(1ms)); });
+    while (!second.done()) co_await yield_now();
+    EXPECT_THROW(second.result(), std::logic_error);
+    co_await first;
+  });
+}
+
+TYPED_TEST(TimeoutTest, DoesNotRunAgainHoweverTheFirstRunEnded) {
+  this->run([&]() -> Coro<void> {
+    Timeout in_time(this->loop.time() + 1h), too_late(this->loop.time() + 1ms);
+    co_await in_time.run(sleep_for(1ms));
+    EXPECT_TRUE(co_await times_out(too_late.run(sleep_for(1h))));
+    for (Timeout* timeout : {&in_time, &too_late}) {
+      bool refused = false;
+      try {
+        co_await timeout->run(sleep_for(1ms));
+      } catch (const std::logic_error& error) {
+        refused = true;
+        EXPECT_STREQ(error.what(), "this Timeout has run already: every run() needs one of its own");
+      }
+      EXPECT_TRUE(refused);
+      EXPECT_THROW(timeout->reschedule(kNever), std::logic_error);
+    }
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,8 +14,8 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/queue.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/ring_buffer.hpp"
 
 namespace argiope {
 namespace detail {
@@ -28,12 +29,17 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
 
   struct ChannelWaiter : Waiter {
     explicit ChannelWaiter(ChannelCore& awaited) noexcept : core(&awaited) {}
-    ~ChannelWaiter() {
+    virtual ~ChannelWaiter() {
       if (parked) leave();
     }
     // Out of the list it is in, on its own loop's thread. Returns with the mutex free.
     void leave() noexcept;
+    // With the mutex held, when its task is cancelled: gives back what it was served, if it was. False when others may
+    // have used that.
+    virtual bool give_back() = 0;
     ChannelCore* core;
+    // The same, from park() on: what is given back has somewhere to go.
+    std::shared_ptr<ChannelCore> kept;
     Port* port = nullptr;
     // Its own loop's to read and write: linked in a list that other threads change.
     bool parked = false;
@@ -43,6 +49,8 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
 
   // With the mutex held: parks the running task at the end of `waiters`.
   void park(std::coroutine_handle<> self, ChannelWaiter& waiter, Waiters& waiters);
+  // With the mutex held: the running task was served at once, but has spent its budget and lets others run first.
+  void yield_served(std::coroutine_handle<> self, ChannelWaiter& waiter);
   // With the mutex held: wakes a waiter that was served or refused; at once, or through its own loop.
   void wake(ChannelWaiter& waiter);
   // With the mutex held: everybody in `waiters` gets QueueShutDown.
@@ -56,6 +64,10 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
  private:
   class Delivery;
 
+  static void cancel(Waiter& waiter);
+  // On its own loop's thread: it has been served or refused.
+  static void tell(ChannelWaiter& waiter) noexcept;
+  void attach(std::coroutine_handle<> self, ChannelWaiter& waiter);
   Port& port_of(EventLoop& loop);
   void deliver(Port& port) noexcept;
 
@@ -70,8 +82,9 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
 // Suspends: put() while full, get() while empty.
 // Errors:   QueueFull, QueueEmpty from the _nowait forms; QueueShutDown after shutdown(). An item that could not be put
 //           is destroyed.
-// Cancel:   as Queue's: a cancelled put() has put nothing, a cancelled get() has taken nothing, and one that was served
-//           before, though it does not know yet, returns normally.
+// Cancel:   as Queue's: a put() that throws CancelledError has put nothing, a get() that does has taken nothing. A put()
+//           that was let in before, though its task does not know yet, returns normally: the task's next await throws,
+//           and a task without one ends as if it had not been cancelled.
 // Order:    first in, first out; waiters of all loops together are served first come, first served.
 // Threads:  any. put() and get() are awaited by tasks; the other members need no loop. Items are moved, and never
 //           destroyed, with the mutex held. qsize(), empty() and full() are out of date when they return.
@@ -121,10 +134,13 @@ class Channel {
   // No more put(); get() goes on until the channel is empty. Who waits gets QueueShutDown. `immediate` also drops what is
   // queued. May be called again.
   void shutdown(bool immediate = false) {
-    RingBuffer<T> dropped;
+    detail::FifoItems<T> dropped;
     std::lock_guard lock(core_->mutex);
     core_->shut_down = true;
-    if (immediate) dropped.swap(core_->items);
+    if (immediate) {
+      core_->drops = true;
+      dropped.swap(core_->items);
+    }
     core_->refuse_all(core_->getters);
     core_->refuse_all(core_->putters);
   }
@@ -138,98 +154,116 @@ class Channel {
     // There is room. Getters wait only while there are no items, putters only while there is no room.
     void accept(T& item) {
       if (getters.empty()) {
-        items.push_back(std::move(item));
-        return;
+        items.push(std::move(item));
+      } else {
+        hand_over(item, items.next_place());
       }
+    }
+    void hand_over(T& item, std::uint64_t place) {
       auto& getter = static_cast<GetAwaiter&>(getters.front());
       getter.item.emplace(std::move(item));
+      getter.place = place;
       wake(getter);
     }
     // There is an item.
-    T take() {
-      T item = items.pop_front();
-      if (!putters.empty()) {
+    T take(std::uint64_t* place = nullptr) {
+      T item = place == nullptr ? items.pop() : items.pop(*place);
+      if (!putters.empty() && !full()) {
         auto& putter = static_cast<PutAwaiter&>(putters.front());
-        items.push_back(std::move(putter.item));
+        items.push(std::move(putter.item));
         putter.accepted = true;
         wake(putter);
       }
       return item;
     }
+    void put_back(T& item, std::uint64_t place) {
+      if (getters.empty()) {
+        items.put_back(std::move(item), place);
+      } else {
+        hand_over(item, place);
+      }
+    }
 
     std::size_t maxsize;
     bool shut_down = false;
-    RingBuffer<T> items;
+    // Shut down, and nothing is stored any more.
+    bool drops = false;
+    detail::FifoItems<T> items;
     detail::ChannelCore::Waiters getters;
     detail::ChannelCore::Waiters putters;
   };
 
-  struct GetAwaiter : detail::ChannelCore::ChannelWaiter {
+  struct GetAwaiter final : detail::ChannelCore::ChannelWaiter {
     explicit GetAwaiter(Core& from) noexcept : ChannelWaiter(from) {}
     Core& channel() const noexcept { return static_cast<Core&>(*core); }
-    // With the mutex held.
-    bool try_get() {
-      if (!channel().items.empty()) {
-        item.emplace(channel().take());
-        return true;
-      }
-      return refused = channel().shut_down;
-    }
     bool await_ready() {
       std::lock_guard lock(channel().mutex);
-      return try_get() && detail::may_go_on();
+      if (channel().items.empty()) return this->refused = channel().shut_down;
+      if (!detail::may_go_on()) return false;
+      item.emplace(channel().take());
+      return true;
     }
     bool await_suspend(std::coroutine_handle<> self) {
-      detail::TaskCore& task = *detail::this_thread.task;
-      if (item || refused) {
-        task.requeue(self);
-        return true;
-      }
-      task.check_cancelled();
+      detail::this_thread.task->check_cancelled();
       std::lock_guard lock(channel().mutex);
-      if (try_get()) return false;
-      channel().park(self, *this, channel().getters);
+      if (channel().items.empty()) {
+        this->refused = channel().shut_down;
+        if (!this->refused) channel().park(self, *this, channel().getters);
+        return !this->refused;
+      }
+      item.emplace(channel().take(&place));
+      if (detail::this_thread.budget > 0) return false;  // it came in between
+      channel().yield_served(self, *this);
+      return true;
+    }
+    bool give_back() override {
+      if (!item) return true;
+      if (channel().drops) return false;
+      channel().put_back(*item, place);
+      item.reset();
       return true;
     }
     T await_resume() {
       if (item) [[likely]]
         return std::move(*item);
-      if (refused) throw QueueShutDown();
+      if (this->refused) throw QueueShutDown();
       detail::throw_cancelled_wait();
     }
     std::optional<T> item;
+    // The item's, when it was got by waiting.
+    std::uint64_t place = 0;
   };
 
-  struct PutAwaiter : detail::ChannelCore::ChannelWaiter {
+  struct PutAwaiter final : detail::ChannelCore::ChannelWaiter {
     PutAwaiter(Core& into, T value) : ChannelWaiter(into), item(std::move(value)) {}
     Core& channel() const noexcept { return static_cast<Core&>(*core); }
-    // With the mutex held.
-    bool try_put() {
-      if (channel().shut_down) return refused = true;
-      if (channel().full()) return false;
+    bool await_ready() {
+      std::lock_guard lock(channel().mutex);
+      if (channel().shut_down) return this->refused = true;
+      if (channel().full() || !detail::may_go_on()) return false;
       channel().accept(item);
       return accepted = true;
     }
-    bool await_ready() {
-      std::lock_guard lock(channel().mutex);
-      return try_put() && detail::may_go_on();
-    }
     bool await_suspend(std::coroutine_handle<> self) {
-      detail::TaskCore& task = *detail::this_thread.task;
-      if (accepted || refused) {
-        task.requeue(self);
+      detail::this_thread.task->check_cancelled();
+      std::lock_guard lock(channel().mutex);
+      this->refused = channel().shut_down;
+      if (this->refused) return false;
+      if (channel().full()) {
+        channel().park(self, *this, channel().putters);
         return true;
       }
-      task.check_cancelled();
-      std::lock_guard lock(channel().mutex);
-      if (try_put()) return false;
-      channel().park(self, *this, channel().putters);
+      channel().accept(item);
+      accepted = true;
+      if (detail::this_thread.budget > 0) return false;  // room was made in between
+      channel().yield_served(self, *this);
       return true;
     }
+    bool give_back() override { return !accepted; }
     void await_resume() const {
       if (accepted) [[likely]]
         return;
-      if (refused) throw QueueShutDown();
+      if (this->refused) throw QueueShutDown();
       detail::throw_cancelled_wait();
     }
     T item;

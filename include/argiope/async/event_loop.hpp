@@ -22,6 +22,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/async/errors.hpp"
 #include "argiope/async/io_backend.hpp"
+#include "argiope/async/pace.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/intrusive_list.hpp"
 #include "argiope/base/random.hpp"
@@ -66,7 +67,8 @@ class Runnable {
 struct Waiter : ListHook {
   Runnable target;
   // What cancelling the waiting task does; null: unlink and throw CancelledError at the await point. It may run more
-  // than once, and must not resume the task, only make it ready.
+  // than once, and must not resume the task, only make it ready. After wake_served() the task is ready already: it then
+  // takes back what was granted and calls cancel_served(), or calls cancel_late().
   void (*on_cancel)(Waiter&) = nullptr;
 };
 
@@ -139,6 +141,8 @@ enum class Start : std::uint8_t { next_turn, eagerly };
 
 // Threads: a loop and everything bound to it belong to the thread that runs it, except where a member says otherwise.
 // Order:   what is ready runs first come, first served; timers of one instant fire in the order they were armed.
+//          A loop that always has something ready looks at I/O, timers and other threads every 0.1 ms or so, between
+//          two rounds of what is ready: what has come from there runs before what was made ready meanwhile.
 class EventLoop {
  public:
   // `backend` must outlive the loop.
@@ -269,6 +273,12 @@ class EventLoop {
   void make_ready(detail::Runnable runnable) noexcept { ready_.push_back(runnable); }
   // Wakes what `waiter` stands for; it is unlinked first.
   void wake(detail::Waiter& waiter) noexcept;
+  // Wakes the task of a waiter that was granted what it waited for. Until it runs on, cancelling it calls on_cancel.
+  void wake_served(detail::Waiter& waiter) noexcept {
+    if (debug_) [[unlikely]]
+      warn_of_wrong_thread();
+    make_ready(waiter.target);
+  }
   void arm(detail::TimerNode& node, TimePoint when);
   void disarm(detail::TimerNode& node) noexcept;
   detail::Callback& new_callback(std::move_only_function<void()> function, const std::source_location& where);
@@ -315,6 +325,8 @@ class EventLoop {
   void require_idle() const;
   void run_until_stopped();
   void turn(TimePoint limit);
+  void begin_epoch() noexcept;
+  void put_before_recent(std::size_t outside) noexcept;
   void run_ready();
   void step(detail::TaskCore& task);
   void start_eagerly(detail::TaskCore& task);
@@ -343,7 +355,12 @@ class EventLoop {
   std::size_t task_count_ = 0;
   std::size_t callback_count_ = 0;
   int outside_work_ = 0;
-  int steps_since_poll_ = 0;
+  detail::Pace pace_;
+  // Whether to look at the backend before the next steps.
+  bool look_is_due_ = false;
+  // An epoch lasts from one arrival from outside to the next: how many were ready when it began, and have run since.
+  std::size_t ready_at_epoch_ = 0;
+  std::size_t steps_in_epoch_ = 0;
   bool running_ = false;
   bool stopping_ = false;
   bool debug_ = false;

@@ -114,6 +114,8 @@ class TaskCore : public ListHook {
       throw_cancelled();
   }
   bool must_cancel() const noexcept { return must_cancel_; }
+  // Whether a cancellation that no await has thrown makes a task that ends a cancelled one.
+  bool ends_cancelled() const noexcept { return must_cancel_ && !cancelled_late_; }
   int cancelling() const noexcept { return cancel_requests_; }
   int uncancel() noexcept;
 
@@ -128,6 +130,18 @@ class TaskCore : public ListHook {
   void wake_cancelled(Waiter& waiter) noexcept {
     must_cancel_ = true;
     future_->loop().wake(waiter);
+  }
+  // For the on_cancel of a waiter that was served: it has been taken back, and CancelledError is thrown where the task
+  // waits.
+  void cancel_served() noexcept {
+    must_cancel_ = true;
+    waiter_ = nullptr;
+  }
+  // For the same: it cannot be taken back, so the wait ends well. The next one throws; a task without one keeps its
+  // result.
+  void cancel_late() noexcept {
+    must_cancel_ = true;
+    cancelled_late_ = true;
   }
   // Passes this task's cancellation on to `awaited`; when that has ended, the task itself keeps it.
   void forward_cancel(FutureCore& awaited);
@@ -161,12 +175,15 @@ class TaskCore : public ListHook {
   std::unique_ptr<std::string> cancel_message_;
   int cancel_requests_ = 0;
   bool must_cancel_ = false;
+  bool cancelled_late_ = false;
   bool started_ = false;
   bool ended_ = false;
 };
 
 // Wakes the task that waits by `waiter`, on its own loop, whether or not that is running.
 inline void wake_task(Waiter& waiter) noexcept { waiter.target.task()->future().loop().wake(waiter); }
+// The same when it was granted what it waited for, and on_cancel can take that back.
+inline void wake_served(Waiter& waiter) noexcept { waiter.target.task()->future().loop().wake_served(waiter); }
 
 bool is_cancelled_error(const std::exception_ptr& exception) noexcept;
 
@@ -197,7 +214,7 @@ class TaskState final : public FutureStateOf<T>, public TaskCore {
       } else {
         this->settle_failed(exception);
       }
-    } else if (this->must_cancel()) [[unlikely]] {
+    } else if (this->ends_cancelled()) [[unlikely]] {
       // Cancelled in its last step, with no await left to throw at: asyncio ends such a task as cancelled too.
       free_root();
       this->settle_cancelled(this->take_cancel_message());

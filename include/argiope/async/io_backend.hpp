@@ -53,6 +53,10 @@ class IoBackend {
   //         I/O.
   virtual std::unique_ptr<Watch> watch(int fd) = 0;
 
+  // Whether time passes while tasks run. A loop that is never idle then polls after so much of it, else after so many
+  // steps, whatever they take.
+  virtual bool runs_in_real_time() const noexcept { return true; }
+
   // Ends a wait that is under way, or the next one. Any thread; also from a signal handler.
   virtual void wake() noexcept = 0;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -55,10 +56,13 @@ class Runner {
   // Runs `main` as a task to its end; what it returned or threw. May be called again: the loop stays the same, and
   // tasks that are left go on.
   // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before
-  //         its end; std::logic_error after close(); as EventLoop::run_until_complete.
+  //         its end; std::logic_error after close(), and from within a run, when `main` is dropped unrun; as
+  //         EventLoop::run_until_complete.
   template <class T>
   T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
-    Task<T> task = loop().create_task(std::move(main), "main", Start::next_turn, where);
+    // Else what is refused would be a task all the same.
+    if (loop().is_running()) throw std::logic_error("this runner is running already");
+    Task<T> task = loop_->create_task(std::move(main), "main", Start::next_turn, where);
     const detail::InterruptGuard interrupts(*loop_, task);
     try {
       return loop_->run_until_complete(static_cast<const Future<T>&>(task));

@@ -1,9 +1,9 @@
 // Lock, Event, Condition, Semaphore, BoundedSemaphore and Barrier: asyncio's, for tasks of one loop.
 //
 // Who waits is linked by its own coroutine's frame, so waiting costs no allocation. Waiters are served first come,
-// first served. What is handed to a waiter (a permit, the lock) stays handed: if its task is cancelled between being
-// woken and running on, the acquire succeeds and the cancellation is delivered at the task's next await, so nothing is
-// lost. What is only told (an event, a notification, the end of a barrier) is interrupted by such a cancellation.
+// first served. A wait that throws CancelledError has taken nothing, even when its task was cancelled between being
+// woken and running on: what was handed to it (a permit, the lock) goes to the next who waits, and so does a
+// notification. What is told to everybody (an event, the end of a barrier) is told all the same.
 #pragma once
 
 #include <coroutine>
@@ -129,7 +129,7 @@ class Semaphore {
   // How many permits are free.
   std::size_t value() const noexcept { return value_; }
   // Takes a permit; the caller calls release() later. Suspends only when none is free.
-  // Cancel: throws CancelledError, and no permit is taken.
+  // Cancel: throws CancelledError, and no permit is taken; one that it had been handed goes to the next.
   AcquireAwaiter acquire() noexcept;
   // Hands the permit to whoever has waited longest.
   void release() noexcept {
@@ -137,9 +137,7 @@ class Semaphore {
       ++value_;
       return;
     }
-    auto& first = static_cast<AcquireAwaiter&>(waiters_.front());
-    first.granted = true;
-    detail::wake_task(first);
+    grant(static_cast<AcquireAwaiter&>(waiters_.front()));
   }
   // acquire() whose permit gives itself back at the end of its scope: asyncio's `async with`.
   Coro<Permit> scoped() {
@@ -151,19 +149,21 @@ class Semaphore {
   struct AcquireAwaiter : detail::Waiter {
     explicit AcquireAwaiter(Semaphore& awaited) noexcept : semaphore(awaited) {}
     bool await_ready() noexcept {
-      if (semaphore.locked()) return false;
+      if (semaphore.locked() || !detail::may_go_on()) return false;
       --semaphore.value_;
-      granted = true;
-      return detail::may_go_on();
+      return granted = true;
     }
     void await_suspend(std::coroutine_handle<> self) {
       detail::TaskCore& task = *detail::this_thread.task;
-      if (granted) {
-        task.requeue(self);
-      } else {
+      if (semaphore.locked()) {
         task.check_cancelled();
         task.park(self, *this);
         semaphore.waiters_.push_back(*this);
+      } else {
+        // Its budget is spent: others run first, but the permit is its own already.
+        --semaphore.value_;
+        task.park(self, *this);
+        semaphore.grant(*this);
       }
     }
     void await_resume() const {
@@ -173,8 +173,28 @@ class Semaphore {
     bool granted = false;
   };
 
+  // Until it runs on, the permit can be taken back.
+  void grant(AcquireAwaiter& waiter) noexcept {
+    waiter.granted = true;
+    waiter.unlink();
+    served_.push_back(waiter);
+    waiter.on_cancel = [](detail::Waiter& cancelled) { take_back(static_cast<AcquireAwaiter&>(cancelled)); };
+    detail::wake_served(waiter);
+  }
+  static void take_back(AcquireAwaiter& waiter) noexcept {
+    detail::TaskCore& task = *waiter.target.task();
+    // Else the semaphore has gone, and nobody can take the permit.
+    if (!waiter.linked()) return task.cancel_late();
+    waiter.unlink();
+    waiter.granted = false;
+    task.cancel_served();
+    waiter.semaphore.release();
+  }
+
   // Somebody waits only while no permit is free: a permit given back goes straight to the first.
   IntrusiveList<detail::Waiter> waiters_;
+  // Those who have a permit and have not run on since.
+  IntrusiveList<detail::Waiter> served_;
   std::size_t value_;
 };
 
@@ -207,7 +227,7 @@ class BoundedSemaphore {
 class Lock {
  public:
   bool locked() const noexcept { return semaphore_.locked(); }
-  // As Semaphore's: suspends while somebody holds it; a cancelled acquire() does not hold it.
+  // As Semaphore's: suspends while somebody holds it; an acquire() that throws CancelledError does not hold it.
   auto acquire() noexcept { return semaphore_.acquire(); }
   // Throws std::logic_error when it is not held.
   void release() {

@@ -11,7 +11,9 @@ namespace argiope {
 // A deadline on what runs inside it, as asyncio.timeout(): when it comes, the task is cancelled at its await point,
 // and run() turns that cancellation, and only that one, into TimeoutError.
 //
-// Threads: the loop's own. Not to be shared between tasks.
+// Errors:   std::logic_error from a second run(), at once or later: a Timeout is for one. Nothing else changes by it.
+// Lifetime: must outlive its run().
+// Threads:  the loop's own. Not to be shared between tasks.
 class Timeout {
  public:
   // kNever: no deadline (yet).
@@ -23,10 +25,10 @@ class Timeout {
   TimePoint when() const noexcept { return when_; }
   // True once the deadline has struck, whether or not what ran has ended.
   bool expired() const noexcept { return expired_; }
-  // Moves the deadline; works before and during run().
+  // Moves the deadline; works before and during run(). Throws std::logic_error once it has struck, or run() has ended.
   void reschedule(TimePoint when);
 
-  // Awaits `coro` in the calling task.
+  // Awaits `coro` in the calling task. To be called once.
   // Errors: TimeoutError when the deadline struck first; what `coro` throws.
   template <class T>
   Coro<T> run(Coro<T> coro) {
@@ -59,6 +61,7 @@ class Timeout {
   detail::TaskCore* task_ = nullptr;
   Handle handle_;
   int cancelling_before_ = 0;
+  bool entered_ = false;
   bool expired_ = false;
 };
 
@@ -67,7 +70,8 @@ inline Timeout timeout_at(TimePoint when) noexcept { return Timeout{when}; }
 inline Timeout timeout(Duration limit) { return Timeout{saturating_add(EventLoop::current().time(), limit)}; }
 
 // Awaits `coro` for `limit` at most; then it is cancelled and TimeoutError thrown.
-// A result that arrived before the cancellation could be delivered is returned, not lost.
+// Nothing is lost at the deadline: an item or a permit that `coro` had been handed and had not run on with goes back, as
+// after any cancellation; and a `coro` that ends all the same gives its result.
 template <class T>
 Coro<T> wait_for(Coro<T> coro, Duration limit) {
   Timeout timeout(saturating_add(EventLoop::current().time(), limit));

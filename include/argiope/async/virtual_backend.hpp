@@ -24,6 +24,7 @@ class VirtualBackend final : public IoBackend {
   // The same clock, to be set by a test: an administrator's clock jump.
   ManualClock& manual_clock() noexcept { return clock_; }
 
+  bool runs_in_real_time() const noexcept override { return false; }
   void poll() override {}
   void wait(TimePoint until, bool outside_work) override;
   // Throws std::logic_error: a descriptor lives in real time.
