@@ -133,20 +133,33 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"full", "normal", "off"}))->group(store_group)->capture_default_str();
   command.add_option("--export", export_file, "At the end, write all known URLs to FILE.jsonl or FILE.csv")
       ->group(store_group)->type_name("FILE");
+  command.add_option("--export-broken", export_broken_file, "The same for broken links, each with a page that links to it")
+      ->group(store_group)->type_name("FILE");
 
   const char* const scope_group = "What is crawled";
-  command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains (repeatable)")
+  command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port (repeatable)")
       ->group(scope_group)->type_name("DOMAIN")->allow_extra_args(false);
   command.add_option("--max-depth", max_depth, "Links from a seed; 0 fetches the seeds alone (default: no limit)")
       ->check(CLI::Range(0, 1'000'000))->group(scope_group)->type_name("N");
   command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")->group(scope_group)->type_name("N");
-  command.add_option("--max-pages-per-host", max_pages_per_host, "URLs of one host that are queued at most")
-      ->check(CLI::PositiveNumber)->group(scope_group)->type_name("N")->capture_default_str();
   command.add_option("--order", order, "bfs: nearest to a seed first; dfs: deepest first; priority: short URLs first")
       ->check(CLI::IsMember({"bfs", "dfs", "priority"}))->group(scope_group)->capture_default_str();
   command.add_flag("--check-links", check_links, "Also ask (HEAD) whether links to other hosts work")->group(scope_group);
   command.add_flag("--no-robots", no_robots, "Do not read robots.txt. Only for sites that are yours")->group(scope_group);
-  add_span(command, "--age", age, "Fetch again what was fetched longer ago (default: never)")->group(scope_group);
+  add_span(command, "--age", age, "Ask again whether what was fetched longer ago has changed; 0: all (default: never)")
+      ->group(scope_group);
+  command.add_option("--requeue", requeue, "Fetch again, whole: what has failed, was excluded, is broken, or all in scope")
+      ->check(CLI::IsMember({"failed", "excluded", "broken", "all"}))->group(scope_group)->type_name("WHAT");
+
+  const char* const trap_group = "Guards against endless sites (what they leave out is told, and taken up by larger ones)";
+  command.add_option("--max-pages-per-host", max_pages_per_host, "URLs of one host that are queued in one run")
+      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+  command.add_option("--max-links-per-page", max_links_per_page, "Links of one page that are followed")
+      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+  command.add_option("--max-url-length", max_url_length, "Bytes of a URL")
+      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+  command.add_option("--max-segment-repeats", max_segment_repeats, "How often one segment may stand in a path (/a/b/a/b/…)")
+      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
 
   const char* const pace_group = "How fast";
   command.add_option("-c,--concurrency", concurrency, "Requests under way in all")
@@ -193,7 +206,8 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
   command.footer(
       "SPAN is as 90s, 1h30m or 500ms; a bare number is seconds.\n"
-      "A second run on the same database goes on where the first stopped. Ctrl-C stops within 10 s, twice at once;\n"
+      "A second run on the same database goes on where the first stopped, and takes up what wider options allow; what\n"
+      "is out of its scope waits. Ctrl-C stops within 10 s, twice at once;\n"
       "nothing is lost either way. Exit status: 0 finished, 1 broken links with --fail-on-broken, 2 bad usage,\n"
       "3 nothing could be fetched or stored, 130 interrupted.");
 }
@@ -227,14 +241,22 @@ Result<CrawlOptions> CrawlArguments::options() const {
     if (!host) return std::unexpected(std::move(host.error()));
     options.whitelist.push_back(std::move(*host));
   }
-  if (!export_file.empty() && !export_file.ends_with(".jsonl") && !export_file.ends_with(".csv")) {
-    return fail(Errc::invalid_input,
-                fmt::format("--export {}: the name must end with .jsonl or .csv", in_quotes(export_file)));
+  for (const auto& [option, file] : {std::pair{"--export", &export_file}, {"--export-broken", &export_broken_file}}) {
+    if (file->empty() || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
+    return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv", option, in_quotes(*file)));
   }
   if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
   options.max_pages = max_pages;
   options.max_pages_per_host = max_pages_per_host;
+  options.max_links_per_page = max_links_per_page;
+  options.max_url_length = max_url_length;
+  options.max_segment_repeats = max_segment_repeats;
   options.check_links = check_links;
+  options.requeue = requeue == "failed"     ? Requeue::failed
+                    : requeue == "excluded" ? Requeue::excluded
+                    : requeue == "broken"   ? Requeue::broken
+                    : requeue == "all"      ? Requeue::all
+                                            : Requeue::none;
   options.order = order == "dfs" ? CrawlOrder::dfs : order == "priority" ? CrawlOrder::priority : CrawlOrder::bfs;
   options.concurrency = concurrency;
   if (per_host > 0) options.per_host = per_host;

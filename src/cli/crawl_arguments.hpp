@@ -27,7 +27,10 @@ struct CrawlArguments {
   bool debug = false;
   int max_depth = -1;
   std::uint64_t max_pages = 0;
-  std::uint64_t max_pages_per_host = 1'000'000;
+  std::uint64_t max_pages_per_host = CrawlOptions{}.max_pages_per_host;
+  std::size_t max_links_per_page = CrawlOptions{}.max_links_per_page;
+  std::size_t max_url_length = CrawlOptions{}.max_url_length;
+  std::uint32_t max_segment_repeats = CrawlOptions{}.max_segment_repeats;
   Duration max_time{};  // 0: no limit
   std::uint32_t per_host = 0;
   std::optional<Duration> delay;
@@ -39,7 +42,9 @@ struct CrawlArguments {
   bool no_robots = false;
   std::string order = "bfs";
   bool check_links = false;
+  std::string requeue;
   std::string export_file;
+  std::string export_broken_file;
   std::vector<std::string> headers;
   std::vector<std::pair<std::string, std::string>> headers_for;
   std::size_t threads = 1;

@@ -168,6 +168,11 @@ class CrawlCommand {
         status = complain(written.error().message, kExitNothing);
       }
     }
+    if (!arguments_.export_broken_file.empty()) {
+      if (auto written = export_broken(store, arguments_.export_broken_file); !written) {
+        status = complain(written.error().message, kExitNothing);
+      }
+    }
     const std::string nothing = nothing_worked(store, report);
     if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
     if (status == kExitFinished) status = status_of(report, nothing);

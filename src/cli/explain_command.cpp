@@ -24,6 +24,9 @@ std::string sentence(const FoundUrl& found, WallTime now) {
   const UrlRecord& url = found.record;
   const std::string attempts = fmt::format("{} attempt{}", url.attempts, url.attempts == 1 ? "" : "s");
   const std::string why = url.error.empty() ? std::string() : ": " + url.error;
+  if (url.reason == UrlReason::off_scope) return "is linked from the crawl and out of its scope; --whitelist takes it up";
+  if (url.reason == UrlReason::depth) return fmt::format("is {} links from a seed, farther than --max-depth", url.depth);
+  if (url.reason == UrlReason::host_down) return "was not asked, because its host did not answer; the next run tries again";
   switch (url.state) {
     case UrlState::queued:
       if (url.due > now) return fmt::format("is not due until {}, after {}{}", to_rfc3339(url.due), attempts, why);
@@ -33,7 +36,8 @@ std::string sentence(const FoundUrl& found, WallTime now) {
       return fmt::format("was fetched {}, with status {}{}", to_rfc3339(url.mtime), url.status_code,
                          url.redirect_to.empty() ? "" : ", and leads to " + url.redirect_to);
     case UrlState::failed: return fmt::format("was given up {} after {}{}; the next run tries again", to_rfc3339(url.mtime), attempts, why);
-    case UrlState::excluded: return "is not to be fetched" + why;
+    case UrlState::excluded:
+      return fmt::format("is not to be fetched: {}", url.reason == UrlReason::none ? url.error : to_string(url.reason));
   }
   return {};
 }

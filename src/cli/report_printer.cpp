@@ -44,6 +44,38 @@ std::string_view ending(const CrawlReport& report) {
   return "Stopped";
 }
 
+// What this run did not have to do, and what would make it.
+void print_known(std::FILE* out, const CrawlReport& report) {
+  if (report.finished && report.taken_up == 0) {
+    fmt::print(out,
+               "  Nothing was due: all that is in scope is known already. --age 0 asks whether it has changed,\n"
+               "  --requeue broken or all fetches again\n");
+  }
+  if (report.waiting > 0) {
+    fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
+               report.waiting == 1 ? "" : "s", report.waiting == 1 ? "is" : "are", report.waiting == 1 ? "s" : "");
+  }
+}
+
+// The options that would let in what guards against traps have left out.
+void print_guards(std::FILE* out, const CrawlReport& report) {
+  struct Guard {
+    std::string_view reason, what, option;
+  };
+  constexpr Guard kGuards[] = {
+      {"url_length", "URLs are too long", "--max-url-length"},
+      {"repeated_segment", "URLs repeat themselves", "--max-segment-repeats"},
+      {"pages_per_host", "URLs are too many for their host", "--max-pages-per-host"},
+      {"links_per_page", "pages have more links than were followed", "--max-links-per-page"},
+      {"cut_off", "bodies were cut off", "--size-limit-kb"},
+  };
+  for (const Guard& guard : kGuards) {
+    const auto found = report.left_out.find(std::string(guard.reason));
+    if (found == report.left_out.end()) continue;
+    fmt::print(out, "  left out: {} {}; a larger {} takes them up\n", found->second, guard.what, guard.option);
+  }
+}
+
 }  // namespace
 
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
@@ -77,6 +109,8 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
                describe_oddities(static_cast<std::uint16_t>(1u << i)), stats.odd[i]);
   }
   if (!first) fmt::print(out, "\n");
+  print_guards(out, report);
+  print_known(out, report);
   if (report.lost_host_count > 0) {
     fmt::print(out, "\n{} host{} given up; {} URL{} not asked, which the next run asks:\n", report.lost_host_count,
                report.lost_host_count == 1 ? "" : "s", stats.not_asked, stats.not_asked == 1 ? "" : "s");
@@ -87,7 +121,12 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
     if (report.lost_host_count > kLostShown) fmt::print(out, "  … and {} more\n", report.lost_host_count - kLostShown);
   }
   if (report.broken_count > 0) {
-    fmt::print(out, "\n{} broken link{}:\n", report.broken_count, report.broken_count == 1 ? "" : "s");
+    fmt::print(out, "\n{} broken link{}", report.broken_count, report.broken_count == 1 ? "" : "s");
+    if (report.broken_before > 0) {
+      fmt::print(out, " ({} asked by an earlier run; --requeue broken asks again)",
+                 report.broken_before == report.broken_count ? "all" : std::to_string(report.broken_before));
+    }
+    fmt::print(out, ":\n");
     for (std::size_t i = 0; i < std::min(report.broken.size(), kBrokenShown); ++i) {
       const BrokenLink& link = report.broken[i];
       fmt::print(out, "  {}  {}\n       linked from {}\n",
@@ -146,8 +185,15 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<HttpOddity>(i)),
                         stats.odd[i]);
   }
+  json += "},\"left_out\":{";
+  first = true;
+  for (const auto& [reason, count] : report.left_out) {
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", reason, count);
+  }
+  json += fmt::format("}},\"waiting\":{},\"broken_before\":{},\"complete\":{}", report.waiting, report.broken_before,
+                      report.complete());
   json += fmt::format(
-      "}},\"broken\":{},\"hosts\":{},\"hosts_given_up\":{},\"not_asked\":{},\"seconds\":{:.6f},\"pages_per_second\":{:."
+      ",\"broken\":{},\"hosts\":{},\"hosts_given_up\":{},\"not_asked\":{},\"seconds\":{:.6f},\"pages_per_second\":{:."
       "1f},\"cpu_seconds\":{:.4f},"
       "\"peak_rss_mb\":{:.1f},\"finished\":{}",
       report.broken_count, stats.hosts, report.lost_host_count, stats.not_asked, seconds,

@@ -28,8 +28,8 @@ struct UrlTask {
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
   std::uint8_t redirects = 0;  // hops that led here
-  bool seed = false;           // named by the user, or a redirect of such a one
   bool revisit = false;        // fetched before: ask whether it has changed
+  bool counted = false;        // settled before: max_pages_per_host has let it through
   bool off_scope = false;      // only to be checked (HEAD), not to be followed
   bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
   Host* host = nullptr;        // once it is queued

@@ -4,7 +4,8 @@
 
 namespace argiope {
 
-LinkHarvester::LinkHarvester(std::string agent) : agent_(std::move(agent)), known_(kKnownLinks) {}
+LinkHarvester::LinkHarvester(std::string agent, std::size_t max_links)
+    : agent_(std::move(agent)), max_links_(max_links), known_(kKnownLinks) {}
 
 std::string_view LinkHarvester::without_fragment(std::string_view text) noexcept {
   return text.substr(0, text.find('#'));
@@ -31,10 +32,12 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& 
   }
   ScanOptions options;
   options.agent = agent_;
+  options.max_links = max_links_;
   scan_links(html, options, scan_);
 
   Summary summary;
   summary.links = scan_.links.size();
+  summary.dropped = scan_.dropped;
   summary.noindex = scan_.robots.noindex;
   summary.nofollow = scan_.robots.nofollow;
   base_ = &page;

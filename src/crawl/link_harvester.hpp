@@ -30,12 +30,13 @@ class LinkHarvester {
     std::size_t links = 0;         // found on the page
     std::size_t invalid = 0;       // not URLs at all
     std::size_t other_scheme = 0;  // mailto:, javascript: …
+    std::size_t dropped = 0;       // beyond `max_links`, or far too long
     bool noindex = false;
     bool nofollow = false;  // the page's meta robots says so; none of its links was reported
   };
 
-  // `agent` is the name a meta element may address instead of "robots".
-  explicit LinkHarvester(std::string agent);
+  // `agent` is the name a meta element may address instead of "robots"; of a page's links the first `max_links` are taken.
+  explicit LinkHarvester(std::string agent, std::size_t max_links = ScanOptions{}.max_links);
   LinkHarvester(const LinkHarvester&) = delete;
   LinkHarvester& operator=(const LinkHarvester&) = delete;
 
@@ -80,6 +81,7 @@ class LinkHarvester {
   }
 
   std::string agent_;
+  std::size_t max_links_;
   ScanResult scan_;
   std::string transcoded_;
   std::string_view encoding_;

@@ -21,7 +21,7 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
       most_visits_((shared.options.concurrency + shards - 1) / shards),
       frontier_(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards)),
       lanes_(most_visits_),
-      harvester_(shared.options.product_token),
+      harvester_(shared.options.product_token, shared.options.max_links_per_page),
       random_(mix64(shared.seed + index)) {
   retry_policy_.max_attempts = shared.options.retries + 1;
 }
@@ -30,13 +30,15 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
 
 // Settles a URL that its host may not have any more.
 bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
-  if (host.urls < options_.max_pages_per_host || task.attempts > 0 || task.revisit) return false;
+  if (host.urls < options_.max_pages_per_host || task.attempts > 0 || task.counted) return false;
   count(Exclusion::pages_per_host);
+  shared_.count_left_out(UrlReason::pages_per_host);
   UrlBatch batch;
   UrlOutcome outcome;
   outcome.url_id = task.id;
   outcome.state = UrlState::excluded;
-  outcome.error = to_string(Exclusion::pages_per_host);
+  outcome.reason = UrlReason::pages_per_host;
+  outcome.limit = static_cast<std::int64_t>(options_.max_pages_per_host);
   batch.outcomes.push_back(std::move(outcome));
   shared_.store.submit(std::move(batch));
   shared_.end(1);
@@ -68,7 +70,7 @@ Result<void> Crawler::Shard::resume(const UrlRecord& record) {
   const auto url = Url::parse(record.url);
   if (!url) return std::unexpected(url.error());
   Host& host = frontier_.host_of(*url);
-  UrlTask task = shared_.task_of(record, *url);
+  UrlTask task = shared_.task_of(record);
   if (Frontier::stays_on_shelf(record) || !is_one_too_many(task, host)) {
     frontier_.resume(record, host, std::move(task));
   }
@@ -136,7 +138,7 @@ Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
     auto url = Url::parse(record.url);
     // What is no URL will fail when it is fetched, as any other that cannot be.
     if (!url) url = Url::parse("http://invalid/");
-    rows.push_back({shared_.task_of(record, *url), &frontier_.host_of(*url), record.shelf, record.due});
+    rows.push_back({shared_.task_of(record), &frontier_.host_of(*url), record.shelf, record.due});
     return true;
   });
   if (done) frontier_.take_rows(wanted, std::move(rows), now);
@@ -216,7 +218,7 @@ void Crawler::Shard::pump() {
   const TimePoint now = loop_->time();
   take_inbox();
   check_limits(now);
-  if (shared_.stopping() || shared_.outstanding.load() == 0) {
+  if (shared_.stopping() || shared_.is_complete(index_)) {
     if (!std::exchange(drain_started_, true)) {
       loop_->create_task(drain(), "drain");
     }

@@ -115,6 +115,8 @@ class Crawler::Shard {
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   void give_up(Visit& visit, const Error& error, TimePoint now);
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
+  void note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit);
+  void store_links(const UrlTask& from, bool redirect, UrlBatch& batch);
   void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
   void settle(Visit& visit, UrlBatch batch, TimePoint now);
   UrlOutcome outcome_of(const Visit& visit);
@@ -140,6 +142,7 @@ class Crawler::Shard {
   std::size_t active_ = 0;
   // Links found on the page being settled, by the shard that owns them.
   std::vector<std::vector<UrlTask>> found_;
+  std::vector<std::int64_t> targets_;  // of all its links; with a depth limit alone
   Event ended_;
   bool pump_scheduled_ = false;
   bool drain_started_ = false;

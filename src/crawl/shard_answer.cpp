@@ -1,6 +1,8 @@
 // What an answer comes to: the outcome that is stored, and the links that are followed.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "argiope/base/printable.hpp"
 #include "argiope/web/content_type.hpp"
 #include "argiope/web/http_client.hpp"
@@ -27,7 +29,9 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::excluded;
+  outcome.reason = reason_of(why);
   outcome.error = std::move(detail);
+  shared_.count_left_out(outcome.reason);
   batch.outcomes.push_back(std::move(outcome));
   settle(visit, std::move(batch), now);
 }
@@ -37,6 +41,7 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   outcome.url_id = task_of(visit).id;
   outcome.attempts = task_of(visit).attempts;
   outcome.mtime = wall();
+  if (task_of(visit).off_scope) outcome.reason = UrlReason::checked;
   return outcome;
 }
 
@@ -74,6 +79,11 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
   ++outcome.attempts;
   outcome.state = UrlState::done;
   outcome.status_code = response.status;
+  if (is_temporary(response.status)) {
+    outcome.state = UrlState::failed;
+    outcome.error = fmt::format("HTTP {}", response.status);
+    shared_.count_failure("http");
+  }
   outcome.not_modified = response.status == 304;
   if (!outcome.not_modified) {
     outcome.content_type = response.headers.content_type;
@@ -81,7 +91,10 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
     outcome.etag = response.headers.etag;
     outcome.last_modified = response.headers.last_modified;
     if (!response.body.empty()) outcome.digest = content_digest(response.body);
-    if (response.truncated) outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
+    if (response.truncated) {
+      outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
+      note_part(outcome, UrlReason::cut_off, options_.size_limit);
+    }
   }
   if (outcome.error.empty()) outcome.error = note_on(response);
   if (response.status >= 400) ShardCounters::add(counters.errors);
@@ -121,10 +134,12 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
   outcome.redirect_to = target->href();
   if (task.redirects >= options_.max_redirects) {
     outcome.error = fmt::format("more than {} redirects", options_.max_redirects);
+    note_part(outcome, UrlReason::redirects, options_.max_redirects);
     return;
   }
-  if (task.seed) shared_.allow_host(target->host());
+  shared_.follow_seed(task.url, *target);
   discover(task, *target, task.depth, true, batch);
+  store_links(task, true, batch);
 }
 
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
@@ -135,47 +150,68 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   if (!html) return;
   ShardCounters::add(counters.pages);
   if (parse_robots_tag(response.headers.robots_tag, options_.product_token).nofollow) return count(Exclusion::nofollow);
-  // With a depth limit, the same link found nearer to a seed is news.
-  const std::uint64_t context = options_.max_depth ? task.depth + 1 : 0;
+  // With a depth limit, where each page leads is stored whole.
+  const std::uint64_t context = options_.max_depth ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
   const auto summary = harvester_.harvest(visit.request.url, response, context, [&](const LinkHarvester::Link& link) {
     if (link.nofollow) return count(Exclusion::nofollow);
     discover(task, link.url, task.depth + 1, false, batch);
   });
+  store_links(task, false, batch);
   if (summary.nofollow) count(Exclusion::nofollow);
+  if (summary.dropped > 0) {
+    ShardCounters::add(counters.excluded[static_cast<std::size_t>(Exclusion::links_per_page)], summary.dropped);
+    note_part(batch.outcomes.front(), UrlReason::links_per_page, options_.max_links_per_page);
+  }
   if (summary.other_scheme > 0) {
     ShardCounters::add(counters.excluded[static_cast<std::size_t>(Exclusion::scheme)], summary.other_scheme);
   }
 }
 
+// The URL is done, but only in part; the first reason counts.
+void Crawler::Shard::note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit) {
+  shared_.count_left_out(reason);
+  if (outcome.reason != UrlReason::none) return;
+  outcome.reason = reason;
+  outcome.limit = static_cast<std::int64_t>(limit);
+}
+
+void Crawler::Shard::store_links(const UrlTask& from, bool redirect, UrlBatch& batch) {
+  if (options_.max_depth) batch.links.push_back({from.id, redirect, std::exchange(targets_, {})});
+}
+
 void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect,
                               UrlBatch& batch) {
   if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
-  const bool in_scope = shared_.in_scope(url);
-  if (!in_scope && !options_.check_links) return count(Exclusion::off_scope);
+  Exclusion place = shared_.place_of(url.href(), depth);
+  const bool off_scope = place == Exclusion::off_scope;
+  if (off_scope && options_.check_links) place = shared_.scope.trap(url.href(), depth);
+  if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
-  if (const Exclusion trap = shared_.scope.trap(url, depth); trap != Exclusion::none) return count(trap);
-  const bool is_new = shared_.claim(url_fingerprint);
-  // Without a depth limit, nothing about a known URL can change.
-  if (!is_new && !options_.max_depth) return;
+  const auto [is_new, id] = shared_.claim(url_fingerprint);
+  if (options_.max_depth) targets_.push_back(id);
   UrlTask task;
   task.fingerprint = url_fingerprint;
   task.depth = depth;
-  const std::size_t owner = shared_.shard_of(url);
   if (is_new) {
-    task.id = shared_.new_url_id();
+    // What is only checked is stored as a link out of scope, so that no other run takes it for one of its own.
+    const UrlReason reason = off_scope ? UrlReason::off_scope : reason_of(place);
+    batch.discovered.push_back({id, std::string(url.href()), depth, crawl_priority(options_.order, depth, url.href()),
+                                from.id, wall(), reason});
+    if (place != Exclusion::none) return shared_.count_left_out(reason);
+    task.id = id;
     task.url = url.href();
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
-    task.seed = redirect && from.seed;
-    task.off_scope = !in_scope;
-    batch.discovered.push_back(
-        {task.id, task.url, depth, crawl_priority(options_.order, depth, task.url), from.id, wall()});
+    task.off_scope = off_scope;
     shared_.begin(1);
+  } else if (!options_.max_depth || place != Exclusion::none) {
+    return;  // nothing about a known URL can change
   }
-  found_[owner].push_back(std::move(task));
+  found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
 void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
   shared_.store.submit(std::move(batch));
+  shared_.note_settled();
   frontier_.done(visit.ticket, now);
   for (std::size_t owner = 0; owner < found_.size(); ++owner) {
     if (found_[owner].empty()) continue;

@@ -185,7 +185,7 @@ void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration
 void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
   spdlog::debug("{}: given up: {}", task_of(visit).url, error.message);
   ShardCounters::add(counters.errors);
-  shared_.count_failure(error.code);
+  shared_.count_failure(to_string(error.code));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::failed;

@@ -17,6 +17,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMovesAtOnce = 50'000;
+constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
@@ -44,7 +45,10 @@ Crawler::Shared::~Shared() = default;
 Result<void> Crawler::Shared::open(WallTime now) {
   opened_at_ = now;
   if (options.age) refetch_before_ = now - *options.age;
-  next_id = store.next_id();
+  next_id_ = store.next_id();
+  if (options.max_depth && next_id_ > 1) {
+    if (auto shortened = shorten_depths(); !shortened) return shortened;
+  }
   if (auto loaded = load(); !loaded) return loaded;
   add_seeds(now);
   return {};
@@ -57,6 +61,8 @@ Result<void> Crawler::Shared::load() {
     seen_.insert_batch(urls, news);
     urls.clear();
   };
+  // `broken` needs the status.
+  const auto fields = options.requeue == Requeue::broken ? UrlStore::Fields::all : UrlStore::Fields::to_go_on;
   // In stretches, between which is written what has to go to a shelf or to another place on it. That may be all there is,
   // when the database is of the first version or the order is not that of the last run.
   for (std::int64_t from = 1;;) {
@@ -65,41 +71,71 @@ Result<void> Crawler::Shared::load() {
     const auto visit = [&](const UrlRecord& record) {
       from = record.url_id + 1;
       urls.push_back(fingerprint_of(record.url));
+      if (options.max_depth) ids_.emplace(urls.back(), record.url_id);
       if (urls.size() == kKnownAtOnce) know();
-      remember_seed_redirect(record);
-      if (wants_fetch(record)) {
-        moves += resume(record);
-      } else if (record.shelf != UrlShelf::none) {
-        batch.moves.push_back({record.url_id, UrlShelf::none, 0, record.priority, record.depth});
-      }
-      return moves + batch.moves.size() < kMovesAtOnce;
+      follow_stored_seed(record);
+      moves += load(record, batch);
+      return moves + batch.size() < kMovesAtOnce;
     };
-    auto scanned = store.scan(from, visit, UrlStore::Fields::to_go_on);
+    auto scanned = store.scan(from, visit, fields);
     know();
     if (!scanned) return scanned;
-    const bool all = moves + batch.moves.size() < kMovesAtOnce;
+    const bool all = moves + batch.size() < kMovesAtOnce;
     for (auto& shard : shards) std::ranges::move(shard->take_moves(), std::back_inserter(batch.moves));
-    if (batch.moves.empty()) return {};
+    if (batch.size() == 0) return {};
     store.submit(std::move(batch));
     if (auto flushed = store.flush(); !flushed) return flushed;
     if (all) return {};
   }
 }
 
+// Queues what the store has recorded, or leaves it; how many records the shards are to move because of it.
+std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
+  const UrlWork work = work_on(record, Stage::opening);
+  if (work == UrlWork::leave) {
+    count_left(record, 1);
+    const auto inside = [&](Stage stage) { return decide(record, Exclusion::none, view(stage)); };
+    if (inside(Stage::opening) != UrlWork::leave && inside(Stage::going_on) == UrlWork::leave) {
+      passed_over_.push_back(record.url_id);
+    }
+    if (record.shelf != UrlShelf::none) {
+      batch.moves.push_back({record.url_id, UrlShelf::none, 0, record.priority, record.depth});
+    }
+    return 0;
+  }
+  if (!is_requeued(record, options.requeue)) return resume(record);
+  UrlRecord queued = record;
+  queued.state = UrlState::queued;
+  queued.reason = work == UrlWork::check ? UrlReason::checked : UrlReason::none;
+  queued.shelf = UrlShelf::none;
+  queued.attempts = 0;
+  queued.due = WallTime{};
+  UrlOutcome outcome;
+  outcome.url_id = record.url_id;
+  outcome.state = UrlState::queued;
+  outcome.mtime = record.mtime;
+  outcome.reason = queued.reason;
+  batch.outcomes.push_back(std::move(outcome));
+  return resume(queued);
+}
+
+std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
+  if (shards.size() == 1) return 0;
+  std::uint64_t site = record.site;
+  if (record.shelf == UrlShelf::none) {
+    const auto url = Url::parse(record.url);
+    if (url) site = fingerprint(url->site_key());
+  }
+  return part_of_site(site, static_cast<std::uint32_t>(shards.size()));
+}
+
 // Queues what the store has recorded; how many records are to be moved because of it.
 std::size_t Crawler::Shared::resume(const UrlRecord& record) {
-  std::size_t owner = 0;
-  if (shards.size() > 1) {
-    std::uint64_t site = record.site;
-    if (record.shelf == UrlShelf::none) {
-      const auto url = Url::parse(record.url);
-      if (url) site = fingerprint(url->site_key());
-    }
-    owner = part_of_site(site, static_cast<std::uint32_t>(shards.size()));
-  }
-  Shard& shard = *shards[owner];
+  Shard& shard = *shards[owner_of(record)];
   const std::size_t before = shard.moves_waiting();
   begin(1);
+  // What robots.txt forbids is only asked about.
+  if (record.reason != UrlReason::robots) taken_up_.fetch_add(1, std::memory_order_relaxed);
   if (auto resumed = shard.resume(record); !resumed) {
     end(1);
     spdlog::warn("url_id {}: {} is not a URL; left alone", record.url_id, in_quotes(record.url));
@@ -107,32 +143,41 @@ std::size_t Crawler::Shared::resume(const UrlRecord& record) {
   return shard.moves_waiting() - before;
 }
 
-bool Crawler::Shared::wants_fetch(const UrlRecord& record) const noexcept {
-  switch (record.state) {
-    case UrlState::queued: return true;
-    case UrlState::failed: return record.mtime < opened_at_;  // an earlier run's; this one has tried
-    case UrlState::done: return refetch_before_ && record.mtime < *refetch_before_;
-    case UrlState::excluded: return false;
+UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
+  const RunView run = view(stage);
+  if (!may_be_taken_up(record, run)) return UrlWork::leave;
+  const UrlWork work = decide(record, place_of(record.url, record.depth), run);
+  // A trap is one on any host.
+  if (work == UrlWork::check && scope.trap(record.url, record.depth) != Exclusion::none) return UrlWork::leave;
+  return work;
+}
+
+// What is left where it is, and would be told of.
+void Crawler::Shared::count_left(const UrlRecord& record, std::int64_t by) {
+  if (record.state == UrlState::queued) {
+    waiting_.fetch_add(by, std::memory_order_relaxed);
+  } else if (record.reason != UrlReason::none && record.state != UrlState::failed) {
+    count_left_out(record.reason, by);
   }
-  return false;
 }
 
-// What a seed redirects to belongs to the crawl as the seed does, and so on along the chain.
-void Crawler::Shared::remember_seed_redirect(const UrlRecord& record) {
-  if (record.redirect_to.empty() || (record.referrer != 0 && !seed_redirects_.contains(record.url))) return;
-  if (auto target = Url::parse(record.redirect_to)) allow_host(target->host());
-  seed_redirects_.insert(record.redirect_to);
+// What a seed redirects to belongs to the crawl as the seed does, and so on along the chain. A target with a smaller id has
+// been looked at already; it is taken up in the end.
+void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
+  if (record.redirect_to.empty() || !scope.is_seed(record.url)) return;
+  if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);
 }
 
-UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const {
+UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
+  const UrlWork work = work_on(record, Stage::opening);
   UrlTask task;
   task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
   task.url = record.url;
   task.depth = record.depth;
-  task.seed = record.referrer == 0 || seed_redirects_.contains(record.url);
-  task.off_scope = !in_scope(url);
-  task.revisit = record.state == UrlState::done;
+  task.off_scope = work == UrlWork::check;
+  task.revisit = work == UrlWork::ask_if_changed;
+  task.counted = record.state == UrlState::done || record.state == UrlState::failed;
   // Of what an earlier run has given up, the attempts begin anew.
   if (record.state == UrlState::queued) task.attempts = static_cast<std::uint8_t>(std::min(record.attempts, 255u));
   return task;
@@ -141,14 +186,16 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, const Url& url) const 
 void Crawler::Shared::add_seeds(WallTime now) {
   UrlBatch batch;
   for (const Url& url : options.seeds) {
+    const std::uint64_t seed_fingerprint = fingerprint_of(url.href());
+    const Claim claimed = claim(seed_fingerprint);
+    if (!claimed.is_new) continue;
     UrlTask task;
-    task.fingerprint = fingerprint_of(url.href());
-    if (!claim(task.fingerprint)) continue;
-    task.id = new_url_id();
+    task.fingerprint = seed_fingerprint;
+    task.id = claimed.id;
     task.url = url.href();
-    task.seed = true;
     batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options.order, 0, task.url), 0, now});
     begin(1);
+    taken_up_.fetch_add(1, std::memory_order_relaxed);
     shards[shard_of(url)]->prepare_task(std::move(task), url);
   }
   if (!batch.discovered.empty()) store.submit(std::move(batch));
@@ -156,9 +203,15 @@ void Crawler::Shared::add_seeds(WallTime now) {
 
 // --- what shards ask -------------------------------------------------------------------------------------------
 
-bool Crawler::Shared::claim(std::uint64_t url_fingerprint) {
+Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
   std::lock_guard lock(seen_mutex_);
-  return seen_.insert(url_fingerprint);
+  if (!seen_.insert(url_fingerprint)) {
+    const auto known = ids_.find(url_fingerprint);
+    return {false, known == ids_.end() ? 0 : known->second};
+  }
+  const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
+  if (options.max_depth) ids_.emplace(url_fingerprint, id);
+  return {true, id};
 }
 
 std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
@@ -166,14 +219,19 @@ std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
   return part_of_site(fingerprint(url.site_key()), static_cast<std::uint32_t>(shards.size()));
 }
 
-bool Crawler::Shared::in_scope(const Url& url) const {
+Exclusion Crawler::Shared::place_of(std::string_view href, std::uint32_t depth) const {
   std::shared_lock lock(scope_mutex_);
-  return scope.contains(url);
+  return scope.place_of(href, depth);
 }
 
-void Crawler::Shared::allow_host(std::string_view host) {
+void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
   std::lock_guard lock(scope_mutex_);
-  scope.allow_host(host);
+  if (!scope.is_seed(from) || !scope.follow_seed(from, target)) return;
+  scope_grew_.store(true);
+  if (!scope.contains(*Url::parse("/", &target))) {
+    spdlog::info("{} leads to another site, {}: only that page is fetched there; give it as a URL to crawl it", from,
+                 target.href());
+  }
 }
 
 bool Crawler::Shared::take_page() noexcept {
@@ -193,9 +251,127 @@ void Crawler::Shared::end(std::uint64_t count) {
   if (outstanding.fetch_sub(count) == count) wake_shards();
 }
 
-void Crawler::Shared::count_failure(Errc code) {
+void Crawler::Shared::count_failure(std::string_view name) {
   std::lock_guard lock(failures_mutex_);
-  ++failures_[std::string(to_string(code))];
+  ++failures_[std::string(name)];
+}
+
+// --- what may be fetched after all -------------------------------------------------------------------------------
+
+bool Crawler::Shared::may_take_up_more() const noexcept {
+  const auto left = [this](UrlReason reason) { return left_out_[static_cast<std::size_t>(reason)].load(); };
+  const std::int64_t waiting = waiting_.load() + std::ssize(passed_over_);
+  if (scope_grew_.load() && (left(UrlReason::off_scope) + waiting > 0 || options.check_links)) return true;
+  return options.max_depth && settled_.load() && left(UrlReason::depth) + waiting > 0;
+}
+
+bool Crawler::Shared::is_complete(std::size_t shard) {
+  if (outstanding.load() > 0) return false;
+  if (complete_.load()) return true;
+  if (shard != 0) return false;  // woken when shard 0 knows
+  if (may_take_up_more()) {
+    const auto taken = take_up_more();
+    if (!taken) {
+      spdlog::error("{}", taken.error().message);
+      stop("store", true);
+      return false;
+    }
+    if (*taken > 0) return false;
+  }
+  complete_.store(true);
+  wake_shards();
+  return true;
+}
+
+Result<std::size_t> Crawler::Shared::take_up_more() {
+  scope_grew_.store(false);
+  settled_.store(false);
+  if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  if (options.max_depth) {
+    if (auto shortened = shorten_depths(); !shortened) return std::unexpected(std::move(shortened.error()));
+  }
+  std::vector<std::vector<UrlTask>> tasks(shards.size());
+  std::size_t taken = 0;
+  std::int64_t last = 0;
+  std::vector<std::int64_t> still_passed_over;
+  auto scanned = store.scan(
+      1,
+      [&](const UrlRecord& record) {
+        follow_stored_seed(record);
+        const bool passed_over = std::ranges::binary_search(passed_over_, record.url_id);
+        const UrlWork work = work_on(record, passed_over ? Stage::opening : Stage::going_on);
+        if (work == UrlWork::leave || !Url::parse(record.url)) {
+          if (passed_over) still_passed_over.push_back(record.url_id);
+          return true;
+        }
+        UrlTask task = task_of(record);
+        task.off_scope = work == UrlWork::check;
+        tasks[owner_of(record)].push_back(std::move(task));
+        count_left(record, -1);
+        last = record.url_id;
+        return ++taken < kTakenUpAtOnce;
+      },
+      UrlStore::Fields::to_go_on);
+  if (!scanned) return std::unexpected(std::move(scanned.error()));
+  if (taken < kTakenUpAtOnce) {
+    passed_over_ = std::move(still_passed_over);
+  } else {
+    scope_grew_.store(true);  // there may be more
+    std::erase_if(passed_over_, [&](std::int64_t id) {
+      return id <= last && !std::ranges::binary_search(still_passed_over, id);
+    });
+  }
+  begin(taken);
+  taken_up_.fetch_add(taken, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (!tasks[i].empty()) shards[i]->post(std::move(tasks[i]));
+  }
+  return taken;
+}
+
+Result<void> Crawler::Shared::shorten_depths() {
+  constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> depths(static_cast<std::size_t>(store.next_id()), kUnknown);
+  const auto depth_of = [&](std::int64_t id) -> std::uint32_t& { return depths.at(static_cast<std::size_t>(id)); };
+  auto read = store.scan(
+      1,
+      [&](const UrlRecord& record) {
+        depth_of(record.url_id) = scope.is_seed(record.url) ? 0 : record.depth;
+        return true;
+      },
+      UrlStore::Fields::to_go_on);
+  if (!read) return read;
+  // Each round goes one link farther at least; links to later ids, which are most, are all followed in one.
+  for (bool changed = true; changed;) {
+    changed = false;
+    auto followed = store.scan_links([&](const UrlLinks& links) {
+      const std::uint32_t from = depth_of(links.url_id);
+      if (from == kUnknown) return true;
+      for (const std::int64_t target : links.targets) {
+        if (target <= 0 || target >= std::ssize(depths) || depth_of(target) == kUnknown) continue;
+        const std::uint32_t depth = from + (links.redirect ? 0 : 1);
+        if (depth >= depth_of(target)) continue;
+        depth_of(target) = depth;
+        changed = true;
+      }
+      return true;
+    });
+    if (!followed) return followed;
+  }
+  UrlBatch batch;
+  auto written = store.scan(
+      1,
+      [&](const UrlRecord& record) {
+        const std::uint32_t depth = depth_of(record.url_id);
+        if (depth < record.depth) {
+          batch.depths.push_back({record.url_id, depth, crawl_priority(options.order, depth, record.url)});
+        }
+        return true;
+      },
+      UrlStore::Fields::to_go_on);
+  if (!written || batch.size() == 0) return written;
+  store.submit(std::move(batch));
+  return store.flush();
 }
 
 void Crawler::Shared::note_lost(const std::string& site, const Error& cause) {
@@ -260,7 +436,7 @@ Result<CrawlReport> Crawler::Shared::report() {
     std::lock_guard lock(stop_mutex_);
     report.stopped_by = stop_reason_;
   }
-  report.finished = outstanding.load() == 0;
+  report.finished = outstanding.load() == 0 && (complete_.load() || !may_take_up_more());
   if (report.finished) report.stopped_by.clear();
   for (const auto& shard : shards) {
     for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
@@ -279,6 +455,14 @@ Result<CrawlReport> Crawler::Shared::report() {
       std::ranges::any_of(report.statuses, [](const auto& entry) { return is_redirect(entry.first); });
   if (redirected) {
     if (auto marked = mark_redirect_loops(); !marked) return std::unexpected(std::move(marked.error()));
+  }
+  report.taken_up = taken_up_.load();
+  report.waiting = static_cast<std::uint64_t>(std::max<std::int64_t>(waiting_.load(), 0));
+  for (std::size_t i = 1; i < kUrlReasons; ++i) {
+    const std::int64_t count = left_out_[i].load();
+    if (count > 0 && static_cast<UrlReason>(i) != UrlReason::checked) {
+      report.left_out[std::string(to_string(static_cast<UrlReason>(i)))] = static_cast<std::uint64_t>(count);
+    }
   }
   if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
   return report;
@@ -317,6 +501,7 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   std::vector<std::int64_t> referrers;
   auto scanned = store.scan_broken([&](const UrlRecord& record) {
     ++report.broken_count;
+    if (record.mtime < opened_at_) ++report.broken_before;
     if (report.broken.size() < CrawlReport::kMostBroken) {
       report.broken.push_back({record.url, record.status_code, record.error, {}});
       referrers.push_back(record.referrer);

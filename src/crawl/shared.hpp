@@ -9,13 +9,14 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "argiope/base/fingerprint.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "crawl/address_gate.hpp"
 #include "crawl/frontier.hpp"
+#include "crawl/url_decision.hpp"
 
 namespace argiope {
 
@@ -48,19 +49,27 @@ class Crawler::Shared {
 
   Result<void> open(WallTime now);
 
-  // Whether this run is to fetch what the store has recorded so, and as what.
-  bool wants_fetch(const UrlRecord& record) const noexcept;
-  UrlTask task_of(const UrlRecord& record, const Url& url) const;
+  // What is to be fetched of the store's, which decide() has found worth it.
+  UrlTask task_of(const UrlRecord& record) const;
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
   std::uint64_t fingerprint_of(std::string_view href) const noexcept { return fingerprint(href, seed); }
-  // True for whoever asks first: the URL is new, and its to queue.
-  bool claim(std::uint64_t url_fingerprint);
-  std::int64_t new_url_id() noexcept { return next_id.fetch_add(1, std::memory_order_relaxed); }
+  // New for whoever asks first, who stores the URL under that id. What is known has its id with a depth limit alone.
+  struct Claim {
+    bool is_new = false;
+    std::int64_t id = 0;
+  };
+  Claim claim(std::uint64_t url_fingerprint);
   std::size_t shard_of(const Url& url) const noexcept;
 
-  bool in_scope(const Url& url) const;
-  void allow_host(std::string_view host);
+  // Where a URL of http or https stands now; see Scope.
+  Exclusion place_of(std::string_view href, std::uint32_t depth) const;
+  // `from` redirects to `target`: if it is a seed, so is the target.
+  void follow_seed(std::string_view from, const Url& target);
+  // A URL stays, or is, out of the crawl, or is done in part.
+  void count_left_out(UrlReason reason, std::int64_t by = 1) noexcept {
+    left_out_[static_cast<std::size_t>(reason)].fetch_add(by, std::memory_order_relaxed);
+  }
 
   // Reserves one of the responses max_pages allows; false: none is left.
   bool take_page() noexcept;
@@ -70,6 +79,11 @@ class Crawler::Shared {
   // `count` URLs are now queued or running / no longer are; at zero the crawl has finished.
   void begin(std::uint64_t count) noexcept { outstanding.fetch_add(count, std::memory_order_relaxed); }
   void end(std::uint64_t count);
+  // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
+  // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out.
+  bool is_complete(std::size_t shard);
+  // A page was settled: what is known has changed.
+  void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
 
   void stop(std::string reason, bool at_once);
   void wake_shards();
@@ -78,10 +92,10 @@ class Crawler::Shared {
 
   CrawlStats stats() const;
   Result<CrawlReport> report();
-  void count_failure(Errc code);
   // Nothing more is asked of the host in this run; and a URL of it was passed over.
   void note_lost(const std::string& site, const Error& cause);
   void count_not_asked(const std::string& site);
+  void count_failure(std::string_view name);
 
   const CrawlOptions options;
   UrlStore& store;
@@ -89,16 +103,25 @@ class Crawler::Shared {
   Scope scope;
   AddressGate addresses;
   std::vector<std::unique_ptr<Shard>> shards;
-  std::atomic<std::int64_t> next_id{1};
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> pages_left;
 
  private:
   Result<void> load();
+  std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
   void add_seeds(WallTime now);
-  void remember_seed_redirect(const UrlRecord& record);
   Result<void> mark_redirect_loops();
+  void follow_stored_seed(const UrlRecord& record);
+  std::size_t owner_of(const UrlRecord& record) const;
+  void count_left(const UrlRecord& record, std::int64_t by);
+  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage}; }
+  UrlWork work_on(const UrlRecord& record, Stage stage) const;
+  // Counts depths again by the links that are stored.
+  Result<void> shorten_depths();
+  bool may_take_up_more() const noexcept;
+  // What waits or is excluded and may be fetched now goes to its shard; how many.
+  Result<std::size_t> take_up_more();
   Result<void> list_broken(CrawlReport& report);
   Result<std::string> page_with_link(std::string url, std::int64_t referrer);
 
@@ -107,7 +130,17 @@ class Crawler::Shared {
   mutable std::shared_mutex scope_mutex_;
   mutable std::mutex seen_mutex_;
   FingerprintSet seen_;
-  std::unordered_set<std::string> seed_redirects_;
+  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; with a depth limit alone
+  std::atomic<std::int64_t> next_id_{1};
+  std::array<std::atomic<std::int64_t>, kUrlReasons> left_out_{};
+  std::atomic<std::int64_t> waiting_{0};  // queued, and out of this run's scope
+  std::atomic<std::uint64_t> taken_up_{0};
+  // What opening left because of its place alone and going_on would leave in any case, ascending: if its place changes, it
+  // is as if it had been there at the opening. Of shard 0.
+  std::vector<std::int64_t> passed_over_;
+  std::atomic<bool> scope_grew_{false};
+  std::atomic<bool> settled_{false};
+  std::atomic<bool> complete_{false};
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> stop_at_once_{false};
   mutable std::mutex stop_mutex_;

@@ -1,5 +1,6 @@
 #include "store/memory_url_store.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace argiope {
@@ -37,6 +38,8 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     record.priority = found.priority;
     record.referrer = found.referrer;
     record.ctime = stored(found.ctime);
+    record.reason = found.reason;
+    if (found.reason != UrlReason::none) record.state = UrlState::excluded;
     records_.try_emplace(found.url_id, std::move(record));
   }
   for (UrlOutcome& outcome : batch.outcomes) {
@@ -59,6 +62,8 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     record.redirect_to = std::move(outcome.redirect_to);
     record.error = std::move(outcome.error);
     if (outcome.not_modified) continue;
+    record.reason = outcome.reason;
+    record.limit = outcome.limit;
     record.content_type = std::move(outcome.content_type);
     record.size = outcome.size;
     record.etag = std::move(outcome.etag);
@@ -75,6 +80,34 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     record.priority = move.priority;
     record.depth = move.depth;
     put_on_shelf(record);
+  }
+  for (const UrlDepth& nearer : batch.depths) {
+    const auto found = records_.find(nearer.url_id);
+    if (found == records_.end()) continue;
+    take_from_shelf(found->second);
+    found->second.depth = nearer.depth;
+    found->second.priority = nearer.priority;
+    put_on_shelf(found->second);
+  }
+  for (UrlLinks& links : batch.links) {
+    std::ranges::sort(links.targets);
+    const auto repeated = std::ranges::unique(links.targets);
+    links.targets.erase(repeated.begin(), repeated.end());
+    links_.insert_or_assign(links.url_id, std::move(links));
+  }
+}
+
+Result<void> MemoryUrlStore::scan_links(const std::function<bool(const UrlLinks&)>& visit) {
+  for (std::int64_t next = 0;;) {
+    UrlLinks links;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = links_.lower_bound(next);
+      if (found == links_.end()) return {};
+      links = found->second;
+    }
+    if (!visit(links)) return {};
+    next = links.url_id + 1;
   }
 }
 

@@ -21,6 +21,7 @@ class MemoryUrlStore final : public UrlStore {
   Result<void> scan_broken(const Visitor& visit) override;
   Result<void> scan_redirects(const Visitor& visit) override;
   Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override;
+  Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;
   Result<void> close() override { return {}; }
@@ -41,6 +42,7 @@ class MemoryUrlStore final : public UrlStore {
   std::mutex mutex_;
   std::set<Place> shelves_;
   std::map<std::int64_t, UrlRecord> records_;
+  std::map<std::int64_t, UrlLinks> links_;
 };
 
 }  // namespace argiope

@@ -30,6 +30,10 @@ class SqliteStatement {
       bind(index, text);
     }
   }
+  // A blob; lives as long as bound text must.
+  void bind_bytes(int index, std::string_view bytes) noexcept {
+    sqlite3_bind_blob64(get(), index, bytes.data() == nullptr ? "" : bytes.data(), bytes.size(), SQLITE_STATIC);
+  }
   void bind_null(int index) noexcept { sqlite3_bind_null(get(), index); }
   void bind(int index, std::int64_t number) noexcept { sqlite3_bind_int64(get(), index, number); }
   void bind_or_null(int index, std::int64_t number) noexcept {

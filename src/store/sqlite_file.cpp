@@ -83,6 +83,17 @@ bool FileWatch::in_place() const noexcept {
   });
 }
 
+Result<void> FileLock::still_names(const std::string& path) const {
+  struct stat ours {};
+  struct stat theirs {};
+  if (::fstat(descriptor_, &ours) != 0) return {};
+  if (::stat(path.c_str(), &theirs) != 0) {
+    return fail(Errc::io, fmt::format("database {}: it was deleted while it was in use ({})", path, std::strerror(errno)));
+  }
+  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) return {};
+  return fail(Errc::io, fmt::format("database {}: it was replaced by another file while it was in use", path));
+}
+
 namespace {
 
 struct Identity {

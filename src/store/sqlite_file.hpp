@@ -28,6 +28,8 @@ class FileLock {
   // Lets others take it; the file stays open.
   void release() noexcept;
   int descriptor() const noexcept { return descriptor_; }
+  // Whether `path` is still the file that is locked. Errors: io, when it was deleted or replaced.
+  Result<void> still_names(const std::string& path) const;
 
  private:
   int descriptor_ = -1;

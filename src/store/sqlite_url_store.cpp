@@ -6,6 +6,7 @@
 #include "store/sqlite_url_store.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,7 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x41726769;  // "Argi"
 // A backlog of so many records is committed without lingering.
 constexpr std::size_t kEagerBacklog = 20'000;
+constexpr int kBusyWaitMs = 50;  // between two looks whether anybody waits, while another process holds the write lock
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE urls (
@@ -65,12 +67,39 @@ CREATE INDEX urls_set_aside ON urls (site, priority DESC, url_id) WHERE shelf = 
 CREATE INDEX urls_delayed ON urls (due, url_id, site) WHERE shelf = 3;
 )sql";
 
+// Version 3: why a URL is excluded, or done in part. What the first versions have left out of a page's links they have
+// written down nowhere; the rest can be told. A 200 without a digest was asked by HEAD, or is an empty page, which costs one
+// request.
+constexpr const char* kReasons = R"sql(
+ALTER TABLE urls ADD COLUMN reason TEXT;        -- why it is excluded, or done in part: see docs/crawl.md
+ALTER TABLE urls ADD COLUMN met_limit INTEGER;  -- the limit that was met, for reasons that have one
+CREATE TABLE links (   -- of crawls with --max-depth
+  url_id   INTEGER PRIMARY KEY,
+  redirect INTEGER NOT NULL,
+  targets  BLOB NOT NULL  -- url_ids, ascending: the differences as LEB128
+);
+UPDATE urls SET reason = 'robots' WHERE state = 'excluded' AND error = 'robots.txt';
+UPDATE urls SET reason = 'pages_per_host', met_limit = 1 WHERE state = 'excluded' AND error = 'pages_per_host';
+UPDATE urls SET state = 'failed', error = coalesce(error, 'HTTP ' || status_code)
+  WHERE state = 'done' AND (status_code >= 500 OR status_code IN (408, 425, 429));
+UPDATE urls SET reason = 'cut_off', met_limit = size WHERE state = 'done' AND error LIKE 'cut off at % bytes';
+UPDATE urls SET reason = 'redirects', met_limit = 10 WHERE state = 'done' AND error LIKE 'more than % redirects';
+UPDATE urls SET reason = 'checked'
+  WHERE state = 'done' AND reason IS NULL AND digest IS NULL AND redirect_to IS NULL AND error IS NULL;
+DROP VIEW pages;
+CREATE VIEW pages AS
+  SELECT u.url_id, u.url, u.state, u.reason, u.status_code, u.content_type, u.size, u.depth,
+         datetime(u.ctime / 1000, 'unixepoch') AS found, datetime(u.mtime / 1000, 'unixepoch') AS fetched,
+         r.url AS linked_from, u.redirect_to, u.error
+  FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
+)sql";
+
 constexpr const char* kColumns =
     "url_id, url, ctime, mtime, state, due, depth, priority, status_code, content_type, size, attempts, referrer, "
-    "redirect_to, etag, last_modified, digest, error, shelf, site";
+    "redirect_to, etag, last_modified, digest, error, shelf, site, reason, met_limit";
 
 constexpr const char* kColumnsToGoOn =
-    "url_id, url, state, mtime, due, depth, priority, attempts, referrer, redirect_to, shelf, site";
+    "url_id, url, state, mtime, due, depth, priority, attempts, referrer, redirect_to, shelf, site, reason, met_limit";
 
 std::int64_t to_ms(WallTime time) noexcept {
   return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
@@ -82,6 +111,39 @@ UrlState parse_state(std::string_view text) noexcept {
     if (text == to_string(state)) return state;
   }
   return UrlState::queued;
+}
+
+UrlReason parse_reason(std::string_view text) noexcept {
+  if (text.empty()) return UrlReason::none;
+  for (std::size_t i = 1; i < kUrlReasons; ++i) {
+    if (text == to_string(static_cast<UrlReason>(i))) return static_cast<UrlReason>(i);
+  }
+  return UrlReason::none;
+}
+
+// Ids in ascending order, as the differences in LEB128.
+void append_ids(std::string& out, const std::vector<std::int64_t>& ids) {
+  std::int64_t last = 0;
+  for (const std::int64_t id : ids) {
+    auto rest = static_cast<std::uint64_t>(id - std::exchange(last, id));
+    for (; rest >= 0x80; rest >>= 7) out += static_cast<char>(rest | 0x80);
+    out += static_cast<char>(rest);
+  }
+}
+
+void read_ids(std::string_view bytes, std::vector<std::int64_t>& ids) {
+  std::uint64_t id = 0;
+  std::uint64_t difference = 0;
+  unsigned shift = 0;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (shift < 64) difference |= std::uint64_t{byte & 0x7fu} << shift;
+    shift += 7;
+    if (byte & 0x80) continue;
+    id += std::exchange(difference, 0);
+    shift = 0;
+    ids.push_back(static_cast<std::int64_t>(id));
+  }
 }
 
 void read_record(const SqliteStatement& row, UrlRecord& record) {
@@ -105,6 +167,8 @@ void read_record(const SqliteStatement& row, UrlRecord& record) {
   record.error = row.text(17);
   record.shelf = static_cast<UrlShelf>(row.number(18));
   record.site = static_cast<std::uint64_t>(row.number(19));
+  record.reason = parse_reason(row.text(20));
+  record.limit = row.number(21);
 }
 
 void read_to_go_on(const SqliteStatement& row, UrlRecord& record) {
@@ -120,23 +184,57 @@ void read_to_go_on(const SqliteStatement& row, UrlRecord& record) {
   record.redirect_to = row.text(9);
   record.shelf = static_cast<UrlShelf>(row.number(10));
   record.site = static_cast<std::uint64_t>(row.number(11));
+  record.reason = parse_reason(row.text(12));
+  record.limit = row.number(13);
+}
+
+void tell_of_foreign_lock(const std::string& path) {
+  spdlog::warn("database {}: another process holds its write lock; waiting for it, nothing is lost", path);
+}
+
+// What is waited for while the file is opened.
+struct OpeningWait {
+  const std::string& path;
+  Duration limit;
+  std::chrono::steady_clock::time_point since{};
+  bool told = false;
+};
+
+int wait_to_open(void* context, int attempts) {
+  auto& wait = *static_cast<OpeningWait*>(context);
+  const auto now = std::chrono::steady_clock::now();
+  if (attempts == 0) wait.since = now;
+  if (now - wait.since > wait.limit) return 0;
+  if (!std::exchange(wait.told, true)) tell_of_foreign_lock(wait.path);
+  std::this_thread::sleep_for(std::chrono::milliseconds{kBusyWaitMs});
+  return 1;
 }
 
 class SqliteUrlStore final : public UrlStore {
  public:
-  SqliteUrlStore(FileLock lock, SqliteDatabase writer, SqliteDatabase reader, const UrlStoreOptions& options)
-      : lock_(std::move(lock)), writer_(std::move(writer)), reader_(std::move(reader)), options_(options) {}
+  SqliteUrlStore(std::string path, FileLock lock, SqliteDatabase writer, SqliteDatabase reader,
+                 const UrlStoreOptions& options)
+      : path_(std::move(path)),
+        lock_(std::move(lock)),
+        writer_(std::move(writer)),
+        reader_(std::move(reader)),
+        options_(options) {}
   ~SqliteUrlStore() override { (void)close(); }
 
   Result<void> start() {
     auto insert = writer_.prepare(
         "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)");
+    auto insert_excluded = writer_.prepare(
+        "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer, reason, state) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, 'excluded')");
     // What every outcome changes; a page that was not modified keeps the rest.
     const std::string outcome =
         "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
         "?8, shelf = NULL, site = NULL";
     auto update = writer_.prepare(
-        outcome + ", content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13 WHERE url_id = ?1");
+        outcome +
+        ", content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13, reason = ?14, met_limit = ?15 "
+        "WHERE url_id = ?1");
     // What has not changed has the status that it had; of an older version's 304 it was 200.
     std::string touched = outcome;
     touched.replace(touched.find("?5"), 2, "coalesce(nullif(status_code, 304), 200)");
@@ -147,13 +245,16 @@ class SqliteUrlStore final : public UrlStore {
         reader_.prepare(fmt::format("SELECT {} FROM urls WHERE url_id >= ? ORDER BY url_id", kColumnsToGoOn));
     // is_broken(), in SQL.
     auto scan_broken =
-        reader_.prepare(fmt::format("SELECT {} FROM urls WHERE state = 'failed' OR (state = 'done' AND (status_code >= "
+        reader_.prepare(fmt::format("SELECT {} FROM urls WHERE (state = 'failed' AND reason IS NOT 'host_down') OR (state = 'done' AND (status_code >= "
                                     "400 OR (status_code IN (301, 302, "
                                     "303, 307, 308) AND error IS NOT NULL))) ORDER BY url_id",
                                     kColumns));
     auto scan_redirects =
         reader_.prepare(fmt::format("SELECT {} FROM urls WHERE redirect_to IS NOT NULL ORDER BY url_id", kColumns));
     auto move = writer_.prepare("UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1");
+    auto nearer = writer_.prepare("UPDATE urls SET depth = ?2, priority = ?3 WHERE url_id = ?1");
+    auto put_links = writer_.prepare("INSERT OR REPLACE INTO links (url_id, redirect, targets) VALUES (?, ?, ?)");
+    auto scan_links = reader_.prepare("SELECT url_id, redirect, targets FROM links ORDER BY url_id");
     // In two steps, of the same order and beyond it, because as one SQLite would not read them from the index in order.
     const auto shelf = [&](std::string_view where, std::string_view order) {
       return reader_.prepare(fmt::format("SELECT {} FROM urls WHERE {} ORDER BY {} LIMIT ?6", kColumns, where, order));
@@ -167,11 +268,15 @@ class SqliteUrlStore final : public UrlStore {
     auto delayed_equal = shelf("shelf = 3 AND due = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id");
     auto delayed_after = shelf("shelf = 3 AND due > ?1 AND (site & 2147483647) % ?4 = ?3", "due, url_id");
     for (auto* statement :
-         {&insert, &update, &touch, &select, &scan, &scan_to_go_on, &scan_broken, &scan_redirects, &move, &ready_equal,
+         {&insert, &insert_excluded, &nearer, &put_links, &scan_links, &update, &touch, &select, &scan, &scan_to_go_on, &scan_broken, &scan_redirects, &move, &ready_equal,
           &ready_below, &aside_equal, &aside_below, &delayed_equal, &delayed_after}) {
       if (!*statement) return std::unexpected(std::move(statement->error()));
     }
     insert_ = std::move(*insert);
+    insert_excluded_ = std::move(*insert_excluded);
+    nearer_ = std::move(*nearer);
+    put_links_ = std::move(*put_links);
+    scan_links_ = std::move(*scan_links);
     update_ = std::move(*update);
     touch_ = std::move(*touch);
     select_ = std::move(*select);
@@ -278,6 +383,22 @@ class SqliteUrlStore final : public UrlStore {
     return {};
   }
 
+  Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) override {
+    std::lock_guard lock(read_mutex_);
+    UrlLinks links;
+    int code = SQLITE_ROW;
+    while ((code = scan_links_.step()) == SQLITE_ROW) {
+      links.url_id = scan_links_.number(0);
+      links.redirect = scan_links_.number(1) != 0;
+      links.targets.clear();
+      read_ids(scan_links_.text(2), links.targets);
+      if (!visit(links)) break;
+    }
+    scan_links_.reset();
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_.error(code));
+    return {};
+  }
+
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override {
     std::lock_guard lock(read_mutex_);
     select_.bind(1, url_id);
@@ -297,6 +418,7 @@ class SqliteUrlStore final : public UrlStore {
   Result<void> close() override {
     if (!thread_.joinable()) return {};
     Result<void> result = flush();
+    if (result) result = lock_.still_names(path_);
     {
       std::lock_guard lock(mutex_);
       closing_ = true;
@@ -310,9 +432,13 @@ class SqliteUrlStore final : public UrlStore {
     scan_broken_ = {};
     scan_redirects_ = {};
     for (ShelfQueries* queries : {&ready_, &aside_, &delayed_}) *queries = ShelfQueries{};
+    scan_links_ = {};
     move_ = {};
     reader_ = {};
     insert_ = {};
+    insert_excluded_ = {};
+    nearer_ = {};
+    put_links_ = {};
     update_ = {};
     touch_ = {};
     writer_ = {};
@@ -361,7 +487,8 @@ class SqliteUrlStore final : public UrlStore {
   }
 
   Result<void> write(const std::vector<UrlBatch>& batches) {
-    if (auto begun = writer_.execute("BEGIN IMMEDIATE"); !begun) return begun;
+    if (auto there = lock_.still_names(path_); !there) return there;
+    if (auto begun = begin(); !begun) return begun;
     for (const UrlBatch& batch : batches) {
       for (const NewUrl& found : batch.discovered) {
         if (auto written = insert(found); !written) return roll_back(std::move(written));
@@ -372,9 +499,28 @@ class SqliteUrlStore final : public UrlStore {
       for (const UrlMove& move : batch.moves) {
         if (auto written = store_move(move); !written) return roll_back(std::move(written));
       }
+      for (const UrlDepth& nearer : batch.depths) {
+        if (auto written = store_depth(nearer); !written) return roll_back(std::move(written));
+      }
+      for (const UrlLinks& links : batch.links) {
+        if (auto written = store_links(links); !written) return roll_back(std::move(written));
+      }
     }
     if (auto committed = writer_.execute("COMMIT"); !committed) return roll_back(std::move(committed));
     return {};
+  }
+
+  // Another process may hold the write lock for as long as it likes, unless somebody waits for what is to be written.
+  Result<void> begin() {
+    const auto since = std::chrono::steady_clock::now();
+    for (bool told = false;;) {
+      auto begun = writer_.execute("BEGIN IMMEDIATE");
+      if (begun || begun.error().code != Errc::busy) return begun;
+      if (!std::exchange(told, true)) tell_of_foreign_lock(path_);
+      std::lock_guard lock(mutex_);
+      const bool awaited = flushing_ > 0 || closing_;
+      if (awaited && std::chrono::steady_clock::now() - since > options_.busy_limit) return begun;
+    }
   }
 
   Result<void> roll_back(Result<void> failed) {
@@ -390,13 +536,16 @@ class SqliteUrlStore final : public UrlStore {
   }
 
   Result<void> insert(const NewUrl& found) {
-    insert_.bind(1, found.url_id);
-    insert_.bind(2, found.url);
-    insert_.bind(3, to_ms(found.ctime));
-    insert_.bind(4, std::int64_t{found.depth});
-    insert_.bind(5, std::int64_t{found.priority});
-    insert_.bind_or_null(6, found.referrer);
-    return run(insert_);
+    const bool queued = found.reason == UrlReason::none;
+    SqliteStatement& statement = queued ? insert_ : insert_excluded_;
+    statement.bind(1, found.url_id);
+    statement.bind(2, found.url);
+    statement.bind(3, to_ms(found.ctime));
+    statement.bind(4, std::int64_t{found.depth});
+    statement.bind(5, std::int64_t{found.priority});
+    statement.bind_or_null(6, found.referrer);
+    if (!queued) statement.bind(7, to_string(found.reason));
+    return run(statement);
   }
 
   Result<void> update(const UrlOutcome& outcome) {
@@ -415,8 +564,30 @@ class SqliteUrlStore final : public UrlStore {
       statement.bind_or_null(11, outcome.etag);
       statement.bind_or_null(12, outcome.last_modified);
       statement.bind_or_null(13, outcome.digest);
+      statement.bind_or_null(14, to_string(outcome.reason));
+      statement.bind_or_null(15, outcome.limit);
     }
     return run(statement);
+  }
+
+  Result<void> store_depth(const UrlDepth& nearer) {
+    nearer_.bind(1, nearer.url_id);
+    nearer_.bind(2, std::int64_t{nearer.depth});
+    nearer_.bind(3, std::int64_t{nearer.priority});
+    return run(nearer_);
+  }
+
+  Result<void> store_links(const UrlLinks& links) {
+    std::vector<std::int64_t> targets = links.targets;
+    std::ranges::sort(targets);
+    const auto repeated = std::ranges::unique(targets);
+    targets.erase(repeated.begin(), repeated.end());
+    bytes_.clear();
+    append_ids(bytes_, targets);
+    put_links_.bind(1, links.url_id);
+    put_links_.bind(2, std::int64_t{links.redirect});
+    put_links_.bind_bytes(3, bytes_);
+    return run(put_links_);
   }
 
   Result<void> store_move(const UrlMove& move) {
@@ -432,11 +603,14 @@ class SqliteUrlStore final : public UrlStore {
     return run(move_);
   }
 
+  const std::string path_;
   // Destroyed from the last to the first: statements before their connections, those before the lock.
   FileLock lock_;
   SqliteDatabase writer_;
   SqliteDatabase reader_;
-  SqliteStatement insert_, update_, touch_, select_, scan_, scan_to_go_on_, scan_broken_, scan_redirects_, move_;
+  SqliteStatement insert_, insert_excluded_, update_, touch_, select_, scan_, scan_to_go_on_, scan_broken_, scan_redirects_, move_, nearer_,
+      put_links_, scan_links_;
+  std::string bytes_;  // of the links being stored
   // What follows a place on a shelf: first of the same order, then beyond it.
   using ShelfQueries = std::array<SqliteStatement, 2>;
   ShelfQueries ready_, aside_, delayed_;
@@ -458,7 +632,7 @@ class SqliteUrlStore final : public UrlStore {
   std::thread thread_;
 };
 
-constexpr const char* kMigrations[] = {kSchema, kShelves};
+constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--db"};
 
 }  // namespace
@@ -468,6 +642,8 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   if (!lock) return std::unexpected(std::move(lock.error()));
   auto writer = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
   if (!writer) return std::unexpected(std::move(writer.error()));
+  OpeningWait wait{path, options.busy_limit};
+  sqlite3_busy_handler(writer->handle(), wait_to_open, &wait);
   if (auto ours = require_format(*writer, path, kFormat); !ours) return std::unexpected(std::move(ours.error()));
   if (auto configured = configure_writer(*writer, options.sync, options.max_bytes, 4096); !configured) return std::unexpected(std::move(configured.error()));
   if (options.sync != SyncMode::off) {
@@ -476,12 +652,13 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
     if (anew) anew = writer->execute("COMMIT");
     if (!anew) return std::unexpected(std::move(anew.error()));
   }
+  sqlite3_busy_timeout(writer->handle(), kBusyWaitMs);
   auto reader = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
   if (!reader) return std::unexpected(std::move(reader.error()));
   if (auto waits = reader->execute("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -1024"); !waits) {
     return std::unexpected(std::move(waits.error()));
   }
-  auto store = std::make_unique<SqliteUrlStore>(std::move(*lock), std::move(*writer), std::move(*reader), options);
+  auto store = std::make_unique<SqliteUrlStore>(path, std::move(*lock), std::move(*writer), std::move(*reader), options);
   if (auto started = store->start(); !started) return std::unexpected(std::move(started.error()));
   return store;
 }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/rfc3339.hpp"
@@ -15,13 +17,29 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
+constexpr std::size_t kRecordsAtOnce = 1000;
 
 // Empty for the epoch, which stands for "never".
 std::string timestamp(WallTime time) { return time == WallTime{} ? std::string{} : to_rfc3339_ms(time); }
 
-// Calls `field(name, value)` for each column, text or number, in one order for all formats.
+// Rows as a file has them: each calls `field(name, value)` for its columns, text or number, in one order for all formats.
+// `referrer` is the URL of the page that first linked to it.
+struct UrlRow {
+  template <class Field>
+  static void for_each_field(const UrlRecord& record, std::string_view referrer, Field&& field);
+};
+struct BrokenRow {
+  template <class Field>
+  static void for_each_field(const UrlRecord& record, std::string_view referrer, Field&& field) {
+    field("url", std::string_view{record.url});
+    field("status", static_cast<std::int64_t>(record.status_code));
+    field("error", std::string_view{record.error});
+    field("linked_from", referrer);
+  }
+};
+
 template <class Field>
-void for_each_field(const UrlRecord& record, Field&& field) {
+void UrlRow::for_each_field(const UrlRecord& record, std::string_view referrer, Field&& field) {
   field("url_id", record.url_id);
   field("url", std::string_view{record.url});
   field("state", to_string(record.state));
@@ -32,19 +50,21 @@ void for_each_field(const UrlRecord& record, Field&& field) {
   field("attempts", static_cast<std::int64_t>(record.attempts));
   field("ctime", std::string_view{timestamp(record.ctime)});
   field("mtime", std::string_view{timestamp(record.mtime)});
-  field("referrer", record.referrer);
+  field("referrer", referrer);
   field("redirect_to", std::string_view{record.redirect_to});
   field("etag", std::string_view{record.etag});
   field("last_modified", std::string_view{record.last_modified});
   field("digest", std::string_view{record.digest});
   field("error", std::string_view{record.error});
+  field("reason", to_string(record.reason));
 }
 
+template <class Row>
 struct JsonLine {
   static void header(std::string&) {}
-  static void append(std::string& out, const UrlRecord& record) {
+  static void append(std::string& out, const UrlRecord& record, std::string_view referrer) {
     char separator = '{';
-    for_each_field(record, [&](std::string_view name, auto value) {
+    Row::for_each_field(record, referrer, [&](std::string_view name, auto value) {
       fmt::format_to(std::back_inserter(out), "{}\"{}\":", std::exchange(separator, ','), name);
       if constexpr (std::is_integral_v<decltype(value)>) {
         fmt::format_to(std::back_inserter(out), "{}", value);
@@ -56,13 +76,14 @@ struct JsonLine {
   }
 };
 
+template <class Row>
 struct CsvLine {
   static void header(std::string& out) {
-    for_each_field(UrlRecord{}, [&](std::string_view name, auto) { add(out, name); });
+    Row::for_each_field(UrlRecord{}, {}, [&](std::string_view name, auto) { add(out, name); });
     end(out);
   }
-  static void append(std::string& out, const UrlRecord& record) {
-    for_each_field(record, [&](std::string_view, auto value) {
+  static void append(std::string& out, const UrlRecord& record, std::string_view referrer) {
+    Row::for_each_field(record, referrer, [&](std::string_view, auto value) {
       if constexpr (std::is_integral_v<decltype(value)>) {
         add(out, std::to_string(value));
       } else {
@@ -124,32 +145,78 @@ class OutputFile {
   std::FILE* file_;
 };
 
-template <class Line>
-Result<void> write_lines(UrlStore& store, const std::string& path) {
+// Gives records their referrers. URLs found on one page stand together, so that the last answer is often the next.
+class Referrers {
+ public:
+  explicit Referrers(UrlStore& store) : store_(store) {}
+  Result<std::string_view> url_of(std::int64_t id) {
+    if (id == 0) return std::string_view{};
+    if (id != last_) {
+      auto found = store_.get(id);
+      if (!found) return std::unexpected(std::move(found.error()));
+      last_ = id;
+      url_ = *found ? (*found)->url : std::string{};
+    }
+    return std::string_view{url_};
+  }
+
+ private:
+  UrlStore& store_;
+  std::int64_t last_ = 0;
+  std::string url_;
+};
+
+// `scan(from, visit)` visits the records in question with url_id >= `from`, in order. In stretches, because a visitor may
+// not read.
+template <class Line, class Scan>
+Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan) {
   OutputFile file(path);
   if (!file.ok()) return std::unexpected(file.error());
   std::string buffer;
   Line::header(buffer);
-  bool written = true;
-  auto scanned = store.scan(1, [&](const UrlRecord& record) {
-    Line::append(buffer, record);
-    if (buffer.size() >= kBufferBytes) {
-      written = file.write(buffer);
+  Referrers referrers(store);
+  std::vector<UrlRecord> records;
+  for (std::int64_t from = 1;;) {
+    records.clear();
+    auto scanned = scan(from, [&](const UrlRecord& record) {
+      records.push_back(record);
+      return records.size() < kRecordsAtOnce;
+    });
+    if (!scanned) return scanned;
+    for (const UrlRecord& record : records) {
+      const auto referrer = referrers.url_of(record.referrer);
+      if (!referrer) return std::unexpected(referrer.error());
+      Line::append(buffer, record, *referrer);
+      if (buffer.size() < kBufferBytes) continue;
+      if (!file.write(buffer)) return std::unexpected(file.error());
       buffer.clear();
     }
-    return written;
-  });
-  if (!scanned) return scanned;
-  if (!written || !file.write(buffer) || !file.finish()) return std::unexpected(file.error());
+    if (records.size() < kRecordsAtOnce) break;
+    from = records.back().url_id + 1;
+  }
+  if (!file.write(buffer) || !file.finish()) return std::unexpected(file.error());
   return {};
+}
+
+template <class Row, class Scan>
+Result<void> write_rows(UrlStore& store, const std::string& path, Scan&& scan) {
+  if (path.ends_with(".jsonl")) return write_lines<JsonLine<Row>>(store, path, scan);
+  if (path.ends_with(".csv")) return write_lines<CsvLine<Row>>(store, path, scan);
+  return fail(Errc::invalid_input, fmt::format("export to {}: the name must end with .jsonl or .csv", path));
 }
 
 }  // namespace
 
 Result<void> export_urls(UrlStore& store, const std::string& path) {
-  if (path.ends_with(".jsonl")) return write_lines<JsonLine>(store, path);
-  if (path.ends_with(".csv")) return write_lines<CsvLine>(store, path);
-  return fail(Errc::invalid_input, fmt::format("export to {}: the name must end with .jsonl or .csv", path));
+  return write_rows<UrlRow>(store, path, [&](std::int64_t from, const UrlStore::Visitor& visit) {
+    return store.scan(from, visit);
+  });
+}
+
+Result<void> export_broken(UrlStore& store, const std::string& path) {
+  return write_rows<BrokenRow>(store, path, [&](std::int64_t from, const UrlStore::Visitor& visit) {
+    return store.scan(from, [&](const UrlRecord& record) { return !is_broken(record) || visit(record); });
+  });
 }
 
 }  // namespace argiope

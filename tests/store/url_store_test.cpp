@@ -65,6 +65,8 @@ UrlOutcome outcome(std::int64_t id, Random& random) {
   outcome.last_modified = random.chance(0.3) ? "yesterday" : "";
   outcome.digest = random.chance(0.5) ? "abc" : "";
   outcome.error = random.chance(0.1) ? "it's \"bad\"" : "";
+  outcome.reason = static_cast<UrlReason>(random.below(kUrlReasons));
+  outcome.limit = random.chance(0.3) ? static_cast<std::int64_t>(random.below(1000)) : 0;
   return outcome;
 }
 
@@ -143,7 +145,7 @@ TEST_P(UrlStoreTest, ScansWhatACrawlNeedsToGoOn) {
   store->submit(std::move(batch));
   const auto needed = [](const UrlRecord& r) {
     return std::tuple(r.url_id, r.url, r.state, r.mtime, r.due, r.depth, r.priority, r.attempts, r.referrer,
-                      r.redirect_to, r.shelf, r.site);
+                      r.redirect_to, r.shelf, r.site, r.reason, r.limit);
   };
   const auto whole = all(*store, 10);
   std::size_t visited = 0;
@@ -220,6 +222,60 @@ TEST_P(UrlStoreTest, ScansTheRedirectsAloneAndThoseToNowhereAsBroken) {
   EXPECT_EQ(broken, (std::vector<std::int64_t>{3, 4}));
 }
 
+TEST_P(UrlStoreTest, KeepsWhyALinkIsLeftOut) {
+  auto store = open(path());
+  NewUrl off_scope = new_url(1);
+  off_scope.reason = UrlReason::off_scope;
+  UrlOutcome cut;
+  cut.url_id = 2;
+  cut.reason = UrlReason::cut_off;
+  cut.limit = 1000;
+  UrlOutcome same;
+  same.url_id = 2;
+  same.not_modified = true;
+  store->submit({{cut}, {off_scope, new_url(2)}});
+  store->submit({{same}, {}});
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ((*store->get(1))->state, UrlState::excluded);
+  EXPECT_EQ((*store->get(1))->reason, UrlReason::off_scope);
+  EXPECT_EQ((*store->get(2))->reason, UrlReason::cut_off) << "what has not changed is as it was";
+  EXPECT_EQ((*store->get(2))->limit, 1000);
+}
+
+TEST_P(UrlStoreTest, DoesNotCallBrokenWhatWasNotAsked) {
+  auto store = open(path());
+  UrlOutcome outcome;
+  outcome.url_id = 1;
+  outcome.state = UrlState::failed;
+  outcome.reason = UrlReason::host_down;
+  store->submit({{outcome}, {new_url(1)}});
+  ASSERT_TRUE(store->flush());
+  ASSERT_TRUE(store->scan_broken([](const UrlRecord& record) -> bool {
+    ADD_FAILURE() << record.url;
+    return true;
+  }));
+}
+
+TEST_P(UrlStoreTest, KeepsWhereUrlsLead) {
+  auto store = open(path());
+  const std::vector<UrlLinks> expected = {{1, false, {1, 2, 300, 1'000'000'000'000}}, {2, true, {7}}, {5, false, {}}};
+  UrlBatch batch;
+  batch.links.push_back({2, false, {9, 8}});
+  batch.links.push_back({5, false, {}});
+  batch.links.push_back({1, false, {300, 2, 1, 1'000'000'000'000, 2}});
+  store->submit(std::move(batch));
+  UrlBatch anew;
+  anew.links.push_back(expected[1]);
+  store->submit(std::move(anew));
+  ASSERT_TRUE(store->flush());
+  std::vector<UrlLinks> found;
+  ASSERT_TRUE(store->scan_links([&](const UrlLinks& links) {
+    found.push_back(links);
+    return true;
+  }));
+  EXPECT_EQ(found, expected);
+}
+
 UrlMove move(std::int64_t id, UrlShelf shelf, std::uint64_t site, std::int32_t priority) {
   return {id, shelf, shelf == UrlShelf::none ? 0 : site, priority, 0};
 }
@@ -290,6 +346,19 @@ TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .part = 1, .parts = 2, .limit = 9}), Ids({2, 1}));
 }
 
+TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
+  auto store = open(path());
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    batch.discovered.push_back(new_url(id));
+    batch.moves.push_back(move(id, UrlShelf::ready, 7, -5));
+  }
+  batch.depths.push_back({3, 1, -1});
+  store->submit(std::move(batch));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({3, 1, 2}));
+  EXPECT_EQ((*store->get(3))->depth, 1u);
+}
+
 TEST_P(UrlStoreTest, AFlushThatNobodyWaitsForComesToItsEnd) {
   auto store = open(path(), {.linger = 1h});
   store->submit({{}, {new_url(1)}});
@@ -356,6 +425,26 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
         << text;
     EXPECT_FALSE(fs::exists(folder_.file(name) + std::string(".part")));
   }
+  UrlBatch linked;
+  linked.discovered.push_back({3, "http://h/gone", 1, 0, 2});
+  UrlOutcome gone;
+  gone.url_id = 3;
+  gone.status_code = 404;
+  gone.reason = UrlReason::checked;
+  linked.outcomes.push_back(gone);
+  store->submit(std::move(linked));
+  ASSERT_TRUE(store->flush());
+  const auto lines = [&](const std::string& name) {
+    std::ifstream file(folder_.file(name));
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  ASSERT_TRUE(export_urls(*store, folder_.file("linked.jsonl")));
+  EXPECT_NE(lines("linked.jsonl").find(R"("referrer":"http://h/2",)"), std::string::npos);
+  EXPECT_NE(lines("linked.jsonl").find(R"("reason":"checked"})"), std::string::npos);
+  ASSERT_TRUE(export_broken(*store, folder_.file("broken.csv")));
+  EXPECT_EQ(lines("broken.csv"), "url,status,error,linked_from\r\nhttp://h/gone,404,,http://h/2\r\n");
+  ASSERT_TRUE(export_broken(*store, folder_.file("broken.jsonl")));
+  EXPECT_EQ(lines("broken.jsonl"), R"({"url":"http://h/gone","status":404,"error":"","linked_from":"http://h/2"})" "\n");
   EXPECT_EQ(export_urls(*store, folder_.file("out.xml")).error().code, Errc::invalid_input);
   EXPECT_EQ(export_urls(*store, "/nonexistent/x.csv").error().code, Errc::io);
 }
@@ -389,19 +478,126 @@ TEST_F(SqliteFileTest, KeepsEverythingOverAReopening) {
   EXPECT_EQ(store->next_id(), 3);
 }
 
-TEST_F(SqliteFileTest, BringsADatabaseOfTheFirstVersionUpToDate) {
-  auto store = open(file_);
-  store->submit({{}, {new_url(1), new_url(2)}});
-  const auto before = all(*store);
-  ASSERT_TRUE(store->close());
-  // What the second version has added is taken away again.
-  run_sql(file_,
-          "DROP INDEX urls_ready; DROP INDEX urls_set_aside; DROP INDEX urls_delayed;"
-          "ALTER TABLE urls DROP COLUMN shelf; ALTER TABLE urls DROP COLUMN site; PRAGMA user_version = 1");
-  store = open(file_);
-  EXPECT_EQ(all(*store), before);
-  store->submit({{}, {}, {move(2, UrlShelf::ready, 7, 5)}});
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 9}), Ids({2}));
+// The table as the first version of the format made it, and what the second added; with what crawls left in it.
+constexpr const char* kFirstVersion = R"sql(
+CREATE TABLE urls (
+  url_id INTEGER PRIMARY KEY, url TEXT NOT NULL, ctime INTEGER NOT NULL, mtime INTEGER,
+  state TEXT NOT NULL DEFAULT 'queued', due INTEGER, depth INTEGER NOT NULL DEFAULT 0, priority INTEGER NOT NULL DEFAULT 0,
+  status_code INTEGER, content_type TEXT, size INTEGER, attempts INTEGER NOT NULL DEFAULT 0, referrer INTEGER,
+  redirect_to TEXT, etag TEXT, last_modified TEXT, digest TEXT, error TEXT);
+CREATE VIEW pages AS SELECT u.url_id, u.url FROM urls u;
+INSERT INTO urls (url_id, url, ctime, mtime, state, status_code, size, digest, error, redirect_to) VALUES
+  (1, 'http://h/page', 5, 6, 'done', 200, 9, 'd', NULL, NULL),
+  (2, 'http://h/queued', 5, NULL, 'queued', NULL, NULL, NULL, NULL, NULL),
+  (3, 'http://h/asked-by-head', 5, 6, 'done', 200, 0, NULL, NULL, NULL),
+  (4, 'http://h/robots', 5, 6, 'excluded', NULL, NULL, NULL, 'robots.txt', NULL),
+  (5, 'http://h/too-many', 5, NULL, 'excluded', NULL, NULL, NULL, 'pages_per_host', NULL),
+  (6, 'http://h/busy', 5, 6, 'done', 503, 3, 'e', NULL, NULL),
+  (7, 'http://h/large', 5, 6, 'done', 200, 1000, 'f', 'cut off at 1000 bytes', NULL),
+  (8, 'http://h/far', 5, 6, 'done', 302, 0, NULL, 'more than 10 redirects', 'http://h/page'),
+  (9, 'http://h/moved', 5, 6, 'done', 301, 0, NULL, NULL, 'http://h/page'),
+  (10, 'http://h/down', 5, 6, 'failed', NULL, NULL, NULL, 'timeout: no answer', NULL);
+PRAGMA application_id = 1098016617; PRAGMA user_version = 1;
+)sql";
+constexpr const char* kSecondVersion = R"sql(
+ALTER TABLE urls ADD COLUMN shelf INTEGER; ALTER TABLE urls ADD COLUMN site INTEGER;
+CREATE INDEX urls_ready ON urls (priority DESC, url_id, site) WHERE shelf = 1;
+CREATE INDEX urls_set_aside ON urls (site, priority DESC, url_id) WHERE shelf = 2;
+CREATE INDEX urls_delayed ON urls (due, url_id, site) WHERE shelf = 3;
+UPDATE urls SET shelf = 1, site = 77 WHERE url_id = 2;
+PRAGMA user_version = 2;
+)sql";
+
+TEST_F(SqliteFileTest, BringsADatabaseOfAnOlderVersionUpToDate) {
+  for (const int version : {1, 2}) {
+    const std::string file = folder_.file("version" + std::to_string(version) + ".db");
+    run_sql(file, kFirstVersion);
+    if (version == 2) run_sql(file, kSecondVersion);
+    auto store = open(file);
+    const auto records = all(*store);
+    ASSERT_EQ(records.size(), 10u);
+    using Known = std::tuple<UrlState, UrlReason, std::int64_t>;
+    const std::vector<Known> expected = {{UrlState::done, UrlReason::none, 0},
+                                         {UrlState::queued, UrlReason::none, 0},
+                                         {UrlState::done, UrlReason::checked, 0},
+                                         {UrlState::excluded, UrlReason::robots, 0},
+                                         {UrlState::excluded, UrlReason::pages_per_host, 1},
+                                         {UrlState::failed, UrlReason::none, 0},
+                                         {UrlState::done, UrlReason::cut_off, 1000},
+                                         {UrlState::done, UrlReason::redirects, 10},
+                                         {UrlState::done, UrlReason::none, 0},
+                                         {UrlState::failed, UrlReason::none, 0}};
+    std::vector<Known> found;
+    for (const UrlRecord& record : records) found.emplace_back(record.state, record.reason, record.limit);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(records[0].digest, "d");
+    EXPECT_EQ(records[1].shelf, version == 2 ? UrlShelf::ready : UrlShelf::none);
+    EXPECT_EQ(records[5].error, "HTTP 503");
+    store->submit({{}, {}, {move(2, UrlShelf::set_aside, 7, 5)}});
+    EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = 7, .priority = kFirst, .limit = 9}), Ids({2}));
+    ASSERT_TRUE(store->close());
+    EXPECT_EQ(all(*open(file)).size(), 10u) << "the second opening changes nothing";
+    run_sql(file, "SELECT reason FROM pages");
+  }
+}
+
+// Another process holds the write lock, as a program that looks into the database may for a moment.
+class Locker {
+ public:
+  explicit Locker(const std::string& file) {
+    EXPECT_EQ(sqlite3_open(file.c_str(), &database_), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  ~Locker() { sqlite3_close(database_); }
+
+ private:
+  sqlite3* database_ = nullptr;
+};
+
+TEST_F(SqliteFileTest, WaitsWhileAnotherProcessHoldsTheWriteLock) {
+  auto store = open(file_, {.linger = 0ms});
+  {
+    const Locker locker(file_);
+    for (std::int64_t id = 1; id <= 50; ++id) {
+      store->submit({{}, {new_url(id)}});
+      std::this_thread::sleep_for(2ms);
+    }
+    EXPECT_EQ(store->failure(), std::nullopt);
+    EXPECT_EQ(store->backlog(), 50u);
+  }
+  EXPECT_EQ(all(*store).size(), 50u);
+  EXPECT_TRUE(store->close());
+}
+
+TEST_F(SqliteFileTest, AFlushWaitsForAForeignLockOnlySoLong) {
+  auto store = open(file_, {.busy_limit = 100ms});
+  const Locker locker(file_);
+  store->submit({{}, {new_url(1)}});
+  EXPECT_EQ(store->flush().error().code, Errc::busy);
+}
+
+TEST_F(SqliteFileTest, NoticesThatItWasDeletedOrReplaced) {
+  for (const bool replaced : {false, true}) {
+    for (const bool writes : {false, true}) {
+      const std::string file = folder_.file("gone" + std::to_string(replaced) + std::to_string(writes) + ".db");
+      auto store = open(file);
+      store->submit({{}, {new_url(1)}});
+      ASSERT_TRUE(store->flush());
+      fs::remove(file);
+      if (replaced) std::ofstream(file) << "another";
+      Result<void> noticed;
+      if (writes) {
+        store->submit({{}, {new_url(2)}});
+        noticed = store->flush();
+      } else {
+        noticed = store->close();
+      }
+      ASSERT_FALSE(noticed);
+      EXPECT_EQ(noticed.error().code, Errc::io);
+      EXPECT_NE(noticed.error().message.find(replaced ? "replaced" : "deleted"), std::string::npos);
+      EXPECT_NE(noticed.error().message.find(file), std::string::npos);
+    }
+  }
 }
 
 TEST_F(SqliteFileTest, CanBeReadByOthersWhileItIsWritten) {

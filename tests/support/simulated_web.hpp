@@ -103,8 +103,9 @@ class SimulatedTransport final : public HttpTransport {
 
 // A crawl of a synthetic web, from its first host on, in virtual time.
 struct Simulation {
-  explicit Simulation(const SyntheticWebOptions& web_options)
-      : web(web_options, origins(web_options.hosts)), transport(web), store(*open_url_store(":memory:")) {
+  explicit Simulation(const SyntheticWebOptions& web_options) : Simulation(web_options, origins(web_options.hosts)) {}
+  Simulation(const SyntheticWebOptions& web_options, std::vector<std::string> names)
+      : web(web_options, std::move(names)), transport(web), store(*open_url_store(":memory:")) {
     for (const std::string& origin : web.origins()) options.seeds.push_back(*Url::parse(origin + "/"));
     options.user_agent = options.product_token = "argiope";
   }

@@ -20,24 +20,36 @@ enum class CrawlOrder : std::uint8_t {
   priority,  // fewest path segments and query parameters first: front pages before leaves
 };
 
+// What an earlier run has settled and this one is to fetch again, whole, whatever its age; as far as it is in scope.
+enum class Requeue : std::uint8_t {
+  none,
+  failed,    // given up without a usable answer (they are due again in any case)
+  excluded,  // by robots.txt, or by a limit that is still the same
+  broken,    // answered with a status from 400 on, or failed
+  all,
+};
+
 struct CrawlOptions {
   std::vector<Url> seeds;
 
   // --- what belongs to the crawl
-  // Registrable domains or hosts that are in scope beside the seeds' own hosts; a domain includes its subdomains.
+  // Domains or hosts that are in scope beside the seeds' own hosts; a domain includes its subdomains. Whatever the scheme
+  // and the port: http://h:8080/ is in scope where https://h/ is.
   std::vector<std::string> whitelist;
-  // Links followed from a seed; nullopt: no limit but `trap_depth`.
+  // Links followed from a seed; nullopt: no limit. With a limit the store also keeps where each page leads, so that a
+  // shorter way found late is followed as far as one found early.
   std::optional<std::uint32_t> max_depth;
   std::uint64_t max_pages = 0;  // responses fetched in this run; 0: no limit
   // HEAD off-scope links, to learn whether they are broken.
   bool check_links = false;
+  Requeue requeue = Requeue::none;
   CrawlOrder order = CrawlOrder::bfs;
 
-  // --- guards against traps; what they drop is counted by reason
-  std::uint32_t trap_depth = 100;
-  std::size_t max_url_length = 2000;
-  std::uint32_t max_segment_repeats = 3;
-  std::uint64_t max_pages_per_host = 1'000'000;
+  // --- guards against traps; what they leave out is stored with its reason, and taken up by a run with larger ones
+  std::size_t max_url_length = 8000;
+  std::uint32_t max_segment_repeats = 10;
+  std::uint64_t max_pages_per_host = 1'000'000;  // URLs queued in one run
+  std::size_t max_links_per_page = 1'000'000;
 
   // --- pace
   std::size_t concurrency = 256;  // requests under way in all

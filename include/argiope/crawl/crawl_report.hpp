@@ -53,6 +53,11 @@ struct CrawlReport {
   std::uint64_t broken_count = 0;
   std::vector<LostHost> lost_hosts;  // the first `kMostLostHosts`, by name
   std::uint64_t lost_host_count = 0;
+  std::uint64_t broken_before = 0;  // those of them that an earlier run has asked, and this one has not
+  // URLs of the whole database by the reason (UrlReason) for which this run leaves them out, or has them in part.
+  std::map<std::string, std::uint64_t> left_out;
+  std::uint64_t waiting = 0;   // queued by runs with another scope or depth; they go on waiting
+  std::uint64_t taken_up = 0;  // URLs of earlier runs, and seeds, that this run had to do; 0: nothing was due
   bool finished = false;
   // Why not: "signal", "max_pages", "max_time", "idle", "store".
   std::string stopped_by;
@@ -60,6 +65,11 @@ struct CrawlReport {
 
   static constexpr std::size_t kMostBroken = 1000;
   static constexpr std::size_t kMostLostHosts = 1000;
+
+  // What guards against traps have left out; see CrawlOptions.
+  std::uint64_t cut_by_guards() const;
+  // Finished, and no guard against traps has left anything out.
+  bool complete() const { return finished && cut_by_guards() == 0; }
 };
 
 }  // namespace argiope

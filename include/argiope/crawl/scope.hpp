@@ -22,37 +22,52 @@ enum class Exclusion : std::uint8_t {
   url_length,
   repeated_segment,  // /a/b/a/b/a/b/…
   pages_per_host,
+  links_per_page,  // beyond the first max_links_per_page of its page, or an attribute of more than 64 KiB
 };
-inline constexpr std::size_t kExclusions = 9;
+inline constexpr std::size_t kExclusions = 10;
 // As written in reports and databases, e.g. "off_scope".
 std::string_view to_string(Exclusion exclusion) noexcept;
 
-// Threads: reads may run beside each other; allow_host() alone.
+// Which URLs belong to a crawl. A host is in scope whatever the scheme and the port.
+//
+// Threads: reads may run beside each other; follow_seed() alone.
 class Scope {
  public:
   // The seeds' hosts and the whitelist.
   explicit Scope(const CrawlOptions& options);
 
-  // Adds a host (any port of it): what a seed redirects to belongs to the crawl as the seed does.
-  void allow_host(std::string_view host) { hosts_.emplace(host); }
-  bool contains(const Url& url) const;
+  // `seed`, a seed or what one has led to, redirects to `target`, which is one from now on: it is in scope, and so is its
+  // host if it is the same site by another name (is_same_site). True if something is in scope that was not.
+  bool follow_seed(std::string_view seed, const Url& target);
+  // Whether `href` is one of the seeds, or what they have led to.
+  bool is_seed(std::string_view href) const { return seeds_.contains(href); }
 
+  bool contains(const Url& url) const { return contains(url.href(), url.host()); }
   // Depth, length and repetition; not scope.
-  Exclusion trap(const Url& url, std::uint32_t depth) const;
+  Exclusion trap(std::string_view href, std::uint32_t depth) const;
+  // Where a URL of http or https stands, as Url spells it: `none`, `off_scope`, or what trap() says. A seed is always in
+  // scope. Parses nothing.
+  Exclusion place_of(std::string_view href, std::uint32_t depth) const;
 
  private:
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
-  using HostSet = std::unordered_set<std::string, Hash, std::equal_to<>>;
+  using TextSet = std::unordered_set<std::string, Hash, std::equal_to<>>;
 
-  HostSet hosts_;
-  HostSet domains_;
+  bool contains(std::string_view href, std::string_view host) const;
+
+  TextSet seeds_;
+  TextSet hosts_;
+  TextSet domains_;
   std::uint32_t max_depth_;
   std::size_t max_url_length_;
   std::uint32_t max_segment_repeats_;
 };
+
+// Whether two hosts are one site without asking who has registered what: equal, or but for "www.".
+bool is_same_site(std::string_view host, std::string_view other) noexcept;
 
 // The largest number of times one non-empty segment stands in `path`.
 std::uint32_t most_repeated_segment(std::string_view path);

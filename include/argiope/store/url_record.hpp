@@ -12,13 +12,41 @@ namespace argiope {
 
 enum class UrlState : std::uint8_t {
   queued,    // to be fetched
-  done,      // answered, whatever the status
-  failed,    // given up without a usable answer; the next run tries again
-  excluded,  // not to be fetched: robots.txt and the like, see `error`
+  done,      // answered, with a status that another attempt would not change
+  failed,    // given up without a usable answer, 429 and 5xx included; the next run tries again
+  excluded,  // not to be fetched, see `reason`
 };
 constexpr std::string_view to_string(UrlState state) noexcept {
   constexpr std::string_view kNames[] = {"queued", "done", "failed", "excluded"};
   return kNames[static_cast<std::size_t>(state)];
+}
+
+// Why a URL is excluded, or done or failed though not as a page of the crawl is: what would have to change. With `limit` it
+// tells a later run with other options whether it may take the URL up.
+enum class UrlReason : std::uint8_t {
+  none,
+  // Excluded:
+  off_scope,         // another host than the crawl's
+  robots,            // robots.txt forbids it
+  depth,             // farther from a seed than max_depth
+  url_length,        // longer than max_url_length
+  repeated_segment,  // /a/b/a/b/a/b/…: more repeats than max_segment_repeats
+  pages_per_host,    // its host had `limit` URLs
+  // Done:
+  checked,         // only asked by HEAD, because it is off scope; also of failed ones, and of those to be tried again
+  cut_off,         // the body ended at `limit` bytes
+  links_per_page,  // only the first `limit` links were followed
+  redirects,       // it would have been one more than `limit` redirects in a row
+  // Failed:
+  host_down,  // not asked at all: its host did not answer
+};
+inline constexpr std::size_t kUrlReasons = 12;
+// As written in reports and databases; empty for `none`.
+constexpr std::string_view to_string(UrlReason reason) noexcept {
+  constexpr std::string_view kNames[kUrlReasons] = {
+      "",        "off_scope", "robots",         "depth",     "url_length", "repeated_segment", "pages_per_host",
+      "checked", "cut_off",   "links_per_page", "redirects", "host_down"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 // Where a URL that is to be fetched lies in wait, outside the memory of whoever fetches. The store reads each shelf in its
@@ -57,6 +85,8 @@ struct UrlRecord {
   std::string error;
   UrlShelf shelf = UrlShelf::none;
   std::uint64_t site = 0;  // on a shelf: the fingerprint of scheme, host and port
+  UrlReason reason = UrlReason::none;
+  std::int64_t limit = 0;  // the one that was met, for reasons that have one
 
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
 };
@@ -70,11 +100,11 @@ inline bool is_redirect_to_nowhere(const UrlRecord& record) noexcept {
 
 // Given up, answered with an error, or a redirect to nowhere: what a report lists as a broken link.
 inline bool is_broken(const UrlRecord& record) noexcept {
-  return record.state == UrlState::failed || (record.state == UrlState::done && record.status_code >= 400) ||
+  return (record.state == UrlState::failed && record.reason != UrlReason::host_down) || (record.state == UrlState::done && record.status_code >= 400) ||
          is_redirect_to_nowhere(record);
 }
 
-// A URL met for the first time.
+// A URL met for the first time: queued, or with a reason excluded.
 struct NewUrl {
   std::int64_t url_id = 0;
   std::string url;
@@ -82,6 +112,7 @@ struct NewUrl {
   std::int32_t priority = 0;
   std::int64_t referrer = 0;
   WallTime ctime{};
+  UrlReason reason = UrlReason::none;
 };
 
 // What a fetch came to. With state `queued`: it is to be tried again when `due`. Takes the URL from its shelf.
@@ -92,7 +123,7 @@ struct UrlOutcome {
   WallTime due{};
   int status_code = 0;
   std::uint32_t attempts = 0;
-  // 304: what was known of the content stays.
+  // 304: what was known of the content stays, and so does the reason.
   bool not_modified = false;
   std::string content_type;
   std::int64_t size = 0;
@@ -101,6 +132,8 @@ struct UrlOutcome {
   std::string last_modified;
   std::string digest;
   std::string error;
+  UrlReason reason = UrlReason::none;
+  std::int64_t limit = 0;
 };
 
 // A URL goes to a shelf, or leaves one; and what may have changed about its place there.
@@ -112,13 +145,32 @@ struct UrlMove {
   std::uint32_t depth = 0;
 };
 
+// Where a URL leads: what a crawl with a depth limit needs to count depths again when it finds a shorter way.
+struct UrlLinks {
+  std::int64_t url_id = 0;
+  bool redirect = false;              // to one target, at the same depth; else they are one deeper
+  std::vector<std::int64_t> targets;  // url_ids; read back sorted, each once
+  friend bool operator==(const UrlLinks&, const UrlLinks&) = default;
+};
+
+// A URL is nearer to a seed than was known.
+struct UrlDepth {
+  std::int64_t url_id = 0;
+  std::uint32_t depth = 0;
+  std::int32_t priority = 0;
+};
+
 // What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
-// then moves.
+// then moves, then depths; links replace those that were known of the same URL.
 struct UrlBatch {
   std::vector<UrlOutcome> outcomes;
   std::vector<NewUrl> discovered;
   std::vector<UrlMove> moves = {};
-  std::size_t size() const noexcept { return outcomes.size() + discovered.size() + moves.size(); }
+  std::vector<UrlDepth> depths = {};
+  std::vector<UrlLinks> links = {};
+  std::size_t size() const noexcept {
+    return outcomes.size() + discovered.size() + moves.size() + depths.size() + links.size();
+  }
 };
 
 // What to read of a shelf: at most `limit` records after a place in its order. On `delayed` only what has a `due` counts.

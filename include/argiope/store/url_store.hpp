@@ -20,7 +20,9 @@ namespace argiope {
 // stored twice is the caller's care (a FingerprintSet).
 //
 // Errors:  after a failed write the state of the store is unknown: it refuses all further writes with that error until
-//          it is opened again. What was committed stays.
+//          it is opened again. What was committed stays. Another process that holds the file's write lock is no failure:
+//          the store waits, and logs it once; a flush() that has waited for `busy_limit` fails with `busy`. A file that
+//          was deleted or replaced since it was opened fails the next write, and close(), with `io`.
 // Threads: any, but close(). A visitor may submit, but not read.
 class UrlStore {
  public:
@@ -50,6 +52,8 @@ class UrlStore {
   virtual Result<void> scan_redirects(const Visitor& visit) = 0;
   // Visits records that lie on a shelf, in its order.
   virtual Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) = 0;
+  // Visits all that is known of where URLs lead, by url_id.
+  virtual Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
   // One more than the largest id, those submitted included.
   virtual std::int64_t next_id() = 0;
@@ -68,6 +72,8 @@ struct UrlStoreOptions {
   SyncMode sync = SyncMode::full;
   // How long a commit may wait for more to come, while nobody waits for it.
   Duration linger = std::chrono::milliseconds{50};
+  // How long opening, flush() and close() wait for another process that holds the write lock.
+  Duration busy_limit = std::chrono::minutes{1};
   // The largest size of the database; 0: what the disk holds. For tests of full disks.
   std::int64_t max_bytes = 0;
 };

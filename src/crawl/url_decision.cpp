@@ -1,0 +1,108 @@
+#include "crawl/url_decision.hpp"
+
+#include <algorithm>
+
+namespace argiope {
+namespace {
+
+bool is_old(const UrlRecord& record, const RunView& run) noexcept {
+  return run.refetch_before && record.mtime < *run.refetch_before;
+}
+
+// An excluded URL that is in scope and no trap.
+bool takes_up_excluded(const UrlRecord& record, const RunView& run) noexcept {
+  switch (record.reason) {
+    // Robots files change; its host's is read before anything else.
+    case UrlReason::robots: return run.stage == Stage::opening;
+    case UrlReason::pages_per_host:
+      return run.stage == Stage::opening &&
+             run.options.max_pages_per_host > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
+    default: return true;  // what has excluded it does so no longer
+  }
+}
+
+// A URL in scope that was answered, but not as a page of this crawl would be.
+bool is_done_in_part(const UrlRecord& record, const CrawlOptions& options) noexcept {
+  const auto larger = [&](std::uint64_t limit) {
+    return limit > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
+  };
+  switch (record.reason) {
+    case UrlReason::cut_off: return larger(options.size_limit);
+    case UrlReason::links_per_page: return larger(options.max_links_per_page);
+    case UrlReason::redirects: return larger(options.max_redirects);
+    default: return false;
+  }
+}
+
+UrlWork decide_inside(const UrlRecord& record, const RunView& run) noexcept {
+  const bool opening = run.stage == Stage::opening;
+  if (opening && is_requeued(record, run.options.requeue)) return UrlWork::fetch;
+  switch (record.state) {
+    // What is still queued when nothing is left to fetch was passed over, with its host.
+    case UrlState::queued: return opening ? UrlWork::fetch : UrlWork::leave;
+    case UrlState::failed:
+      // Failed when it was only checked, and in scope now: it has not been fetched.
+      return opening || record.reason == UrlReason::checked ? UrlWork::fetch : UrlWork::leave;
+    case UrlState::excluded: return takes_up_excluded(record, run) ? UrlWork::fetch : UrlWork::leave;
+    case UrlState::done:
+      if (record.reason == UrlReason::checked) return UrlWork::fetch;
+      if (!opening) return UrlWork::leave;
+      if (is_done_in_part(record, run.options)) return UrlWork::fetch;
+      return is_old(record, run) ? UrlWork::ask_if_changed : UrlWork::leave;
+  }
+  return UrlWork::leave;
+}
+
+// Only what was met as a link to another host is checked. What waits for a crawl with another scope goes on waiting.
+UrlWork decide_outside(const UrlRecord& record, const RunView& run) noexcept {
+  if (!run.options.check_links) return UrlWork::leave;
+  const bool opening = run.stage == Stage::opening;
+  const bool met_as_link = record.reason == UrlReason::checked ||
+                           (record.state == UrlState::excluded && record.reason == UrlReason::off_scope);
+  if (!met_as_link) return UrlWork::leave;
+  bool due = opening || record.state == UrlState::excluded;
+  if (record.state == UrlState::done) {
+    due = opening && (is_old(record, run) || is_requeued(record, run.options.requeue));
+  }
+  return due ? UrlWork::check : UrlWork::leave;
+}
+
+}  // namespace
+
+UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept {
+  if (place == Exclusion::none) return decide_inside(record, run);
+  return place == Exclusion::off_scope ? decide_outside(record, run) : UrlWork::leave;
+}
+
+bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept {
+  return decide_inside(record, run) != UrlWork::leave || decide_outside(record, run) != UrlWork::leave;
+}
+
+bool is_requeued(const UrlRecord& record, Requeue requeue) noexcept {
+  switch (requeue) {
+    case Requeue::none: return false;
+    case Requeue::failed: return record.state == UrlState::failed;
+    case Requeue::excluded: return record.state == UrlState::excluded;
+    case Requeue::broken: return is_broken(record) || record.state == UrlState::failed;
+    case Requeue::all: return record.state != UrlState::queued;
+  }
+  return false;
+}
+
+UrlReason reason_of(Exclusion exclusion) noexcept {
+  switch (exclusion) {
+    case Exclusion::off_scope: return UrlReason::off_scope;
+    case Exclusion::robots: return UrlReason::robots;
+    case Exclusion::depth: return UrlReason::depth;
+    case Exclusion::url_length: return UrlReason::url_length;
+    case Exclusion::repeated_segment: return UrlReason::repeated_segment;
+    case Exclusion::pages_per_host: return UrlReason::pages_per_host;
+    case Exclusion::links_per_page: return UrlReason::links_per_page;
+    case Exclusion::none:
+    case Exclusion::scheme:
+    case Exclusion::nofollow: break;
+  }
+  return UrlReason::none;
+}
+
+}  // namespace argiope

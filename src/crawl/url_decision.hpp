@@ -1,0 +1,45 @@
+// What a run does about a URL that the store knows: a pure function of what is stored and of the run's options. The table
+// is in tests/crawl/url_decision_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "argiope/crawl/crawl_options.hpp"
+#include "argiope/crawl/scope.hpp"
+#include "argiope/store/url_record.hpp"
+
+namespace argiope {
+
+enum class UrlWork : std::uint8_t {
+  leave,           // as it is: it waits, is dealt with, or stays excluded
+  fetch,           // whole
+  ask_if_changed,  // fetched before: a conditional request
+  check,           // by HEAD, because it is off scope
+};
+
+// When the store is read.
+enum class Stage : std::uint8_t {
+  opening,  // what earlier runs have left
+  // Later on in the run, when nothing is left to fetch, and the scope has grown or depths have shrunk. No time is compared,
+  // and what the run has dealt with it does not touch again.
+  going_on,
+};
+
+struct RunView {
+  const CrawlOptions& options;
+  std::optional<WallTime> refetch_before;  // done URLs last fetched before this are fetched again
+  Stage stage = Stage::opening;
+};
+
+// `place` is where the URL stands for this run: Scope::place_of().
+UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept;
+// Whether decide() gives anything but `leave` for some place: it is quicker to ask than the place.
+bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept;
+// Whether `requeue` names it. It is queued anew then, so that a later run goes on with it.
+bool is_requeued(const UrlRecord& record, Requeue requeue) noexcept;
+
+// The reason for which the store keeps a link that is not followed.
+UrlReason reason_of(Exclusion exclusion) noexcept;
+
+}  // namespace argiope
