@@ -169,8 +169,8 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
 
 // The URL is done, but only in part; the first reason counts.
 void Crawler::Shard::note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit) {
-  shared_.count_left_out(reason);
   if (outcome.reason != UrlReason::none) return;
+  shared_.count_left_out(reason);
   outcome.reason = reason;
   outcome.limit = static_cast<std::int64_t>(limit);
 }
