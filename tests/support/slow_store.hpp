@@ -70,6 +70,9 @@ class SlowStore final : public Store {
   Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override {
     return read(&Store::schedule_runs, id, limit);
   }
+  Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override {
+    return read(&Store::schedule_output, id);
+  }
   Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
     return write(&Store::fire, std::move(requests), now);
   }
