@@ -50,7 +50,7 @@ std::string leaves_behind(const std::string& file) {
   return "setsid sh -c 'echo $$ > " + file + ".new; mv " + file + ".new " + file + "; exec sleep 300' >/dev/null 2>&1 </dev/null & ";
 }
 // The same forked twice, so that it is nobody's child any more.
-std::string leaves_orphan_behind(const std::string& file) { return "( ( " + leaves_behind(file) + ") & ) "; }
+std::string leaves_orphan_behind(const std::string& file) { return "( ( " + leaves_behind(file) + ") & ); "; }
 std::string wait_for(const std::string& file) { return "while [ ! -e " + file + " ]; do sleep 0.01; done; "; }
 
 class CommandTest : public testing::Test {

@@ -164,15 +164,16 @@ class GuestExplainsLimits : public GuestTest {
   // The explanation of the last of two jobs while the first runs, or of the only one.
   JobExplanation explained_with(QueueConfig config, bool first_runs, std::string other_key = "k") {
     JobExplanation why;
+    const std::string queue = "q" + std::to_string(++queues_);  // what was explained before lies in others
     with_broker([&]() -> Coro<void> {
-      co_await broker_->configure("q", config);
+      co_await broker_->configure(queue, config);
       if (first_runs) {
-        NewJob first = job("q");
+        NewJob first = job(queue);
         first.key = other_key;
         co_await BrokerTest::put(first);
-        co_await one("q");
+        co_await one(queue);
       }
-      NewJob second = job("q");
+      NewJob second = job(queue);
       second.key = "k";
       const JobId id = co_await BrokerTest::put(second);
       auto guest = co_await Guest::open(store_);
@@ -180,6 +181,7 @@ class GuestExplainsLimits : public GuestTest {
     });
     return why;
   }
+  int queues_ = 0;
 };
 
 TEST_F(GuestExplainsLimits, TheQueueRunsAsManyAsItMay) {
