@@ -12,8 +12,8 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/base/listeners.hpp"
 #include "argiope/schedule/scheduler.hpp"
-#include "base/listeners.hpp"
 #include "schedule/due_index.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/schedule_codec.hpp"

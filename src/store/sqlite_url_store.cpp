@@ -196,17 +196,14 @@ void tell_of_foreign_lock(const std::string& path) {
 struct OpeningWait {
   const std::string& path;
   Duration limit;
-  std::chrono::steady_clock::time_point since{};
   bool told = false;
 };
 
 int wait_to_open(void* context, int attempts) {
   auto& wait = *static_cast<OpeningWait*>(context);
-  const auto now = std::chrono::steady_clock::now();
-  if (attempts == 0) wait.since = now;
-  if (now - wait.since > wait.limit) return 0;
+  if (attempts * std::chrono::milliseconds{kBusyWaitMs} > wait.limit) return 0;
   if (!std::exchange(wait.told, true)) tell_of_foreign_lock(wait.path);
-  std::this_thread::sleep_for(std::chrono::milliseconds{kBusyWaitMs});
+  sqlite3_sleep(kBusyWaitMs);
   return 1;
 }
 
@@ -512,14 +509,13 @@ class SqliteUrlStore final : public UrlStore {
 
   // Another process may hold the write lock for as long as it likes, unless somebody waits for what is to be written.
   Result<void> begin() {
-    const auto since = std::chrono::steady_clock::now();
-    for (bool told = false;;) {
-      auto begun = writer_.execute("BEGIN IMMEDIATE");
+    for (int attempts = 1;; ++attempts) {
+      auto begun = writer_.execute("BEGIN IMMEDIATE");  // waits for kBusyWaitMs before it says busy
       if (begun || begun.error().code != Errc::busy) return begun;
-      if (!std::exchange(told, true)) tell_of_foreign_lock(path_);
+      if (attempts == 1) tell_of_foreign_lock(path_);
       std::lock_guard lock(mutex_);
       const bool awaited = flushing_ > 0 || closing_;
-      if (awaited && std::chrono::steady_clock::now() - since > options_.busy_limit) return begun;
+      if (awaited && attempts * std::chrono::milliseconds{kBusyWaitMs} > options_.busy_limit) return begun;
     }
   }
 

@@ -18,7 +18,7 @@ TEST_F(SchedulerListenersTest, AListenerThatThrowsAtEachEventStopsNoSchedule) {
     co_await work();
     co_await start_with(every(10min), 95min);
     const auto status = must(co_await scheduler_->get("s"));
-    EXPECT_EQ(status.fired, 10u);
+    EXPECT_EQ(status.place.fired, 10u);
     EXPECT_EQ(scheduler_->state(), SchedulerState::running);
     EXPECT_GE(told, 22);  // added, started, ten submitted, ten executed
     EXPECT_EQ(scheduler_->listener_errors(), static_cast<std::uint64_t>(told));

@@ -20,10 +20,11 @@ class StoreMigrationTest : public SqliteStoreTest {
   }
 };
 
-// As the fourth version of the schema was: openings were counted. As the third one was: of runs beyond the history nothing
+// As the fourth version of the schema was: openings were counted, and no output of a schedule was kept. As the third one was: of runs beyond the history nothing
 // was known. As the second one was: indexes instead of tables of names
 // and ended jobs. And as the first one was: no schedules either.
 constexpr const char* kBackToVersion4 = R"sql(
+  DROP TABLE schedule_outputs;
   DROP TABLE failed_jobs;
   INSERT INTO meta VALUES ('epoch', 1);
   PRAGMA user_version = 4;
@@ -258,7 +259,7 @@ TEST_F(StoreMigrationTest, AFileOfALaterVersionIsRefusedInASentenceThatSaysSo) {
   for (const StoreAccess access : {StoreAccess::own, StoreAccess::share, StoreAccess::read}) {
     const Error error = refusal(file_, access);
     EXPECT_EQ(error.code, Errc::newer_version);
-    EXPECT_EQ(error.message, "database " + file_ + ": made by a newer argiope (schema 99, this one knows 5)");
+    EXPECT_EQ(error.message, "database " + file_ + ": made by a newer argiope (schema 99, this one knows 6)");
   }
 }
 
