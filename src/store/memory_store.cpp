@@ -137,12 +137,8 @@ void MemoryStore::take_back() {
   }
   last_id_ = undo_.last_id;
   last_chosen_id_ = undo_.last_chosen_id;
-  for (auto& [slot, before] : undo_.failed) {
-    if (before) {
-      failed_[slot] = *before;
-    } else {
-      failed_.erase(slot);
-    }
+  for (; !undo_.failed.empty(); undo_.failed.pop_back()) {
+    failed_[undo_.failed.back().first] = undo_.failed.back().second;
   }
   orphans_.clear();
   schedules_.take_back();
@@ -317,13 +313,10 @@ MemoryStore::Failed MemoryStore::failure_of(JobId id) {
 // Of a job whose record goes; an empty `how` forgets it.
 void MemoryStore::remember_failed(JobId id, std::string_view how) {
   const JobId slot = id % kFailuresRemembered;
-  const auto found = failed_.find(slot);
-  undo_.failed.try_emplace(slot, found == failed_.end() ? std::nullopt : std::optional(found->second));
-  if (!how.empty()) {
-    failed_[slot] = {id, how};
-  } else if (found != failed_.end() && found->second.id == id) {
-    failed_.erase(found);
-  }
+  if (how.empty() && failure_of(id).id != id) return;
+  Failed& kept = failed_[slot];
+  undo_.failed.emplace_back(slot, kept);
+  kept = how.empty() ? Failed{} : Failed{id, how};
 }
 
 std::shared_ptr<const CancelledAtPut> MemoryStore::cancel_at_put(JobId id, Failed because_of, WallTime now) {

@@ -4,11 +4,13 @@
 // steps: out of the indexes, changed, back into them; and a call that has to be undone puts the old Jobs back.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "argiope/store/store.hpp"
 #include "store/job_rules.hpp"
@@ -100,7 +102,7 @@ class MemoryStore final : public Store {
   struct Undo {
     std::map<JobId, std::optional<Job>> jobs;
     std::map<QueueId, std::uint64_t> ended;
-    std::map<JobId, std::optional<Failed>> failed;  // by slot
+    std::vector<std::pair<JobId, Failed>> failed;  // slots and what they held, latest last
     std::size_t queues = 0;
     JobId last_id = 0;
     JobId last_chosen_id = 0;
@@ -182,7 +184,7 @@ class MemoryStore final : public Store {
   std::map<std::string, std::int64_t> remembered_;
   std::map<JobId, OldLease> old_leases_;
   MemorySchedules schedules_;
-  std::map<JobId, Failed> failed_;  // whose records are gone, by slot
+  boost::unordered_flat_map<JobId, Failed> failed_;  // whose records are gone, by slot
   JobId last_id_ = 0;
   JobId last_chosen_id_ = 0;  // the largest above kMostCountedId that a caller has chosen
   std::uint64_t last_token_ = 0;
