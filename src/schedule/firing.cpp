@@ -214,8 +214,9 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
           .name = step.name,
           .queue = step.queue,
           .run = plan.amended->number,
-          .planned = plan.place.last,
+          .planned = plan.amended_from,
           .last_planned = plan.amended->last_planned,
+          .count = plan.amended_count,
           .text = plan.amended->error});
   }
   if (tells_runs()) {

@@ -229,6 +229,8 @@ class Planner {
     entry.ended_at = in_.now;
     plan_.place.missed += times.size();
     plan_.amended = std::move(entry);
+    plan_.amended_from = times.front();
+    plan_.amended_count = times.size();
   }
 
   PlannedRun& add_run(WallTime planned) {

@@ -29,6 +29,8 @@ struct Plan {
   // The history's last entry, written anew: what is skipped for the same reason as before is added to the entry that says
   // so, or one run that lasts would push all others out.
   std::optional<ScheduleRun> amended;
+  WallTime amended_from{};          // the first of the planned times that this plan has added to it
+  std::uint64_t amended_count = 0;  // and how many they are
   std::vector<PlannedRun> runs;
   std::vector<JobId> cancel;           // when the plan is written
   WallTime look_at = WallTime::max();  // when there will be something to do again; max: never by time alone

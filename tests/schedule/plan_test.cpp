@@ -146,6 +146,20 @@ TEST_F(PlanTest, OverlapSkipLeavesOutWhatComesWhileItRuns) {
   EXPECT_EQ(told(look("2026-01-01T00:10:00Z", 2)), Lines{"skipped 00:10"});
 }
 
+TEST_F(PlanTest, SeveralThatAreAddedToASkippedEntryAreAllTold) {
+  schedule_.coalesce = Coalesce::all;
+  const Plan first = look("2026-01-01T00:10:00Z", 1);
+  EXPECT_EQ(first.amended_count, 0u);
+  place_ = first.place;
+  const Plan second = look("2026-01-01T00:40:00Z", 1, {}, &first.entries[0]);
+  ASSERT_TRUE(second.amended);
+  EXPECT_EQ(second.amended->planned, at("2026-01-01T00:10:00Z"));
+  EXPECT_EQ(second.amended_from, at("2026-01-01T00:20:00Z"));
+  EXPECT_EQ(second.amended->last_planned, at("2026-01-01T00:40:00Z"));
+  EXPECT_EQ(second.amended_count, 3u);
+  EXPECT_EQ(second.amended->count, 4u);
+}
+
 TEST_F(PlanTest, WhatIsSkippedInARowIsOneEntry) {
   const Plan first = look("2026-01-01T00:10:00Z", 1);
   place_ = first.place;
