@@ -133,7 +133,7 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"full", "normal", "off"}))->group(store_group)->capture_default_str();
   command.add_option("--export", export_file, "At the end, write all known URLs to FILE.jsonl or FILE.csv")
       ->group(store_group)->type_name("FILE");
-  command.add_option("--export-broken", export_broken_file, "The same for broken links, each with a page that links to it")
+  command.add_option("--export-broken", export_broken_file, "The same for broken links, each with a page that links to it; with --check-links, a line for every such page")
       ->group(store_group)->type_name("FILE");
 
   const char* const scope_group = "What is crawled";

@@ -150,8 +150,8 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   if (!html) return;
   ShardCounters::add(counters.pages);
   if (parse_robots_tag(response.headers.robots_tag, options_.product_token).nofollow) return count(Exclusion::nofollow);
-  // With a depth limit, where each page leads is stored whole.
-  const std::uint64_t context = options_.max_depth ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
+  // Where each page leads is stored whole, or not at all.
+  const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
   const auto summary = harvester_.harvest(visit.request.url, response, context, [&](const LinkHarvester::Link& link) {
     if (link.nofollow) return count(Exclusion::nofollow);
     discover(task, link.url, task.depth + 1, false, batch);
@@ -176,7 +176,7 @@ void Crawler::Shard::note_part(UrlOutcome& outcome, UrlReason reason, std::uint6
 }
 
 void Crawler::Shard::store_links(const UrlTask& from, bool redirect, UrlBatch& batch) {
-  if (options_.max_depth) batch.links.push_back({from.id, redirect, std::exchange(targets_, {})});
+  if (shared_.keeps_links) batch.links.push_back({from.id, redirect, std::exchange(targets_, {})});
 }
 
 void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect,
@@ -188,7 +188,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
   const auto [is_new, id] = shared_.claim(url_fingerprint);
-  if (options_.max_depth) targets_.push_back(id);
+  if (shared_.keeps_links) targets_.push_back(id);
   UrlTask task;
   task.fingerprint = url_fingerprint;
   task.depth = depth;

@@ -71,7 +71,7 @@ Result<void> Crawler::Shared::load() {
     const auto visit = [&](const UrlRecord& record) {
       from = record.url_id + 1;
       urls.push_back(fingerprint_of(record.url));
-      if (options.max_depth) ids_.emplace(urls.back(), record.url_id);
+      if (keeps_links) ids_.emplace(urls.back(), record.url_id);
       if (urls.size() == kKnownAtOnce) know();
       follow_stored_seed(record);
       moves += load(record, batch);
@@ -210,7 +210,7 @@ Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
     return {false, known == ids_.end() ? 0 : known->second};
   }
   const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
-  if (options.max_depth) ids_.emplace(url_fingerprint, id);
+  if (keeps_links) ids_.emplace(url_fingerprint, id);
   return {true, id};
 }
 

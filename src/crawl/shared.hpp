@@ -98,6 +98,8 @@ class Crawler::Shared {
   void count_failure(std::string_view name);
 
   const CrawlOptions options;
+  // Whether it is stored where each page leads: what counts depths again needs it, and what names every page with a link.
+  const bool keeps_links = options.max_depth || options.check_links;
   UrlStore& store;
   const std::uint64_t seed;
   Scope scope;
@@ -130,7 +132,7 @@ class Crawler::Shared {
   mutable std::shared_mutex scope_mutex_;
   mutable std::mutex seen_mutex_;
   FingerprintSet seen_;
-  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; with a depth limit alone
+  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; where `keeps_links` alone
   std::atomic<std::int64_t> next_id_{1};
   std::array<std::atomic<std::int64_t>, kUrlReasons> left_out_{};
   std::atomic<std::int64_t> waiting_{0};  // queued, and out of this run's scope

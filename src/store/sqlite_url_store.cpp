@@ -73,7 +73,7 @@ CREATE INDEX urls_delayed ON urls (due, url_id, site) WHERE shelf = 3;
 constexpr const char* kReasons = R"sql(
 ALTER TABLE urls ADD COLUMN reason TEXT;        -- why it is excluded, or done in part: see docs/crawl.md
 ALTER TABLE urls ADD COLUMN met_limit INTEGER;  -- the limit that was met, for reasons that have one
-CREATE TABLE links (   -- of crawls with --max-depth
+CREATE TABLE links (   -- of crawls with --max-depth or --check-links
   url_id   INTEGER PRIMARY KEY,
   redirect INTEGER NOT NULL,
   targets  BLOB NOT NULL  -- url_ids, ascending: the differences as LEB128

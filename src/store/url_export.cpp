@@ -7,6 +7,9 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -166,10 +169,66 @@ class Referrers {
   std::string url_;
 };
 
+// All pages with a link to a broken URL, as far as links are stored (UrlLinks). A link that redirects leads to where it ends.
+class LinkingPages {
+ public:
+  static Result<LinkingPages> read(UrlStore& store) {
+    LinkingPages pages;
+    std::unordered_set<std::int64_t> wanted;
+    auto scanned = store.scan_broken([&](const UrlRecord& record) {
+      wanted.insert(record.url_id);
+      return true;
+    });
+    if (!scanned) return std::unexpected(std::move(scanned.error()));
+    // A redirect to what is wanted is wanted, too; most lead to larger ids, so few rounds find all.
+    for (bool more = !wanted.empty(); more;) {
+      more = false;
+      scanned = store.scan_links([&](const UrlLinks& links) {
+        for (const std::int64_t target : links.redirect ? links.targets : std::vector<std::int64_t>{}) {
+          if (wanted.contains(target) && wanted.insert(links.url_id).second) more = true;
+        }
+        return true;
+      });
+      if (!scanned) return std::unexpected(std::move(scanned.error()));
+    }
+    if (wanted.empty()) return pages;
+    scanned = store.scan_links([&](const UrlLinks& links) {
+      for (const std::int64_t target : links.targets) {
+        if (wanted.contains(target)) (links.redirect ? pages.redirects_ : pages.pages_)[target].push_back(links.url_id);
+      }
+      return true;
+    });
+    if (!scanned) return std::unexpected(std::move(scanned.error()));
+    return pages;
+  }
+
+  // In order of their ids; none where no link to it is stored.
+  std::vector<std::int64_t> of(std::int64_t broken) const {
+    std::set<std::int64_t> found, seen{broken};
+    for (std::vector<std::int64_t> next{broken}; !next.empty();) {
+      const std::int64_t target = next.back();
+      next.pop_back();
+      if (const auto pages = pages_.find(target); pages != pages_.end()) {
+        found.insert(pages->second.begin(), pages->second.end());
+      }
+      const auto redirects = redirects_.find(target);
+      if (redirects == redirects_.end()) continue;
+      for (const std::int64_t from : redirects->second) {
+        if (seen.insert(from).second) next.push_back(from);
+      }
+    }
+    return {found.begin(), found.end()};
+  }
+
+ private:
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> pages_, redirects_;  // by target
+};
+
 // `scan(from, visit)` visits the records in question with url_id >= `from`, in order. In stretches, because a visitor may
 // not read.
+// A record has a line for each of `pages`, or, where they are none, one with its referrer.
 template <class Line, class Scan>
-Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan) {
+Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan, const LinkingPages& pages) {
   OutputFile file(path);
   if (!file.ok()) return std::unexpected(file.error());
   std::string buffer;
@@ -184,12 +243,16 @@ Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan) 
     });
     if (!scanned) return scanned;
     for (const UrlRecord& record : records) {
-      const auto referrer = referrers.url_of(record.referrer);
-      if (!referrer) return std::unexpected(referrer.error());
-      Line::append(buffer, record, *referrer);
-      if (buffer.size() < kBufferBytes) continue;
-      if (!file.write(buffer)) return std::unexpected(file.error());
-      buffer.clear();
+      std::vector<std::int64_t> from_pages = pages.of(record.url_id);
+      if (from_pages.empty()) from_pages.push_back(record.referrer);
+      for (const std::int64_t page : from_pages) {
+        const auto referrer = referrers.url_of(page);
+        if (!referrer) return std::unexpected(referrer.error());
+        Line::append(buffer, record, *referrer);
+        if (buffer.size() < kBufferBytes) continue;
+        if (!file.write(buffer)) return std::unexpected(file.error());
+        buffer.clear();
+      }
     }
     if (records.size() < kRecordsAtOnce) break;
     from = records.back().url_id + 1;
@@ -199,9 +262,9 @@ Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan) 
 }
 
 template <class Row, class Scan>
-Result<void> write_rows(UrlStore& store, const std::string& path, Scan&& scan) {
-  if (path.ends_with(".jsonl")) return write_lines<JsonLine<Row>>(store, path, scan);
-  if (path.ends_with(".csv")) return write_lines<CsvLine<Row>>(store, path, scan);
+Result<void> write_rows(UrlStore& store, const std::string& path, Scan&& scan, const LinkingPages& pages = {}) {
+  if (path.ends_with(".jsonl")) return write_lines<JsonLine<Row>>(store, path, scan, pages);
+  if (path.ends_with(".csv")) return write_lines<CsvLine<Row>>(store, path, scan, pages);
   return fail(Errc::invalid_input, fmt::format("export to {}: the name must end with .jsonl or .csv", path));
 }
 
@@ -214,9 +277,12 @@ Result<void> export_urls(UrlStore& store, const std::string& path) {
 }
 
 Result<void> export_broken(UrlStore& store, const std::string& path) {
-  return write_rows<BrokenRow>(store, path, [&](std::int64_t from, const UrlStore::Visitor& visit) {
+  const auto pages = LinkingPages::read(store);
+  if (!pages) return std::unexpected(pages.error());
+  const auto scan = [&](std::int64_t from, const UrlStore::Visitor& visit) {
     return store.scan(from, [&](const UrlRecord& record) { return !is_broken(record) || visit(record); });
-  });
+  };
+  return write_rows<BrokenRow>(store, path, scan, *pages);
 }
 
 }  // namespace argiope

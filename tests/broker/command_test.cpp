@@ -319,7 +319,7 @@ TEST_F(SupervisedTest, NothingOfTheTreeOutlivesAProcessThatIsKilled) {
 
 TEST_F(SupervisedTest, ItsPidIsTheCommandsOwn) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    Process process = start("echo $$; read x");
+    Process process = start("echo $$; exec sleep 300");
     EXPECT_EQ(co_await process.out().read_line(), std::to_string(process.pid()) + "\n");
     EXPECT_EQ(::getsid(process.pid()), process.pid());
     process.kill();

@@ -19,7 +19,7 @@ class UsageTest : public testing::Test {
     app_.add_subcommand("explain", "");
     job->require_subcommand(1);
     CLI::App* work = job->add_subcommand("work", "");
-    work->add_option("QUEUE", queues_)->required()->expected(1);
+    work->add_option("QUEUE", name_)->required();
     CLI::App* queue = job->add_subcommand("queue", "");
     queue->add_option("NAME", name_);
     add_span(*queue, "--retry-first", first_, "");
@@ -39,7 +39,6 @@ class UsageTest : public testing::Test {
   }
 
   CLI::App app_{"", "argiope"};
-  std::vector<std::string> queues_;
   std::string name_;
   Duration first_{};
   std::optional<Duration> longest_;

@@ -445,6 +445,16 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
   EXPECT_EQ(lines("broken.csv"), "url,status,error,linked_from\r\nhttp://h/gone,404,,http://h/2\r\n");
   ASSERT_TRUE(export_broken(*store, folder_.file("broken.jsonl")));
   EXPECT_EQ(lines("broken.jsonl"), R"({"url":"http://h/gone","status":404,"error":"","linked_from":"http://h/2"})" "\n");
+  // Where links are stored, every page that has it is named, over redirects, too: 1 and 5 link to 4, which redirects to 3.
+  UrlBatch more;
+  more.discovered.push_back({4, "http://h/moved", 1, 0, 1});
+  more.discovered.push_back({5, "http://h/5", 1, 0, 1});
+  more.links = {{1, false, {2, 4, 5}}, {2, false, {3}}, {4, true, {3}}, {5, false, {4}}};
+  store->submit(std::move(more));
+  ASSERT_TRUE(store->flush());
+  ASSERT_TRUE(export_broken(*store, folder_.file("all.csv")));
+  EXPECT_EQ(lines("all.csv"), "url,status,error,linked_from\r\nhttp://h/gone,404,,\"http://h/\"\"quoted\"\",x\"\r\n"
+                              "http://h/gone,404,,http://h/2\r\nhttp://h/gone,404,,http://h/5\r\n");
   EXPECT_EQ(export_urls(*store, folder_.file("out.xml")).error().code, Errc::invalid_input);
   EXPECT_EQ(export_urls(*store, "/nonexistent/x.csv").error().code, Errc::io);
 }

@@ -11,7 +11,8 @@ namespace argiope {
 // ends with .csv. Written beside it first and then renamed, so that the file is there whole or not at all.
 // Errors: invalid_input for another ending, io and disk_full naming the file, those of the store.
 Result<void> export_urls(UrlStore& store, const std::string& path);
-// The same for those that are broken (is_broken()): their url, status, error and linked_from, a page that links to it.
+// The same for those that are broken (is_broken()): url, status, error and linked_from, a page that links to it. Where links
+// are stored (UrlLinks), each has a line for every such page.
 Result<void> export_broken(UrlStore& store, const std::string& path);
 
 }  // namespace argiope

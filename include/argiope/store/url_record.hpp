@@ -145,7 +145,8 @@ struct UrlMove {
   std::uint32_t depth = 0;
 };
 
-// Where a URL leads: what a crawl with a depth limit needs to count depths again when it finds a shorter way.
+// Where a URL leads. A crawl with a depth limit needs it to count depths again when it finds a shorter way, one that checks
+// links to name every page that has a broken one.
 struct UrlLinks {
   std::int64_t url_id = 0;
   bool redirect = false;              // to one target, at the same depth; else they are one deeper
