@@ -23,6 +23,7 @@
 #include "argiope/async/timeout.hpp"
 #include "support/descriptors.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/needs_descriptors.hpp"
 
 namespace argiope {
 namespace {
@@ -971,16 +972,6 @@ TYPED_TEST(StreamTest, AHandlersTaskMayBeCancelled) {
     EXPECT_EQ(server.connections(), 0u);
   });
 }
-
-// The undefined-behaviour sanitizer asks by a pipe of its own whether memory can be read, and takes having none for a no.
-#if defined(__has_feature)
-#if __has_feature(undefined_behavior_sanitizer)
-#define ARGIOPE_NEEDS_DESCRIPTORS GTEST_SKIP() << "the sanitizer needs descriptors itself"
-#endif
-#endif
-#ifndef ARGIOPE_NEEDS_DESCRIPTORS
-#define ARGIOPE_NEEDS_DESCRIPTORS
-#endif
 
 // Lowers the number of descriptors a process may have, and uses up what is left.
 class NoDescriptors {

@@ -16,6 +16,7 @@
 #include "argiope/async/timeout.hpp"
 #include "argiope/broker/worker.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/needs_descriptors.hpp"
 
 namespace argiope {
 namespace {
@@ -133,6 +134,7 @@ TEST_F(CommandTest, AScriptThatDoesNotSayWhatRunsItIsRunByTheShell) {
 }
 
 TEST_F(CommandTest, WhereNothingCanBeStartedTheWorkerStopsAndTheJobHasLostNothing) {
+  ARGIOPE_NEEDS_DESCRIPTORS;
   // So few descriptors that no pipe can be made, and none is given back.
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -163,6 +165,7 @@ TEST_F(CommandTest, WhereNothingCanBeStartedTheWorkerStopsAndTheJobHasLostNothin
 }
 
 TEST_F(CommandTest, WhatCouldNotBeStartedForAMomentIsStartedAfterwards) {
+  ARGIOPE_NEEDS_DESCRIPTORS;
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
   rlimit few = before;
