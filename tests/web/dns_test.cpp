@@ -340,7 +340,9 @@ TEST_F(ResolverTest, SendsWaitingQuestionsWhenOthersFailAtOnce) {
   with_resolver([&](CaresResolver& resolver) -> Coro<void> {
     std::vector<Coro<Result<AddressList>>> asking;
     asking.push_back(resolver.resolve("silent.test"));
-    for (int i = 0; i < 50; ++i) asking.push_back(resolver.resolve("bad.." + std::to_string(i)));
+    std::vector<std::string> bad;  // resolve() keeps a view of the name
+    for (int i = 0; i < 50; ++i) bad.push_back("bad.." + std::to_string(i));
+    for (const std::string& name : bad) asking.push_back(resolver.resolve(name));
     asking.push_back(resolver.resolve("good.test"));
     const auto results = co_await gather(std::move(asking));
     for (std::size_t i = 0; i + 1 < results.size(); ++i) EXPECT_FALSE(results[i]);
