@@ -140,7 +140,6 @@ class Crawling(EndToEnd):
 
     def test_headers_and_credentials_go_to_their_hosts_alone_and_are_neither_stored_nor_printed(self):
         import http.server
-        import threading
         asked = {}
 
         def serve(links):
@@ -156,10 +155,7 @@ class Crawling(EndToEnd):
 
                 def log_message(self, *arguments):
                     pass
-            server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            self.addCleanup(server.server_close)
-            self.addCleanup(server.shutdown)
+            server = self.serve(Handler)
             return server.server_port
         third = serve([])
         other = serve([f'http://eve:trap@127.0.0.1:{third}/from-other'])

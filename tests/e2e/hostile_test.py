@@ -38,7 +38,6 @@ class Hostile(EndToEnd):
 
     def test_robots_txt_that_fails_closes_its_host(self):
         import http.server
-        import threading
         asked = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,10 +49,7 @@ class Hostile(EndToEnd):
             def log_message(self, *arguments):
                 pass
 
-        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = self.serve(Handler)
         summary = self.crawl(f'http://127.0.0.1:{server.server_port}/', '--retries', 0, expect=3)
         self.assertEqual(summary['fetched'], 0)
         self.assertEqual(set(asked), {'/robots.txt'})

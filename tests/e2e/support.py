@@ -1,5 +1,6 @@
 """What the end-to-end tests share: the command, web servers on loopback, and their logs."""
 import contextlib
+import http.server
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -24,6 +26,14 @@ DOCUMENTATION = {
 
 class EndToEnd(unittest.TestCase):
     """Each test has a folder of its own; what it starts is stopped with it."""
+
+    def serve(self, handler):
+        """A web server on loopback that answers by `handler`, until the test ends."""
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='argiope-e2e-'))
