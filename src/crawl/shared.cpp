@@ -43,7 +43,8 @@ Crawler::Shared::~Shared() = default;
 // --- opening ---------------------------------------------------------------------------------------------------
 
 Result<void> Crawler::Shared::open(WallTime now) {
-  opened_at_ = now;
+  // As the store keeps times: what is fetched within this millisecond is not from before.
+  opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
   if (options.age) refetch_before_ = now - *options.age;
   next_id_ = store.next_id();
   if (options.max_depth && next_id_ > 1) {
