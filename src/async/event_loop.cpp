@@ -20,6 +20,12 @@ TimerNode::~TimerNode() {
   if (heap_index != kUnarmed) armed_on->disarm(*this);
 }
 
+// The loop for as long as it lives, and null afterwards.
+struct LoopLife {
+  std::mutex mutex;
+  EventLoop* loop;
+};
+
 Callback::~Callback() {
   if (about != nullptr) about->release();
 }
@@ -55,21 +61,10 @@ void drop(Callback* callback) noexcept {
   if (callback != nullptr && --callback->references == 0) delete callback;
 }
 
-// The loops there are: a future may outlive its loop, and must then not speak to it. No two ever have the same number.
+// The loops there are: a future may outlive its loop, and must then not speak to it.
 struct LiveLoops {
-  struct Live {
-    const EventLoop* loop;
-    std::uint64_t number;
-  };
   std::mutex mutex;
-  std::vector<Live> loops;
-  std::uint64_t last_number = 0;
-
-  // 0: it is not alive.
-  std::uint64_t number_of(const EventLoop* loop) const noexcept {
-    const auto found = std::ranges::find(loops, loop, &Live::loop);
-    return found == loops.end() ? 0 : found->number;
-  }
+  std::vector<const EventLoop*> loops;
 };
 LiveLoops& live_loops() {
   static LiveLoops instance;
@@ -124,10 +119,13 @@ void Handle::cancel() noexcept {
 }
 
 EventLoop::EventLoop(IoBackend& backend)
-    : backend_(backend), clock_(backend.clock()), pace_(backend.runs_in_real_time()) {
-  LiveLoops& live = live_loops();
-  std::lock_guard lock(live.mutex);
-  live.loops.push_back({this, ++live.last_number});
+    : backend_(backend),
+      clock_(backend.clock()),
+      life_(std::make_shared<detail::LoopLife>()),
+      pace_(backend.runs_in_real_time()) {
+  life_->loop = this;
+  std::lock_guard lock(live_loops().mutex);
+  live_loops().loops.push_back(this);
 }
 
 EventLoop::~EventLoop() {
@@ -146,25 +144,24 @@ EventLoop::~EventLoop() {
       discard_callbacks();
     } while (!tasks_.empty() || !ready_.empty() || !timers_.empty());
   }
+  {
+    std::lock_guard lock(life_->mutex);
+    life_->loop = nullptr;
+  }
   std::lock_guard lock(live_loops().mutex);
-  std::erase_if(live_loops().loops, [this](const LiveLoops::Live& live) { return live.loop == this; });
+  std::erase(live_loops().loops, this);
 }
 
 bool EventLoop::is_alive(const EventLoop* loop) noexcept {
   std::lock_guard lock(live_loops().mutex);
-  return live_loops().number_of(loop) != 0;
+  return std::ranges::find(live_loops().loops, loop) != live_loops().loops.end();
 }
 
-LoopRef::LoopRef(EventLoop& loop) : loop_(&loop) {
-  std::lock_guard lock(live_loops().mutex);
-  number_ = live_loops().number_of(loop_);
-}
-
-// A loop takes itself off the list before it ends, which waits for this lock.
+// A loop that ends waits for this lock.
 bool LoopRef::call_soon(std::move_only_function<void()> function) const {
-  std::lock_guard lock(live_loops().mutex);
-  if (number_ == 0 || live_loops().number_of(loop_) != number_) return false;
-  loop_->call_soon_threadsafe(std::move(function));
+  std::lock_guard lock(life_->mutex);
+  if (life_->loop == nullptr) return false;
+  life_->loop->call_soon_threadsafe(std::move(function));
   return true;
 }
 

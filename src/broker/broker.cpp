@@ -115,16 +115,17 @@ Coro<Result<void>> BrokerImpl::close_all() {
 
 void BrokerImpl::run_in_background(Coro<void> work, Start start) {
   ++background_;
-  loop_.create_task(kept(watched(std::move(work))), "broker", start);
+  loop_.create_task(watched(shared_from_this(), std::move(work)), "broker", start);
 }
 
-Coro<void> BrokerImpl::watched(Coro<void> work) {
+// Parameters end last to first: the broker after what works on it.
+Coro<void> BrokerImpl::watched(std::shared_ptr<BrokerImpl> self, Coro<void> work) {
   struct Count {
     BrokerImpl& broker;
     ~Count() {
       if (--broker.background_ == 0) broker.quiet_.set();
     }
-  } const count{*this};
+  } const count{*self};
   co_await std::move(work);
 }
 
@@ -209,12 +210,12 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
     std::vector<QueueWindow::Load> loads = window.loads(now);
     QueueWindow::Moves moves = window.take_moves();
     if (!moves.to_ready.empty()) {
-      if (auto moved = co_await store_.patiently(&Store::shelve, std::move(moves.to_ready), Shelf::ready); !moved) {
+      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_ready), Shelf::ready); !moved) {
         co_return stop_all(moved.error());
       }
     }
     if (!moves.to_set_aside.empty()) {
-      if (auto moved = co_await store_.patiently(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside);
+      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside);
           !moved) {
         co_return stop_all(moved.error());
       }
@@ -223,16 +224,16 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
     for (const QueueWindow::Load& load : loads) {
       using From = QueueWindow::Load::From;
       if (load.from == From::keys) {
-        auto keys = co_await store_.patiently(&Store::keys_set_aside, window.id(), load.after_key, load.limit);
+        auto keys = co_await store_(&Store::keys_set_aside, window.id(), load.after_key, load.limit);
         if (!keys) co_return stop_all(keys.error());
         window.loaded_keys(load, *keys);
         continue;
       }
       auto jobs = load.from == From::ready
-                      ? co_await store_.patiently(&Store::load_ready, window.id(), load.after, load.limit)
+                      ? co_await store_(&Store::load_ready, window.id(), load.after, load.limit)
                   : load.from == From::key
-                      ? co_await store_.patiently(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
-                      : co_await store_.patiently(&Store::load_delayed, window.id(), load.due_after, load.due_after_id,
+                      ? co_await store_(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
+                      : co_await store_(&Store::load_delayed, window.id(), load.due_after, load.due_after_id,
                                                   load.limit);
       if (!jobs) co_return stop_all(jobs.error());
       window.loaded(load, *jobs, loop_.time());
@@ -284,14 +285,14 @@ void BrokerImpl::look_at_calendar() {
 }
 
 Coro<Result<void>> BrokerImpl::take_changes() {
-  auto changed = co_await store_.patiently(&Store::changed_elsewhere);
+  auto changed = co_await store_(&Store::changed_elsewhere);
   if (!changed) co_return std::unexpected(std::move(changed.error()));
   if (!changed->schedules.empty()) {
     if (const auto hear = schedules_changed_) hear(changed->schedules);
   }
   if (changed->jobs.empty()) co_return Result<void>{};
   // Queues first: the jobs may be in new ones.
-  auto stored = co_await store_.patiently(&Store::queues);
+  auto stored = co_await store_(&Store::queues);
   if (!stored) co_return std::unexpected(std::move(stored.error()));
   for (StoredQueue& queue : *stored) {
     if (const auto known = by_id_.find(queue.id); known != by_id_.end()) {
@@ -303,7 +304,7 @@ Coro<Result<void>> BrokerImpl::take_changes() {
   }
   std::vector<JobId>& jobs = changed->jobs;
   std::erase(jobs, JobId{0});
-  auto waiting = co_await store_.patiently(&Store::find_waiting, jobs);
+  auto waiting = co_await store_(&Store::find_waiting, jobs);
   if (!waiting) co_return std::unexpected(std::move(waiting.error()));
   const TimePoint now = loop_.time();
   std::vector<JobId> running;

@@ -48,7 +48,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until) override;
   Result<void> wake_key(std::string_view queue, std::string_view key) override;
 
-  Coro<Result<PutReply>> put(NewJob job) override { return kept(put_one(std::move(job))); }
+  Coro<Result<PutReply>> put(NewJob job) override { return put_one(shared_from_this(), std::move(job)); }
   Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs) override {
     return kept(put_together(std::move(jobs), false));
   }
@@ -72,7 +72,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
     return kept(lease_what_there_is(std::move(call)));
   }
   Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override {
-    return kept(settle_run(token, std::move(verdict)));
+    return settle_run(shared_from_this(), token, std::move(verdict));
   }
   bool renew(std::uint64_t token) override;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
@@ -187,7 +187,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
         Start::eagerly);
     co_return co_await std::move(answer);
   }
-  Coro<void> watched(Coro<void> work);
+  static Coro<void> watched(std::shared_ptr<BrokerImpl> self, Coro<void> work);
   void note_dirty(Queue& queue);
   void mark(Queue& queue);  // the same, and has it looked at
   void schedule_pump();
@@ -235,7 +235,9 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   void note_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();
   Coro<void> send_puts(std::vector<PendingPut> pending);
-  Coro<Result<PutReply>> put_one(NewJob job);
+  // Static, as settle_run(): it keeps the broker itself, because a frame more a job would be felt.
+  static Coro<Result<PutReply>> put_one(std::shared_ptr<BrokerImpl> self, NewJob job);
+  Future<Result<PutReply>> submit_put(NewJob job, Queue& queue);
   Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
   Coro<Result<std::vector<PutReply>>> send_together(std::vector<PutRequest> requests, std::vector<Queue*> queues);
 
@@ -261,7 +263,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   void submit(PendingSettlement pending);
   Coro<void> flush_settlements();
   Coro<void> send_settlements(std::vector<PendingSettlement> pending);
-  Coro<Result<bool>> settle_run(std::uint64_t token, Verdict verdict);
+  static Coro<Result<bool>> settle_run(std::shared_ptr<BrokerImpl> self, std::uint64_t token, Verdict verdict);
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
   Future<Result<bool>> submit_verdict(std::uint64_t token, Verdict verdict);

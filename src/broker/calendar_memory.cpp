@@ -44,7 +44,7 @@ Coro<Result<void>> remember_jump(StoreUse& store, Duration offset, JobClock::Jum
                                                         {kJumps, number + 1},
                                                         {kCalendarOffset, offset.count()}};
   for (const auto& [name, value] : notes) {
-    if (auto kept = co_await store.patiently(&Store::remember, name, value); !kept) co_return kept;
+    if (auto kept = co_await store(&Store::remember, name, value); !kept) co_return kept;
   }
   co_return Result<void>{};
 }

@@ -107,8 +107,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
   const TimePoint asked = loop_.time();
   const auto unwritten = unwritten_.insert(unwritten_.end(), {&grants, first_until});
   unwritten_until_ = std::min(unwritten_until_, first_until);
-  auto leased = co_await store_(&Store::lease, requests);
-  if (StoreUse::is_busy(leased)) leased = co_await store_.patiently(&Store::lease, std::move(requests));
+  auto leased = co_await store_(&Store::lease, std::move(requests));
   unwritten_.erase(unwritten);
   if (unwritten_.empty()) unwritten_until_ = kNever;
   if (!leased) {

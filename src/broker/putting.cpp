@@ -95,7 +95,7 @@ void BrokerImpl::arrived(Queue& queue, bool stays) {
 
 // For when jobs have ended of which nobody has told the queue.
 Coro<Result<void>> BrokerImpl::recount() {
-  auto counted = co_await store_.patiently(&Store::counts);
+  auto counted = co_await store_(&Store::counts);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   for (const QueueCounts& counts : *counted) {
     const auto found = by_id_.find(counts.queue);
@@ -109,19 +109,23 @@ Coro<Result<void>> BrokerImpl::recount() {
 
 // --- puts ----------------------------------------------------------------------------------------------------------
 
-Coro<Result<PutReply>> BrokerImpl::put_one(NewJob job) {
-  auto queue = co_await queue_named(job.queue, options_.create_queues);
+Coro<Result<PutReply>> BrokerImpl::put_one(std::shared_ptr<BrokerImpl> self, NewJob job) {
+  auto queue = co_await self->queue_named(job.queue, self->options_.create_queues);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
-  if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
-  if (auto room = co_await take_room(**queue, 1); !room) co_return std::unexpected(std::move(room.error()));
+  if (auto checked = self->check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+  if (auto room = co_await self->take_room(**queue, 1); !room) co_return std::unexpected(std::move(room.error()));
+  co_return co_await self->submit_put(std::move(job), **queue);
+}
+
+Future<Result<PutReply>> BrokerImpl::submit_put(NewJob job, Queue& queue) {
   Future<Result<PutReply>> answer = loop_.create_future<Result<PutReply>>();
-  pending_puts_.push_back({std::move(job), *queue, answer});
+  pending_puts_.push_back({std::move(job), &queue, answer});
   if (pending_puts_.size() == kMostTogether) {
     run_in_background(send_puts(std::exchange(pending_puts_, {})), Start::eagerly);
   } else if (!std::exchange(puts_scheduled_, true)) {
     run_in_background(flush_puts());
   }
-  co_return co_await std::move(answer);
+  return answer;
 }
 
 Coro<void> BrokerImpl::flush_puts() {

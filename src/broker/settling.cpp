@@ -97,7 +97,7 @@ void BrokerImpl::end_unasked(std::uint64_t token, Verdict verdict) {
   const std::uint32_t attempt = running.attempt;
   Settlement settlement = settlement_of(running, token, verdict, loop_.time());
   end_run(token);
-  submit({std::move(settlement), &queue, attempt, {}, {}});
+  submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
 }
 
 void BrokerImpl::submit(PendingSettlement pending) {
@@ -109,13 +109,14 @@ void BrokerImpl::submit(PendingSettlement pending) {
   }
 }
 
-Coro<Result<bool>> BrokerImpl::settle_run(std::uint64_t token, Verdict verdict) {
-  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  if (std::ranges::any_of(verdict.follow_ups, [&](const NewJob& job) { return find_queue(job.queue) == nullptr; })) {
-    co_return co_await to_its_end(settle_in_new_queues(token, std::move(verdict)));
+Coro<Result<bool>> BrokerImpl::settle_run(std::shared_ptr<BrokerImpl> self, std::uint64_t token, Verdict verdict) {
+  if (auto failed = self->store_.failure()) co_return std::unexpected(std::move(*failed));
+  const auto is_new = [&](const NewJob& job) { return self->find_queue(job.queue) == nullptr; };
+  if (std::ranges::any_of(verdict.follow_ups, is_new)) {
+    co_return co_await self->to_its_end(self->settle_in_new_queues(token, std::move(verdict)));
   }
-  if (!running_.contains(token)) co_return false;
-  co_return co_await submit_verdict(token, std::move(verdict));
+  if (!self->running_.contains(token)) co_return false;
+  co_return co_await self->submit_verdict(token, std::move(verdict));
 }
 
 Coro<Result<bool>> BrokerImpl::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
@@ -205,10 +206,7 @@ Coro<void> BrokerImpl::send_settlements(std::vector<PendingSettlement> pending) 
     one.settlement.outcome = settlements.back().outcome;
     one.settlement.error = settlements.back().error;
   }
-  auto replies = co_await store_(&Store::settle, settlements);
-  if (StoreUse::is_busy(replies)) {
-    replies = co_await store_.patiently(&Store::settle, std::move(settlements));
-  }
+  auto replies = co_await store_(&Store::settle, std::move(settlements));
   for (std::size_t i = 0; i < pending.size(); ++i) {
     PendingSettlement& one = pending[i];
     if (replies) {
@@ -293,7 +291,7 @@ void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
   const std::uint32_t attempt = running.attempt;
   const std::shared_ptr<const LeaseCall> call = running.call;
   end_run(token);
-  submit({std::move(settlement), &queue, attempt, {}, {}});
+  submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
   tell_holder(*call, token);
 }
 

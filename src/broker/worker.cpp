@@ -45,7 +45,7 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   Coro<Result<void>> work();
   Coro<Result<std::vector<LeasedJob>>> lease(const LeaseCall& call);
   void begin(LeasedJob&& job);
-  Coro<void> run_job(std::uint64_t token);
+  static Coro<void> run_job(std::shared_ptr<State> self, std::uint64_t token);
   Coro<Verdict> attempt(JobContext& context);
   Verdict judge(const JobRecord& job, const std::exception_ptr& exception) const;
   Coro<void> settle(Run& run, Verdict verdict);
@@ -237,14 +237,14 @@ void Worker::State::begin(LeasedJob&& job) {
   const std::uint64_t token = job.token;
   runs[token].context = std::make_unique<JobContext>(broker, std::move(job));
   counts.running = runs.size();
-  Task<void> task = loop->create_task(keep_alive(shared_from_this(), run_job(token)), "job", Start::eagerly);
+  Task<void> task = loop->create_task(run_job(shared_from_this(), token), "job", Start::eagerly);
   const auto run = runs.find(token);
   if (run == runs.end()) return;
   run->second.task = std::move(task);
   if (run->second.lost || run->second.give_back) interrupt(run->second);  // asked for in its first step
 }
 
-Coro<void> Worker::State::run_job(std::uint64_t token) {
+Coro<void> Worker::State::run_job(std::shared_ptr<State> self, std::uint64_t token) {
   struct End {
     State& state;
     std::uint64_t token;
@@ -253,12 +253,12 @@ Coro<void> Worker::State::run_job(std::uint64_t token) {
       state.counts.running = state.runs.size();
       state.changed.set();
     }
-  } const end{*this, token};
-  Run& run = runs.at(token);
+  } const end{*self, token};
+  Run& run = self->runs.at(token);
   Verdict verdict;
   bool cancelled = false;
   try {
-    verdict = co_await attempt(*run.context);
+    verdict = co_await self->attempt(*run.context);
   } catch (const CancelledError&) {
     cancelled = true;
   }
@@ -267,7 +267,7 @@ Coro<void> Worker::State::run_job(std::uint64_t token) {
     verdict.outcome = run.lost ? Outcome::cancel : run.give_back ? Outcome::release : Outcome::retry;
     verdict.error = run.lost ? "cancelled" : run.give_back ? "" : "the function was cancelled";
   }
-  co_await settle(run, std::move(verdict));
+  co_await self->settle(run, std::move(verdict));
 }
 
 Coro<void> Worker::State::settle(Run& run, Verdict verdict) {

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <thread>
 
 namespace argiope {
@@ -66,21 +67,33 @@ bool is_locked(const std::string& path) {
   return false;
 }
 
+namespace {
+
+// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of the log
+// would write its inode too.
+std::optional<FileWatch::Identity> identity_of(int directory, const char* name, int flags) noexcept {
+  struct statx found {};
+  if (::statx(directory, name, flags, STATX_INO, &found) != 0) return std::nullopt;
+  return FileWatch::Identity{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
+}
+std::optional<FileWatch::Identity> identity_of(const std::string& name) noexcept {
+  return identity_of(AT_FDCWD, name.c_str(), 0);
+}
+
+}  // namespace
+
 FileWatch::FileWatch(SqliteDatabase& database, const FileLock& lock) {
   const char* name = sqlite3_db_filename(database.handle(), "main");
   if (name == nullptr) return;
-  struct stat found {};
-  const bool is_file = lock.descriptor() >= 0 ? ::fstat(lock.descriptor(), &found) == 0 : ::stat(name, &found) == 0;
-  if (is_file) files_.push_back({name, found.st_dev, found.st_ino});
-  const char* log = sqlite3_filename_wal(name);
-  if (::stat(log, &found) == 0) files_.push_back({log, found.st_dev, found.st_ino});
+  const auto file =
+      lock.descriptor() >= 0 ? identity_of(lock.descriptor(), "", AT_EMPTY_PATH) : identity_of(std::string(name));
+  if (file) files_.push_back({name, *file});
+  const std::string log = sqlite3_filename_wal(name);
+  if (const auto found = identity_of(log)) files_.push_back({log, *found});
 }
 
 bool FileWatch::in_place() const noexcept {
-  return std::ranges::all_of(files_, [](const File& file) {
-    struct stat found {};
-    return ::stat(file.name.c_str(), &found) == 0 && found.st_dev == file.device && found.st_ino == file.number;
-  });
+  return std::ranges::all_of(files_, [](const File& file) { return identity_of(file.name) == file.identity; });
 }
 
 Result<void> FileLock::still_names(const std::string& path) const {

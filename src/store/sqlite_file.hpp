@@ -42,6 +42,11 @@ bool is_locked(const std::string& path);
 // Threads: in_place() from any.
 class FileWatch {
  public:
+  struct Identity {
+    std::uint32_t device_major, device_minor;
+    std::uint64_t number;
+    bool operator==(const Identity&) const = default;
+  };
   FileWatch() = default;
   // Once the database has been read. `lock` is on the very file that is open, where there is one.
   FileWatch(SqliteDatabase& database, const FileLock& lock);
@@ -50,7 +55,7 @@ class FileWatch {
  private:
   struct File {
     std::string name;
-    std::uint64_t device, number;
+    Identity identity;
   };
   // The database and its log; those that are not files of this system's are passed over.
   std::vector<File> files_;

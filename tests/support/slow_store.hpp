@@ -1,5 +1,5 @@
-// A store whose answers are late, or that is busy for a while, over simulated time. What is asked of it takes effect at
-// once, as with every store: whoever stops waiting changes nothing.
+// A store whose answers are late, or whose writes wait for another process, over simulated time. What is asked of it takes
+// effect, as with every store: whoever stops waiting changes nothing.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/waiting.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {
@@ -17,8 +18,8 @@ class SlowStore final : public Store {
   explicit SlowStore(Store& inner) : inner_(inner) {}
 
   Duration delay{};              // of every answer
-  TimePoint busy_until{};        // writes are refused until then
-  std::uint64_t times_busy = 0;  // how many have been
+  TimePoint busy_until{};        // writes wait until then
+  std::uint64_t times_busy = 0;  // how many have
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
     return write(&Store::open_queue, std::move(name), std::move(config));
@@ -121,7 +122,7 @@ class SlowStore final : public Store {
   Result<void> close() override { return inner_.close(); }
 
  private:
-  // Static, and told all it needs: a call under way outlives the store.
+  // Static, and told all they need: a call under way outlives the store.
   template <class T>
   static Coro<Result<T>> late(Coro<Result<T>> answer, Duration by) {
     Result<T> reply = co_await std::move(answer);
@@ -129,9 +130,13 @@ class SlowStore final : public Store {
     co_return reply;
   }
   template <class T>
-  static Coro<Result<T>> refuse(Duration by) {
-    if (by > Duration::zero()) co_await sleep(by);
-    co_return fail(Errc::busy, "another process writes");
+  static Coro<Result<T>> after(Duration wait, Coro<Result<T>> call) {
+    co_await sleep(wait);
+    co_return co_await std::move(call);
+  }
+  template <class T>
+  static Coro<Result<T>> whoever_waits(Coro<Result<T>> call) {
+    co_return co_await shield(EventLoop::current().create_task(std::move(call)));
   }
   template <class T, class... Parameters, class... Arguments>
   Coro<Result<T>> read(Coro<Result<T>> (Store::*call)(Parameters...), Arguments... arguments) {
@@ -139,11 +144,11 @@ class SlowStore final : public Store {
   }
   template <class T, class... Parameters, class... Arguments>
   Coro<Result<T>> write(Coro<Result<T>> (Store::*call)(Parameters...), Arguments... arguments) {
-    if (EventLoop::current().time() < busy_until) {
-      ++times_busy;
-      return refuse<T>(delay);
-    }
-    return late((inner_.*call)(std::move(arguments)...), delay);
+    auto answer = late((inner_.*call)(std::move(arguments)...), delay);
+    const TimePoint now = EventLoop::current().time();
+    if (now >= busy_until) return answer;
+    ++times_busy;
+    return whoever_waits(after(busy_until - now, std::move(answer)));
   }
 
   Store& inner_;

@@ -46,6 +46,7 @@ class TaskCore;
 class FutureCore;
 class Descriptors;
 struct Callback;
+struct LoopLife;
 
 // What stands in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
 class Runnable {
@@ -283,7 +284,9 @@ class EventLoop {
   void disarm(detail::TimerNode& node) noexcept;
   detail::Callback& new_callback(std::move_only_function<void()> function, const std::source_location& where);
   void forget_callback(detail::Callback& callback) noexcept;
-  // For what may outlive its loop. Any thread, though a loop may end right after on another.
+  // For what may outlive its loop (LoopRef).
+  const std::shared_ptr<detail::LoopLife>& life() const noexcept { return life_; }
+  // For the same. Any thread, though a loop may end right after on another.
   static bool is_alive(const EventLoop* loop) noexcept;
   void adopt(detail::TaskCore& task, Start start);
   void disown(detail::TaskCore& task) noexcept;
@@ -347,6 +350,7 @@ class EventLoop {
 
   IoBackend& backend_;
   const Clock& clock_;
+  const std::shared_ptr<detail::LoopLife> life_;
   // Never grows while something is made ready: room for every task and callback is reserved when it is created.
   RingBuffer<detail::Runnable> ready_;
   std::vector<TimerEntry> timers_;
