@@ -11,7 +11,7 @@ namespace argiope {
 // `database` and `export_file` are named in the advice on what to try next.
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file);
 
-// One line: the object DESIGN promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
+// One line: the object that docs/crawl-requests.md promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
 // `trouble` is its member "error", unless it is empty.
 void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble);
 // The line of a crawl that could not begin or has lost its store.

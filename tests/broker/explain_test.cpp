@@ -1,4 +1,4 @@
-// Why a job does not run: one test for every reason there is (DESIGN, "One job, front to back").
+// Why a job does not run: one test for every reason there is (docs/jobs.md, "Why does it not run?").
 #include <gmock/gmock.h>
 
 #include "broker/broker_fixture.hpp"

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
-// Lowest first (DESIGN, "The ladder").
+// Lowest first (ARCHITECTURE.md, "The ladder").
 const std::vector<std::string> kLadder = {"base", "async", "jobs", "store", "broker", "schedule", "web", "crawl", "serve", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
