@@ -17,34 +17,13 @@
 #include "argiope/broker/worker.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
+#include "support/processes.hpp"
 
 namespace argiope {
 namespace {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
-
-bool is_alive(pid_t pid) {
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  std::string id, name, state;
-  return stat >> id >> name >> state && state != "Z";
-}
-
-// Waits for it; false after a long time.
-template <class Condition>
-bool comes_true(Condition condition) {
-  for (int i = 0; i < 3000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
-}
-
-pid_t read_pid(const std::string& file) {
-  pid_t pid = 0;
-  std::ifstream(file) >> pid;
-  return pid;
-}
 
 // A command that starts a grandchild in a session of its own, which outlives whoever started it and says its pid.
 std::string leaves_behind(const std::string& file) {

@@ -6,6 +6,8 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/waiting.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/processes.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -349,13 +351,18 @@ TEST_F(CommandJobTest, AProgramThatIsNotThereIsAnError) {
 }
 
 TEST_F(CommandJobTest, IsKilledWithItsChildrenAtTheTimeout) {
-  const std::string mark = testing::TempDir() + "argiope-command-" + std::to_string(::getpid());
-  std::remove(mark.c_str());
-  // The grandchild would leave a mark if it were let live.
-  const JobRecord record = run({.args = {"sh", "-c", "(sleep 0.3; touch " + mark + ") & sleep 60"}, .timeout = 50ms});
-  EXPECT_THAT(record.error, testing::HasSubstr("out of time"));
-  loop_.run_until_complete(sleep_for(500ms));
-  EXPECT_NE(::access(mark.c_str(), F_OK), 0);
+  TemporaryFolder folder;
+  const std::string mark = folder.file("grandchild");
+  pid_t grandchild = 0;
+  // On a busy machine the time may be over before the grandchild has said its pid: then with more of it.
+  for (Duration timeout = 50ms; grandchild == 0 && timeout < 20s; timeout *= 2) {
+    const JobRecord record =
+        run({.args = {"sh", "-c", "sh -c 'echo $$ > " + mark + "; exec sleep 300' & sleep 300"}, .timeout = timeout});
+    EXPECT_THAT(record.error, testing::HasSubstr("out of time"));
+    grandchild = read_pid(mark);
+  }
+  ASSERT_NE(grandchild, 0);
+  EXPECT_TRUE(comes_true([&] { return !is_alive(grandchild); }));
 }
 
 TEST_F(CommandJobTest, OutputWithoutEndIsAnError) {

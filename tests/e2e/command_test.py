@@ -1,11 +1,13 @@
 """The command line as a contract: exit statuses, messages, the summary, the export, stopping and going on."""
+import contextlib
 import csv
+import http.server
 import json
 import os
 import signal
 import socket
 import subprocess
-import time
+import threading
 import unittest
 
 from support import ARGIOPE, EndToEnd, free_port, read_log
@@ -139,7 +141,6 @@ class Crawling(EndToEnd):
         self.assertEqual(summary['pages'], 10)
 
     def test_headers_and_credentials_go_to_their_hosts_alone_and_are_neither_stored_nor_printed(self):
-        import http.server
         asked = {}
 
         def serve(links):
@@ -220,9 +221,7 @@ class Stopping(EndToEnd):
                            *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def wait_for_requests(self, log, count):
-        deadline = time.monotonic() + 30
-        while len(read_log(log)) < count and time.monotonic() < deadline:
-            time.sleep(0.01)
+        self.wait_until(lambda: len(read_log(log)) >= count, f'the crawl did not send {count} requests')
 
     def test_an_interrupt_finishes_what_runs_and_loses_nothing(self):
         urls, log = self.site('--hosts', 1, '--pages', 400, '--latency-ms', 20, '--features', 'none')
@@ -239,15 +238,45 @@ class Stopping(EndToEnd):
         self.assertEqual(summary['fetched'] + second['fetched'], 400)
 
     def test_a_second_interrupt_stops_at_once(self):
-        urls, log = self.site('--hosts', 1, '--pages', 5, '--latency-ms', 60000)
-        crawl = self.start_crawl(urls[0], '--timeout', 100)
-        self.wait_for_requests(log, 2)
+        release = threading.Event()
+        self.addCleanup(release.set)
+        asked = set()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            """A start page; /soon answers when the test says so, /never when the test is over."""
+            def do_GET(self):
+                asked.add(self.path)
+                if self.path == '/soon':
+                    go_on.wait(60)
+                elif self.path == '/never':
+                    release.wait(60)
+                body = b'<a href=/soon></a><a href=/never></a>' if self.path == '/' else b'page'
+                self.send_response(200)
+                self.send_header('Content-Type', 'text/html')
+                self.send_header('Content-Length', str(len(body)))
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(body)
+
+            def log_message(self, *arguments):
+                pass
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        url = f'http://127.0.0.1:{self.serve(Handler).server_port}/'
+        crawl = self.start_crawl(url, '--no-robots', '--per-host', 2, '--timeout', 100)
+        self.wait_until(lambda: asked == {'/', '/soon', '/never'}, 'the crawl did not ask for its pages')
         crawl.send_signal(signal.SIGINT)
-        time.sleep(0.2)
+        go_on.set()
+        # The first lets what is under way come to its end, and waits for the rest.
+        self.wait_until(lambda: self.is_done(url + 'soon'), 'the page was not saved after the first interrupt')
         self.assertIsNone(crawl.poll())
         crawl.send_signal(signal.SIGINT)
         crawl.communicate(timeout=5)
         self.assertEqual(crawl.returncode, 130)
+        self.assertFalse(self.is_done(url + 'never'))
+
+    def is_done(self, url):
+        return self.rows('SELECT state FROM urls WHERE url = ?', url) == [('done',)]
 
     def test_a_full_disk_stops_the_crawl_and_spares_the_database(self):
         small = self.folder / 'small'

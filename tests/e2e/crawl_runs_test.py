@@ -4,10 +4,9 @@ import csv
 import json
 import sqlite3
 import subprocess
-import time
 import unittest
 
-from support import ARGIOPE, EndToEnd, read_log
+from support import ARGIOPE, EndToEnd, lines_of, read_log
 
 
 class CrawlRuns(EndToEnd):
@@ -69,11 +68,12 @@ class CrawlRuns(EndToEnd):
             other.execute('BEGIN IMMEDIATE')
             process = self.start([ARGIOPE, 'crawl', '--summary', 'json', '-d', str(self.database), urls[0]],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            deadline = time.monotonic() + 30
             lines = []
-            # Until it says that it waits, and then through what it would write in that time.
-            while not any('write lock' in line for line in lines) and time.monotonic() < deadline:
-                lines.append(process.stdout.readline())
+            for line in lines_of(process):  # until it says that it waits
+                lines.append(line)
+                if 'write lock' in line:
+                    break
+            self.assertIn('write lock', lines[-1])
             self.assertIsNone(process.poll())
             other.execute('COMMIT')
         output = ''.join(lines) + process.communicate(timeout=60)[0]
@@ -88,12 +88,7 @@ class CrawlRuns(EndToEnd):
             self.database = self.folder / f'{replaced}.db'
             process = self.start([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), urls[0]],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            deadline = time.monotonic() + 30
-            while time.monotonic() < deadline:
-                with contextlib.suppress(sqlite3.Error):
-                    if self.database.exists() and self.rows("SELECT count(*) FROM urls WHERE state = 'done'")[0][0] > 20:
-                        break
-                time.sleep(0.02)
+            self.wait_until(lambda: self.pages_done() > 20, 'the crawl did not save 21 pages')
             self.database.unlink()
             if replaced:
                 self.database.write_text('another')
@@ -101,6 +96,12 @@ class CrawlRuns(EndToEnd):
             self.assertEqual(process.returncode, 3, errors)
             self.assertIn('replaced' if replaced else 'deleted', errors)
             self.assertIn(str(self.database), errors)
+
+    def pages_done(self):
+        with contextlib.suppress(sqlite3.Error):  # before the first commit there is no table
+            if self.database.exists():
+                return self.rows("SELECT count(*) FROM urls WHERE state = 'done'")[0][0]
+        return 0
 
 
 if __name__ == '__main__':

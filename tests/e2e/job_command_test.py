@@ -8,58 +8,21 @@ import resource
 import signal
 import sqlite3
 import subprocess
-import time
 import unittest
 
-from support import ARGIOPE, EndToEnd
+from support import ARGIOPE, Commands, lines_of
 
 
-class Jobs(EndToEnd):
-    def setUp(self):
-        super().setUp()
-        self.file = self.folder / 'jobs.db'
-        self.store = f'sqlite:{self.file}'
-
-    def run_it(self, *arguments, expect=0, **options):
-        result = subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options)
-        self.assertEqual(result.returncode, expect, f'{arguments}\n{result.stdout}{result.stderr}')
-        return result
-
-    def job(self, subcommand, *arguments, **options):
-        """Standard output of `argiope job SUBCOMMAND`, as words and lines."""
-        before, dashes, after = list(arguments), [], []
-        if '--' in before:
-            at = before.index('--')
-            before, dashes, after = before[:at], ['--'], before[at + 1:]
-        return self.run_it('job', subcommand, '--store', self.store, *before, *dashes, *after, **options).stdout
-
-    def json(self, subcommand, *arguments, **options):
-        return [json.loads(line) for line in self.job(subcommand, '--json', *arguments, **options).splitlines()]
-
-    def refused(self, *arguments, culprit, expect=2, **options):
-        result = self.run_it(*arguments, expect=expect, **options)
-        for part in [culprit] if isinstance(culprit, str) else culprit:
-            self.assertIn(part, result.stderr + result.stdout)
-        return result
-
+class Jobs(Commands):
     def counts(self, queue):
         return self.json('stats')[0]['queues'][queue]
 
-    def start_job(self, *arguments, **options):
-        process = self.start([ARGIOPE, 'job', *map(str, arguments)], text=True, **options)
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                self.addCleanup(stream.close)
-        return process
-
     def start_sleeper(self, *options, queue='mail'):
-        """A worker with one job that has started, and lasts until somebody writes to `let-go`."""
-        started, go = self.folder / 'started', self.folder / 'let-go'
-        os.mkfifo(started)
-        os.mkfifo(go)
-        worker = self.start_job('work', queue, '--store', self.store, '--quiet', *options, '--', 'sh', '-c',
-                                f'echo . > {started}; read x < {go}; echo result', stdout=subprocess.PIPE)
-        started.read_text()
+        """A worker with one job that has started, and waits to be let go."""
+        started, go = self.gates()
+        worker = self.start_command('job', 'work', queue, '--quiet', *options, '--', 'sh', '-c',
+                                    f'echo . > {started}; read x < {go}; echo result', stdout=subprocess.PIPE)
+        self.wait_for_start(started)
         return worker, go
 
 
@@ -86,15 +49,16 @@ class Putting(Jobs):
         self.assertEqual(out.read_text(), '321')
 
     def test_lines_are_answered_one_by_one_while_the_pipe_stays_open(self):
-        put = self.start_job('put', '--store', self.store, '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        put = self.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        answers = lines_of(put)
         for line, answer in (('{"queue":"a"}', '1'), ('{"queue":"b","id":"mine"}', 'mine'), ('{"queue":"a"}', '3')):
             put.stdin.write(line + '\n')
             put.stdin.flush()
-            self.assertEqual(put.stdout.readline().strip(), answer)
+            self.assertEqual(next(answers).strip(), answer)
             self.assertEqual(len(self.json('list')), int(answer) if answer != 'mine' else 2)
         put.stdin.write('{"queue":"c"}')  # the last line need not end
         put.stdin.close()
-        self.assertEqual(put.stdout.read(), '4\n')
+        self.assertEqual(list(answers), ['4\n'])
         self.assertEqual(put.wait(20), 0)
 
     def test_bad_lines_are_named_and_the_rest_goes_on(self):
@@ -209,7 +173,7 @@ class Looking(Jobs):
         self.assertEqual((behind['reason'], behind['ahead']), ('more important jobs ahead', 1))
         self.assertEqual((first['reason'], first['ahead']), ('none', 0))
         worker.terminate()
-        go.write_text('\n')
+        self.let_go(go)
         self.assertEqual(worker.wait(20), 130)
 
     def test_explain_knows_the_urls_of_a_crawl(self):
@@ -233,7 +197,7 @@ class Working(Jobs):
         self.refused('job', 'delete', '1', '--store', self.store, culprit='it runs')
         self.assertEqual(self.job('cancel', '2'), 'cancelled 2\n')
         self.job('queue', 'other', '--rate', '2')
-        go.write_text('\n')
+        self.let_go(go)
         self.assertEqual(worker.wait(20), 0)
         self.assertEqual(self.json('show', '1')[0]['result'], 'result\n')
 
@@ -289,12 +253,10 @@ class Working(Jobs):
         self.job('put', 'mail')
         worker, go = self.start_sleeper()
         worker.send_signal(signal.SIGINT)
-        go.write_text('\n')
+        self.let_go(go)
         self.assertEqual(worker.wait(20), 130)
         self.assertEqual(self.counts('mail')['done'], 1)
         self.job('put', 'mail')
-        (self.folder / 'started').unlink()
-        (self.folder / 'let-go').unlink()
         worker, go = self.start_sleeper()
         worker.send_signal(signal.SIGTERM)
         worker.send_signal(signal.SIGINT)
@@ -414,12 +376,16 @@ class Starting(Jobs):
     def test_the_soft_limit_of_open_files_is_raised_and_commands_have_the_old_one(self):
         for _ in range(60):
             self.job('put', 'mail')
+        _, go = self.gates()
+        all_started = self.folder / 'all-started'
         # 60 at once need 300 descriptors and more.
-        out = self.run_it('job', 'work', 'mail', '--store', self.store, '--until-empty', '--json', '-c', '60', '--', 'sh', '-c',
-                          'ulimit -Sn; sleep 0.2',
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
-                                                                (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
-        self.assertEqual(json.loads(out.stdout.splitlines()[-1])['done'], 60)
+        worker = self.start_command('job', 'work', 'mail', '--until-empty', '--json', '-c', '60', '--', 'sh', '-c',
+                                    f'ulimit -Sn; echo . >> {all_started}; read x < {go}', stdout=subprocess.PIPE,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                          (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+        self.wait_until(lambda: all_started.exists() and all_started.read_text().count('.') == 60, 'the 60 did not run at once')
+        self.let_go(go, lines=60)
+        self.assertEqual(json.loads(worker.communicate(timeout=60)[0].splitlines()[-1])['done'], 60)
         self.assertEqual(self.json('show', '1')[0]['result'], '64\n')
 
     def test_a_misspelt_queue_is_not_made(self):
@@ -439,7 +405,7 @@ class Starting(Jobs):
         line = (f'setsid sh -c "echo \\$\\$ > {marks[0]}; exec sleep 300" >/dev/null 2>&1 & '
                 f'( (setsid sh -c "echo \\$\\$ > {marks[1]}; exec sleep 300" >/dev/null 2>&1 &) & ); sleep 300')
         self.job('put', 'mail')
-        worker = self.start_job('work', 'mail', '--store', self.store, '--quiet', '--', 'sh', '-c', line)
+        worker = self.start_command('job', 'work', 'mail', '--quiet', '--', 'sh', '-c', line)
         self.wait_until(lambda: all(mark.exists() and mark.read_text().strip() for mark in marks))
         pids = [int(mark.read_text()) for mark in marks]
         self.assertTrue(all(map(alive, pids)))
@@ -450,24 +416,15 @@ class Starting(Jobs):
     def test_the_second_signal_ends_them_too(self):
         mark = self.folder / 'mark'
         self.job('put', 'mail')
-        worker = self.start_job('work', 'mail', '--store', self.store, '--quiet', '--', 'sh', '-c',
+        worker = self.start_command('job', 'work', 'mail', '--quiet', '--', 'sh', '-c',
                                 f'trap "" TERM; setsid sh -c "trap \'\' TERM; echo \\$\\$ > {mark}; exec sleep 300" & wait; sleep 300')
         self.wait_until(lambda: mark.exists() and mark.read_text().strip())
         pid = int(mark.read_text())
         worker.send_signal(signal.SIGTERM)
-        worker.send_signal(signal.SIGTERM)
-        time.sleep(0.1)  # two signals at the same instant may be one
-        worker.send_signal(signal.SIGTERM)
+        worker.send_signal(signal.SIGINT)  # two of one kind at the same instant may be one
         self.assertEqual(worker.wait(20), 130)
         self.wait_until(lambda: not alive(pid))
         self.assertEqual(self.json('show', '1')[0]['attempts'], 0)
-
-    def wait_until(self, condition):
-        for _ in range(3000):
-            if condition():
-                return
-            time.sleep(0.01)
-        self.fail('it did not come true in half a minute')
 
 
 def alive(pid):

@@ -4,7 +4,6 @@ ARGIOPE_KILLS and ARGIOPE_SEED say how often and when, ARGIOPE_LONGEST_LOCK how 
 variant: ARGIOPE_KILLS=200 ARGIOPE_LONGEST_LOCK=20."""
 import collections
 import contextlib
-import json
 import os
 import random
 import sqlite3
@@ -13,7 +12,7 @@ import threading
 import time
 import unittest
 
-from support import ARGIOPE, EndToEnd
+from support import Commands
 
 KILLS = int(os.environ.get('ARGIOPE_KILLS', 25))
 SEED = int(os.environ.get('ARGIOPE_SEED', 20260131))
@@ -32,8 +31,7 @@ class Producer:
     def __init__(self, test, life):
         self.path = test.folder / f'acknowledged-{life}'
         with open(self.path, 'wb') as out:
-            self.process = test.start([ARGIOPE, 'job', 'put', '--store', test.store, '-'], stdin=subprocess.PIPE,
-                                      stdout=out)
+            self.process = test.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=out, text=False)
 
     def feed(self, names):
         lines = ''.join(f'{{"queue":"ledger","id":"{name}","payload":{{"n":"{name}"}}}}\n' for name in names)
@@ -74,19 +72,17 @@ class Locker:
         self.thread.join()
 
 
-class Ledger(EndToEnd):
+class Ledger(Commands):
     def set_up_store(self):
-        self.store = f'sqlite:{self.folder / "jobs.db"}'
         self.ledger = self.folder / 'ledger'
         self.ledger.touch()
-        # A job is to be run again however often its worker is killed.
-        subprocess.run([ARGIOPE, 'job', 'queue', 'ledger', '--store', self.store, '--max-expiries', '1000000'],
-                       check=True, stdout=subprocess.DEVNULL)
+        # A job is run again however often its worker is killed.
+        self.job('queue', 'ledger', '--max-expiries', 1_000_000)
 
     def start_worker(self, life, *options, **how):
         environment = dict(os.environ, LEDGER=str(self.ledger), LIFE=str(life))
-        return self.start([ARGIOPE, 'job', 'work', 'ledger', '--store', self.store, '--quiet', '--concurrency',
-                           str(CONCURRENCY), *options, '--', 'sh', '-c', JOB], env=environment, **how)
+        return self.start_command('job', 'work', 'ledger', '--quiet', '--concurrency', CONCURRENCY, *options, '--',
+                                  'sh', '-c', JOB, env=environment, **how)
 
     def check_ledger(self, acknowledged, killed, ended_lives):
         runs = collections.defaultdict(list)  # name: the lives in which it was started, in order
@@ -119,12 +115,11 @@ class Ledger(EndToEnd):
         self.assertEqual(set(runs) - acknowledged, set(), 'done and never put')
         self.assertLessEqual(max(again.values(), default=0), CONCURRENCY, 'more was repeated than a kill interrupted')
         self.assertEqual(outlived, 0, 'a command outlived its worker and a second run of its job')
-        with contextlib.closing(sqlite3.connect(self.folder / 'jobs.db')) as database:
+        with contextlib.closing(sqlite3.connect(self.file)) as database:
             self.assertEqual(database.execute('PRAGMA integrity_check').fetchone()[0], 'ok')
             done = database.execute("SELECT count(*) FROM job_list WHERE state = 'done'").fetchone()[0]
             self.assertEqual(done, len(acknowledged))
-        stats = json.loads(subprocess.run([ARGIOPE, 'job', 'stats', '--store', self.store, '--json'], check=True,
-                                          capture_output=True).stdout)
+        stats = self.json('stats')[0]
         self.assertEqual(stats['queues']['ledger']['running'], 0, 'running for ever')
 
 
@@ -178,7 +173,7 @@ class JobKillUnderLocks(Ledger):
         producers = [Producer(self, f'{n}-0') for n in range(3)]
         asked = [[], [], []]
         acknowledged = set()
-        locker = Locker(self.folder / 'jobs.db', SEED)
+        locker = Locker(self.file, SEED)
         self.addCleanup(locker.end)
         for kill in range(1, KILLS + 1):
             for n, producer in enumerate(producers):

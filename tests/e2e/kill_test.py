@@ -1,15 +1,26 @@
 """kill -9 at random instants, again and again: at the end every page is there, and hardly one was fetched twice."""
 import collections
 import os
+import pathlib
 import random
 import subprocess
 import time
 import unittest
+import urllib.parse
 
 from support import ARGIOPE, EndToEnd, read_log
 
 ROUNDS = 50
 PER_HOST = 8
+
+
+def is_connected(ports):
+    """Whether a connection to one of the ports is still open at its end."""
+    for line in pathlib.Path('/proc/net/tcp').read_text().splitlines()[1:]:
+        _, local, _, state = line.split()[:4]
+        if int(local.rpartition(':')[2], 16) in ports and state in ('01', '08'):  # established, closed by its peer only
+            return True
+    return False
 
 
 class Kill(EndToEnd):
@@ -23,19 +34,21 @@ class Kill(EndToEnd):
         chance = random.Random(4711)
         hosts, pages = 2, 1500
         urls, log = self.site('--hosts', hosts, '--pages', pages, '--latency-ms', 10, '--features', 'redirects,broken')
+        ports = {urllib.parse.urlsplit(url).port for url in urls}
         command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--per-host', str(PER_HOST), *arguments, *urls]
         kills = 0
         in_doubt = 0  # fetched when killed, and perhaps not committed
         for _ in range(ROUNDS):
             before = len(read_log(log))
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            process = self.start(command, stderr=subprocess.DEVNULL)
             time.sleep(chance.uniform(0.005, 0.12))
             if process.poll() is not None:
                 break
             process.kill()
             process.wait()
             kills += 1
-            time.sleep(0.02)
+            # What it has sent is in the log when the site has closed its side.
+            self.wait_until(lambda: not is_connected(ports), 'the site did not close its connections')
             answered = len(read_log(log)) - before
             committed = self.settled()
             in_doubt += max(0, answered - (committed - self.settled_before)) if kills > 1 else answered

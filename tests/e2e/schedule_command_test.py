@@ -1,54 +1,28 @@
 """`argiope schedule` as its users see it: what it prints, how it ends, and what it says of bad input."""
 import contextlib
+import datetime
 import http.server
 import json
 import os
 import signal
 import sqlite3
 import subprocess
-import threading
 import time
 import unittest
 
-from support import ARGIOPE, EndToEnd
+from support import Commands, lines_of
 
 
-class Schedules(EndToEnd):
-    def setUp(self):
-        super().setUp()
-        self.file = self.folder / 'schedules.db'
-        self.store = f'sqlite:{self.file}'
-
-    def run_it(self, *arguments, expect=0, **options):
-        result = subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options)
-        self.assertEqual(result.returncode, expect, f'{arguments}\n{result.stdout}{result.stderr}')
-        return result
-
-    def schedule(self, subcommand, *arguments, **options):
-        """Standard output of `argiope schedule SUBCOMMAND`."""
-        return self.run_it('schedule', subcommand, '--store', self.store, *arguments, **options).stdout
-
-    def json(self, subcommand, *arguments, **options):
-        return [json.loads(line) for line in self.schedule(subcommand, '--json', *arguments, **options).splitlines()]
-
-    def refused(self, *arguments, culprit, expect=2, **options):
-        result = self.run_it(*arguments, expect=expect, **options)
-        for part in [culprit] if isinstance(culprit, str) else culprit:
-            self.assertIn(part, result.stderr + result.stdout)
-        return result
+class Schedules(Commands):
+    family = 'schedule'
 
     def start_run(self, *arguments, **options):
-        process = self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, *map(str, arguments)], text=True,
-                             **options)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                self.addCleanup(stream.close)
-        return process
+        return self.start_command('schedule', 'run', *arguments, **options)
 
     def events(self, *arguments):
         """A running `argiope schedule run`, and an iterator over its events."""
         process = self.start_run('--json', *arguments, stdout=subprocess.PIPE)
-        return process, map(json.loads, process.stdout)
+        return process, map(json.loads, lines_of(process))
 
     def wait_for(self, events, kind, **members):
         for event in events:
@@ -229,7 +203,9 @@ class Changing(Schedules):
         for name in ('missed', 'due'):
             self.schedule('add', name, '--every', '20ms', '--coalesce', 'all', '--max-instances', '1000', '--queue', 'q')
             self.schedule('pause', name)
-        time.sleep(0.2)
+        # Until ten planned times of each have passed.
+        paused_at = datetime.datetime.fromisoformat(self.json('explain', 'due')[0]['paused_at']).timestamp()
+        self.wait_until(lambda: time.time() > paused_at + 11 * 0.02)
         self.assertEqual(self.json('resume', 'missed', '--from', 'now')[0]['paused'], False)
         self.schedule('resume', 'due', '--from', 'where-it-was')
         run, events = self.events()
@@ -339,12 +315,7 @@ class Running(Schedules):
             def log_message(self, *_):
                 pass
 
-        server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = self.serve(Handler)
         url = f'http://127.0.0.1:{server.server_port}/hook'
         at = ['--at', '2020-01-01T00:00:00Z', '--max-attempts', '1']
         self.schedule('add', 'hook', *at, '--http', 'POST', url, '--header', 'X-Key: k', '--body', '{planned_at}',
@@ -374,9 +345,8 @@ class Running(Schedules):
         marked = self.wait_for(events, 'schedule_marked')
         self.assertEqual(marked['schedule'], 'lost')
         self.assertIn('"f"', marked['text'])
-        while {status['name']: status['active'] + status['runs'] for status in self.json('list')} != {
-                'heavy': 1, 'mail': 1, 'lost': 0} or any(status['active'] for status in self.json('list')):
-            time.sleep(0.05)
+        self.wait_until(lambda: {status['name']: (status['runs'], status['active']) for status in self.json('list')} == {
+            'heavy': (1, 0), 'mail': (1, 0), 'lost': (0, 0)}, 'the runs did not end')
         run.terminate()
         self.assertEqual(run.wait(20), 130)
         entry = self.json('history', 'mail')[0]
@@ -384,27 +354,23 @@ class Running(Schedules):
         self.assertEqual((entry['outcome'], job['result']), ('done', 'to: ann'))
 
     def start_sleeper(self):
-        """A run that has started, and lasts until somebody writes to `let-go`."""
-        started, go = self.folder / 'started', self.folder / 'let-go'
-        for fifo in (started, go):
-            fifo.unlink(missing_ok=True)
-            os.mkfifo(fifo)
+        """A run that has started, and waits to be let go."""
+        started, go = self.gates()
         self.schedule('add', 'long', '--replace', '--at', '2020-01-01T00:00:00Z', '--', 'sh', '-c',
                       f'echo . > {started}; read x < {go}')
         run = self.start_run('--quiet')
-        started.read_text()
+        self.wait_for_start(started)
         return run, go
 
     def test_a_signal_lets_runs_end_and_a_second_one_does_not(self):
         run, go = self.start_sleeper()
         run.send_signal(signal.SIGINT)
-        go.write_text('\n')
+        self.let_go(go)
         self.assertEqual(run.wait(20), 130)
         self.assertEqual(self.json('history', 'long')[0]['outcome'], 'done')
         self.schedule('remove', 'long')
         run, go = self.start_sleeper()
         run.send_signal(signal.SIGTERM)
-        time.sleep(0.1)
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(5), 130)
         entry = self.json('history', 'long')[0]
@@ -419,8 +385,8 @@ class Running(Schedules):
         self.assertEqual(self.json('list')[0]['active'], 1)
         started = self.folder / 'started'
         run = self.start_run('--quiet', '--until-idle')
-        started.read_text()
-        go.write_text('\n')
+        self.wait_for_start(started)
+        self.let_go(go)
         self.assertEqual(run.wait(20), 0)
         entries = self.json('history', 'long')
         self.assertEqual([entry['outcome'] for entry in entries], ['done'])

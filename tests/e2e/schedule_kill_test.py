@@ -7,11 +7,10 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
 import time
 import unittest
 
-from support import ARGIOPE, EndToEnd
+from support import Commands
 
 KILLS = int(os.environ.get('ARGIOPE_KILLS', 25))
 SEED = int(os.environ.get('ARGIOPE_SEED', 20260131))
@@ -22,26 +21,18 @@ def milliseconds(text):
     return round(datetime.datetime.fromisoformat(text).timestamp() * 1000)
 
 
-class ScheduleKill(EndToEnd):
-    def argiope(self, *arguments):
-        result = subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=120)
-        self.assertEqual(result.returncode, 0, f'{arguments}\n{result.stdout}{result.stderr}')
-        return result.stdout
-
-    def schedule(self, subcommand, *arguments):
-        return self.argiope('schedule', subcommand, '--store', self.store, *arguments)
+class ScheduleKill(Commands):
+    family = 'schedule'
 
     def start_run(self, *options):
-        return self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, '--quiet', *options])
+        return self.start_command('schedule', 'run', '--quiet', *options)
 
     def wait_until_it_fires(self):
         """Who fires has long begun to listen for signals."""
-        with contextlib.closing(sqlite3.connect(self.folder / 'schedules.db')) as database:
+        with contextlib.closing(sqlite3.connect(self.file)) as database:
             fired = lambda: database.execute('SELECT sum(fired) FROM schedule_list').fetchone()[0]
-            before, give_up_at = fired(), time.monotonic() + 20
-            while fired() == before:
-                self.assertLess(time.monotonic(), give_up_at, 'nothing fires')
-                time.sleep(0.01)
+            before = fired()
+            self.wait_until(lambda: fired() != before, 'nothing fired')
 
     def add(self, name, *when):
         # Every planned time is to become a job, however long nobody was there, and however many wait.
@@ -51,7 +42,6 @@ class ScheduleKill(EndToEnd):
     def test_no_planned_time_is_lost_and_none_fires_twice(self):
         print(f'seed {SEED}, {KILLS} kills', flush=True)
         chance = random.Random(SEED)
-        self.store = f'sqlite:{self.folder / "schedules.db"}'
         every = ['--coalesce', 'all', '--most-catch-up', 1000]
         for name, period in PERIODS_MS.items():
             self.add(name, '--every', f'{period}ms', *every)
@@ -76,11 +66,10 @@ class ScheduleKill(EndToEnd):
     def test_every_planned_time_is_run_and_only_what_a_kill_interrupted_is_run_again(self):
         print(f'seed {SEED}, {KILLS} kills', flush=True)
         chance = random.Random(SEED)
-        self.store = f'sqlite:{self.folder / "schedules.db"}'
         ledger = self.folder / 'ledger'
         ledger.touch()
-        # A job is to be run again however often its worker is killed.
-        self.argiope('job', 'queue', 'default', '--store', self.store, '--max-expiries', 1_000_000)
+        # A job is run again however often its worker is killed.
+        self.job('queue', 'default', '--max-expiries', 1_000_000)
         self.schedule('add', 'note', '--every', '60ms', '--coalesce', 'all', '--most-catch-up', 1000, '--max-instances',
                       1_000_000, '--', 'sh', '-c',
                       f'echo $ARGIOPE_SCHEDULE_RUN $ARGIOPE_SCHEDULE_PLANNED_AT >> {ledger}')
@@ -96,7 +85,7 @@ class ScheduleKill(EndToEnd):
         process.terminate()
         self.assertEqual(process.wait(20), 130)
         self.assertEqual(self.start_run('--until-idle', '--fail-on-failed').wait(60 + 2 * KILLS), 0)
-        status = json.loads(self.schedule('list', '--json'))
+        status = self.json('list')[0]
         times = collections.Counter()
         runs = collections.defaultdict(set)
         for line in ledger.read_text().splitlines():
@@ -116,15 +105,12 @@ class ScheduleKill(EndToEnd):
         planned = collections.defaultdict(list)
         runs = collections.defaultdict(list)
         ids = collections.defaultdict(list)
-        for line in self.argiope('job', 'list', '--store', self.store, '--queue', 'ledger', '--json', '--limit',
-                                 100_000_000).splitlines():
-            job = json.loads(line)
+        for job in map(json.loads, self.job('list', '--queue', 'ledger', '--json', '--limit', 100_000_000).splitlines()):
             payload = json.loads(job['payload'])
             planned[payload['name']].append(milliseconds(payload['planned']))
             runs[payload['name']].append(payload['run'])
             ids[payload['name']].append(job['id'])
-        statuses = {status['name']: status for status in
-                    map(json.loads, self.schedule('list', '--json').splitlines())}
+        statuses = {status['name']: status for status in self.json('list')}
         lost = doubled = 0
         for name, status in statuses.items():
             times = planned[name]
@@ -149,18 +135,18 @@ class ScheduleKill(EndToEnd):
                 self.assertEqual(milliseconds(status['last']), times[-1])
                 if name != 'each-second':
                     self.assertEqual(times[0] - self.anchor(name), period, f'{name}: the first was lost')
-            history = list(map(json.loads, self.schedule('history', name, '--json').splitlines()))
+            history = self.json('history', name)
             fired = [entry for entry in history if entry['outcome'] == 'running']
             self.assertEqual([entry['job'] for entry in fired], ids[name][::-1][:len(fired)], f'{name}: history')
             self.assertEqual([milliseconds(entry['planned']) for entry in fired], times[::-1][:len(fired)])
         print(f'{sum(map(len, planned.values()))} runs of {len(statuses)} schedules, '
               f'{statuses["latest"]["missed"]} times left out by coalescing, {lost} lost, {doubled} doubled', flush=True)
         self.assertEqual((lost, doubled), (0, 0))
-        with contextlib.closing(sqlite3.connect(self.folder / 'schedules.db')) as database:
+        with contextlib.closing(sqlite3.connect(self.file)) as database:
             self.assertEqual(database.execute('PRAGMA integrity_check').fetchone()[0], 'ok')
 
     def anchor(self, name):
-        status = json.loads(self.schedule('show', name, '--json'))
+        status = self.json('show', name)[0]
         return milliseconds(status['schedule']['trigger']['anchor'])
 
 

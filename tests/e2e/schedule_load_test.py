@@ -12,7 +12,7 @@ import sys
 import time
 import unittest
 
-from support import ARGIOPE, EndToEnd
+from support import Commands
 
 SECONDS = float(os.environ.get('ARGIOPE_LOAD_SECONDS', 12))
 PERIOD_MS = 200
@@ -27,15 +27,10 @@ def milliseconds(text):
     return round(datetime.datetime.fromisoformat(text).timestamp() * 1000)
 
 
-class ScheduleLoad(EndToEnd):
-    def schedule(self, subcommand, *arguments):
-        result = subprocess.run([ARGIOPE, 'schedule', subcommand, '--store', self.store, *map(str, arguments)],
-                                capture_output=True, text=True, timeout=120)
-        self.assertEqual(result.returncode, 0, f'{arguments}\n{result.stdout}{result.stderr}')
-        return result.stdout
+class ScheduleLoad(Commands):
+    family = 'schedule'
 
     def test_every_planned_time_is_accounted_for_on_a_busy_machine(self):
-        self.store = f'sqlite:{self.folder / "schedules.db"}'
         ledger = self.folder / 'ledger'
         ledger.touch()
         policy_of = {}
@@ -56,12 +51,9 @@ class ScheduleLoad(EndToEnd):
             self.start([sys.executable, '-c', 'while True: pass'])
         events = self.folder / 'events.jsonl'
         with events.open('w') as out:
-            run = self.start([ARGIOPE, 'schedule', 'run', '--store', self.store, '--json', '--concurrency', '500'],
-                             stdout=out, stderr=subprocess.DEVNULL)
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                self.assertIsNone(run.poll(), 'it has ended by itself')
-                time.sleep(0.1)
+            run = self.start_command('schedule', 'run', '--json', '--concurrency', 500, stdout=out, stderr=subprocess.DEVNULL)
+            with self.assertRaises(subprocess.TimeoutExpired, msg='it ended by itself'):
+                run.wait(SECONDS)
             run.send_signal(signal.SIGTERM)
             stopping = time.monotonic()
             run.wait(120)
@@ -109,7 +101,7 @@ class ScheduleLoad(EndToEnd):
             if policy == 'cancel-running':
                 # Runs have ended up to the end: it does not wedge.
                 self.assertGreater(last_seen[name], times[-1] - 1000 * max(5, SECONDS / 4), f'{name} is stuck')
-            active = json.loads(self.schedule('show', name, '--json'))['active']
+            active = self.json('show', name)[0]['active']
             # What was put and has not ended is known as such.
             self.assertEqual(active, len(runs_of[name] - ended_of[name]), name)
             total += len(times)

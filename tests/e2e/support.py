@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -58,18 +59,32 @@ class EndToEnd(unittest.TestCase):
         def stop():
             if process.poll() is None:
                 process.terminate()
-                process.wait(20)
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    raise
         self.addCleanup(stop)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                self.addCleanup(close, stream)
         return process
+
+    def wait_until(self, condition, what='it did not come true', seconds=30):
+        """Looks until `condition()` holds; the test fails when it does not within `seconds`."""
+        give_up_at = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), give_up_at, f'{what} within {seconds} s')
+            time.sleep(0.01)
 
     def site(self, *arguments):
         """Starts `argiope site`; gives the hosts' URLs and the path of its log."""
         log = self.folder / f'site-{time.monotonic_ns()}.log'
         process = self.start([ARGIOPE, 'site', '--port', '0', '--log', str(log), *map(str, arguments)],
                              stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.stdout.close)
         urls = []
-        for line in process.stdout:
+        for line in lines_of(process):
             if line.startswith('  http'):
                 urls.append(line.strip())
             elif line.startswith('Ctrl-C'):
@@ -114,6 +129,96 @@ class EndToEnd(unittest.TestCase):
             links.append(f'<a href="{name}/{start}">{name}</a>')
         (root / 'index.html').write_text('<!doctype html><title>Documentation</title>' + ' '.join(links))
         return root
+
+
+class Commands(EndToEnd):
+    """Commands on a store of jobs and schedules. `family` is the command that json() asks, 'job' or 'schedule'."""
+
+    family = 'job'
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / 'store.db'
+        self.store = f'sqlite:{self.file}'
+
+    def run_it(self, *arguments, expect=0, timeout=60, **options):
+        """Runs the command to its end, which has to be with status `expect`."""
+        result = subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
+        self.assertEqual(result.returncode, expect, f'{arguments}\n{result.stdout}{result.stderr}')
+        return result
+
+    def job(self, subcommand, *arguments, **options):
+        """Standard output of `argiope job SUBCOMMAND`."""
+        return self.run_it('job', subcommand, '--store', self.store, *arguments, **options).stdout
+
+    def schedule(self, subcommand, *arguments, **options):
+        """Standard output of `argiope schedule SUBCOMMAND`."""
+        return self.run_it('schedule', subcommand, '--store', self.store, *arguments, **options).stdout
+
+    def json(self, subcommand, *arguments, **options):
+        """What a subcommand of the family prints with --json, line by line."""
+        out = self.run_it(self.family, subcommand, '--store', self.store, '--json', *arguments, **options).stdout
+        return [json.loads(line) for line in out.splitlines()]
+
+    def refused(self, *arguments, culprit, expect=2, **options):
+        """A command that has to fail with status `expect` and to name its culprit, or each of several."""
+        result = self.run_it(*arguments, expect=expect, **options)
+        for part in [culprit] if isinstance(culprit, str) else culprit:
+            self.assertIn(part, result.stderr + result.stdout)
+        return result
+
+    def start_command(self, family, subcommand, *arguments, **options):
+        """Starts `argiope FAMILY SUBCOMMAND` on the store, until the test ends."""
+        return self.start([ARGIOPE, family, subcommand, '--store', self.store, *map(str, arguments)],
+                          **{'text': True, **options})
+
+    def gates(self):
+        """Two fresh named pipes: a command says through the first that it has started, and waits for a line in the second."""
+        started, go = self.folder / 'started', self.folder / 'let-go'
+        for pipe in (started, go):
+            pipe.unlink(missing_ok=True)
+            os.mkfifo(pipe)
+        return started, go
+
+    def wait_for_start(self, started):
+        """Waits for a line through the named pipe `started`."""
+        with open(os.open(started, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
+            self.assertTrue(select.select([pipe], [], [], 30)[0], 'the command did not start within 30 s')
+            self.assertTrue(os.read(pipe.fileno(), 100))
+
+    def let_go(self, go, lines=1):
+        """Lets commands go on that wait for a line in the named pipe `go`."""
+        def is_awaited():
+            with contextlib.suppress(OSError):  # ENXIO: nothing has opened it to read
+                self.opened = os.open(go, os.O_WRONLY | os.O_NONBLOCK)
+                return True
+        self.wait_until(is_awaited, 'no command waited to be let go')
+        self.addCleanup(os.close, self.opened)
+        os.write(self.opened, b'\n' * lines)
+
+
+def close(stream):
+    with contextlib.suppress(BrokenPipeError):
+        stream.close()
+
+
+def lines_of(process, seconds=60):
+    """The lines that a process prints, as they come. A process that prints none for `seconds` is killed, and the reader fails."""
+    while True:
+        silent = []
+
+        def give_up():
+            silent.append(True)
+            process.kill()
+        timer = threading.Timer(seconds, give_up)
+        timer.start()
+        line = process.stdout.readline()
+        timer.cancel()
+        if silent:
+            raise AssertionError(f'{process.args} printed nothing for {seconds} s')
+        if not line:
+            return
+        yield line
 
 
 def free_port():

@@ -363,7 +363,11 @@ TEST_P(UrlStoreTest, AFlushThatNobodyWaitsForComesToItsEnd) {
   auto store = open(path(), {.linger = 1h});
   store->submit({{}, {new_url(1)}});
   const std::uint64_t flush = store->begin_flush();
-  while (!store->flushed(flush)) std::this_thread::yield();
+  const auto give_up_at = std::chrono::steady_clock::now() + 30s;
+  while (!store->flushed(flush)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), give_up_at);
+    std::this_thread::yield();
+  }
   EXPECT_TRUE(*store->get(1));
 }
 
