@@ -1,11 +1,11 @@
 // What schedules call, as JSON: any bytes. What is accepted keeps to its bounds and cannot split a request; what is refused
 // says so in one line.
-#include "argiope/web/http_call.hpp"
+#include "argiope/calls/http_call.hpp"
 
 #include <cstdint>
 #include <string_view>
 
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/calls/command.hpp"
 #include "argiope/web/http_client.hpp"
 #include "fuzz/require.hpp"
 

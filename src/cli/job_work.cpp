@@ -18,6 +18,7 @@
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
+#include "argiope/calls/command.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/job_command.hpp"
 #include "cli/job_progress.hpp"

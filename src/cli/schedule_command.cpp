@@ -6,7 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "argiope/web/http_call.hpp"
+#include "argiope/calls/command.hpp"
+#include "argiope/calls/http_call.hpp"
 
 namespace argiope {
 

@@ -10,6 +10,7 @@
 #include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/utf8.hpp"
+#include "argiope/calls/command.hpp"
 #include "argiope/schedule/timestamp.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/job_print.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "argiope/base/printable.hpp"
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 

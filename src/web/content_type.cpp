@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

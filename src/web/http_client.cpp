@@ -18,9 +18,9 @@
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/printable.hpp"
-#include "web/ascii.hpp"
 #include "web/certificate_trouble.hpp"
 #include "web/http_response_reader.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

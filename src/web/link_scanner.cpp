@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "web/ascii.hpp"
 #include "web/byte_search.hpp"
 #include "web/foreign_content.hpp"
 #include "web/html_entities.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

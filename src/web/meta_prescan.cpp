@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

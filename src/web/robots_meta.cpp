@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "argiope/base/utf8.hpp"
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 #include "web/url_host.hpp"
 
 namespace argiope {

@@ -8,8 +8,8 @@
 
 #include "argiope/base/utf8.hpp"
 #include "argiope/web/url.hpp"
-#include "web/ascii.hpp"
 #include "web/idna.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

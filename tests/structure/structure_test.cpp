@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
 // Lowest first (ARCHITECTURE.md, "The ladder").
-const std::vector<std::string> kLadder = {"base", "async", "jobs", "store", "broker", "schedule", "web", "crawl", "serve", "cli"};
+const std::vector<std::string> kLadder = {"base",     "async", "jobs",  "store", "broker",
+                                          "schedule", "web", "calls", "crawl", "serve", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
   std::vector<fs::path> found;
@@ -46,16 +47,17 @@ std::string module_of(const fs::path& path, const fs::path& base) {
   return relative.has_parent_path() ? relative.begin()->string() : "";
 }
 
-// The module an include line names, and whether it is a private header.
+// The module an include line names, and who may include the header: everybody (include/argiope), our other modules
+// (src/MODULE/internal), or its own module alone.
 struct Include {
   std::string module;
-  bool is_private;
+  bool is_public, is_internal;
 };
 std::vector<Include> includes_of(const std::string& text) {
-  static const std::regex line("#include \"(argiope/)?([a-z]+)/[^\"]+\"");
+  static const std::regex line("#include \"(argiope/)?([a-z]+)/(internal/)?[^\"]+\"");
   std::vector<Include> found;
   for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) {
-    found.push_back({(*it)[2], !(*it)[1].matched});
+    found.push_back({(*it)[2], (*it)[1].matched, (*it)[3].matched});
   }
   return found;
 }
@@ -70,8 +72,10 @@ void expect_includes_go_down(const fs::path& base, bool is_public) {
       ++checked;
       EXPECT_LE(rung(include.module), rung(module))
           << path << " includes \"" << include.module << "\", which is above it";
-      EXPECT_FALSE(is_public && include.is_private) << path << " is public and includes a private header";
-      EXPECT_TRUE(!include.is_private || include.module == module || module == "cli")
+      EXPECT_TRUE(include.is_public || !is_public) << path << " is public and includes a header that is not";
+      // The form of a command is read as a schedule is, until the reader of JSON is in base.
+      const bool reads_a_form = path.filename() == "command_call.cpp" && include.module == "schedule";
+      EXPECT_TRUE(include.is_public || include.is_internal || include.module == module || module == "cli" || reads_a_form)
           << path << " includes a private header of \"" << include.module << "\"";
     }
   }

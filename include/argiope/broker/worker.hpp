@@ -73,31 +73,6 @@ using JobFunction = std::function<Coro<void>(JobContext&)>;
 // Cancel: its result is dropped; the function itself runs to its end.
 JobFunction on_threads(ThreadPoolExecutor& executor, std::function<std::string(const JobRecord&)> function);
 
-struct CommandOptions {
-  std::vector<std::string> args;         // the program and its arguments
-  std::optional<std::string> input;      // instead of the payload
-  std::vector<std::string> environment;  // "NAME=value", besides what is said below
-  std::string directory;                 // where it runs, and where a relative program counts from; empty: ours
-  Duration timeout = Duration::max();
-  std::size_t most_output = 1024 * 1024;
-  // Between SIGTERM and SIGKILL, when it is cancelled or out of time.
-  Duration grace = std::chrono::seconds{5};
-  // What keeps any command from being started (no descriptors, no memory, no room for processes) is no failure of the
-  // job: it is tried again, at growing intervals, for so long. Then WorkerUnfit.
-  Duration patience = std::chrono::seconds{30};
-  // The job's payload names the program: that it cannot be run is the job's failure. Else it is the worker's: see below.
-  bool is_from_job = false;
-};
-// A command line: the payload is its standard input, its standard output is the result. It also has ARGIOPE_JOB_ID,
-// ARGIOPE_JOB_NAME, ARGIOPE_JOB_QUEUE, ARGIOPE_JOB_KEY, ARGIOPE_JOB_ATTEMPT and ARGIOPE_JOB_TOKEN (which grows from run to
-// run, over all jobs) in its environment. Exit status 0 is success, 75 (EX_TEMPFAIL of sysexits.h) and others are failures that
-// are tried again, 65 (EX_DATAERR) buries the job; the last line of standard error is the error, and what it printed, with the
-// end of standard error, stays the job's result. Killed with all that descends from it at the timeout, when it is cancelled,
-// and when this process ends, however it does: SubprocessOptions::supervised says what holds where.
-// Errors: std::invalid_argument for no program, std::system_error when there is no such program or it cannot be run, unless
-//         is_from_job.
-JobFunction as_command(CommandOptions options);
-
 struct WorkerOptions {
   std::string name = "worker";
   std::vector<std::string> queues;  // none: those that have a function of their name

@@ -161,14 +161,4 @@ class Scheduler {
   virtual std::uint64_t listener_errors() const = 0;
 };
 
-// A function for jobs whose payload says what to run:
-// {"args":["./backup","--all"],"directory":"/home/ann","timeout":"1h","input":"…","environment":{"NAME":"value"}}. As
-// as_command(), in that directory (ours, if none is given), and the command
-// has ARGIOPE_SCHEDULE_NAME, ARGIOPE_SCHEDULE_PLANNED_AT and ARGIOPE_SCHEDULE_RUN in its environment besides: those of
-// run_of(), unless the payload says them itself, as a template with `fill_in` can, whose runs then know them however many
-// have followed. `grace`: between SIGTERM and SIGKILL, as CommandOptions has it.
-JobFunction as_command_call(Scheduler& scheduler, Duration grace = std::chrono::seconds{5});
-// Whether `payload` is one that as_command_call() takes: invalid_input naming the member.
-Result<CommandOptions> parse_command_call(std::string_view payload);
-
 }  // namespace argiope

@@ -1,4 +1,6 @@
 // Jobs whose payload is a command line.
+#include "argiope/calls/command.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

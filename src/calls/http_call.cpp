@@ -1,4 +1,4 @@
-#include "argiope/web/http_call.hpp"
+#include "argiope/calls/http_call.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "argiope/base/utf8.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/http_date.hpp"
-#include "web/ascii.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

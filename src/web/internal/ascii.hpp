@@ -1,4 +1,4 @@
-// ASCII as the HTML and Encoding Standards mean it: independent of any locale. Private to `web`.
+// ASCII as the HTML and Encoding Standards mean it: independent of any locale.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/subprocess.hpp"
 #include "argiope/async/timeout.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/calls/command.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
 #include "support/processes.hpp"

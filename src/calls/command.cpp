@@ -1,4 +1,5 @@
-// Jobs as command lines.
+#include "argiope/calls/command.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 #include "argiope/async/subprocess.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/duration.hpp"
-#include "argiope/broker/worker.hpp"
 
 extern char** environ;
 

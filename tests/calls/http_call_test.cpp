@@ -1,5 +1,5 @@
 // What schedules call: the form of a call, and a worker that sends calls to a server which says what it was told to.
-#include "argiope/web/http_call.hpp"
+#include "argiope/calls/http_call.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

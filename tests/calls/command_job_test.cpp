@@ -1,0 +1,88 @@
+// What a command that runs as a job gets, and what becomes of its output, its errors and its end: real processes, so real
+// time.
+#include <gmock/gmock.h>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/calls/command.hpp"
+#include "broker/broker_fixture.hpp"
+#include "support/processes.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+class CommandJobTest : public testing::Test {
+ protected:
+  JobRecord run(CommandOptions options, std::string payload = {}, QueueConfig config = {}) {
+    config.keep_done = 1h;
+    config.retry.max_attempts = 1;
+    JobRecord record;
+    loop_.run_until_complete(keeping([&]() -> Coro<void> {
+      MemoryStore store;
+      auto opened = co_await Broker::open(store);
+      Broker& broker = **opened;
+      co_await broker.configure("q", config);
+      NewJob job;
+      job.queue = "q";
+      job.key = "the key";
+      job.payload = payload;
+      const JobId id = (co_await broker.put(job))->id;
+      Worker worker(broker, {.queues = {"q"}, .until_empty = true});
+      worker.add("q", as_command(options));
+      EXPECT_TRUE(co_await worker.run());
+      record = *co_await broker.get(id);
+      EXPECT_TRUE(co_await broker.close());
+    }));
+    return record;
+  }
+  SystemClock clock_;
+  AsioBackend backend_{clock_};
+  EventLoop loop_{backend_};
+};
+
+TEST_F(CommandJobTest, GivesItThePayloadAndTakesItsOutput) {
+  const JobRecord record = run({.args = {"tr", "a-z", "A-Z"}}, "hello");
+  EXPECT_EQ(record.state, JobState::done);
+  EXPECT_EQ(record.result, "HELLO");
+}
+
+TEST_F(CommandJobTest, TellsItWhichJobItRuns) {
+  const JobRecord record =
+      run({.args = {"sh", "-c", "echo $ARGIOPE_JOB_ID $ARGIOPE_JOB_QUEUE $ARGIOPE_JOB_KEY $ARGIOPE_JOB_ATTEMPT"}});
+  EXPECT_EQ(record.result, "1 q the key 1\n");
+}
+
+TEST_F(CommandJobTest, AFailureHasTheLastLineOfItsErrors) {
+  const JobRecord record = run({.args = {"sh", "-c", "echo first >&2; echo last >&2; exit 3"}});
+  EXPECT_EQ(record.state, JobState::buried);
+  EXPECT_EQ(record.error, "last");
+  EXPECT_EQ(run({.args = {"sh", "-c", "exit 4"}}).error, "exit status 4");
+  EXPECT_EQ(run({.args = {"sh", "-c", "kill -9 $$"}}).error, "ended by signal 9");
+}
+
+TEST_F(CommandJobTest, AProgramThatIsNotThereIsAnError) {
+  EXPECT_THAT(run({.args = {"/nowhere/at-all"}, .is_from_job = true}).error, testing::HasSubstr("/nowhere/at-all"));
+}
+
+TEST_F(CommandJobTest, IsKilledWithItsChildrenAtTheTimeout) {
+  TemporaryFolder folder;
+  const std::string mark = folder.file("grandchild");
+  pid_t grandchild = 0;
+  // On a busy machine the time may be over before the grandchild has said its pid: then with more of it.
+  for (Duration timeout = 50ms; grandchild == 0 && timeout < 20s; timeout *= 2) {
+    const JobRecord record =
+        run({.args = {"sh", "-c", "sh -c 'echo $$ > " + mark + "; exec sleep 300' & sleep 300"}, .timeout = timeout});
+    EXPECT_THAT(record.error, testing::HasSubstr("out of time"));
+    grandchild = read_pid(mark);
+  }
+  ASSERT_NE(grandchild, 0);
+  EXPECT_TRUE(comes_true([&] { return !is_alive(grandchild); }));
+}
+
+TEST_F(CommandJobTest, OutputWithoutEndIsAnError) {
+  const JobRecord record = run({.args = {"yes"}, .most_output = 1000});
+  EXPECT_THAT(record.error, testing::HasSubstr("longer than 1000 bytes"));
+}
+
+}  // namespace
+}  // namespace argiope
