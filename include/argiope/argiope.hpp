@@ -1,6 +1,7 @@
 // Everything Argiope offers. For trying things out; larger programs include what they use.
 #pragma once
 
+#include "argiope/async.hpp"
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/channel.hpp"

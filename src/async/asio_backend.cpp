@@ -90,8 +90,10 @@ int checked(int descriptor, const char* what) {
 
 }  // namespace
 
-AsioBackend::AsioBackend(const Clock& clock)
-    : clock_(clock),
+AsioBackend::AsioBackend() : AsioBackend(static_cast<const Clock*>(nullptr)) {}
+AsioBackend::AsioBackend(const Clock& clock) : AsioBackend(&clock) {}
+AsioBackend::AsioBackend(const Clock* clock)
+    : clock_(clock != nullptr ? *clock : system_clock_),
       context_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE),
       wake_up_(context_, checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
       timer_(context_, checked(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")) {
@@ -153,5 +155,7 @@ void AsioBackend::wake() noexcept {
   // The counter cannot overflow in practice, and a full one is a pending wake-up all the same.
   [[maybe_unused]] const ssize_t n = ::write(wake_up_.native_handle(), &one, sizeof one);
 }
+
+std::unique_ptr<IoBackend> detail::make_real_backend() { return std::make_unique<AsioBackend>(); }
 
 }  // namespace argiope

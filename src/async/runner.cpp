@@ -2,7 +2,12 @@
 
 #include <signal.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/waiting.hpp"
@@ -17,7 +22,44 @@ bool has_default_effect(int signal_number) noexcept {
          current.sa_handler == SIG_DFL;
 }
 
+// As a shell counts a program that SIGINT ended, and as the command does.
+constexpr int kInterruptedStatus = 130;
+
+bool keyboard_interrupt_is_uncaught() noexcept {
+  const std::exception_ptr uncaught = std::current_exception();
+  if (uncaught == nullptr) return false;
+  try {
+    std::rethrow_exception(uncaught);
+  } catch (const KeyboardInterrupt&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::terminate_handler terminate_before = nullptr;
+
+[[noreturn]] void end_interrupted_or_terminate() {
+  if (keyboard_interrupt_is_uncaught()) {
+    // No destructors of static objects: the variables of main(), which may use them, are alive.
+    std::cout.flush();
+    std::fflush(nullptr);
+    std::_Exit(kInterruptedStatus);
+  }
+  if (terminate_before != nullptr) terminate_before();
+  std::abort();
+}
+
 }  // namespace
+
+void throw_keyboard_interrupt() {
+  // Once, so that a handler which the program sets later stays.
+  [[maybe_unused]] static const bool installed = [] {
+    terminate_before = std::set_terminate(end_interrupted_or_terminate);
+    return true;
+  }();
+  throw KeyboardInterrupt();
+}
 
 InterruptGuard::InterruptGuard(EventLoop& loop, AnyTask main)
     : loop_(loop), state_(std::make_shared<State>(std::move(main))) {
@@ -54,6 +96,8 @@ Runner::Runner(IoBackend& backend, bool debug) {
   loop_.emplace(backend);
   loop_->set_debug(debug);
 }
+
+Runner::Runner(std::unique_ptr<IoBackend> backend) : Runner(*backend) { backend_ = std::move(backend); }
 
 Runner::~Runner() {
   if (!loop_) return;

@@ -11,11 +11,15 @@ namespace argiope {
 // Timers are kept by the loop, to the microsecond (a timerfd, not epoll's millisecond timeout); the io_context
 // runs without locks, so only the loop's own thread may touch it or objects bound to it.
 //
-// Errors:  the constructor throws std::system_error when descriptors run out.
+// Errors:  the constructors throw std::system_error when descriptors run out.
 // Threads: the loop's own, but for wake(), which is also safe in a signal handler.
 class AsioBackend final : public IoBackend {
  public:
+  // With the machine's clock.
+  AsioBackend();
+  // `clock` must outlive the backend, so it cannot be a temporary.
   explicit AsioBackend(const Clock& clock);
+  explicit AsioBackend(const Clock&&) = delete;
   ~AsioBackend() override;
 
   const Clock& clock() const noexcept override { return clock_; }
@@ -33,10 +37,13 @@ class AsioBackend final : public IoBackend {
   int wake_up_descriptor();
 
  private:
+  // Null: the machine's.
+  explicit AsioBackend(const Clock* clock);
   void watch_wake_up();
   void watch_timer();
   void arm_timer(TimePoint until);
 
+  SystemClock system_clock_;
   const Clock& clock_;
   boost::asio::io_context context_;
   boost::asio::posix::stream_descriptor wake_up_;

@@ -61,4 +61,11 @@ class IoBackend {
   virtual void wake() noexcept = 0;
 };
 
+namespace detail {
+
+// An AsioBackend on the machine's clock. Who calls it includes nothing of Asio's, and who does not call it links nothing.
+std::unique_ptr<IoBackend> make_real_backend();
+
+}  // namespace detail
+
 }  // namespace argiope

@@ -1,6 +1,7 @@
-// Runner: a loop with an orderly end, for main(). As asyncio.run().
+// run() and Runner: a loop with an orderly end, for main(). As asyncio.run().
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -33,16 +34,22 @@ class InterruptGuard {
   std::shared_ptr<State> state_;
 };
 
+// Where nobody catches it, the process ends with status 130 and not by abort().
+[[noreturn]] void throw_keyboard_interrupt();
+
 }  // namespace detail
 
 // Owns a loop, runs coroutines on it, and ends it in order.
 //
-//   Runner runner(backend);
+//   Runner runner;
 //   return runner.run(amain());
 //
 // Threads: one at a time; the loop's own while it runs.
 class Runner {
  public:
+  // In real time, with real I/O.
+  // Errors: std::system_error when descriptors run out.
+  Runner() : Runner(detail::make_real_backend()) {}
   // `backend` must outlive the runner.
   explicit Runner(IoBackend& backend, bool debug = false);
   // close(); what that throws goes to the loop's exception handler.
@@ -56,8 +63,8 @@ class Runner {
   // Runs `main` as a task to its end; what it returned or threw. May be called again: the loop stays the same, and
   // tasks that are left go on.
   // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before
-  //         its end; std::logic_error after close(), and from within a run, when `main` is dropped unrun; as
-  //         EventLoop::run_until_complete.
+  //         its end (uncaught, it ends the process with status 130); std::logic_error after close(), and from within a
+  //         run, when `main` is dropped unrun; as EventLoop::run_until_complete.
   template <class T>
   T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
     // Else what is refused would be a task all the same.
@@ -67,10 +74,10 @@ class Runner {
     try {
       return loop_->run_until_complete(static_cast<const Future<T>&>(task));
     } catch (const CancelledError&) {
-      if (interrupts.count() > 0 && task.uncancel() == 0) throw KeyboardInterrupt();
+      if (interrupts.count() > 0 && task.uncancel() == 0) detail::throw_keyboard_interrupt();
       throw;
     } catch (...) {
-      if (interrupts.count() > 1 && !task.done()) throw KeyboardInterrupt();
+      if (interrupts.count() > 1 && !task.done()) detail::throw_keyboard_interrupt();
       throw;
     }
   }
@@ -80,21 +87,53 @@ class Runner {
   void close();
 
  private:
+  explicit Runner(std::unique_ptr<IoBackend> backend);
+
+  // The runner's own, where it was given none.
+  std::unique_ptr<IoBackend> backend_;
   std::optional<EventLoop> loop_;
 };
 
-// A Runner for one coroutine.
+namespace detail {
+
+template <class T>
+T run_and_close(std::optional<Runner>& runner, Coro<T> main, const std::source_location& where) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      runner->run(std::move(main), where);
+      runner->close();
+    } else {
+      T value = runner->run(std::move(main), where);
+      runner->close();
+      return value;
+    }
+  } catch (...) {
+    // Here, because an exception that nobody catches may unwind no stack.
+    runner.reset();
+    throw;
+  }
+}
+
+}  // namespace detail
+
+// A Runner for one coroutine, in real time and with real I/O: as asyncio.run().
+//
+//   int main() { return run(amain()); }
+//
+// Gives:   what `main` returned.
+// Errors:  what `main` threw, when the tasks it left have been cancelled and have ended; KeyboardInterrupt as Runner::run:
+//          Ctrl-C cancels `main`, and then ends a program that does not catch it with status 130.
+// Threads: the calling one, until `main` has ended.
+template <class T>
+T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
+  std::optional<Runner> runner(std::in_place);
+  return detail::run_and_close(runner, std::move(main), where);
+}
+// The same on `backend`: a VirtualBackend for simulated time.
 template <class T>
 T run(IoBackend& backend, Coro<T> main, const std::source_location& where = std::source_location::current()) {
-  Runner runner(backend);
-  if constexpr (std::is_void_v<T>) {
-    runner.run(std::move(main), where);
-    runner.close();
-  } else {
-    T value = runner.run(std::move(main), where);
-    runner.close();
-    return value;
-  }
+  std::optional<Runner> runner(std::in_place, backend);
+  return detail::run_and_close(runner, std::move(main), where);
 }
 
 }  // namespace argiope

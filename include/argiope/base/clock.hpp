@@ -2,7 +2,8 @@
 //
 // Two time lines, never mixed. TimePoint is monotonic and is what deadlines,
 // delays and leases are measured on; WallTime is the calendar's and is what is
-// stored and shown. Nothing below the command line creates a SystemClock.
+// stored and shown. Below the command line only an AsioBackend that was given no clock creates a
+// SystemClock.
 #pragma once
 
 #include <chrono>
