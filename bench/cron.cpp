@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/schedule/timestamp.hpp"
-#include "argiope/schedule/trigger.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "argiope/time/trigger.hpp"
 #include "bench/report.hpp"
 
 namespace {

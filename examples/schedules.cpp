@@ -19,7 +19,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/schedule/scheduler.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 
 using namespace argiope;
 using namespace std::chrono_literals;

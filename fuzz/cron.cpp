@@ -6,8 +6,8 @@
 #include <iterator>
 #include <string_view>
 
-#include "argiope/schedule/timestamp.hpp"
-#include "argiope/schedule/trigger.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "argiope/time/trigger.hpp"
 #include "fuzz/require.hpp"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "argiope/schedule/scheduler.hpp"
-#include "argiope/schedule/timestamp.hpp"
-#include "schedule/schedule_form.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "base/internal/json_reader.hpp"
 
 namespace argiope {
 namespace {

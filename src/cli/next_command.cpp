@@ -10,8 +10,8 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
-#include "argiope/schedule/timestamp.hpp"
-#include "argiope/schedule/trigger.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "argiope/time/trigger.hpp"
 #include "cli/commands.hpp"
 #include "cli/cron_arguments.hpp"
 

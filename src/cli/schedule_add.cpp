@@ -20,7 +20,7 @@
 #include "argiope/base/printable.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/job_print.hpp"
 #include "cli/schedule_command.hpp"

@@ -6,7 +6,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/json_writer.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/job_print.hpp"
 #include "cli/schedule_command.hpp"

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/job_print.hpp"
 #include "cli/schedule_command.hpp"
 #include "cli/schedule_print.hpp"

@@ -11,7 +11,7 @@
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/calls/command.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/job_print.hpp"
 #include "cli/schedule_command.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "argiope/schedule/schedule_book.hpp"
-#include "argiope/schedule/time_zone.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 

@@ -25,7 +25,7 @@
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
 #include "argiope/schedule/scheduler.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "cli/cron_arguments.hpp"

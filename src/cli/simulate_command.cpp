@@ -11,7 +11,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/printable.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/commands.hpp"
 #include "cli/configuration/configuration.hpp"
 #include "cli/live_line.hpp"

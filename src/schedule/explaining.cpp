@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "argiope/base/json_writer.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "schedule/scheduler_impl.hpp"
 
 namespace argiope {

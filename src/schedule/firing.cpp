@@ -6,7 +6,7 @@
 #include <ranges>
 
 #include "argiope/base/printable.hpp"
-#include "schedule/run_request.hpp"
+#include "jobs/internal/run_request.hpp"
 #include "schedule/scheduler_impl.hpp"
 
 namespace argiope {

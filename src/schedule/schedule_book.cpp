@@ -6,15 +6,41 @@
 
 #include "argiope/base/printable.hpp"
 #include "argiope/broker/job_clock.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "jobs/internal/plan.hpp"
+#include "jobs/internal/run_request.hpp"
+#include "jobs/internal/schedule_codec.hpp"
 #include "schedule/add_one.hpp"
-#include "schedule/plan.hpp"
-#include "schedule/run_request.hpp"
-#include "schedule/schedule_codec.hpp"
-#include "schedule/trigger_rule.hpp"
+#include "time/internal/instants.hpp"
 
 namespace argiope {
 namespace {
+
+ScheduleStatus status_of(StoredSchedule stored) {
+  ScheduleStatus status{.id = stored.id,
+                        .version = stored.version,
+                        .name = stored.name,
+                        .trigger = std::move(stored.trigger),
+                        .definition = std::move(stored.definition),
+                        .place = stored.place,
+                        .active = stored.active};
+  auto trigger = parse_trigger_text(status.trigger);
+  auto definition = parse_definition_text(status.definition);
+  if (!trigger || !definition) {
+    status.trouble = trigger ? definition.error().message : trigger.error().message;
+    return status;
+  }
+  Schedule schedule = std::move(definition->policies);
+  schedule.name = std::move(stored.name);
+  schedule.trigger = std::move(*trigger);
+  schedule.paused = stored.place.paused;
+  status.schedule = std::move(schedule);
+  if (stored.place.paused) {
+    status.paused_by = std::move(definition->paused_by);
+    status.paused_at = definition->paused_at;
+  }
+  return status;
+}
 
 constexpr std::size_t kPage = 10'000;
 // Each of those who edit the same schedule at the same moment gets its way at once but one; this often is no coincidence.

@@ -14,9 +14,9 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/base/listeners.hpp"
 #include "argiope/schedule/scheduler.hpp"
+#include "jobs/internal/plan.hpp"
+#include "jobs/internal/schedule_codec.hpp"
 #include "schedule/due_index.hpp"
-#include "schedule/plan.hpp"
-#include "schedule/schedule_codec.hpp"
 
 namespace argiope {
 

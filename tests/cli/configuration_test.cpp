@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "argiope/base/random.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 
 namespace argiope {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/schedule/scheduler.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 

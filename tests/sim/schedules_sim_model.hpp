@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/schedule/schedule.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/jobs/schedule.hpp"
+#include "argiope/time/timestamp.hpp"
 
 namespace argiope {
 

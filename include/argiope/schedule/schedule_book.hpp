@@ -13,7 +13,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/schedule/schedule.hpp"
+#include "argiope/jobs/schedule.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {

@@ -17,7 +17,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
-#include "argiope/schedule/schedule.hpp"
+#include "argiope/jobs/schedule.hpp"
 #include "argiope/schedule/schedule_book.hpp"
 #include "argiope/schedule/schedule_events.hpp"
 #include "argiope/store/store.hpp"

@@ -15,7 +15,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/job_record.hpp"
 #include "argiope/jobs/queue_config.hpp"
-#include "argiope/store/schedule_record.hpp"
+#include "argiope/jobs/schedule_record.hpp"
 #include "argiope/store/url_store.hpp"
 
 namespace argiope {

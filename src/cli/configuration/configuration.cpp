@@ -19,11 +19,11 @@
 #include <sstream>
 #include <utility>
 
+#include "argiope/base/duration.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
-#include "argiope/base/duration.hpp"
-#include "argiope/schedule/timestamp.hpp"
-#include "schedule/schedule_form.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "jobs/internal/schedule_form.hpp"
 
 namespace argiope {
 namespace {

@@ -13,7 +13,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/jobs/queue_config.hpp"
-#include "argiope/schedule/schedule.hpp"
+#include "argiope/jobs/schedule.hpp"
 
 namespace argiope {
 

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <tuple>
 
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/simulate/simulation.hpp"
 
 namespace argiope {

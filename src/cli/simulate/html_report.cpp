@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/utf8.hpp"
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/simulate/wording.hpp"
 
 namespace argiope {

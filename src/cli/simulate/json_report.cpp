@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "cli/simulate/report.hpp"
 
 namespace argiope {

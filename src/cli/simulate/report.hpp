@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/schedule/time_zone.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "argiope/schedule/timestamp.hpp"
+#include "argiope/time/timestamp.hpp"
 
 namespace argiope {
 namespace {

@@ -1,0 +1,156 @@
+// Triggers: when a schedule is due. A date, an interval, a calendar interval, a cron expression, or several of them
+// combined; each a set of instants that can be asked for its next and its last one from anywhere.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/time/cron.hpp"
+#include "argiope/time/time_zone.hpp"
+
+namespace argiope {
+
+// Every so many months and days at a time of day, from `start` on: APScheduler's CalendarIntervalTrigger. Days are added
+// after months. A month that has no such day (31 April) is left out; the next one is counted from it all the same.
+struct CalendarInterval {
+  int years = 0, months = 0, weeks = 0, days = 0;
+  int hour = 0, minute = 0, second = 0;
+  std::chrono::year_month_day start;  // the first date
+  TimeZone zone;
+  DstGap dst_gap = DstGap::next;
+  DstOverlap dst_overlap = DstOverlap::vixie;  // of a fixed time of day: the first
+
+  friend bool operator==(const CalendarInterval&, const CalendarInterval&) noexcept = default;
+};
+
+namespace detail {
+struct IntervalRule;
+// How much work a question may still be. Each rule asks its parts with the same search, so that nesting multiplies nothing.
+struct Search {
+  std::uint64_t left;
+  bool ran_out = false;  // what was given since is no answer
+  WallTime clear{};      // then: nothing is planned after the time asked for and before this one
+  bool spend() noexcept {
+    ran_out = ran_out || left == 0;
+    if (left > 0) --left;
+    return !ran_out;
+  }
+};
+}  // namespace detail
+
+// A value; immutable, copies share. What is planned is a set of instants, the same whoever asks and however often the
+// process has been restarted: no trigger remembers anything.
+//
+// Range:   cron and calendar intervals come from 1970 to 2199; dates and intervals wherever WallTime reaches.
+// Errors:  Errc::invalid_input from what takes text or JSON, or parameters that make no sense.
+// Threads: any.
+// Cost:    no next() or previous() takes more than 50 µs, whatever the gap (bench/cron.cpp). One with all_of() in it may have
+//          to walk: it asks dates, intervals, calendars and expressions no more than kMostQuestions times in all, however it
+//          is nested; two intervals are solved at once, however rarely they meet.
+class Trigger {
+ public:
+  static constexpr std::uint64_t kMostQuestions = 20'000;
+
+  // Once.
+  static Trigger at(WallTime time);
+  // At `anchor` and every `interval` of elapsed time after it, whatever clocks do; at least a millisecond.
+  static Result<Trigger> every(Duration interval, WallTime anchor);
+  static Result<Trigger> calendar(const CalendarInterval& interval);
+  // In the expression's own zone if it names one, otherwise in `zone`. Daylight saving by the expression's options.
+  static Trigger cron(CronExpression expression, const TimeZone& zone = {});
+  // When all parts are due within `threshold` of each other, at the earliest of them; then each part's times within the
+  // threshold are used up. APScheduler's AndTrigger, whose threshold is a second.
+  static Result<Trigger> all_of(std::vector<Trigger> parts, Duration threshold = std::chrono::seconds{1});
+  // When any part is due. APScheduler's OrTrigger.
+  static Result<Trigger> any_of(std::vector<Trigger> parts);
+
+  // What a person writes: a cron expression in the dialect of `options`, "@every 90s", or a JSON form (below). An
+  // @every counts from `anchor`, and first comes an interval after it.
+  static Result<Trigger> parse(std::string_view text, const CronOptions& options = {}, const TimeZone& zone = {},
+                               WallTime anchor = WallTime{});
+
+  // The same trigger, with nothing before `time`, or nothing after it.
+  Trigger starting(WallTime time) const;
+  Trigger ending(WallTime time) const;
+  // The same trigger, whose times are put off by up to `most`, drawn from `seed` (see due_at).
+  Trigger with_jitter(Duration most, std::uint64_t seed) const;
+
+  // The first planned time after `after`; nullopt when there is none, or none that kMostQuestions find.
+  std::optional<WallTime> next(WallTime after) const;
+  // The last planned time before `before`; nullopt as next().
+  std::optional<WallTime> previous(WallTime before) const;
+  // As next(), and tells what was not found from what is not there.
+  struct Answer {
+    std::optional<WallTime> time;
+    bool decided = true;
+    WallTime clear{};  // undecided: nothing is planned before this time, from which the search can go on
+  };
+  Answer search(WallTime after, std::uint64_t most_questions = kMostQuestions) const;
+  // Whether a question may be undecided: there is an all_of() in it.
+  bool needs_search() const noexcept;
+  // For those that ask several questions and bound the work of all of them.
+  std::optional<WallTime> next(WallTime after, detail::Search& search) const;
+  std::optional<WallTime> previous(WallTime before, detail::Search& search) const;
+  std::optional<WallTime> previous_fire_time(WallTime before) const { return previous(before); }
+  // How many planned times there are from `first` to `last`, both included; of an interval exactly and at once, of others
+  // counted, up to `most` and as far as kMostQuestions go.
+  std::uint64_t count(WallTime first, WallTime last, std::uint64_t most) const;
+  // As APScheduler asks: the one after `previous`, even if it is past; without `previous` the first one at or after
+  // `now`, or a date whenever it was.
+  std::optional<WallTime> next_fire_time(std::optional<WallTime> previous, WallTime now) const;
+
+  // When what is planned for `planned` is to run: then, or up to the jitter later, but before the next planned time. The
+  // same for the same seed and the same planned time.
+  WallTime due_at(WallTime planned) const;
+
+  std::optional<WallTime> start() const noexcept;
+  std::optional<WallTime> end() const noexcept;
+  // The zone its times are best shown in; UTC for dates and intervals.
+  const TimeZone& zone() const noexcept;
+  // Interval and anchor of an interval trigger that has neither start nor end nor jitter; nullopt for any other.
+  std::optional<std::pair<Duration, WallTime>> plain_interval() const noexcept;
+  // The expression of a cron trigger; nullptr for any other.
+  const CronExpression* cron_expression() const noexcept;
+
+  // {"type":"cron","expression":"0 5 * * *","zone":"Europe/Berlin",…}; docs/cron.md lists the types and their members.
+  // from_json takes what to_json gives, and the members it leaves out have their defaults.
+  boost::json::object to_json() const;
+  static Result<Trigger> from_json(const boost::json::object& form);
+
+  // The same set, planned the same way.
+  friend bool operator==(const Trigger& a, const Trigger& b);
+  // Made of the same one by copying, hence equal; asked at once, and false says nothing.
+  bool is_copy_of(const Trigger& other) const noexcept { return rule_ == other.rule_ && bounds_ == other.bounds_; }
+
+  struct Rule;
+
+  // An interval, or an expression whose time of day is not fixed (CronExpression::follows_elapsed_time), or made of such.
+  bool follows_elapsed_time() const noexcept;
+  // For rules made of others.
+  const detail::IntervalRule* interval_rule() const noexcept;
+
+ private:
+  struct Bounds {
+    std::optional<WallTime> start, end;
+    Duration jitter{};
+    std::uint64_t seed = 0;
+    friend bool operator==(const Bounds&, const Bounds&) noexcept = default;
+  };
+  explicit Trigger(std::shared_ptr<const Rule> rule) noexcept : rule_(std::move(rule)) {}
+
+  std::shared_ptr<const Rule> rule_;
+  Bounds bounds_;
+};
+
+// What is to be said of an answer that is not decided, as an error has it; nullopt of others.
+std::optional<std::string> why_undecided(const Trigger::Answer& answer);
+
+}  // namespace argiope
