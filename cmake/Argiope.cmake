@@ -13,13 +13,13 @@ if(ARGIOPE_FUZZ)
   target_compile_options(argiope_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# All modules, which is what is installed beside the command.
+# All modules that are installed beside the command.
 add_custom_target(argiope_libraries)
 
-# argiope_module(NAME [BELOW rung...] [LIBS public library...] [PRIVATE library...])
-# The static library argiope_NAME (argiope::NAME) from every .cpp beside the caller.
+# argiope_module(NAME [NOT_INSTALLED] [BELOW rung...] [LIBS public library...] [PRIVATE library...])
+# The static library argiope_NAME (argiope::NAME) from every .cpp beside the caller. What is not installed is the command's.
 function(argiope_module name)
-  cmake_parse_arguments(ARG "" "" "BELOW;LIBS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "NOT_INSTALLED" "" "BELOW;LIBS;PRIVATE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_library(argiope_${name} STATIC ${sources})
   add_library(argiope::${name} ALIAS argiope_${name})
@@ -30,6 +30,9 @@ function(argiope_module name)
   list(TRANSFORM ARG_BELOW PREPEND argiope_)
   target_link_libraries(argiope_${name} PUBLIC $<BUILD_INTERFACE:argiope_flags> ${ARG_BELOW} ${ARG_LIBS}
     PRIVATE ${ARG_PRIVATE})
+  if(ARG_NOT_INSTALLED)
+    return()
+  endif()
   add_dependencies(argiope_libraries argiope_${name})
   install(TARGETS argiope_${name} EXPORT argiopeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -1,6 +1,6 @@
 // Configuration files: any bytes. What is refused is refused in one line that begins with the file's name; what is
 // accepted keeps to its bounds, and its schedules say the same when they are written as JSON and read back.
-#include "cli/configuration/configuration.hpp"
+#include "config/internal/configuration.hpp"
 
 #include <cstdint>
 #include <set>

@@ -9,7 +9,7 @@
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
-#include "cli/schedule_command.hpp"
+#include "cli/schedule/schedule_command.hpp"
 
 namespace argiope {
 namespace {

@@ -12,7 +12,7 @@
 #include "argiope/async/subprocess.hpp"
 #include "argiope/base/printable.hpp"
 #include "cli/did_you_mean.hpp"
-#include "cli/job_command.hpp"
+#include "cli/job/job_command.hpp"
 
 namespace argiope {
 namespace {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
 // Lowest first (ARCHITECTURE.md, "The ladder").
 const std::vector<std::string> kLadder = {"base",   "async",    "time", "jobs",  "store", "broker",
-                                          "schedule", "web",   "calls", "crawl", "serve", "cli"};
+                                          "schedule", "web",   "calls", "crawl", "serve", "config", "simulate", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
   std::vector<fs::path> found;

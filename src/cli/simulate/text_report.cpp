@@ -1,11 +1,13 @@
+#include "cli/simulate/text_report.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "cli/job_print.hpp"
-#include "cli/simulate/wording.hpp"
+#include "cli/table.hpp"
+#include "simulate/internal/wording.hpp"
 
 namespace argiope {
 namespace {

@@ -1,0 +1,235 @@
+// `argiope crawl`: the clock, the sockets, the signals and the terminal around a Crawler.
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/crawl/crawler.hpp"
+#include "argiope/store/url_export.hpp"
+#include "argiope/store/url_store.hpp"
+#include "argiope/web/dns.hpp"
+#include "argiope/web/http_client.hpp"
+#include "cli/commands.hpp"
+#include "cli/crawl/crawl_arguments.hpp"
+#include "cli/crawl/progress.hpp"
+#include "cli/crawl/report_printer.hpp"
+
+namespace argiope {
+namespace {
+
+// What one thread of a crawl runs on. The members are destroyed from the last to the first.
+struct Worker {
+  Worker(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard)
+      : backend(clock), loop(backend), resolver(ResolverOptions{}, backend), client(http, backend, resolver, guard) {}
+  AsioBackend backend;
+  EventLoop loop;
+  CaresResolver resolver;
+  HttpClient client;
+};
+
+// A seed that names a private address is permission to connect there, and only there.
+void permit_seeds(AddressGuard& guard, const std::vector<Url>& seeds) {
+  for (const Url& seed : seeds) {
+    std::string_view host = seed.host();
+    if (host == "localhost" || host.ends_with(".localhost")) guard.permit_loopback();
+    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+    const auto address = IpAddress::parse(host);
+    if (!address) continue;
+    if (classify(*address) == AddressClass::loopback) {
+      guard.permit_loopback();
+    } else {
+      guard.permit(*address);
+    }
+  }
+}
+
+class CrawlCommand {
+ public:
+  explicit CrawlCommand(const CrawlArguments& arguments) : arguments_(arguments) {}
+
+  int run() {
+    auto options = arguments_.options();
+    if (!options) return give_up(options.error().message, kExitUsage);
+    spdlog::set_level(arguments_.quiet   ? spdlog::level::err
+                      : arguments_.debug ? spdlog::level::debug
+                                         : spdlog::level::info);
+    auto store = open_url_store(arguments_.database, store_options());
+    if (!store) return give_up(store.error().message, kExitNothing);
+    AddressGuard guard(arguments_.allow_private);
+    permit_seeds(guard, options->seeds);
+    const HttpClientOptions http = http_options(*options);
+
+    const std::optional<Duration> max_time = options->max_time;
+    Crawler crawler(std::move(*options), **store, std::random_device{}(), arguments_.threads);
+    if (auto opened = crawler.open(clock_.wall_now()); !opened) return give_up(opened.error().message, kExitNothing);
+    const TimePoint start = clock_.now();
+    crawl(crawler, http, guard, max_time);
+    const Duration elapsed = clock_.now() - start;
+    auto report = crawler.report();
+    if (!report) {
+      return give_up(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
+                                 report.error().message),
+                     kExitNothing, crawler.stats());
+    }
+    report->elapsed = elapsed;
+    return finish(**store, *report);
+  }
+
+ private:
+  // Errors are told whatever --quiet says, and stand in the summary.
+  int complain(std::string_view message, int status) {
+    fmt::print(stderr, "argiope: {}\n", printable_lines(message));
+    if (!error_.empty()) error_ += "; ";
+    error_ += message;
+    return status;
+  }
+  // For a crawl that has no report.
+  int give_up(std::string_view message, int status, const CrawlStats& stats = {}) {
+    complain(message, status);
+    if (arguments_.summary == "json") print_failed_summary(stdout, stats, error_);
+    return status;
+  }
+
+  UrlStoreOptions store_options() const {
+    UrlStoreOptions options;
+    options.sync = arguments_.sync == "off"      ? SyncMode::off
+                   : arguments_.sync == "normal" ? SyncMode::normal
+                                                 : SyncMode::full;
+    return options;
+  }
+
+  HttpClientOptions http_options(const CrawlOptions& options) const {
+    HttpClientOptions http;
+    http.user_agent = options.user_agent;
+    http.headers_for = options.headers_for;
+    http.connect_timeout = options.connect_timeout;
+    http.extra_ca_file = arguments_.ca_file;
+    http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
+    return http;
+  }
+
+  void crawl(Crawler& crawler, const HttpClientOptions& http, const AddressGuard& guard,
+             std::optional<Duration> max_time) {
+    std::vector<std::unique_ptr<Worker>> workers;
+    for (std::size_t i = 0; i < arguments_.threads; ++i) {
+      workers.push_back(std::make_unique<Worker>(clock_, http, guard));
+    }
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < workers.size(); ++i) {
+      threads.emplace_back([&crawler, &worker = *workers[i], i] {
+        worker.loop.run_until_complete(crawler.work(i, worker.client, &worker.resolver));
+        worker.client.close_idle();
+      });
+    }
+    Worker& first = *workers.front();
+    first.loop.run_until_complete(watch(crawler, first, max_time));
+    first.client.close_idle();
+  }
+
+  // Shard 0, with what belongs to the process: signals, the time limit, the live line.
+  Coro<void> watch(Crawler& crawler, Worker& worker, std::optional<Duration> max_time) {
+    EventLoop& loop = worker.loop;
+    auto on_signal = [this, &crawler] {
+      const bool again = std::exchange(interrupted_, true);
+      if (!arguments_.quiet) {
+        progress_.clear();
+        std::fputs(
+            again ? "Stopping at once.\n" : "Stopping: finishing what is under way (at most 10 s; again: at once).\n",
+            stderr);
+      }
+      crawler.stop("signal", again);
+    };
+    loop.add_signal_handler(SIGINT, on_signal);
+    loop.add_signal_handler(SIGTERM, on_signal);
+    Handle time_limit;
+    if (max_time) time_limit = loop.call_later(*max_time, [&crawler] { crawler.stop("max_time", false); });
+    Task<void> progress;
+    if (!arguments_.quiet) progress = loop.create_task(progress_.run(crawler), "progress");
+    co_await crawler.work(0, worker.client, &worker.resolver);
+    time_limit.cancel();
+    if (progress) progress.cancel();
+    progress_.clear();
+  }
+
+  int finish(UrlStore& store, const CrawlReport& report) {
+    int status = kExitFinished;
+    if (!arguments_.export_file.empty()) {
+      if (auto written = export_urls(store, arguments_.export_file); !written) {
+        status = complain(written.error().message, kExitNothing);
+      }
+    }
+    if (!arguments_.export_broken_file.empty()) {
+      if (auto written = export_broken(store, arguments_.export_broken_file); !written) {
+        status = complain(written.error().message, kExitNothing);
+      }
+    }
+    const std::string nothing = nothing_worked(store, report);
+    if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
+    if (status == kExitFinished) status = status_of(report, nothing);
+    if (!arguments_.quiet) print_report(stdout, report, arguments_.database, arguments_.export_file);
+    if (arguments_.summary == "json") print_summary(stdout, report, error_);
+    return status;
+  }
+
+  int status_of(const CrawlReport& report, const std::string& nothing) {
+    if (interrupted_) return kExitInterrupted;
+    if (report.stopped_by == "store") return kExitNothing;
+    if (!nothing.empty()) return complain(nothing, kExitNothing);
+    return arguments_.fail_on_broken && report.broken_count > 0 ? kExitBroken : kExitFinished;
+  }
+
+  // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
+  static std::string nothing_worked(UrlStore& store, const CrawlReport& report) {
+    const bool answered = std::ranges::any_of(report.statuses, [](const auto& entry) {
+      return (entry.first >= 200 && entry.first < 300) || entry.first == 304;
+    });
+    if (answered) return {};
+    bool has_good = false;
+    std::optional<UrlRecord> seed;
+    const auto scanned = store.scan(1, [&](const UrlRecord& record) {
+      has_good = record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300;
+      if (record.referrer == 0 && !seed) seed = record;
+      return !has_good;
+    });
+    // A later run that only tries again what had failed, and fails again, has fetched nothing either.
+    const bool only_errors = report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
+    if (!scanned || (has_good && !only_errors)) return {};
+    if (!seed) return "nothing could be fetched";
+    const std::string why = !seed->error.empty() ? seed->error
+                            : !seed->redirect_to.empty()
+                                ? fmt::format("HTTP {} to {}", seed->status_code, seed->redirect_to)
+                            : seed->status_code != 0 ? fmt::format("HTTP {}", seed->status_code)
+                                                     : "stopped before an answer";
+    return fmt::format("nothing could be fetched: {}: {}", seed->url, why);
+  }
+
+  const CrawlArguments& arguments_;
+  SystemClock clock_;
+  Progress progress_{stderr, arguments_.color};
+  bool interrupted_ = false;
+  std::string error_;  // what was complained of
+};
+
+}  // namespace
+
+std::function<int()> add_crawl_command(CLI::App& app) {
+  auto arguments = std::make_shared<CrawlArguments>();
+  CLI::App* command =
+      app.add_subcommand("crawl",
+                         "Fetch a site completely, politely and fast; what is known is kept in a database, and a\n"
+                         "run that was stopped or killed goes on where it was.");
+  arguments->add_to(*command);
+  return [arguments] { return CrawlCommand(*arguments).run(); };
+}
+
+}  // namespace argiope

@@ -1,0 +1,215 @@
+#include "cli/crawl/report_printer.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
+#include "cli/human.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kBrokenShown = 20;
+constexpr std::size_t kLostShown = 20;
+
+double cpu_seconds(const rusage& usage) {
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// The most memory this program has had. getrusage() would not do: it counts what the process was before exec, too.
+double peak_rss_mb() {
+  double kilobytes = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (std::sscanf(line.c_str(), "VmHWM: %lf kB", &kilobytes) == 1) break;
+  }
+  return kilobytes / 1024;
+}
+
+std::string_view ending(const CrawlReport& report) {
+  if (report.finished) return "Finished";
+  if (report.stopped_by == "signal") return "Stopped by a signal";
+  if (report.stopped_by == "max_pages") return "Stopped at --max-pages";
+  if (report.stopped_by == "max_time") return "Stopped at --max-time";
+  if (report.stopped_by == "idle") return "Stopped: nothing fetched for --max-idle-sec";
+  return "Stopped";
+}
+
+// What this run did not have to do, and what would make it.
+void print_known(std::FILE* out, const CrawlReport& report) {
+  if (report.finished && report.taken_up == 0) {
+    fmt::print(out,
+               "  Nothing was due: all that is in scope is known already. --age 0 asks whether it has changed,\n"
+               "  --requeue broken or all fetches again\n");
+  }
+  if (report.waiting > 0) {
+    fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
+               report.waiting == 1 ? "" : "s", report.waiting == 1 ? "is" : "are", report.waiting == 1 ? "s" : "");
+  }
+}
+
+// The options that would let in what guards against traps have left out.
+void print_guards(std::FILE* out, const CrawlReport& report) {
+  struct Guard {
+    std::string_view reason, what, option;
+  };
+  constexpr Guard kGuards[] = {
+      {"url_length", "URLs are too long", "--max-url-length"},
+      {"repeated_segment", "URLs repeat themselves", "--max-segment-repeats"},
+      {"pages_per_host", "URLs are too many for their host", "--max-pages-per-host"},
+      {"links_per_page", "pages have more links than were followed", "--max-links-per-page"},
+      {"cut_off", "bodies were cut off", "--size-limit-kb"},
+  };
+  for (const Guard& guard : kGuards) {
+    const auto found = report.left_out.find(std::string(guard.reason));
+    if (found == report.left_out.end()) continue;
+    fmt::print(out, "  left out: {} {}; a larger {} takes them up\n", found->second, guard.what, guard.option);
+  }
+}
+
+}  // namespace
+
+void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
+  const CrawlStats& stats = report.stats;
+  const double seconds = std::max(to_seconds(report.elapsed), 1e-9);
+  fmt::print(out, "\n{} after {}: {} pages ({:.0f}/s), {} responses, {} URLs known, {} received\n", ending(report),
+             human_duration(seconds), stats.pages, static_cast<double>(stats.pages) / seconds, stats.fetched,
+             stats.urls, human_bytes(static_cast<double>(stats.bytes)));
+  if (!report.statuses.empty()) {
+    fmt::print(out, "  status ");
+    for (const auto& [status, count] : report.statuses) fmt::print(out, " {}: {} ", status, count);
+    fmt::print(out, "\n");
+  }
+  if (stats.retries > 0) fmt::print(out, "  retries  {}\n", stats.retries);
+  if (!report.failures.empty()) {
+    fmt::print(out, "  given up ");
+    for (const auto& [error, count] : report.failures) fmt::print(out, " {}: {} ", error, count);
+    fmt::print(out, "\n");
+  }
+  bool first = true;
+  for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
+    if (stats.excluded[i] == 0) continue;
+    fmt::print(out, "{} {}: {} ", std::exchange(first, false) ? "  links not followed " : "",
+               to_string(static_cast<Exclusion>(i)), stats.excluded[i]);
+  }
+  if (!first) fmt::print(out, "\n");
+  first = true;
+  for (std::size_t i = 0; i < stats.odd.size(); ++i) {
+    if (stats.odd[i] == 0) continue;
+    fmt::print(out, "{} {}: {} ", std::exchange(first, false) ? "  odd, but read " : "",
+               describe_oddities(static_cast<std::uint16_t>(1u << i)), stats.odd[i]);
+  }
+  if (!first) fmt::print(out, "\n");
+  print_guards(out, report);
+  print_known(out, report);
+  if (report.lost_host_count > 0) {
+    fmt::print(out, "\n{} host{} given up; {} URL{} not asked, which the next run asks:\n", report.lost_host_count,
+               report.lost_host_count == 1 ? "" : "s", stats.not_asked, stats.not_asked == 1 ? "" : "s");
+    for (std::size_t i = 0; i < std::min(report.lost_hosts.size(), kLostShown); ++i) {
+      const LostHost& lost = report.lost_hosts[i];
+      fmt::print(out, "  {}  ({} not asked)\n       {}\n", printable(lost.site), lost.not_asked, printable(lost.error));
+    }
+    if (report.lost_host_count > kLostShown) fmt::print(out, "  … and {} more\n", report.lost_host_count - kLostShown);
+  }
+  if (report.broken_count > 0) {
+    fmt::print(out, "\n{} broken link{}", report.broken_count, report.broken_count == 1 ? "" : "s");
+    if (report.broken_before > 0) {
+      fmt::print(out, " ({} asked by an earlier run; --requeue broken asks again)",
+                 report.broken_before == report.broken_count ? "all" : std::to_string(report.broken_before));
+    }
+    fmt::print(out, ":\n");
+    for (std::size_t i = 0; i < std::min(report.broken.size(), kBrokenShown); ++i) {
+      const BrokenLink& link = report.broken[i];
+      fmt::print(out, "  {}  {}\n       linked from {}\n",
+                 link.status != 0 ? std::to_string(link.status) : std::string("---"), printable(link.url),
+                 link.referrer.empty() ? "the command line" : printable(link.referrer));
+      if (!link.error.empty()) fmt::print(out, "       {}\n", printable(link.error));
+    }
+    if (report.broken_count > kBrokenShown) {
+      fmt::print(out, "  … and {} more, in the database\n", report.broken_count - kBrokenShown);
+    }
+  }
+  if (database != ":memory:") {
+    fmt::print(out, "\nEverything is in {}: sqlite3 {} 'SELECT url, status_code, size FROM urls LIMIT 10'\n", database,
+               database);
+    if (!report.finished) fmt::print(out, "Run the same command again to go on where it stopped.\n");
+  }
+  if (!export_file.empty()) fmt::print(out, "Exported to {}\n", export_file);
+}
+
+void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error) {
+  std::string json =
+      fmt::format("{{\"pages\":{},\"fetched\":{},\"finished\":false,\"error\":", stats.pages, stats.fetched);
+  append_json_string(json, error);
+  fmt::print(out, "{}}}\n", json);
+  std::fflush(out);
+}
+
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const CrawlStats& stats = report.stats;
+  const double seconds = to_seconds(report.elapsed);
+  std::string json =
+      fmt::format("{{\"pages\":{},\"fetched\":{},\"urls\":{},\"bytes\":{},\"errors\":{},\"retries\":{},\"status\":{{",
+                  stats.pages, stats.fetched, stats.urls, stats.bytes, stats.errors, stats.retries);
+  bool first = true;
+  for (const auto& [status, count] : report.statuses) {
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", status, count);
+  }
+  json += "},\"failures\":{";
+  first = true;
+  for (const auto& [error, count] : report.failures) {
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", error, count);
+  }
+  json += "},\"excluded\":{";
+  first = true;
+  for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
+    if (stats.excluded[i] == 0) continue;
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<Exclusion>(i)),
+                        stats.excluded[i]);
+  }
+  json += "},\"odd\":{";
+  first = true;
+  for (std::size_t i = 0; i < stats.odd.size(); ++i) {
+    if (stats.odd[i] == 0) continue;
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<HttpOddity>(i)),
+                        stats.odd[i]);
+  }
+  json += "},\"left_out\":{";
+  first = true;
+  for (const auto& [reason, count] : report.left_out) {
+    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", reason, count);
+  }
+  json += fmt::format("}},\"waiting\":{},\"broken_before\":{},\"complete\":{}", report.waiting, report.broken_before,
+                      report.complete());
+  json += fmt::format(
+      ",\"broken\":{},\"hosts\":{},\"hosts_given_up\":{},\"not_asked\":{},\"seconds\":{:.6f},\"pages_per_second\":{:."
+      "1f},\"cpu_seconds\":{:.4f},"
+      "\"peak_rss_mb\":{:.1f},\"finished\":{}",
+      report.broken_count, stats.hosts, report.lost_host_count, stats.not_asked, seconds,
+      seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, cpu_seconds(usage), peak_rss_mb(),
+      report.finished);
+  if (!report.finished) {
+    json += ",\"stopped_by\":";
+    append_json_string(json, report.stopped_by);
+  }
+  if (!trouble.empty()) {
+    json += ",\"error\":";
+    append_json_string(json, trouble);
+  }
+  json += "}";
+  fmt::print(out, "{}\n", json);
+  std::fflush(out);
+}
+
+}  // namespace argiope

@@ -1,0 +1,25 @@
+#include "cli/human.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "argiope/base/duration.hpp"
+
+namespace argiope {
+
+std::string human_bytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (bytes >= 1000 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string human_duration(double seconds) {
+  return seconds < 60 ? fmt::format("{:.1f}s", seconds) : format_roughly(from_seconds(seconds));
+}
+
+}  // namespace argiope

@@ -1,0 +1,201 @@
+#include "cli/job/job_feed.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "argiope/async/descriptor.hpp"
+#include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/jobs/job_json.hpp"
+#include "cli/commands.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kReadBytes = 256 * 1024;
+// Read ahead of the commit that runs.
+constexpr std::size_t kMostJobs = 20'000;
+constexpr std::size_t kMostBytes = 16 * 1024 * 1024;
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+}  // namespace
+
+JobFeed::JobFeed(Guest& guest, int descriptor, std::string source, bool json)
+    : guest_(guest), descriptor_(descriptor), source_(std::move(source)), json_(json) {}
+
+void JobFeed::stop() {
+  stopped_ = true;
+  reader_.cancel();
+}
+
+Coro<Result<int>> JobFeed::run() {
+  reader_ = EventLoop::current().create_task(read(), "reader of jobs");
+  for (;;) {
+    while (jobs_.empty() && !ended_) {
+      came_.clear();
+      co_await came_.wait();
+    }
+    if (jobs_.empty()) break;
+    bytes_ = 0;
+    room_.set();
+    auto done = co_await put_in_order(std::exchange(jobs_, {}), std::exchange(lines_, {}));
+    if (!done) {
+      reader_.cancel();
+      while (!ended_) {
+        came_.clear();
+        co_await came_.wait();
+      }
+      co_return std::unexpected(std::move(done.error()));
+    }
+  }
+  if (failure_) co_return std::unexpected(std::move(*failure_));
+  co_return stopped_ ? kExitInterrupted : refused_ ? kExitUsage : kExitFinished;
+}
+
+Coro<void> JobFeed::read() {
+  struct Ended {
+    JobFeed& feed;
+    ~Ended() {
+      feed.ended_ = true;
+      feed.came_.set();
+    }
+  } const ended{*this};
+  std::string buffer(kReadBytes, '\0');
+  for (;;) {
+    while (jobs_.size() >= kMostJobs || bytes_ >= kMostBytes) {
+      room_.clear();
+      co_await room_.wait();
+    }
+    co_await readable(descriptor_);
+    const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (count < 0) {
+      failure_ = Error{Errc::io, fmt::format("{}: {}", source_, std::strerror(errno))};
+      co_return;
+    }
+    if (count == 0) break;
+    take(std::string_view(buffer).substr(0, static_cast<std::size_t>(count)));
+    if (!jobs_.empty()) came_.set();
+    co_await yield_now();
+  }
+  if (!partial_.empty() || skipping_) take("\n");
+}
+
+void JobFeed::take(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    if (partial_.size() + piece.size() > kMostJobJsonBytes) skipping_ = true;
+    if (end == std::string_view::npos) {
+      if (skipping_) {
+        partial_ = {};
+      } else {
+        partial_ += piece;
+      }
+      return;
+    }
+    ++line_;
+    bytes.remove_prefix(end + 1);
+    if (std::exchange(skipping_, false)) {
+      refuse(line_, fmt::format("longer than {} bytes", kMostJobJsonBytes));
+    } else if (partial_.empty()) {
+      take_line(piece);
+    } else {
+      partial_ += piece;
+      take_line(partial_);
+    }
+    partial_.clear();
+  }
+}
+
+void JobFeed::take_line(std::string_view line) {
+  if (is_blank(line)) return;
+  JobNames names;
+  auto job = parse_new_job(line, EventLoop::current().clock().wall_now(), &names);
+  if (!job) return refuse(line_, job.error().message);
+  jobs_.push_back(std::move(*job));
+  if (!names.empty()) names_[line_] = std::move(names);
+  lines_.push_back(line_);
+  bytes_ += line.size();
+}
+
+// A name may be that of a job some lines before: what comes before is put first.
+Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
+  std::vector<NewJob> ready;
+  std::vector<std::uint64_t> ready_lines;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (auto named = names_.extract(lines[i]); !named.empty()) {
+      if (auto done = co_await put(std::exchange(ready, {}), std::exchange(ready_lines, {})); !done) co_return done;
+      auto found = co_await look_up(std::move(named.mapped()), jobs[i]);
+      if (!found && found.error().code != Errc::not_found && found.error().code != Errc::invalid_input) co_return found;
+      if (!found) {
+        refuse(lines[i], found.error().message);
+        continue;
+      }
+    }
+    ready.push_back(std::move(jobs[i]));
+    ready_lines.push_back(lines[i]);
+  }
+  co_return co_await put(std::move(ready), std::move(ready_lines));
+}
+
+Coro<Result<void>> JobFeed::look_up(JobNames names, NewJob& job) {
+  for (const std::string& name : names.waits_for) {
+    auto id = co_await guest_.find(name);
+    if (!id) co_return fail(id.error().code, fmt::format("waits_for: {}", id.error().message));
+    job.waits_for.push_back(*id);
+  }
+  if (!names.batch.empty()) {
+    auto id = co_await guest_.find(names.batch);
+    if (!id) co_return fail(id.error().code, fmt::format("batch: {}", id.error().message));
+    job.batch = *id;
+  }
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
+  if (jobs.empty()) co_return Result<void>{};
+  std::vector<std::string> names(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) names[i] = jobs[i].name;
+  auto replies = co_await guest_.put(std::move(jobs));
+  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  std::string out;
+  for (std::size_t i = 0; i < replies->size(); ++i) {
+    const Result<PutReply>& reply = (*replies)[i];
+    if (!reply) {
+      refuse(lines[i], reply.error().message);
+    } else if (json_) {
+      out += put_reply_json(*reply, names[i]);
+    } else {
+      out += names[i].empty() ? std::to_string(reply->id) : names[i];
+      out += '\n';
+    }
+  }
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
+    co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
+  }
+  co_return Result<void>{};
+}
+
+void JobFeed::refuse(std::uint64_t line, std::string_view why) {
+  refused_ = true;
+  fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, printable(why));
+}
+
+std::string put_reply_json(const PutReply& reply, std::string_view name) {
+  static constexpr const char* kOutcomes[] = {"added", "kept", "changed", "run_again"};
+  std::string out = fmt::format("{{\"id\":{},\"outcome\":\"{}\"", reply.id, kOutcomes[static_cast<int>(reply.outcome)]);
+  if (!name.empty()) {
+    out += ",\"name\":";
+    append_json_string(out, name);
+  }
+  return out + "}\n";
+}
+
+}  // namespace argiope

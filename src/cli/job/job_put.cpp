@@ -1,0 +1,174 @@
+// `argiope job put`: one job from options, or one job a line from a file or a pipe.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/jobs/job_json.hpp"
+#include "cli/job/job_command.hpp"
+#include "cli/job/job_feed.hpp"
+#include "cli/span_option.hpp"
+
+namespace argiope {
+namespace {
+
+struct PutArguments {
+  JobStoreArguments store;
+  std::string queue;
+  std::string payload;
+  std::string file;
+  std::string id, key, unique, function, due_at;
+  std::string unique_policy = "keep";
+  std::string if_failed = "cancel";
+  bool run_again = false;
+  std::int64_t priority = 0;
+  Duration delay{};
+  std::uint64_t max_attempts = 0;
+  std::vector<std::string> waits_for;
+  std::string batch;
+};
+
+// clang-format off
+void add_options(CLI::App& command, PutArguments& put) {
+  put.store.add_to(command);
+  command.add_option("QUEUE", put.queue, "Its queue; - reads jobs from standard input, one JSON object a line")->type_name("");
+  command.add_option("PAYLOAD", put.payload, "What the worker gets on its standard input")->type_name("");
+  command.add_option("--file", put.file, "Read jobs from FILE instead, one JSON object a line")->type_name("FILE");
+  const char* const group = "The job";
+  command.add_option("--priority", put.priority, "Higher runs first (default: 0)")
+      ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
+                         std::int64_t{std::numeric_limits<std::int32_t>::max()}))->group(group)->type_name("N");
+  add_span(command, "--delay", put.delay, "Not before so long has passed", {.most = std::chrono::days{100 * 366}})->group(group);
+  command.add_option("--due-at", put.due_at, "Not before this time, as 2026-01-31T12:00:05Z or milliseconds since 1970")
+      ->group(group)->type_name("TIME")->excludes("--delay");
+  command.add_option("--key", put.key, "What it is aimed at: limits of a queue can hold for each key")->group(group);
+  command.add_option("--id", put.id, "A number or a name of yours; putting it again adds nothing")->group(group);
+  command.add_option("--unique", put.unique, "At most one job of this name waits in the queue")->group(group)->type_name("NAME");
+  command.add_option("--unique-policy", put.unique_policy, "If one does: keep it, replace it, or merge (the higher priority, the earlier time)")
+      ->check(CLI::IsMember({"keep", "replace", "merge"}))->group(group);
+  command.add_flag("--run-again", put.run_again, "If one of that name runs: run once more afterwards")->group(group);
+  command.add_option("--function", put.function, "What a worker of a program is to call")->group(group);
+  command.add_option("--max-attempts", put.max_attempts, "Runs before it is buried (default: the queue's)")
+      ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->group(group)->type_name("N");
+  command.add_option("--waits-for", put.waits_for, "Not before this job has ended (repeatable)")
+      ->group(group)->type_name("ID")->allow_extra_args(false);
+  command.add_option("--if-failed", put.if_failed, "If that one is buried or cancelled: run all the same, or be cancelled too")
+      ->check(CLI::IsMember({"run", "cancel"}))->group(group);
+  command.add_option("--batch", put.batch, "Belong to the batch that this job completes")->group(group)->type_name("ID");
+  command.footer(
+      "Prints the job's id (or the name you gave it) once it is committed. Examples:\n"
+      "  argiope job put mail 'to: ann' --key example.org --priority 5 --store sqlite:jobs.db\n"
+      "  argiope job put report --due-at 2026-12-24T06:00:00Z --id christmas-report\n"
+      "  echo '{\"queue\":\"mail\",\"payload\":{\"to\":\"ann\"},\"delay_ms\":1500}' | argiope job put -\n"
+      "Members of such an object: queue, id, key, unique, unique_policy, run_again, priority, due_at, delay_ms,\n"
+      "function, payload (or payload_base64), max_attempts, waits_for, if_failed, batch; ids there may be names.");
+}
+// clang-format on
+
+Result<NewJob> job_of(const PutArguments& put, WallTime now) {
+  NewJob job;
+  const auto id = parse_job_id(put.id);
+  if (!id) return std::unexpected(id.error());
+  if (*id) {
+    job.id = **id;
+  } else {
+    job.name = put.id;
+    for (const char c : job.name) {
+      if (static_cast<unsigned char>(c) < 0x20) {
+        return fail(Errc::invalid_input, "--id: no control characters in the name of a job");
+      }
+    }
+  }
+  job.queue = put.queue;
+  job.key = put.key;
+  job.unique = put.unique;
+  job.unique_policy = put.unique_policy == "replace" ? UniquePolicy::replace
+                      : put.unique_policy == "merge" ? UniquePolicy::merge
+                                                     : UniquePolicy::keep;
+  job.run_again = put.run_again;
+  job.priority = static_cast<std::int32_t>(put.priority);
+  if (!put.due_at.empty()) {
+    const auto due = parse_due("--due-at", put.due_at);
+    if (!due) return std::unexpected(due.error());
+    job.due_at = *due;
+  } else if (put.delay > Duration{}) {
+    job.due_at = WallTime{saturating_add(TimePoint{now.time_since_epoch()}, put.delay).time_since_epoch()};
+  }
+  job.function = put.function;
+  job.payload = put.payload;
+  job.max_attempts = static_cast<std::uint32_t>(put.max_attempts);
+  job.if_failed = put.if_failed == "run" ? DependencyPolicy::run : DependencyPolicy::cancel;
+  return job;
+}
+
+Coro<Result<int>> put_one(const PutArguments& put, Guest& guest) {
+  auto job = job_of(put, EventLoop::current().clock().wall_now());
+  if (!job) co_return std::unexpected(std::move(job.error()));
+  for (const std::string& name : put.waits_for) {
+    auto id = co_await guest.find(name);
+    if (!id) co_return std::unexpected(std::move(id.error()));
+    job->waits_for.push_back(*id);
+  }
+  if (!put.batch.empty()) {
+    auto id = co_await guest.find(put.batch);
+    if (!id) co_return std::unexpected(std::move(id.error()));
+    job->batch = *id;
+  }
+  const std::string name = job->name;
+  std::vector<NewJob> jobs;
+  jobs.push_back(std::move(*job));
+  auto replies = co_await guest.put(std::move(jobs));
+  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  const Result<PutReply>& reply = replies->front();
+  if (!reply) co_return std::unexpected(reply.error());
+  if (put.store.json) {
+    fmt::print("{}", put_reply_json(*reply, name));
+  } else {
+    fmt::print("{}\n", name.empty() ? std::to_string(reply->id) : name);
+  }
+  co_return kExitFinished;
+}
+
+Coro<Result<int>> put_lines(const PutArguments& put, Guest& guest, int descriptor) {
+  JobFeed feed(guest, descriptor, put.file.empty() ? "standard input" : put.file, put.store.json);
+  EventLoop& loop = EventLoop::current();
+  for (const int signal_number : {SIGINT, SIGTERM}) loop.add_signal_handler(signal_number, [&feed] { feed.stop(); });
+  co_return co_await feed.run();
+}
+
+int run_put(const PutArguments& put) {
+  const bool from_lines = put.queue == "-" || !put.file.empty();
+  if (!from_lines && put.queue.empty()) {
+    return complain("put what? Give a QUEUE and its PAYLOAD, or - to read jobs from standard input", kExitUsage);
+  }
+  if (!put.file.empty() && !put.queue.empty() && put.queue != "-") {
+    return complain(
+        fmt::format("--file {}: its lines name their queues; {} is one too many", put.file, in_quotes(put.queue)),
+        kExitUsage);
+  }
+  int descriptor = STDIN_FILENO;
+  if (!put.file.empty() && put.file != "-") {
+    descriptor = ::open(put.file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return complain(fmt::format("--file {}: {}", put.file, std::strerror(errno)), kExitUsage);
+  }
+  return run_as_guest(put.store, StoreAccess::share, IfMissing::make,
+                      [&](Guest& guest, Store&) { return from_lines ? put_lines(put, guest, descriptor) : put_one(put, guest); });
+}
+
+}  // namespace
+
+std::function<int()> add_job_put(CLI::App& job) {
+  auto put = std::make_shared<PutArguments>();
+  CLI::App* command = job.add_subcommand("put", "Put a job into a queue, or many from a stream of JSON lines");
+  add_options(*command, *put);
+  return [put] { return run_put(*put); };
+}
+
+}  // namespace argiope

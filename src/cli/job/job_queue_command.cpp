@@ -1,0 +1,223 @@
+// `argiope job queue`: the policy of a queue.
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "argiope/base/duration.hpp"
+#include "argiope/base/json_writer.hpp"
+#include "cli/job/job_command.hpp"
+
+namespace argiope {
+namespace {
+
+namespace json = boost::json;
+
+// An option that sets one member of a queue's configuration.
+enum class Kind : std::uint8_t { number, span, word };
+struct Setting {
+  const char* option;
+  const char* member;
+  Kind kind;
+  const char* description;
+};
+constexpr Setting kSettings[] = {
+    {"--rate", "rate", Kind::number, "Starts a second, or unlimited"},
+    {"--burst", "burst", Kind::number, "Starts at once after a rest"},
+    {"--concurrency", "concurrency", Kind::number, "Jobs that run at once, or unlimited"},
+    {"--key-rate", "key_rate", Kind::number, "The same for each key: starts a second"},
+    {"--key-burst", "key_burst", Kind::number, "starts at once"},
+    {"--key-concurrency", "key_concurrency", Kind::number, "jobs that run at once"},
+    {"--key-delay", "key_delay", Kind::span, "From the end of a key's job to the start of its next"},
+    {"--max-attempts", "max_attempts", Kind::number, "Runs of a job before it is buried"},
+    {"--retry-first", "retry_first", Kind::span, "Before the second attempt; each wait is --retry-factor longer"},
+    {"--retry-factor", "retry_factor", Kind::number, "How much longer"},
+    {"--retry-longest", "retry_longest", Kind::span, "How long it is at most"},
+    {"--lease", "lease_time", Kind::span, "After so long a job of a silent worker is given to another"},
+    {"--max-expiries", "max_lease_expiries", Kind::number, "Leases of one job that may run out before it is buried"},
+    {"--capacity", "capacity", Kind::number, "Jobs that have not ended, at most, or unlimited"},
+    {"--at-capacity", "at_capacity", Kind::word, "What a put then does: wait, or refuse"},
+    {"--max-payload", "max_payload_bytes", Kind::number, "Bytes of a payload"},
+    {"--keep-done", "keep_done", Kind::span, "How long done jobs are kept, or unlimited"},
+    {"--keep-cancelled", "keep_cancelled", Kind::span, "... cancelled ones"},
+    {"--keep-buried", "keep_buried", Kind::span, "... buried ones"},
+    {"--ageing", "ageing", Kind::span, "A job's priority rises by one for each such span it waits; 0: never"},
+    {"--weight", "weight", Kind::number, "Its share among the queues of one worker"},
+};
+
+struct QueueArguments {
+  JobStoreArguments store;
+  std::string name;
+  std::string config;
+  bool pause = false;
+  bool resume = false;
+  std::string values[std::size(kSettings)];
+};
+
+// As a member's value: a number as it is, or a JSON string, which the configuration's own parser may refuse.
+std::string spelled(const std::string& text, Kind kind) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool is_number = kind == Kind::number && !text.empty() && *end == '\0' && std::isfinite(number);
+  if (is_number) return text.find_first_not_of("0123456789") == std::string::npos ? text : fmt::format("{}", number);
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
+// What is wrong with an option's value: its parser's sentence, without the names that only JSON has.
+std::string without_prefix(const std::string& message) {
+  const std::size_t colon = message.find("\": ");
+  if (message.starts_with("queue configuration: \"") && colon != std::string::npos) return message.substr(colon + 3);
+  const std::size_t must = message.find("must be ");
+  return must == std::string::npos ? message : message.substr(must, message.rfind(", and is ") - must);
+}
+
+Result<QueueConfig> changed(const QueueArguments& arguments, QueueConfig config) {
+  if (!arguments.config.empty()) {
+    auto parsed = parse_queue_config(arguments.config, config);
+    if (!parsed) return fail(Errc::invalid_input, "--config: " + parsed.error().message);
+    config = std::move(*parsed);
+  }
+  for (std::size_t i = 0; i < std::size(kSettings); ++i) {
+    if (arguments.values[i].empty()) continue;
+    const Setting& setting = kSettings[i];
+    auto parsed = parse_queue_config(
+        fmt::format("{{\"{}\":{}}}", setting.member, spelled(arguments.values[i], setting.kind)), config);
+    if (!parsed) {
+      return fail(Errc::invalid_input, fmt::format("{} {}: {}", setting.option, arguments.values[i],
+                                                   without_prefix(parsed.error().message)));
+    }
+    config = std::move(*parsed);
+  }
+  if (arguments.pause) config.limits.paused = true;
+  if (arguments.resume) config.limits.paused = false;
+  return config;
+}
+
+// A member of a policy as people write it: its option's name, 5 instead of 5E0, 1d instead of 86400000.
+struct Line {
+  std::string name;
+  std::string value;
+};
+
+std::string plain(std::string_view name, const json::value& value) {
+  if (value.is_string()) return std::string(value.get_string());
+  if (name.ends_with("_ms") && value.is_int64()) return format_duration(std::chrono::milliseconds{value.get_int64()});
+  if (value.is_array()) {
+    std::string all;
+    for (const json::value& entry : value.get_array()) all += (all.empty() ? "" : " ") + plain(name, entry);
+    return all.empty() ? "none" : all;
+  }
+  return value.is_double() ? fmt::format("{}", value.get_double()) : json::serialize(value);
+}
+
+std::vector<Line> lines_of(const QueueConfig& config) {
+  std::vector<Line> lines;
+  const json::value all = json::parse(to_json(config));
+  for (const auto& [key, value] : all.get_object()) {
+    std::string name(key);
+    const std::string text = plain(name, value);
+    if (name.ends_with("_ms")) name.resize(name.size() - 3);
+    lines.push_back({std::move(name), text});
+  }
+  return lines;
+}
+
+std::string quoted(const std::string& name) {
+  std::string out;
+  append_json_string(out, name);
+  return out;
+}
+
+void print(const StoredQueue& queue, bool json) {
+  if (json) {
+    fmt::print("{{\"queue\":{},\"config\":{}}}\n", quoted(queue.name), to_json(queue.config));
+    return;
+  }
+  fmt::print("queue {}\n", quoted(queue.name));
+  for (const Line& line : lines_of(queue.config)) fmt::print("  {:<20} {}\n", line.name, line.value);
+}
+
+// What differs from before, a member a line.
+void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_new) {
+  fmt::print("queue {}{}\n", quoted(queue.name), is_new ? ", made now" : "");
+  const std::vector<Line> old = lines_of(before);
+  const std::vector<Line> now = lines_of(queue.config);
+  bool changed = false;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (old[i].value == now[i].value) continue;
+    fmt::print("  {:<20} {} (was {})\n", now[i].name, now[i].value, old[i].value);
+    changed = true;
+  }
+  if (!changed) fmt::print("  {} as before; argiope job queue {} shows all of it\n", is_new ? "policy" : "all is", queue.name);
+}
+
+Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, Guest& guest, Store& store) {
+  if (arguments.name.empty()) {
+    auto all = co_await store.queues();
+    if (!all) co_return std::unexpected(std::move(all.error()));
+    for (const StoredQueue& queue : *all) print(queue, arguments.store.json);
+    if (all->empty() && !arguments.store.json) fmt::print("No queues yet.\n");
+    co_return kExitFinished;
+  }
+  if (!changes) {
+    auto queue = co_await guest.queue(arguments.name);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    print(*queue, arguments.store.json);
+    co_return kExitFinished;
+  }
+  // Looked at before it is made, so that a mistake makes none.
+  auto known = co_await guest.queue(arguments.name);
+  if (!known && known.error().code != Errc::not_found) co_return std::unexpected(std::move(known.error()));
+  auto config = changed(arguments, known ? known->config : default_queue_policy());
+  if (!config) co_return std::unexpected(std::move(config.error()));
+  auto queue = co_await store.open_queue(arguments.name, *config);
+  if (!queue) co_return std::unexpected(std::move(queue.error()));
+  if (auto done = co_await store.configure(queue->id, *config); !done) co_return std::unexpected(std::move(done.error()));
+  queue->config = std::move(*config);
+  if (arguments.store.json) {
+    print(*queue, true);
+  } else {
+    print_changes(*queue, known ? known->config : default_queue_policy(), !known);
+  }
+  co_return kExitFinished;
+}
+
+}  // namespace
+
+std::function<int()> add_job_queue(CLI::App& job) {
+  auto arguments = std::make_shared<QueueArguments>();
+  CLI::App* command = job.add_subcommand("queue", "Show or change the policy of a queue");
+  arguments->store.add_to(*command);
+  command->add_option("NAME", arguments->name, "The queue; made if need be when something is changed")->type_name("");
+  command->add_option("--config", arguments->config, "Set what this JSON object names")->type_name("JSON");
+  command->add_flag("--pause", arguments->pause, "Start no jobs of it");
+  command->add_flag("--resume", arguments->resume, "Start them again")->excludes("--pause");
+  for (std::size_t i = 0; i < std::size(kSettings); ++i) {
+    command->add_option(kSettings[i].option, arguments->values[i], kSettings[i].description)
+        ->type_name(kSettings[i].kind == Kind::span ? "SPAN" : kSettings[i].kind == Kind::number ? "N" : "WHAT")
+        ->group("Policy");
+  }
+  command->footer(
+      "Without changes it shows the queue, without NAME all; with changes, what has changed. A worker that runs hears of\n"
+      "them within a second. SPAN is as 90s, 1h30m or 100ms; a bare number is seconds.\n"
+      "Examples: argiope job queue mail --rate 5 --retry-first 100ms\n"
+      "          argiope job queue mail --pause");
+  return [arguments] {
+    bool changes = !arguments->config.empty() || arguments->pause || arguments->resume;
+    for (const std::string& value : arguments->values) changes = changes || !value.empty();
+    if (changes && arguments->name.empty()) return complain("which queue? Give its NAME", kExitUsage);
+    return run_as_guest(arguments->store, changes ? StoreAccess::share : StoreAccess::read,
+                        changes ? IfMissing::make : IfMissing::complain, [&](Guest& guest, Store& store) {
+                          return look_or_change(*arguments, changes, guest, store);
+                        });
+  };
+}
+
+}  // namespace argiope

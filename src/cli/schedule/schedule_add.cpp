@@ -1,0 +1,506 @@
+// `argiope schedule add`: one schedule from options, or one a line from a file or a pipe.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/subprocess.hpp"
+#include "argiope/base/fingerprint.hpp"
+#include "argiope/base/json_writer.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/calls/command.hpp"
+#include "argiope/calls/http_call.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "cli/cron_arguments.hpp"
+#include "cli/schedule/schedule_command.hpp"
+#include "cli/table.hpp"
+
+namespace argiope {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr std::size_t kMostLineBytes = 4 * 1024 * 1024;
+constexpr std::size_t kMostShown = 80;
+
+struct AddArguments {
+  JobStoreArguments store;
+  std::string name;
+  std::string file;
+  // When.
+  std::string cron, every, at, trigger;
+  std::string anchor, start, end, jitter;
+  CronArguments how;
+  // Policies.
+  std::string misfire_grace;
+  std::string coalesce = "latest";
+  std::string overlap = "skip";
+  std::uint64_t most_catch_up = 100;
+  std::uint64_t max_instances = 1;
+  std::uint64_t max_runs = 0;
+  bool paused = false;
+  bool replace = false;
+  bool keep = false;
+  // What.
+  std::vector<std::string> command;
+  std::vector<std::string> http;  // method and URL
+  std::vector<std::string> headers, expect;
+  std::optional<std::string> body, payload;
+  std::string directory;
+  std::string timeout;
+  std::string queue, function, key;
+  std::int64_t priority = 0;
+  std::uint64_t max_attempts = 0;
+  bool fill_in = false;
+
+  ConflictPolicy conflict() const {
+    return replace ? ConflictPolicy::replace : keep ? ConflictPolicy::keep : ConflictPolicy::fail;
+  }
+};
+
+// clang-format off
+void add_options(CLI::App& command, AddArguments& add) {
+  add.store.add_to(command);
+  command.add_option("NAME", add.name, "What it is called; unique in its store")->type_name("");
+  command.add_option("--file", add.file, "Read schedules from FILE (- is standard input) instead, one JSON object a line")->type_name("FILE");
+  command.add_flag("--replace", add.replace, "If there is one of that name: replace it, and keep its history");
+  command.add_flag("--keep", add.keep, "If there is one of that name: leave it as it is")->excludes("--replace");
+
+  const char* const when = "When (one of --cron, --every, --at, --trigger)";
+  command.add_option("--cron", add.cron, "\"30 3 * * *\", \"@daily\", or another dialect's expression")->type_name("EXPR")->group(when);
+  command.add_option("--every", add.every, "Every 90s, 1h30m, 2w of elapsed time")->type_name("SPAN")->group(when);
+  command.add_option("--anchor", add.anchor, "What --every counts from (default: now)")->type_name("TIME")->needs("--every")->group(when);
+  command.add_option("--at", add.at, "Once, at this time")->type_name("TIME")->group(when);
+  command.add_option("--trigger", add.trigger, "Any trigger, as JSON (docs/cron.md)")->type_name("JSON")->group(when);
+  add.how.add_to(command, when);
+  command.add_option("--start", add.start, "Nothing before this time")->type_name("TIME")->group(when);
+  command.add_option("--end", add.end, "Nothing after this time")->type_name("TIME")->group(when);
+  command.add_option("--jitter", add.jitter, "Put each run off by up to so long, always the same for the same planned time")->type_name("SPAN")->group(when);
+
+  const char* const policies = "When something comes in between";
+  command.add_option("--misfire-grace", add.misfire_grace, "A run that cannot begin within so long is missed (default: none is)")->type_name("SPAN")->group(policies);
+  command.add_option("--coalesce", add.coalesce, "Of several times that have come due together run: latest, earliest or all")
+      ->check(CLI::IsMember({"latest", "earliest", "all"}))->capture_default_str()->type_name("WHICH")->group(policies);
+  command.add_option("--most-catch-up", add.most_catch_up, "With --coalesce all: the latest N of them")->type_name("N")->capture_default_str()->group(policies);
+  command.add_option("--max-instances", add.max_instances, "Runs that have not ended, at most")->type_name("N")->capture_default_str()->group(policies);
+  command.add_option("--overlap", add.overlap, "A time that comes while as many run: skip, queue-one, queue-all, cancel-running")
+      ->check(CLI::IsMember({"skip", "queue-one", "queue-all", "cancel-running"}))->capture_default_str()->type_name("POLICY")->group(policies);
+  command.add_option("--max-runs", add.max_runs, "It is over after so many (default: never)")->type_name("N")->group(policies);
+  command.add_flag("--paused", add.paused, "It waits for argiope schedule resume")->group(policies);
+
+  const char* const what = "What (-- COMMAND, --http, or --queue)";
+  command.add_option("--http", add.http, "Send a request")->expected(2)->type_name("METHOD URL")->group(what);
+  command.add_option("--header", add.headers, "\"Name: value\" (repeatable)")->type_name("TEXT")->allow_extra_args(false)->needs("--http")->group(what);
+  command.add_option("--body", add.body, "What is sent")->type_name("TEXT")->needs("--http")->group(what);
+  command.add_option("--expect", add.expect, "A status that is success: 204, 3xx (repeatable; default: 2xx)")->type_name("STATUS")->allow_extra_args(false)->needs("--http")->group(what);
+  command.add_option("--directory", add.directory, "Where the command runs, and ./program counts from (default: here)")->type_name("DIR")->group(what);
+  command.add_option("--timeout", add.timeout, "A command or request that takes longer has failed")->type_name("SPAN")->group(what);
+  command.add_option("--queue", add.queue, "Put a job into this queue; with a command or request: the executor that runs it (default: default)")->type_name("NAME")->group(what);
+  command.add_option("--function", add.function, "What the worker of that queue is to call")->type_name("NAME")->needs("--queue")->group(what);
+  command.add_option("--payload", add.payload, "What it gets; of a command: its standard input")->type_name("TEXT")->group(what);
+  command.add_flag("--fill-in", add.fill_in, "In the payload {name}, {planned_at}, {fired_at} and {run} stand for those of the run")->group(what);
+  command.add_option("--key", add.key, "What the job is aimed at: limits of a queue can hold for each key")->type_name("TEXT")->group(what);
+  command.add_option("--priority", add.priority, "Higher runs first (default: 0)")
+      ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
+                         std::int64_t{std::numeric_limits<std::int32_t>::max()}))->type_name("N")->group(what);
+  command.add_option("--max-attempts", add.max_attempts, "Runs of the job before it is given up (default: the queue's, 3)")
+      ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->type_name("N")->group(what);
+  command.footer(
+      "TIME is RFC 3339, or without an offset a time in --zone. SPAN is as 90s, 1h30m, 250ms, 2w; a bare number is seconds.\n"
+      "Everything behind -- is the command and its arguments; nothing goes through a shell. It has ARGIOPE_SCHEDULE_NAME,\n"
+      "_PLANNED_AT and _RUN and ARGIOPE_JOB_… in its environment; exit status 0 is success, 65 no second try.\n"
+      "argiope schedule run runs commands and requests; jobs of other queues are for whoever works on those.\n"
+      "Examples:\n"
+      "  argiope schedule add backup --cron '30 3 * * *' --zone Europe/Berlin --misfire-grace 6h -- ./backup --all\n"
+      "  argiope schedule add ping --every 90s --jitter 10s --http GET https://example.org/ping --expect 204\n"
+      "  argiope schedule add report --at 2026-12-24T06:00 --zone Asia/Tokyo --queue reports --payload '{\"year\":2026}'\n"
+      "  argiope schedule add --file schedules.jsonl --replace");
+}
+// clang-format on
+
+std::unexpected<Error> bad_option(std::string_view option, const Error& error) {
+  return fail(error.code == Errc::not_found ? Errc::invalid_input : error.code,
+              fmt::format("{}: {}", option, error.message));
+}
+
+// What `parse` makes of `text`; an error names the option.
+template <class Parse>
+auto read(std::string_view option, const std::string& text, Parse parse) -> decltype(parse(text)) {
+  auto value = parse(text);
+  if (!value) return bad_option(option, value.error());
+  return value;
+}
+
+Result<Trigger> plain_trigger(const AddArguments& add, const TimeZone& zone, WallTime now) {
+  const auto time = [&](const std::string& text) { return parse_timestamp(text, zone); };
+  if (!add.cron.empty()) {
+    const auto options = add.how.options();
+    if (!options) return std::unexpected(options.error());
+    auto expression = CronExpression::parse(add.cron, *options);
+    if (!expression && add.cron.starts_with("@every")) return fail(Errc::invalid_input, "--cron: use --every for that");
+    if (!expression) return bad_option("--cron", expression.error());
+    return Trigger::cron(std::move(*expression), zone);
+  }
+  if (!add.every.empty()) {
+    const auto interval = read("--every", add.every, parse_duration);
+    if (!interval) return std::unexpected(interval.error());
+    Result<WallTime> anchor = std::chrono::floor<std::chrono::milliseconds>(now);
+    if (!add.anchor.empty()) anchor = read("--anchor", add.anchor, time);
+    if (!anchor) return std::unexpected(anchor.error());
+    auto trigger = Trigger::every(*interval, *anchor);
+    if (!trigger) return bad_option("--every", trigger.error());
+    return trigger;
+  }
+  if (!add.at.empty()) {
+    const auto when = read("--at", add.at, time);
+    if (!when) return std::unexpected(when.error());
+    return Trigger::at(*when);
+  }
+  boost::system::error_code error;
+  json::parse_options limits;
+  limits.max_depth = 32;
+  const json::value form = json::parse(add.trigger, error, {}, limits);
+  if (error || !form.is_object()) {
+    return fail(Errc::invalid_input, fmt::format("--trigger {}: no JSON object", one_line(add.trigger, kMostShown)));
+  }
+  return read("--trigger", add.trigger, [&](const std::string&) { return Trigger::from_json(form.as_object()); });
+}
+
+Result<Trigger> trigger_of(const AddArguments& add, WallTime now) {
+  const std::string* const ways[] = {&add.cron, &add.every, &add.at, &add.trigger};
+  if (std::ranges::count_if(ways, [](const std::string* way) { return !way->empty(); }) != 1) {
+    return fail(Errc::invalid_input, "when? Give one of --cron, --every, --at and --trigger");
+  }
+  const auto zone = add.how.zone();
+  if (!zone) return bad_option("--zone", zone.error());
+  auto trigger = plain_trigger(add, *zone, now);
+  if (!trigger) return trigger;
+  const auto time = [&](const std::string& text) { return parse_timestamp(text, *zone); };
+  if (!add.start.empty()) {
+    const auto start = read("--start", add.start, time);
+    if (!start) return std::unexpected(start.error());
+    trigger = trigger->starting(*start);
+  }
+  if (!add.end.empty()) {
+    const auto end = read("--end", add.end, time);
+    if (!end) return std::unexpected(end.error());
+    trigger = trigger->ending(*end);
+  }
+  if (!add.jitter.empty()) {
+    const auto jitter = read("--jitter", add.jitter, parse_duration);
+    if (!jitter) return std::unexpected(jitter.error());
+    // Those that are planned for the same time are to part.
+    trigger = trigger->with_jitter(*jitter, fingerprint(add.name));
+  }
+  return trigger;
+}
+
+// An absolute path; empty where this process has no directory any more.
+std::string directory_of(const AddArguments& add) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (error && add.directory.empty()) return {};
+  return add.directory.empty() ? here.string() : (here / add.directory).lexically_normal().string();
+}
+
+// A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from that,
+// unless --fill-in asks for it.
+std::string command_payload(const AddArguments& add) {
+  json::object form;
+  json::array& args = form["args"].emplace_array();
+  for (const std::string& arg : add.command) args.emplace_back(arg);
+  if (const std::string directory = directory_of(add); !directory.empty()) form["directory"] = directory;
+  if (!add.timeout.empty()) form["timeout"] = add.timeout;
+  form["input"] = add.payload.value_or("");
+  const std::string plain = json::serialize(form);
+  std::string payload = "{";
+  for (const char c : std::string_view(plain).substr(1, plain.size() - 2)) {
+    if (c == '{' && !add.fill_in) {
+      payload += "\\u007b";
+    } else {
+      payload += c;
+    }
+  }
+  return payload + R"(,"environment":{"ARGIOPE_SCHEDULE_NAME":"{name}","ARGIOPE_SCHEDULE_PLANNED_AT":"{planned_at}",)"
+                   R"("ARGIOPE_SCHEDULE_RUN":"{run}"}})";
+}
+
+Result<std::string> http_payload(const AddArguments& add) {
+  json::object form{{"method", add.http[0]}, {"url", add.http[1]}};
+  json::object headers;
+  for (const std::string& header : add.headers) {
+    const std::size_t colon = header.find(':');
+    if (colon == std::string::npos || colon == 0) {
+      return fail(Errc::invalid_input, fmt::format("--header {}: as \"Name: value\"", one_line(header, kMostShown)));
+    }
+    const std::size_t value = std::min(header.find_first_not_of(' ', colon + 1), header.size());
+    headers[header.substr(0, colon)] = header.substr(value);
+  }
+  if (!headers.empty()) form["headers"] = std::move(headers);
+  if (add.body) form["body"] = *add.body;
+  if (!add.expect.empty()) form["expect"] = json::array(add.expect.begin(), add.expect.end());
+  if (!add.timeout.empty()) form["timeout"] = add.timeout;
+  return json::serialize(form);
+}
+
+Result<JobTemplate> job_of(const AddArguments& add) {
+  const bool is_command = !add.command.empty();
+  const bool is_http = !add.http.empty();
+  if (is_command && is_http) return fail(Errc::invalid_input, "what? Either --http or a command behind --, not both");
+  if (!is_command && !is_http && add.queue.empty()) {
+    return fail(Errc::invalid_input, "what? Give a command behind --, or --http METHOD URL, or --queue NAME");
+  }
+  if (!add.function.empty() && (is_command || is_http)) {
+    return fail(Errc::invalid_input, "--function: a command or request is what is called");
+  }
+  if (is_http && add.payload) return fail(Errc::invalid_input, "--payload: what a request sends is its --body");
+  if (!add.directory.empty() && !is_command) return fail(Errc::invalid_input, "--directory: is for commands");
+  if (!add.timeout.empty() && !is_command && !is_http) {
+    return fail(Errc::invalid_input, "--timeout: is for commands and requests");
+  }
+  if (!add.timeout.empty()) {
+    if (const auto timeout = read("--timeout", add.timeout, parse_duration); !timeout) {
+      return std::unexpected(timeout.error());
+    }
+  }
+  JobTemplate job;
+  job.queue = add.queue.empty() ? std::string(kScheduleExecutor) : add.queue;
+  job.key = add.key;
+  job.priority = static_cast<std::int32_t>(add.priority);
+  job.max_attempts = static_cast<std::uint32_t>(add.max_attempts);
+  job.fill_in = add.fill_in;
+  if (!is_command && !is_http) {
+    job.function = add.function;
+    job.payload = add.payload.value_or("");
+    return job;
+  }
+  job.function = is_command ? kCommandFunction : kHttpFunction;
+  if (is_command) {
+    job.payload = command_payload(add);
+    job.fill_in = true;
+    if (auto call = parse_command_call(job.payload); !call) return std::unexpected(std::move(call.error()));
+  } else {
+    auto payload = http_payload(add);
+    if (!payload) return std::unexpected(std::move(payload.error()));
+    job.payload = std::move(*payload);
+    if (auto call = parse_http_call(job.payload); !call) return std::unexpected(std::move(call.error()));
+  }
+  return job;
+}
+
+Result<std::uint32_t> whole(std::string_view option, std::uint64_t value, std::uint32_t most) {
+  if (value >= 1 && value <= most) return static_cast<std::uint32_t>(value);
+  return fail(Errc::invalid_input, fmt::format("{} {}: a whole number, 1 to {}", option, value, most));
+}
+
+Result<Schedule> schedule_of(const AddArguments& add, WallTime now) {
+  auto trigger = trigger_of(add, now);
+  if (!trigger) return std::unexpected(std::move(trigger.error()));
+  auto job = job_of(add);
+  if (!job) return std::unexpected(std::move(job.error()));
+  Schedule schedule{.name = add.name, .trigger = std::move(*trigger), .job = std::move(*job)};
+  if (!add.misfire_grace.empty()) {
+    const auto grace = read("--misfire-grace", add.misfire_grace, parse_duration);
+    if (!grace) return std::unexpected(grace.error());
+    schedule.misfire_grace = *grace;
+  }
+  schedule.coalesce = add.coalesce == "all"        ? Coalesce::all
+                      : add.coalesce == "earliest" ? Coalesce::earliest
+                                                   : Coalesce::latest;
+  schedule.overlap = add.overlap == "queue-one"        ? Overlap::queue_one
+                     : add.overlap == "queue-all"      ? Overlap::queue_all
+                     : add.overlap == "cancel-running" ? Overlap::cancel_running
+                                                       : Overlap::skip;
+  const auto catch_up = whole("--most-catch-up", add.most_catch_up, Schedule::kMostCatchUp);
+  if (!catch_up) return std::unexpected(catch_up.error());
+  schedule.most_catch_up = *catch_up;
+  const auto instances = whole("--max-instances", add.max_instances, Schedule::kMostInstances);
+  if (!instances) return std::unexpected(instances.error());
+  schedule.max_instances = *instances;
+  schedule.max_runs = add.max_runs;
+  schedule.paused = add.paused;
+  if (auto good = check(schedule); !good) return std::unexpected(std::move(good.error()));
+  return schedule;
+}
+
+std::string_view to_string(AddOutcome outcome) {
+  switch (outcome) {
+    case AddOutcome::added: return "added";
+    case AddOutcome::replaced: return "replaced";
+    case AddOutcome::kept: return "kept";
+    case AddOutcome::exists: return "exists";
+  }
+  return "";
+}
+
+std::string reply_json(const std::string& name, const AddReply& reply) {
+  std::string line = "{\"name\":";
+  append_json_string(line, name);
+  return line + fmt::format(",\"id\":{},\"outcome\":\"{}\"}}\n", reply.id, to_string(reply.outcome));
+}
+
+// What is not there now may be there when it is due: no error.
+void warn_of_command(const AddArguments& add) {
+  if (add.command.empty() || add.command.front().contains('{')) return;
+  const auto program = find_program(add.command.front(), directory_of(add));
+  if (!program) fmt::print(stderr, "argiope: warning: {}\n", program.error().message);
+}
+
+Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
+  const WallTime now = EventLoop::current().clock().wall_now();
+  auto schedule = schedule_of(add, now);
+  if (!schedule) co_return std::unexpected(std::move(schedule.error()));
+  auto reply = co_await book.add(std::move(*schedule), add.conflict());
+  if (!reply) {
+    if (reply.error().code == Errc::refused) reply.error().message += "; --replace or --keep says what to do then";
+    co_return std::unexpected(std::move(reply.error()));
+  }
+  warn_of_command(add);
+  if (add.store.json) {
+    fmt::print("{}", reply_json(add.name, *reply));
+    co_return kExitFinished;
+  }
+  auto status = co_await book.get(add.name);
+  if (!status) co_return std::unexpected(std::move(status.error()));
+  const WallTime next = status->place.next;
+  std::string when = "never runs: there are no times from now on";
+  if (next != WallTime::max()) {
+    const TimeZone zone = status->schedule ? status->schedule->trigger.zone() : TimeZone{};
+    when = fmt::format("next {}, {}", format_timestamp(next, zone), distance(next - now));
+  }
+  fmt::print("{} {}: {}{}\n", to_string(reply->outcome), one_line(add.name, kMostShown),
+             status->place.paused ? "paused; " : "", when);
+  co_return kExitFinished;
+}
+
+// Adds what each line of a descriptor says; those that have been read together share a commit.
+class LineAdder {
+ public:
+  LineAdder(const AddArguments& add, ScheduleBook& book, int descriptor)
+      : add_(add), book_(book), descriptor_(descriptor), source_(add.file == "-" ? "standard input" : add.file) {}
+
+  Coro<Result<int>> run() {
+    std::string buffer(kReadBytes, '\0');
+    for (bool more = true; more;) {
+      const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) co_return fail(Errc::io, fmt::format("{}: {}", source_, std::strerror(errno)));
+      more = count > 0;
+      take(more ? std::string_view(buffer).substr(0, static_cast<std::size_t>(count)) : "\n");
+      if (auto done = co_await flush(); !done) co_return std::unexpected(std::move(done.error()));
+    }
+    co_return status_;
+  }
+
+ private:
+  void take(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::size_t end = bytes.find('\n');
+      if (partial_.size() <= kMostLineBytes) partial_ += bytes.substr(0, end);
+      if (end == std::string_view::npos) return;
+      ++line_;
+      take_line();
+      partial_.clear();
+      bytes.remove_prefix(end + 1);
+    }
+  }
+
+  void take_line() {
+    if (partial_.find_first_not_of(" \t\r") == std::string::npos) return;
+    if (partial_.size() > kMostLineBytes) return refuse(line_, fmt::format("longer than {} bytes", kMostLineBytes));
+    auto schedule = parse_schedule(partial_);
+    if (!schedule) return refuse(line_, schedule.error().message);
+    if (auto good = check_call(schedule->job); !good) return refuse(line_, good.error().message);
+    schedules_.push_back(std::move(*schedule));
+    lines_.push_back(line_);
+  }
+
+  Coro<Result<void>> flush() {
+    if (schedules_.empty()) co_return Result<void>{};
+    const std::vector<std::uint64_t> lines = std::exchange(lines_, {});
+    std::vector<std::string> names;
+    for (const Schedule& schedule : schedules_) names.push_back(schedule.name);
+    auto replies = co_await book_.add_all(std::exchange(schedules_, {}), add_.conflict());
+    if (!replies) co_return std::unexpected(std::move(replies.error()));
+    std::string out;
+    for (std::size_t i = 0; i < replies->size(); ++i) {
+      const AddReply& reply = (*replies)[i];
+      if (reply.outcome == AddOutcome::exists) {
+        refuse(lines[i], fmt::format("schedule {}: there is one of that name", in_quotes(names[i])));
+      } else if (add_.store.json) {
+        out += reply_json(names[i], reply);
+      } else {
+        out += fmt::format("{} {}\n", to_string(reply.outcome), one_line(names[i], kMostShown));
+      }
+    }
+    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
+      co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
+    }
+    co_return Result<void>{};
+  }
+
+  void refuse(std::uint64_t line, std::string_view why) {
+    status_ = kExitUsage;
+    fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, printable(why));
+  }
+
+  const AddArguments& add_;
+  ScheduleBook& book_;
+  const int descriptor_;
+  const std::string source_;
+  std::string partial_;
+  std::uint64_t line_ = 0;
+  std::vector<Schedule> schedules_;
+  std::vector<std::uint64_t> lines_;
+  int status_ = kExitFinished;
+};
+
+int run_add(const AddArguments& add) {
+  int descriptor = STDIN_FILENO;
+  if (add.file.empty()) {
+    if (add.name.empty()) return complain("add what? Give a NAME, or --file FILE with a schedule a line", kExitUsage);
+    // What is wrong is said before there is a store.
+    if (auto good = schedule_of(add, SystemClock().wall_now()); !good) return complain(good.error());
+  } else {
+    if (!add.name.empty()) {
+      return complain(
+          fmt::format("--file {}: its lines name their schedules; {} is one too many", add.file, in_quotes(add.name)),
+          kExitUsage);
+    }
+    if (add.file != "-") {
+      descriptor = ::open(add.file.c_str(), O_RDONLY | O_CLOEXEC);
+      if (descriptor < 0) return complain(fmt::format("--file {}: {}", add.file, std::strerror(errno)), kExitUsage);
+    }
+  }
+  return run_on_book(add.store, StoreAccess::share, IfMissing::make,
+                     [&](ScheduleBook& book, Store&) -> Coro<Result<int>> {
+                       if (add.file.empty()) co_return co_await add_one(add, book);
+                       LineAdder adder(add, book, descriptor);
+                       co_return co_await adder.run();
+                     });
+}
+
+}  // namespace
+
+std::function<int()> add_schedule_add(CLI::App& schedule, const std::vector<std::string>& command) {
+  auto add = std::make_shared<AddArguments>();
+  CLI::App* subcommand = schedule.add_subcommand("add", "Add a schedule, or many from a stream of JSON lines");
+  add_options(*subcommand, *add);
+  return [add, &command] {
+    add->command = command;
+    return run_add(*add);
+  };
+}
+
+}  // namespace argiope

@@ -1,0 +1,141 @@
+// What changes schedules that are there: `argiope schedule pause`, `resume`, `remove` and `run-now`.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/json_writer.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "cli/cron_arguments.hpp"
+#include "cli/schedule/schedule_command.hpp"
+#include "cli/schedule/schedule_print.hpp"
+#include "cli/table.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostShown = 80;
+
+struct ChangeArguments {
+  JobStoreArguments store;
+  std::vector<std::string> names;
+  std::string by;
+  std::string from = "where-it-was";
+};
+
+// What was done to one schedule: a sentence, or a line of JSON.
+using ChangeOne = std::function<Coro<Result<std::string>>(ScheduleBook& book, const std::string& name)>;
+
+Coro<Result<int>> change_each(const ChangeArguments& arguments, ScheduleBook& book, const ChangeOne& change) {
+  int status = kExitFinished;
+  for (const std::string& name : arguments.names) {
+    auto told = co_await change(book, name);
+    if (told) {
+      fmt::print("{}\n", *told);
+    } else if (status = complain(told.error()); status != kExitUsage) {
+      co_return status;
+    }
+  }
+  co_return status;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
+std::string when_next(const ScheduleStatus& status) {
+  const WallTime next = status.place.next;
+  if (next == WallTime::max()) return "there are no more times";
+  const WallTime now = EventLoop::current().clock().wall_now();
+  return fmt::format("next {}, {}", format_timestamp(next, zone_of(status)), distance(next - now));
+}
+
+Coro<Result<std::string>> pause_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+  auto status = co_await book.pause(name, arguments.by);
+  if (!status) co_return std::unexpected(std::move(status.error()));
+  if (arguments.store.json) co_return to_json(*status);
+  co_return "paused " + one_line(name, kMostShown);
+}
+
+Coro<Result<std::string>> resume_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+  const ResumeFrom from = arguments.from == "now" ? ResumeFrom::now : ResumeFrom::where_it_was;
+  auto status = co_await book.resume(name, from);
+  if (!status) co_return std::unexpected(std::move(status.error()));
+  if (arguments.store.json) co_return to_json(*status);
+  co_return fmt::format("resumed {}: {}", one_line(name, kMostShown), when_next(*status));
+}
+
+Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+  auto id = co_await book.remove(name);
+  if (!id) co_return std::unexpected(std::move(id.error()));
+  if (arguments.store.json)
+    co_return fmt::format("{{\"name\":{},\"id\":{},\"outcome\":\"removed\"}}", json_text(name), *id);
+  co_return "removed " + one_line(name, kMostShown);
+}
+
+Coro<Result<std::string>> run_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+  auto job = co_await book.run_now(name);
+  if (!job) co_return std::unexpected(std::move(job.error()));
+  if (arguments.store.json) co_return fmt::format("{{\"name\":{},\"job\":{}}}", json_text(name), *job);
+  co_return fmt::to_string(*job);
+}
+
+using Arguments = std::shared_ptr<ChangeArguments>;
+using ChangeWith = Coro<Result<std::string>>(const ChangeArguments&, ScheduleBook&, const std::string&);
+
+Arguments add_common(CLI::App& command) {
+  Arguments arguments = std::make_shared<ChangeArguments>();
+  arguments->store.add_to(command);
+  command.add_option("NAME", arguments->names, "Their names")->required()->type_name("");
+  return arguments;
+}
+
+std::function<int()> changing(Arguments arguments, ChangeWith& change) {
+  return [arguments, &change] {
+    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
+                       [&](ScheduleBook& book, Store&) -> Coro<Result<int>> {
+                         const ChangeOne one = [&](ScheduleBook& opened, const std::string& name) {
+                           return change(*arguments, opened, name);
+                         };
+                         co_return co_await change_each(*arguments, book, one);
+                       });
+  };
+}
+
+}  // namespace
+
+// clang-format off
+std::function<int()> add_schedule_pause(CLI::App& schedule) {
+  CLI::App* command = schedule.add_subcommand("pause", "Let schedules not run until they are resumed; runs under way go on");
+  Arguments arguments = add_common(*command);
+  command->add_option("--by", arguments->by, "Who does it, for those who ask (default: $USER)")->envname("USER")->type_name("WHO");
+  command->footer("Example: argiope schedule pause backup --by ann");
+  return changing(std::move(arguments), pause_one);
+}
+
+std::function<int()> add_schedule_resume(CLI::App& schedule) {
+  CLI::App* command = schedule.add_subcommand("resume", "Let schedules that are paused run again");
+  Arguments arguments = add_common(*command);
+  command->add_option("--from", arguments->from, "where-it-was: the times of the pause are due, by the schedule's own policies;\n"
+                                                 "now: they are missed")
+      ->check(CLI::IsMember({"now", "where-it-was"}))->capture_default_str()->type_name("WHERE");
+  return changing(std::move(arguments), resume_one);
+}
+
+std::function<int()> add_schedule_remove(CLI::App& schedule) {
+  CLI::App* command = schedule.add_subcommand("remove", "Forget schedules and their history; jobs they have put stay");
+  return changing(add_common(*command), remove_one);
+}
+
+std::function<int()> add_schedule_run_now(CLI::App& schedule) {
+  CLI::App* command = schedule.add_subcommand("run-now", "Put a run of schedules at once, whatever their times and policies say");
+  Arguments arguments = add_common(*command);
+  command->footer("Prints the id of each run's job. Their planned times stay as they are.");
+  return changing(std::move(arguments), run_one);
+}
+// clang-format on
+
+}  // namespace argiope

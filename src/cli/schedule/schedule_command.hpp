@@ -1,0 +1,45 @@
+// What the subcommands of `argiope schedule` share: which store, how it is opened, how a schedule is looked up.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/schedule/schedule_book.hpp"
+#include "argiope/schedule/scheduler.hpp"
+#include "argiope/store/store.hpp"
+#include "cli/job/job_command.hpp"
+
+namespace argiope {
+
+// The executor that `argiope schedule run` always has, and its functions.
+inline constexpr std::string_view kScheduleExecutor = "default";
+inline constexpr std::string_view kCommandFunction = "command";
+inline constexpr std::string_view kHttpFunction = "http";
+
+// Opens the store beside whoever owns it, runs `act` on a loop of its own, and closes the store. What `act` gives is the
+// exit status, an error is said.
+using BookAction = std::function<Coro<Result<int>>(ScheduleBook& book, Store& store)>;
+int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
+
+// Whether a job of that queue and function has a payload that `argiope schedule run` can run.
+// Errors: invalid_input naming the member.
+Result<void> check_call(const JobTemplate& job);
+
+// Why a schedule does not run now, as far as the store tells. `owned`: whether a process owns it.
+Coro<Result<ScheduleExplanation>> explain_from_store(ScheduleBook& book, std::string name, bool owned, WallTime now);
+
+// "argiope schedule NAME": registers it, and says how to run it.
+using ScheduleSubcommand = std::function<int()>(CLI::App& schedule);
+ScheduleSubcommand add_schedule_list, add_schedule_show, add_schedule_history, add_schedule_explain, add_schedule_pause,
+    add_schedule_resume, add_schedule_remove, add_schedule_run_now, add_schedule_output;
+// `command`: what stood behind "--".
+std::function<int()> add_schedule_add(CLI::App& schedule, const std::vector<std::string>& command);
+std::function<int()> add_schedule_run(CLI::App& schedule, const std::vector<std::string>& command);
+
+// `argiope schedule explain`; also a part of `argiope explain`.
+int explain_schedules(const JobStoreArguments& arguments, const std::vector<std::string>& names);
+
+}  // namespace argiope

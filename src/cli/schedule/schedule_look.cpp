@@ -1,0 +1,253 @@
+// What only looks: `argiope schedule list`, `show`, `history` and `explain`.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "cli/schedule/schedule_command.hpp"
+#include "cli/schedule/schedule_print.hpp"
+#include "cli/table.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kPage = 1000;
+constexpr std::size_t kUpcoming = 5;
+constexpr std::size_t kRunsShown = 5;
+
+struct LookArguments {
+  JobStoreArguments store;
+  std::vector<std::string> names;
+  std::uint64_t after = 0;
+  std::size_t limit = 100;
+};
+using Look = std::shared_ptr<LookArguments>;
+
+int look_at(const JobStoreArguments& store, const BookAction& act) {
+  return run_on_book(store, StoreAccess::read, IfMissing::complain, act);
+}
+
+// The newest of its history that has a job.
+Coro<Result<std::optional<ScheduleRun>>> last_run(Store& store, const ScheduleStatus& status) {
+  std::optional<ScheduleRun> last;
+  if (status.place.fired == 0) co_return last;
+  auto runs = co_await store.schedule_runs(status.id);
+  if (!runs) co_return std::unexpected(std::move(runs.error()));
+  const auto found = std::ranges::find_if(*runs, [](const ScheduleRun& run) { return run.job != 0; });
+  if (found != runs->end()) last = std::move(*found);
+  co_return last;
+}
+
+Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book, Store& store) {
+  const WallTime now = EventLoop::current().clock().wall_now();
+  Table table(schedule_heading());
+  std::size_t shown = 0;
+  ScheduleId after = look.after;
+  while (shown < look.limit) {
+    auto page = co_await book.list(after, std::min(kPage, look.limit - shown));
+    if (!page) co_return std::unexpected(std::move(page.error()));
+    if (page->empty()) break;
+    after = page->back().id;
+    shown += page->size();
+    for (const ScheduleStatus& status : *page) {
+      if (look.store.json) {
+        fmt::print("{}\n", to_json(status));
+        continue;
+      }
+      auto last = co_await last_run(store, status);
+      if (!last) co_return std::unexpected(std::move(last.error()));
+      table.add(schedule_row(status, *last, now));
+    }
+  }
+  if (look.store.json) co_return kExitFinished;
+  if (shown == 0) {
+    fmt::print("No schedules.\n");
+    co_return kExitFinished;
+  }
+  fmt::print("{}", table.text());
+  if (shown == look.limit) fmt::print("There may be more: --limit N shows N, --after {} goes on from here.\n", after);
+  co_return kExitFinished;
+}
+
+// The planned times to come, as long as it is not paused.
+std::vector<WallTime> upcoming(const ScheduleStatus& status) {
+  std::vector<WallTime> times;
+  if (!status.schedule || status.place.next == WallTime::max()) return times;
+  const Schedule& schedule = *status.schedule;
+  std::size_t most = kUpcoming;
+  if (schedule.max_runs != 0) {
+    most = std::min<std::size_t>(most, schedule.max_runs - std::min(schedule.max_runs, status.place.fired));
+  }
+  std::optional<WallTime> next = status.place.next;
+  while (next && times.size() < most) {
+    times.push_back(*next);
+    next = schedule.trigger.next(*next);
+  }
+  return times;
+}
+
+// As to_json(status), with the times to come.
+std::string details_json(const ScheduleStatus& status) {
+  std::string out = to_json(status);
+  out.back() = ',';
+  out += "\"upcoming\":[";
+  const TimeZone zone = zone_of(status);
+  for (const WallTime time : upcoming(status)) {
+    if (out.back() != '[') out += ',';
+    out += '"' + format_timestamp(time, zone) + '"';
+  }
+  return out + "]}";
+}
+
+Coro<Result<int>> show_schedules(const LookArguments& look, ScheduleBook& book) {
+  int status = kExitFinished;
+  for (const std::string& name : look.names) {
+    auto found = co_await book.get(name);
+    if (!found) {
+      status = complain(found.error());
+      if (status != kExitUsage) co_return status;
+      continue;
+    }
+    if (look.store.json) {
+      fmt::print("{}\n", details_json(*found));
+      continue;
+    }
+    auto runs = co_await book.history(name, kRunsShown);
+    if (!runs) co_return std::unexpected(std::move(runs.error()));
+    fmt::print("{}", schedule_details(*found, *runs, upcoming(*found), EventLoop::current().clock().wall_now()));
+  }
+  co_return status;
+}
+
+Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
+  const std::string& name = look.names.front();
+  auto found = co_await book.get(name);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  auto runs = co_await book.history(name, look.limit);
+  if (!runs) co_return std::unexpected(std::move(runs.error()));
+  if (look.store.json) {
+    for (const ScheduleRun& run : *runs) fmt::print("{}\n", run_json(run));
+    co_return kExitFinished;
+  }
+  if (runs->empty()) {
+    fmt::print("No runs yet.\n");
+    co_return kExitFinished;
+  }
+  const TimeZone zone = zone_of(*found);
+  Table table(run_heading());
+  for (const ScheduleRun& run : *runs) table.add(run_row(run, zone));
+  fmt::print("{}", table.text());
+  co_return kExitFinished;
+}
+
+// The bytes as they are to standard output; whose they are to standard error, where somebody reads along.
+Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
+  const std::string& name = look.names.front();
+  auto found = co_await book.get(name);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  auto output = co_await book.output(name);
+  if (!output) co_return std::unexpected(std::move(output.error()));
+  if (look.store.json) {
+    fmt::print("{}\n", *output ? output_json(**output) : "null");
+    co_return kExitFinished;
+  }
+  if (!*output) {
+    fmt::print(stderr, "No run has printed anything yet.\n");
+    co_return kExitFinished;
+  }
+  const ScheduleOutput& last = **output;
+  if (::isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "{}\n", output_heading(last, zone_of(*found)));
+  }
+  if (std::fwrite(last.output.data(), 1, last.output.size(), stdout) != last.output.size() || std::fflush(stdout) != 0) {
+    co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
+  }
+  co_return kExitFinished;
+}
+
+Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& book, bool owned) {
+  int status = kExitFinished;
+  for (const std::string& name : look.names) {
+    auto why = co_await explain_from_store(book, name, owned, EventLoop::current().clock().wall_now());
+    if (!why) {
+      status = complain(why.error());
+      if (status != kExitUsage) co_return status;
+    } else if (look.store.json) {
+      fmt::print("{}\n", to_json(*why));
+    } else {
+      fmt::print("schedule {}: {}\n", name, to_sentence(*why));
+    }
+  }
+  co_return status;
+}
+
+}  // namespace
+
+// clang-format off
+std::function<int()> add_schedule_list(CLI::App& schedule) {
+  Look look = std::make_shared<LookArguments>();
+  CLI::App* command = schedule.add_subcommand("list", "List schedules: when each comes next, and what its last run came to");
+  look->store.add_to(*command);
+  command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
+  command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
+  command->footer("Times are in each schedule's zone. Example: argiope schedule list --json | jq -r 'select(.paused).name'");
+  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store& store) { return list_schedules(*look, book, store); }); };
+}
+
+std::function<int()> add_schedule_show(CLI::App& schedule) {
+  Look look = std::make_shared<LookArguments>();
+  CLI::App* command = schedule.add_subcommand("show", "All that is known of schedules, with the next times and the last runs");
+  look->store.add_to(*command);
+  command->add_option("NAME", look->names, "Their names")->required()->type_name("");
+  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_schedules(*look, book); }); };
+}
+
+std::function<int()> add_schedule_history(CLI::App& schedule) {
+  Look look = std::make_shared<LookArguments>();
+  look->limit = kRunsKept;
+  CLI::App* command = schedule.add_subcommand("history", "What became of a schedule's last planned times, newest first");
+  look->store.add_to(*command);
+  command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
+  command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(std::uint64_t{1}, kRunsKept))->type_name("N")->capture_default_str();
+  command->footer("Of each schedule the last 20 are kept. A job's own story: argiope job show ID\n"
+      "ENDED AFTER counts from its firing, waits in its queue and between attempts included.");
+  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_history(*look, book); }); };
+}
+
+std::function<int()> add_schedule_output(CLI::App& schedule) {
+  Look look = std::make_shared<LookArguments>();
+  CLI::App* command = schedule.add_subcommand("output", "What the last run that printed anything has printed, however long ago");
+  look->store.add_to(*command);
+  command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
+  command->footer(
+      "Of a command: its standard output, and when it has failed the end of its standard error; of a request: the answer.\n"
+      "With --json also which run it was, of which job, and how it ended. Example: argiope schedule output backup");
+  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_output(*look, book); }); };
+}
+
+std::function<int()> add_schedule_explain(CLI::App& schedule) {
+  Look look = std::make_shared<LookArguments>();
+  CLI::App* command = schedule.add_subcommand("explain", "Why does a schedule not run now, and when will it?");
+  look->store.add_to(*command);
+  command->add_option("NAME", look->names, "Their names")->required()->type_name("");
+  command->footer("This says what can be known from the store; a function or room that is missing is told by argiope schedule run.");
+  return [look] { return explain_schedules(look->store, look->names); };
+}
+// clang-format on
+
+int explain_schedules(const JobStoreArguments& arguments, const std::vector<std::string>& names) {
+  const auto where = arguments.where();
+  if (!where) return complain(where.error());
+  const bool owned = has_owner(*where);
+  const LookArguments look{.store = arguments, .names = names};
+  return look_at(arguments, [&](ScheduleBook& book, Store&) { return explain_schedules(look, book, owned); });
+}
+
+}  // namespace argiope

@@ -1,0 +1,162 @@
+// `argiope simulate`: what the schedules and queues of a configuration will do, found out by letting them do it in virtual
+// time.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "cli/commands.hpp"
+#include "cli/human.hpp"
+#include "cli/live_line.hpp"
+#include "cli/simulate/text_report.hpp"
+#include "config/internal/configuration.hpp"
+#include "simulate/internal/simulation.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr Duration kShortest = std::chrono::seconds{1};
+constexpr Duration kLongest = std::chrono::days{366 * 50};
+
+struct SimulateArguments {
+  std::string file;
+  std::string from, span = "30d", zone = "UTC";
+  std::string html;
+  std::int64_t seed = -1;
+  std::uint64_t most_jobs = SimulationOptions{}.most_jobs;
+  bool json = false;
+  bool quiet = false;
+};
+
+// How far it is, on standard error. What the library logs meanwhile is of times that are not now, and in the report.
+class SimulationProgress {
+ public:
+  SimulationProgress(const SimulationOptions& options, bool quiet)
+      : options_(options), quiet_(quiet), started_(clock_.now()), shown_at_(started_) {
+    spdlog::set_level(spdlog::level::err);
+  }
+  ~SimulationProgress() { spdlog::set_level(spdlog::level::info); }
+  SimulationProgress(const SimulationProgress&) = delete;
+
+  void show(WallTime now, std::uint64_t runs) {
+    const TimePoint present = clock_.now();
+    if (quiet_ || present - shown_at_ < line_.interval()) return;
+    shown_at_ = present;
+    const double share = to_seconds(now - options_.from) / to_seconds(options_.span);
+    spdlog::set_level(spdlog::level::info);
+    line_.show(fmt::format("{}  {:.0f}%  {} runs  {}", format_timestamp(now, options_.zone), 100 * share, runs,
+                           human_duration(elapsed())));
+    spdlog::set_level(spdlog::level::err);
+  }
+  void end(std::uint64_t runs) {
+    line_.clear();
+    if (quiet_) return;
+    fmt::print(stderr, "Simulated in {}, {:.0f} runs a second.\n", human_duration(elapsed()),
+               static_cast<double>(runs) / std::max(elapsed(), 1e-3));
+  }
+
+ private:
+  double elapsed() const { return to_seconds(clock_.now() - started_); }
+
+  const SimulationOptions& options_;
+  const SystemClock clock_;
+  const bool quiet_;
+  const TimePoint started_;
+  TimePoint shown_at_;
+  LiveLine line_{stderr};
+};
+
+int complain_of(const Error& error, int status) {
+  fmt::print(stderr, "argiope: {}\n", printable(error.message));
+  return status;
+}
+
+Result<SimulationOptions> options_of(const SimulateArguments& arguments) {
+  SimulationOptions options;
+  options.most_jobs = arguments.most_jobs;
+  auto zone = TimeZone::find(arguments.zone);
+  if (!zone) return std::unexpected(std::move(zone.error()));
+  options.zone = *zone;
+  options.from = std::chrono::floor<std::chrono::seconds>(SystemClock().wall_now());
+  if (!arguments.from.empty()) {
+    auto from = parse_timestamp(arguments.from, *zone);
+    if (!from) return std::unexpected(Error{from.error().code, "--from: " + from.error().message});
+    options.from = *from;
+  }
+  auto span = parse_duration(arguments.span);
+  if (!span) return std::unexpected(Error{span.error().code, "--for: " + span.error().message});
+  if (*span < kShortest || *span > kLongest || options.from < WallTime{} ||
+      options.from > WallTime::max() - 2 * kLongest) {
+    return fail(Errc::invalid_input, fmt::format("--for {}: 1s to 50 years, and nothing before 1970 or after 2160",
+                                                 in_quotes(arguments.span)));
+  }
+  options.span = *span;
+  return options;
+}
+
+int run_simulate(const SimulateArguments& arguments) {
+  auto options = options_of(arguments);
+  if (!options) return complain_of(options.error(), kExitUsage);
+  auto configuration = read_configuration(arguments.file);
+  if (!configuration) return complain_of(configuration.error(), kExitUsage);
+  if (configuration->schedules.empty()) {
+    return complain_of({Errc::invalid_input, arguments.file + ": no [[schedule]], nothing to simulate"}, kExitUsage);
+  }
+  if (arguments.seed >= 0) configuration->simulation.seed = static_cast<std::uint64_t>(arguments.seed);
+  std::ofstream html;
+  if (!arguments.html.empty()) {
+    html.open(arguments.html, std::ios::trunc | std::ios::binary);
+    if (!html) return complain_of({Errc::io, arguments.html + ": cannot be written"}, kExitUsage);
+  }
+  SimulationProgress progress(*options, arguments.quiet);
+  options->progress = [&](WallTime now, std::uint64_t runs) { progress.show(now, runs); };
+  const auto report = simulate(*configuration, *options);
+  if (!report) return complain_of(report.error(), kExitNothing);
+  progress.end(report->runs);
+  if (html.is_open()) {
+    html << html_report(*report, arguments.file);
+    html.close();
+    if (!html) return complain_of({Errc::io, arguments.html + ": cannot be written"}, kExitNothing);
+  }
+  fmt::print("{}{}", arguments.json ? json_report(*report) : text_report(*report), arguments.json ? "\n" : "");
+  return kExitFinished;
+}
+
+}  // namespace
+
+std::function<int()> add_simulate_command(CLI::App& app) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "Run a configuration in virtual time: what fires when, what waits, what piles up, what never runs");
+  command->add_option("FILE", arguments->file, "The configuration, TOML: its queues, schedules and how long jobs take")
+      ->required();
+  command->add_option("--from", arguments->from, "When it begins, RFC 3339; instead of now")->type_name("TIME");
+  command->add_option("--for", arguments->span, "How long it goes on, such as 12h or 1w3d: w, d, h, m (minutes), s, ms")
+      ->type_name("SPAN")
+      ->capture_default_str();
+  command->add_option("--zone", arguments->zone, "Time zone of --from and of times that are no schedule's")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Seed of what is drawn; instead of the file's")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command->add_option("--most-jobs", arguments->most_jobs, "Jobs that may wait or run; with more it ends early")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "The report as one JSON object");
+  command->add_option("--html", arguments->html, "Write the report with plots to this file as well")->type_name("FILE");
+  command->add_flag("--quiet", arguments->quiet, "Say nothing on the way");
+  command->footer(
+      "Nothing is sent and nothing is stored: only the jobs are imagined, what schedules, limits and retries make of\n"
+      "them is what they will make of them. The same file, times and seed give the same report.\n"
+      "Example: argiope simulate argiope.toml --from 2026-03-01 --for 60d --html report.html");
+  return [arguments] { return run_simulate(*arguments); };
+}
+
+}  // namespace argiope

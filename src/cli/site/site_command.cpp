@@ -1,0 +1,119 @@
+// `argiope site`: a synthetic web on loopback.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "argiope/base/printable.hpp"
+#include "cli/commands.hpp"
+#include "cli/site/site_server.hpp"
+
+namespace argiope {
+namespace {
+
+struct SiteArguments {
+  SyntheticWebOptions web;
+  SiteServerOptions server;
+  double latency_ms = 0;
+  std::string features = "friendly";
+  std::string hostile;
+  std::string log_file;
+};
+
+// One descriptor a connection: as many as the system lets us have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int run_site(SiteArguments& arguments) {
+  const auto complain = [](const std::string& message, int status) {
+    fmt::print(stderr, "argiope: {}\n", printable_lines(message));
+    return status;
+  };
+  const auto features = parse_web_features(arguments.features);
+  if (!features) return complain("--features: " + features.error().message, kExitUsage);
+  const auto hostile = parse_web_features(arguments.hostile);
+  if (!hostile) return complain("--hostile: " + hostile.error().message, kExitUsage);
+  arguments.web.features = *features | *hostile;
+  arguments.web.latency = from_seconds(arguments.latency_ms / 1000);
+  if (!arguments.log_file.empty()) {
+    arguments.server.log = std::fopen(arguments.log_file.c_str(), "a");
+    if (arguments.server.log == nullptr) {
+      return complain(fmt::format("--log {}: {}", arguments.log_file, std::strerror(errno)), kExitUsage);
+    }
+  }
+  raise_descriptor_limit();
+  SystemClock clock;
+  AsioBackend backend(clock);
+  auto server = SiteServer::listen(backend, arguments.web, arguments.server);
+  if (!server) return complain(server.error().message, kExitNothing);
+  EventLoop loop(backend);
+  fmt::print("site: {} host{}, {} pages each, {}/ …\n", arguments.web.hosts, arguments.web.hosts == 1 ? "" : "s",
+             arguments.web.pages, (*server)->origins().front());
+  for (const std::string& origin : (*server)->origins()) fmt::print("  {}/\n", origin);
+  fmt::print("Ctrl-C ends it.\n");
+  std::fflush(stdout);
+  Task<void> serving = loop.create_task((*server)->serve(), "site");
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    loop.add_signal_handler(signal_number, [&] {
+      serving.cancel();
+      loop.stop();
+    });
+  }
+  loop.run_forever();
+  fmt::print("{} requests answered\n", (*server)->requests());
+  if (arguments.server.log != nullptr) std::fclose(arguments.server.log);
+  return kExitFinished;
+}
+
+}  // namespace
+
+std::function<int()> add_site_command(CLI::App& app) {
+  auto arguments = std::make_shared<SiteArguments>();
+  CLI::App* command = app.add_subcommand(
+      "site", "Serve a synthetic web on loopback, the same for the same seed, for trying and measuring.");
+  SyntheticWebOptions& web = arguments->web;
+  command->add_option("--hosts", web.hosts, "Hosts")->check(CLI::Range(1, 10'000))->capture_default_str();
+  command->add_option("--pages", web.pages, "Pages of each host")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  command->add_option("--links", web.links, "Links on a page")->check(CLI::Range(1, 10'000))->capture_default_str();
+  command->add_option("--size", web.size, "Bytes of a page, about")
+      ->check(CLI::Range(0, 100'000'000))
+      ->capture_default_str();
+  command->add_option("--latency-ms", arguments->latency_ms, "Wait before each page is answered")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--errors", web.errors, "Part of the links that are broken, 0 to 1")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--seed", web.seed, "Everything follows from it")->capture_default_str();
+  command->add_option("--port", arguments->server.port, "Port of the first host, the others follow; 0: free ones")
+      ->capture_default_str();
+  command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
+  command
+      ->add_option("--features", arguments->features,
+                   "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow,\n"
+                   "resources, duplicates, offsite, phantoms, base, chain; or friendly (all of these), none")
+      ->capture_default_str();
+  command
+      ->add_option("--hostile", arguments->hostile,
+                   "What the last host does beside: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
+                   "flood, closed, throttling, failing, headers, odd; or all; and what makes it useless: slow,\n"
+                   "robots-500, robots-silent, robots-reset")
+      ->type_name("LIST");
+  command->add_option("--evil-hosts", web.evil_hosts, "How many of the last hosts are hostile")->capture_default_str();
+  command
+      ->add_option("--log", arguments->log_file,
+                   "Append a line for each request: microseconds, host, method, target, status")
+      ->type_name("FILE");
+  return [arguments] { return run_site(*arguments); };
+}
+
+}  // namespace argiope

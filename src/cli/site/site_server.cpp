@@ -1,0 +1,225 @@
+#include "cli/site/site_server.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <list>
+#include <optional>
+
+#include "argiope/async/asio_op.hpp"
+#include "argiope/async/group.hpp"
+#include "argiope/async/sleep.hpp"
+
+namespace argiope {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::size_t kMostHeader = 16 * 1024;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+class Server final : public SiteServer {
+ public:
+  Server(AsioBackend& backend, const SiteServerOptions& options) : backend_(backend), options_(options) {}
+
+  Result<void> bind(const SyntheticWebOptions& web) {
+    for (std::uint32_t host = 0; host < web.hosts; ++host) {
+      const std::uint32_t last_byte = options_.by_address ? host : 0;
+      const auto address = asio::ip::address_v4{0x7f000001u + last_byte};
+      const bool free_port = options_.port == 0;
+      // With addresses apart, all hosts share the port, also one that was free for the first.
+      const std::uint32_t port =
+          options_.by_address ? (free_port && host > 0 ? listeners_.front().local_endpoint().port() : options_.port)
+          : free_port         ? 0
+                              : options_.port + host;
+      if (port > 65535) return fail(Errc::io, fmt::format("port {}: ports end at 65535", port));
+      error_code ec;
+      tcp::acceptor listener(backend_.context());
+      listener.open(tcp::v4(), ec);
+      if (!ec) listener.set_option(tcp::acceptor::reuse_address(true), ec);
+      if (!ec) listener.bind({address, static_cast<std::uint16_t>(port)}, ec);
+      if (!ec) listener.listen(4096, ec);
+      if (ec) return fail(Errc::io, fmt::format("cannot listen on {}:{}: {}", address.to_string(), port, ec.message()));
+      origins_.push_back(fmt::format("http://{}:{}", address.to_string(), listener.local_endpoint().port()));
+      listeners_.push_back(std::move(listener));
+    }
+    web_.emplace(web, origins_);
+    return {};
+  }
+
+  const std::vector<std::string>& origins() const override { return origins_; }
+  SyntheticWeb& web() override { return *web_; }
+  std::uint64_t requests() const override { return requests_; }
+
+  Coro<void> serve() override {
+    co_await TaskGroup::run([this](TaskGroup& group) -> Coro<void> {
+      std::uint32_t host = 0;
+      for (tcp::acceptor& listener : listeners_) group.create_task(accept(group, listener, host++));
+      co_return;
+    });
+  }
+
+ private:
+  Coro<void> accept(TaskGroup& group, tcp::acceptor& listener, std::uint32_t host) {
+    for (;;) {
+      tcp::socket socket(backend_.context());
+      const error_code ec = co_await asio_op<>([&](auto handler) { listener.async_accept(socket, std::move(handler)); },
+                                               [&] { listener.cancel(); });
+      if (!ec) {
+        co_await yield_now();  // if it came with the cancellation, this throws, and not the closed group
+        group.create_task(converse(std::move(socket), host));
+      } else {
+        co_await sleep(std::chrono::milliseconds{50});  // out of descriptors, most likely: some will come free
+      }
+    }
+  }
+
+  Coro<void> converse(tcp::socket socket, std::uint32_t host) {
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    std::string received;
+    std::string reply;
+    for (bool go_on = true; go_on;) {
+      http::request_parser<http::empty_body> parser;
+      parser.header_limit(kMostHeader);
+      if (!co_await read_request(socket, parser, received)) co_return;
+      go_on = co_await answer(socket, host, parser.get(), reply) && parser.get().keep_alive();
+    }
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
+  }
+
+  Coro<bool> read_request(tcp::socket& socket, http::request_parser<http::empty_body>& parser, std::string& received) {
+    char buffer[4096];
+    for (;;) {
+      if (!received.empty()) {
+        error_code ec;
+        const std::size_t used = parser.put(asio::buffer(received), ec);
+        received.erase(0, used);
+        if (parser.is_done()) co_return true;
+        if (ec && ec != http::error::need_more) co_return false;
+      }
+      const auto [ec, count] = co_await asio_op<std::size_t>(
+          [&](auto handler) { socket.async_read_some(asio::buffer(buffer), std::move(handler)); },
+          [&] { socket.cancel(); });
+      if (ec) co_return false;
+      received.append(buffer, count);
+    }
+  }
+
+  // False when the connection must not be used again.
+  Coro<bool> answer(tcp::socket& socket, std::uint32_t host, const http::request<http::empty_body>& request,
+                    std::string& out) {
+    using Behaviour = SyntheticReply::Behaviour;
+    const SyntheticRequest asked{host,
+                                 request.method() == http::verb::head,
+                                 view(request.target()),
+                                 view(request[http::field::accept_encoding]),
+                                 view(request[http::field::if_none_match]),
+                                 view(request[http::field::if_modified_since])};
+    SyntheticReply reply = web_->reply(asked);
+    log(host, request, reply.status);
+    if (reply.latency > Duration::zero()) co_await sleep(reply.latency);
+    if (reply.behaviour == Behaviour::silent) co_await sleep(std::chrono::hours{24});
+    if (reply.behaviour == Behaviour::closed) co_return false;
+    if (reply.behaviour == Behaviour::garbage || reply.behaviour == Behaviour::odd) {
+      co_await write(socket, reply.behaviour == Behaviour::odd ? reply.wire : reply.body);
+      co_return false;
+    }
+    write_head(reply, out);
+    const bool bodiless = asked.head || reply.status == 304;
+    if (bodiless) co_return co_await write(socket, out);
+    switch (reply.behaviour) {
+      case Behaviour::normal: out += reply.body; co_return co_await write(socket, out);
+      case Behaviour::surplus:
+        out += reply.body;
+        out += "and more than that";
+        co_await write(socket, out);
+        co_return false;
+      case Behaviour::cut:
+        out.append(reply.body, 0, reply.body.size() / 2);
+        co_await write(socket, out);
+        co_return false;
+      case Behaviour::reset: {
+        out.append(reply.body, 0, reply.body.size() / 2);
+        co_await write(socket, out);
+        error_code ignored;
+        socket.set_option(asio::socket_base::linger(true, 0), ignored);  // closing now sends RST
+        socket.close(ignored);
+        co_return false;
+      }
+      case Behaviour::drip:
+        if (!co_await write(socket, out)) co_return false;
+        for (const char c : reply.body) {
+          co_await sleep(from_seconds(1 / reply.drip_bytes_per_second));
+          if (!co_await write(socket, {&c, 1})) co_return false;
+        }
+        co_return true;
+      case Behaviour::flood: {
+        if (!co_await write(socket, out)) co_return false;
+        const std::string chunk = fmt::format("{:x}\r\n{}\r\n", reply.body.size(), reply.body);
+        while (co_await write(socket, chunk)) {
+        }
+        co_return false;
+      }
+      default: co_return false;
+    }
+  }
+
+  static void write_head(const SyntheticReply& reply, std::string& out) {
+    out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", reply.status,
+                      view(http::obsolete_reason(static_cast<http::status>(reply.status))), reply.content_type);
+    for (const auto& [name, value] : reply.headers) {
+      out += name;
+      out += ": ";
+      out += value;
+      out += "\r\n";
+    }
+    if (reply.behaviour == SyntheticReply::Behaviour::flood) {
+      out += "Transfer-Encoding: chunked\r\n\r\n";
+    } else {
+      fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n\r\n", reply.body.size());
+    }
+  }
+
+  static Coro<bool> write(tcp::socket& socket, std::string_view bytes) {
+    const auto [ec, count] = co_await asio_op<std::size_t>(
+        [&](auto handler) { asio::async_write(socket, asio::buffer(bytes.data(), bytes.size()), std::move(handler)); },
+        [&] { socket.cancel(); });
+    co_return !ec;
+  }
+
+  // Microseconds on the loop's clock, host, method, target, status.
+  void log(std::uint32_t host, const http::request<http::empty_body>& request, int status) {
+    ++requests_;
+    if (options_.log == nullptr) return;
+    const auto now = std::chrono::duration_cast<std::chrono::microseconds>(backend_.clock().now().time_since_epoch());
+    fmt::print(options_.log, "{} {} {} {} {}\n", now.count(), host, view(request.method_string()),
+               view(request.target()), status);
+    std::fflush(options_.log);
+  }
+
+  AsioBackend& backend_;
+  const SiteServerOptions options_;
+  std::list<tcp::acceptor> listeners_;
+  std::vector<std::string> origins_;
+  std::optional<SyntheticWeb> web_;
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SiteServer>> SiteServer::listen(AsioBackend& backend, const SyntheticWebOptions& web,
+                                                       const SiteServerOptions& options) {
+  auto server = std::make_unique<Server>(backend, options);
+  if (auto bound = server->bind(web); !bound) return std::unexpected(std::move(bound.error()));
+  return server;
+}
+
+}  // namespace argiope

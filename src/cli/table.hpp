@@ -1,0 +1,26 @@
+// Text for people, in columns and in lines.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace argiope {
+
+// Columns as wide as what is in them, two spaces apart; the first row is the heading. Numbers go to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heading) { add(std::move(heading)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// One line of at most `most` characters, whatever the text was: control characters and broken UTF-8 are replaced.
+std::string one_line(std::string_view text, std::size_t most);
+
+}  // namespace argiope

@@ -1,0 +1,413 @@
+#include "config/internal/configuration.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "argiope/base/duration.hpp"
+#include "argiope/base/printable.hpp"
+#include "argiope/base/utf8.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "jobs/internal/schedule_form.hpp"
+
+namespace argiope {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMostNameBytes = 512;
+constexpr std::size_t kMostShown = 60;
+constexpr std::size_t kMostListed = 100'000;
+// A file is right or wrong whenever it is read: whether a trigger's times can be found is asked from here.
+constexpr WallTime kSearchedFrom = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
+
+// The value as JSON has it; dates and times become strings. `trouble` is the first value that JSON does not have.
+json::value to_json(const toml::node& node, const toml::node*& trouble) {
+  switch (node.type()) {
+    case toml::node_type::table: {
+      json::object out;
+      for (const auto& [key, value] : *node.as_table()) out[key.str()] = to_json(value, trouble);
+      return out;
+    }
+    case toml::node_type::array: {
+      json::array out;
+      for (const toml::node& value : *node.as_array()) out.push_back(to_json(value, trouble));
+      return out;
+    }
+    case toml::node_type::string: return json::value(node.as_string()->get());
+    case toml::node_type::integer: return json::value(node.as_integer()->get());
+    case toml::node_type::floating_point:
+      if (!std::isfinite(node.as_floating_point()->get()) && trouble == nullptr) trouble = &node;
+      return json::value(node.as_floating_point()->get());
+    case toml::node_type::boolean: return json::value(node.as_boolean()->get());
+    default: {
+      std::ostringstream out;
+      if (const auto* date = node.as_date()) out << date->get();
+      if (const auto* time = node.as_time()) out << time->get();
+      if (const auto* date_time = node.as_date_time()) out << date_time->get();
+      return json::value(out.str());
+    }
+  }
+}
+
+std::string text_of(const toml::node& node) {
+  if (node.is_string()) return in_quotes(node.as_string()->get(), kMostShown);
+  if (node.is_floating_point()) return fmt::to_string(node.as_floating_point()->get());
+  const toml::node* none = nullptr;
+  return printable(json::serialize(to_json(node, none)), kMostShown);
+}
+
+// Where the member at `path` is; what is missing is where the table or list is that should have it.
+toml::source_region source_of(const toml::node& from, const detail::MemberPath& path) {
+  const toml::node* node = &from;
+  toml::source_region found = from.source();
+  for (const std::string& step : path) {
+    if (const toml::table* table = node->as_table()) {
+      const auto member = table->find(step);
+      if (member == table->end()) break;
+      found = member->first.source();
+      node = &member->second;
+    } else if (const toml::array* array = node->as_array()) {
+      std::size_t index = 0;
+      std::from_chars(step.data(), step.data() + step.size(), index);
+      if (index >= array->size()) break;
+      node = array->get(index);
+      found = node->source();
+    } else {
+      break;
+    }
+  }
+  return found;
+}
+
+class ConfigurationReader {
+ public:
+  explicit ConfigurationReader(std::string_view file) : file_(file) {}
+
+  Result<Configuration> read(std::string_view text) {
+    if (text.size() > kMostConfigurationBytes) {
+      return fail(Errc::too_large,
+                  fmt::format("{}: a configuration of more than {} bytes", file_, kMostConfigurationBytes));
+    }
+    toml::table root;
+    try {
+      root = toml::parse(text, file_);
+    } catch (const toml::parse_error& error) {
+      complain(error.source(), error.description());
+      return std::unexpected(*error_);
+    }
+    each_member(root, "a configuration", {"queue", "schedule", "simulate"});
+    each_table(root, "queue", [&](const toml::table& table) { read_queue(table); });
+    each_table(root, "schedule", [&](const toml::table& table) { read_schedule(table); });
+    if (const toml::node* node = root.get("simulate")) {
+      if (const toml::table* table = node->as_table()) {
+        out_.simulates = true;
+        read_simulation(*table);
+      } else {
+        complain(node->source(), "simulate: a table, [simulate]");
+      }
+    }
+    if (error_) return std::unexpected(*error_);
+    return std::move(out_);
+  }
+
+ private:
+  // --- errors; the first one counts
+  void complain(const toml::source_region& where, std::string_view what) {
+    if (error_) return;
+    const std::string line = where.begin.line == 0 ? "" : fmt::format(":{}", where.begin.line);
+    error_ = Error{Errc::invalid_input, printable(fmt::format("{}{}: {}{}", file_, line, about_, what))};
+  }
+  void wrong(const toml::node& node, std::string_view name, std::string_view wanted) {
+    complain(node.source(), fmt::format("{} {}: {}", name, text_of(node), wanted));
+  }
+
+  // --- tables
+  void each_member(const toml::table& table, std::string_view what, std::initializer_list<std::string_view> known) {
+    for (const auto& [key, value] : table) {
+      if (std::ranges::find(known, key.str()) != known.end()) continue;
+      complain(key.source(), fmt::format("member {}: {} has none", in_quotes(key.str(), kMostShown), what));
+    }
+  }
+  template <class Read>
+  void each_table(const toml::table& parent, std::string_view name, Read read) {
+    const toml::node* node = parent.get(name);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    if (array == nullptr) return complain(node->source(), fmt::format("{0}: tables, each under [[{0}]]", name));
+    for (const toml::node& entry : *array) {
+      if (error_) return;
+      if (const toml::table* table = entry.as_table()) {
+        read(*table);
+      } else {
+        complain(entry.source(), fmt::format("{0}: tables, each under [[{0}]]", name));
+      }
+      about_.clear();
+    }
+  }
+
+  // --- values
+  std::optional<std::string> name_of(const toml::table& table, std::string_view what) {
+    const toml::node* node = table.get("name");
+    if (node == nullptr) {
+      complain(table.source(), fmt::format("a {} needs a name", what));
+      return std::nullopt;
+    }
+    const auto* text = node->as_string();
+    if (text == nullptr || text->get().empty() || text->get().size() > kMostNameBytes) {
+      wrong(*node, "name", fmt::format("a string of 1 to {} bytes", kMostNameBytes));
+      return std::nullopt;
+    }
+    return text->get();
+  }
+  void once(std::map<std::string, std::uint32_t>& seen, const toml::table& table, const std::string& name) {
+    const std::uint32_t line = table.get("name")->source().begin.line;
+    const auto [found, is_new] = seen.emplace(name, line);
+    if (!is_new)
+      complain(table.get("name")->source(), fmt::format("there is one of that name in line {}", found->second));
+  }
+  template <class Number>
+  void whole(const toml::table& table, std::string_view name, Number& out, std::int64_t most) {
+    const toml::node* node = table.get(name);
+    if (node == nullptr) return;
+    const auto* number = node->as_integer();
+    if (number != nullptr && number->get() >= 0 && number->get() <= most) {
+      out = static_cast<Number>(number->get());
+    } else {
+      wrong(*node, name, fmt::format("a whole number, 0 to {}", most));
+    }
+  }
+  Duration span(const toml::node& node, std::string_view name) {
+    const auto seconds = node.value_exact<double>();
+    const auto whole_seconds = node.value_exact<std::int64_t>();
+    const auto* text = node.as_string();
+    if (text == nullptr && !seconds && !whole_seconds) {
+      wrong(node, name, "a string such as \"90s\" or \"1h30m\", or a number of seconds");
+      return {};
+    }
+    const auto parsed = parse_span(text != nullptr  ? text->get()
+                                   : whole_seconds ? fmt::to_string(*whole_seconds)
+                                                   : fmt::to_string(*seconds));
+    if (!parsed) complain(node.source(), fmt::format("{}: {}", name, parsed.error().message));
+    return parsed.value_or(Duration{});
+  }
+
+  // --- [[queue]]
+  void read_queue(const toml::table& table) {
+    const auto name = name_of(table, "queue");
+    if (!name) return;
+    about_ = fmt::format("queue {}: ", in_quotes(*name, kMostShown));
+    once(queue_lines_, table, *name);
+    ConfiguredQueue queue{.name = *name};
+    whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
+    for (const auto& [key, value] : table) {
+      if (key == "name" || key == "workers") continue;
+      const toml::node* trouble = nullptr;
+      const std::string one = json::serialize(json::object{{key.str(), to_json(value, trouble)}});
+      if (trouble != nullptr) return wrong(*trouble, key.str(), "a finite number");
+      auto config = parse_queue_config(one, queue.config);
+      if (!config) {
+        std::string_view message = config.error().message;
+        if (constexpr std::string_view kPrefix = "queue configuration: "; message.starts_with(kPrefix)) {
+          message.remove_prefix(kPrefix.size());
+        }
+        return complain(key.source(), message);
+      }
+      queue.config = std::move(*config);
+    }
+    out_.queues.push_back(std::move(queue));
+  }
+
+  // --- [[schedule]]
+  void read_schedule(const toml::table& table) {
+    const auto name = name_of(table, "schedule");
+    if (!name) return;
+    about_ = fmt::format("schedule {}: ", in_quotes(*name, kMostShown));
+    once(schedule_lines_, table, *name);
+    const toml::node* trouble = nullptr;
+    const json::value form = to_json(table, trouble);
+    if (trouble != nullptr) return complain(trouble->source(), "a number must be finite");
+    const toml::node* trigger = table.get("trigger");
+    if (trigger != nullptr && !trigger->is_table() && !trigger->is_string()) {
+      return wrong(*trigger, "trigger", "a table or a string");
+    }
+    detail::MemberPath where;
+    auto schedule = detail::read_schedule(form.get_object(), where);
+    if (!schedule) return complain(source_of(table, where), schedule.error().message);
+    if (auto found = check(*schedule, kSearchedFrom); !found) {
+      return complain(source_of(table, {"trigger"}), found.error().message);
+    }
+    out_.schedules.push_back(std::move(*schedule));
+  }
+
+  // --- [simulate]
+  void read_simulation(const toml::table& table) {
+    about_ = "simulate: ";
+    each_member(table, "[simulate]", {"seed", "duration", "failures", "job"});
+    whole(table, "seed", out_.simulation.seed, std::numeric_limits<std::int64_t>::max());
+    read_behaviour(table, out_.simulation.others);
+    out_.simulation.others_given = table.contains("duration");
+    about_ = "simulate.job: ";
+    for (const Schedule& schedule : out_.schedules) {
+      known_queues_.insert(schedule.job.queue);
+      known_functions_.insert(schedule.job.function);
+    }
+    for (const ConfiguredQueue& queue : out_.queues) known_queues_.insert(queue.name);
+    each_table(table, "job", [&](const toml::table& job) {
+      about_ = "simulate.job: ";
+      read_jobs(job);
+    });
+  }
+  void read_jobs(const toml::table& table) {
+    each_member(table, "[[simulate.job]]", {"schedule", "queue", "function", "duration", "failures"});
+    SimulatedJobs jobs;
+    const auto which = [&](std::string_view member, std::optional<std::string>& out, const auto& known) {
+      const toml::node* node = table.get(member);
+      if (node == nullptr) return;
+      const auto* text = node->as_string();
+      if (text == nullptr) return wrong(*node, member, "a string");
+      if (!known.contains(text->get()))
+        return wrong(*node, member,
+                     fmt::format("no schedule here has that {}", member == "schedule" ? "name" : member));
+      out = text->get();
+    };
+    which("schedule", jobs.schedule, schedule_lines_);
+    which("queue", jobs.queue, known_queues_);
+    which("function", jobs.function, known_functions_);
+    read_behaviour(table, jobs);
+    out_.simulation.jobs.push_back(std::move(jobs));
+  }
+  void read_behaviour(const toml::table& table, SimulatedJobs& out) {
+    if (const toml::node* node = table.get("duration")) read_duration(*node, out.duration);
+    const toml::node* node = table.get("failures");
+    if (node == nullptr) return;
+    if (const toml::array* array = node->as_array()) {
+      std::int64_t last = 0;
+      for (const toml::node& entry : *array) {
+        const auto* number = entry.as_integer();
+        if (number == nullptr || number->get() <= last) {
+          return wrong(entry, "failures", "numbers of attempts, from 1 and ascending");
+        }
+        out.failing.push_back(static_cast<std::uint64_t>(last = number->get()));
+      }
+      return;
+    }
+    const auto share = node->is_number() ? node->value<double>() : std::nullopt;
+    if (share && *share >= 0 && *share <= 1) {
+      out.failures = *share;
+    } else {
+      wrong(*node, "failures", "a number from 0 to 1, or a list of attempts");
+    }
+  }
+  void read_duration(const toml::node& node, SimulatedDuration& out) {
+    using enum SimulatedDuration::Kind;
+    if (const toml::array* array = node.as_array()) {
+      if (array->empty() || array->size() > kMostListed) {
+        return wrong(node, "duration", fmt::format("1 to {} of them", kMostListed));
+      }
+      out.values.clear();
+      for (const toml::node& entry : *array) out.values.push_back(span(entry, "duration"));
+      return;
+    }
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      out.values = {span(node, "duration")};
+      return;
+    }
+    struct Form {
+      std::string_view name;
+      SimulatedDuration::Kind kind;
+      std::string_view low, high;
+    };
+    static constexpr Form kForms[] = {{"constant", listed, "value", ""},
+                                      {"uniform", uniform, "from", "to"},
+                                      {"normal", normal, "mean", "deviation"},
+                                      {"exponential", exponential, "mean", ""}};
+    const auto given = table->get_as<std::string>("distribution");
+    const auto form = std::ranges::find(kForms, given == nullptr ? std::string_view{} : given->get(), &Form::name);
+    if (form == std::end(kForms)) {
+      const toml::node* wrong_one = table->get("distribution");
+      return wrong(wrong_one == nullptr ? node : *wrong_one, "distribution",
+                   "constant, uniform, normal or exponential");
+    }
+    const auto member = [&](std::string_view name) {
+      if (name.empty()) return Duration{};
+      if (const toml::node* value = table->get(name)) return span(*value, name);
+      complain(node.source(), fmt::format("duration: a {} distribution needs {}", form->name, in_quotes(name)));
+      return Duration{};
+    };
+    each_member(*table, fmt::format("a {} distribution", form->name),
+                {"distribution", form->low, form->high.empty() ? form->low : form->high});
+    out.kind = form->kind;
+    out.low = member(form->low);
+    out.high = member(form->high);
+    if (form->kind == uniform && out.low > out.high) {
+      complain(node.source(), "duration: \"from\" must not be more than \"to\"");
+    }
+    if (form->kind == listed) out.values = {out.low};
+  }
+
+  const std::string_view file_;
+  std::string about_;  // what is being read, for errors
+  std::optional<Error> error_;
+  Configuration out_;
+  std::map<std::string, std::uint32_t> queue_lines_, schedule_lines_;
+  std::set<std::string> known_queues_, known_functions_;
+};
+
+}  // namespace
+
+Duration SimulatedDuration::draw(std::uint64_t number, Random& random) const {
+  const auto rounded = [](double nanoseconds) {
+    return Duration{static_cast<Duration::rep>(std::clamp(nanoseconds, 0.0, 9e18))};
+  };
+  const auto low_ns = static_cast<double>(low.count());
+  const auto high_ns = static_cast<double>(high.count());
+  switch (kind) {
+    case Kind::listed: return values[number % values.size()];
+    case Kind::uniform: return Duration{random.between(low.count(), high.count())};
+    case Kind::normal: {
+      // Box and Muller; 1 - unit() is never 0.
+      const double radius = std::sqrt(-2 * std::log(1 - random.unit()));
+      return rounded(low_ns + high_ns * radius * std::cos(2 * std::numbers::pi * random.unit()));
+    }
+    case Kind::exponential: return rounded(-low_ns * std::log(1 - random.unit()));
+  }
+  return {};
+}
+
+Result<Configuration> parse_configuration(std::string_view text, std::string_view name) {
+  return ConfigurationReader(name).read(text);
+}
+
+Result<Configuration> read_configuration(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail(errno == ENOENT ? Errc::not_found : Errc::io, fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  std::string text;
+  char block[64 * 1024];
+  while (file.read(block, sizeof block), file.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMostConfigurationBytes) break;
+  }
+  if (file.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", path));
+  return parse_configuration(text, path);
+}
+
+}  // namespace argiope

@@ -1,0 +1,30 @@
+// A configuration run on the real scheduler, broker, workers and memory store over virtual time. Only what jobs do is
+// simulated: they take their time, and fail or not.
+#pragma once
+
+#include <functional>
+
+#include "argiope/base/error.hpp"
+#include "config/internal/configuration.hpp"
+#include "simulate/internal/report.hpp"
+
+namespace argiope {
+
+struct SimulationOptions {
+  WallTime from{};
+  Duration span = std::chrono::days{30};
+  TimeZone zone;
+  // Jobs that have not ended. Where more would pile up the simulation ends early: that is what it has found.
+  std::uint64_t most_jobs = 2'000'000;
+  // Told now and then how far it is.
+  std::function<void(WallTime now, std::uint64_t runs)> progress;
+};
+
+// The same configuration and options give the same report.
+Result<SimulationReport> simulate(const Configuration& configuration, const SimulationOptions& options);
+
+// The times of the schedules' cron and calendar triggers that changes of the clocks leave out or repeat.
+std::vector<DaylightSurprise> find_daylight_surprises(const std::vector<Schedule>& schedules, WallTime from,
+                                                      WallTime until);
+
+}  // namespace argiope

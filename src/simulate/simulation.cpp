@@ -1,0 +1,290 @@
+#include "simulate/internal/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <boost/json.hpp>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/virtual_backend.hpp"
+#include "argiope/base/random.hpp"
+#include "argiope/broker/broker.hpp"
+#include "argiope/broker/worker.hpp"
+#include "argiope/schedule/scheduler.hpp"
+#include "argiope/store/store.hpp"
+#include "simulate/collector.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::int64_t kMostSteps = 720;
+constexpr std::size_t kMostStripParts = 180;
+constexpr std::uint32_t kSubBuckets = 128;
+// How often to see whether it has become too much.
+constexpr Duration kLookInterval = std::chrono::minutes{1};
+
+// The shortest step of a round length that needs no more than kMostSteps.
+Duration step_of(Duration span) {
+  using namespace std::chrono;
+  constexpr Duration kRound[] = {seconds{1}, seconds{2}, seconds{5},  seconds{10}, seconds{30}, minutes{1},
+                                 minutes{2}, minutes{5}, minutes{10}, minutes{20}, minutes{30}, hours{1},
+                                 hours{2},   hours{4},   hours{6},    hours{12},   days{1},     days{2}};
+  for (const Duration step : kRound) {
+    if (span / step <= kMostSteps) return step;
+  }
+  return ceil<days>(span / kMostSteps);
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = text.size();
+  for (const char c : text) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  return hash;
+}
+
+std::string shown(const Trigger& trigger) {
+  namespace json = boost::json;
+  const json::object form = trigger.to_json();
+  const auto text = [&](std::string_view member) -> std::string {
+    const json::value* value = form.if_contains(member);
+    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
+  };
+  if (text("type") == "cron" && trigger.cron_expression() != nullptr) return text("expression");
+  if (text("type") == "interval") return "every " + text("every");
+  if (text("type") == "date") return "once, " + text("time");
+  if (text("type") == "calendar") {
+    std::string out = "every";
+    for (const char* member : {"years", "months", "weeks", "days"}) {
+      if (const json::value* value = form.if_contains(member)) out += fmt::format(" {} {}", value->as_int64(), member);
+    }
+    const auto number = [&](const char* member) {
+      const json::value* value = form.if_contains(member);
+      return value == nullptr ? 0 : value->as_int64();
+    };
+    return out + fmt::format(", {:02}:{:02}:{:02}", number("hour"), number("minute"), number("second"));
+  }
+  return json::serialize(form);
+}
+
+class Simulation {
+ public:
+  Simulation(const Configuration& configuration, const SimulationOptions& options)
+      : configuration_(configuration),
+        options_(options),
+        steps_(static_cast<std::size_t>((options.span - Duration{1}) / step_of(options.span)) + 1),
+        strip_steps_((steps_ + kMostStripParts - 1) / kMostStripParts),
+        collector_(configuration, options.from, (steps_ + strip_steps_ - 1) / strip_steps_, strip_steps_) {
+    report_.strip_steps = strip_steps_;
+    report_.from = options.from;
+    report_.until = options.from + options.span;
+    report_.seed = configuration.simulation.seed;
+    report_.zone = options.zone;
+    report_.step = step_of(options.span);
+    started_.resize(configuration.simulation.jobs.size() + 1);
+    for (const Schedule& schedule : configuration.schedules) {
+      hashes_.push_back(hash_of(schedule.name));
+      behaviours_.push_back(behaviour_of(schedule));
+    }
+  }
+
+  Coro<Result<SimulationReport>> run() {
+    auto opened = open_store("memory:");
+    if (!opened) co_return std::unexpected(std::move(opened.error()));
+    const std::unique_ptr<Store> store = std::move(*opened);
+    auto done = co_await run_on(*store);
+    if (auto closed = store->close(); done && !closed) done = std::unexpected(std::move(closed.error()));
+    if (!done) co_return std::unexpected(std::move(done.error()));
+    co_return std::move(report_);
+  }
+
+ private:
+  Coro<Result<void>> run_on(Store& store) {
+    // Nobody sets this calendar, and nobody shares this store: to look for that every second would only take time.
+    auto opened = co_await Broker::open(
+        store, {.poll_interval = std::chrono::minutes{1}, .seed = configuration_.simulation.seed});
+    if (!opened) co_return std::unexpected(std::move(opened.error()));
+    const std::unique_ptr<Broker> broker = std::move(*opened);
+    for (const ConfiguredQueue& queue : configuration_.queues) {
+      if (auto done = co_await broker->configure(queue.name, queue.config); !done) co_return done;
+    }
+    auto scheduler = co_await Scheduler::open(store, *broker, {.look_interval = std::chrono::hours{1}});
+    if (!scheduler) co_return std::unexpected(std::move(scheduler.error()));
+    auto done = co_await fire_all(*broker, **scheduler);
+    auto stopped = co_await (*scheduler)->shutdown(false);
+    if (done) done = std::move(stopped);
+    auto closed = co_await broker->close();
+    co_return done ? std::move(closed) : std::move(done);
+  }
+
+  Coro<Result<void>> fire_all(Broker& broker, Scheduler& scheduler) {
+    auto added = co_await scheduler.add_all(configuration_.schedules);
+    if (!added) co_return std::unexpected(std::move(added.error()));
+    for (std::size_t i = 0; i < added->size(); ++i) {
+      collector_.name_schedule((*added)[i].id, static_cast<std::uint32_t>(i));
+    }
+    if (auto done = co_await add_executors(scheduler); !done) co_return done;
+    broker.add_listener(kAllJobEvents, [this](const JobEvent& event) {
+      if (!over_) collector_.hear(event);
+    });
+    scheduler.add_listener(kHeard, [this](const ScheduleEvent& event) {
+      if (!over_) collector_.hear(event);
+    });
+    scheduler.start();
+    const TimePoint start = EventLoop::current().time();
+    Duration passed{}, step_end{};
+    while (passed < options_.span && report_.stopped.empty()) {
+      if (passed == step_end) step_end = std::min(step_end + report_.step, options_.span);
+      passed = std::min(passed + kLookInterval, step_end);
+      // What is due at the end belongs to what follows.
+      co_await sleep_until(start + passed - Duration{1});
+      if (auto failure = scheduler.failure()) co_return std::unexpected(std::move(*failure));
+      if (auto failure = broker.failure()) co_return std::unexpected(std::move(*failure));
+      if (collector_.live_jobs() > options_.most_jobs) {
+        report_.stopped = fmt::format("more than {} jobs have not ended", options_.most_jobs);
+      }
+      if (passed == step_end || !report_.stopped.empty()) collector_.end_step(options_.from + passed);
+      if (options_.progress) options_.progress(options_.from + passed, collector_.runs());
+    }
+    over_ = true;
+    report_.until = options_.from + passed;
+    collector_.finish(report_, report_.until);
+    co_return co_await explain(scheduler);
+  }
+
+  Coro<Result<void>> add_executors(Scheduler& scheduler) {
+    std::set<std::string> queues;
+    std::set<std::string> silent;  // those that nobody here works off
+    for (const ConfiguredQueue& queue : configuration_.queues) {
+      if (queue.workers == 0) {
+        silent.insert(queue.name);
+        continue;
+      }
+      auto done = co_await scheduler.add_executor(queue.name, {.concurrency = queue.workers});
+      if (!done) co_return done;
+      queues.insert(queue.name);
+    }
+    for (const Schedule& schedule : configuration_.schedules) {
+      const JobTemplate& job = schedule.job;
+      if (silent.contains(job.queue)) continue;
+      if (queues.insert(job.queue).second) {
+        auto done = co_await scheduler.add_executor(job.queue, {.concurrency = ConfiguredQueue{}.workers});
+        if (!done) co_return done;
+      }
+      auto done =
+          scheduler.add_function(job.queue, job.function, [this](JobContext& context) { return work(context); });
+      if (!done) co_return done;
+    }
+    co_return Result<void>{};
+  }
+
+  // All that is simulated.
+  Coro<void> work(JobContext& context) {
+    const std::uint32_t* index = collector_.index_of(context.job().schedule);
+    if (index == nullptr) co_return;
+    const std::size_t which = behaviours_[*index];
+    const SimulatedJobs& behaviour = behaviour_at(which);
+    const std::uint64_t number = started_[which]++;
+    // By the run and not by the order of runs, so that a change of one schedule leaves the others' jobs as they are.
+    Random random{mix64(configuration_.simulation.seed ^ hashes_[*index]) ^
+                  mix64(context.job().run * 1'000 + context.attempt())};
+    const Duration duration = behaviour.duration.draw(number, random);
+    const bool fails = random.chance(behaviour.failures) || std::ranges::binary_search(behaviour.failing, number + 1);
+    if (duration > Duration::zero()) co_await sleep(duration);
+    if (fails) throw std::runtime_error("simulated failure");
+  }
+  const SimulatedJobs& behaviour_at(std::size_t which) const {
+    const SimulationConfig& simulation = configuration_.simulation;
+    return which < simulation.jobs.size() ? simulation.jobs[which] : simulation.others;
+  }
+  std::size_t behaviour_of(const Schedule& schedule) {
+    const auto& jobs = configuration_.simulation.jobs;
+    const auto fits = std::ranges::find_if(jobs, [&](const SimulatedJobs& entry) {
+      return (!entry.schedule || *entry.schedule == schedule.name) &&
+             (!entry.queue || *entry.queue == schedule.job.queue) &&
+             (!entry.function || *entry.function == schedule.job.function);
+    });
+    return static_cast<std::size_t>(fits - jobs.begin());
+  }
+
+  Coro<Result<void>> explain(Scheduler& scheduler) {
+    for (std::size_t i = 0; i < report_.schedules.size(); ++i) {
+      ScheduleFindings& findings = report_.schedules[i];
+      findings.trigger = shown(configuration_.schedules[i].trigger);
+      auto why = co_await scheduler.explain(findings.name);
+      if (!why) co_return std::unexpected(std::move(why.error()));
+      findings.next = why->next;
+      const SimulationConfig& simulation = configuration_.simulation;
+      if (behaviours_[i] == simulation.jobs.size() && !simulation.others_given)
+        report_.assumed.push_back(findings.name);
+      const CronExpression* cron = configuration_.schedules[i].trigger.cron_expression();
+      if (cron != nullptr && cron->never()) {
+        findings.why = "never: there is no such date until 2199";
+      } else if (findings.runs == 0 || (why->reason != ScheduleReason::not_due && why->reason != ScheduleReason::due)) {
+        findings.why = to_sentence(*why);
+      }
+    }
+    report_.daylight = find_daylight_surprises(configuration_.schedules, report_.from, report_.until);
+    co_return Result<void>{};
+  }
+
+  static constexpr auto kHeard = static_cast<std::uint32_t>(ScheduleEventKind::job_submitted) |
+                                 static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
+                                 static_cast<std::uint32_t>(ScheduleEventKind::job_max_instances) |
+                                 static_cast<std::uint32_t>(ScheduleEventKind::schedule_marked);
+
+  const Configuration& configuration_;
+  const SimulationOptions& options_;
+  const std::size_t steps_, strip_steps_;
+  Collector collector_;
+  SimulationReport report_;
+  std::vector<std::uint64_t> hashes_;    // of the schedules' names
+  std::vector<std::size_t> behaviours_;  // of the schedules, numbers for behaviour_at()
+  std::vector<std::uint64_t> started_;   // attempts, by behaviour
+  bool over_ = false;
+};
+
+}  // namespace
+
+// --- Lateness --------------------------------------------------------------------------------------------------------
+
+void Lateness::add(Duration late) {
+  const auto value = static_cast<std::uint64_t>(std::max(late, Duration::zero()).count());
+  // Below 128 ns exactly; above by the power of two and the seven bits after the first.
+  const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - 8);
+  const auto bucket = static_cast<std::uint32_t>(shift) * kSubBuckets + static_cast<std::uint32_t>(value >> shift);
+  ++buckets_[bucket];
+  ++count_;
+  max_ = std::max(max_, late);
+}
+
+Duration Lateness::percentile(double share) const {
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_));
+  if (wanted >= count_) return max_;
+  std::uint64_t seen = 0;
+  for (const auto& [bucket, count] : buckets_) {
+    seen += count;
+    if (seen <= wanted) continue;
+    const std::uint32_t shift = bucket < 2 * kSubBuckets ? 0 : bucket / kSubBuckets - 1;
+    const std::uint64_t low = static_cast<std::uint64_t>(bucket - shift * kSubBuckets) << shift;
+    return std::min(max_, Duration{static_cast<Duration::rep>(low)});
+  }
+  return max_;
+}
+
+std::string_view to_string(Trend trend) noexcept {
+  constexpr std::string_view kNames[] = {"keeps_up", "never_empty", "piles_up", "not_worked"};
+  return kNames[static_cast<std::size_t>(trend)];
+}
+
+Result<SimulationReport> simulate(const Configuration& configuration, const SimulationOptions& options) {
+  VirtualBackend backend(options.from);
+  EventLoop loop(backend);
+  Simulation simulation(configuration, options);
+  return loop.run_until_complete(simulation.run());
+}
+
+}  // namespace argiope
