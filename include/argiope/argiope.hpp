@@ -15,6 +15,7 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/io_backend.hpp"
 #include "argiope/async/loop_ref.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/pace.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/runner.hpp"

@@ -11,6 +11,7 @@
 #include "argiope/async/executor.hpp"
 #include "argiope/async/future.hpp"
 #include "argiope/async/group.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/runner.hpp"
 #include "argiope/async/sleep.hpp"

@@ -10,6 +10,22 @@ bool is_cancelled_error(const std::exception_ptr& exception) noexcept {
 
 void root_coroutine_ended() noexcept { this_thread.task->ended_ = true; }
 
+std::coroutine_handle<> after_end(PromiseBase& ended) noexcept {
+  // The first may be in the midst of suspending, so it is left to who awaits it. Those that end by it are freed here,
+  // innermost first, in a loop: they may be very many.
+  PromiseBase* promise = &ended;
+  for (bool free_awaited = false; !promise->is_awaited(); free_awaited = true) {
+    Gate* const gate = promise->gate();
+    if (gate == nullptr) {
+      root_coroutine_ended();
+      return std::noop_coroutine();
+    }
+    promise = gate->pass(*gate, free_awaited);
+    if (promise == nullptr) return gate->caller;
+  }
+  return promise->caller();
+}
+
 // --- FutureCore ------------------------------------------------------------------------------------------------
 
 FutureCore::~FutureCore() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <source_location>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "argiope/async/frame_pool.hpp"
+#include "argiope/base/error.hpp"
 
 namespace argiope {
 
@@ -25,6 +27,24 @@ void root_coroutine_ended() noexcept;
 // Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns in the loop's debug mode.
 void coroutine_never_started(const std::source_location& created_at) noexcept;
 
+class PromiseBase;
+
+template <class T>
+inline constexpr bool kIsResult = false;
+template <class T>
+inline constexpr bool kIsResult<Result<T>> = true;
+
+// How a coroutine waits for one whose end may be its own end, too (or_return). Lives in the frame of the one that waits.
+struct Gate {
+  // The awaited coroutine has ended. Null: the one that waits goes on. Else it has ended by this, where it stands: its
+  // promise. `free_awaited`: the awaited frame may be destroyed at once.
+  PromiseBase* (*pass)(Gate& self, bool free_awaited) noexcept = nullptr;
+  std::coroutine_handle<> caller;
+};
+
+// What runs on when a coroutine has ended that nobody awaits, or that a gate does. Its frame stays, suspended where it is.
+std::coroutine_handle<> after_end(PromiseBase& ended) noexcept;
+
 class PromiseBase {
  public:
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
@@ -36,7 +56,10 @@ class PromiseBase {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-      if (std::coroutine_handle<> caller = ended.promise().caller_) return caller;
+      const PromiseBase& promise = ended.promise();
+      if (promise.is_awaited()) [[likely]]
+        return promise.caller();
+      if (promise.gate() != nullptr) return after_end(ended.promise());
       root_coroutine_ended();
       return std::noop_coroutine();
     }
@@ -46,7 +69,17 @@ class PromiseBase {
 
   void unhandled_exception() noexcept { exception_ = std::current_exception(); }
 
-  void set_caller(std::coroutine_handle<> caller) noexcept { caller_ = caller; }
+  void set_caller(std::coroutine_handle<> caller) noexcept {
+    next_ = reinterpret_cast<std::uintptr_t>(caller.address());
+  }
+  void set_gate(Gate& gate) noexcept { next_ = reinterpret_cast<std::uintptr_t>(&gate) | kNoCaller; }
+  // Neither a task's outermost coroutine nor behind a gate; only then it has a caller().
+  bool is_awaited() const noexcept { return (next_ & kNoCaller) == 0; }
+  std::coroutine_handle<> caller() const noexcept {
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(next_));
+  }
+  // Null for a task's outermost coroutine; else only of one that is not awaited.
+  Gate* gate() const noexcept { return reinterpret_cast<Gate*>(next_ & ~kNoCaller); }
   // The coroutine's own place in the source until it is made a task; then where that happened.
   const std::source_location& created_at() const noexcept { return created_at_; }
   void set_created_at(const std::source_location& where) noexcept { created_at_ = where; }
@@ -56,7 +89,10 @@ class PromiseBase {
   explicit PromiseBase(const std::source_location& where) noexcept : created_at_(where) {}
 
  private:
-  std::coroutine_handle<> caller_;
+  static constexpr std::uintptr_t kNoCaller = 1;
+
+  // The caller's frame; or, with the lowest bit set, a gate; or nothing but that bit.
+  std::uintptr_t next_ = kNoCaller;
   std::exception_ptr exception_;
   std::source_location created_at_;
 };
@@ -66,7 +102,7 @@ class Promise final : public PromiseBase {
  public:
   explicit Promise(const std::source_location& where = std::source_location::current()) noexcept : PromiseBase(where) {}
   Coro<T> get_return_object() noexcept;
-  template <class U>
+  template <class U = T>
   requires std::is_constructible_v<T, U&&>
   void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
   T take() {
@@ -74,6 +110,8 @@ class Promise final : public PromiseBase {
       std::rethrow_exception(exception());
     return std::move(*value_);
   }
+  // What was returned; null when it threw.
+  T* value() noexcept { return value_ && exception() == nullptr ? &*value_ : nullptr; }
 
  private:
   std::optional<T> value_;
@@ -138,7 +176,17 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
         callee.promise().set_caller(caller);
         return callee;
       }
-      T await_resume() const { return callee.promise().take(); }
+      T await_resume() {
+        if constexpr (detail::kIsResult<T>) {
+          // One that ended at an or_return still has its locals, which go before the caller does anything else.
+          if (!callee.done()) [[unlikely]] {
+            T value = callee.promise().take();
+            std::exchange(callee, Handle::from_address(std::noop_coroutine().address())).destroy();
+            return value;
+          }
+        }
+        return callee.promise().take();
+      }
     };
     return Awaiter{release()};
   }

@@ -1,13 +1,16 @@
 // Errors as values: what parsers and stores return instead of throwing.
 //
 // Exceptions are kept for two things: cancellation, and a caller's mistake
-// (std::invalid_argument, std::logic_error). Bad input is neither.
+// (std::invalid_argument, std::logic_error). Bad input is neither. Programs that would rather have exceptions turn
+// an error into one with value_or_throw(); coroutines that return a Result pass it on with or_return() (async).
 #pragma once
 
 #include <cstdint>
 #include <expected>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace argiope {
@@ -49,6 +52,25 @@ using Result = std::expected<T, Error>;
 // `return fail(Errc::io, "…")` from a function that returns Result<anything>.
 inline std::unexpected<Error> fail(Errc code, std::string message) {
   return std::unexpected<Error>(Error{code, std::move(message)});
+}
+
+// An Error as an exception; what() is its message.
+class Failure : public std::runtime_error {
+ public:
+  explicit Failure(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
+  const Error& error() const noexcept { return error_; }
+
+ private:
+  Error error_;
+};
+
+// The value of `result`, moved out of it.
+// Errors: throws Failure with its error when it has none.
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result) [[unlikely]]
+    throw Failure(std::move(result.error()));
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 }  // namespace argiope
