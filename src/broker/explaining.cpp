@@ -160,7 +160,7 @@ static std::string next_one(const JobExplanation& why) {
       default: unknown += to_string(reason); break;
     }
   }
-  return fmt::format("it is the first of queue {}, as far as the store tells; the process that owns the store alone knows {}",
+  return fmt::format("it is the first in queue {}, as far as the store shows; only the process that owns the store knows {}",
                      in_quotes(why.queue), unknown);
 }
 
@@ -186,16 +186,16 @@ std::string to_sentence(const JobExplanation& why) {
     case WaitReason::no_owner: return "no process works on this store";
     case WaitReason::queue_paused: return fmt::format("queue {} is paused", in_quotes(why.queue));
     case WaitReason::queue_concurrency:
-      return fmt::format("queue {} runs as many jobs as it may at once", in_quotes(why.queue));
+      return fmt::format("queue {} is at its concurrency limit", in_quotes(why.queue));
     case WaitReason::queue_rate:
       return fmt::format("the rate of queue {} lets nothing start{}", in_quotes(why.queue), until);
     case WaitReason::key_resting: return fmt::format("its key rests{}", until);
-    case WaitReason::key_concurrency: return "as many jobs of its key run as may at once";
+    case WaitReason::key_concurrency: return "its key is at its concurrency limit";
     case WaitReason::key_rate: return fmt::format("the rate of its key lets nothing start{}", until);
     case WaitReason::more_important_jobs:
       return fmt::format("{}{} ahead of it, of higher priority or put before it", why.ahead == kMostAhead ? "at least " : "",
                          why.ahead == 1 ? std::string("1 job is") : fmt::format("{} jobs are", why.ahead));
-    case WaitReason::no_worker: return fmt::format("nobody works on queue {}", in_quotes(why.queue));
+    case WaitReason::no_worker: return fmt::format("no worker asks for jobs of queue {}", in_quotes(why.queue));
   }
   return {};
 }

@@ -190,9 +190,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob
     }
     if (job.payload.size() > queue.max_payload_bytes) {
       replies[i] = fail(Errc::too_large,
-                        fmt::format("a payload of {} bytes: queue {} takes at most {}; "
-                                    "argiope job queue {} --max-payload BYTES changes that",
-                                    job.payload.size(), in_quotes(job.queue), queue.max_payload_bytes, job.queue));
+                        fmt::format("a payload of {} bytes: queue {} takes at most {}", job.payload.size(),
+                                    in_quotes(job.queue), queue.max_payload_bytes));
       continue;
     }
     if (queue.capacity != kNoCapacity) {

@@ -236,9 +236,9 @@ void BrokerImpl::tell_holder(const LeaseCall& call, std::uint64_t token) noexcep
   try {
     call.on_cancel(token);
   } catch (const std::exception& error) {
-    spdlog::error("who was asked to stop a job has thrown: {}", error.what());
+    spdlog::error("on_cancel, asked to stop a job, has thrown: {}", error.what());
   } catch (...) {
-    spdlog::error("who was asked to stop a job has thrown");
+    spdlog::error("on_cancel, asked to stop a job, has thrown");
   }
 }
 

@@ -27,7 +27,7 @@ class StoreUse {
   }
 
  private:
-  static std::optional<Error> gone() { return Error{Errc::cancelled, "who used the store was destroyed meanwhile"}; }
+  static std::optional<Error> gone() { return Error{Errc::cancelled, "the user of the store was destroyed meanwhile"}; }
   template <class T>
   static Coro<Result<T>> answer_gone() {
     co_return std::unexpected(*gone());

@@ -21,7 +21,7 @@ enum ExitStatus : int {
 std::function<int()> add_crawl_command(CLI::App& app);
 std::function<int()> add_site_command(CLI::App& app);
 std::function<int()> add_explain_command(CLI::App& app);
-// `command`: what stood behind "--" on the command line; must outlive what is returned.
+// `command`: what comes after "--" on the command line; must outlive what is returned.
 std::function<int()> add_job_command(CLI::App& app, const std::vector<std::string>& command);
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command);
 std::function<int()> add_next_command(CLI::App& app);

@@ -82,7 +82,7 @@ std::string sentence_of_extras(const CLI::App& app, const std::vector<std::strin
   if (takes_command && option != extras.begin()) {
     std::string line;
     for (const std::string& word : extras) line += " " + word;
-    return fmt::format("{}: {} is one argument too many; a command stands behind --, as in: {} … --{}", name,
+    return fmt::format("{}: {} is one argument too many; write a command after --, as in: {} … --{}", name,
                        in_quotes(extras.front()), name, printable(line, kMostQuoted));
   }
   if (!is_option) return fmt::format("{}: {} is one argument too many", name, in_quotes(extras.front()));

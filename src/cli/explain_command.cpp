@@ -9,6 +9,7 @@
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
+#include "cli/error_advice.hpp"
 #include "cli/schedule/schedule_command.hpp"
 
 namespace argiope {
@@ -24,7 +25,7 @@ std::string sentence(const FoundUrl& found, WallTime now) {
   const UrlRecord& url = found.record;
   const std::string attempts = fmt::format("{} attempt{}", url.attempts, url.attempts == 1 ? "" : "s");
   const std::string why = url.error.empty() ? std::string() : ": " + url.error;
-  if (url.reason == UrlReason::off_scope) return "is linked from the crawl and out of its scope; --whitelist takes it up";
+  if (url.reason == UrlReason::off_scope) return "is linked from the crawl but out of its scope; --whitelist takes it in";
   if (url.reason == UrlReason::depth) return fmt::format("is {} links from a seed, farther than --max-depth", url.depth);
   if (url.reason == UrlReason::host_down) return "was not asked, because its host did not answer; the next run tries again";
   switch (url.state) {
@@ -37,7 +38,7 @@ std::string sentence(const FoundUrl& found, WallTime now) {
                          url.redirect_to.empty() ? "" : ", and leads to " + url.redirect_to);
     case UrlState::failed: return fmt::format("was given up {} after {}{}; the next run tries again", to_rfc3339(url.mtime), attempts, why);
     case UrlState::excluded:
-      return fmt::format("is not to be fetched: {}", url.reason == UrlReason::none ? url.error : to_string(url.reason));
+      return fmt::format("is excluded: {}", url.reason == UrlReason::none ? url.error : to_string(url.reason));
   }
   return {};
 }
@@ -68,9 +69,9 @@ int explain_url(const ExplainArguments& arguments) {
   url->strip_fragment();
   const std::string database = arguments.database.empty() ? "argiope.db" : arguments.database;
   const auto found = find_url(database, url->href());
-  if (!found) return complain(found.error());
+  if (!found) return complain(with_database_option(found.error()));
   if (!*found) {
-    return complain(fmt::format("{}: not known to database {}: no page that was fetched links to it, or it lies outside "
+    return complain(fmt::format("{}: not in database {}: no page that was fetched links to it, or it is outside "
                                 "of what was crawled",
                                 url->href(), database),
                     kExitUsage);
@@ -115,7 +116,7 @@ std::function<int()> add_explain_command(CLI::App& app) {
   command->add_option("WHAT", arguments->what, "The id or name of a job, the name of a schedule, or a URL")->required()->type_name("");
   command->add_option("-d,--db", arguments->database, "The database of the crawl (default for URLs: argiope.db)")->type_name("FILE");
   command->footer(
-      "Of a job and a schedule of the same name the job is meant; argiope schedule explain NAME means the other.\n"
+      "If a job and a schedule have the same name, it explains the job; argiope schedule explain NAME explains the other.\n"
       "Examples: argiope explain 17 --store sqlite:jobs.db\n"
       "          argiope explain backup --store sqlite:jobs.db\n"
       "          argiope explain https://example.org/page -d argiope.db");

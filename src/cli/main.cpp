@@ -38,7 +38,7 @@ void log_to_standard_error() {
   spdlog::set_formatter(std::move(formatter));
 }
 
-// What stands behind "--" is a command that jobs or schedules run, and none of our business.
+// What comes after "--" is a command that jobs or schedules run; its options are not ours.
 std::vector<std::string> take_command(int& argc, char** argv) {
   using namespace std::string_view_literals;
   if (argc < 3) return {};
@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
   log_to_standard_error();
 
   CLI::App app{
-      "Argiope runs work when it is due, in order of importance, at a pace its target can bear;\n"
-      "and it crawls the web that way.",
+      "Argiope runs jobs when they are due, most important first and no faster than their target can take,\n"
+      "and crawls the web on the same engine.",
       "argiope"};
   app.set_version_flag("-V,--version", fmt::format("argiope {}", kVersion));
   app.require_subcommand(1);

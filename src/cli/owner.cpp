@@ -12,6 +12,7 @@
 #include "argiope/async/subprocess.hpp"
 #include "argiope/base/printable.hpp"
 #include "cli/did_you_mean.hpp"
+#include "cli/error_advice.hpp"
 #include "cli/job/job_command.hpp"
 
 namespace argiope {
@@ -28,8 +29,9 @@ Result<std::unique_ptr<Store>> open_owned(const std::string& where, std::string_
     std::this_thread::sleep_for(kTryInterval);
     store = open_store(where);
   }
-  if (!store && store.error().code == Errc::busy) store.error().message.append(": ").append(advice);
-  return store;
+  if (store) return store;
+  if (store.error().code == Errc::busy) store.error().message.append(": ").append(advice);
+  return std::unexpected(with_store_option(std::move(store.error())));
 }
 
 Coro<Result<void>> with_broker(Store& store, std::function<Coro<Result<void>>(Broker& broker)> act) {

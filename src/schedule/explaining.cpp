@@ -25,7 +25,7 @@ constexpr std::string_view kReasons[] = {"unreadable",
 
 std::string what_overlap_does(Overlap overlap) {
   switch (overlap) {
-    case Overlap::skip: return "a time that comes now is skipped";
+    case Overlap::skip: return "a planned time that comes now is skipped";
     case Overlap::queue_one: return "one that comes now waits, if none waits already";
     case Overlap::queue_all: return "one that comes now waits";
     case Overlap::cancel_running: return "one that comes now cancels the oldest";
@@ -112,7 +112,7 @@ std::string to_sentence(const ScheduleExplanation& why) {
       if (!why.paused_by.empty()) out += " by " + why.paused_by;
       if (why.paused_at != WallTime{}) out += " since " + time(why.paused_at);
       break;
-    case finished: out = "over: there are no more planned times"; break;
+    case finished: out = "over: no planned times are left"; break;
     case max_runs: out = fmt::format("over: it has had all of its {} runs", why.fired); break;
     case scheduler_stopped: out = "the scheduler is not running"; break;
     case scheduler_paused: out = "the scheduler is paused"; break;

@@ -50,7 +50,7 @@ std::unexpected<Error> no_such_schedule(std::string_view name) {
   return fail(Errc::not_found, fmt::format("schedule {}: there is no such schedule", in_quotes(name)));
 }
 std::unexpected<Error> edited_all_the_time(std::string_view name) {
-  return fail(Errc::busy, fmt::format("schedule {}: others change it all the time", in_quotes(name)));
+  return fail(Errc::busy, fmt::format("schedule {}: other processes keep changing it", in_quotes(name)));
 }
 std::unexpected<Error> unreadable(std::string_view name, std::string_view why) {
   return fail(Errc::wrong_format, fmt::format("schedule {} cannot be read: {}", in_quotes(name), why));

@@ -87,7 +87,7 @@ std::string verdict(const QueueFindings& queue, const SimulationReport& report) 
       return report.until - report.from < std::chrono::days{2}
                  ? fmt::format("piles up: {:+.3g} an hour", queue.growth_per_day / 24)
                  : "piles up: " + growth();
-    case Trend::not_worked: return "nobody works it off";
+    case Trend::not_worked: return "no workers here";
   }
   return queue.put == 0 ? "unused" : "keeps up";
 }

@@ -39,7 +39,7 @@ bool LockWait::try_again(int tries) {
   if (pause <= Duration::zero()) return false;
   if (patient_ && !told_ && waited_ >= warning_) {
     told_ = true;
-    spdlog::warn("database {}: another process has kept it locked for {:.0f} s; what is to be written waits", path_,
+    spdlog::warn("database {}: another process has kept it locked for {:.0f} s; writes wait for it", path_,
                  to_seconds(waited_));
   }
   const bool was_given_up = given_up_;

@@ -13,10 +13,9 @@ namespace {
 
 }  // namespace
 
-Result<SqliteDatabase> SqliteDatabase::open(const std::string& path, int flags, const char* option) {
+Result<SqliteDatabase> SqliteDatabase::open(const std::string& path, int flags) {
   SqliteDatabase database;
   database.path_ = path;
-  database.option_ = option;
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database.handle_.reset(handle);
@@ -58,7 +57,7 @@ Error SqliteDatabase::error(int code) const {
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL: return says(Errc::busy, "another process is writing it");
     case SQLITE_NOTADB: 
-      return says(Errc::wrong_format, fmt::format("this file is no SQLite database; name another with {}", option_));
+      return says(Errc::wrong_format, "this file is no SQLite database");
     case SQLITE_CORRUPT: return says(Errc::corrupt, "the file is damaged (sqlite3 FILE .recover may save it)");
     case SQLITE_READONLY: return says(Errc::io, "it is read-only");
     case SQLITE_CANTOPEN:

@@ -66,9 +66,8 @@ class SqliteStatement {
 class SqliteDatabase {
  public:
   SqliteDatabase() = default;
-  // `flags` are SQLITE_OPEN_…; the name of the file stands in every error, and `option`, by which the user names another,
-  // where that is the way out.
-  static Result<SqliteDatabase> open(const std::string& path, int flags, const char* option = "--db");
+  // `flags` are SQLITE_OPEN_…; every error names the file.
+  static Result<SqliteDatabase> open(const std::string& path, int flags);
 
   Result<void> execute(const char* sql);
   Result<SqliteStatement> prepare(std::string_view sql);
@@ -84,7 +83,6 @@ class SqliteDatabase {
   };
   std::unique_ptr<sqlite3, Closer> handle_;
   std::string path_;
-  const char* option_ = "";
 };
 
 }  // namespace argiope

@@ -121,9 +121,7 @@ Result<Identity> identify(SqliteDatabase& database, const std::string& path, con
   if (!objects) return std::unexpected(objects.error());
   if (*id == 0 && *objects == 0) return Identity{0, true};
   if (*id != format.application_id) {
-    return fail(Errc::wrong_format, fmt::format("database {}: not made by argiope for this; it is left as it is. Name "
-                                                "another with {}",
-                                                path, format.option));
+    return fail(Errc::wrong_format, fmt::format("database {}: not made by argiope for this; it is left as it is", path));
   }
   const auto version = database.query_number("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
@@ -170,7 +168,7 @@ Result<void> require_format_to_read(SqliteDatabase& database, const std::string&
   const auto found = identify(database, path, format);
   if (!found) return std::unexpected(found.error());
   if (found->empty) {
-    return fail(Errc::wrong_format, fmt::format("database {}: it is empty. Name another with {}", path, format.option));
+    return fail(Errc::wrong_format, fmt::format("database {}: it is empty", path));
   }
   if (found->version != std::ssize(format.migrations)) {
     return fail(

@@ -65,7 +65,6 @@ class FileWatch {
 struct SqliteFormat {
   std::int64_t application_id;
   std::span<const char* const> migrations;
-  std::string_view option;  // how the user names another file
 };
 
 // Whether it is one of ours and of a version before the newest.

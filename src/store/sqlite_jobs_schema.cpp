@@ -226,7 +226,7 @@ CREATE TABLE schedule_outputs (
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
-constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--store"};
+constexpr SqliteFormat kFormat{kApplicationId, kMigrations};
 
 }  // namespace
 
@@ -280,7 +280,7 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
 Result<void> SqliteJobs::open_file() {
   const int flags =
       access() == StoreAccess::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  auto opened = SqliteDatabase::open(path_, flags, "--store");
+  auto opened = SqliteDatabase::open(path_, flags);
   if (!opened) return std::unexpected(std::move(opened.error()));
   database_ = std::move(*opened);
   lock_wait_.serve(database_);

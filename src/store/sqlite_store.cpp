@@ -236,7 +236,7 @@ Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreO
     return open_sqlite_store(where.substr(kSqlite.size()), options);
   }
   return fail(Errc::invalid_input,
-              fmt::format("--store {}: give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", in_quotes(where)));
+              fmt::format("store {}: give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", in_quotes(where)));
 }
 
 }  // namespace argiope

@@ -629,7 +629,7 @@ class SqliteUrlStore final : public UrlStore {
 };
 
 constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons};
-constexpr SqliteFormat kFormat{kApplicationId, kMigrations, "--db"};
+constexpr SqliteFormat kFormat{kApplicationId, kMigrations};
 
 }  // namespace
 

@@ -137,7 +137,7 @@ TEST_F(ExplainTest, NoWorker) {
     const JobId id = co_await put(job("q"));
     const auto why = co_await explained(id);
     EXPECT_EQ(why.reason, WaitReason::no_worker);
-    EXPECT_EQ(to_sentence(why), "nobody works on queue \"q\"");
+    EXPECT_EQ(to_sentence(why), "no worker asks for jobs of queue \"q\"");
   });
 }
 

@@ -88,7 +88,7 @@ TEST_F(UsageTest, AWordTooManyIsNamed) {
 
 TEST_F(UsageTest, ACommandStandsBehindDashes) {
   EXPECT_EQ(said_of({"job", "work", "mail", "./send", "--all"}),
-            "argiope job work: \"./send\" is one argument too many; a command stands behind --, as in: argiope job work … -- "
+            "argiope job work: \"./send\" is one argument too many; write a command after --, as in: argiope job work … -- "
             "./send --all; argiope job work --help lists what there is");
 }
 

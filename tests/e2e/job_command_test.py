@@ -294,9 +294,9 @@ class Helping(Jobs):
 
     def test_a_command_without_dashes_is_told_where_commands_stand(self):
         self.refused('job', 'work', 'mail', './send', '2', '--store', self.store,
-                     culprit='what shall run? A command stands behind --, as in: argiope job work mail -- ./send 2')
+                     culprit='which command? Write it after --, as in: argiope job work mail -- ./send 2')
         self.refused('schedule', 'add', 'b', '--every', '1h', './backup', '--all', '--store', self.store,
-                     culprit='a command stands behind --, as in: argiope schedule add … -- ./backup --all')
+                     culprit='write a command after --, as in: argiope schedule add … -- ./backup --all')
         self.assertFalse(self.file.exists())
 
     def test_spans_are_given_in_one_notation_and_nothing_else_is_one(self):

@@ -58,9 +58,9 @@ TEST_F(ExplainScheduleTest, FinishedAndMaxRunsSayThatThereIsNoMore) {
     co_await add(cron("0 0 30 2 *", "never"));
     scheduler_->start();
     co_await sleep(1h);
-    EXPECT_EQ(co_await sentence(), "over: there are no more planned times");
+    EXPECT_EQ(co_await sentence(), "over: no planned times are left");
     EXPECT_EQ(co_await sentence("twice"), "over: it has had all of its 2 runs");
-    EXPECT_EQ(co_await sentence("never"), "over: there are no more planned times");
+    EXPECT_EQ(co_await sentence("never"), "over: no planned times are left");
   });
 }
 
@@ -177,7 +177,7 @@ TEST_F(ExplainScheduleTest, OverlapSaysHowManyRunAndWhatComesOfIt) {
     co_await work(1h);
     co_await start_with(every(10min), 15min);
     EXPECT_EQ(co_await sentence(),
-              "1 of at most 1 runs have not ended: a time that comes now is skipped; next planned for "
+              "1 of at most 1 runs have not ended: a planned time that comes now is skipped; next planned for "
               "2026-01-01T00:20:00Z; last not run: 2026-01-01T00:10:00Z (1 of its runs had not ended)");
   });
 }

@@ -126,10 +126,10 @@ void CrawlArguments::add_to(CLI::App& command) {
   using std::chrono::milliseconds;
   command.add_option("URL", urls, "Where to start; links are followed on these hosts")->required()->type_name("");
 
-  const char* const store_group = "Where it is kept";
-  command.add_option("-d,--db", database, "SQLite database of what is known; \":memory:\" keeps nothing")
+  const char* const store_group = "The database";
+  command.add_option("-d,--db", database, "SQLite database of the crawl; \":memory:\" keeps nothing")
       ->group(store_group)->capture_default_str();
-  command.add_option("--sync", sync, "How carefully it is written: full survives a power cut, normal a crash")
+  command.add_option("--sync", sync, "How carefully it is written: full survives a power cut, normal survives a crash")
       ->check(CLI::IsMember({"full", "normal", "off"}))->group(store_group)->capture_default_str();
   command.add_option("--export", export_file, "At the end, write all known URLs to FILE.jsonl or FILE.csv")
       ->group(store_group)->type_name("FILE");
@@ -146,19 +146,19 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"bfs", "dfs", "priority"}))->group(scope_group)->capture_default_str();
   command.add_flag("--check-links", check_links, "Also ask (HEAD) whether links to other hosts work")->group(scope_group);
   command.add_flag("--no-robots", no_robots, "Do not read robots.txt. Only for sites that are yours")->group(scope_group);
-  add_span(command, "--age", age, "Ask again whether what was fetched longer ago has changed; 0: all (default: never)")
+  add_span(command, "--age", age, "Ask whether pages that were fetched longer ago have changed; 0: all (default: never)")
       ->group(scope_group);
-  command.add_option("--requeue", requeue, "Fetch again, whole: what has failed, was excluded, is broken, or all in scope")
+  command.add_option("--requeue", requeue, "Fetch again completely what failed, was excluded, is broken, or everything in scope")
       ->check(CLI::IsMember({"failed", "excluded", "broken", "all"}))->group(scope_group)->type_name("WHAT");
 
-  const char* const trap_group = "Guards against endless sites (what they leave out is told, and taken up by larger ones)";
+  const char* const trap_group = "Guards against endless sites (the report counts what they leave out; a larger limit takes it in)";
   command.add_option("--max-pages-per-host", max_pages_per_host, "URLs of one host that are queued in one run")
       ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
   command.add_option("--max-links-per-page", max_links_per_page, "Links of one page that are followed")
       ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
   command.add_option("--max-url-length", max_url_length, "Bytes of a URL")
       ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
-  command.add_option("--max-segment-repeats", max_segment_repeats, "How often one segment may stand in a path (/a/b/a/b/…)")
+  command.add_option("--max-segment-repeats", max_segment_repeats, "How often one segment may appear in a path (/a/b/a/b/…)")
       ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
 
   const char* const pace_group = "How fast";
@@ -166,18 +166,18 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("--per-host", per_host, "Requests under way at one host (default: 1; 8 on loopback)")
       ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N");
-  add_span(command, "--delay", delay, "Rest of a host between two requests, which then go one by one")->group(pace_group);
+  add_span(command, "--delay", delay, "Pause between two requests to a host, which then go one by one")->group(pace_group);
   command.add_option("--rate", rate, "Requests a second to one host (default: 5; no limit on loopback)")
       ->check(CLI::Validator(more_than_zero, "", "rate"))->group(pace_group)->type_name("R");
   command.add_option("--threads", threads, "Threads; hosts are spread over them")
       ->check(CLI::Range(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database, the most important ones first")
       ->check(CLI::Range(1, 1'000'000'000))->group(pace_group)->type_name("N")->capture_default_str();
-  add_span_with_default(command, "-t,--schedule-interval-sec", schedule_interval, "Longest time between two looks at the queue",
+  add_span_with_default(command, "-t,--schedule-interval-sec", schedule_interval, "How often to look at the queue, at least",
                         {milliseconds{1}})->group(pace_group);
 
   const char* const request_group = "Each request";
-  command.add_option("-u,--user-agent", user_agent, "User-Agent; its first word is the name robots.txt is read for")
+  command.add_option("-u,--user-agent", user_agent, "User-Agent; robots.txt is read for its first word")
       ->group(request_group)->type_name("TEXT");
   command.add_option("--header", headers, "Send this header field to the URLs' hosts, and to no other (repeatable)")
       ->group(request_group)->type_name("'NAME: VALUE'")->allow_extra_args(false);
@@ -186,9 +186,9 @@ void CrawlArguments::add_to(CLI::App& command) {
   add_span_with_default(command, "--timeout", timeout, "From connecting to the last byte", {milliseconds{1}})->group(request_group);
   add_span_with_default(command, "--connect-timeout", connect_timeout,
                         "Until one address of a host accepts a connection, TLS included", {milliseconds{1}})->group(request_group);
-  command.add_option("--retries", retries, "Attempts after the first, when the failure may pass")
+  command.add_option("--retries", retries, "Further attempts after a failure that may pass")
       ->check(CLI::Range(0, 100))->group(request_group)->type_name("N")->capture_default_str();
-  command.add_option("-s,--size-limit-kb", size_limit_kb, "A page is cut off after so many KiB (decoded)")
+  command.add_option("-s,--size-limit-kb", size_limit_kb, "Cut a page off after this many KiB (decoded)")
       ->check(CLI::Range(1, 4'000'000))->group(request_group)->type_name("KB")->capture_default_str();
   command.add_flag("--allow-private", allow_private, "Also connect to private, loopback and link-local addresses")
       ->group(request_group);
@@ -196,8 +196,8 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
 
   const char* const run_group = "The run";
-  add_span(command, "--max-time", max_time, "Stop after so long; the next run goes on")->group(run_group);
-  add_span(command, "-i,--max-idle-sec", max_idle, "Stop when nothing was fetched for so long (default: wait)")->group(run_group);
+  add_span(command, "--max-time", max_time, "Stop after this time; the next run goes on")->group(run_group);
+  add_span(command, "-i,--max-idle-sec", max_idle, "Stop when nothing was fetched for this time (default: wait)")->group(run_group);
   command.add_flag("--quiet", quiet, "No progress and no report; errors only")->group(run_group);
   command.add_option("--summary", summary, "Last line on standard output: the results as one JSON object")
       ->check(CLI::IsMember({"json"}))->group(run_group)->type_name("json");
@@ -206,8 +206,8 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
   command.footer(
       "SPAN is as 90s, 1h30m or 500ms; a bare number is seconds.\n"
-      "A second run on the same database goes on where the first stopped, and takes up what wider options allow; what\n"
-      "is out of its scope waits. Ctrl-C stops within 10 s, twice at once;\n"
+      "A second run on the same database goes on where the first stopped, and takes in what wider options allow; what\n"
+      "is out of its scope waits. Ctrl-C stops within 10 s, twice stops at once;\n"
       "nothing is lost either way. Exit status: 0 finished, 1 broken links with --fail-on-broken, 2 bad usage,\n"
       "3 nothing could be fetched or stored, 130 interrupted.");
 }

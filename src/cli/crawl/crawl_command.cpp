@@ -23,6 +23,7 @@
 #include "cli/crawl/crawl_arguments.hpp"
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
+#include "cli/error_advice.hpp"
 
 namespace argiope {
 namespace {
@@ -64,7 +65,7 @@ class CrawlCommand {
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
     auto store = open_url_store(arguments_.database, store_options());
-    if (!store) return give_up(store.error().message, kExitNothing);
+    if (!store) return give_up(with_database_option(std::move(store.error())).message, kExitNothing);
     AddressGuard guard(arguments_.allow_private);
     permit_seeds(guard, options->seeds);
     const HttpClientOptions http = http_options(*options);
@@ -226,8 +227,8 @@ std::function<int()> add_crawl_command(CLI::App& app) {
   auto arguments = std::make_shared<CrawlArguments>();
   CLI::App* command =
       app.add_subcommand("crawl",
-                         "Fetch a site completely, politely and fast; what is known is kept in a database, and a\n"
-                         "run that was stopped or killed goes on where it was.");
+                         "Fetch a site completely, politely and fast. Progress is saved to a database; a run that was\n"
+                         "stopped or killed goes on where it was.");
   arguments->add_to(*command);
   return [arguments] { return CrawlCommand(*arguments).run(); };
 }

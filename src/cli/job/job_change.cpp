@@ -142,8 +142,8 @@ std::function<int()> add_change(CLI::App& job, const Verb& verb, const std::stri
       ->check(CLI::IsMember(states))
       ->type_name("STATE")
       ->needs("--all");
-  command->add_option("--limit", arguments->limit, "With --all: so many at most")->type_name("N")->needs("--all");
-  if (verb.kind == ChangeKind::cancel) command->add_option("--why", arguments->why, "Is kept with the job")->type_name("TEXT");
+  command->add_option("--limit", arguments->limit, "With --all: at most N")->type_name("N")->needs("--all");
+  if (verb.kind == ChangeKind::cancel) command->add_option("--why", arguments->why, "The reason, kept with the job")->type_name("TEXT");
   command->footer(examples);
   return [arguments, &verb] {
     if (arguments->all && arguments->jobs.size() != 1) return complain("--all takes one queue", kExitUsage);
@@ -171,7 +171,7 @@ Coro<Result<JobId>> retry_one(Guest& guest, const JobRecord& record) {
     auto replies = co_await guest.change(std::move(changes));
     if (!replies) co_return std::unexpected(std::move(replies.error()));
     if (replies->front().verdict == ChangeReply::Verdict::changed) co_return record.id;
-    co_return fail(Errc::refused, fmt::format("job {}: somebody else has changed it; look again", record.id));
+    co_return fail(Errc::refused, fmt::format("job {}: another process has changed it; look again", record.id));
   }
   // It has ended, and that stays true: a copy runs.
   NewJob copy;
@@ -217,7 +217,7 @@ std::function<int()> add_job_cancel(CLI::App& job) {
 }
 
 std::function<int()> add_job_kick(CLI::App& job) {
-  return add_change(job, kKick, "Make jobs that are buried or delayed ready now, buried ones with all their attempts",
+  return add_change(job, kKick, "Make buried or delayed jobs ready now; buried ones get all their attempts again",
                     "Examples: argiope job kick 17\n          argiope job kick mail --all --limit 10");
 }
 
@@ -228,7 +228,7 @@ std::function<int()> add_job_delete(CLI::App& job) {
 
 std::function<int()> add_job_retry(CLI::App& job) {
   auto arguments = std::make_shared<ChangeArguments>();
-  CLI::App* command = job.add_subcommand("retry", "Run jobs again now: those buried or delayed, and copies of those that have ended");
+  CLI::App* command = job.add_subcommand("retry", "Run jobs again now: buried and delayed ones, and copies of those that have ended");
   arguments->store.add_to(*command);
   command->add_option("JOB", arguments->jobs, "Ids or names")->required()->type_name("");
   command->footer("Prints the id that will run: the job's own, or that of its copy. Example: argiope job retry 17");

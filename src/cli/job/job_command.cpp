@@ -12,6 +12,7 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/printable.hpp"
+#include "cli/error_advice.hpp"
 
 namespace argiope {
 
@@ -67,7 +68,7 @@ int run_as_guest(const JobStoreArguments& arguments, StoreAccess access, IfMissi
   AsioBackend backend(clock);
   EventLoop loop(backend);
   auto store = open_store(*where, {.access = access});
-  if (!store) return complain(store.error());
+  if (!store) return complain(with_store_option(std::move(store.error())));
   int status = loop.run_until_complete([](Store& opened, const GuestAction& action) -> Coro<int> {
     auto guest = co_await Guest::open(opened, {.new_queue = default_queue_policy()});
     if (!guest) co_return complain(guest.error());
@@ -82,7 +83,7 @@ std::function<int()> add_job_command(CLI::App& app, const std::vector<std::strin
   CLI::App* job = app.add_subcommand(
       "job",
       "Durable jobs: put them, run commands for them, see why they wait. They are kept in a file, and\n"
-      "nothing acknowledged is lost.");
+      "an acknowledged job is never lost.");
   job->require_subcommand(1);
   job->footer(
       "Try:\n"

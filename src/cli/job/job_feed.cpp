@@ -13,6 +13,7 @@
 #include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_json.hpp"
 #include "cli/commands.hpp"
+#include "cli/error_advice.hpp"
 
 namespace argiope {
 namespace {
@@ -162,14 +163,18 @@ Coro<Result<void>> JobFeed::look_up(JobNames names, NewJob& job) {
 Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
   if (jobs.empty()) co_return Result<void>{};
   std::vector<std::string> names(jobs.size());
-  for (std::size_t i = 0; i < jobs.size(); ++i) names[i] = jobs[i].name;
+  std::vector<std::string> queues(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    names[i] = jobs[i].name;
+    queues[i] = jobs[i].queue;
+  }
   auto replies = co_await guest_.put(std::move(jobs));
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   std::string out;
   for (std::size_t i = 0; i < replies->size(); ++i) {
     const Result<PutReply>& reply = (*replies)[i];
     if (!reply) {
-      refuse(lines[i], reply.error().message);
+      refuse(lines[i], with_queue_option(reply.error(), queues[i]).message);
     } else if (json_) {
       out += put_reply_json(*reply, names[i]);
     } else {

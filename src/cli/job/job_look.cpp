@@ -156,7 +156,7 @@ std::function<int()> add_job_list(CLI::App& job) {
     look->key = key;
     look->by_key = true;
   }, "Of this key alone")->type_name("KEY");
-  command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
+  command->add_option("--limit", look->limit, "At most N")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
   command->footer("Example: argiope job list --queue mail --state buried --json | jq -r .error | sort | uniq -c");
   return [look] { return look_at(look->store, [&](Guest& guest, Store&) { return list_jobs(*look, guest); }); };
@@ -164,7 +164,7 @@ std::function<int()> add_job_list(CLI::App& job) {
 
 std::function<int()> add_job_show(CLI::App& job) {
   Look look = std::make_shared<LookArguments>();
-  CLI::App* command = job.add_subcommand("show", "All that is known of jobs, the attempts that failed included");
+  CLI::App* command = job.add_subcommand("show", "Show everything about jobs, failed attempts included");
   look->store.add_to(*command);
   command->add_option("JOB", look->jobs, "Ids or names")->required()->type_name("");
   command->add_flag("--payload", look->payload, "Of one job: its payload and nothing else, byte by byte");
@@ -196,9 +196,9 @@ std::function<int()> add_job_explain(CLI::App& job) {
   look->store.add_to(*command);
   command->add_option("JOB", look->jobs, "Ids or names")->required()->type_name("");
   command->footer(
-      "While a worker runs elsewhere, this says what can be known from the store: it is not due, waits for others, its\n"
-      "queue is paused or runs as many as it may, or so many jobs are ahead. Rates, rests, and which queues the worker\n"
-      "works on are its own knowledge; where they matter, that is said.");
+      "While a worker runs elsewhere, this says what the store shows: the job is not due, waits for others, its queue is\n"
+      "paused or at its concurrency limit, or other jobs are ahead. Only the worker knows rates, rests, and which queues\n"
+      "it serves; where they matter, this says so.");
   return [look] { return explain_job(look->store, look->jobs); };
 }
 // clang-format on

@@ -12,6 +12,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/jobs/job_json.hpp"
+#include "cli/error_advice.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
 #include "cli/span_option.hpp"
@@ -45,23 +46,23 @@ void add_options(CLI::App& command, PutArguments& put) {
   command.add_option("--priority", put.priority, "Higher runs first (default: 0)")
       ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
                          std::int64_t{std::numeric_limits<std::int32_t>::max()}))->group(group)->type_name("N");
-  add_span(command, "--delay", put.delay, "Not before so long has passed", {.most = std::chrono::days{100 * 366}})->group(group);
+  add_span(command, "--delay", put.delay, "Not before this time has passed", {.most = std::chrono::days{100 * 366}})->group(group);
   command.add_option("--due-at", put.due_at, "Not before this time, as 2026-01-31T12:00:05Z or milliseconds since 1970")
       ->group(group)->type_name("TIME")->excludes("--delay");
   command.add_option("--key", put.key, "What it is aimed at: limits of a queue can hold for each key")->group(group);
-  command.add_option("--id", put.id, "A number or a name of yours; putting it again adds nothing")->group(group);
+  command.add_option("--id", put.id, "Your own number or name for it; putting it again adds nothing")->group(group);
   command.add_option("--unique", put.unique, "At most one job of this name waits in the queue")->group(group)->type_name("NAME");
   command.add_option("--unique-policy", put.unique_policy, "If one does: keep it, replace it, or merge (the higher priority, the earlier time)")
       ->check(CLI::IsMember({"keep", "replace", "merge"}))->group(group);
   command.add_flag("--run-again", put.run_again, "If one of that name runs: run once more afterwards")->group(group);
-  command.add_option("--function", put.function, "What a worker of a program is to call")->group(group);
+  command.add_option("--function", put.function, "The function that a worker in a program calls")->group(group);
   command.add_option("--max-attempts", put.max_attempts, "Runs before it is buried (default: the queue's)")
       ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->group(group)->type_name("N");
   command.add_option("--waits-for", put.waits_for, "Not before this job has ended (repeatable)")
       ->group(group)->type_name("ID")->allow_extra_args(false);
-  command.add_option("--if-failed", put.if_failed, "If that one is buried or cancelled: run all the same, or be cancelled too")
+  command.add_option("--if-failed", put.if_failed, "If that one is buried or cancelled: run anyway, or be cancelled too")
       ->check(CLI::IsMember({"run", "cancel"}))->group(group);
-  command.add_option("--batch", put.batch, "Belong to the batch that this job completes")->group(group)->type_name("ID");
+  command.add_option("--batch", put.batch, "Join the batch that this job completes")->group(group)->type_name("ID");
   command.footer(
       "Prints the job's id (or the name you gave it) once it is committed. Examples:\n"
       "  argiope job put mail 'to: ann' --key example.org --priority 5 --store sqlite:jobs.db\n"
@@ -121,13 +122,13 @@ Coro<Result<int>> put_one(const PutArguments& put, Guest& guest) {
     if (!id) co_return std::unexpected(std::move(id.error()));
     job->batch = *id;
   }
-  const std::string name = job->name;
+  const std::string name = job->name, queue = job->queue;
   std::vector<NewJob> jobs;
   jobs.push_back(std::move(*job));
   auto replies = co_await guest.put(std::move(jobs));
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   const Result<PutReply>& reply = replies->front();
-  if (!reply) co_return std::unexpected(reply.error());
+  if (!reply) co_return std::unexpected(with_queue_option(reply.error(), queue));
   if (put.store.json) {
     fmt::print("{}", put_reply_json(*reply, name));
   } else {

@@ -35,10 +35,10 @@ constexpr Setting kSettings[] = {
     {"--key-concurrency", "key_concurrency", Kind::number, "jobs that run at once"},
     {"--key-delay", "key_delay", Kind::span, "From the end of a key's job to the start of its next"},
     {"--max-attempts", "max_attempts", Kind::number, "Runs of a job before it is buried"},
-    {"--retry-first", "retry_first", Kind::span, "Before the second attempt; each wait is --retry-factor longer"},
+    {"--retry-first", "retry_first", Kind::span, "Wait before the second attempt; each wait is --retry-factor times longer"},
     {"--retry-factor", "retry_factor", Kind::number, "How much longer"},
-    {"--retry-longest", "retry_longest", Kind::span, "How long it is at most"},
-    {"--lease", "lease_time", Kind::span, "After so long a job of a silent worker is given to another"},
+    {"--retry-longest", "retry_longest", Kind::span, "The longest wait"},
+    {"--lease", "lease_time", Kind::span, "How long a worker may be silent before its job goes to another"},
     {"--max-expiries", "max_lease_expiries", Kind::number, "Leases of one job that may run out before it is buried"},
     {"--capacity", "capacity", Kind::number, "Jobs that have not ended, at most, or unlimited"},
     {"--at-capacity", "at_capacity", Kind::word, "What a put then does: wait, or refuse"},
@@ -46,7 +46,7 @@ constexpr Setting kSettings[] = {
     {"--keep-done", "keep_done", Kind::span, "How long done jobs are kept, or unlimited"},
     {"--keep-cancelled", "keep_cancelled", Kind::span, "... cancelled ones"},
     {"--keep-buried", "keep_buried", Kind::span, "... buried ones"},
-    {"--ageing", "ageing", Kind::span, "A job's priority rises by one for each such span it waits; 0: never"},
+    {"--ageing", "ageing", Kind::span, "A waiting job's priority rises by one each SPAN; 0: never"},
     {"--weight", "weight", Kind::number, "Its share among the queues of one worker"},
 };
 
@@ -195,7 +195,7 @@ std::function<int()> add_job_queue(CLI::App& job) {
   auto arguments = std::make_shared<QueueArguments>();
   CLI::App* command = job.add_subcommand("queue", "Show or change the policy of a queue");
   arguments->store.add_to(*command);
-  command->add_option("NAME", arguments->name, "The queue; made if need be when something is changed")->type_name("");
+  command->add_option("NAME", arguments->name, "The queue; a change makes it if there is none")->type_name("");
   command->add_option("--config", arguments->config, "Set what this JSON object names")->type_name("JSON");
   command->add_flag("--pause", arguments->pause, "Start no jobs of it");
   command->add_flag("--resume", arguments->resume, "Start them again")->excludes("--pause");
@@ -205,8 +205,8 @@ std::function<int()> add_job_queue(CLI::App& job) {
         ->group("Policy");
   }
   command->footer(
-      "Without changes it shows the queue, without NAME all; with changes, what has changed. A worker that runs hears of\n"
-      "them within a second. SPAN is as 90s, 1h30m or 100ms; a bare number is seconds.\n"
+      "Without options it shows the queue, without NAME all queues; with options it changes the policy and shows what has\n"
+      "changed. A running worker follows within a second. SPAN is as 90s, 1h30m or 100ms; a bare number is seconds.\n"
       "Examples: argiope job queue mail --rate 5 --retry-first 100ms\n"
       "          argiope job queue mail --pause");
   return [arguments] {

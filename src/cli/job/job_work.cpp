@@ -54,23 +54,23 @@ void add_options(CLI::App& command, WorkArguments& work) {
   command.add_option("-c,--concurrency", work.concurrency, "Jobs that run at once")
       ->check(CLI::Range(1, 10'000))->type_name("N")->capture_default_str();
   using std::chrono::milliseconds;
-  add_span(command, "--timeout", work.timeout, "A job is stopped, and has failed, after so long (default: never)", {milliseconds{1}});
-  add_span(command, "--lease", work.lease, "Set the queues' lease: a job whose worker has been silent for so long is run again",
+  add_span(command, "--timeout", work.timeout, "Stop a job that takes longer; it has failed (default: never)", {milliseconds{1}});
+  add_span(command, "--lease", work.lease, "Set the queues' lease: a job whose worker is silent for this long is run again",
            {milliseconds{100}, std::chrono::days{12}});
-  command.add_option("--name", work.name, "What this worker is called in the store (default: host:process)")->type_name("TEXT");
+  command.add_option("--name", work.name, "The worker's name in the store (default: host:process)")->type_name("TEXT");
   command.add_flag("--until-empty", work.until_empty, "End when nothing is ready or running, and no retry is due soon");
-  add_span_with_default(command, "--linger", work.linger, "With --until-empty: wait for retries that are due within so long");
-  command.add_flag("--create", work.create, "Make the queue, though another has a name that is nearly the same");
+  add_span_with_default(command, "--linger", work.linger, "With --until-empty: wait for retries that are due within this time");
+  command.add_flag("--create", work.create, "Make the queue even if another has nearly the same name");
   command.add_flag("--fail-on-buried", work.fail_on_buried, "Exit with 1 when a job was buried");
   command.add_flag("--quiet", work.quiet, "No progress and no summary; errors only");
   command.footer(
-      "Everything behind -- is run for each job: the payload on its standard input; ARGIOPE_JOB_ID, _NAME, _QUEUE, _KEY,\n"
+      "The command after -- is run for each job: the payload on its standard input; ARGIOPE_JOB_ID, _NAME, _QUEUE, _KEY,\n"
       "_ATTEMPT and _TOKEN in its environment. What it prints is the job's result. Exit status 0: done; 65: buried at once;\n"
       "anything else: tried again later, until the queue's attempts are used up, with the last line of standard error\n"
-      "as the error. A job may run twice when its worker is killed, so it should not mind.\n"
-      "One worker owns a store at a time; others may put, look and change meanwhile.\n"
+      "as the error. A job may run twice when its worker is killed: make that harmless.\n"
+      "One process owns a store at a time; other commands may put, look and change meanwhile.\n"
       "--until-empty does not wait for jobs that were put with a later time, nor for those of paused queues.\n"
-      "Ctrl-C lets running jobs end (10 s at most), twice stops them; they are run again later.\n"
+      "Ctrl-C lets running jobs end (10 s at most), twice stops them; stopped jobs are run again later.\n"
       "Examples:\n"
       "  argiope job work mail --store sqlite:jobs.db --concurrency 8 -- ./send-mail\n"
       "  argiope job work mail report --until-empty --fail-on-buried -- sh -c 'cat > \"out/$ARGIOPE_JOB_ID\"'");
@@ -297,7 +297,7 @@ std::function<int()> add_job_work(CLI::App& job, const std::vector<std::string>&
       std::string line = work->queues.front() + " --";
       for (std::size_t i = 1; i < work->queues.size(); ++i) line += ' ' + work->queues[i];
       if (work->queues.size() == 1) line += " sh -c 'cat'";
-      return complain(fmt::format("what shall run? A command stands behind --, as in: argiope job work {}", printable(line)),
+      return complain(fmt::format("which command? Write it after --, as in: argiope job work {}", printable(line)),
                       kExitUsage);
     }
     work->command = command;

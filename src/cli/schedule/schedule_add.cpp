@@ -86,30 +86,30 @@ void add_options(CLI::App& command, AddArguments& add) {
   add.how.add_to(command, when);
   command.add_option("--start", add.start, "Nothing before this time")->type_name("TIME")->group(when);
   command.add_option("--end", add.end, "Nothing after this time")->type_name("TIME")->group(when);
-  command.add_option("--jitter", add.jitter, "Put each run off by up to so long, always the same for the same planned time")->type_name("SPAN")->group(when);
+  command.add_option("--jitter", add.jitter, "Delay each run by up to this, always the same for the same planned time")->type_name("SPAN")->group(when);
 
-  const char* const policies = "When something comes in between";
-  command.add_option("--misfire-grace", add.misfire_grace, "A run that cannot begin within so long is missed (default: none is)")->type_name("SPAN")->group(policies);
+  const char* const policies = "When a run comes late, or the one before has not ended";
+  command.add_option("--misfire-grace", add.misfire_grace, "A run that cannot begin within this time is missed (default: none is)")->type_name("SPAN")->group(policies);
   command.add_option("--coalesce", add.coalesce, "Of several times that have come due together run: latest, earliest or all")
       ->check(CLI::IsMember({"latest", "earliest", "all"}))->capture_default_str()->type_name("WHICH")->group(policies);
   command.add_option("--most-catch-up", add.most_catch_up, "With --coalesce all: the latest N of them")->type_name("N")->capture_default_str()->group(policies);
   command.add_option("--max-instances", add.max_instances, "Runs that have not ended, at most")->type_name("N")->capture_default_str()->group(policies);
-  command.add_option("--overlap", add.overlap, "A time that comes while as many run: skip, queue-one, queue-all, cancel-running")
+  command.add_option("--overlap", add.overlap, "What to do with a time that comes while N runs have not ended: skip, queue-one, queue-all, cancel-running")
       ->check(CLI::IsMember({"skip", "queue-one", "queue-all", "cancel-running"}))->capture_default_str()->type_name("POLICY")->group(policies);
-  command.add_option("--max-runs", add.max_runs, "It is over after so many (default: never)")->type_name("N")->group(policies);
-  command.add_flag("--paused", add.paused, "It waits for argiope schedule resume")->group(policies);
+  command.add_option("--max-runs", add.max_runs, "End the schedule after N runs (default: never)")->type_name("N")->group(policies);
+  command.add_flag("--paused", add.paused, "Add it paused, until argiope schedule resume")->group(policies);
 
   const char* const what = "What (-- COMMAND, --http, or --queue)";
   command.add_option("--http", add.http, "Send a request")->expected(2)->type_name("METHOD URL")->group(what);
   command.add_option("--header", add.headers, "\"Name: value\" (repeatable)")->type_name("TEXT")->allow_extra_args(false)->needs("--http")->group(what);
   command.add_option("--body", add.body, "What is sent")->type_name("TEXT")->needs("--http")->group(what);
   command.add_option("--expect", add.expect, "A status that is success: 204, 3xx (repeatable; default: 2xx)")->type_name("STATUS")->allow_extra_args(false)->needs("--http")->group(what);
-  command.add_option("--directory", add.directory, "Where the command runs, and ./program counts from (default: here)")->type_name("DIR")->group(what);
+  command.add_option("--directory", add.directory, "The directory in which the command runs (default: here)")->type_name("DIR")->group(what);
   command.add_option("--timeout", add.timeout, "A command or request that takes longer has failed")->type_name("SPAN")->group(what);
   command.add_option("--queue", add.queue, "Put a job into this queue; with a command or request: the executor that runs it (default: default)")->type_name("NAME")->group(what);
-  command.add_option("--function", add.function, "What the worker of that queue is to call")->type_name("NAME")->needs("--queue")->group(what);
+  command.add_option("--function", add.function, "The function that the worker of that queue calls")->type_name("NAME")->needs("--queue")->group(what);
   command.add_option("--payload", add.payload, "What it gets; of a command: its standard input")->type_name("TEXT")->group(what);
-  command.add_flag("--fill-in", add.fill_in, "In the payload {name}, {planned_at}, {fired_at} and {run} stand for those of the run")->group(what);
+  command.add_flag("--fill-in", add.fill_in, "Replace {name}, {planned_at}, {fired_at} and {run} in the payload by those of the run")->group(what);
   command.add_option("--key", add.key, "What the job is aimed at: limits of a queue can hold for each key")->type_name("TEXT")->group(what);
   command.add_option("--priority", add.priority, "Higher runs first (default: 0)")
       ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
@@ -118,9 +118,9 @@ void add_options(CLI::App& command, AddArguments& add) {
       ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->type_name("N")->group(what);
   command.footer(
       "TIME is RFC 3339, or without an offset a time in --zone. SPAN is as 90s, 1h30m, 250ms, 2w; a bare number is seconds.\n"
-      "Everything behind -- is the command and its arguments; nothing goes through a shell. It has ARGIOPE_SCHEDULE_NAME,\n"
+      "Everything after -- is the command and its arguments; no shell reads it. It has ARGIOPE_SCHEDULE_NAME,\n"
       "_PLANNED_AT and _RUN and ARGIOPE_JOB_… in its environment; exit status 0 is success, 65 no second try.\n"
-      "argiope schedule run runs commands and requests; jobs of other queues are for whoever works on those.\n"
+      "argiope schedule run runs commands and requests; jobs of other queues wait for a worker of those.\n"
       "Examples:\n"
       "  argiope schedule add backup --cron '30 3 * * *' --zone Europe/Berlin --misfire-grace 6h -- ./backup --all\n"
       "  argiope schedule add ping --every 90s --jitter 10s --http GET https://example.org/ping --expect 204\n"
@@ -257,9 +257,9 @@ Result<std::string> http_payload(const AddArguments& add) {
 Result<JobTemplate> job_of(const AddArguments& add) {
   const bool is_command = !add.command.empty();
   const bool is_http = !add.http.empty();
-  if (is_command && is_http) return fail(Errc::invalid_input, "what? Either --http or a command behind --, not both");
+  if (is_command && is_http) return fail(Errc::invalid_input, "what? Either --http or a command after --, not both");
   if (!is_command && !is_http && add.queue.empty()) {
-    return fail(Errc::invalid_input, "what? Give a command behind --, or --http METHOD URL, or --queue NAME");
+    return fail(Errc::invalid_input, "what? Give a command after --, or --http METHOD URL, or --queue NAME");
   }
   if (!add.function.empty() && (is_command || is_http)) {
     return fail(Errc::invalid_input, "--function: a command or request is what is called");
@@ -374,7 +374,7 @@ Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
   auto status = co_await book.get(add.name);
   if (!status) co_return std::unexpected(std::move(status.error()));
   const WallTime next = status->place.next;
-  std::string when = "never runs: there are no times from now on";
+  std::string when = "never runs: no times are left from now on";
   if (next != WallTime::max()) {
     const TimeZone zone = status->schedule ? status->schedule->trigger.zone() : TimeZone{};
     when = fmt::format("next {}, {}", format_timestamp(next, zone), distance(next - now));

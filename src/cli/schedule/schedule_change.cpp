@@ -48,7 +48,7 @@ std::string json_text(std::string_view text) {
 
 std::string when_next(const ScheduleStatus& status) {
   const WallTime next = status.place.next;
-  if (next == WallTime::max()) return "there are no more times";
+  if (next == WallTime::max()) return "no times are left";
   const WallTime now = EventLoop::current().clock().wall_now();
   return fmt::format("next {}, {}", format_timestamp(next, zone_of(status)), distance(next - now));
 }
@@ -109,9 +109,9 @@ std::function<int()> changing(Arguments arguments, ChangeWith& change) {
 
 // clang-format off
 std::function<int()> add_schedule_pause(CLI::App& schedule) {
-  CLI::App* command = schedule.add_subcommand("pause", "Let schedules not run until they are resumed; runs under way go on");
+  CLI::App* command = schedule.add_subcommand("pause", "Pause schedules until they are resumed; active runs go on");
   Arguments arguments = add_common(*command);
-  command->add_option("--by", arguments->by, "Who does it, for those who ask (default: $USER)")->envname("USER")->type_name("WHO");
+  command->add_option("--by", arguments->by, "Who pauses it, for explain (default: $USER)")->envname("USER")->type_name("WHO");
   command->footer("Example: argiope schedule pause backup --by ann");
   return changing(std::move(arguments), pause_one);
 }

@@ -74,7 +74,7 @@ Coro<Result<ScheduleExplanation>> explain_from_store(ScheduleBook& book, std::st
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command) {
   CLI::App* schedule = app.add_subcommand(
       "schedule",
-      "Durable schedules: commands, HTTP calls and jobs at their times, each time once, whatever happens in between.");
+      "Durable schedules: run commands, HTTP calls and jobs at their times; each planned time fires once.");
   schedule->require_subcommand(1);
   schedule->footer(
       "Try:\n"

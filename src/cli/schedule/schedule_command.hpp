@@ -35,7 +35,7 @@ Coro<Result<ScheduleExplanation>> explain_from_store(ScheduleBook& book, std::st
 using ScheduleSubcommand = std::function<int()>(CLI::App& schedule);
 ScheduleSubcommand add_schedule_list, add_schedule_show, add_schedule_history, add_schedule_explain, add_schedule_pause,
     add_schedule_resume, add_schedule_remove, add_schedule_run_now, add_schedule_output;
-// `command`: what stood behind "--".
+// `command`: what comes after "--".
 std::function<int()> add_schedule_add(CLI::App& schedule, const std::vector<std::string>& command);
 std::function<int()> add_schedule_run(CLI::App& schedule, const std::vector<std::string>& command);
 

@@ -193,7 +193,7 @@ Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& boo
 // clang-format off
 std::function<int()> add_schedule_list(CLI::App& schedule) {
   Look look = std::make_shared<LookArguments>();
-  CLI::App* command = schedule.add_subcommand("list", "List schedules: when each comes next, and what its last run came to");
+  CLI::App* command = schedule.add_subcommand("list", "List schedules: when each comes next, and how its last run ended");
   look->store.add_to(*command);
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
@@ -203,7 +203,7 @@ std::function<int()> add_schedule_list(CLI::App& schedule) {
 
 std::function<int()> add_schedule_show(CLI::App& schedule) {
   Look look = std::make_shared<LookArguments>();
-  CLI::App* command = schedule.add_subcommand("show", "All that is known of schedules, with the next times and the last runs");
+  CLI::App* command = schedule.add_subcommand("show", "Show everything about schedules, with the next times and the last runs");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Their names")->required()->type_name("");
   return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_schedules(*look, book); }); };
@@ -212,7 +212,7 @@ std::function<int()> add_schedule_show(CLI::App& schedule) {
 std::function<int()> add_schedule_history(CLI::App& schedule) {
   Look look = std::make_shared<LookArguments>();
   look->limit = kRunsKept;
-  CLI::App* command = schedule.add_subcommand("history", "What became of a schedule's last planned times, newest first");
+  CLI::App* command = schedule.add_subcommand("history", "Show what happened at a schedule's last planned times, newest first");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(std::uint64_t{1}, kRunsKept))->type_name("N")->capture_default_str();
@@ -223,7 +223,7 @@ std::function<int()> add_schedule_history(CLI::App& schedule) {
 
 std::function<int()> add_schedule_output(CLI::App& schedule) {
   Look look = std::make_shared<LookArguments>();
-  CLI::App* command = schedule.add_subcommand("output", "What the last run that printed anything has printed, however long ago");
+  CLI::App* command = schedule.add_subcommand("output", "Print the output of the last run that had any, however long ago");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
   command->footer(
@@ -237,7 +237,7 @@ std::function<int()> add_schedule_explain(CLI::App& schedule) {
   CLI::App* command = schedule.add_subcommand("explain", "Why does a schedule not run now, and when will it?");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Their names")->required()->type_name("");
-  command->footer("This says what can be known from the store; a function or room that is missing is told by argiope schedule run.");
+  command->footer("This says what the store shows; argiope schedule run reports a missing function or a full queue.");
   return [look] { return explain_schedules(look->store, look->names); };
 }
 // clang-format on

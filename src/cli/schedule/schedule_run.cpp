@@ -67,23 +67,23 @@ void add_options(CLI::App& command, RunArguments& run) {
       ->check(CLI::Range(1, 10'000))->type_name("N")->capture_default_str();
   command.add_option("--executor", run.executors, "Another executor beside \"default\", with N at once (repeatable)")
       ->type_name("NAME[=N]")->allow_extra_args(false);
-  command.add_option("--work", run.queues, "Run the command behind -- for the jobs of this queue, as argiope job work does (repeatable)")
+  command.add_option("--work", run.queues, "Run the command after -- for the jobs of this queue, as argiope job work does (repeatable)")
       ->type_name("QUEUE")->allow_extra_args(false);
-  command.add_flag("--create", run.create, "Make the queue of --work, though another has a name that is nearly the same");
+  command.add_flag("--create", run.create, "Make the queue of --work even if another has nearly the same name");
   command.add_flag("--allow-private", run.allow_private, "Let requests connect to private and loopback addresses");
-  command.add_option("--user-agent", run.user_agent, "What requests say who sends them")->type_name("TEXT")->capture_default_str();
+  command.add_option("--user-agent", run.user_agent, "The User-Agent of requests")->type_name("TEXT")->capture_default_str();
   command.add_option("--ca-file", run.ca_file, "Trust the authorities in this PEM file, too")->type_name("FILE");
-  command.add_flag("--until-idle", run.until_idle, "End when no schedule has a time to come and no run is left");
+  command.add_flag("--until-idle", run.until_idle, "End when no schedule has a planned time left and no run is active");
   command.add_flag("--fail-on-failed", run.fail_on_failed, "Exit with 1 when a run has failed");
   command.add_flag("--quiet", run.quiet, "No log of events, no progress and no summary; errors only");
   command.footer(
       "Each event is a line: of the log on standard error, or with --json of JSON on standard output.\n"
-      "One process owns a store at a time; others may add, change and look at schedules and jobs meanwhile, and what they\n"
-      "do takes effect within a fraction of a second. Jobs of queues that are no executor's are put, and left to --work or\n"
-      "to whoever works on them later.\n"
-      "What was due while nothing ran is dealt with at the start, by each schedule's own policies.\n"
-      "Ctrl-C lets what runs end (10 s at most), twice stops it; it is run again later. kill -9 loses and doubles nothing:\n"
-      "a run is put, noted in the history and counted in one transaction.\n"
+      "One process owns a store at a time; other commands may add, change and look at schedules and jobs meanwhile, and\n"
+      "their changes take effect within a fraction of a second. Jobs of queues without an executor are put, and wait for\n"
+      "--work or another worker.\n"
+      "What was due while nothing ran is handled at the start, by each schedule's policies.\n"
+      "Ctrl-C lets active runs end (10 s at most), twice stops them; stopped runs are run again later. kill -9 neither\n"
+      "loses nor repeats a planned time: its job, its entry in the history and its count are one transaction.\n"
       "Examples:\n"
       "  argiope schedule run --store sqlite:jobs.db\n"
       "  argiope schedule run --executor heavy=1 --work mail -- ./send-mail");
@@ -151,7 +151,7 @@ std::string sentence(const ScheduleEvent& event) {
     case job_cancelled: return fmt::format("{}: run {} cancelled{}", name, event.run, why);
     case job_missed: return fmt::format("{}: missed {}{}", name, planned_text(event), why);
     case job_max_instances: return fmt::format("{}: skipped {}{}", name, planned_text(event), why);
-    case schedule_finished: return name + ": over, there are no more runs to come";
+    case schedule_finished: return name + ": over, no runs are left";
     case schedule_unmarked: return name + ": can be run again";
     default: return {};
   }
@@ -203,7 +203,7 @@ class RunCommand {
     EventLoop loop(backend);
     auto store = open_owned(*where,
                             "one process at a time owns a store, argiope schedule run or job work. "
-                            "Stop that one; to add and change schedules needs no other");
+                            "Stop that one; adding and changing schedules works without owning it");
     if (!store) return complain(store.error());
     const AddressGuard guard(arguments_.allow_private);
     CaresResolver resolver({}, backend);
@@ -241,7 +241,7 @@ class RunCommand {
       }
     }
     if (arguments_.queues.empty() != arguments_.command.empty()) {
-      return fail(Errc::invalid_input, "--work QUEUE and the command behind -- need each other");
+      return fail(Errc::invalid_input, "--work QUEUE and the command after -- need each other");
     }
     if (!arguments_.command.empty()) {
       if (auto good = check_command(arguments_.command); !good) return good;

@@ -141,20 +141,20 @@ std::function<int()> add_simulate_command(CLI::App& app) {
   command->add_option("--for", arguments->span, "How long it goes on, such as 12h or 1w3d: w, d, h, m (minutes), s, ms")
       ->type_name("SPAN")
       ->capture_default_str();
-  command->add_option("--zone", arguments->zone, "Time zone of --from and of times that are no schedule's")
+  command->add_option("--zone", arguments->zone, "Time zone of --from, and of times that belong to no schedule")
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Seed of what is drawn; instead of the file's")
+  command->add_option("--seed", arguments->seed, "Seed of everything random, instead of the file's")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
-  command->add_option("--most-jobs", arguments->most_jobs, "Jobs that may wait or run; with more it ends early")
+  command->add_option("--most-jobs", arguments->most_jobs, "End early when more jobs than this wait or run")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "The report as one JSON object");
   command->add_option("--html", arguments->html, "Write the report with plots to this file as well")->type_name("FILE");
-  command->add_flag("--quiet", arguments->quiet, "Say nothing on the way");
+  command->add_flag("--quiet", arguments->quiet, "No progress");
   command->footer(
-      "Nothing is sent and nothing is stored: only the jobs are imagined, what schedules, limits and retries make of\n"
-      "them is what they will make of them. The same file, times and seed give the same report.\n"
+      "Nothing is sent and nothing is stored. Only the jobs are simulated; schedules, limits and retries do what they\n"
+      "will do. The same file, times and seed give the same report.\n"
       "Example: argiope simulate argiope.toml --from 2026-03-01 --for 60d --html report.html");
   return [arguments] { return run_simulate(*arguments); };
 }

@@ -84,7 +84,7 @@ std::function<int()> add_site_command(CLI::App& app) {
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
   command->add_option("--links", web.links, "Links on a page")->check(CLI::Range(1, 10'000))->capture_default_str();
-  command->add_option("--size", web.size, "Bytes of a page, about")
+  command->add_option("--size", web.size, "Bytes of a page, roughly")
       ->check(CLI::Range(0, 100'000'000))
       ->capture_default_str();
   command->add_option("--latency-ms", arguments->latency_ms, "Wait before each page is answered")
@@ -93,7 +93,7 @@ std::function<int()> add_site_command(CLI::App& app) {
   command->add_option("--errors", web.errors, "Part of the links that are broken, 0 to 1")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--seed", web.seed, "Everything follows from it")->capture_default_str();
+  command->add_option("--seed", web.seed, "The same seed gives the same web")->capture_default_str();
   command->add_option("--port", arguments->server.port, "Port of the first host, the others follow; 0: free ones")
       ->capture_default_str();
   command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
@@ -104,7 +104,7 @@ std::function<int()> add_site_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--hostile", arguments->hostile,
-                   "What the last host does beside: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
+                   "What the last host also does: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
                    "flood, closed, throttling, failing, headers, odd; or all; and what makes it useless: slow,\n"
                    "robots-500, robots-silent, robots-reset")
       ->type_name("LIST");

@@ -1,0 +1,17 @@
+// The library's errors, with the option of the command that is the way out. The library knows no options.
+#pragma once
+
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+
+namespace argiope {
+
+// Of open_store(): --store names another file.
+Error with_store_option(Error error);
+// Of a crawl's database: --db names another file.
+Error with_database_option(Error error);
+// Of a put: the option of `argiope job queue` that allows larger payloads.
+Error with_queue_option(Error error, std::string_view queue);
+
+}  // namespace argiope
