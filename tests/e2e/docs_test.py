@@ -12,6 +12,7 @@ A comment above a fenced block, which no reader sees, says what is to be done wi
     <!-- save FILE -->         the block is this file, for the blocks that follow it
     <!-- feed COMMAND -->      the block is the standard input of a command, which must end with status 0
     <!-- quotes FILE -->       the block's lines end those of a file that the tests run; "…" leaves lines out
+    <!-- whole FILE -->        the block is that file, which the tests compile and run, letter for letter
     <!-- shown -->             nothing: it stands for what cannot be run here
 
 A line "…" of what is printed stands for any lines. `argiope schedule run` and `argiope site` run until the block ends.
@@ -165,6 +166,8 @@ class Docs(EndToEnd):
         for block in blocks_of(page):
             if block.verb == 'quotes':
                 self.check_quote(block)
+            elif block.verb == 'whole':
+                self.assertEqual(block.text + '\n', (ROOT / block.rest).read_text(), block.where)
             elif block.verb in ('run', 'save', 'feed'):
                 goes_on = block.after or (groups and groups[-1][-1].verb == 'save')
                 if goes_on:
