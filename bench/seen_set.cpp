@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <unordered_set>
 
-#include "argiope/base/fingerprint.hpp"
 #include "argiope/base/random.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "bench/report.hpp"
 
 namespace {

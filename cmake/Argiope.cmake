@@ -38,8 +38,29 @@ function(argiope_module name)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
-# The headers, and what find_package(argiope) reads.
+# argiope_moved_header(OLD NEW): a program that includes argiope/OLD gets argiope/NEW. Only where the library is installed:
+# our own sources use the new names.
+function(argiope_moved_header old new)
+  set(header ${PROJECT_BINARY_DIR}/moved/argiope/${old})
+  file(CONFIGURE OUTPUT ${header} CONTENT "// Moved to argiope/${new}.\n#pragma once\n#include \"argiope/${new}\"\n")
+  cmake_path(GET old PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/argiope/${folder})
+endfunction()
+
+# All modules as one target, argiope::argiope; the headers; and what find_package(argiope) reads. Of the headers those for
+# users, and those in folders named detail, which they are made of; what is internal stays in src.
 function(argiope_install_library)
+  add_library(argiope_all INTERFACE)
+  add_library(argiope::argiope ALIAS argiope_all)
+  set_target_properties(argiope_all PROPERTIES EXPORT_NAME argiope)
+  target_link_libraries(argiope_all INTERFACE argiope_crawl argiope_calls)
+  install(TARGETS argiope_all EXPORT argiopeTargets)
+  foreach(header cron time_zone timestamp trigger)
+    argiope_moved_header(schedule/${header}.hpp time/${header}.hpp)
+  endforeach()
+  argiope_moved_header(schedule/schedule.hpp jobs/schedule.hpp)
+  argiope_moved_header(store/schedule_record.hpp jobs/schedule_record.hpp)
+  argiope_moved_header(web/http_call.hpp calls/http_call.hpp)
   include(CMakePackageConfigHelpers)
   set(destination ${CMAKE_INSTALL_LIBDIR}/cmake/argiope)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/argiopeConfig.cmake.in

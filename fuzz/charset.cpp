@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/web/content_type.hpp"
 #include "fuzz/require.hpp"
+#include "web/internal/content_type.hpp"
 
 namespace {
 

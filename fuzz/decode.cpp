@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/web/content_decoder.hpp"
+#include "web/internal/content_decoder.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "argiope/async/executor.hpp"
-#include "argiope/async/loop_ref.hpp"
 #include "async/descriptors.hpp"
+#include "async/internal/loop_ref.hpp"
 
 namespace argiope {
 namespace detail {

@@ -1,4 +1,4 @@
-#include "argiope/async/frame_pool.hpp"
+#include "argiope/async/detail/frame_pool.hpp"
 
 #include <new>
 

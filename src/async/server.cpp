@@ -15,7 +15,7 @@
 
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/intrusive_list.hpp"
+#include "argiope/base/detail/intrusive_list.hpp"
 #include "argiope/base/printable.hpp"
 #include "async/socket_address.hpp"
 #include "async/unique_fd.hpp"

@@ -1,4 +1,4 @@
-#include "argiope/base/base64.hpp"
+#include "base/internal/base64.hpp"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "argiope/base/fingerprint.hpp"
+#include "base/internal/fingerprint.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

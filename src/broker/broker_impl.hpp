@@ -14,12 +14,12 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/listeners.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/broker/broker.hpp"
-#include "argiope/broker/job_clock.hpp"
-#include "argiope/broker/queue_window.hpp"
+#include "base/internal/listeners.hpp"
 #include "broker/calendar_memory.hpp"
+#include "broker/internal/job_clock.hpp"
+#include "broker/internal/queue_window.hpp"
 #include "broker/keep_alive.hpp"
 #include "broker/store_use.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/broker/job_clock.hpp"
+#include "broker/internal/job_clock.hpp"
 #include "broker/store_use.hpp"
 
 namespace argiope {

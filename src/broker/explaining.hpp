@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "argiope/broker/broker.hpp"
-#include "argiope/broker/job_clock.hpp"
+#include "broker/internal/job_clock.hpp"
 #include "broker/store_use.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-#include "argiope/broker/queue_window.hpp"
+#include "broker/internal/queue_window.hpp"
 
 #include <algorithm>
 #include <cassert>

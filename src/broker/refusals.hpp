@@ -8,8 +8,8 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/base/printable.hpp"
+#include "argiope/jobs/detail/job_table.hpp"
 #include "argiope/jobs/job_record.hpp"
-#include "argiope/jobs/job_table.hpp"
 
 namespace argiope {
 

@@ -12,8 +12,8 @@
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/http_date.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {

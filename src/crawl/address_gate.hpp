@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "argiope/base/ring_buffer.hpp"
+#include "argiope/base/detail/ring_buffer.hpp"
 #include "argiope/web/ip_address.hpp"
 
 namespace argiope {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "argiope/base/fingerprint.hpp"
+#include "base/internal/fingerprint.hpp"
 
 namespace argiope {
 namespace {

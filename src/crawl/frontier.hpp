@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "argiope/broker/queue_window.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/store/url_record.hpp"
 #include "argiope/web/url.hpp"
+#include "broker/internal/queue_window.hpp"
 #include "crawl/host_book.hpp"
 
 namespace argiope {

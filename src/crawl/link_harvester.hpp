@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/fingerprint.hpp"
 #include "argiope/web/charset.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/url.hpp"
+#include "base/internal/fingerprint.hpp"
 
 namespace argiope {
 

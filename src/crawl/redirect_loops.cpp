@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "argiope/base/fingerprint.hpp"
+#include "base/internal/fingerprint.hpp"
 
 namespace argiope {
 

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "argiope/base/printable.hpp"
-#include "argiope/web/content_type.hpp"
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/http_date.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "crawl/shard.hpp"
+#include "web/internal/content_type.hpp"
+#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {

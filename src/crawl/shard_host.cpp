@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/http_date.hpp"
 #include "crawl/shard.hpp"
+#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {

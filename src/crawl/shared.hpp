@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "argiope/base/fingerprint.hpp"
 #include "argiope/crawl/crawler.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "crawl/address_gate.hpp"
 #include "crawl/frontier.hpp"
 #include "crawl/url_decision.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 
 namespace argiope {
 

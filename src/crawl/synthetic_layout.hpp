@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 
 namespace argiope {
 

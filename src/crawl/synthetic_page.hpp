@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 #include "crawl/synthetic_layout.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,13 +11,13 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "argiope/base/fingerprint.hpp"
 #include "argiope/base/printable.hpp"
-#include "argiope/web/http_date.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "crawl/synthetic_codings.hpp"
 #include "crawl/synthetic_hostile.hpp"
 #include "crawl/synthetic_layout.hpp"
 #include "crawl/synthetic_page.hpp"
+#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {

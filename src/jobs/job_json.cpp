@@ -10,11 +10,11 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/base/base64.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/base/utf8.hpp"
+#include "base/internal/base64.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "argiope/jobs/job_table.hpp"
+#include "argiope/jobs/detail/job_table.hpp"
 
 namespace argiope {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/base/indexed_heap.hpp"
+#include "argiope/base/detail/indexed_heap.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {

@@ -5,8 +5,8 @@
 #include <boost/json.hpp>
 
 #include "argiope/base/printable.hpp"
-#include "argiope/broker/job_clock.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "broker/internal/job_clock.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/run_request.hpp"
 #include "jobs/internal/schedule_codec.hpp"

@@ -12,8 +12,8 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/listeners.hpp"
 #include "argiope/schedule/scheduler.hpp"
+#include "base/internal/listeners.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/schedule_codec.hpp"
 #include "schedule/due_index.hpp"

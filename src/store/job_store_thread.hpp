@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/loop_ref.hpp"
+#include "async/internal/loop_ref.hpp"
 #include "store/job_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 

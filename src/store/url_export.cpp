@@ -1,4 +1,4 @@
-#include "argiope/store/url_export.hpp"
+#include "store/internal/url_export.hpp"
 
 #include <fmt/format.h>
 

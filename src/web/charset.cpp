@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "argiope/base/utf8.hpp"
-#include "argiope/web/content_type.hpp"
 #include "web/encodings.hpp"
+#include "web/internal/content_type.hpp"
 #include "web/meta_prescan.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-#include "argiope/web/content_decoder.hpp"
+#include "web/internal/content_decoder.hpp"
 
 #include <brotli/decode.h>
 #include <fmt/format.h>

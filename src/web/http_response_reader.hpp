@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/web/content_decoder.hpp"
 #include "argiope/web/http.hpp"
+#include "web/internal/content_decoder.hpp"
 
 namespace argiope {
 

@@ -1,5 +1,5 @@
 // The examples of RFC 4648, section 10, and what it does not allow.
-#include "argiope/base/base64.hpp"
+#include "base/internal/base64.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "argiope/base/fingerprint.hpp"
+#include "base/internal/fingerprint.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "argiope/base/indexed_heap.hpp"
+#include "argiope/base/detail/indexed_heap.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "argiope/base/intrusive_list.hpp"
+#include "argiope/base/detail/intrusive_list.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "argiope/base/ring_buffer.hpp"
+#include "argiope/base/detail/ring_buffer.hpp"
 
 #include <gtest/gtest.h>
 

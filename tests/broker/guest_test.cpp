@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "argiope/broker/job_clock.hpp"
 #include "broker/broker_fixture.hpp"
+#include "broker/internal/job_clock.hpp"
 
 namespace argiope {
 namespace {

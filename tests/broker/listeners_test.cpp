@@ -1,5 +1,5 @@
 // Listeners may remove themselves and others while they are told, add some, and throw.
-#include "argiope/base/listeners.hpp"
+#include "base/internal/listeners.hpp"
 
 #include <gmock/gmock.h>
 

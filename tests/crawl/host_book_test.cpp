@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/base/fingerprint.hpp"
+#include "base/internal/fingerprint.hpp"
 
 namespace argiope {
 namespace {

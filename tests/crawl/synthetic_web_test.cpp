@@ -1,4 +1,4 @@
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 
 #include <gtest/gtest.h>
 

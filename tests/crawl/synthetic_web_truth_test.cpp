@@ -14,12 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/crawl/synthetic_web.hpp"
 #include "argiope/web/charset.hpp"
-#include "argiope/web/content_decoder.hpp"
-#include "argiope/web/http_date.hpp"
 #include "argiope/web/robots.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 #include "crawl/link_harvester.hpp"
+#include "web/internal/content_decoder.hpp"
+#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {

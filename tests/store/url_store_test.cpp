@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "argiope/base/random.hpp"
-#include "argiope/store/url_export.hpp"
+#include "store/internal/url_export.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -10,7 +10,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/crawl/crawler.hpp"
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 
 namespace argiope {
 

@@ -1,4 +1,4 @@
-#include "argiope/web/content_decoder.hpp"
+#include "web/internal/content_decoder.hpp"
 
 #include <gtest/gtest.h>
 #include <zstd.h>

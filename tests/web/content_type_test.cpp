@@ -1,4 +1,4 @@
-#include "argiope/web/content_type.hpp"
+#include "web/internal/content_type.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "argiope/web/http_date.hpp"
+#include "web/internal/http_date.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "argiope/async/frame_pool.hpp"
+#include "argiope/async/detail/frame_pool.hpp"
 #include "argiope/base/error.hpp"
 
 namespace argiope {

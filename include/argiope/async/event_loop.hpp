@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "argiope/async/coro.hpp"
+#include "argiope/async/detail/pace.hpp"
 #include "argiope/async/errors.hpp"
 #include "argiope/async/io_backend.hpp"
-#include "argiope/async/pace.hpp"
 #include "argiope/base/clock.hpp"
-#include "argiope/base/intrusive_list.hpp"
+#include "argiope/base/detail/intrusive_list.hpp"
+#include "argiope/base/detail/ring_buffer.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/base/ring_buffer.hpp"
 
 namespace argiope {
 

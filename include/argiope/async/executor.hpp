@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/ring_buffer.hpp"
+#include "argiope/base/detail/ring_buffer.hpp"
 
 namespace argiope {
 

@@ -18,7 +18,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/ring_buffer.hpp"
+#include "argiope/base/detail/ring_buffer.hpp"
 
 namespace argiope {
 namespace detail {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/base/indexed_heap.hpp"
+#include "argiope/base/detail/indexed_heap.hpp"
+#include "argiope/jobs/detail/job_table.hpp"
 #include "argiope/jobs/job.hpp"
-#include "argiope/jobs/job_table.hpp"
 #include "argiope/jobs/token_bucket.hpp"
 
 namespace argiope {

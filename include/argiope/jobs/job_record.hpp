@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/jobs/detail/job_table.hpp"
 #include "argiope/jobs/job.hpp"
-#include "argiope/jobs/job_table.hpp"
 
 namespace argiope {
 

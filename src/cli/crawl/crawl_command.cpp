@@ -15,7 +15,6 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/crawl/crawler.hpp"
-#include "argiope/store/url_export.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
@@ -24,6 +23,7 @@
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
 #include "cli/error_advice.hpp"
+#include "store/internal/url_export.hpp"
 
 namespace argiope {
 namespace {

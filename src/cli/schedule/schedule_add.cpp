@@ -15,12 +15,12 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/subprocess.hpp"
-#include "argiope/base/fingerprint.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/table.hpp"

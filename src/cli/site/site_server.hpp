@@ -9,7 +9,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/crawl/synthetic_web.hpp"
+#include "crawl/internal/synthetic_web.hpp"
 
 namespace argiope {
 

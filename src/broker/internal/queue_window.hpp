@@ -15,9 +15,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "argiope/broker/job_clock.hpp"
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/store/store.hpp"
+#include "broker/internal/job_clock.hpp"
 
 namespace argiope {
 
