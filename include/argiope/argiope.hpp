@@ -4,6 +4,7 @@
 #include "argiope/async.hpp"
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/asio_op.hpp"
+#include "argiope/async/awaitable.hpp"
 #include "argiope/async/channel.hpp"
 #include "argiope/async/coro.hpp"
 #include "argiope/async/descriptor.hpp"

@@ -98,6 +98,8 @@ struct AsioAwaiter : Waiter {
       awaiter.cancel();
     };
   }
+  // Before it is awaited.
+  AsioAwaiter(AsioAwaiter&& other) : AsioAwaiter(std::move(other.start), std::move(other.cancel)) {}
   ~AsioAwaiter() {
     if (operation) operation->awaiter = nullptr;
   }

@@ -29,6 +29,8 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
 
   struct ChannelWaiter : Waiter {
     explicit ChannelWaiter(ChannelCore& awaited) noexcept : core(&awaited) {}
+    // Before it is awaited.
+    ChannelWaiter(ChannelWaiter&& other) noexcept : Waiter(std::move(other)), core(other.core) {}
     virtual ~ChannelWaiter() {
       if (parked) leave();
     }

@@ -15,6 +15,22 @@
 #include "argiope/async/detail/frame_pool.hpp"
 #include "argiope/base/error.hpp"
 
+// A function that returns a Coro and has no co_await, co_return or co_yield is no coroutine, and runs off its end where it
+// has no return either. Compilers warn of that; from here on it is an error. Write co_return; at its end, or let a body
+// that awaits nothing return nothing (TaskGroup::run takes it).
+#pragma GCC diagnostic error "-Wreturn-type"
+
+// `= delete`, with what to do instead where the compiler can tell it.
+#if defined(__clang__) && __clang_major__ >= 19
+#define ARGIOPE_DELETED(what_to_do)                                                             \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") = \
+      delete (what_to_do)_Pragma("clang diagnostic pop")
+#elif defined(__cpp_deleted_function)
+#define ARGIOPE_DELETED(what_to_do) = delete (what_to_do)
+#else
+#define ARGIOPE_DELETED(what_to_do) = delete
+#endif
+
 namespace argiope {
 
 template <class T = void>
@@ -148,6 +164,8 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
 
   Coro() = default;
   explicit Coro(Handle handle) noexcept : handle_(handle) {}
+  Coro(const Coro&)
+      ARGIOPE_DELETED("a Coro runs once: pass it on with std::move(coro), or pass the call that returns it");
   Coro(Coro && other) noexcept : handle_(std::exchange(other.handle_, {})) {}
   Coro& operator=(Coro&& other) noexcept {
     std::swap(handle_, other.handle_);
@@ -163,6 +181,8 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   // Gives the frame away; whoever takes it destroys it.
   Handle release() noexcept { return std::exchange(handle_, {}); }
 
+  void operator co_await() const& ARGIOPE_DELETED(
+      "a Coro is awaited once: write co_await std::move(coro), or make it a task to await it more than once");
   auto operator co_await()&& noexcept {
     // Owns the frame from here on: what a Coro still owns at its end has never run.
     struct Awaiter {

@@ -60,6 +60,8 @@ struct DescriptorAwaiter : Waiter {
       self.target.task()->wake_cancelled(self);
     };
   }
+  // Before it is awaited.
+  DescriptorAwaiter(DescriptorAwaiter&& other) noexcept : DescriptorAwaiter(other.fd_, other.interest_) {}
   ~DescriptorAwaiter() { give_up(); }
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> self) {

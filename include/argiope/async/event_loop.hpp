@@ -164,6 +164,10 @@ class EventLoop {
   template <class T>
   Task<T> create_task(Coro<T> coro, std::string_view name = {}, Start start = Start::next_turn,
                       const std::source_location& where = std::source_location::current());
+  template <class F, class... Options>
+  requires std::is_invocable_v<F&>
+  void create_task(F, Options...)
+      ARGIOPE_DELETED("create_task takes a Coro: call the function that returns it, create_task(work())");
   template <class T>
   Future<T> create_future();
 

@@ -1,6 +1,7 @@
 // Running several coroutines at once: gather and TaskGroup, with asyncio's rules.
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <expected>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "argiope/async/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 
@@ -37,31 +39,25 @@ using GatherOutcome = std::expected<T, std::exception_ptr>;
 struct ReturnExceptions {};
 inline constexpr ReturnExceptions return_exceptions{};
 
-// What gather and its like take: Coro<T>, Future<T> or Task<T>.
-template <class A>
-concept Gatherable =
-    std::is_same_v<A, Coro<typename A::value_type>> || std::is_base_of_v<Future<typename A::value_type>, A>;
-
 namespace detail {
 
 // Suspends until all futures are done, or one has failed and `throwing`; then throws what that one did. When the
 // calling task is cancelled, cancels them all, waits until each has ended, and throws CancelledError.
 Coro<void> gather_wait(std::vector<FutureCore*> futures, bool throwing);
 
+// A future of the caller's stays apart from the tasks that gather makes.
 template <class T>
-Task<T> ensure_future(Coro<T> coro) {
-  return EventLoop::current().create_task(std::move(coro));
-}
-template <class T>
-Future<T> ensure_future(Future<T> future) {
+Future<T> gathered(Future<T> future) {
   return future;
 }
+template <Awaitable A>
+requires(!IsFuture<A>) auto gathered(A awaitable) { return ensure_future(std::move(awaitable)); }
 
-template <Gatherable A>
-auto ensure_futures(std::vector<A> awaitables) {
-  std::vector<decltype(ensure_future(std::declval<A>()))> futures;
+template <Awaitable A>
+auto gathered_all(std::vector<A> awaitables) {
+  std::vector<decltype(gathered(std::declval<A>()))> futures;
   futures.reserve(awaitables.size());
-  for (A& awaitable : awaitables) futures.push_back(ensure_future(std::move(awaitable)));
+  for (A& awaitable : awaitables) futures.push_back(gathered(std::move(awaitable)));
   return futures;
 }
 
@@ -76,7 +72,7 @@ T gathered_value(Task<T>& task) {
 }
 template <class T>
 T gathered_value(Future<T>& future) {
-  if constexpr (std::is_void_v<T> || std::is_copy_constructible_v<T>) {
+  if constexpr (kKeepsItsValue<T>) {
     return future.result();
   } else {
     return std::move(const_cast<T&>(future.result()));
@@ -104,27 +100,28 @@ using GatheredVector = std::conditional_t<std::is_void_v<T>, void, std::vector<M
 
 }  // namespace detail
 
-// Runs all of them, coroutines as tasks that start when the gather is awaited; gives their values in the order given
-// (nothing for Coro<void>). The value of a Future or Task is copied, or moved out of it when it cannot be copied.
+// Awaits all of them at once: coroutines, and awaitables such as queue.join(), as tasks that start when the gather is
+// awaited. Gives their values in the order given (nothing where awaiting gives nothing). The value of a Future or Task is
+// copied, or moved out of it when it cannot be copied.
 // Errors: the first exception any of them throws, at once; the others run on, and what they throw later is dropped. A
 //         cancelled one throws CancelledError. std::logic_error for a future of another loop.
 // Cancel: cancels them all, and throws CancelledError when all have ended.
-template <Gatherable A>
-Coro<detail::GatheredVector<typename A::value_type>> gather(std::vector<A> awaitables) {
-  auto futures = detail::ensure_futures(std::move(awaitables));
+template <Awaitable A>
+Coro<detail::GatheredVector<AwaitValue<A>>> gather(std::vector<A> awaitables) {
+  auto futures = detail::gathered_all(std::move(awaitables));
   co_await detail::gather_wait(detail::cores_of(futures), true);
-  if constexpr (!std::is_void_v<typename A::value_type>) {
-    std::vector<typename A::value_type> values;
+  if constexpr (!std::is_void_v<AwaitValue<A>>) {
+    std::vector<AwaitValue<A>> values;
     values.reserve(futures.size());
     for (auto& future : futures) values.push_back(detail::gathered_value(future));
     co_return values;
   }
 }
 
-// The same for different types; the value of a Coro<void> is std::monostate.
-template <Gatherable... As>
-Coro<std::tuple<detail::MonostateIfVoid<typename As::value_type>...>> gather(As... awaitables) {
-  std::tuple futures{detail::ensure_future(std::move(awaitables))...};
+// The same for different types; where awaiting gives nothing, the value is std::monostate.
+template <Awaitable... As>
+Coro<std::tuple<detail::MonostateIfVoid<AwaitValue<As>>...>> gather(As... awaitables) {
+  std::tuple futures{detail::gathered(std::move(awaitables))...};
   co_await detail::gather_wait(
       std::apply([](auto&... future) { return std::vector<detail::FutureCore*>{future.core()...}; }, futures), true);
   co_return std::apply(
@@ -137,7 +134,7 @@ Coro<std::tuple<detail::MonostateIfVoid<typename As::value_type>...>> gather(As.
             return detail::gathered_value(one);
           }
         };
-        return std::tuple<detail::MonostateIfVoid<typename As::value_type>...>{value_of(future)...};
+        return std::tuple<detail::MonostateIfVoid<AwaitValue<As>>...>{value_of(future)...};
       },
       futures);
 }
@@ -146,25 +143,23 @@ Coro<std::tuple<detail::MonostateIfVoid<typename As::value_type>...>> gather(As.
 // `co_await gather(return_exceptions, std::move(coros))`.
 // Errors: none of theirs.
 // Cancel: as gather.
-template <Gatherable A>
-Coro<std::vector<GatherOutcome<typename A::value_type>>> gather(ReturnExceptions, std::vector<A> awaitables) {
-  auto futures = detail::ensure_futures(std::move(awaitables));
+template <Awaitable A>
+Coro<std::vector<GatherOutcome<AwaitValue<A>>>> gather(ReturnExceptions, std::vector<A> awaitables) {
+  auto futures = detail::gathered_all(std::move(awaitables));
   co_await detail::gather_wait(detail::cores_of(futures), false);
-  std::vector<GatherOutcome<typename A::value_type>> outcomes;
+  std::vector<GatherOutcome<AwaitValue<A>>> outcomes;
   outcomes.reserve(futures.size());
   for (auto& future : futures) outcomes.push_back(detail::gathered_outcome(future));
   co_return outcomes;
 }
 
-template <Gatherable... As>
-Coro<std::tuple<GatherOutcome<typename As::value_type>...>> gather(ReturnExceptions, As... awaitables) {
-  std::tuple futures{detail::ensure_future(std::move(awaitables))...};
+template <Awaitable... As>
+Coro<std::tuple<GatherOutcome<AwaitValue<As>>...>> gather(ReturnExceptions, As... awaitables) {
+  std::tuple futures{detail::gathered(std::move(awaitables))...};
   co_await detail::gather_wait(
       std::apply([](auto&... future) { return std::vector<detail::FutureCore*>{future.core()...}; }, futures), false);
   co_return std::apply(
-      [](auto&... future) {
-        return std::tuple<GatherOutcome<typename As::value_type>...>{detail::gathered_outcome(future)...};
-      },
+      [](auto&... future) { return std::tuple<GatherOutcome<AwaitValue<As>>...>{detail::gathered_outcome(future)...}; },
       futures);
 }
 
@@ -188,6 +183,24 @@ class TaskGroup {
   using Body = std::function<Coro<void>(TaskGroup&)>;
   // Suspends until the body and all tasks have ended.
   static Coro<void> run(Body body);
+  // The same for a body that awaits nothing: an ordinary function.
+  template <class F>
+  requires std::is_void_v<std::invoke_result_t<F&, TaskGroup&>>
+  static Coro<void> run(F body) {
+    TaskGroup group;
+    Body coroutine = [&body](TaskGroup& self) -> Coro<void> {
+      body(self);
+      co_return;
+    };
+    co_await group.run_body(coroutine);
+  }
+  template <class F>
+  requires(!std::is_constructible_v<Body, F> &&
+           !requires(F & f, TaskGroup& group) {
+             { f(group) } -> std::same_as<void>;
+           }) static Coro<void> run(F body)
+      ARGIOPE_DELETED(
+          "the body of a TaskGroup is a function that takes a TaskGroup& and returns Coro<void> or nothing");
 
   // Starts a task in the group. Throws std::logic_error when the group is being cancelled or has ended.
   template <class T>
@@ -198,6 +211,17 @@ class TaskGroup {
     watch(*task.core());
     return task;
   }
+  // The same for anything else that can be awaited: a task that awaits it.
+  template <Awaitable A>
+  requires(!detail::IsCoro<A>) Task<AwaitValue<A>> create_task(
+      A awaitable, std::string_view name = {}, Start start = Start::next_turn,
+      const std::source_location& where = std::source_location::current()) {
+    return create_task(detail::await_it(std::move(awaitable)), name, start, where);
+  }
+  template <class A, class... Options>
+  requires(!Awaitable<A>) void create_task(A, Options...) ARGIOPE_DELETED(
+      "create_task takes what can be awaited: a Coro (call the function that returns it), a Task, a "
+      "Future, or an awaitable such as queue.join()");
 
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;

@@ -129,6 +129,9 @@ T run(Coro<T> main, const std::source_location& where = std::source_location::cu
   std::optional<Runner> runner(std::in_place);
   return detail::run_and_close(runner, std::move(main), where);
 }
+template <class F>
+requires std::is_invocable_v<F&>
+void run(F) ARGIOPE_DELETED("run takes a Coro: call the function that returns it, run(amain())");
 // The same on `backend`: a VirtualBackend for simulated time.
 template <class T>
 T run(IoBackend& backend, Coro<T> main, const std::source_location& where = std::source_location::current()) {

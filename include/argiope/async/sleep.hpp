@@ -12,6 +12,8 @@ namespace argiope {
 class SleepUntil {
  public:
   explicit SleepUntil(TimePoint when) noexcept : when_(when) {}
+  // Before it is awaited.
+  SleepUntil(SleepUntil&& other) noexcept : when_(other.when_) {}
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> self) {
     detail::TaskCore& task = *detail::this_thread.task;

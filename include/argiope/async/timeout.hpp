@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "argiope/async/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 
 namespace argiope {
@@ -28,17 +29,18 @@ class Timeout {
   // Moves the deadline; works before and during run(). Throws std::logic_error once it has struck, or run() has ended.
   void reschedule(TimePoint when);
 
-  // Awaits `coro` in the calling task. To be called once.
-  // Errors: TimeoutError when the deadline struck first; what `coro` throws.
-  template <class T>
-  Coro<T> run(Coro<T> coro) {
+  // Awaits `awaitable` in the calling task. To be called once.
+  // Errors: TimeoutError when the deadline struck first; what `awaitable` throws.
+  template <Awaitable A>
+  Coro<AwaitValue<A>> run(A awaitable) {
+    using T = AwaitValue<A>;
     enter();
     try {
       if constexpr (std::is_void_v<T>) {
-        co_await std::move(coro);
+        co_await detail::for_await(awaitable);
         leave();
       } else {
-        T value = co_await std::move(coro);
+        T value = co_await detail::for_await(awaitable);
         leave();
         co_return value;
       }
@@ -69,39 +71,18 @@ class Timeout {
 inline Timeout timeout_at(TimePoint when) noexcept { return Timeout{when}; }
 inline Timeout timeout(Duration limit) { return Timeout{saturating_add(EventLoop::current().time(), limit)}; }
 
-// Awaits `coro` for `limit` at most; then it is cancelled and TimeoutError thrown.
-// Nothing is lost at the deadline: an item or a permit that `coro` had been handed and had not run on with goes back, as
-// after any cancellation; and a `coro` that ends all the same gives its result.
-template <class T>
-Coro<T> wait_for(Coro<T> coro, Duration limit) {
+// Awaits `awaitable` for `limit` at most; then it is cancelled and TimeoutError thrown. A future or task is cancelled too:
+// shield() it to have it go on.
+// Nothing is lost at the deadline: an item or a permit that `awaitable` had been handed and had not run on with goes back,
+// as after any cancellation; and one that ends all the same gives its result.
+template <Awaitable A>
+Coro<AwaitValue<A>> wait_for(A awaitable, Duration limit) {
   Timeout timeout(saturating_add(EventLoop::current().time(), limit));
-  if constexpr (std::is_void_v<T>) {
-    co_await timeout.run(std::move(coro));
+  if constexpr (std::is_void_v<AwaitValue<A>>) {
+    co_await timeout.run(std::move(awaitable));
   } else {
-    co_return co_await timeout.run(std::move(coro));
+    co_return co_await timeout.run(std::move(awaitable));
   }
-}
-
-namespace detail {
-
-// A copy of the future's value, or the value itself where it cannot be copied.
-template <class T>
-Coro<T> value_of(Future<T> future) {
-  if constexpr (std::is_void_v<T>) {
-    co_await future;
-  } else if constexpr (std::is_copy_constructible_v<T>) {
-    co_return co_await future;
-  } else {
-    co_return co_await std::move(future);
-  }
-}
-
-}  // namespace detail
-
-// The same for a future or task, which is cancelled when the time is up; shield() it to have it go on.
-template <class T>
-Coro<T> wait_for(Future<T> future, Duration limit) {
-  return wait_for(detail::value_of(std::move(future)), limit);
 }
 
 }  // namespace argiope

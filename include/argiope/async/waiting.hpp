@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
 
@@ -40,7 +41,7 @@ Coro<void> wait_until(std::vector<FutureCore*> futures, When when, TimePoint dea
 // Suspends: unless enough of them are done already.
 // Cancel:   throws CancelledError at once; the futures are left alone.
 // Threads:  the loop's own.
-template <class F>
+template <detail::UnderWay F>
 Coro<Waited<F>> wait(std::vector<F> futures, When when = When::all_completed,
                      std::optional<Duration> timeout = std::nullopt) {
   const TimePoint deadline = timeout ? saturating_add(EventLoop::current().time(), *timeout) : kNever;
@@ -48,6 +49,36 @@ Coro<Waited<F>> wait(std::vector<F> futures, When when = When::all_completed,
   Waited<F> result;
   for (F& future : futures) (future.done() ? result.done : result.pending).push_back(std::move(future));
   co_return result;
+}
+// The same for anything else that can be awaited, which is made tasks when wait() is awaited.
+template <Awaitable A>
+requires(!detail::UnderWay<A>) Coro<Waited<Task<AwaitValue<A>>>> wait(std::vector<A> awaitables,
+                                                                      When when = When::all_completed,
+                                                                      std::optional<Duration> timeout = std::nullopt) {
+  co_return co_await wait(detail::ensure_futures(std::move(awaitables)), when, timeout);
+}
+
+namespace detail {
+
+template <class A>
+AnyTask any_task(A awaitable) {
+  if constexpr (std::is_constructible_v<AnyTask, A>) {
+    return awaitable;
+  } else if constexpr (IsFuture<A>) {
+    return EventLoop::current().create_task(await_it(std::move(awaitable)));
+  } else {
+    return ensure_future(std::move(awaitable));
+  }
+}
+
+}  // namespace detail
+
+// The same for some of different types: `co_await wait(When::first_completed, queue.join(), failed.wait(), task)`.
+template <Awaitable... As>
+requires(sizeof...(As) > 0) Coro<Waited<AnyTask>> wait(When when, As... awaitables) {
+  std::vector<AnyTask> tasks;
+  (tasks.push_back(detail::any_task(std::move(awaitables))), ...);
+  co_return co_await wait(std::move(tasks), when);
 }
 
 // The futures given to as_completed, one after another as they end.
@@ -112,17 +143,15 @@ class AsCompleted {
 };
 
 // Call it on a running loop. `timeout` counts from the call.
-template <class F>
+template <detail::UnderWay F>
 AsCompleted<F> as_completed(std::vector<F> futures, std::optional<Duration> timeout = std::nullopt) {
   return {std::move(futures), timeout ? saturating_add(EventLoop::current().time(), *timeout) : kNever};
 }
-// The same for coroutines, which are made tasks at once.
-template <class T>
-AsCompleted<Task<T>> as_completed(std::vector<Coro<T>> coros, std::optional<Duration> timeout = std::nullopt) {
-  std::vector<Task<T>> tasks;
-  tasks.reserve(coros.size());
-  for (Coro<T>& coro : coros) tasks.push_back(EventLoop::current().create_task(std::move(coro)));
-  return as_completed(std::move(tasks), timeout);
+// The same for coroutines and anything else that can be awaited, which is made tasks at once.
+template <Awaitable A>
+requires(!detail::UnderWay<A>) AsCompleted<Task<AwaitValue<A>>> as_completed(
+    std::vector<A> awaitables, std::optional<Duration> timeout = std::nullopt) {
+  return as_completed(detail::ensure_futures(std::move(awaitables)), timeout);
 }
 
 // Awaits `future` without passing a cancellation on to it.
@@ -135,16 +164,17 @@ AsCompleted<Task<T>> as_completed(std::vector<Coro<T>> coros, std::optional<Dura
 template <class T>
 Coro<T> shield(Future<T> future) {
   if (!future.done()) co_await detail::wait_until({future.core()}, When::all_completed, kNever);
-  if constexpr (std::is_void_v<T> || std::is_copy_constructible_v<T>) {
+  if constexpr (detail::kKeepsItsValue<T>) {
     co_return future.result();
   } else {
     co_return co_await std::move(future);
   }
 }
-// Makes `coro` a task at once, which nobody cancels but the loop's end. Call it on a running loop.
-template <class T>
-Coro<T> shield(Coro<T> coro) {
-  return shield(static_cast<Future<T>&&>(EventLoop::current().create_task(std::move(coro))));
+// Makes anything else that can be awaited a task at once, which nobody cancels but the loop's end. Call it on a running
+// loop.
+template <Awaitable A>
+requires(!detail::IsFuture<A>) Coro<AwaitValue<A>> shield(A awaitable) {
+  return shield(static_cast<Future<AwaitValue<A>>&&>(ensure_future(std::move(awaitable))));
 }
 
 }  // namespace argiope

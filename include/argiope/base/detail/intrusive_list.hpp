@@ -2,6 +2,7 @@
 // stops waiting unlinks itself in O(1) without knowing which list it is in.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 
 namespace argiope {
@@ -9,6 +10,8 @@ namespace argiope {
 // What an item inherits. An item is in at most one list, and leaves it when destroyed.
 struct ListHook {
   ListHook() = default;
+  // Moves what is in no list, as an awaitable is before it is awaited.
+  ListHook([[maybe_unused]] ListHook&& other) noexcept { assert(!other.linked()); }
   ListHook(const ListHook&) = delete;
   ListHook& operator=(const ListHook&) = delete;
   ~ListHook() { unlink(); }
