@@ -52,6 +52,7 @@
 #include "argiope/jobs/schedule.hpp"
 #include "argiope/jobs/schedule_record.hpp"
 #include "argiope/jobs/token_bucket.hpp"
+#include "argiope/jobs/token_level.hpp"
 #include "argiope/schedule/schedule_book.hpp"
 #include "argiope/schedule/schedule_events.hpp"
 #include "argiope/schedule/scheduler.hpp"

@@ -1,76 +1,96 @@
 #include "argiope/jobs/token_bucket.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include "argiope/async/sync.hpp"
 
 namespace argiope {
-namespace {
 
-// Both keep burst · interval within 127 bits, and mean "no end" in practice: 10⁹ permits; 292 years between two.
-constexpr std::uint32_t kLargestBurst = 1'000'000'000;
-constexpr long double kLongestInterval = 9.2e18L;
-
-// Rounded up: a bucket may be slower than its rate by a part in 10¹⁸, and never faster.
-__int128 interval_of(double rate) noexcept {
-  const long double ns = std::min(1e9L / static_cast<long double>(rate), kLongestInterval);
-  return std::max<__int128>(1, static_cast<__int128>(std::ceil(ns * 4294967296.0L)));
+bool TokenBucket::AcquireAwaiter::await_ready() noexcept {
+  const TimePoint now = detail::this_thread.loop->time();
+  if (!bucket.waiters_.empty() || !bucket.level_.ready(now) || !detail::may_go_on()) return false;
+  bucket.take(now);
+  return granted = true;
 }
 
-}  // namespace
-
-TokenBucket::Fixed TokenBucket::narrow(__int128 value) noexcept {
-  constexpr auto kLowest = std::numeric_limits<std::int64_t>::min();
-  constexpr auto kHighest = std::numeric_limits<std::int64_t>::max();
-  if (value < kLowest * kOne) return {kLowest, 0};
-  if (value >= kHighest * kOne) return {kHighest, 0};
-  return {static_cast<std::int64_t>(value >> 32), static_cast<std::uint32_t>(value)};
-}
-
-void TokenBucket::set(double rate, double burst, TimePoint now) noexcept {
-  if (rate == kUnlimitedRate) {
-    kind_ = Kind::unlimited;
-    full_at_ = kLongAgo;
-    interval_ = {};
-    burst_ = 1;
+void TokenBucket::AcquireAwaiter::await_suspend(std::coroutine_handle<> self) {
+  detail::TaskCore& task = *detail::this_thread.task;
+  EventLoop& loop = *detail::this_thread.loop;
+  const TimePoint now = loop.time();
+  if (bucket.waiters_.empty() && bucket.level_.ready(now)) {
+    // Its budget is spent: others run first, but the permit is its own already.
+    task.park(self, *this);
+    bucket.take_for(*this, now);
     return;
   }
-  const auto permits = static_cast<std::uint32_t>(burst >= 1 ? std::min<double>(burst, kLargestBurst) : 1);
-  if (!(rate > 0)) {
-    // What was taken stays taken: stopping a bucket and starting it again makes no permits.
-    kind_ = Kind::nothing;
-    return;
+  task.check_cancelled();
+  if (bucket.waiters_.empty()) bucket.arm(loop);
+  on_cancel = leave;
+  task.park(self, *this);
+  bucket.waiters_.push_back(*this);
+}
+
+void TokenBucket::AcquireAwaiter::await_resume() const {
+  if (!granted) detail::throw_cancelled_wait();
+}
+
+void TokenBucket::set(double rate, double burst, TimePoint now) {
+  level_.set(rate, burst, now);
+  serve();
+}
+
+void TokenBucket::take_for(AcquireAwaiter& waiter, TimePoint now) noexcept {
+  take(now);
+  waiter.times_full = times_full_;
+  hand_over(waiter);
+}
+
+void TokenBucket::hand_over(AcquireAwaiter& waiter) noexcept {
+  waiter.granted = true;
+  waiter.unlink();
+  served_.push_back(waiter);
+  waiter.on_cancel = take_back;
+  detail::wake_served(waiter);
+}
+
+void TokenBucket::serve() {
+  if (waiters_.empty()) return timer_.cancel();
+  EventLoop& loop = waiters_.front().target.task()->future().loop();
+  const TimePoint now = loop.time();
+  while (!waiters_.empty() && level_.ready(now)) take_for(static_cast<AcquireAwaiter&>(waiters_.front()), now);
+  if (!waiters_.empty()) {
+    arm(loop);
+  } else {
+    timer_.cancel();
   }
-  const __int128 interval = interval_of(rate);
-  const __int128 old_interval = wide(interval_);
-  kind_ = Kind::limited;
-  if (interval == old_interval && permits == burst_) return;
-  if (old_interval != 0) {
-    // What is missing stays missing in proportion: a full bucket stays full, an empty one stays empty, and changing to
-    // and fro makes no permits.
-    const __int128 at = static_cast<__int128>(now.time_since_epoch().count()) * kOne;
-    const auto missing = static_cast<long double>(std::max<__int128>(0, wide(full_at_) - at));
-    const long double old_capacity = static_cast<long double>(old_interval) * burst_;
-    const long double capacity = static_cast<long double>(interval) * permits;
-    full_at_ = narrow(at + static_cast<__int128>(std::ceil(std::min(missing / old_capacity, 1.0L) * capacity)));
+}
+
+void TokenBucket::arm(EventLoop& loop) {
+  timer_.cancel();
+  const TimePoint when = level_.next_available(loop.time());
+  if (when != kNever) timer_ = loop.call_at(when, [this] { serve(); });
+}
+
+void TokenBucket::leave(detail::Waiter& cancelled) noexcept {
+  auto& waiter = static_cast<AcquireAwaiter&>(cancelled);
+  detail::TaskCore& task = *waiter.target.task();
+  // Else the bucket has gone.
+  if (waiter.linked()) {
+    waiter.unlink();
+    if (waiter.bucket.waiters_.empty()) waiter.bucket.timer_.cancel();
   }
-  interval_ = narrow(interval);
-  burst_ = permits;
+  task.wake_cancelled(waiter);
 }
 
-TimePoint TokenBucket::next_limited(TimePoint now) const noexcept {
-  const __int128 at = static_cast<__int128>(now.time_since_epoch().count()) * kOne;
-  const __int128 allowed = wide(full_at_) - wide(interval_) * (burst_ - 1);
-  if (allowed <= at) return now;
-  return TimePoint{Duration{narrow(allowed + kOne - 1).ns}};
-}
-
-void TokenBucket::take_limited(TimePoint now) noexcept {
-  const __int128 at = static_cast<__int128>(now.time_since_epoch().count()) * kOne;
-  full_at_ = narrow(std::max(wide(full_at_), at) + wide(interval_));
-}
-
-void TokenBucket::undo_take() noexcept {
-  if (kind_ == Kind::limited) full_at_ = narrow(wide(full_at_) - wide(interval_));
+void TokenBucket::take_back(detail::Waiter& cancelled) {
+  auto& waiter = static_cast<AcquireAwaiter&>(cancelled);
+  detail::TaskCore& task = *waiter.target.task();
+  // Else the bucket has gone, and nobody can take the permit.
+  if (!waiter.linked()) return task.cancel_late();
+  waiter.unlink();
+  waiter.granted = false;
+  task.cancel_served();
+  TokenBucket& bucket = waiter.bucket;
+  if (waiter.times_full == bucket.times_full_) bucket.level_.undo_take();
+  bucket.serve();
 }
 
 }  // namespace argiope

@@ -1,162 +1,208 @@
+// Tasks that wait for a TokenBucket's permits. What a bucket gives and when is in token_level_test.cpp.
 #include "argiope/jobs/token_bucket.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "argiope/base/random.hpp"
+#include "argiope/async/group.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/async/timeout.hpp"
+#include "argiope/async/virtual_backend.hpp"
 
 namespace argiope {
 namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TokenBucket, GivesABurstAndThenKeepsToItsRate) {
+class TokenBucketTest : public ::testing::Test {
+ protected:
+  long now_ms() const { return loop_.time().time_since_epoch() / 1ms; }
+
+  Coro<void> take(TokenBucket& bucket, std::string name) {
+    co_await bucket.acquire();
+    taken_.push_back(name + "@" + std::to_string(now_ms()));
+  }
+  Coro<void> let_others_run() {
+    for (int i = 0; i < 4; ++i) co_await yield_now();
+  }
+
+  VirtualBackend backend_;
+  EventLoop loop_{backend_};
+  std::vector<std::string> taken_;
+};
+
+using Taken = std::vector<std::string>;
+
+TEST_F(TokenBucketTest, GivesABurstAtOnceAndThenAtItsRate) {
   TokenBucket bucket(10, 3);
-  TimePoint now{100s};
-  EXPECT_TRUE(bucket.try_take(now));
-  EXPECT_TRUE(bucket.try_take(now));
-  EXPECT_TRUE(bucket.try_take(now));
-  EXPECT_FALSE(bucket.try_take(now));
-  EXPECT_EQ(bucket.next_available(now), now + 100ms);
-  EXPECT_TRUE(bucket.try_take(now + 100ms));
+  const auto main = [&]() -> Coro<void> {
+    for (int i = 0; i < 6; ++i) co_await take(bucket, "a");
+  };
+  loop_.run_until_complete(main());
+  EXPECT_EQ(taken_, (Taken{"a@0", "a@0", "a@0", "a@100", "a@200", "a@300"}));
 }
 
-// pyspider's bucket dispatched at rate 0, and never with a burst below 1.
-TEST(TokenBucket, GivesNothingAtRateZeroAndSomethingAtASmallBurst) {
-  TokenBucket none(0, 5);
-  EXPECT_FALSE(none.try_take(TimePoint{1s}));
-  EXPECT_EQ(none.next_available(TimePoint{1s}), kNever);
-  TokenBucket small(1, 0.1);
-  EXPECT_TRUE(small.try_take(TimePoint{1s}));
-  EXPECT_FALSE(small.try_take(TimePoint{1s}));
+TEST_F(TokenBucketTest, ServesThoseWhoWaitFirstComeFirstServed) {
+  TokenBucket bucket(10);
+  const auto main = [&]() -> Coro<void> {
+    co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      for (const char* name : {"a", "b", "c"}) group.create_task(take(bucket, name));
+      co_await sleep(100ms);
+      // The permit of this instant is b's, though c and this task could run sooner.
+      EXPECT_FALSE(bucket.try_take(loop_.time()));
+      co_await take(bucket, "d");
+    });
+  };
+  loop_.run_until_complete(main());
+  EXPECT_EQ(taken_, (Taken{"a@0", "b@100", "c@200", "d@300"}));
+  EXPECT_EQ(loop_.next_deadline(), kNever) << "no timer is left";
 }
 
-TEST(TokenBucket, NeverRefusesWithoutALimit) {
+TEST_F(TokenBucketTest, ACancelledWaitTakesNoPermitAndThoseBehindMoveUp) {
+  TokenBucket bucket(10);
+  const auto main = [&]() -> Coro<void> {
+    std::vector<Task<void>> tasks;
+    for (const char* name : {"a", "b", "c", "d"}) tasks.push_back(loop_.create_task(take(bucket, name)));
+    co_await sleep(50ms);
+    tasks[1].cancel();
+    co_await sleep(60ms);
+    tasks[3].cancel();
+    co_await sleep(500ms);
+    EXPECT_TRUE(tasks[1].cancelled() && tasks[3].cancelled());
+  };
+  loop_.run_until_complete(main());
+  EXPECT_EQ(taken_, (Taken{"a@0", "c@100"}));
+  EXPECT_EQ(loop_.next_deadline(), kNever);
+}
+
+TEST_F(TokenBucketTest, ALastWaiterThatIsCancelledLeavesNoTimer) {
+  TokenBucket bucket(0.001);
+  const auto main = [&]() -> Coro<void> {
+    co_await bucket.acquire();
+    EXPECT_THROW(co_await wait_for(bucket.acquire(), 1s), TimeoutError);
+  };
+  loop_.run_until_complete(main());
+  EXPECT_EQ(loop_.next_deadline(), kNever);
+  EXPECT_EQ(now_ms(), 1000);
+}
+
+// The waiter has been given a permit and has not run on when it is cancelled.
+TEST_F(TokenBucketTest, APermitOfOneThatIsCancelledBeforeItRunsOnGoesToTheNextOrBack) {
+  for (const bool another_waits : {true, false}) {
+    TokenBucket bucket(10);
+    const auto main = [&]() -> Coro<void> {
+      co_await bucket.acquire();
+      auto first = loop_.create_task(take(bucket, "first"));
+      std::optional<Task<void>> second;
+      if (another_waits) second = loop_.create_task(take(bucket, "second"));
+      co_await let_others_run();
+      // The timer that serves the first runs before this one does.
+      loop_.call_at(loop_.time() + 100ms, [first]() mutable { first.cancel(); });
+      co_await sleep(100ms);
+      co_await let_others_run();
+      EXPECT_TRUE(first.cancelled());
+      EXPECT_EQ(bucket.try_take(loop_.time()), !another_waits) << "one permit, once";
+    };
+    taken_.clear();
+    const long began = now_ms();
+    loop_.run_until_complete(main());
+    EXPECT_EQ(taken_, another_waits ? Taken{"second@" + std::to_string(began + 100)} : Taken{});
+  }
+}
+
+TEST_F(TokenBucketTest, GivesInAnyWindowNoMoreThanItsRateHoweverTasksAreCancelled) {
+  for (int cancel_at = 0; cancel_at < 40; ++cancel_at) {
+    TokenBucket bucket(100, 2);
+    taken_.clear();
+    std::vector<TimePoint> times;
+    const auto work = [&]() -> Coro<void> {
+      co_await bucket.acquire();
+      times.push_back(loop_.time());
+    };
+    const auto main = [&]() -> Coro<void> {
+      std::vector<Task<void>> tasks;
+      for (int i = 0; i < 8; ++i) tasks.push_back(loop_.create_task(work()));
+      for (int step = 0; step < 40; ++step) {
+        if (step == cancel_at) {
+          for (std::size_t i = 0; i < tasks.size(); i += 2) tasks[i].cancel();
+        }
+        co_await sleep(step % 2 == 0 ? Duration{} : 2500us);
+      }
+      co_await sleep(200ms);
+      for (Task<void>& task : tasks) EXPECT_TRUE(task.done());
+    };
+    loop_.run_until_complete(main());
+    EXPECT_GE(times.size(), 4u);
+    for (std::size_t i = 2; i < times.size(); ++i)
+      EXPECT_GE(times[i] - times[i - 2], 10ms) << "cancelled at " << cancel_at;
+  }
+}
+
+TEST_F(TokenBucketTest, AChangedRateHoldsForThoseWhoWait) {
+  TokenBucket bucket(0);
+  const auto main = [&]() -> Coro<void> {
+    co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
+      for (const char* name : {"a", "b", "c"}) group.create_task(take(bucket, name));
+      co_await sleep(1s);
+      EXPECT_TRUE(taken_.empty()) << "rate 0 gives nothing";
+      bucket.set(1, 1, loop_.time());
+      co_await sleep(500ms);
+      bucket.set(kUnlimitedRate, 1, loop_.time());
+    });
+  };
+  loop_.run_until_complete(main());
+  EXPECT_EQ(taken_, (Taken{"a@1000", "b@1500", "c@1500"}));
+}
+
+TEST_F(TokenBucketTest, WithoutALimitNobodyWaitsForLong) {
   TokenBucket bucket;
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(bucket.try_take(TimePoint{}));
-}
-
-// pyspider kept the tokens of an old, larger burst.
-TEST(TokenBucket, ForgetsPermitsAboveALoweredBurst) {
-  TokenBucket bucket(1, 100);
-  bucket.set(1, 2, TimePoint{1000s});
-  EXPECT_TRUE(bucket.try_take(TimePoint{1000s}));
-  EXPECT_TRUE(bucket.try_take(TimePoint{1000s}));
-  EXPECT_FALSE(bucket.try_take(TimePoint{1000s}));
-}
-
-TEST(TokenBucket, StandsStillWhenTimeStepsBack) {
-  TokenBucket bucket(1, 1);
-  EXPECT_TRUE(bucket.try_take(TimePoint{10s}));
-  EXPECT_FALSE(bucket.try_take(TimePoint{5s}));
-  EXPECT_TRUE(bucket.try_take(TimePoint{11s}));
-}
-
-TEST(TokenBucket, CountsABurstInWholePermits) {
-  TokenBucket bucket(1, 2.9);
-  EXPECT_TRUE(bucket.try_take(TimePoint{1s}));
-  EXPECT_TRUE(bucket.try_take(TimePoint{1s}));
-  EXPECT_FALSE(bucket.try_take(TimePoint{1s}));
-}
-
-TEST(TokenBucket, FillsALargerBurstAtItsRateAndNotAtOnce) {
-  TokenBucket bucket(1, 1);
-  EXPECT_TRUE(bucket.try_take(TimePoint{10s}));
-  bucket.set(1, 5, TimePoint{10s});
-  EXPECT_FALSE(bucket.try_take(TimePoint{10s}));
-  EXPECT_EQ(bucket.next_available(TimePoint{10s}), TimePoint{11s});
-}
-
-TEST(TokenBucket, KeepsThePermitsHeldWhenTheRateChanges) {
-  TokenBucket bucket(1, 4);
-  TimePoint now{10s};
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(bucket.try_take(now));
-  bucket.set(100, 4, now);
-  EXPECT_TRUE(bucket.try_take(now));
-  EXPECT_FALSE(bucket.try_take(now));
-  EXPECT_EQ(bucket.next_available(now), now + 10ms);
-}
-
-TEST(TokenBucket, MakesNoPermitsByBeingStoppedAndStartedAgain) {
-  TokenBucket bucket(1, 1);
-  const TimePoint now{10s};
-  EXPECT_TRUE(bucket.try_take(now));
-  for (int i = 0; i < 3; ++i) {
-    bucket.set(0, 1, now);
-    EXPECT_EQ(bucket.next_available(now), kNever);
-    bucket.set(1, 1, now);
-    EXPECT_FALSE(bucket.try_take(now));
-  }
-  EXPECT_TRUE(bucket.try_take(now + 1s));
-}
-
-TEST(TokenBucket, UndoesTheLastTake) {
-  TokenBucket bucket(1, 2);
-  const TimePoint now{10s};
-  EXPECT_TRUE(bucket.full(now));
-  bucket.take(now);
-  EXPECT_FALSE(bucket.full(now));
-  bucket.undo_take();
-  EXPECT_TRUE(bucket.try_take(now));
-  EXPECT_TRUE(bucket.try_take(now));
-  EXPECT_FALSE(bucket.try_take(now));
-}
-
-TEST(TokenBucket, SurvivesRatesAndBurstsBeyondReason) {
-  const TimePoint now{10s};
-  for (const double rate : {1e-300, 1e-12, 1e12, 1e300}) {
-    for (const double burst : {-1.0, 1.0, 1e300, kUnlimitedRate}) {
-      TokenBucket bucket(rate, burst);
-      EXPECT_TRUE(bucket.try_take(now)) << rate << ' ' << burst;
-      EXPECT_GE(bucket.next_available(now), now);
-      bucket.set(3, 2, now);
-      bucket.set(rate, burst, now + 1h);
-      EXPECT_GE(bucket.next_available(kNever), kNever);
-      EXPECT_LE(bucket.next_available(TimePoint::min()), kNever);
+  int turns_of_another = 0;
+  const auto other = [&]() -> Coro<void> {
+    for (;;) {
+      ++turns_of_another;
+      co_await yield_now();
     }
-  }
-  EXPECT_EQ(TokenBucket(-1).next_available(now), kNever);
-  EXPECT_EQ(TokenBucket(std::numeric_limits<double>::quiet_NaN()).next_available(now), kNever);
+  };
+  const auto main = [&]() -> Coro<void> {
+    auto task = loop_.create_task(other());
+    for (int i = 0; i < 1000; ++i) co_await bucket.acquire();
+    task.cancel();
+  };
+  loop_.run_until_complete(main());
+  EXPECT_EQ(now_ms(), 0);
+  EXPECT_GT(turns_of_another, 3) << "a task that never waits starves nobody";
 }
 
-// Exact: whole permits a second, so that both sides of the promise are whole numbers.
-TEST(TokenBucket, NeverExceedsBurstPlusRateInAnyWindow) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    Random random(seed);
-    const std::int64_t rate = random.between(1, seed % 2 == 0 ? 50 : 999'999'937);
-    const std::int64_t burst = random.between(1, 10);
-    TokenBucket bucket(static_cast<double>(rate), static_cast<double>(burst));
-    TimePoint now{};
-    // Of all windows that end at a take, the worst one begins where permits·10⁹ − rate·ns was least.
-    __int128 least = 0;
-    std::int64_t permits = 0;
-    for (int i = 0; i < 3000; ++i) {
-      const TimePoint next = bucket.next_available(now);
-      now = random.chance(0.7) ? next : now + Duration{random.between(0, 3'000'000'000 / rate)};
-      if (!bucket.try_take(now)) continue;
-      const __int128 before =
-          static_cast<__int128>(permits) * 1'000'000'000 - static_cast<__int128>(rate) * now.time_since_epoch().count();
-      least = permits == 0 ? before : std::min(least, before);
-      ++permits;
-      ASSERT_LE(before + 1'000'000'000 - least, static_cast<__int128>(burst) * 1'000'000'000) << "seed " << seed;
-    }
-    EXPECT_GT(permits, 1000);
+TEST_F(TokenBucketTest, ServesOneLoopAfterAnother) {
+  TokenBucket bucket(10);
+  const auto twice = [&]() -> Coro<void> {
+    co_await bucket.acquire();
+    co_await bucket.acquire();
+  };
+  loop_.run_until_complete(twice());
+  {
+    // Its tasks go with it while they wait.
+    EventLoop loop(backend_);
+    loop.create_task(twice());
+    loop.run_once(TimePoint::min());
   }
+  EventLoop loop(backend_);
+  loop.run_until_complete(twice());
+  EXPECT_EQ(now_ms(), 300);
 }
 
-// A third of a second is no whole number of nanoseconds. (A burst of 1 leaves no room to make up for the fraction of a
-// nanosecond by which each permit comes late.)
-TEST(TokenBucket, DoesNotDriftBelowItsRateEither) {
-  TokenBucket bucket(3, 2);
-  TimePoint now{};
-  for (int i = 0; i < 3'000'002; ++i) {
-    now = bucket.next_available(now);
-    bucket.take(now);
-  }
-  EXPECT_GE(now, TimePoint{1'000'000s});
-  EXPECT_LE(now, TimePoint{1'000'000s} + 1ns);
+TEST_F(TokenBucketTest, MayGoBeforeThoseWhoWait) {
+  auto bucket = std::make_unique<TokenBucket>(0);
+  auto task = loop_.create_task(take(*bucket, "a"));
+  loop_.run_once(TimePoint::min());
+  bucket.reset();
+  task.cancel();
+  loop_.run_once(TimePoint::min());
+  EXPECT_TRUE(task.cancelled());
 }
 
 }  // namespace

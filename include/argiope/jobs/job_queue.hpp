@@ -19,7 +19,7 @@
 #include "argiope/base/detail/indexed_heap.hpp"
 #include "argiope/jobs/detail/job_table.hpp"
 #include "argiope/jobs/job.hpp"
-#include "argiope/jobs/token_bucket.hpp"
+#include "argiope/jobs/token_level.hpp"
 
 namespace argiope {
 
@@ -236,7 +236,7 @@ class JobQueue {
   struct Key {
     const std::string* name = nullptr;  // in key_names_
     ReadyHeap ready;
-    TokenBucket bucket;
+    TokenLevel bucket;
     TimePoint rest_until = TimePoint::min();
     Duration delay{};
     std::uint32_t concurrency = kUnlimited;
@@ -317,7 +317,7 @@ class JobQueue {
   KeyLimits default_key_limits_;
 
   QueueLimits limits_;
-  TokenBucket bucket_;
+  TokenLevel bucket_;
   std::uint32_t max_lease_expiries_;
   std::uint32_t sequence_;
   std::uint32_t generation_ = 0;

@@ -1,77 +1,88 @@
-// TokenBucket: at most `rate` permits a second, in bursts of at most `burst`.
+// TokenBucket: tasks that wait for permits, at most `rate` of them a second, in bursts of at most `burst`.
+//
+//   TokenBucket bucket(5, 10);
+//   for (const Order& order : orders) {
+//     co_await bucket.acquire();
+//     co_await send(order);
+//   }
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
-#include <limits>
 
-#include "argiope/base/clock.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/jobs/token_level.hpp"
 
 namespace argiope {
 
-inline constexpr double kUnlimitedRate = std::numeric_limits<double>::infinity();
-
-// Kept as one instant, the moment at which the bucket will be full again (the generic cell rate algorithm), in whole
-// numbers of 2⁻³² ns: in any window of length t there are no more than burst + rate·t permits, however long it runs.
-//
-// Units:   permits a second. A rate of 0 (or less, or no number) gives nothing; infinity always gives. A burst is in
-//          whole permits and at least 1: 0.1 counts as 1, 2.9 as 2.
-// Time:    comes with each call. One that steps back gives nothing it would not have given, and stalls nothing.
-// Threads: one at a time. Cost: O(1), 32 bytes, no allocation.
-// Source:  pyspider's Bucket, less its faults (it gives at rate 0, never gives with a burst below 1, and keeps the
-//          tokens of an old, larger burst).
+// Units:     permits a second; a burst is in whole permits and at least 1. A rate of 0 gives nothing until set() changes
+//            it; an infinite one (kUnlimitedRate) always gives.
+// Time:      the loop's clock, which may be simulated.
+// Suspends:  acquire(), while no permit is there or others wait.
+// Cancel:    a cancelled acquire() throws CancelledError and takes no permit, even when it had been given one and had not
+//            run on: that goes to the next who waits, or back.
+// Order:     first come, first served.
+// Lifetime:  must outlive the tasks that wait; destroying it leaves them parked until they are cancelled.
+// Threads:   the loop's own.
+// Cost:      O(1). Allocates nothing while permits are there; a timer while tasks wait.
 class TokenBucket {
+  struct AcquireAwaiter;
+
  public:
   // Without a limit.
   TokenBucket() noexcept = default;
   // Begins full.
-  explicit TokenBucket(double rate, double burst = 1) noexcept { set(rate, burst, TimePoint{}); }
+  explicit TokenBucket(double rate, double burst = 1) noexcept : level_(rate, burst) {}
+  TokenBucket(const TokenBucket&) = delete;
+  TokenBucket& operator=(const TokenBucket&) = delete;
+  ~TokenBucket() { timer_.cancel(); }
 
-  // Takes effect at once, and the bucket is then as full, in proportion, as it was: a lower burst forgets the permits
-  // above it, a larger one has none in advance. After an unlimited rate, which counts nothing, it is full.
-  void set(double rate, double burst, TimePoint now) noexcept;
-
-  // When a permit is there, at `now` or later; kNever at rate 0.
-  TimePoint next_available(TimePoint now) const noexcept {
-    return kind_ == Kind::unlimited ? now : kind_ == Kind::nothing ? kNever : next_limited(now);
-  }
-  bool ready(TimePoint now) const noexcept { return next_available(now) <= now; }
-  // As if nothing had been taken for long: there is nothing here worth keeping.
-  bool full(TimePoint now) const noexcept { return full_at_.ns < now.time_since_epoch().count(); }
-
+  AcquireAwaiter acquire() noexcept;
+  // Takes a permit that is there at `now`, the loop's time. False when there is none, or when tasks wait for it.
   bool try_take(TimePoint now) noexcept {
-    if (!ready(now)) return false;
+    if (!waiters_.empty() || !level_.ready(now)) return false;
     take(now);
     return true;
   }
-  // Takes a permit; call it only when ready.
-  void take(TimePoint now) noexcept {
-    if (kind_ == Kind::limited) take_limited(now);
-  }
-  // Undoes the last take(). Undoing an earlier one would let more through than the rate allows: that permit's time has
-  // passed.
-  void undo_take() noexcept;
+  // When the next permit is there, for whoever waits longest, at `now` or later; kNever at rate 0.
+  TimePoint next_available(TimePoint now) const noexcept { return level_.next_available(now); }
+  // Takes effect at once, for those who wait too. As TokenLevel::set.
+  void set(double rate, double burst, TimePoint now);
 
  private:
-  enum class Kind : std::uint8_t { limited, unlimited, nothing };
-  // A time or a span in nanoseconds and fractions of 2⁻³².
-  struct [[gnu::packed, gnu::aligned(4)]] Fixed {
-    std::int64_t ns = 0;
-    std::uint32_t fraction = 0;
+  struct AcquireAwaiter : detail::Waiter {
+    explicit AcquireAwaiter(TokenBucket& from) noexcept : bucket(from) {}
+    bool await_ready() noexcept;
+    void await_suspend(std::coroutine_handle<> self);
+    void await_resume() const;
+    TokenBucket& bucket;
+    // Of the bucket, when it gave the permit.
+    std::uint64_t times_full = 0;
+    bool granted = false;
   };
 
-  static __int128 wide(Fixed f) noexcept { return static_cast<__int128>(f.ns) * kOne + f.fraction; }
-  static Fixed narrow(__int128 value) noexcept;
-  TimePoint next_limited(TimePoint now) const noexcept;
-  void take_limited(TimePoint now) noexcept;
+  void take(TimePoint now) noexcept {
+    if (level_.full(now)) ++times_full_;
+    level_.take(now);
+  }
+  void take_for(AcquireAwaiter& waiter, TimePoint now) noexcept;
+  // Until it runs on, the permit can be taken back.
+  void hand_over(AcquireAwaiter& waiter) noexcept;
+  void serve();
+  void arm(EventLoop& loop);
+  static void leave(detail::Waiter& waiter) noexcept;
+  static void take_back(detail::Waiter& waiter);
 
-  static constexpr __int128 kOne = __int128{1} << 32;
-
-  static constexpr Fixed kLongAgo{std::numeric_limits<std::int64_t>::min(), 0};
-
-  Fixed full_at_ = kLongAgo;
-  Fixed interval_;  // between permits; 0 while no finite rate has been set
-  std::uint32_t burst_ = 1;
-  Kind kind_ = Kind::unlimited;
+  TokenLevel level_;
+  // How often a permit was taken while it was full: what had been taken before then counts no longer.
+  std::uint64_t times_full_ = 0;
+  IntrusiveList<detail::Waiter> waiters_;
+  // Those who have a permit and have not run on since.
+  IntrusiveList<detail::Waiter> served_;
+  // Runs while somebody waits.
+  Handle timer_;
 };
+
+inline TokenBucket::AcquireAwaiter TokenBucket::acquire() noexcept { return AcquireAwaiter{*this}; }
 
 }  // namespace argiope
