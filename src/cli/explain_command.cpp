@@ -10,6 +10,7 @@
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/job/job_command.hpp"
 #include "cli/schedule/schedule_command.hpp"
 
 namespace argiope {

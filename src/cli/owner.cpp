@@ -13,7 +13,7 @@
 #include "argiope/base/printable.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"
-#include "cli/job/job_command.hpp"
+#include "cli/job_store.hpp"
 
 namespace argiope {
 namespace {

@@ -65,7 +65,7 @@ struct Source {
 };
 
 std::vector<std::string> includes_of(const std::string& text) {
-  static const std::regex line("(^|\n)#include \"([^\"]+)\"");
+  static const std::regex line("(^|\n)#include [\"<]([^\">]+)[\">]");
   std::vector<std::string> found;
   for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) found.push_back((*it)[2]);
   return found;

@@ -1,83 +1,10 @@
-// `argiope job`: its subcommands, one file each or a few, and what they share.
+// `argiope job`: its subcommands, one file each or a few.
 #include "cli/job/job_command.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <utility>
 
-#include "argiope/async/asio_backend.hpp"
-#include "argiope/async/event_loop.hpp"
-#include "argiope/base/printable.hpp"
-#include "cli/error_advice.hpp"
-
 namespace argiope {
-
-void JobStoreArguments::add_to(CLI::App& command) {
-  command.add_option("--store", store, "Where the jobs are: sqlite:FILE, or just FILE")
-      ->envname("ARGIOPE_STORE")
-      ->type_name("STORE");
-  command.add_flag("--json", json, "One JSON object a line instead of text for people");
-}
-
-Result<std::string> JobStoreArguments::where() const {
-  if (store.empty()) {
-    return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE, or set ARGIOPE_STORE");
-  }
-  if (store == "memory:" || store == ":memory:") {
-    return fail(Errc::invalid_input,
-                fmt::format("--store {}: keeps nothing between two commands; name a file", in_quotes(store)));
-  }
-  if (store.starts_with("sqlite:") || store.find("://") != std::string::npos) return store;
-  return "sqlite:" + store;
-}
-
-QueueConfig default_queue_policy() {
-  QueueConfig policy;
-  policy.keep_done = std::chrono::hours{24};
-  policy.keep_cancelled = std::chrono::hours{7 * 24};
-  return policy;
-}
-
-int complain(std::string_view message, int status) {
-  fmt::print(stderr, "argiope: {}\n", printable_lines(message));
-  return status;
-}
-
-int complain(const Error& error) {
-  switch (error.code) {
-    case Errc::invalid_input:
-    case Errc::too_large:
-    case Errc::not_found:
-    case Errc::refused: return complain(error.message, kExitUsage);
-    default: return complain(error.message, kExitNothing);
-  }
-}
-
-int run_as_guest(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const GuestAction& act) {
-  const auto where = arguments.where();
-  if (!where) return complain(where.error());
-  const std::string file = where->substr(where->find(':') + 1);
-  if (if_missing == IfMissing::complain && where->starts_with("sqlite:") && ::access(file.c_str(), F_OK) != 0) {
-    return complain(fmt::format("--store {}: {}", file, std::strerror(errno)), kExitNothing);
-  }
-  SystemClock clock;
-  AsioBackend backend(clock);
-  EventLoop loop(backend);
-  auto store = open_store(*where, {.access = access});
-  if (!store) return complain(with_store_option(std::move(store.error())));
-  int status = loop.run_until_complete([](Store& opened, const GuestAction& action) -> Coro<int> {
-    auto guest = co_await Guest::open(opened, {.new_queue = default_queue_policy()});
-    if (!guest) co_return complain(guest.error());
-    auto done = co_await action(*guest, opened);
-    co_return done ? *done : complain(done.error());
-  }(**store, act));
-  if (auto closed = (*store)->close(); !closed && status == kExitFinished) status = complain(closed.error());
-  return status;
-}
 
 std::function<int()> add_job_command(CLI::App& app, const std::vector<std::string>& command) {
   CLI::App* job = app.add_subcommand(

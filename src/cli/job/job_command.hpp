@@ -1,41 +1,14 @@
-// What the subcommands of `argiope job` share: which store, how it is opened, how errors end.
+// The subcommands of `argiope job`.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "argiope/async/coro.hpp"
-#include "argiope/broker/guest.hpp"
-#include "argiope/store/store.hpp"
-#include "cli/commands.hpp"
+#include "cli/job_store.hpp"
 
 namespace argiope {
-
-// --store and --json.
-struct JobStoreArguments {
-  std::string store;
-  bool json = false;
-  void add_to(CLI::App& command);
-  // As open_store() takes it. Errors: invalid_input when none was named.
-  Result<std::string> where() const;
-};
-
-// The policy of queues that these commands make: what is done can be asked about for a day, what was cancelled for a week.
-QueueConfig default_queue_policy();
-
-// Says what went wrong on standard error; the exit status for it: 2 for what was asked, 3 for the store.
-int complain(const Error& error);
-int complain(std::string_view message, int status);
-
-enum class IfMissing : std::uint8_t { make, complain };
-
-// Opens the store without owning it, runs `act` on a loop of its own, and closes the store. What `act` gives is the exit
-// status, an error is said.
-using GuestAction = std::function<Coro<Result<int>>(Guest& guest, Store& store)>;
-int run_as_guest(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const GuestAction& act);
 
 // "argiope job NAME": registers it, and says how to run it.
 using JobSubcommand = std::function<int()>(CLI::App& job);

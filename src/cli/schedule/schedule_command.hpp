@@ -10,7 +10,7 @@
 #include "argiope/schedule/schedule_book.hpp"
 #include "argiope/schedule/scheduler.hpp"
 #include "argiope/store/store.hpp"
-#include "cli/job/job_command.hpp"
+#include "cli/job_store.hpp"
 
 namespace argiope {
 
