@@ -1,7 +1,5 @@
 #include "argiope/base/rfc3339.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -37,21 +35,39 @@ struct Reader {
 
 }  // namespace
 
-static std::string to_text(WallTime time, bool milliseconds_always) {
+static void append(std::string& out, WallTime time, bool milliseconds_always) {
   const auto day = floor<days>(time);
   const year_month_day date{day};
   const hh_mm_ss clock{floor<milliseconds>(time - day)};
-  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
-                                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                                 clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+  // A WallTime's year has four digits.
+  char text[] = "0000-00-00T00:00:00.000Z";
+  const auto put = [&](std::size_t end, int digits, std::int64_t number) {
+    for (; digits > 0; --digits, number /= 10) text[--end] = static_cast<char>('0' + number % 10);
+  };
+  put(4, 4, static_cast<int>(date.year()));
+  put(7, 2, static_cast<unsigned>(date.month()));
+  put(10, 2, static_cast<unsigned>(date.day()));
+  put(13, 2, clock.hours().count());
+  put(16, 2, clock.minutes().count());
+  put(19, 2, clock.seconds().count());
   if (milliseconds_always || clock.subseconds().count() != 0) {
-    text += fmt::format(".{:03}", clock.subseconds().count());
+    put(23, 3, clock.subseconds().count());
+    out += text;
+  } else {
+    out.append(text, 19);
+    out += 'Z';
   }
-  return text + 'Z';
+}
+
+static std::string to_text(WallTime time, bool milliseconds_always) {
+  std::string text;
+  append(text, time, milliseconds_always);
+  return text;
 }
 
 std::string to_rfc3339(WallTime time) { return to_text(time, false); }
 std::string to_rfc3339_ms(WallTime time) { return to_text(time, true); }
+void append_rfc3339(std::string& out, WallTime time) { append(out, time, false); }
 
 std::optional<WallTime> parse_rfc3339(std::string_view text) noexcept {
   Reader in{text};

@@ -7,7 +7,7 @@
 
 #include "argiope/schedule/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
-#include "base/internal/json_reader.hpp"
+#include "base/internal/json_form.hpp"
 
 namespace argiope {
 namespace {

@@ -10,7 +10,6 @@
 #include "argiope/base/duration.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
-#include "argiope/base/utf8.hpp"
 #include "argiope/web/http_client.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/http_date.hpp"
@@ -139,12 +138,12 @@ std::string expected(const HttpCall& call) {
 }
 
 std::string result_of(const HttpResponse& response) {
-  std::string out = fmt::format("{{\"status\":{},\"content_type\":", response.status);
-  append_json_string(out, to_valid_utf8(response.headers.content_type));
-  out += ",\"body\":";
-  append_json_string(out, to_valid_utf8(response.body));
-  if (response.truncated) out += ",\"truncated\":true";
-  return out + '}';
+  return json_object([&](JsonWriter& json) {
+    json.member("status", response.status);
+    json.member("content_type", response.headers.content_type);
+    json.member("body", response.body);
+    if (response.truncated) json.member("truncated", true);
+  });
 }
 
 Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptions options) {

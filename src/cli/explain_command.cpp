@@ -46,22 +46,22 @@ std::string sentence(const FoundUrl& found, WallTime now) {
 
 std::string url_json(const FoundUrl& found) {
   const UrlRecord& url = found.record;
-  const auto time = [](WallTime at) { return at == WallTime{} ? std::string("null") : fmt::format("\"{}\"", to_rfc3339(at)); };
-  std::string out = fmt::format("{{\"url_id\":{},\"url\":", url.url_id);
-  append_json_string(out, url.url);
-  out += fmt::format(",\"state\":\"{}\",\"status\":{},\"attempts\":{},\"depth\":{},\"found\":{},\"fetched\":{},\"due\":{},\"error\":",
-                     to_string(url.state), url.status_code == 0 ? "null" : std::to_string(url.status_code), url.attempts,
-                     url.depth, time(url.ctime), time(url.mtime), time(url.due));
-  append_json_string(out, url.error);
-  out += ",\"redirect_to\":";
-  append_json_string(out, url.redirect_to);
-  out += ",\"referrer\":";
-  if (found.referrer.empty()) {
-    out += "null";
-  } else {
-    append_json_string(out, found.referrer);
-  }
-  return out + '}';
+  return json_object([&](JsonWriter& json) {
+    json.member("url_id", url.url_id);
+    json.member("url", url.url);
+    json.member("state", to_string(url.state));
+    json.key("status");
+    url.status_code == 0 ? json.null() : json.value(url.status_code);
+    json.member("attempts", url.attempts);
+    json.member("depth", url.depth);
+    json.member("found", url.ctime);
+    json.member("fetched", url.mtime);
+    json.member("due", url.due);
+    json.member("error", url.error);
+    json.member("redirect_to", url.redirect_to);
+    json.key("referrer");
+    found.referrer.empty() ? json.null() : json.value(found.referrer);
+  });
 }
 
 int explain_url(const ExplainArguments& arguments) {

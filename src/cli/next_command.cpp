@@ -51,12 +51,12 @@ Result<Question> read(const NextArguments& arguments, WallTime now) {
 }
 
 std::string json_line(const std::vector<WallTime>& times, const TimeZone& zone) {
-  std::string out = R"({"valid":true,"next":[)";
-  for (const WallTime time : times) {
-    if (out.back() != '[') out += ',';
-    append_json_string(out, format_timestamp(time, zone));
-  }
-  return out + "]}";
+  return json_object([&](JsonWriter& json) {
+    json.member("valid", true);
+    json.array("next", [&] {
+      for (const WallTime time : times) json.value(format_timestamp(time, zone));
+    });
+  });
 }
 
 // "02:30", and the seconds where there are any.
@@ -166,9 +166,10 @@ int run_next(const NextArguments& arguments) {
   const auto question = read(arguments, now);
   if (!question) {
     if (arguments.json) {
-      std::string line = R"({"valid":false,"error":)";
-      append_json_string(line, question.error().message);
-      fmt::print("{}}}\n", line);
+      fmt::print("{}\n", json_object([&](JsonWriter& json) {
+                   json.member("valid", false);
+                   json.member("error", question.error().message);
+                 }));
     } else {
       fmt::print(stderr, "argiope: {}\n", printable(question.error().message));
     }

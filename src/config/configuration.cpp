@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -22,6 +21,7 @@
 #include "argiope/base/duration.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/utf8.hpp"
+#include "jobs/internal/queue_config_json.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "jobs/internal/schedule_form.hpp"
 
@@ -73,20 +73,20 @@ std::string text_of(const toml::node& node) {
 }
 
 // Where the member at `path` is; what is missing is where the table or list is that should have it.
-toml::source_region source_of(const toml::node& from, const detail::MemberPath& path) {
+toml::source_region source_of(const toml::node& from, const JsonPath& path) {
   const toml::node* node = &from;
   toml::source_region found = from.source();
-  for (const std::string& step : path) {
+  for (const auto& step : path) {
     if (const toml::table* table = node->as_table()) {
-      const auto member = table->find(step);
+      const auto* name = std::get_if<std::string>(&step);
+      const auto member = name != nullptr ? table->find(*name) : table->end();
       if (member == table->end()) break;
       found = member->first.source();
       node = &member->second;
     } else if (const toml::array* array = node->as_array()) {
-      std::size_t index = 0;
-      std::from_chars(step.data(), step.data() + step.size(), index);
-      if (index >= array->size()) break;
-      node = array->get(index);
+      const auto* place = std::get_if<std::size_t>(&step);
+      if (place == nullptr || *place >= array->size()) break;
+      node = array->get(*place);
       found = node->source();
     } else {
       break;
@@ -215,21 +215,17 @@ class ConfigurationReader {
     once(queue_lines_, table, *name);
     ConfiguredQueue queue{.name = *name};
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
+    json::object config;
     for (const auto& [key, value] : table) {
       if (key == "name" || key == "workers") continue;
       const toml::node* trouble = nullptr;
-      const std::string one = json::serialize(json::object{{key.str(), to_json(value, trouble)}});
+      config[key.str()] = to_json(value, trouble);
       if (trouble != nullptr) return wrong(*trouble, key.str(), "a finite number");
-      auto config = parse_queue_config(one, queue.config);
-      if (!config) {
-        std::string_view message = config.error().message;
-        if (constexpr std::string_view kPrefix = "queue configuration: "; message.starts_with(kPrefix)) {
-          message.remove_prefix(kPrefix.size());
-        }
-        return complain(key.source(), message);
-      }
-      queue.config = std::move(*config);
     }
+    JsonErrors errors;
+    auto read = detail::read_queue_config(json::serialize(config), queue.config, errors);
+    if (!read) return complain(source_of(table, errors.where()), read.error().message);
+    queue.config = std::move(*read);
     out_.queues.push_back(std::move(queue));
   }
 
@@ -246,11 +242,11 @@ class ConfigurationReader {
     if (trigger != nullptr && !trigger->is_table() && !trigger->is_string()) {
       return wrong(*trigger, "trigger", "a table or a string");
     }
-    detail::MemberPath where;
+    JsonPath where;
     auto schedule = detail::read_schedule(form.get_object(), where);
     if (!schedule) return complain(source_of(table, where), schedule.error().message);
     if (auto found = check(*schedule, kSearchedFrom); !found) {
-      return complain(source_of(table, {"trigger"}), found.error().message);
+      return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }
     out_.schedules.push_back(std::move(*schedule));
   }

@@ -1,7 +1,6 @@
 #include "argiope/jobs/job_json.hpp"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,21 +12,16 @@
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
-#include "argiope/base/utf8.hpp"
 #include "base/internal/base64.hpp"
+#include "base/internal/json_reader.hpp"
 
 namespace argiope {
 namespace {
 
-namespace dom = simdjson::dom;
-
+static_assert(kMostJobJsonDepth == kMostJsonDepth);
 constexpr std::size_t kMostWaitedFor = 10'000;
 constexpr std::int64_t kMostDelayMs = std::int64_t{1000} * 60 * 60 * 24 * 365 * 100;
 constexpr std::int64_t kLastMs = std::numeric_limits<std::int64_t>::max() / 1'000'000 - 1;
-// A parser that has read a large text keeps its memory; one that has read an extraordinary one is thrown away.
-constexpr std::size_t kMostKeptCapacity = 1024 * 1024;
-// Of an input shown in a message.
-constexpr std::size_t kMostShown = 60;
 
 bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -37,46 +31,36 @@ bool has_control_characters(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-bool is_utf8(std::string_view text) {
-  return simdjson::validate_utf8(text.data(), text.size());
-}
-
-std::string shown(const dom::element& value) { return printable(simdjson::minify(value), kMostShown); }
-
-// A job from the members of an object, one after the other. The first that is wrong ends it.
+// A job from the members of an object, one after the other.
 class JobReader {
  public:
-  JobReader(WallTime now, JobNames* names) : now_(now), names_(names) {}
+  JobReader(WallTime now, JobNames* names, JsonErrors& errors) : now_(now), names_(names), errors_(errors) {}
 
-  // False when there is an error.
-  bool read(std::string_view name, const dom::element& value, std::string_view raw) {
-    name_ = name;
+  // `raw`: the value's text.
+  void read(std::string_view name, const JsonValue& value, std::string_view raw) {
     const auto* const member = std::ranges::find(kMembers, name, &Member::name);
     if (member == std::end(kMembers)) {
-      error_ = fmt::format("there is no member {}; there are {}", in_quotes(name), all_names());
-      return false;
+      return value.refuse_member(fmt::format("there is no member {}; there are {}", in_quotes(name), all_names()));
     }
     const unsigned bit = 1u << (member - std::begin(kMembers));
     if (std::exchange(seen_, seen_ | bit) & bit) {
-      error_ = fmt::format("member {} is there twice", in_quotes(name));
-      return false;
+      return value.refuse_member(fmt::format("member {} is there twice", in_quotes(name)));
     }
     (this->*member->read)(value, raw);
-    return error_.empty();
   }
 
   Result<NewJob> job() {
-    if (error_.empty() && job_.queue.empty()) error_ = "member \"queue\" is missing: a string of 1 to 512 bytes";
-    if (error_.empty() && has_due_at_ && has_delay_) error_ = "give due_at or delay_ms, not both";
-    if (error_.empty() && has_payload_ && has_base64_) error_ = "give payload or payload_base64, not both";
-    if (!error_.empty()) return fail(Errc::invalid_input, std::move(error_));
+    if (job_.queue.empty()) errors_.add({}, {}, "member \"queue\" is missing: a string of 1 to 512 bytes");
+    if (has_due_at_ && has_delay_) errors_.add({}, {}, "give due_at or delay_ms, not both");
+    if (has_payload_ && has_base64_) errors_.add({}, {}, "give payload or payload_base64, not both");
+    if (errors_) return std::unexpected(errors_.error());
     return std::move(job_);
   }
 
  private:
   struct Member {
     std::string_view name;
-    void (JobReader::*read)(const dom::element& value, std::string_view raw);
+    void (JobReader::*read)(const JsonValue& value, std::string_view raw);
   };
   static const Member kMembers[16];
 
@@ -86,127 +70,87 @@ class JobReader {
     return names;
   }
 
-  void wrong(const dom::element& value, std::string_view wanted) {
-    error_ = fmt::format("{} {}: {}", name_, shown(value), wanted);
-  }
-  std::int64_t whole(const dom::element& value, std::int64_t least, std::int64_t most, std::string_view also = {}) {
-    const auto number = value.get_int64();
-    if (number.error() != simdjson::SUCCESS || number.value_unsafe() < least || number.value_unsafe() > most) {
-      wrong(value, fmt::format("a whole number from {} to {}{}", least, most, also));
-      return least;
-    }
-    return number.value_unsafe();
-  }
-  bool flag(const dom::element& value) {
-    const auto found = value.get_bool();
-    if (found.error() != simdjson::SUCCESS) wrong(value, "true or false");
-    return found.error() == simdjson::SUCCESS && found.value_unsafe();
-  }
-  std::string text(const dom::element& value, std::size_t least = 0) {
-    const auto found = value.get_string();
-    if (found.error() != simdjson::SUCCESS || found.value_unsafe().size() < least ||
-        found.value_unsafe().size() > kMostNameBytes) {
-      wrong(value, fmt::format("a string of {}{} bytes", least > 0 ? "1 to " : "at most ", kMostNameBytes));
-      return {};
-    }
-    return std::string(found.value_unsafe());
-  }
-  // The place of the string among `words`.
-  std::size_t one_of(const dom::element& value, std::initializer_list<std::string_view> words) {
-    const auto found = value.get_string();
-    const auto* const place =
-        found.error() == simdjson::SUCCESS ? std::ranges::find(words, found.value_unsafe()) : words.end();
-    if (place != words.end()) return static_cast<std::size_t>(place - words.begin());
-    std::string all;
-    for (const std::string_view& word : words) {
-      all += fmt::format("{}\"{}\"", all.empty() ? "" : &word == words.end() - 1 ? " or " : ", ", word);
-    }
-    wrong(value, all);
-    return 0;
-  }
-  JobId id(const dom::element& value) {
-    if (const auto digits = value.get_string();
-        digits.error() == simdjson::SUCCESS && is_digits(digits.value_unsafe())) {
-      const auto number = parse_job_id(digits.value_unsafe());
+  static std::string text(const JsonValue& value, std::size_t least = 0) { return value.text(least, kMostNameBytes); }
+  static JobId id(const JsonValue& value) {
+    if (const auto digits = value.if_text(); digits && is_digits(*digits)) {
+      const auto number = parse_job_id(*digits);
       if (number) return **number;
     }
-    return static_cast<JobId>(whole(value, 1, static_cast<std::int64_t>(kMostJobId)));
+    return static_cast<JobId>(value.whole(1, static_cast<std::int64_t>(kMostJobId)));
   }
 
-  void read_queue(const dom::element& value, std::string_view) { job_.queue = text(value, 1); }
-  void read_id(const dom::element& value, std::string_view) {
-    const auto name = value.get_string();
-    if (name.error() != simdjson::SUCCESS || is_digits(name.value_unsafe())) {
+  void read_queue(const JsonValue& value, std::string_view) { job_.queue = text(value, 1); }
+  void read_id(const JsonValue& value, std::string_view) {
+    const auto name = value.if_text();
+    if (!name || is_digits(*name)) {
       job_.id = id(value);
       return;
     }
     job_.name = text(value, 1);
     // Ids are printed one a line.
-    if (has_control_characters(job_.name)) wrong(value, "no control characters in the name of a job");
+    if (has_control_characters(job_.name)) value.wrong("no control characters in the name of a job");
   }
-  void read_key(const dom::element& value, std::string_view) { job_.key = text(value); }
-  void read_unique(const dom::element& value, std::string_view) { job_.unique = text(value); }
-  void read_unique_policy(const dom::element& value, std::string_view) {
-    job_.unique_policy = static_cast<UniquePolicy>(one_of(value, {"keep", "replace", "merge"}));
+  void read_key(const JsonValue& value, std::string_view) { job_.key = text(value); }
+  void read_unique(const JsonValue& value, std::string_view) { job_.unique = text(value); }
+  void read_unique_policy(const JsonValue& value, std::string_view) {
+    job_.unique_policy = static_cast<UniquePolicy>(value.one_of({"keep", "replace", "merge"}));
   }
-  void read_run_again(const dom::element& value, std::string_view) { job_.run_again = flag(value); }
-  void read_priority(const dom::element& value, std::string_view) {
+  void read_run_again(const JsonValue& value, std::string_view) { job_.run_again = value.flag(); }
+  void read_priority(const JsonValue& value, std::string_view) {
     using Limits = std::numeric_limits<std::int32_t>;
-    job_.priority = static_cast<std::int32_t>(whole(value, Limits::min(), Limits::max()));
+    job_.priority = static_cast<std::int32_t>(value.whole(Limits::min(), Limits::max()));
   }
-  void read_due_at(const dom::element& value, std::string_view) {
+  void read_due_at(const JsonValue& value, std::string_view) {
     has_due_at_ = true;
-    if (const auto spelled = value.get_string(); spelled.error() == simdjson::SUCCESS) {
-      if (const auto time = parse_rfc3339(spelled.value_unsafe())) {
+    if (const auto spelled = value.if_text()) {
+      if (const auto time = parse_rfc3339(*spelled)) {
         job_.due_at = *time;
       } else {
-        wrong(value, "a time like \"2026-01-31T12:00:05Z\", from 1970 to 2262");
+        value.wrong("a time like \"2026-01-31T12:00:05Z\", from 1970 to 2262");
       }
       return;
     }
     job_.due_at = WallTime{std::chrono::milliseconds{
-        whole(value, 0, kLastMs, ", milliseconds since 1970, or a time like \"2026-01-31T12:00:05Z\"")}};
+        value.whole(0, kLastMs, ", milliseconds since 1970, or a time like \"2026-01-31T12:00:05Z\"")}};
   }
-  void read_delay(const dom::element& value, std::string_view) {
+  void read_delay(const JsonValue& value, std::string_view) {
     has_delay_ = true;
-    const Duration delay = std::chrono::milliseconds{whole(value, 0, kMostDelayMs)};
+    const Duration delay = std::chrono::milliseconds{value.whole(0, kMostDelayMs)};
     if (delay > Duration{}) {
       job_.due_at = WallTime{saturating_add(TimePoint{now_.time_since_epoch()}, delay).time_since_epoch()};
     }
   }
-  void read_function(const dom::element& value, std::string_view) { job_.function = text(value); }
-  void read_payload_base64(const dom::element& value, std::string_view) {
-    const auto text = value.get_string();
-    auto bytes = text.error() == simdjson::SUCCESS ? from_base64(text.value_unsafe()) : std::nullopt;
-    if (!bytes) return wrong(value, "a string of base64");
+  void read_function(const JsonValue& value, std::string_view) { job_.function = text(value); }
+  void read_payload_base64(const JsonValue& value, std::string_view) {
+    const auto text = value.if_text();
+    auto bytes = text ? from_base64(*text) : std::nullopt;
+    if (!bytes) return value.wrong("a string of base64");
     has_base64_ = true;
     job_.payload = std::move(*bytes);
   }
-  void read_payload(const dom::element& value, std::string_view raw) {
+  void read_payload(const JsonValue& value, std::string_view raw) {
     has_payload_ = true;
-    const auto string = value.get_string();
-    job_.payload = string.error() == simdjson::SUCCESS ? string.value_unsafe() : raw;
+    job_.payload = value.if_text().value_or(raw);
   }
-  void read_max_attempts(const dom::element& value, std::string_view) {
-    job_.max_attempts = static_cast<std::uint32_t>(whole(value, 0, std::numeric_limits<std::uint32_t>::max()));
+  void read_max_attempts(const JsonValue& value, std::string_view) {
+    job_.max_attempts = static_cast<std::uint32_t>(value.whole(0, std::numeric_limits<std::uint32_t>::max()));
   }
-  void read_waits_for(const dom::element& value, std::string_view) {
-    const auto list = value.get_array();
-    if (list.error() != simdjson::SUCCESS || list.value_unsafe().size() > kMostWaitedFor) {
-      return wrong(value, fmt::format("a list of at most {} job ids", kMostWaitedFor));
+  void read_waits_for(const JsonValue& value, std::string_view) {
+    if (!value.is_list() || value.size() > kMostWaitedFor) {
+      return value.wrong(fmt::format("a list of at most {} job ids", kMostWaitedFor));
     }
-    for (const dom::element entry : list.value_unsafe()) {
+    value.for_each([&](const JsonValue& entry) {
       if (const auto name = name_of(entry)) {
         names_->waits_for.emplace_back(*name);
       } else {
         job_.waits_for.push_back(id(entry));
       }
-    }
+    });
   }
-  void read_if_failed(const dom::element& value, std::string_view) {
-    job_.if_failed = one_of(value, {"run", "cancel"}) == 0 ? DependencyPolicy::run : DependencyPolicy::cancel;
+  void read_if_failed(const JsonValue& value, std::string_view) {
+    job_.if_failed = value.one_of({"run", "cancel"}) == 0 ? DependencyPolicy::run : DependencyPolicy::cancel;
   }
-  void read_batch(const dom::element& value, std::string_view) {
+  void read_batch(const JsonValue& value, std::string_view) {
     if (const auto name = name_of(value)) {
       names_->batch = *name;
     } else {
@@ -214,25 +158,20 @@ class JobReader {
     }
   }
   // What can only be a name, where names may stand.
-  std::optional<std::string_view> name_of(const dom::element& value) const {
-    const auto text = value.get_string();
-    if (names_ == nullptr || text.error() != simdjson::SUCCESS || text.value_unsafe().empty() ||
-        is_digits(text.value_unsafe())) {
-      return std::nullopt;
-    }
-    return text.value_unsafe();
+  std::optional<std::string_view> name_of(const JsonValue& value) const {
+    const auto text = value.if_text();
+    return names_ == nullptr || !text || text->empty() || is_digits(*text) ? std::nullopt : text;
   }
 
   const WallTime now_;
   JobNames* const names_;
   NewJob job_;
-  std::string_view name_;
+  JsonErrors& errors_;
   unsigned seen_ = 0;
   bool has_due_at_ = false;
   bool has_delay_ = false;
   bool has_payload_ = false;
   bool has_base64_ = false;
-  std::string error_;
 };
 
 const JobReader::Member JobReader::kMembers[16] = {
@@ -290,59 +229,6 @@ class RawValues {
   std::string_view rest_;
 };
 
-std::string what_is_wrong(simdjson::error_code error) {
-  switch (error) {
-    case simdjson::EMPTY: return "it is empty: one JSON object is wanted";
-    case simdjson::DEPTH_ERROR: return fmt::format("nested deeper than {} levels", kMostJobJsonDepth);
-    case simdjson::UTF8_ERROR: return "not valid UTF-8";
-    case simdjson::NUMBER_ERROR: return "a number that is no JSON number, or fits neither 64 bits nor a double";
-    case simdjson::STRING_ERROR: return "a string with a bad escape in it";
-    case simdjson::UNCLOSED_STRING: return "a string does not end";
-    case simdjson::UNESCAPED_CHARS: return "a control character in a string, which must be written \\u00XX";
-    default: return "not one JSON object: a bracket, comma, quote or word is missing, wrong, or one too many";
-  }
-}
-
-Result<NewJob> read_job(dom::parser& parser, std::string_view json, WallTime now, JobNames* names) {
-  // Copies the text to where the parser may read beyond its end.
-  const auto parsed = parser.parse(json.data(), json.size());
-  if (parsed.error() != simdjson::SUCCESS) return fail(Errc::invalid_input, what_is_wrong(parsed.error()));
-  const auto object = parsed.value_unsafe().get_object();
-  if (object.error() != simdjson::SUCCESS) {
-    return fail(Errc::invalid_input, fmt::format("{}: one JSON object is wanted", shown(parsed.value_unsafe())));
-  }
-  JobReader reader(now, names);
-  RawValues raw(json);
-  for (const auto [name, value] : object.value_unsafe()) {
-    if (!reader.read(name, value, raw.next())) break;
-  }
-  return reader.job();
-}
-
-void append_member(std::string& out, std::string_view name) {
-  out += fmt::format("{}\"{}\":", out.size() > 1 ? "," : "", name);
-}
-void append_text(std::string& out, std::string_view name, std::string_view text) {
-  append_member(out, name);
-  append_json_string(out, text);
-}
-// And as base64, where that loses something.
-void append_bytes(std::string& out, std::string_view name, std::string_view bytes) {
-  append_text(out, name, bytes);
-  if (is_utf8(bytes)) return;
-  append_member(out, fmt::format("{}_base64", name));
-  out += fmt::format("\"{}\"", to_base64(bytes));
-}
-template <class Number>
-void append_number(std::string& out, std::string_view name, Number number) {
-  append_member(out, name);
-  out += fmt::format("{}", number);
-}
-void append_time(std::string& out, std::string_view name, WallTime time) {
-  append_member(out, name);
-  out += time == WallTime{} ? "null" : fmt::format("\"{}\"", to_rfc3339(time));
-}
-
 }  // namespace
 
 Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* names) {
@@ -350,40 +236,46 @@ Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* name
   if (json.size() > kMostJobJsonBytes) {
     return fail(Errc::too_large, fmt::format("{} bytes of JSON: at most {}", json.size(), kMostJobJsonBytes));
   }
-  thread_local dom::parser parser(kMostJobJsonBytes);
-  if (parser.max_depth() != kMostJobJsonDepth &&
-      parser.allocate(std::max<std::size_t>(parser.capacity(), 4096), kMostJobJsonDepth) != simdjson::SUCCESS) {
-    throw std::bad_alloc();
+  const auto text = JsonText::parse(json);
+  if (!text) return std::unexpected(text.error());
+  JsonErrors errors;
+  const JsonValue root = text->root(errors);
+  if (!root.is_object()) {
+    root.wrong("one JSON object is wanted");
+    return std::unexpected(errors.error());
   }
-  auto job = read_job(parser, json, now, names);
-  if (parser.capacity() > kMostKeptCapacity) parser = dom::parser(kMostJobJsonBytes);
-  return job;
+  JobReader reader(now, names, errors);
+  RawValues raw(json);
+  root.for_each_member([&](std::string_view name, const JsonValue& value) { reader.read(name, value, raw.next()); });
+  return reader.job();
+}
+
+void write_members(JsonWriter& json, const JobRecord& record) {
+  json.member("id", record.id);
+  if (!record.name.empty()) json.member("name", record.name);
+  json.member("queue", record.queue);
+  json.member("state", to_string(record.state));
+  json.member("key", record.key);
+  if (!record.unique.empty()) json.member("unique", record.unique);
+  json.member("priority", record.priority);
+  json.member("due_at", record.due_at);
+  if (!record.function.empty()) json.member("function", record.function);
+  json.bytes("payload", record.payload);
+  json.member("attempts", record.attempts);
+  json.member("max_attempts", record.max_attempts);
+  json.member("expiries", record.expiries);
+  json.member("pending", record.pending);
+  json.member("if_failed", record.if_failed == DependencyPolicy::run ? "run" : "cancel");
+  json.member("created_at", record.created_at);
+  json.member("ended_at", record.ended_at);
+  json.bytes("result", record.result);
+  json.member("error", record.error);
+  json.member("worker", record.worker);
+  json.member("lease_until", record.lease_until);
 }
 
 std::string to_json(const JobRecord& record) {
-  std::string out = "{";
-  append_number(out, "id", record.id);
-  if (!record.name.empty()) append_text(out, "name", record.name);
-  append_text(out, "queue", record.queue);
-  append_text(out, "state", to_string(record.state));
-  append_text(out, "key", record.key);
-  if (!record.unique.empty()) append_text(out, "unique", record.unique);
-  append_number(out, "priority", record.priority);
-  append_time(out, "due_at", record.due_at);
-  if (!record.function.empty()) append_text(out, "function", record.function);
-  append_bytes(out, "payload", record.payload);
-  append_number(out, "attempts", record.attempts);
-  append_number(out, "max_attempts", record.max_attempts);
-  append_number(out, "expiries", record.expiries);
-  append_number(out, "pending", record.pending);
-  append_text(out, "if_failed", record.if_failed == DependencyPolicy::run ? "run" : "cancel");
-  append_time(out, "created_at", record.created_at);
-  append_time(out, "ended_at", record.ended_at);
-  append_bytes(out, "result", record.result);
-  append_text(out, "error", record.error);
-  append_text(out, "worker", record.worker);
-  append_time(out, "lease_until", record.lease_until);
-  return out + '}';
+  return json_object([&](JsonWriter& json) { write_members(json, record); });
 }
 
 Result<std::optional<JobId>> parse_job_id(std::string_view text) {

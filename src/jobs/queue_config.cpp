@@ -12,6 +12,7 @@
 
 #include "argiope/base/duration.hpp"
 #include "argiope/base/printable.hpp"
+#include "jobs/internal/queue_config_json.hpp"
 
 namespace argiope {
 namespace {
@@ -23,23 +24,25 @@ using std::chrono::milliseconds;
 constexpr WallTime kAgesFrom{std::chrono::seconds{1'767'225'600}};  // 2026-01-01
 constexpr Duration kShortestAgeing = std::chrono::seconds{1};
 constexpr std::string_view kNoLimit = "unlimited";
+constexpr std::string_view kMs = "_ms";
 constexpr std::int64_t kMostMilliseconds = std::int64_t{1'000} * 60 * 60 * 24 * 365 * 100;
 
-// Reads one member after the other; the first that is wrong ends it.
+// Reads one member. Spans have two names: "retry_first_ms" for a number of milliseconds, and "retry_first" for "100ms" or a
+// number of seconds.
 class Reader {
  public:
-  explicit Reader(std::string_view name, const json::value& value) : name_(name), value_(value) {}
+  Reader(const JsonValue& value, bool is_span) : value_(value), is_span_(is_span) {}
 
   void number(double& out, double least, double most, bool may_be_unlimited = false) {
     if (may_be_unlimited && unlimited()) {
       out = kUnlimitedRate;
       return;
     }
-    const double number = value_.is_number() ? value_.to_number<double>() : NAN;
-    if (number >= least && number <= most) {
-      out = number;
+    const auto number = value_.if_number();
+    if (number && *number >= least && *number <= most) {
+      out = *number;
     } else {
-      wrong(fmt::format("a number from {} to {}{}", least, most, may_be_unlimited ? " or \"unlimited\"" : ""));
+      value_.wrong(fmt::format("a number from {} to {}{}", least, most, may_be_unlimited ? " or \"unlimited\"" : ""));
     }
   }
   template <class T>
@@ -48,66 +51,50 @@ class Reader {
       out = *no_limit;
       return;
     }
-    json::error_code error;
-    const auto number = value_.is_number() ? value_.to_number<std::uint64_t>(error) : 0;
-    if (value_.is_number() && !error && number >= least && number <= most) {
-      out = static_cast<T>(number);
+    const auto number = value_.if_natural();
+    if (number && *number >= least && *number <= most) {
+      out = static_cast<T>(*number);
     } else {
-      wrong(fmt::format("a whole number from {} to {}{}", least, most, no_limit ? " or \"unlimited\"" : ""));
+      value_.wrong(fmt::format("a whole number from {} to {}{}", least, most, no_limit ? " or \"unlimited\"" : ""));
     }
   }
   void span(Duration& out, Duration least = {}, bool may_be_unlimited = false) {
     if (may_be_unlimited && unlimited()) {
       out = Duration::max();
-      return;
-    }
-    std::uint64_t ms = 0;
-    whole(ms, static_cast<std::uint64_t>(std::chrono::ceil<milliseconds>(least).count()), kMostMilliseconds);
-    if (!error_) out = milliseconds{ms};
-  }
-  void flag(bool& out) {
-    if (value_.is_bool()) {
-      out = value_.get_bool();
+    } else if (is_span_) {
+      spelled(out, least);
     } else {
-      wrong("true or false");
+      std::uint64_t ms = 0;
+      whole(ms, static_cast<std::uint64_t>(std::chrono::ceil<milliseconds>(least).count()), kMostMilliseconds);
+      if (!value_.errors()) out = milliseconds{ms};
     }
   }
+  void flag(bool& out) { out = value_.flag(); }
   void spans(std::vector<Duration>& out) {
-    if (!value_.is_array()) return wrong("a list of milliseconds");
+    if (!value_.is_list()) return value_.wrong(is_span_ ? "a list of spans" : "a list of milliseconds");
     std::vector<Duration> spans;
-    for (const json::value& entry : value_.get_array()) {
-      Reader reader(name_, entry);
-      reader.span(spans.emplace_back());
-      if (reader.error_) {
-        error_ = reader.error_;
-        return;
-      }
-    }
-    out = std::move(spans);
+    value_.for_each([&](const JsonValue& entry) { Reader(entry, is_span_).span(spans.emplace_back()); });
+    if (!value_.errors()) out = std::move(spans);
   }
   void policy(CapacityPolicy& out) {
-    if (value_ == "wait") {
-      out = CapacityPolicy::wait;
-    } else if (value_ == "refuse") {
-      out = CapacityPolicy::refuse;
-    } else {
-      wrong("\"wait\" or \"refuse\"");
-    }
+    out = value_.one_of({"wait", "refuse"}) == 0 ? CapacityPolicy::wait : CapacityPolicy::refuse;
   }
-  void unknown() { error_ = fmt::format("queue configuration: there is no member {}", in_quotes(name_)); }
-
-  const std::optional<std::string>& error() const { return error_; }
 
  private:
-  bool unlimited() const { return value_.is_string() && value_.get_string() == kNoLimit; }
-  void wrong(std::string wanted) {
-    error_ =
-        fmt::format("queue configuration: {} must be {}, and is {}", in_quotes(name_), wanted, json::serialize(value_));
+  bool unlimited() const { return value_.if_text() == kNoLimit; }
+  void spelled(Duration& out, Duration least) {
+    const auto text = value_.if_text();
+    const auto parsed = parse_span(text ? std::string(*text) : value_.json());
+    if (!parsed) return value_.refuse(parsed.error().message);
+    const auto ms = std::chrono::ceil<milliseconds>(*parsed);
+    if (ms < least || ms.count() > kMostMilliseconds) {
+      return value_.wrong(fmt::format("{} to 100 years", format_duration(least)));
+    }
+    out = ms;
   }
 
-  std::string_view name_;
-  const json::value& value_;
-  std::optional<std::string> error_;
+  const JsonValue& value_;
+  const bool is_span_;
 };
 
 // Each member once, for reading and for writing alike.
@@ -158,49 +145,18 @@ void for_each_member(Config& config, Visit&& visit) {
   visit("weight", [&](auto& io) { io.whole(config.weight, 1, 1'000); });
 }
 
-// Spans have two names: "retry_first_ms" for a number of milliseconds, and "retry_first" for "100ms" or a number of seconds.
-// The milliseconds of such a span; what is none of either is left as it is.
-Result<json::value> in_milliseconds(std::string_view name, const json::value& span) {
-  if (span.is_string() && span.get_string() == kNoLimit) return span;
-  if (span.is_array()) {
-    json::array all;
-    for (const json::value& entry : span.get_array()) {
-      auto ms = in_milliseconds(name, entry);
-      if (!ms) return ms;
-      all.push_back(std::move(*ms));
-    }
-    return json::value(std::move(all));
-  }
-  const auto text = span.is_string() ? std::string(span.get_string()) : json::serialize(span);
-  const auto parsed = parse_span(text);
-  if (!parsed) {
-    return fail(Errc::invalid_input, fmt::format("queue configuration: \"{}\": {}", name, parsed.error().message));
-  }
-  return json::value(std::chrono::ceil<milliseconds>(*parsed).count());
-}
-
-Result<void> read_member(QueueConfig& config, std::string_view name, const json::value& given) {
-  const std::string name_in_ms = fmt::format("{}_ms", name);
-  std::optional<Result<json::value>> in_ms;
+void read_member(QueueConfig& config, std::string_view name, const JsonValue& given) {
+  const auto is_span = [&](std::string_view member) {
+    return member.size() == name.size() + kMs.size() && member.starts_with(name) && member.ends_with(kMs);
+  };
   bool known = false;
-  Reader reader(name, given);
   for_each_member(config, [&](std::string_view member_name, auto&& member) {
-    if (member_name == name) {
-      known = true;
-      member(reader);
-    } else if (member_name == name_in_ms) {
-      known = true;
-      in_ms = in_milliseconds(name, given);
-      if (!*in_ms) return;
-      Reader of_span(member_name, **in_ms);
-      member(of_span);
-      if (of_span.error()) in_ms = fail(Errc::invalid_input, *of_span.error());
-    }
+    if (member_name != name && !is_span(member_name)) return;
+    known = true;
+    Reader reader(given, member_name != name);
+    member(reader);
   });
-  if (!known) reader.unknown();
-  if (in_ms && !*in_ms) return std::unexpected(std::move(in_ms->error()));
-  if (reader.error()) return fail(Errc::invalid_input, *reader.error());
-  return {};
+  if (!known) given.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
 }
 
 struct Writer {
@@ -247,16 +203,24 @@ std::string to_json(const QueueConfig& config) {
   return json::serialize(all);
 }
 
-Result<QueueConfig> parse_queue_config(std::string_view text, const QueueConfig& base) {
-  json::error_code error;
-  const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
-  if (error) return fail(Errc::invalid_input, fmt::format("queue configuration: {}", error.message()));
-  if (!value.is_object()) return fail(Errc::invalid_input, "queue configuration: must be one JSON object");
-  QueueConfig config = base;
-  for (const auto& [key, member_value] : value.get_object()) {
-    const std::string_view name(key.data(), key.size());
-    if (auto read = read_member(config, name, member_value); !read) return std::unexpected(std::move(read.error()));
+Result<QueueConfig> detail::read_queue_config(std::string_view text, const QueueConfig& base, JsonErrors& errors) {
+  const auto parsed = JsonText::parse(text);
+  if (!parsed) {
+    errors.add({}, {}, parsed.error().message);
+    return std::unexpected(errors.error());
   }
+  const JsonValue root = parsed->root(errors);
+  if (!root.is_object()) root.refuse("must be one JSON object");
+  QueueConfig config = base;
+  root.for_each_member([&](std::string_view name, const JsonValue& value) { read_member(config, name, value); });
+  if (errors) return std::unexpected(errors.error());
+  return config;
+}
+
+Result<QueueConfig> parse_queue_config(std::string_view text, const QueueConfig& base) {
+  JsonErrors errors;
+  auto config = detail::read_queue_config(text, base, errors);
+  if (!config) config.error().message.insert(0, "queue configuration: ");
   return config;
 }
 

@@ -30,15 +30,6 @@ constexpr std::string_view kCoalesce[] = {to_string(Coalesce::latest), to_string
 constexpr std::string_view kOverlap[] = {to_string(Overlap::skip), to_string(Overlap::queue_one),
                                          to_string(Overlap::queue_all), to_string(Overlap::cancel_running)};
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 Result<void> check_text(std::string_view member, std::string_view text, std::size_t least, std::size_t most) {
   if (text.size() < least || text.size() > most) {
     return bad_field(member, text, fmt::format("{} to {} bytes", least, most));
@@ -149,7 +140,9 @@ Result<void> check_members(const Schedule& schedule, MemberPath& where) {
   const auto next = [&](std::initializer_list<std::string_view> path, auto check_one) {
     if (!good) return;
     good = check_one(*(path.end() - 1));
-    if (!good) where.assign(path.begin(), path.end());
+    if (good) return;
+    where.clear();
+    for (const std::string_view name : path) where.emplace_back(std::string(name));
   };
   const auto text = [](const std::string& value, std::size_t least, std::size_t most) {
     return [&value, least, most](std::string_view name) { return check_text(name, value, least, most); };

@@ -138,25 +138,35 @@ std::string to_sentence(const ScheduleExplanation& why) {
 }
 
 std::string to_json(const ScheduleExplanation& why) {
-  const auto quoted = [](std::string_view text) {
-    std::string out;
-    append_json_string(out, text);
-    return out;
-  };
-  const auto time = [&](std::optional<WallTime> when) {
-    return when && *when != WallTime{} ? quoted(format_timestamp(*when, why.zone)) : std::string("null");
-  };
-  std::string out = fmt::format(
-      R"({{"name":{},"id":{},"reason":"{}","text":{},"next":{},"due_at":{},"zone":{},"paused_by":{},"paused_at":{},)",
-      quoted(why.name), why.id, to_string(why.reason), quoted(why.text), time(why.next), time(why.due_at),
-      quoted(why.zone.name()), quoted(why.paused_by), time(why.paused_at));
-  out += fmt::format(R"("active":{},"max_instances":{},"overlap":"{}","runs":{},"missed":{},"last_misfire":)",
-                     why.active, why.max_instances, to_string(why.overlap), why.fired, why.missed);
-  if (!why.last_misfire) return out + "null}";
-  const ScheduleRun& missed = *why.last_misfire;
-  out += fmt::format(R"({{"planned":{},"last_planned":{},"count":{},"outcome":"{}","why":{}}}}})", time(missed.planned),
-                     time(missed.last_planned), missed.count, to_string(missed.outcome), quoted(missed.error));
-  return out;
+  return json_object([&](JsonWriter& json) {
+    const auto time = [&](std::string_view name, std::optional<WallTime> when) {
+      json.key(name);
+      when && *when != WallTime{} ? json.value(format_timestamp(*when, why.zone)) : json.null();
+    };
+    json.member("name", why.name);
+    json.member("id", why.id);
+    json.member("reason", to_string(why.reason));
+    json.member("text", why.text);
+    time("next", why.next);
+    time("due_at", why.due_at);
+    json.member("zone", why.zone.name());
+    json.member("paused_by", why.paused_by);
+    time("paused_at", why.paused_at);
+    json.member("active", why.active);
+    json.member("max_instances", why.max_instances);
+    json.member("overlap", to_string(why.overlap));
+    json.member("runs", why.fired);
+    json.member("missed", why.missed);
+    json.key("last_misfire");
+    if (!why.last_misfire) return json.null();
+    json.object([&, &missed = *why.last_misfire] {
+      time("planned", missed.planned);
+      time("last_planned", missed.last_planned);
+      json.member("count", missed.count);
+      json.member("outcome", to_string(missed.outcome));
+      json.member("why", missed.error);
+    });
+  });
 }
 
 }  // namespace argiope

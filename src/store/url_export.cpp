@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -66,16 +65,11 @@ template <class Row>
 struct JsonLine {
   static void header(std::string&) {}
   static void append(std::string& out, const UrlRecord& record, std::string_view referrer) {
-    char separator = '{';
-    Row::for_each_field(record, referrer, [&](std::string_view name, auto value) {
-      fmt::format_to(std::back_inserter(out), "{}\"{}\":", std::exchange(separator, ','), name);
-      if constexpr (std::is_integral_v<decltype(value)>) {
-        fmt::format_to(std::back_inserter(out), "{}", value);
-      } else {
-        append_json_string(out, value);
-      }
+    JsonWriter json(out);
+    json.object([&] {
+      Row::for_each_field(record, referrer, [&](std::string_view name, auto value) { json.member(name, value); });
     });
-    out += "}\n";
+    out += '\n';
   }
 };
 

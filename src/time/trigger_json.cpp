@@ -187,7 +187,7 @@ Result<Trigger> read_parts(Reader& in, bool all, int depth, MemberPath& where) {
   where = {"triggers"};
   for (std::size_t i = 0; i < triggers->as_array().size(); ++i) {
     const json::value& part = triggers->as_array()[i];
-    where = {"triggers", fmt::to_string(i)};
+    where = {"triggers", i};
     if (!part.is_object()) return fail(Errc::invalid_input, "triggers: each is an object");
     MemberPath inside;
     auto trigger = read(part.as_object(), depth + 1, inside);

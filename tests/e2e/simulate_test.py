@@ -139,7 +139,7 @@ class Simulate(EndToEnd):
                 (good.replace('*/', '').replace('"* *', '"61 *'), [], 'argiope.toml:3: schedule "a": minute "61": 0 to 59'),
                 (good + 'overlap = "maybe"\n', [], 'argiope.toml:4: schedule "a": overlap "maybe": skip, queue_one'),
                 (good + 'colour = 1\n', [], 'argiope.toml:4: schedule "a": member "colour": a schedule has none'),
-                (good + '[[queue]]\nname = "q"\nrate = "fast"\n', [], 'argiope.toml:6: queue "q": "rate" must be a number'),
+                (good + '[[queue]]\nname = "q"\nrate = "fast"\n', [], 'argiope.toml:6: queue "q": rate "fast": a number from'),
                 (good + '[simulate]\nduration = "long"\n', [], 'argiope.toml:5: simulate: duration'),
                 (good + 'x = [1,\n', [], 'argiope.toml:'),
                 ('', [], 'no [[schedule]], nothing to simulate'),

@@ -106,7 +106,7 @@ TEST(ParseNewJob, NamesTheMemberThatIsWrongAndWhatIsAllowed) {
   EXPECT_THAT(message_of(R"({"queue":"q","due_at":99999999999999999})"), HasSubstr("due_at"));
   EXPECT_THAT(message_of(R"({"queue":"q","max_attempts":-1})"), HasSubstr("max_attempts"));
   EXPECT_THAT(message_of(R"({"queue":"q","waits_for":7})"), HasSubstr("waits_for 7: a list"));
-  EXPECT_THAT(message_of(R"({"queue":"q","waits_for":["a"]})"), HasSubstr("waits_for \"a\""));
+  EXPECT_THAT(message_of(R"({"queue":"q","waits_for":["a"]})"), HasSubstr("waits_for[0] \"a\""));
 }
 
 TEST(ParseNewJob, RefusesWhatIsNotOneObject) {

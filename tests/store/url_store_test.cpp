@@ -445,6 +445,12 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
   ASSERT_TRUE(export_urls(*store, folder_.file("linked.jsonl")));
   EXPECT_NE(lines("linked.jsonl").find(R"("referrer":"http://h/2",)"), std::string::npos);
   EXPECT_NE(lines("linked.jsonl").find(R"("reason":"checked"})"), std::string::npos);
+  const std::string exported = lines("linked.jsonl");
+  const std::string last = exported.substr(exported.find(R"({"url_id":3,)"));
+  EXPECT_EQ(last, R"({"url_id":3,"url":"http://h/gone","state":"failed","status_code":404,"content_type":"","size":0,)"
+                  R"("depth":1,"attempts":0,"ctime":"","mtime":"","referrer":"http://h/2","redirect_to":"","etag":"",)"
+                  R"("last_modified":"","digest":"","error":"","reason":"checked"})"
+                  "\n");
   ASSERT_TRUE(export_broken(*store, folder_.file("broken.csv")));
   EXPECT_EQ(lines("broken.csv"), "url,status,error,linked_from\r\nhttp://h/gone,404,,http://h/2\r\n");
   ASSERT_TRUE(export_broken(*store, folder_.file("broken.jsonl")));

@@ -11,6 +11,7 @@ namespace argiope {
 
 // In UTC, rounded down to milliseconds, which are left out when they are zero.
 std::string to_rfc3339(WallTime time);
+void append_rfc3339(std::string& out, WallTime time);
 // The same with the milliseconds always there, so that every time is as long as the next.
 std::string to_rfc3339_ms(WallTime time);
 

@@ -29,6 +29,15 @@ inline std::size_t utf8_length(std::string_view text) noexcept {
   return 0;
 }
 
+inline bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 // The same text with U+FFFD for what is not UTF-8.
 inline std::string to_valid_utf8(std::string_view text) {
   std::string valid;

@@ -9,6 +9,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "argiope/base/json_writer.hpp"
 #include "argiope/jobs/job_record.hpp"
 
 namespace argiope {
@@ -49,6 +50,8 @@ Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* name
 // One line. Times are RFC 3339 in UTC, those that are not set null. Where a payload or result is not UTF-8, what is broken in
 // it becomes U+FFFD, and its bytes follow as payload_base64 or result_base64.
 std::string to_json(const JobRecord& record);
+// Its members alone, into an object that has been begun and may get more.
+void write_members(JsonWriter& json, const JobRecord& record);
 
 // "7" and the like: what can be a JobId, nullopt for what can only be a name.
 // Errors: invalid_input for digits that are 0 or above kMostJobId.

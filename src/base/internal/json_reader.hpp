@@ -1,130 +1,169 @@
-// Reading the members of a JSON object strictly: what is unknown, of the wrong type or out of range is named. Whoever
-// includes it links Boost::json.
+// Reading JSON strictly, the same way everywhere: a value knows where it is in its text, so that what is wrong with it is
+// told with the names of the members that lead to it: `trigger.triggers[1].every "soon": a time such as 90s`.
+//
+//   JsonErrors errors;
+//   const auto text = JsonText::parse(bytes);
+//   if (!text) return std::unexpected(text.error());
+//   text->root(errors).for_each_member([&](std::string_view name, const JsonValue& value) {
+//     if (name == "priority") job.priority = value.whole(0, 9);
+//   });
+//   if (errors) return std::unexpected(errors.error());
 #pragma once
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <simdjson.h>
 
-#include <algorithm>
-#include <boost/json.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <variant>
 #include <vector>
 
-#include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/base/printable.hpp"
-#include "base/internal/field_error.hpp"
 
-namespace argiope::detail {
+namespace argiope {
 
 inline constexpr std::size_t kMostJsonDepth = 64;
 
-// The object that `text` is. `what` is for the message.
-inline Result<boost::json::object> read_object(std::string_view what, std::string_view text, std::size_t most_bytes) {
-  if (text.size() > most_bytes) {
-    return fail(Errc::invalid_input, fmt::format("a {} of {} bytes: at most {}", what, text.size(), most_bytes));
-  }
-  boost::system::error_code error;
-  boost::json::parse_options limits;
-  limits.max_depth = kMostJsonDepth;
-  boost::json::value form = boost::json::parse(text, error, {}, limits);
-  if (error || !form.is_object()) {
-    return fail(Errc::invalid_input, fmt::format("{} {}: no JSON object ({})", what, in_quotes(text),
-                                                 error ? error.message() : "another value"));
-  }
-  return std::move(form.as_object());
-}
+// From the whole to a part of it: the names of members, and of lists the places from 0. Empty: the whole.
+using JsonPath = std::vector<std::variant<std::string, std::size_t>>;
 
-// Where in a form an error is: names of members and, of lists, numbers from 0. Empty: the form as a whole.
-using MemberPath = std::vector<std::string>;
-inline MemberPath below(std::string_view name, MemberPath path) {
-  path.emplace(path.begin(), name);
-  return path;
-}
+// "jobs[3].retry.max_attempts". Names are made printable.
+std::string to_string(const JsonPath& path);
 
-// Reads members and keeps the first error; whatever it gives after one is not used.
-class Reader {
+// The first thing that is wrong with a text, and where. Whatever is read after it is not used.
+class JsonErrors {
  public:
-  explicit Reader(const boost::json::object& form) : form_(form) {}
+  explicit operator bool() const noexcept { return why_.has_value(); }
+  // `given` as it is shown, or empty.
+  void add(JsonPath where, std::string_view given, std::string_view why);
+  // The member itself should not be there: `why` names it, and the path that is told ends before it.
+  void add_member(JsonPath where, std::string_view why);
 
-  bool has(std::string_view name) const { return form_.contains(name); }
-  std::string text(std::string_view name, std::string_view usual = {}) {
-    const boost::json::value* value = find(name);
-    if (value == nullptr) return std::string(usual);
-    if (!value->is_string()) complain(name, boost::json::serialize(*value), "a string");
-    return value->is_string() ? std::string(value->as_string()) : std::string();
-  }
-  std::int64_t number(std::string_view name, std::int64_t most, std::int64_t least = 0, std::int64_t usual = 0) {
-    const boost::json::value* value = find(name);
-    if (value == nullptr) return usual;
-    boost::system::error_code error;
-    const bool is_whole = value->is_int64() || value->is_uint64();
-    const auto whole = is_whole ? value->to_number<std::int64_t>(error) : 0;
-    if (is_whole && !error && whole >= least && whole <= most) return whole;
-    complain(name, boost::json::serialize(*value), fmt::format("a whole number, {} to {}", least, most));
-    return usual;
-  }
-  bool flag(std::string_view name, bool usual) {
-    const boost::json::value* value = find(name);
-    if (value == nullptr) return usual;
-    if (!value->is_bool()) complain(name, boost::json::serialize(*value), "true or false");
-    return value->is_bool() && value->as_bool();
-  }
-  // What `parse` makes of a string member; where a span of time is wanted, of a number, too.
-  template <class Value, class Parse>
-  void parsed(std::string_view name, Value& out, Parse parse) {
-    if (!has(name)) return;
-    constexpr bool kIsSpan = std::is_same_v<Value, Duration> || std::is_same_v<Value, std::optional<Duration>>;
-    const boost::json::value* given = find(name);
-    const auto value = parse(kIsSpan && given->is_number() ? boost::json::serialize(*given) : text(name));
-    if (value) {
-      out = *value;
-    } else if (!error_) {
-      error_ = value.error();
-      path_ = {std::string(name)};
-    }
-  }
-  template <class Value, std::size_t N>
-  void choice(std::string_view name, Value& out, const std::string_view (&names)[N]) {
-    if (!has(name)) return;
-    const std::string given = text(name);
-    for (std::size_t i = 0; i < N; ++i) {
-      if (names[i] == given) return void(out = static_cast<Value>(i));
-    }
-    complain(name, given, fmt::format("{}", fmt::join(names, ", ")));
-  }
-  const boost::json::value* find(std::string_view name) {
-    known_.emplace_back(name);
-    return form_.if_contains(name);
-  }
-  void complain(std::string_view name, std::string_view given, std::string_view why) {
-    if (error_) return;
-    error_ = bad_field(name, given, why).error();
-    path_ = {std::string(name)};
-  }
-  // The first error, or a member that nobody has asked for, of which `why` says what is wrong.
-  std::optional<Error> finish(std::string_view why) {
-    if (error_) return error_;
-    for (const auto& member : form_) {
-      if (std::ranges::find(known_, std::string_view(member.key())) == known_.end()) {
-        path_ = {std::string(member.key())};
-        return bad_field("member", member.key(), why).error();
-      }
-    }
-    return std::nullopt;
-  }
-
-  // Of what finish() has given.
-  const MemberPath& path() const noexcept { return path_; }
+  // Of the first. There must be one.
+  const JsonPath& where() const noexcept { return where_; }
+  // What would have been right, without place and value.
+  const std::string& why() const noexcept { return *why_; }
+  // `PATH GIVEN: WHY`, invalid_input.
+  Error error() const;
 
  private:
-  const boost::json::object& form_;
-  MemberPath path_;
-  std::optional<Error> error_;
-  std::vector<std::string> known_;
+  JsonPath where_;
+  std::size_t told_ = 0;  // steps of the path
+  std::string given_;
+  std::optional<std::string> why_;
 };
 
-}  // namespace argiope::detail
+// A value of a JsonText, and the way to it. Cheap: the path is made when something is wrong.
+//
+// Lifetime: the text, the errors and the value it is in outlive it.
+class JsonValue {
+ public:
+  using Element = simdjson::dom::element;
+
+  JsonValue(Element element, JsonErrors& errors) : element_(element), errors_(&errors) {}
+
+  // --- what it is, without complaint
+
+  std::optional<std::string_view> if_text() const noexcept { return get<std::string_view>(); }
+  std::optional<bool> if_flag() const noexcept { return get<bool>(); }
+  std::optional<std::int64_t> if_whole() const noexcept { return get<std::int64_t>(); }
+  // Also 1e3 and 5.0.
+  std::optional<std::uint64_t> if_natural() const noexcept;
+  std::optional<double> if_number() const noexcept { return get<double>(); }
+  bool is_list() const noexcept { return element_.is_array(); }
+  bool is_object() const noexcept { return element_.is_object(); }
+  // Of a list, or an object; else 0.
+  std::size_t size() const noexcept;
+  // Its JSON, without white space.
+  std::string json() const;
+
+  // --- what it has to be; where it is not, that is added to the errors, and what is given stands for nothing
+
+  bool flag() const;
+  // `also`: what else would be right, for the message.
+  std::int64_t whole(std::int64_t least, std::int64_t most, std::string_view also = {}) const;
+  // A string of so many bytes.
+  std::string text(std::size_t least, std::size_t most) const;
+  // The place of the string among `words`.
+  std::size_t one_of(std::initializer_list<std::string_view> words) const;
+
+  // --- what is in it, until something is wrong. What is no list or no object has nothing in it
+
+  // each(const JsonValue&)
+  template <class Each>
+  void for_each(Each each) const {
+    const auto list = element_.get_array();
+    if (list.error() != simdjson::SUCCESS) return;
+    std::size_t place = 0;
+    for (const Element entry : list.value_unsafe()) {
+      each(JsonValue(entry, *this, {}, place++));
+      if (*errors_) return;
+    }
+  }
+  // each(name, const JsonValue&), in the order of the text; a name that is there twice comes twice.
+  template <class Each>
+  void for_each_member(Each each) const {
+    const auto object = element_.get_object();
+    if (object.error() != simdjson::SUCCESS) return;
+    for (const auto [name, value] : object.value_unsafe()) {
+      each(name, JsonValue(value, *this, name, kNoPlace));
+      if (*errors_) return;
+    }
+  }
+
+  // --- errors
+
+  // `PATH VALUE: WANTED`.
+  void wrong(std::string_view wanted) const;
+  // `PATH: WHY`.
+  void refuse(std::string_view why) const;
+  // The same of the member's name, which `why` tells: the path ends before it.
+  void refuse_member(std::string_view why) const { errors_->add_member(path(), why); }
+  JsonPath path() const;
+  JsonErrors& errors() const noexcept { return *errors_; }
+
+ private:
+  static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+
+  JsonValue(Element element, const JsonValue& parent, std::string_view name, std::size_t place)
+      : element_(element), errors_(parent.errors_), parent_(&parent), name_(name), place_(place) {}
+
+  template <class T>
+  std::optional<T> get() const noexcept {
+    T value{};
+    return element_.get(value) == simdjson::SUCCESS ? std::optional<T>(value) : std::nullopt;
+  }
+
+  Element element_;
+  JsonErrors* errors_;
+  const JsonValue* parent_ = nullptr;
+  std::string_view name_;
+  std::size_t place_ = kNoPlace;
+};
+
+// A parsed text. Not thread-safe; a thread keeps the memory of its last one for the next.
+class JsonText {
+ public:
+  // Errors: invalid_input for what is no JSON value, no UTF-8, nested deeper than kMostJsonDepth, or goes on after the value;
+  //         numbers anywhere must fit a double or 64 bits.
+  static Result<JsonText> parse(std::string_view text);
+
+  JsonText(JsonText&&) noexcept = default;
+  JsonText& operator=(JsonText&&) noexcept = default;
+  ~JsonText();
+
+  JsonValue root(JsonErrors& errors) const { return {root_, errors}; }
+
+ private:
+  JsonText(std::unique_ptr<simdjson::dom::parser> parser, simdjson::dom::element root)
+      : parser_(std::move(parser)), root_(root) {}
+
+  std::unique_ptr<simdjson::dom::parser> parser_;
+  simdjson::dom::element root_;
+};
+
+}  // namespace argiope

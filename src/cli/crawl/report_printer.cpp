@@ -147,10 +147,12 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
 }
 
 void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error) {
-  std::string json =
-      fmt::format("{{\"pages\":{},\"fetched\":{},\"finished\":false,\"error\":", stats.pages, stats.fetched);
-  append_json_string(json, error);
-  fmt::print(out, "{}}}\n", json);
+  fmt::print(out, "{}\n", json_object([&](JsonWriter& json) {
+               json.member("pages", stats.pages);
+               json.member("fetched", stats.fetched);
+               json.member("finished", false);
+               json.member("error", error);
+             }));
   std::fflush(out);
 }
 
@@ -159,56 +161,52 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
   ::getrusage(RUSAGE_SELF, &usage);
   const CrawlStats& stats = report.stats;
   const double seconds = to_seconds(report.elapsed);
-  std::string json =
-      fmt::format("{{\"pages\":{},\"fetched\":{},\"urls\":{},\"bytes\":{},\"errors\":{},\"retries\":{},\"status\":{{",
-                  stats.pages, stats.fetched, stats.urls, stats.bytes, stats.errors, stats.retries);
-  bool first = true;
-  for (const auto& [status, count] : report.statuses) {
-    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", status, count);
-  }
-  json += "},\"failures\":{";
-  first = true;
-  for (const auto& [error, count] : report.failures) {
-    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", error, count);
-  }
-  json += "},\"excluded\":{";
-  first = true;
-  for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
-    if (stats.excluded[i] == 0) continue;
-    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<Exclusion>(i)),
-                        stats.excluded[i]);
-  }
-  json += "},\"odd\":{";
-  first = true;
-  for (std::size_t i = 0; i < stats.odd.size(); ++i) {
-    if (stats.odd[i] == 0) continue;
-    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", to_string(static_cast<HttpOddity>(i)),
-                        stats.odd[i]);
-  }
-  json += "},\"left_out\":{";
-  first = true;
-  for (const auto& [reason, count] : report.left_out) {
-    json += fmt::format("{}\"{}\":{}", std::exchange(first, false) ? "" : ",", reason, count);
-  }
-  json += fmt::format("}},\"waiting\":{},\"broken_before\":{},\"complete\":{}", report.waiting, report.broken_before,
-                      report.complete());
-  json += fmt::format(
-      ",\"broken\":{},\"hosts\":{},\"hosts_given_up\":{},\"not_asked\":{},\"seconds\":{:.6f},\"pages_per_second\":{:."
-      "1f},\"cpu_seconds\":{:.4f},"
-      "\"peak_rss_mb\":{:.1f},\"finished\":{}",
-      report.broken_count, stats.hosts, report.lost_host_count, stats.not_asked, seconds,
-      seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, cpu_seconds(usage), peak_rss_mb(),
-      report.finished);
-  if (!report.finished) {
-    json += ",\"stopped_by\":";
-    append_json_string(json, report.stopped_by);
-  }
-  if (!trouble.empty()) {
-    json += ",\"error\":";
-    append_json_string(json, trouble);
-  }
-  json += "}";
-  fmt::print(out, "{}\n", json);
+  const std::string line = json_object([&](JsonWriter& json) {
+    const auto fixed = [&](std::string_view name, double number, int digits) {
+      json.key(name);
+      json.fixed(number, digits);
+    };
+    json.member("pages", stats.pages);
+    json.member("fetched", stats.fetched);
+    json.member("urls", stats.urls);
+    json.member("bytes", stats.bytes);
+    json.member("errors", stats.errors);
+    json.member("retries", stats.retries);
+    json.object("status", [&] {
+      for (const auto& [status, count] : report.statuses) json.member(std::to_string(status), count);
+    });
+    json.object("failures", [&] {
+      for (const auto& [error, count] : report.failures) json.member(error, count);
+    });
+    json.object("excluded", [&] {
+      for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
+        if (stats.excluded[i] != 0) json.member(to_string(static_cast<Exclusion>(i)), stats.excluded[i]);
+      }
+    });
+    json.object("odd", [&] {
+      for (std::size_t i = 0; i < stats.odd.size(); ++i) {
+        if (stats.odd[i] != 0) json.member(to_string(static_cast<HttpOddity>(i)), stats.odd[i]);
+      }
+    });
+    json.object("left_out", [&] {
+      for (const auto& [reason, count] : report.left_out) json.member(reason, count);
+    });
+    json.member("waiting", report.waiting);
+    json.member("broken_before", report.broken_before);
+    json.member("complete", report.complete());
+    json.member("broken", report.broken_count);
+    json.member("hosts", stats.hosts);
+    json.member("hosts_given_up", report.lost_host_count);
+    json.member("not_asked", stats.not_asked);
+    fixed("seconds", seconds, 6);
+    fixed("pages_per_second", seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, 1);
+    fixed("cpu_seconds", cpu_seconds(usage), 4);
+    fixed("peak_rss_mb", peak_rss_mb(), 1);
+    json.member("finished", report.finished);
+    if (!report.finished) json.member("stopped_by", report.stopped_by);
+    if (!trouble.empty()) json.member("error", trouble);
+  });
+  fmt::print(out, "{}\n", line);
   std::fflush(out);
 }
 

@@ -13,6 +13,13 @@
 namespace argiope {
 namespace {
 
+void print_outcome(JobId id, std::string_view outcome) {
+  fmt::print("{}\n", json_object([&](JsonWriter& json) {
+               json.member("id", id);
+               json.member("outcome", outcome);
+             }));
+}
+
 constexpr std::size_t kPage = 1000;
 
 struct ChangeArguments {
@@ -101,14 +108,14 @@ class Changer {
       if (verdict == changed) {
         ++changed_;
         if (arguments_.store.json) {
-          fmt::print("{{\"id\":{},\"outcome\":\"{}\"}}\n", ids[i], verb_.past);
+          print_outcome(ids[i], verb_.past);
         } else if (named) {
           fmt::print("{} {}\n", verb_.past, ids[i]);
         }
       } else if (verdict == asked) {
         ++changed_;
         if (arguments_.store.json) {
-          fmt::print("{{\"id\":{},\"outcome\":\"asked\"}}\n", ids[i]);
+          print_outcome(ids[i], "asked");
         } else if (named) {
           fmt::print("asked {} to stop: it runs\n", ids[i]);
         }
@@ -199,7 +206,10 @@ Coro<Result<int>> retry(const ChangeArguments& arguments, Guest& guest) {
       status = complain(again.error());
       if (status != kExitUsage) co_return status;
     } else if (arguments.store.json) {
-      fmt::print("{{\"id\":{},\"of\":{}}}\n", *again, record->id);
+      fmt::print("{}\n", json_object([&](JsonWriter& json) {
+                   json.member("id", *again);
+                   json.member("of", record->id);
+                 }));
     } else {
       fmt::print("{}\n", *again);
     }

@@ -195,12 +195,12 @@ void JobFeed::refuse(std::uint64_t line, std::string_view why) {
 
 std::string put_reply_json(const PutReply& reply, std::string_view name) {
   static constexpr const char* kOutcomes[] = {"added", "kept", "changed", "run_again"};
-  std::string out = fmt::format("{{\"id\":{},\"outcome\":\"{}\"", reply.id, kOutcomes[static_cast<int>(reply.outcome)]);
-  if (!name.empty()) {
-    out += ",\"name\":";
-    append_json_string(out, name);
-  }
-  return out + "}\n";
+  return json_object([&](JsonWriter& json) {
+           json.member("id", reply.id);
+           json.member("outcome", kOutcomes[static_cast<int>(reply.outcome)]);
+           if (!name.empty()) json.member("name", name);
+         }) +
+         '\n';
 }
 
 }  // namespace argiope

@@ -88,18 +88,28 @@ Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest) {
   co_return status;
 }
 
+std::string stats_json(const std::vector<std::pair<std::string, StateCounts>>& counted) {
+  return json_object([&](JsonWriter& json) {
+    json.object("queues", [&] {
+      for (const auto& [name, counts] : counted) {
+        json.object(name, [&, &of = counts] {
+          json.member("ready", of.ready);
+          json.member("delayed", of.delayed);
+          json.member("running", of.running);
+          json.member("done", of.done);
+          json.member("buried", of.buried);
+          json.member("cancelled", of.cancelled);
+        });
+      }
+    });
+  });
+}
+
 Coro<Result<int>> print_stats(const LookArguments& look, Guest& guest) {
   auto counted = co_await guest.counts(look.queue);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   if (look.store.json) {
-    std::string out = "{\"queues\":{";
-    for (const auto& [name, counts] : *counted) {
-      if (out.back() != '{') out += ',';
-      append_json_string(out, name);
-      out += fmt::format(":{{\"ready\":{},\"delayed\":{},\"running\":{},\"done\":{},\"buried\":{},\"cancelled\":{}}}",
-                         counts.ready, counts.delayed, counts.running, counts.done, counts.buried, counts.cancelled);
-    }
-    fmt::print("{}}}}}\n", out);
+    fmt::print("{}\n", stats_json(*counted));
     co_return kExitFinished;
   }
   if (counted->empty()) {

@@ -81,20 +81,21 @@ std::string job_details(const JobRecord& record, const std::vector<Attempt>& his
 }
 
 std::string job_details_json(const JobRecord& record, const std::vector<Attempt>& history) {
-  std::string out = to_json(record);
-  out.back() = ',';
-  out += fmt::format("\"runs\":{},\"history\":[", runs_of(record));
-  for (const Attempt& attempt : history) {
-    out += fmt::format("{}{{\"number\":{},\"ended_at\":\"{}\",\"outcome\":", out.back() == '[' ? "" : ",",
-                       attempt.number, to_rfc3339(attempt.ended_at));
-    append_json_string(out, attempt.outcome);
-    out += ",\"error\":";
-    append_json_string(out, attempt.error);
-    out += ",\"worker\":";
-    append_json_string(out, attempt.worker);
-    out += '}';
-  }
-  return out + "]}";
+  return json_object([&](JsonWriter& json) {
+    write_members(json, record);
+    json.member("runs", runs_of(record));
+    json.array("history", [&] {
+      for (const Attempt& attempt : history) {
+        json.object([&] {
+          json.member("number", attempt.number);
+          json.member("ended_at", to_rfc3339(attempt.ended_at));
+          json.member("outcome", attempt.outcome);
+          json.member("error", attempt.error);
+          json.member("worker", attempt.worker);
+        });
+      }
+    });
+  });
 }
 
 }  // namespace argiope

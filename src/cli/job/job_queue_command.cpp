@@ -12,6 +12,7 @@
 #include "argiope/base/duration.hpp"
 #include "argiope/base/json_writer.hpp"
 #include "cli/job/job_command.hpp"
+#include "jobs/internal/queue_config_json.hpp"
 
 namespace argiope {
 namespace {
@@ -70,14 +71,6 @@ std::string spelled(const std::string& text, Kind kind) {
   return out;
 }
 
-// What is wrong with an option's value: its parser's sentence, without the names that only JSON has.
-std::string without_prefix(const std::string& message) {
-  const std::size_t colon = message.find("\": ");
-  if (message.starts_with("queue configuration: \"") && colon != std::string::npos) return message.substr(colon + 3);
-  const std::size_t must = message.find("must be ");
-  return must == std::string::npos ? message : message.substr(must, message.rfind(", and is ") - must);
-}
-
 Result<QueueConfig> changed(const QueueArguments& arguments, QueueConfig config) {
   if (!arguments.config.empty()) {
     auto parsed = parse_queue_config(arguments.config, config);
@@ -87,11 +80,14 @@ Result<QueueConfig> changed(const QueueArguments& arguments, QueueConfig config)
   for (std::size_t i = 0; i < std::size(kSettings); ++i) {
     if (arguments.values[i].empty()) continue;
     const Setting& setting = kSettings[i];
-    auto parsed = parse_queue_config(
-        fmt::format("{{\"{}\":{}}}", setting.member, spelled(arguments.values[i], setting.kind)), config);
+    const std::string member = json_object([&](JsonWriter& out) {
+      out.key(setting.member);
+      out.raw(spelled(arguments.values[i], setting.kind));
+    });
+    JsonErrors errors;
+    auto parsed = detail::read_queue_config(member, config, errors);
     if (!parsed) {
-      return fail(Errc::invalid_input, fmt::format("{} {}: {}", setting.option, arguments.values[i],
-                                                   without_prefix(parsed.error().message)));
+      return fail(Errc::invalid_input, fmt::format("{} {}: {}", setting.option, arguments.values[i], errors.why()));
     }
     config = std::move(*parsed);
   }
@@ -137,7 +133,11 @@ std::string quoted(const std::string& name) {
 
 void print(const StoredQueue& queue, bool json) {
   if (json) {
-    fmt::print("{{\"queue\":{},\"config\":{}}}\n", quoted(queue.name), to_json(queue.config));
+    fmt::print("{}\n", json_object([&](JsonWriter& out) {
+                 out.member("queue", queue.name);
+                 out.key("config");
+                 out.raw(to_json(queue.config));
+               }));
     return;
   }
   fmt::print("queue {}\n", quoted(queue.name));

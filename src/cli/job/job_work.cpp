@@ -15,6 +15,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/printable.hpp"
+#include "argiope/base/json_writer.hpp"
 #include "argiope/base/rfc3339.hpp"
 #include "argiope/broker/broker.hpp"
 #include "argiope/broker/worker.hpp"
@@ -255,10 +256,17 @@ class WorkCommand {
   void print_summary(bool well) const {
     const bool finished = well && signals_ == 0;
     if (arguments_.store.json) {
-      fmt::print("{{\"done\":{},\"retried\":{},\"buried\":{},\"cancelled\":{},\"released\":{},\"seconds\":{:.3f},"
-                 "\"finished\":{},\"due_later\":{}}}\n",
-                 counts_.done, counts_.retried, counts_.buried, counts_.cancelled, counts_.released, seconds_, finished,
-                 due_later_);
+      fmt::print("{}\n", json_object([&](JsonWriter& json) {
+                   json.member("done", counts_.done);
+                   json.member("retried", counts_.retried);
+                   json.member("buried", counts_.buried);
+                   json.member("cancelled", counts_.cancelled);
+                   json.member("released", counts_.released);
+                   json.key("seconds");
+                   json.fixed(seconds_, 3);
+                   json.member("finished", finished);
+                   json.member("due_later", due_later_);
+                 }));
     } else if (!arguments_.quiet) {
       fmt::print("{} after {}: {} done, {} failed and tried again, {} buried", finished ? "Finished" : "Stopped",
                  human_duration(seconds_), counts_.done, counts_.retried, counts_.buried);

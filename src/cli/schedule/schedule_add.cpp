@@ -214,6 +214,13 @@ std::string directory_of(const AddArguments& add) {
   return add.directory.empty() ? here.string() : (here / add.directory).lexically_normal().string();
 }
 
+// The JSON of a value that holds no object, with its braces spelled so that nothing is filled in between them.
+std::string without_braces(std::string_view json) {
+  std::string out;
+  for (const char c : json) c == '{' ? out += "\\u007b" : out += c;
+  return out;
+}
+
 // A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from that,
 // unless --fill-in asks for it.
 std::string command_payload(const AddArguments& add) {
@@ -223,17 +230,18 @@ std::string command_payload(const AddArguments& add) {
   if (const std::string directory = directory_of(add); !directory.empty()) form["directory"] = directory;
   if (!add.timeout.empty()) form["timeout"] = add.timeout;
   form["input"] = add.payload.value_or("");
-  const std::string plain = json::serialize(form);
-  std::string payload = "{";
-  for (const char c : std::string_view(plain).substr(1, plain.size() - 2)) {
-    if (c == '{' && !add.fill_in) {
-      payload += "\\u007b";
-    } else {
-      payload += c;
+  return json_object([&](JsonWriter& out) {
+    for (const auto& member : form) {
+      const std::string value = json::serialize(member.value());
+      out.key(member.key());
+      out.raw(add.fill_in ? value : without_braces(value));
     }
-  }
-  return payload + R"(,"environment":{"ARGIOPE_SCHEDULE_NAME":"{name}","ARGIOPE_SCHEDULE_PLANNED_AT":"{planned_at}",)"
-                   R"("ARGIOPE_SCHEDULE_RUN":"{run}"}})";
+    out.object("environment", [&] {
+      out.member("ARGIOPE_SCHEDULE_NAME", "{name}");
+      out.member("ARGIOPE_SCHEDULE_PLANNED_AT", "{planned_at}");
+      out.member("ARGIOPE_SCHEDULE_RUN", "{run}");
+    });
+  });
 }
 
 Result<std::string> http_payload(const AddArguments& add) {
@@ -345,9 +353,12 @@ std::string_view to_string(AddOutcome outcome) {
 }
 
 std::string reply_json(const std::string& name, const AddReply& reply) {
-  std::string line = "{\"name\":";
-  append_json_string(line, name);
-  return line + fmt::format(",\"id\":{},\"outcome\":\"{}\"}}\n", reply.id, to_string(reply.outcome));
+  return json_object([&](JsonWriter& out) {
+           out.member("name", name);
+           out.member("id", reply.id);
+           out.member("outcome", to_string(reply.outcome));
+         }) +
+         '\n';
 }
 
 // What is not there now may be there when it is due: no error.

@@ -40,12 +40,6 @@ Coro<Result<int>> change_each(const ChangeArguments& arguments, ScheduleBook& bo
   co_return status;
 }
 
-std::string json_text(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 std::string when_next(const ScheduleStatus& status) {
   const WallTime next = status.place.next;
   if (next == WallTime::max()) return "no times are left";
@@ -71,15 +65,25 @@ Coro<Result<std::string>> resume_one(const ChangeArguments& arguments, ScheduleB
 Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
   auto id = co_await book.remove(name);
   if (!id) co_return std::unexpected(std::move(id.error()));
-  if (arguments.store.json)
-    co_return fmt::format("{{\"name\":{},\"id\":{},\"outcome\":\"removed\"}}", json_text(name), *id);
+  if (arguments.store.json) {
+    co_return json_object([&](JsonWriter& json) {
+      json.member("name", name);
+      json.member("id", *id);
+      json.member("outcome", "removed");
+    });
+  }
   co_return "removed " + one_line(name, kMostShown);
 }
 
 Coro<Result<std::string>> run_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
   auto job = co_await book.run_now(name);
   if (!job) co_return std::unexpected(std::move(job.error()));
-  if (arguments.store.json) co_return fmt::format("{{\"name\":{},\"job\":{}}}", json_text(name), *job);
+  if (arguments.store.json) {
+    co_return json_object([&](JsonWriter& json) {
+      json.member("name", name);
+      json.member("job", *job);
+    });
+  }
   co_return fmt::to_string(*job);
 }
 

@@ -8,10 +8,8 @@
 #include "argiope/base/json_writer.hpp"
 #include "argiope/base/printable.hpp"
 #include "argiope/base/rfc3339.hpp"
-#include "argiope/base/utf8.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/time/timestamp.hpp"
-#include "base/internal/base64.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/table.hpp"
@@ -27,6 +25,7 @@ constexpr std::size_t kMostError = 60;
 constexpr std::size_t kMostShown = 2000;
 
 bool is_time(WallTime time) { return time != WallTime{} && time != WallTime::max(); }
+std::optional<WallTime> time_or_none(WallTime time) { return is_time(time) ? std::optional(time) : std::nullopt; }
 
 // Whole seconds where there are only such.
 std::string span(Duration duration) {
@@ -177,17 +176,22 @@ std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone) {
 }
 
 std::string run_json(const ScheduleRun& run) {
-  const auto time = [](WallTime at) {
-    return is_time(at) ? fmt::format("\"{}\"", to_rfc3339(at)) : std::string("null");
-  };
   const bool fired = is_time(run.fired_at) && run.job != 0;
   const auto lateness = std::chrono::floor<std::chrono::milliseconds>(run.fired_at - run.planned).count();
-  std::string out = fmt::format(
-      R"({{"run":{},"planned":{},"last_planned":{},"count":{},"outcome":"{}","fired_at":{},"ended_at":{},"lateness_ms":{},"job":{},"error":)",
-      run.number, time(run.planned), time(run.last_planned), run.count, to_string(run.outcome), time(run.fired_at),
-      time(run.ended_at), fired ? std::to_string(lateness) : "null", run.job != 0 ? std::to_string(run.job) : "null");
-  append_json_string(out, run.error);
-  return out + '}';
+  return json_object([&](JsonWriter& json) {
+    json.member("run", run.number);
+    json.member("planned", time_or_none(run.planned));
+    json.member("last_planned", time_or_none(run.last_planned));
+    json.member("count", run.count);
+    json.member("outcome", to_string(run.outcome));
+    json.member("fired_at", time_or_none(run.fired_at));
+    json.member("ended_at", time_or_none(run.ended_at));
+    json.key("lateness_ms");
+    fired ? json.value(lateness) : json.null();
+    json.key("job");
+    run.job != 0 ? json.value(run.job) : json.null();
+    json.member("error", run.error);
+  });
 }
 
 std::string output_heading(const ScheduleOutput& output, const TimeZone& zone) {
@@ -198,14 +202,14 @@ std::string output_heading(const ScheduleOutput& output, const TimeZone& zone) {
 }
 
 std::string output_json(const ScheduleOutput& output) {
-  std::string out = fmt::format(R"({{"run":{},"job":{},"outcome":"{}","ended_at":{},"error":)", output.run, output.job,
-                                to_string(output.outcome),
-                                is_time(output.ended_at) ? fmt::format("\"{}\"", to_rfc3339(output.ended_at)) : "null");
-  append_json_string(out, output.error);
-  out += ",\"output\":";
-  append_json_string(out, output.output);
-  if (to_valid_utf8(output.output) != output.output) out += fmt::format(",\"output_base64\":\"{}\"", to_base64(output.output));
-  return out + '}';
+  return json_object([&](JsonWriter& json) {
+    json.member("run", output.run);
+    json.member("job", output.job);
+    json.member("outcome", to_string(output.outcome));
+    json.member("ended_at", time_or_none(output.ended_at));
+    json.member("error", output.error);
+    json.bytes("output", output.output);
+  });
 }
 
 }  // namespace argiope

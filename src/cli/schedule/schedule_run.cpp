@@ -159,30 +159,30 @@ std::string sentence(const ScheduleEvent& event) {
 }
 
 std::string event_json(const ScheduleEvent& event) {
-  std::string out = fmt::format("{{\"event\":\"{}\",\"at\":\"{}\"", to_string(event.kind), to_rfc3339(event.at));
-  const auto text = [&](std::string_view member, std::string_view value) {
-    if (value.empty()) return;
-    out += fmt::format(",\"{}\":", member);
-    append_json_string(out, value);
-  };
-  const auto number = [&](std::string_view member, std::uint64_t value) {
-    if (value != 0) out += fmt::format(",\"{}\":{}", member, value);
-  };
-  text("schedule", event.name);
-  number("id", event.schedule);
-  text("queue", event.queue);
-  number("job", event.job);
-  number("run", event.run);
-  if (event.planned != WallTime{}) text("planned", to_rfc3339(event.planned));
-  if (event.last_planned != WallTime{} && event.last_planned != event.planned) {
-    text("last_planned", to_rfc3339(event.last_planned));
-    number("count", event.count);
-  }
-  text("text", event.text);
-  if (event.jump != Duration{}) {
-    out += fmt::format(",\"jump_ms\":{}", std::chrono::round<std::chrono::milliseconds>(event.jump).count());
-  }
-  return out + '}';
+  return json_object([&](JsonWriter& json) {
+    const auto text = [&](std::string_view member, std::string_view value) {
+      if (!value.empty()) json.member(member, value);
+    };
+    const auto number = [&](std::string_view member, std::uint64_t value) {
+      if (value != 0) json.member(member, value);
+    };
+    json.member("event", to_string(event.kind));
+    json.member("at", to_rfc3339(event.at));
+    text("schedule", event.name);
+    number("id", event.schedule);
+    text("queue", event.queue);
+    number("job", event.job);
+    number("run", event.run);
+    if (event.planned != WallTime{}) json.member("planned", event.planned);
+    if (event.last_planned != WallTime{} && event.last_planned != event.planned) {
+      json.member("last_planned", event.last_planned);
+      number("count", event.count);
+    }
+    text("text", event.text);
+    if (event.jump != Duration{}) {
+      json.member("jump_ms", std::chrono::round<std::chrono::milliseconds>(event.jump).count());
+    }
+  });
 }
 
 bool is_trouble(ScheduleEventKind kind) {
@@ -426,11 +426,18 @@ class RunCommand {
   void print_summary(bool well) const {
     const bool finished = well && signals_ == 0;
     if (arguments_.store.json) {
-      print_line(
-          fmt::format("{{\"event\":\"summary\",\"fired\":{},\"done\":{},\"failed\":{},\"cancelled\":{},\"missed\":{},"
-                      "\"skipped\":{},\"seconds\":{:.3f},\"finished\":{}}}",
-                      counts_.fired, counts_.done, counts_.failed, counts_.cancelled, counts_.missed, counts_.skipped,
-                      seconds_, finished));
+      print_line(json_object([&](JsonWriter& json) {
+        json.member("event", "summary");
+        json.member("fired", counts_.fired);
+        json.member("done", counts_.done);
+        json.member("failed", counts_.failed);
+        json.member("cancelled", counts_.cancelled);
+        json.member("missed", counts_.missed);
+        json.member("skipped", counts_.skipped);
+        json.key("seconds");
+        json.fixed(seconds_, 3);
+        json.member("finished", finished);
+      }));
     } else if (!arguments_.quiet) {
       print_line(fmt::format("{} after {}: {} fired, {} done, {} failed, {} missed, {} skipped",
                              finished ? "Finished" : "Stopped", human_duration(seconds_), counts_.fired, counts_.done,

@@ -4,7 +4,7 @@
 #include <boost/json/object.hpp>
 
 #include "argiope/time/trigger.hpp"
-#include "base/internal/json_reader.hpp"
+#include "base/internal/json_form.hpp"
 
 namespace argiope::detail {
 

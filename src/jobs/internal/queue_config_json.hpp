@@ -1,0 +1,14 @@
+// A queue's configuration as JSON, for callers that tell more of an error than a sentence.
+#pragma once
+
+#include <string_view>
+
+#include "argiope/jobs/queue_config.hpp"
+#include "base/internal/json_reader.hpp"
+
+namespace argiope::detail {
+
+// As parse_queue_config. Where it fails, `errors` has the path to the member that is wrong, and what would be right.
+Result<QueueConfig> read_queue_config(std::string_view text, const QueueConfig& base, JsonErrors& errors);
+
+}  // namespace argiope::detail
