@@ -7,6 +7,9 @@
 
 namespace argiope {
 
+// For AddressGuard, whose refusals it ends.
+inline constexpr const char* kAllowPrivateAdvice = "--allow-private would connect to it";
+
 // Of open_store(): --store names another file.
 Error with_store_option(Error error);
 // Of a crawl's database: --db names another file.

@@ -159,8 +159,8 @@ Result<void> AddressGuard::check(const IpAddress& address) const {
   if (address_class == AddressClass::public_ || allow_private_) return {};
   if (loopback_ && address_class == AddressClass::loopback) return {};
   if (std::ranges::find(permitted_, address) != permitted_.end()) return {};
-  return fail(Errc::refused, fmt::format("{} is a {} address; --allow-private would connect to it", address.to_string(),
-                                         to_string(address_class)));
+  return fail(Errc::refused, fmt::format("{} is a {} address{}{}", address.to_string(), to_string(address_class),
+                                         advice_.empty() ? "" : "; ", advice_));
 }
 
 }  // namespace argiope

@@ -156,7 +156,7 @@ struct AsioAwaiter : Waiter {
 //           the caller's frame stay valid as long as the operation needs them. Bytes that a cancelled read had read
 //           are lost.
 // Lifetime: a loop may be destroyed with operations under way. Their buffers go with the frames that await them, so
-//           nobody may run the io_context afterwards unless the sockets have been closed.
+//           the io_context must not run afterwards unless the sockets have been closed.
 template <class... Values, class Start, class Cancel>
 auto asio_op(Start start, Cancel cancel) {
   return detail::AsioAwaiter<Start, Cancel, Values...>(std::move(start), std::move(cancel));

@@ -133,7 +133,7 @@ class Channel {
     return core_->take();
   }
 
-  // No more put(); get() goes on until the channel is empty. Who waits gets QueueShutDown. `immediate` also drops what is
+  // No more put(); get() goes on until the channel is empty. Waiters get QueueShutDown. `immediate` also drops what is
   // queued. May be called again.
   void shutdown(bool immediate = false) {
     detail::FifoItems<T> dropped;

@@ -99,10 +99,10 @@ struct DescriptorAwaiter : Waiter {
 // always is both.
 //
 // Suspends: always.
-// Errors:   std::system_error when `fd` is not open, or is watched by somebody else; std::logic_error when another task
+// Errors:   std::system_error when `fd` is not open, or is watched already; std::logic_error when another task
 //           or a reader (writer) of this loop waits for the same, and on a backend without I/O (virtual time).
 // Cancel:   throws CancelledError; nothing is read or written, so nothing can be lost.
-// Lifetime: `fd` stays the caller's, who closes it only when nobody waits for it. While waited for it is non-blocking.
+// Lifetime: `fd` stays the caller's, who closes it only when no task waits for it. While waited for it is non-blocking.
 // Threads:  the loop's own.
 inline detail::DescriptorAwaiter readable(int fd) noexcept { return {fd, Interest::read}; }
 inline detail::DescriptorAwaiter writable(int fd) noexcept { return {fd, Interest::write}; }

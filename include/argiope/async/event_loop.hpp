@@ -48,7 +48,7 @@ class Descriptors;
 struct Callback;
 struct LoopLife;
 
-// What stands in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
+// What is in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
 class Runnable {
  public:
   Runnable() = default;
@@ -237,7 +237,7 @@ class EventLoop {
   // too. As asyncio's: it is told again for as long as that lasts, one function a descriptor and direction, a later one
   // replaces an earlier. Remove it before closing the descriptor, which stays the caller's and is non-blocking
   // meanwhile. An exception from it goes to the exception handler.
-  // Errors: std::system_error when `fd` is not open, or is watched by somebody else; std::invalid_argument for an empty
+  // Errors: std::system_error when `fd` is not open, or is watched already; std::invalid_argument for an empty
   //         function; std::logic_error when a task waits for the same at this descriptor (readable(), writable()), and
   //         on a backend without I/O.
   void add_reader(int fd, std::function<void()> function);
@@ -246,16 +246,16 @@ class EventLoop {
   bool remove_reader(int fd) noexcept;
   bool remove_writer(int fd) noexcept;
 
-  // Gets exceptions that nobody else will: from callbacks, and from tasks whose result was never asked for.
+  // Gets exceptions that nothing else catches: from callbacks, and from tasks whose result was never asked for.
   // The default logs them as errors.
   using ExceptionHandler = std::function<void(std::string_view where, const std::exception_ptr& exception)>;
   void set_exception_handler(ExceptionHandler handler) { exception_handler_ = std::move(handler); }
   void handle_exception(std::string_view where, const std::exception_ptr& exception) noexcept;
 
   // Debug mode, for finding mistakes. It warns, by the warning handler, about every task's step and callback that
-  // takes slow_callback_duration() or longer on the loop's clock, about coroutines that nobody awaited, and about
+  // takes slow_callback_duration() or longer on the loop's clock, about coroutines that were never awaited, and about
   // tasks the loop's end finds unfinished, each with where it was created. A call from a wrong thread throws
-  // std::logic_error, or, where it wakes who waits (an Event, a Queue), is warned about on that thread. A turn then
+  // std::logic_error, or, where it wakes a waiter (of an Event, a Queue), is warned about on that thread. A turn then
   // runs what was ready when it began, and nothing else.
   // Cost: nothing while it is off.
   void set_debug(bool on);

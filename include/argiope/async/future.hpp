@@ -274,7 +274,7 @@ struct FutureWaiter : Waiter {
 
 }  // namespace detail
 
-// A result that somebody sets later.
+// A result that is set later.
 //
 // Copies share one state. A second set_result or set_exception throws InvalidStateError.
 // Suspends: co_await, until the state is set. `co_await future` gives a const reference into the state (void: nothing),
@@ -366,8 +366,8 @@ class Future {
   State* state_ = nullptr;
 };
 
-// A coroutine scheduled on a loop. It runs whether or not the handle is kept; its exception, if nobody asks for it,
-// goes to the loop's exception handler.
+// A coroutine scheduled on a loop. It runs whether or not the handle is kept; its exception, if it is never
+// asked for, goes to the loop's exception handler.
 template <class T>
 class Task : public Future<T> {
  public:
@@ -377,7 +377,7 @@ class Task : public Future<T> {
   std::string_view name() const noexcept { return this->state_->name(); }
   // How many cancel() calls have not been taken back by uncancel().
   int cancelling() const noexcept { return task_state().cancelling(); }
-  // Takes one back, as who caused it and has dealt with it does; how many remain.
+  // Takes one back, as code does that caused it and has dealt with it; how many remain.
   int uncancel() noexcept { return task_state().uncancel(); }
   // For waits, not for everyday use.
   detail::TaskCore& task_core() const noexcept { return task_state(); }

@@ -25,8 +25,8 @@ class Watch {
   virtual ~Watch() = default;
 
   // Calls `ready` once, from poll() or wait(), as soon as the descriptor is ready; replaces what this interest had
-  // before. Level, not edge: what is ready already counts, and readiness that nobody has used up is told again.
-  // As ever with readiness, somebody else may have used it up in between: let the descriptor be non-blocking.
+  // before. Level, not edge: what is ready already counts, and readiness that was not used up is told again.
+  // As always with readiness, something else may have used it up in between: make the descriptor non-blocking.
   // `ready` must not throw; it may call start() and stop(), and may destroy the Watch.
   virtual void start(Interest interest, std::move_only_function<void()> ready) = 0;
   // What start() was given is dropped uncalled.

@@ -195,8 +195,8 @@ class BasicQueue {
   // Until every item that was ever put has had its task_done().
   auto join() noexcept { return all_done_.wait(); }
 
-  // No more put(); get() goes on until the queue is empty. Who waits in put() or get() gets QueueShutDown, but a getter
-  // that was handed an item before keeps it. `immediate` also drops what is queued, counting it as done.
+  // No more put(); get() goes on until the queue is empty. Waiting put() and get() calls throw QueueShutDown, but a
+  // getter that was handed an item before keeps it. `immediate` also drops what is queued, counting it as done.
   void shutdown(bool immediate = false) {
     shut_down_ = true;
     if (immediate) {

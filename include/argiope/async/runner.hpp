@@ -15,7 +15,7 @@ namespace argiope {
 namespace detail {
 
 // For as long as it lives, SIGINT cancels `main`; a second one stops the loop, and a third has its default effect
-// again. Does nothing where somebody handles or ignores SIGINT already.
+// again. Does nothing where SIGINT is handled or ignored already.
 class InterruptGuard {
  public:
   InterruptGuard(EventLoop& loop, AnyTask main);
@@ -34,7 +34,7 @@ class InterruptGuard {
   std::shared_ptr<State> state_;
 };
 
-// Where nobody catches it, the process ends with status 130 and not by abort().
+// If it is not caught, the process ends with status 130 and not by abort().
 [[noreturn]] void throw_keyboard_interrupt();
 
 }  // namespace detail

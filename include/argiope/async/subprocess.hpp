@@ -41,7 +41,7 @@ struct SubprocessOptions {
   // it has ended after SIGTERM, what is left of its tree is killed; SIGKILL kills all of the tree. A child that ends by
   // itself may leave others behind on purpose: wait() waits for those, too; communicate() lets them live.
   // It does not hold for what others start on the child's behalf (systemd-run, at, docker), nor for a descendant that has
-  // changed its user; and when somebody kills the small process itself, only the child dies with it.
+  // changed its user; and when the small process itself is killed, only the child dies with it.
   // Takes two descriptors more while the child runs.
   bool supervised = false;
   // For the pipes.
@@ -53,10 +53,10 @@ struct ProcessOutput {
   std::string err;
 };
 
-// A child process. It is reaped as soon as it ends while the loop runs, whether or not somebody waits.
+// A child process. It is reaped as soon as it ends while the loop runs, whether or not a task waits.
 //
 // Lifetime: destroying it kills (SIGKILL) a child that still runs, and blocks for the moment until that has ended: so
-//           neither a zombie nor a process that nobody holds is left, even when the loop is destroyed first. (Only a
+//           neither a zombie nor a process without an owner is left, even when the loop is destroyed first. (Only a
 //           child that changed its user, and that we may not kill, is left.) Destroy it before the backend.
 // Threads:  the loop's own.
 class Process {
@@ -68,7 +68,7 @@ class Process {
 
   // The child's own, supervised or not.
   pid_t pid() const;
-  // The exit status, or minus the signal that ended it; none while it runs. As asyncio, 255 when somebody else took the
+  // The exit status, or minus the signal that ended it; none while it runs. As asyncio, 255 when other code took the
   // status away (a waitpid(-1), SIGCHLD ignored).
   std::optional<int> returncode() const;
 
@@ -78,7 +78,7 @@ class Process {
   Stream& err();
 
   // Suspends until the child has ended; any number of tasks. Gives returncode().
-  // A child that writes to a pipe which nobody reads never ends: use communicate() then.
+  // A child that writes to a pipe without a reader never ends: use communicate() then.
   // Cancel: leaves the child as it is.
   Coro<int> wait();
   // Writes `input` and closes the child's stdin, reads its stdout and stderr to the end, and waits for it; "" for what

@@ -2,8 +2,8 @@
 //
 // Who waits is linked by its own coroutine's frame, so waiting costs no allocation. Waiters are served first come,
 // first served. A wait that throws CancelledError has taken nothing, even when its task was cancelled between being
-// woken and running on: what was handed to it (a permit, the lock) goes to the next who waits, and so does a
-// notification. What is told to everybody (an event, the end of a barrier) is told all the same.
+// woken and running on: what was handed to it (a permit, the lock) goes to the next waiter, and so does a
+// notification. What is told to all (an event, the end of a barrier) stays told.
 #pragma once
 
 #include <coroutine>
@@ -17,7 +17,7 @@
 namespace argiope {
 namespace detail {
 
-// For a wait that ended without what it waited for: its task was cancelled, even if somebody has called uncancel()
+// For a wait that ended without what it waited for: its task was cancelled, even if uncancel() was called
 // since.
 [[noreturn]] inline void throw_cancelled_wait() {
   this_thread.task->check_cancelled();
@@ -63,7 +63,7 @@ class Event {
  public:
   explicit Event(bool set = false) noexcept : set_(set) {}
   bool is_set() const noexcept { return set_; }
-  // Wakes everybody who waits, even if clear() follows at once.
+  // Wakes all waiters, even if clear() follows at once.
   void set() noexcept {
     set_ = true;
     detail::wake_all(waiters_);
@@ -100,7 +100,7 @@ class Event {
 inline Event::WaitAwaiter Event::wait() noexcept { return WaitAwaiter{*this}; }
 
 // Lets at most `value` holders in at once.
-// Threads: the loop's own. Must outlive its permits and who waits.
+// Threads: the loop's own. Must outlive its permits and its waiters.
 class Semaphore {
   struct AcquireAwaiter;
 
@@ -131,7 +131,7 @@ class Semaphore {
   // Takes a permit; the caller calls release() later. Suspends only when none is free.
   // Cancel: throws CancelledError, and no permit is taken; one that it had been handed goes to the next.
   AcquireAwaiter acquire() noexcept;
-  // Hands the permit to whoever has waited longest.
+  // Hands the permit to the waiter that has waited longest.
   void release() noexcept {
     if (waiters_.empty()) {
       ++value_;
@@ -201,7 +201,7 @@ class Semaphore {
 inline Semaphore::AcquireAwaiter Semaphore::acquire() noexcept { return AcquireAwaiter{*this}; }
 
 // A semaphore that notices being released more often than it was acquired.
-// Threads: the loop's own. Must outlive its permits and who waits.
+// Threads: the loop's own. Must outlive its permits and its waiters.
 class BoundedSemaphore {
  public:
   // Throws std::invalid_argument when `value` is negative.
@@ -223,11 +223,11 @@ class BoundedSemaphore {
 };
 
 // Mutual exclusion among tasks: a semaphore of one that notices being released when free.
-// Threads: the loop's own. Must outlive who holds it and who waits.
+// Threads: the loop's own. Must outlive its holder and its waiters.
 class Lock {
  public:
   bool locked() const noexcept { return semaphore_.locked(); }
-  // As Semaphore's: suspends while somebody holds it; an acquire() that throws CancelledError does not hold it.
+  // As Semaphore's: suspends while it is held; an acquire() that throws CancelledError does not hold it.
   auto acquire() noexcept { return semaphore_.acquire(); }
   // Throws std::logic_error when it is not held.
   void release() {
@@ -247,7 +247,7 @@ class Lock {
 //
 // Errors:  std::logic_error from wait(), notify() and notify_all() when the lock is not held.
 // Order:   those who wait are notified, and then get the lock, first come, first served.
-// Threads: the loop's own. Must outlive who waits; so must the lock that was given to it.
+// Threads: the loop's own. Must outlive its waiters; so must the lock that was given to it.
 class Condition {
  public:
   Condition() noexcept : lock_(own_lock_) {}
@@ -263,7 +263,7 @@ class Condition {
   Coro<Semaphore::Permit> scoped() { return lock_.scoped(); }
 
   // Gives the lock up, suspends until notified, and has the lock again when it returns or throws.
-  // Cancel: throws CancelledError once it has the lock again; a notification it had got goes to the next who waits.
+  // Cancel: throws CancelledError once it has the lock again; a notification it had got goes to the next waiter.
   Coro<void> wait();
   // wait() until `predicate()` is true, which is asked with the lock held; what it returned last. With a predicate that
   // is true at once the lock need not be held.
@@ -276,7 +276,7 @@ class Condition {
     }
   }
 
-  // Wakes up to `n` who wait. They go on when the caller has released the lock.
+  // Wakes up to `n` waiters. They go on when the caller has released the lock.
   void notify(std::size_t n = 1);
   void notify_all();
 
@@ -288,13 +288,13 @@ class Condition {
   IntrusiveList<detail::Pause> waiters_;
 };
 
-// A point that tasks pass together: wait() lets nobody on until `parties` tasks have come.
+// A point that tasks pass together: wait() lets no task on until `parties` tasks have come.
 //
 // Errors:  BrokenBarrierError from wait() when the barrier is broken, or is broken or reset before the caller was on
 //          its way again.
 // Cancel:  a cancelled wait() throws CancelledError and counts no longer; the others go on waiting.
-// Order:   who comes while tasks of the round before are still on their way out waits for the next round.
-// Threads: the loop's own. Must outlive who waits.
+// Order:   a task that comes while those of the last round are still leaving waits for the next round.
+// Threads: the loop's own. Must outlive its waiters.
 class Barrier {
  public:
   // Throws std::invalid_argument when `parties` is less than 1.
@@ -304,9 +304,9 @@ class Barrier {
 
   // Suspends until `parties` tasks wait. The number of the caller in the order of coming, from 0.
   Coro<std::size_t> wait();
-  // Sends who waits away with BrokenBarrierError, and mends a broken barrier. (Neither this nor abort() suspends.)
+  // Ends every wait with BrokenBarrierError, and mends a broken barrier. (Neither this nor abort() suspends.)
   void reset() noexcept;
-  // Breaks the barrier: who waits and who comes gets BrokenBarrierError until reset().
+  // Breaks the barrier: every wait() throws BrokenBarrierError, those under way included, until reset().
   void abort() noexcept;
 
   std::size_t parties() const noexcept { return parties_; }

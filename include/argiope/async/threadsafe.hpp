@@ -33,7 +33,7 @@ struct ThreadsafeState {
 };
 
 // The duty to tell the waiting thread what became of its coroutine, passed from callback to callback. Dropped with the
-// loop, it says so: nobody waits for ever.
+// loop, it says so: no thread waits for ever.
 template <class T>
 class ThreadsafeDelivery {
  public:

@@ -32,8 +32,8 @@ Coro<void> wait_until(std::vector<FutureCore*> futures, When when, TimePoint dea
 
 }  // namespace detail
 
-// Waits for futures or tasks (F: Future<T>, Task<T> or AnyTask) without taking their results; what was thrown is for
-// who asks them.
+// Waits for futures or tasks (F: Future<T>, Task<T> or AnyTask) without taking their results; their exceptions are
+// thrown when they are asked.
 //
 // Units:    `timeout` is a duration of the loop's clock; without one there is no limit. When it has passed, wait()
 //           returns what is done: nothing is thrown, and nothing is cancelled.
@@ -108,7 +108,7 @@ class AsCompleted {
 
   // Suspends until one has ended that was not given before.
   // Errors: TimeoutError once the deadline has come and what had ended before has been given; std::logic_error when
-  //         remaining() is 0. The future's own exception is thrown by who asks the future.
+  //         remaining() is 0. The future throws its own exception when it is asked.
   // Cancel: throws CancelledError; no future is lost.
   Coro<F> next() {
     if (remaining() == 0) throw std::logic_error("as_completed: every future was given already");
@@ -158,7 +158,7 @@ requires(!detail::UnderWay<A>) AsCompleted<Task<AwaitValue<A>>> as_completed(
 //
 // Gives:    a copy of its value; a value that cannot be copied is moved out of it.
 // Errors:   what the future throws; CancelledError also when the future itself was cancelled.
-// Cancel:   throws CancelledError at once, and the future goes on. What it throws later goes, if nobody else asks for
+// Cancel:   throws CancelledError at once, and the future goes on. What it throws later goes, if nothing else asks for
 //           it, to the loop's exception handler.
 // Threads:  the loop's own.
 template <class T>

@@ -49,7 +49,7 @@ class Clock {
   virtual ~Clock() = default;
   // Never steps back.
   virtual TimePoint now() const noexcept = 0;
-  // May jump either way when somebody sets the machine's clock.
+  // May jump either way when the machine's clock is set.
   virtual WallTime wall_now() const noexcept = 0;
 };
 

@@ -1,5 +1,5 @@
 // Broker: the owner of a store's queues. It takes jobs in, hands them out under leases when they are due and allowed,
-// most important first, and writes down how they ended.
+// most important first, and stores how they ended.
 //
 // The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the window
 // empties. One broker owns a store at a time.
@@ -24,11 +24,11 @@ namespace argiope {
 struct BrokerOptions {
   // Ready jobs of one queue kept in memory, and as many delayed ones; twice that for a moment.
   std::size_t window = 20'000;
-  // false: a put into a queue that nobody has made or configured is an error.
+  // false: a put into a queue that was not made or configured before is an error.
   bool create_queues = true;
   QueueConfig new_queue;  // the policy of queues made by a put
   // Jobs that were running when the owner before this one ended: true, it counts as an expiry of their lease, so that a
-  // job which kills its process is buried some day; false, they are run again as if they had not been leased.
+  // job which kills its process is buried in the end; false, they are run again as if they had not been leased.
   bool blame_old_leases = true;
   // How often to look for what other processes have put into the store.
   Duration poll_interval = std::chrono::milliseconds{200};
@@ -55,7 +55,7 @@ struct LeaseCall {
 // How a run ended.
 struct Verdict {
   Outcome outcome = Outcome::done;
-  std::string result;             // done; retry, bury: what is kept of the attempt all the same
+  std::string result;             // done; retry, bury: what is kept of the failed attempt
   std::string error;              // retry, bury, cancel
   std::optional<Duration> delay;  // retry, release: from now; nullopt: retry by the queue's policy, release at once
   std::optional<std::int32_t> priority;  // retry
@@ -104,15 +104,15 @@ std::string to_json(const JobExplanation& explanation);
 // jumped since (broker time runs on through jumps, so that delays and leases keep their length).
 //
 // Suspends: where a Coro is returned, until the change is committed. Changes take effect in the order they are called.
-// Cancel:   a change whose waiting is cancelled takes effect all the same; a lease() takes nothing, or gives back.
+// Cancel:   cancelling the wait does not undo a change; a cancelled lease() takes nothing, or gives back.
 // Errors:   those of the store, after which nothing works any more but close(); not_found for a queue or job that does not
 //           exist; too_large for a payload above the queue's limit; refused for a queue at capacity; invalid_input for
 //           what breaks the bounds of NewJob.
 // Waits:    a store that is slow is waited for, and so is one that answers `busy`; meanwhile no lease runs out whose job has
 //           not been given yet, or whose end is on its way into the store.
 // Lifetime: may be destroyed at any moment, without close() and with calls under way, as when an exception unwinds. What is
-//           on its way into the store takes effect or does not, and whoever waits for a call is answered: with what came of
-//           it, a lease with nothing, others with Errc::cancelled. Leases end as if the process had: the next owner ends
+//           on its way into the store takes effect or does not, and every call that waits is answered: with its result,
+//           a lease with nothing, others with Errc::cancelled. Leases end as if the process had: the next owner ends
 //           them. No listener is called any more.
 // Threads:  the loop's own.
 class Broker {
@@ -166,8 +166,8 @@ class Broker {
   // The same without waiting: perhaps nothing.
   virtual Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) = 0;
   // False when the lease was lost before: nothing was done then, and no follow-up put.
-  // Errors: of a follow-up that cannot be put, as put() would give it. The run has been settled all the same, as a failed
-  //         attempt with that error, and none of its follow-ups has been put.
+  // Errors: of a follow-up that cannot be put, as put() would give it. The run is settled then, as a failed attempt
+  //         with that error, and none of its follow-ups is put.
   virtual Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) = 0;
   // Extends the lease by the queue's lease time from now; false when it is lost.
   virtual bool renew(std::uint64_t token) = 0;
@@ -176,8 +176,8 @@ class Broker {
   virtual Coro<Result<void>> worker_gone(std::string worker) = 0;
 
   // --- jobs are changed
-  // A job that runs is asked to stop, and cancelled when its run ends, unless it is done then. That it was asked is
-  // committed when this returns, and holds for whoever owns the store next.
+  // A job that runs is asked to stop, and cancelled when its run ends, unless it is done then. The request is
+  // committed when this returns, and holds for the next owner too.
   virtual Coro<Result<void>> cancel(JobId id, std::string why = {}) = 0;
   virtual Coro<Result<void>> kick(JobId id) = 0;  // buried or delayed: ready now
   virtual Coro<Result<void>> set_priority(JobId id, std::int32_t priority) = 0;
@@ -197,7 +197,7 @@ class Broker {
   using ListenerId = std::uint64_t;
   virtual ListenerId add_listener(std::uint32_t mask, JobListener listener) = 0;
   virtual void remove_listener(ListenerId id) = 0;
-  // How often a listener has thrown. Such an exception is logged, and nobody else hears of it.
+  // How often a listener has thrown. Such an exception is logged and goes no further.
   virtual std::uint64_t listener_errors() const = 0;
 
   // For those who may outlive the broker: while they hold this, calls after its destruction are no mistake, but answered

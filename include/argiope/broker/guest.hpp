@@ -1,6 +1,6 @@
-// Guest: what may be done with a store's jobs by somebody who does not own its queues: a command that puts or cancels
-// while a worker runs elsewhere, or while none does. It applies the rules that an owner applies (payload limits, capacity,
-// the owner's calendar); what is done by it reaches the owner with the owner's next look at the store.
+// Guest: what a process may do with the jobs of a store whose queues it does not own: a command that puts or cancels
+// while a worker runs elsewhere, or while none does. It applies the owner's rules (payload limits, capacity, the
+// owner's calendar). The owner sees its changes when it next looks at the store.
 #pragma once
 
 #include <cstdint>
@@ -59,9 +59,9 @@ class Guest {
   Coro<Result<StoredQueue>> queue(std::string name);
   // By name. Delayed jobs whose time has come count as ready; what that takes grows with their number.
   Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts(std::string only = {});
-  // What can be said from the store alone: pauses, what runs and how many may, what is ahead. `owned`: whether somebody owns
-  // its queues, see has_owner(). JobExplanation::owner_knows names what may keep it besides and the store does not tell:
-  // whether a worker takes jobs of its queue at all, rates, rests of its key.
+  // What can be said from the store alone: pauses, what runs and how many may, what is ahead. `owned`: whether a
+  // process owns its queues, see has_owner(). JobExplanation::owner_knows names what may also keep it and is not in the
+  // store: whether a worker takes jobs of its queue at all, rates, rests of its key.
   Coro<Result<JobExplanation>> explain(JobId id, bool owned);
 
   // As jobs are timed: the calendar's, less its jumps.

@@ -1,4 +1,4 @@
-// Worker: runs the functions that jobs name, so many at once, and tells the broker how they ended.
+// Worker: runs the functions that jobs name, at most `concurrency` at a time, and tells the broker how they ended.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct SnoozeJob : std::exception {
   Duration delay;
 };
 
-// Not the job's fault, and not to be tried with the next one: the worker itself is not able to work. The job is given back as
-// if it had not been leased, the worker takes no more, lets those that run end, and its run() gives this error.
+// Thrown by a function when the worker itself cannot work, which is no fault of the job. The job is given back as if it
+// had not been leased; the worker takes no more jobs, lets running ones end, and its run() gives this error.
 struct WorkerUnfit : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -50,7 +50,7 @@ class JobContext {
   const std::string& payload() const noexcept { return leased_.job.payload; }
   std::uint32_t attempt() const noexcept { return leased_.attempt; }  // from 1
   std::uint64_t token() const noexcept { return leased_.token; }
-  // How far it is, from 0 to 1, for whoever asks explain().
+  // How far it is, from 0 to 1; explain() shows it.
   void progress(double fraction, std::string message = {}) {
     broker_.set_progress(token(), fraction, std::move(message));
   }
@@ -81,19 +81,19 @@ struct WorkerOptions {
   Duration drain_limit = std::chrono::seconds{10};
   // Ends when there is nothing to lease and nothing runs.
   bool until_empty = false;
-  // What an exception that is none of the above deserves; default: Outcome::retry with what() as the error. A rule that
-  // throws itself makes it that too.
+  // Judges exceptions that are none of the above; default: Outcome::retry with what() as the error, also when this
+  // throws.
   std::function<Verdict(const JobRecord&, const std::exception_ptr&)> verdict;
 };
 
 // Heartbeats are its own: a lease is renewed three times in its length for as long as the function runs. A function
-// whose lease is lost all the same, or whose job is cancelled, is cancelled.
+// whose lease is still lost, or whose job is cancelled, is cancelled.
 //
 // Every run is settled, whatever becomes of its task. How long a stop takes is bounded by the drain limit, by what
 // functions do when they are cancelled, and by the store.
 //
-// Lifetime: may be destroyed at any moment, and is then as after stop(true), for which nobody waits: what it needs lives
-//           until its runs have ended. What the functions themselves refer to is the caller's to keep. Calls after its
+// Lifetime: may be destroyed at any moment, which is stop(true) without waiting: what it needs lives until its runs
+//           have ended. The caller keeps alive what the functions themselves refer to. Calls after its
 //           broker was destroyed are answered `cancelled`, so it ends then.
 // Threads:  the loop's own.
 class Worker {
@@ -112,8 +112,8 @@ class Worker {
   // Cancel: as stop(), and throws CancelledError at the end of the drain.
   // Errors: std::logic_error while it runs already; those of the broker.
   Coro<Result<void>> run();
-  // Takes no more jobs, lets those that run end within the drain limit; or, `at_once`, cancels them and gives them back.
-  // Before run(), it has that end at once.
+  // Takes no more jobs and lets running ones end within the drain limit, or, `at_once`, cancels them and gives them
+  // back. Called before run(), it makes that end at once.
   void stop(bool at_once = false);
 
   struct Counts {

@@ -49,7 +49,7 @@ enum class WaitReason : std::uint8_t {
   buried,
   other_jobs,  // delayed: jobs that it waits for have not ended
   not_due,     // delayed
-  no_owner,    // nobody owns the partition: no process leases from this store
+  no_owner,    // no process owns the partition, so none leases from this store
   queue_paused,
   queue_concurrency,
   queue_rate,  // the queue's bucket is empty
@@ -57,7 +57,7 @@ enum class WaitReason : std::uint8_t {
   key_concurrency,
   key_rate,
   more_important_jobs,
-  no_worker,  // nobody asks for jobs of this queue
+  no_worker,  // no worker asks for jobs of this queue
 };
 
 constexpr std::string_view to_string(WaitReason reason) noexcept {

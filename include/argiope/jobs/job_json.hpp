@@ -17,7 +17,7 @@ namespace argiope {
 inline constexpr std::size_t kMostJobJsonBytes = 64 * 1024 * 1024;
 inline constexpr std::size_t kMostJobJsonDepth = 64;
 
-// Names of other jobs that a job was given instead of their ids: to be looked up by whoever puts it.
+// Names of other jobs that a job was given instead of their ids; the caller looks them up before it puts the job.
 struct JobNames {
   std::vector<std::string> waits_for;  // besides NewJob::waits_for
   std::string batch;                   // instead of NewJob::batch; empty: none

@@ -59,7 +59,8 @@ enum class PutResult : std::uint8_t {
 };
 
 // The right to run one job. The token tells this lease from the 2³² − 1 that came before and after it in the same slot,
-// in this queue; whoever stores tokens beyond the life of the queue must add to them what tells queues apart.
+// in this queue; a program that stores tokens beyond the life of the queue must store with them which queue they are
+// from.
 struct Lease {
   JobId id = 0;
   std::uint64_t token = 0;
@@ -100,8 +101,8 @@ struct JobCounts {
   friend bool operator==(const JobCounts&, const JobCounts&) = default;
 };
 
-// Order:   higher priority first; among equals, first put first served, whatever befell them since. A key that must
-//          wait holds up no other key.
+// Order:   higher priority first; among equals, first put first served, whatever happened to them since. A key that
+//          must wait holds up no other key.
 // Cost:    put, lease and what settles a lease O(log jobs of the key + log keys). A million jobs take 58 bytes each, the
 //          payload number aside; a key some 150 and its name. What a burst made it take is kept for the next.
 // Errors:  put, key and what moves a job may throw std::bad_alloc, and then that job is where it was. A KeyId that does

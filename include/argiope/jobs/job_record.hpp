@@ -26,7 +26,7 @@ enum class UniquePolicy : std::uint8_t {
 // What becomes of a job when one that it waits for fails for good, is cancelled or deleted, be it before the job was put
 // or after.
 enum class DependencyPolicy : std::uint8_t {
-  run,     // it runs all the same: it waits for the ends, not for successes
+  run,     // it runs anyway: it waits for the ends, not for successes
   cancel,  // it is cancelled too, and so are those that wait for it
 };
 
@@ -50,7 +50,7 @@ struct NewJob {
   // there have been is a mistake: invalid_input.
   std::vector<JobId> waits_for;
   DependencyPolicy if_failed = DependencyPolicy::cancel;
-  // The completion job of a batch that this one is to belong to: that job waits for it, and goes to the shelf of those
+  // The completion job of the batch that this one joins: that job waits for it, and goes to the shelf of those
   // that wait for others. It must be there and neither run nor have ended, and this one must not wait for it in turn:
   // invalid_input. A put that adds no job adds nothing to the batch.
   JobId batch = 0;

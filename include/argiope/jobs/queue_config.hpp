@@ -27,7 +27,7 @@ struct QueueConfig {
   std::uint64_t capacity = std::numeric_limits<std::uint64_t>::max();  // jobs that have not ended
   CapacityPolicy at_capacity = CapacityPolicy::refuse;
   std::size_t max_payload_bytes = 1024 * 1024;
-  // How long jobs are kept after their end; 0: not at all. Those buried are kept until somebody kicks or deletes them,
+  // How long jobs are kept after their end; 0: not at all. Buried ones are kept until they are kicked or deleted,
   // unless a time is set.
   Duration keep_done{};
   Duration keep_cancelled{};

@@ -1,5 +1,5 @@
 // Schedule: when to put which job, and what to do when a run comes late or the one before has not ended. A value, with a
-// form in JSON; what becomes of it is the Scheduler's business.
+// form in JSON; a Scheduler carries it out.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -18,8 +18,8 @@ namespace argiope {
 
 // The job that each run of a schedule is.
 struct JobTemplate {
-  std::string queue = "default";  // the executor's name, or a queue that somebody else works off
-  std::string function;           // what the executor is to call; empty: what it has for the queue
+  std::string queue = "default";  // the executor's name, or a queue with workers elsewhere
+  std::string function;           // what the executor calls; empty: what it has for the queue
   std::string key;
   std::string payload;  // UTF-8
   // In the payload {name}, {planned_at}, {fired_at} and {run} stand for the schedule's name, the planned time and the time
@@ -38,7 +38,7 @@ enum class Coalesce : std::uint8_t {
   all,       // a run for each, in order; of more than most_catch_up the latest
 };
 
-// What becomes of a planned time that comes while max_instances runs have not ended.
+// What happens to a planned time that comes while max_instances runs have not ended.
 enum class Overlap : std::uint8_t {
   skip,            // it is not run
   queue_one,       // it waits for one of them to end, unless another waits already

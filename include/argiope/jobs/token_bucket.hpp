@@ -20,7 +20,7 @@ namespace argiope {
 // Time:      the loop's clock, which may be simulated.
 // Suspends:  acquire(), while no permit is there or others wait.
 // Cancel:    a cancelled acquire() throws CancelledError and takes no permit, even when it had been given one and had not
-//            run on: that goes to the next who waits, or back.
+//            run on: that goes to the next waiter, or back.
 // Order:     first come, first served.
 // Lifetime:  must outlive the tasks that wait; destroying it leaves them parked until they are cancelled.
 // Threads:   the loop's own.
@@ -44,7 +44,7 @@ class TokenBucket {
     take(now);
     return true;
   }
-  // When the next permit is there, for whoever waits longest, at `now` or later; kNever at rate 0.
+  // When the next permit is there, for the longest waiter, at `now` or later; kNever at rate 0.
   TimePoint next_available(TimePoint now) const noexcept { return level_.next_available(now); }
   // Takes effect at once, for those who wait too. As TokenLevel::set.
   void set(double rate, double burst, TimePoint now);

@@ -1,6 +1,6 @@
-// ScheduleBook: what may be done with the schedules of a store by anybody who has it open, whether or not a Scheduler
-// fires them: a command that adds or pauses while a scheduler runs elsewhere, or while none does. What is done by it
-// reaches the scheduler with its next look at the store.
+// ScheduleBook: what any process that has a store open may do with its schedules, whether or not a Scheduler fires
+// them: a command that adds or pauses while a scheduler runs elsewhere, or while none does. The scheduler sees its
+// changes when it next looks at the store.
 #pragma once
 
 #include <cstdint>
@@ -77,8 +77,9 @@ class ScheduleBook {
   Coro<Result<ScheduleStatus>> get(std::string name);
   // In the order of their ids, those after `after`; at most 10,000 at a time.
   Coro<Result<std::vector<ScheduleStatus>>> list(ScheduleId after = 0, std::size_t limit = 1000);
-  // `change` is called with the schedule as it is; again, when somebody else was faster. With another trigger it goes on
-  // with the first planned time from now on. Its name stays: invalid_input. Errors: wrong_format when it cannot be read.
+  // `change` is called with the schedule as it is; again, when another change came first. With another trigger it goes
+  // on with the first planned time from now on. Its name stays: invalid_input. Errors: wrong_format when it cannot be
+  // read.
   Coro<Result<ScheduleStatus>> modify(std::string name, std::function<void(Schedule&)> change);
   Coro<Result<ScheduleStatus>> reschedule(std::string name, Trigger trigger);
   // Pausing what is paused, and resuming what is not, changes nothing. Runs under way go on.

@@ -27,7 +27,7 @@ namespace argiope {
 struct SchedulerOptions {
   // Schedules fired in one transaction.
   std::size_t batch = 2'000;
-  // The calendar is looked at no less often, for somebody may set it.
+  // The calendar is looked at no less often, because it may be set at any time.
   Duration look_interval = std::chrono::seconds{1};
   // A calendar set back repeats nothing: what was run for a planned time is not run again when that time comes a second
   // time. But a schedule that has got further than this beyond the calendar begins anew from there: it had been led
@@ -35,8 +35,8 @@ struct SchedulerOptions {
   Duration step_back = std::chrono::hours{3};
   // How soon to try again what a queue without room has refused.
   Duration retry_interval = std::chrono::seconds{1};
-  // Whether jobs may be put into queues that have no executor here, for others to work off. If not, a schedule that wants
-  // to is marked until its executor is added.
+  // Whether jobs may be put into queues that have no executor here, for workers elsewhere. If not, a schedule that
+  // wants to is marked until its executor is added.
   bool foreign_queues = true;
 };
 
@@ -46,16 +46,16 @@ std::string_view to_string(SchedulerState state) noexcept;
 // Why a schedule does not run now. Of several reasons the one named is the first of this list that holds.
 enum class ScheduleReason : std::uint8_t {
   unreadable,         // what the store holds of it is from another version, or damaged
-  paused,             // by somebody
+  paused,             // see paused_by
   finished,           // no more planned times
   max_runs,           // it has had all its runs
   scheduler_stopped,  // it was not started, or was shut down
   scheduler_paused,
-  unknown_executor,  // its queue has no executor here, and others work off no queue of this scheduler's
+  unknown_executor,  // its queue has no executor here, and `foreign_queues` is off
   unknown_function,  // its executor has no such function
   queue_full,        // its queue has no room; tried again
   job_refused,       // its job is refused for another reason: a payload larger than its queue takes; tried again
-  overlap,           // as many runs as it may have have not ended
+  overlap,           // max_instances of its runs have not ended
   not_due,
   due,  // it is on its way
 };
@@ -69,11 +69,11 @@ struct ScheduleExplanation {
   std::optional<WallTime> next;    // planned
   std::optional<WallTime> due_at;  // when it is to run: with its jitter
   TimeZone zone;                   // to show times in
-  std::string paused_by;           // empty: nobody said who
+  std::string paused_by;           // empty: not said
   WallTime paused_at{};
   std::uint32_t active = 0;
   std::uint32_t max_instances = 1;
-  Overlap overlap = Overlap::skip;  // what becomes of a time that comes while max_instances are active
+  Overlap overlap = Overlap::skip;  // what happens to a time that comes while max_instances are active
   std::uint64_t fired = 0;
   std::uint64_t missed = 0;
   std::optional<ScheduleRun> last_misfire;  // the last missed or skipped entry of its history
@@ -98,20 +98,21 @@ struct ExecutorOptions {
   Duration drain_limit = Duration::max();
 };
 
-// All it has of APScheduler's BaseScheduler under names of ours: docs/from-apscheduler.md puts them side by side.
+// docs/from-apscheduler.md compares it with APScheduler's BaseScheduler, name by name.
 //
 // Suspends: until the effect is committed.
 // Errors:   as ScheduleBook.
-// Cancel:   a change whose waiting is cancelled takes effect all the same.
+// Cancel:   cancelling the wait does not undo a change.
 // Threads:  the loop's own.
 class Scheduler {
  public:
-  // Reads ids and places of all schedules. Both outlive the scheduler; the broker owns the store, hence nobody else fires.
+  // Reads ids and places of all schedules. Both outlive the scheduler; the broker owns the store, so no other process
+  // fires.
   static Coro<Result<std::unique_ptr<Scheduler>>> open(Store& store, Broker& broker, SchedulerOptions options = {});
   virtual ~Scheduler() = default;
 
   // --- the whole
-  // Begins to fire, or, `paused`, only to work off what has been put.
+  // Begins to fire; `paused`: only runs what has been put already.
   virtual void start(bool paused = false) = 0;
   virtual void pause() = 0;
   virtual void resume() = 0;  // what has come due in between falls under the misfire policies
@@ -157,7 +158,7 @@ class Scheduler {
   using ListenerId = std::uint64_t;
   virtual ListenerId add_listener(std::uint32_t mask, ScheduleListener listener) = 0;
   virtual void remove_listener(ListenerId id) = 0;
-  // How often a listener has thrown. Such an exception is logged, and nobody else hears of it.
+  // How often a listener has thrown. Such an exception is logged and goes no further.
   virtual std::uint64_t listener_errors() const = 0;
 };
 

@@ -1,7 +1,7 @@
 // Store: where jobs are true. In memory (the reference), in SQLite, and in whatever else passes the conformance suite.
 //
-// A store keeps jobs and schedules and finds them; it decides nothing. Which job runs next, under which limits, is the business of the
-// queues' owner (broker/broker.hpp), who keeps a window of each queue in memory and reads on from here.
+// A store keeps jobs and schedules and finds them; it decides nothing. The owner of its queues (broker/broker.hpp)
+// decides which job runs next, under which limits; it keeps a window of each queue in memory and reads on from here.
 #pragma once
 
 #include <cstdint>
@@ -119,7 +119,7 @@ struct Settlement {
   WallTime due_at{};                     // retry, release
   std::optional<std::int32_t> priority;  // retry: the new one
   bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
-  std::string result;                    // done; retry, bury: what the attempt has left all the same
+  std::string result;                    // done; retry, bury: what the failed attempt has left
   std::string error;                     // others
   std::string worker;
   std::vector<PutRequest> follow_ups;  // put in the same transaction
@@ -133,7 +133,7 @@ struct SettleReply {
   Outcome outcome = Outcome::done;
   std::optional<WaitingJob> again;  // retry, release, expire: as it waits now
   std::vector<PutReply> follow_ups;
-  std::vector<WaitingJob> released;  // jobs that waited for this one and now wait no more
+  std::vector<WaitingJob> released;  // jobs that waited for this one and wait for none now
   // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not 0.
   std::vector<JobId> cancelled;
   std::vector<EndedRun> ended_runs;  // of the job itself and of those cancelled, in this order
@@ -228,9 +228,9 @@ struct OldLease {
   friend bool operator==(const OldLease&, const OldLease&) = default;
 };
 
-// What others than the owner have done to a store that is shared.
+// What other processes have done to a store that they share with its owner.
 struct ChangedElsewhere {
-  std::vector<JobId> jobs;            // put or changed; 0 stands for a queue that they have made or configured
+  std::vector<JobId> jobs;            // put or changed; 0: a queue that they have made or configured
   std::vector<ScheduleId> schedules;  // put, fired or erased, or one of whose runs they have ended
   friend bool operator==(const ChangedElsewhere&, const ChangedElsewhere&) = default;
 };
@@ -240,7 +240,7 @@ struct ChangedElsewhere {
 //
 // Suspends: until the call's effect is committed and, with SyncMode::full, on the disk (reads: until it is read, and what
 //           they have seen is on the disk; they see everything called before them).
-// Cancel:   a call whose waiting is cancelled takes effect all the same.
+// Cancel:   cancelling the wait does not undo the call.
 // Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512
 //           bytes), and then nothing of its call is done; refused where the store was opened for less (StoreAccess).
 //           While another process keeps the file locked, an owner's calls wait, as long as it takes: they are kept, tried
@@ -300,7 +300,7 @@ class Store {
   virtual Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) = 0;
   // Each step as a whole or not at all, and all that are not stale in one transaction. `now`: as put()'s.
   // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the entry,
-  // if it is still kept, and the job is the schedule's no more.
+  // if it is still kept, and the job no longer belongs to the schedule.
   virtual Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) = 0;
 
   // --- windows. Jobs that run are on no shelf.
@@ -333,11 +333,11 @@ class Store {
   virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) = 0;
 
   // --- ownership
-  // No lease of this store, whoever gave it, has had a greater token: those of its owner go on from here.
+  // No lease of this store, by any owner, has had a greater token. Its owner's tokens go on from here.
   virtual std::uint64_t last_token() const = 0;
   // Leases written down by owners before this one and neither settled nor renewed since.
   virtual Coro<Result<std::vector<OldLease>>> old_leases() = 0;
-  // What others than the owner have done since the last call (StoreAccess::share). Cheap when there is nothing.
+  // What other processes have done since the last call (StoreAccess::share). Cheap when there is nothing.
   virtual Coro<Result<ChangedElsewhere>> changed_elsewhere() = 0;
   // One small number to keep for the owner.
   virtual Coro<Result<void>> remember(std::string name, std::int64_t value) = 0;

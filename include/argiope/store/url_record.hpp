@@ -49,10 +49,10 @@ constexpr std::string_view to_string(UrlReason reason) noexcept {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
-// Where a URL that is to be fetched lies in wait, outside the memory of whoever fetches. The store reads each shelf in its
-// own order, and has an index of nothing else.
+// Where a URL waits that is not in the memory of its crawl. The store reads each shelf in its own order, and has an
+// index of nothing else.
 enum class UrlShelf : std::uint8_t {
-  none,       // on no shelf: in somebody's memory, or not to be fetched
+  none,       // on no shelf: in a crawl's memory, or not to be fetched
   ready,      // higher priority first, then smaller url_id
   set_aside,  // the same, for each site by itself
   delayed,    // the earliest `due` first, then smaller url_id; for those that have one
@@ -115,7 +115,7 @@ struct NewUrl {
   UrlReason reason = UrlReason::none;
 };
 
-// What a fetch came to. With state `queued`: it is to be tried again when `due`. Takes the URL from its shelf.
+// The result of a fetch. With state `queued` it is tried again when `due`. Takes the URL from its shelf.
 struct UrlOutcome {
   std::int64_t url_id = 0;
   UrlState state = UrlState::done;

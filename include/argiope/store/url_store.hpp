@@ -70,7 +70,7 @@ enum class SyncMode : std::uint8_t {
 
 struct UrlStoreOptions {
   SyncMode sync = SyncMode::full;
-  // How long a commit may wait for more to come, while nobody waits for it.
+  // How long a commit may wait for more to come, while no caller waits for it.
   Duration linger = std::chrono::milliseconds{50};
   // How long opening, flush() and close() wait for another process that holds the write lock.
   Duration busy_limit = std::chrono::minutes{1};

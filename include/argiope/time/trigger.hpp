@@ -19,7 +19,7 @@
 namespace argiope {
 
 // Every so many months and days at a time of day, from `start` on: APScheduler's CalendarIntervalTrigger. Days are added
-// after months. A month that has no such day (31 April) is left out; the next one is counted from it all the same.
+// after months. A month that has no such day (31 April) is left out; the next one is still counted from it.
 struct CalendarInterval {
   int years = 0, months = 0, weeks = 0, days = 0;
   int hour = 0, minute = 0, second = 0;
@@ -46,8 +46,8 @@ struct Search {
 };
 }  // namespace detail
 
-// A value; immutable, copies share. What is planned is a set of instants, the same whoever asks and however often the
-// process has been restarted: no trigger remembers anything.
+// A value; immutable, copies share. What is planned is a set of instants and does not depend on what was asked before
+// or on restarts: no trigger remembers anything.
 //
 // Range:   cron and calendar intervals come from 1970 to 2199; dates and intervals wherever WallTime reaches.
 // Errors:  Errc::invalid_input from what takes text or JSON, or parameters that make no sense.

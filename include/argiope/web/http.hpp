@@ -66,7 +66,7 @@ struct HeaderFor {
   friend bool operator==(const HeaderFor&, const HeaderFor&) = default;
 };
 
-// What in a response was not as RFC 9112 wants it, and was read all the same, as browsers do.
+// What in a response broke RFC 9112 and was still read, as browsers do.
 enum class HttpOddity : std::uint8_t {
   blank_lines,        // before the status line
   status_line,        // "HTTP/1.1 200" without a reason or the space before it, "ICY 200 OK", "200OK"
@@ -118,7 +118,7 @@ class HttpTransport {
   // Sends one request and gives its response; redirects are not followed. Any HTTP status is a response;
   // an Error is: refused (address guard), dns, network, tls, timeout, protocol, too_large. A body that is cut short is
   // a response that says so.
-  // Of a response that does not come, `sent_at` and `connected` are true all the same.
+  // `sent_at` and `connected` are set even when no response comes.
   // Suspends: until the response is complete. Cancel: throws CancelledError; the connection is closed.
   // `response` is the caller's to reuse, so that a body's memory need not be allocated for each page.
   virtual Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) = 0;

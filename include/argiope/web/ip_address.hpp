@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/base/error.hpp"
@@ -49,7 +50,7 @@ enum class AddressClass : std::uint8_t {
   link_local,
   multicast,
   unspecified,  // 0.0.0.0/8 and ::
-  reserved,     // documentation, benchmarking, future use and other ranges nobody serves from
+  reserved,     // documentation, benchmarking, future use and other ranges without servers
 };
 std::string_view to_string(AddressClass address_class) noexcept;
 
@@ -57,23 +58,26 @@ std::string_view to_string(AddressClass address_class) noexcept;
 // judged as IPv4.
 AddressClass classify(const IpAddress& address) noexcept;
 
-// Which addresses may be connected to: public ones, those named, and all when `allow_private`.
+// Which addresses may be connected to: public ones, those named, and all when `allow_private`. `advice` is added to
+// refusals: what the user can do, such as an option of the program.
 //
 // Threads: check() from any, once set up.
 class AddressGuard {
  public:
-  explicit AddressGuard(bool allow_private) noexcept : allow_private_(allow_private) {}
+  explicit AddressGuard(bool allow_private, std::string advice = {})
+      : allow_private_(allow_private), advice_(std::move(advice)) {}
 
   // Permits exactly this address, whatever its class.
   void permit(const IpAddress& address) { permitted_.push_back(address); }
   // Permits 127.0.0.0/8 and ::1.
   void permit_loopback() noexcept { loopback_ = true; }
 
-  // Errors: refused, naming the address, its class and the way out.
+  // Errors: refused, naming the address and its class, and the advice.
   Result<void> check(const IpAddress& address) const;
 
  private:
   bool allow_private_;
+  std::string advice_;
   bool loopback_ = false;
   std::vector<IpAddress> permitted_;
 };

@@ -1,5 +1,5 @@
-// robots.txt by RFC 9309: what a file says to one crawler, and what its absence says. Fetching and caching it, and asking
-// before each request, is the crawl's business; robots directives inside pages and headers are in robots_meta.hpp.
+// robots.txt by RFC 9309: what a file says to one crawler, and what its absence says. The crawl fetches and caches
+// it, and asks before each request; robots directives inside pages and headers are in robots_meta.hpp.
 #pragma once
 
 #include <cstddef>

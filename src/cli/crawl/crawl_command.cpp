@@ -66,7 +66,7 @@ class CrawlCommand {
                                          : spdlog::level::info);
     auto store = open_url_store(arguments_.database, store_options());
     if (!store) return give_up(with_database_option(std::move(store.error())).message, kExitNothing);
-    AddressGuard guard(arguments_.allow_private);
+    AddressGuard guard(arguments_.allow_private, kAllowPrivateAdvice);
     permit_seeds(guard, options->seeds);
     const HttpClientOptions http = http_options(*options);
 

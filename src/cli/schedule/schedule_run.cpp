@@ -29,6 +29,7 @@
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "cli/cron_arguments.hpp"
+#include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"
 #include "cli/owner.hpp"
@@ -205,7 +206,7 @@ class RunCommand {
                             "one process at a time owns a store, argiope schedule run or job work. "
                             "Stop that one; adding and changing schedules works without owning it");
     if (!store) return complain(store.error());
-    const AddressGuard guard(arguments_.allow_private);
+    const AddressGuard guard(arguments_.allow_private, kAllowPrivateAdvice);
     CaresResolver resolver({}, backend);
     HttpClient client({.user_agent = arguments_.user_agent, .accept = "*/*", .extra_ca_file = arguments_.ca_file},
                       backend, resolver, guard);
