@@ -49,6 +49,7 @@ class Usage(EndToEnd):
         result = run('crawl', '-d', self.database, 'http://127.0.0.1:1/')
         self.assertEqual(result.returncode, 3)
         self.assertIn(str(self.database), result.stderr)
+        self.assertIn('--db names another file', result.stderr)
         self.assertEqual(self.database.read_text(), 'my notes ' * 100)
 
     def test_nothing_that_answers_exits_with_3(self):

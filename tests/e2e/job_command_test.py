@@ -132,13 +132,16 @@ class Looking(Jobs):
         self.file.write_text('my notes ' * 1000)
         for arguments in (['put', 'mail'], ['stats'], ['work', 'mail', '--', 'true']):
             at = arguments.index('--') if '--' in arguments else len(arguments)
-            self.refused('job', *arguments[:at], '--store', self.store, *arguments[at:], culprit=str(self.file), expect=3)
+            self.refused('job', *arguments[:at], '--store', self.store, *arguments[at:], expect=3,
+                         culprit=[str(self.file), '--store names another file'])
         self.assertEqual(self.file.read_text(), 'my notes ' * 1000)
         foreign = self.folder / 'foreign.db'
         with contextlib.closing(sqlite3.connect(foreign)) as database:
             database.execute('CREATE TABLE mine (x)')
             database.commit()
-        self.refused('job', 'put', 'mail', '--store', foreign, culprit='not made by argiope', expect=3)
+        self.refused('job', 'put', 'mail', '--store', foreign, expect=3,
+                     culprit=['not made by argiope', '--store names another file'])
+        self.refused('job', 'put', 'mail', '--store', 'redis://here', culprit='--store "redis://here": give "sqlite:FILE"')
         self.refused('job', 'put', 'mail', '--store', self.folder, culprit=str(self.folder), expect=3)
 
     def test_a_damaged_file_is_told_of(self):
@@ -272,6 +275,11 @@ class Working(Jobs):
         self.assertEqual((shown['rate'], shown['weight'], shown['paused'], shown['capacity']), ('unlimited', 3, True, 1))
         self.job('put', 'mail')
         self.refused('job', 'put', 'mail', '--store', self.store, culprit=['mail', 'full'])
+        self.job('queue', 'small', '--max-payload', '3')
+        self.refused('job', 'put', 'small', 'long', '--store', self.store,
+                     culprit=['4 bytes', 'argiope job queue small --max-payload BYTES changes that'])
+        self.refused('job', 'put', '-', '--store', self.store, input='{"queue":"small","payload":"long"}\n',
+                     culprit=['line 1', 'argiope job queue small --max-payload BYTES changes that'])
         for arguments, culprit in ((['--rate', 'fast'], '--rate fast'), (['--config', '{"wieght":1}'], 'wieght'),
                                    (['--weight', '0'], 'weight'), (['--pause', '--resume'], '--pause')):
             self.refused('job', 'queue', 'mail', '--store', self.store, *arguments, culprit=culprit)

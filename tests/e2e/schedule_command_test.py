@@ -335,7 +335,7 @@ class Running(Schedules):
         self.json('run', '--until-idle')
         entry = self.json('history', 'private')[0]
         self.assertEqual((entry['outcome'], len(received)), ('failed', 2))
-        self.assertIn('127.0.0.1', entry['error'])
+        self.assertIn('127.0.0.1 is a loopback address; --allow-private would connect to it', entry['error'])
 
     def test_executors_and_other_queues(self):
         self.schedule('add', 'heavy', '--at', '2020-01-01T00:00:00Z', '--queue', 'heavy', '--', 'true')
