@@ -1,6 +1,6 @@
 // Jobs as JSON: any bytes. What is accepted keeps to its bounds, and written out as a record it is valid JSON that says
 // the same.
-#include "argiope/jobs/job_json.hpp"
+#include "jobs/internal/job_json.hpp"
 
 #include <cstdint>
 #include <string>

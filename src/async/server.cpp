@@ -16,9 +16,9 @@
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
-#include "argiope/base/printable.hpp"
 #include "async/socket_address.hpp"
 #include "async/unique_fd.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace detail {

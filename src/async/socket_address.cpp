@@ -12,7 +12,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope::detail {
 namespace {

@@ -28,9 +28,9 @@ extern "C" {
 #include "argiope/async/descriptor.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/printable.hpp"
 #include "async/supervision.hpp"
 #include "async/unique_fd.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <optional>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "argiope/base/json_writer.hpp"
+#include "base/internal/json_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "argiope/base/rfc3339.hpp"
-#include "argiope/base/utf8.hpp"
 #include "base/internal/base64.hpp"
+#include "base/internal/rfc3339.hpp"
+#include "base/internal/utf8.hpp"
 
 namespace argiope {
 namespace {

@@ -1,11 +1,11 @@
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "argiope/base/utf8.hpp"
+#include "base/internal/utf8.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "argiope/base/rfc3339.hpp"
+#include "base/internal/rfc3339.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "argiope/async/sleep.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "broker/broker_impl.hpp"
 #include "broker/refusals.hpp"
 

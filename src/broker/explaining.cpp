@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "argiope/base/printable.hpp"
-#include "argiope/base/rfc3339.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
 #include "broker/broker_impl.hpp"
 #include "broker/refusals.hpp"
 

@@ -1,5 +1,5 @@
-#include "argiope/base/json_writer.hpp"
 #include "argiope/broker/broker.hpp"
+#include "base/internal/json_writer.hpp"
 
 namespace argiope {
 

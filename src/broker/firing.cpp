@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "broker/broker_impl.hpp"
 
 namespace argiope {

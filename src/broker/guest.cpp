@@ -6,12 +6,12 @@
 #include <map>
 
 #include "argiope/async/sleep.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/jobs/job_json.hpp"
+#include "base/internal/printable.hpp"
 #include "broker/calendar_memory.hpp"
 #include "broker/explaining.hpp"
 #include "broker/keep_alive.hpp"
 #include "broker/refusals.hpp"
+#include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/base/printable.hpp"
 #include "argiope/jobs/detail/job_table.hpp"
 #include "argiope/jobs/job_record.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 

@@ -8,9 +8,9 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/duration.hpp"
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
 #include "argiope/web/http_client.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/http_date.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {

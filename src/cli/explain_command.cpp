@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/base/rfc3339.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/schedule/schedule_command.hpp"

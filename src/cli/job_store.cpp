@@ -9,7 +9,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/error_advice.hpp"
 
 namespace argiope {

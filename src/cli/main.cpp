@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "argiope/async/subprocess.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/version.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "argiope/time/trigger.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/cron_arguments.hpp"
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "argiope/async/subprocess.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"

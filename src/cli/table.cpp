@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "argiope/base/printable.hpp"
-#include "argiope/base/utf8.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/utf8.hpp"
 
 namespace argiope {
 namespace {

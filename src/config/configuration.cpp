@@ -19,10 +19,10 @@
 #include <utility>
 
 #include "argiope/base/duration.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/base/utf8.hpp"
-#include "jobs/internal/queue_config_json.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/utf8.hpp"
+#include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_form.hpp"
 
 namespace argiope {

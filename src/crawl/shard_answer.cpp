@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "argiope/base/printable.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/robots_meta.hpp"
+#include "base/internal/printable.hpp"
 #include "crawl/shard.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/http_date.hpp"

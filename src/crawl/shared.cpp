@@ -8,8 +8,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "argiope/base/printable.hpp"
 #include "argiope/web/http_client.hpp"
+#include "base/internal/printable.hpp"
 #include "crawl/redirect_loops.hpp"
 #include "crawl/shard.hpp"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "argiope/base/utf8.hpp"
+#include "base/internal/utf8.hpp"
 
 namespace argiope {
 namespace {

@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "argiope/base/printable.hpp"
 #include "base/internal/fingerprint.hpp"
+#include "base/internal/printable.hpp"
 #include "crawl/synthetic_codings.hpp"
 #include "crawl/synthetic_hostile.hpp"
 #include "crawl/synthetic_layout.hpp"

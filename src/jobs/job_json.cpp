@@ -1,4 +1,4 @@
-#include "argiope/jobs/job_json.hpp"
+#include "jobs/internal/job_json.hpp"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/base/rfc3339.hpp"
 #include "base/internal/base64.hpp"
 #include "base/internal/json_reader.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
 
 namespace argiope {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/rfc3339.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/rfc3339.hpp"
 #include "time/internal/instants.hpp"
 
 namespace argiope {

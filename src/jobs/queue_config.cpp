@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "argiope/base/duration.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 
 namespace argiope {

@@ -7,9 +7,9 @@
 #include <initializer_list>
 #include <limits>
 
-#include "argiope/base/printable.hpp"
-#include "argiope/base/utf8.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/utf8.hpp"
 #include "jobs/internal/schedule_form.hpp"
 #include "time/internal/trigger_form.hpp"
 

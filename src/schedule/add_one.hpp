@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/base/printable.hpp"
 #include "argiope/schedule/schedule_book.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 

@@ -1,7 +1,7 @@
 // Schedules come, change and go; what is known of them in memory follows.
 #include <spdlog/spdlog.h>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "schedule/add_one.hpp"
 #include "schedule/scheduler_impl.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "argiope/async/sleep.hpp"
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "schedule/scheduler_impl.hpp"
 
 namespace argiope {

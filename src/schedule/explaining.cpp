@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "argiope/base/json_writer.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/json_writer.hpp"
 #include "schedule/scheduler_impl.hpp"
 
 namespace argiope {

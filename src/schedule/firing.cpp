@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "jobs/internal/run_request.hpp"
 #include "schedule/scheduler_impl.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <boost/json.hpp>
 
-#include "argiope/base/printable.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
 #include "broker/internal/job_clock.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/run_request.hpp"

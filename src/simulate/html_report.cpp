@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/base/utf8.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/utf8.hpp"
 #include "simulate/internal/wording.hpp"
 
 namespace argiope {

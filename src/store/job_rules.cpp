@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope::job_rules {
 

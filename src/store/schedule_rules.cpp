@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "argiope/base/printable.hpp"
-#include "argiope/base/utf8.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/utf8.hpp"
 #include "store/job_rules.hpp"
 
 namespace argiope {

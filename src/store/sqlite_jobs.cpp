@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "store/job_rules.hpp"
 #include "store/sqlite_jobs_use.hpp"
 

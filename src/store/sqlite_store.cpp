@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "store/job_store_thread.hpp"
 #include "store/memory_store.hpp"
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/rfc3339.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/rfc3339.hpp"
 
 namespace argiope {
 namespace {

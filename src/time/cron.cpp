@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "time/cron_parser.hpp"
 
 namespace argiope {

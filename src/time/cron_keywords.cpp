@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "time/cron_parser.hpp"
 
 namespace argiope::detail {

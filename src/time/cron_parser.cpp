@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope::detail {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "time/calendar.hpp"
 #include "time/cron_parser.hpp"
 

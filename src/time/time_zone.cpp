@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace detail {

@@ -6,9 +6,9 @@
 #include <boost/json.hpp>
 #include <limits>
 
-#include "argiope/base/printable.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
 #include "time/cron_parser.hpp"
 #include "time/trigger_rule.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "argiope/base/utf8.hpp"
+#include "base/internal/utf8.hpp"
 #include "web/encodings.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/meta_prescan.hpp"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "web/internal/ascii.hpp"
 
 namespace argiope {

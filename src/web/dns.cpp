@@ -14,7 +14,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {

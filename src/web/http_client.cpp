@@ -17,7 +17,7 @@
 
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/timeout.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "web/certificate_trouble.hpp"
 #include "web/http_response_reader.hpp"
 #include "web/internal/ascii.hpp"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/printable.hpp"
 #include "argiope/web/charset.hpp"
+#include "base/internal/printable.hpp"
 #include "web/encodings.hpp"
 
 namespace argiope {

@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "argiope/base/utf8.hpp"
+#include "base/internal/utf8.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/url_host.hpp"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "argiope/base/utf8.hpp"
 #include "argiope/web/url.hpp"
+#include "base/internal/utf8.hpp"
 #include "web/idna.hpp"
 #include "web/internal/ascii.hpp"
 

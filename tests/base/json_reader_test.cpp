@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {

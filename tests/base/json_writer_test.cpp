@@ -1,4 +1,4 @@
-#include "argiope/base/json_writer.hpp"
+#include "base/internal/json_writer.hpp"
 
 #include <gtest/gtest.h>
 

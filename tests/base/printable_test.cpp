@@ -1,5 +1,5 @@
 // Text from outside as messages and terminals may have it.
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "argiope/jobs/job_json.hpp"
+#include "jobs/internal/job_json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope::detail {
 

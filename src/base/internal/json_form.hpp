@@ -15,9 +15,9 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/base/printable.hpp"
 #include "base/internal/field_error.hpp"
 #include "base/internal/json_reader.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope::detail {
 

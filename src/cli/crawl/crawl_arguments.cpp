@@ -6,8 +6,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "argiope/base/printable.hpp"
 #include "argiope/web/http_client.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/span_option.hpp"
 #include "cli/version.hpp"
 

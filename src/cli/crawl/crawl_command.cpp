@@ -13,11 +13,11 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/printable.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_arguments.hpp"
 #include "cli/crawl/progress.hpp"

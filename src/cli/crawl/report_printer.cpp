@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/human.hpp"
 
 namespace argiope {

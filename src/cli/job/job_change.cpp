@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "argiope/base/json_writer.hpp"
+#include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"
 
 namespace argiope {

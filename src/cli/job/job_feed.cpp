@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "argiope/async/descriptor.hpp"
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/jobs/job_json.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
+#include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 namespace {

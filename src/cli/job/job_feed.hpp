@@ -12,7 +12,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/broker/guest.hpp"
-#include "argiope/jobs/job_json.hpp"
+#include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 

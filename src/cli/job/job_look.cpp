@@ -6,11 +6,11 @@
 #include <cstring>
 #include <memory>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/jobs/job_json.hpp"
+#include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_print.hpp"
 #include "cli/table.hpp"
+#include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 namespace {

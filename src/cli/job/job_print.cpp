@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/base/rfc3339.hpp"
-#include "argiope/base/utf8.hpp"
-#include "argiope/jobs/job_json.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
+#include "base/internal/utf8.hpp"
 #include "cli/table.hpp"
+#include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 namespace {

@@ -10,12 +10,12 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/jobs/job_json.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
 #include "cli/span_option.hpp"
+#include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 namespace {

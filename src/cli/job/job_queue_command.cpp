@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "argiope/base/duration.hpp"
-#include "argiope/base/json_writer.hpp"
+#include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 

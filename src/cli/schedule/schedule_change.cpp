@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/json_writer.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/json_writer.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"

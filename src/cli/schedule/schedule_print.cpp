@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "argiope/base/json_writer.hpp"
-#include "argiope/base/printable.hpp"
-#include "argiope/base/rfc3339.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/table.hpp"

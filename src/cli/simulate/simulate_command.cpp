@@ -10,8 +10,8 @@
 #include <string>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/base/printable.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"

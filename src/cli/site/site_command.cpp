@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "argiope/base/printable.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/site/site_server.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/base/json_writer.hpp"
 #include "argiope/jobs/job_record.hpp"
+#include "base/internal/json_writer.hpp"
 
 namespace argiope {
 
