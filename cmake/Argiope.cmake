@@ -13,6 +13,9 @@ if(ARGIOPE_FUZZ)
   target_compile_options(argiope_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# What is installed belongs to the component `library`, but for the command.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
+
 # All modules that are installed beside the command.
 add_custom_target(argiope_libraries)
 
@@ -70,5 +73,6 @@ function(argiope_install_library)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/argiope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT argiopeTargets NAMESPACE argiope:: DESTINATION ${destination})
   install(FILES ${PROJECT_BINARY_DIR}/argiopeConfig.cmake ${PROJECT_BINARY_DIR}/argiopeConfigVersion.cmake
-    ${PROJECT_SOURCE_DIR}/cmake/ArgiopeDependencies.cmake DESTINATION ${destination})
+    ${PROJECT_SOURCE_DIR}/cmake/ArgiopeDependencies.cmake ${PROJECT_SOURCE_DIR}/cmake/ArgiopeCompiler.cmake
+    DESTINATION ${destination})
 endfunction()

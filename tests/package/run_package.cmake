@@ -1,0 +1,35 @@
+# cmake -DBUILD=… -DCOMPILER=… -DPROGRAM=… -P run_package.cmake : installs the library of BUILD into a folder, builds the program
+# against it, and runs it.
+set(work ${BUILD}/package_test)
+file(REMOVE_RECURSE ${work})
+
+# step(WHAT STATUS command…): runs it and expects its exit status; what it printed is in `printed`.
+function(step what status)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE result)
+  if(NOT result EQUAL status)
+    message(FATAL_ERROR "${what}: exit status ${result} instead of ${status}:\n${output}")
+  endif()
+  set(printed "${output}" PARENT_SCOPE)
+endfunction()
+
+step("install" 0 ${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed --component library)
+step("configure" 0 ${CMAKE_COMMAND} -S ${PROGRAM} -B ${work}/build -DCMAKE_CXX_COMPILER=${COMPILER}
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${work}/installed)
+step("build" 0 ${CMAKE_COMMAND} --build ${work}/build)
+step("run" 0 ${work}/build/outside)
+if(NOT printed STREQUAL "42\n")
+  message(FATAL_ERROR "it printed:\n${printed}")
+endif()
+step("Ctrl-C" 130 timeout --preserve-status --signal INT 1 ${work}/build/outside waits)
+
+# Debian 12's g++.
+find_program(gcc_12 g++-12)
+if(gcc_12)
+  step("configure with g++ 12" 1 ${CMAKE_COMMAND} -S ${PROGRAM} -B ${work}/refused -DCMAKE_CXX_COMPILER=${gcc_12}
+    -DCMAKE_PREFIX_PATH=${work}/installed)
+  string(REGEX REPLACE "[ \n]+" " " printed "${printed}")
+  if(NOT printed MATCHES "miscompiles coroutines .* Use clang\\+\\+ 19 or newer")
+    message(FATAL_ERROR "g++ 12 is refused without a reason:\n${printed}")
+  endif()
+endif()
+file(REMOVE_RECURSE ${work})
