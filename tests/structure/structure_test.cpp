@@ -64,8 +64,9 @@ struct Source {
   bool is_above_modules() const { return module.empty(); }
 };
 
+// Of headers by their names in quotes, and of ours in any case.
 std::vector<std::string> includes_of(const std::string& text) {
-  static const std::regex line("(^|\n)#include [\"<]([^\">]+)[\">]");
+  static const std::regex line("(^|\n)#include (?:\"|<(?=argiope/))([^\">]+)[\">]");
   std::vector<std::string> found;
   for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) found.push_back((*it)[2]);
   return found;
@@ -167,7 +168,7 @@ TEST(Ladder, IncludesAreOfModulesThatCMakeLinks) {
 TEST(Ladder, WhatIsUsefulAloneNeedsLittle) {
   EXPECT_EQ(links_of("async"), (Names{"base"}));
   EXPECT_EQ(links_of("time"), (Names{"base"}));
-  EXPECT_EQ(links_of("jobs"), (Names{"base", "time"}));
+  EXPECT_EQ(links_of("jobs"), (Names{"async", "base", "time"}));
   EXPECT_EQ(links_of("web"), (Names{"async", "base"}));
 }
 
