@@ -194,11 +194,10 @@ void EventLoop::abandon_tasks() noexcept {
   while (!tasks_.empty()) {
     TaskCore& task = tasks_.front();
     if (debug_ && !task.ended_) {
-      warn(fmt::format("task '{}' created at {} was destroyed before its end", task.future().name(),
-                       place(task.created_at())));
+      warn(fmt::format("task '{}' created at {} was destroyed before its end", task.name(), place(task.created_at())));
     }
     task.waiter_ = nullptr;
-    task.abandon();
+    task.free_root();
     disown(task);
   }
 }
@@ -306,7 +305,7 @@ void EventLoop::handle_exception(std::string_view where, const std::exception_pt
 void EventLoop::adopt(TaskCore& task, Start start) {
   tasks_.push_back(task);
   ++task_count_;
-  task.future().retain();
+  task.retain();
   // While another loop runs inside one of this loop's tasks, that one is the thread's.
   if (start == Start::eagerly && this_thread.loop == this) {
     start_eagerly(task);
@@ -329,7 +328,7 @@ void EventLoop::start_eagerly(TaskCore& task) {
 void EventLoop::disown(TaskCore& task) noexcept {
   task.unlink();
   --task_count_;
-  task.future().release();
+  task.release();
 }
 
 inline void EventLoop::step(TaskCore& task) {
@@ -340,7 +339,7 @@ inline void EventLoop::step(TaskCore& task) {
   if (!task.started_) {
     task.started_ = true;
     if (task.must_cancel_) {
-      task.cancel_unstarted();
+      task.collect_cancelled();
       disown(task);
       return;
     }
@@ -354,7 +353,7 @@ void EventLoop::finish(TaskCore& task) {
     task.collect();
   } catch (...) {
     // The result could not be moved into the future: that is the task's failure.
-    task.future().fail(std::current_exception());
+    task.settle_failed(std::current_exception());
   }
   disown(task);
 }
@@ -375,7 +374,7 @@ std::vector<AnyTask> all_tasks() { return EventLoop::current().all_tasks(); }
 
 void EventLoop::cancel_all_tasks() {
   // Cancelling may forward to another task of the list, but never ends one at once, so the list stays as it is.
-  tasks_.for_each([](TaskCore& task) { task.cancel_task("the loop is shutting down"); });
+  tasks_.for_each([](TaskCore& task) { task.cancel("the loop is shutting down"); });
 }
 
 // --- turns -----------------------------------------------------------------------------------------------------
@@ -503,7 +502,6 @@ void EventLoop::wake(Waiter& waiter) noexcept {
 void EventLoop::arm(TimerNode& node, TimePoint when) {
   assert(node.heap_index == TimerNode::kUnarmed);
   timers_.emplace_back();
-  node.when = when;
   node.armed_on = this;
   sift_up(timers_.size() - 1, {when, timer_sequence_++, &node});
 }
@@ -646,15 +644,15 @@ void EventLoop::run_checked(Runnable next) {
     return;
   }
   // Kept for its name: the step may be its last.
-  detail::FutureCore& future = next.task()->future();
-  future.retain();
-  const std::source_location where = next.task()->created_at();
-  step(*next.task());
+  TaskCore& task = *next.task();
+  task.retain();
+  const std::source_location where = task.created_at();
+  step(task);
   if (const Duration took = time() - start; debug_ && took >= checks_->slow_callback_duration) {
-    warn(fmt::format("a step of task '{}' created at {} ran for {:.3f} s", future.name(), place(where),
-                     to_seconds(took)));
+    warn(
+        fmt::format("a step of task '{}' created at {} ran for {:.3f} s", task.name(), place(where), to_seconds(took)));
   }
-  future.release();
+  task.release();
 }
 
 // Fisher and Yates over those of the first `count` that are tasks.

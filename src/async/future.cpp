@@ -8,6 +8,14 @@ bool is_cancelled_error(const std::exception_ptr& exception) noexcept {
   return exception != nullptr && *exception.__cxa_exception_type() == typeid(CancelledError);
 }
 
+namespace {
+thread_local std::exception_ptr thrown;
+}  // namespace
+
+void keep_thrown() noexcept { thrown = std::current_exception(); }
+std::exception_ptr take_thrown() noexcept { return std::exchange(thrown, nullptr); }
+void rethrow_thrown() { std::rethrow_exception(take_thrown()); }
+
 void root_coroutine_ended() noexcept { this_thread.task->ended_ = true; }
 
 std::coroutine_handle<> after_end(PromiseBase& ended) noexcept {
@@ -29,6 +37,10 @@ std::coroutine_handle<> after_end(PromiseBase& ended) noexcept {
 // --- FutureCore ------------------------------------------------------------------------------------------------
 
 FutureCore::~FutureCore() {
+  if (done()) {
+    std::destroy_at(&exception_);
+    return;
+  }
   // Tasks that wait keep the future alive, so these are callbacks of a future that nobody settled.
   while (!waiters_.empty()) {
     Callback& callback = *waiters_.pop_front().target.callback();
@@ -40,15 +52,18 @@ FutureCore::~FutureCore() {
   }
 }
 
-void FutureCore::require_pending() const {
+void FutureCore::require_settable() const {
   loop_->check_thread();
   if (done()) throw InvalidStateError("the future already has a result");
+  if (is_task_) throw std::logic_error("a task's result is its coroutine's to set");
 }
 
-void FutureCore::settle(FutureState state) noexcept {
+void FutureCore::settle(FutureState state, std::exception_ptr exception) noexcept {
+  IntrusiveRing<Waiter> waiters = waiters_;
+  std::construct_at(&exception_, std::move(exception));
   state_ = state;
-  while (!waiters_.empty()) {
-    Waiter& waiter = waiters_.front();
+  while (!waiters.empty()) {
+    Waiter& waiter = waiters.pop_front();
     if (!waiter.target.is_task()) tell(*waiter.target.callback());
     loop_->wake(waiter);
   }
@@ -60,8 +75,7 @@ void FutureCore::tell(Callback& callback) noexcept {
 }
 
 void FutureCore::settle_cancelled(std::string message) {
-  if (!message.empty()) exception_ = std::make_exception_ptr(CancelledError(std::move(message)));
-  settle(FutureState::cancelled);
+  settle_cancelled(message.empty() ? nullptr : std::make_exception_ptr(CancelledError(std::move(message))));
 }
 
 bool FutureCore::cancel(std::string message) {
@@ -72,7 +86,7 @@ bool FutureCore::cancel(std::string message) {
 }
 
 void FutureCore::fail(std::exception_ptr exception) {
-  require_pending();
+  require_settable();
   settle_failed(std::move(exception));
 }
 
@@ -121,11 +135,18 @@ void FutureCore::report_unseen() noexcept {
 
 // --- TaskCore --------------------------------------------------------------------------------------------------
 
-bool TaskCore::cancel_task(std::string message) {
-  if (future_->done() || ended_) return false;
-  future_->loop().check_thread();
-  ++cancel_requests_;
-  cancel_message_ = message.empty() ? nullptr : std::make_unique<std::string>(std::move(message));
+TaskCore::TaskCore(EventLoop& loop, std::coroutine_handle<> root, std::string_view name)
+    : FutureCore(loop, true),
+      root_(root),
+      resume_point_(root),
+      rare_(name.empty() ? nullptr : new Rare{std::string(name), {}}) {}
+
+bool TaskCore::cancel(std::string message) {
+  if (done() || ended_) return false;
+  loop().check_thread();
+  if (cancel_requests_ < kMostCancelRequests) ++cancel_requests_;
+  if (rare_ == nullptr && !message.empty()) rare_ = std::make_unique<Rare>();
+  if (rare_ != nullptr) rare_->cancel_message = std::move(message);
   if (waiter_ == nullptr) {
     // Running, or ready: thrown at its next await.
     must_cancel_ = true;
@@ -140,26 +161,39 @@ bool TaskCore::cancel_task(std::string message) {
 
 int TaskCore::uncancel() noexcept {
   if (cancel_requests_ > 0 && --cancel_requests_ == 0) must_cancel_ = cancelled_late_ = false;
-  return cancel_requests_;
+  return cancelling();
 }
 
 std::string TaskCore::take_cancel_message() {
   must_cancel_ = cancelled_late_ = false;
-  std::string message = cancel_message_ ? std::move(*cancel_message_) : std::string{};
-  cancel_message_.reset();
-  return message;
+  return rare_ == nullptr ? std::string{} : std::exchange(rare_->cancel_message, {});
 }
 
 void TaskCore::forward_cancel(FutureCore& awaited) {
   must_cancel_ = cancelled_late_ = false;
-  if (!awaited.cancel(cancel_message_ ? *cancel_message_ : std::string{})) must_cancel_ = true;
+  if (!awaited.cancel(rare_ == nullptr ? std::string{} : rare_->cancel_message)) must_cancel_ = true;
+}
+
+void TaskCore::collect_thrown() noexcept {
+  std::exception_ptr exception = take_thrown();
+  free_root();
+  if (is_cancelled_error(exception)) {
+    settle_cancelled(std::move(exception));
+  } else {
+    settle_failed(std::move(exception));
+  }
+}
+
+void TaskCore::collect_cancelled() {
+  free_root();
+  settle_cancelled(take_cancel_message());
 }
 
 void TaskCore::throw_cancelled() { throw CancelledError(take_cancel_message()); }
 
 void TaskCore::requeue(std::coroutine_handle<> self) noexcept {
   resume_point_ = self;
-  future_->loop().make_ready(Runnable{this});
+  loop().make_ready(Runnable{this});
 }
 
 void require_same_loop(const std::vector<FutureCore*>& futures) {
@@ -169,28 +203,31 @@ void require_same_loop(const std::vector<FutureCore*>& futures) {
 }
 
 void FutureWaiter::await_suspend(std::coroutine_handle<> self) {
-  task = this_thread.task;
-  if (core == &task->future()) throw std::logic_error("a task cannot await itself");
+  TaskCore& task = *this_thread.task;
+  if (core == &task) throw std::logic_error("a task cannot await itself");
   if (&core->loop() != this_thread.loop) throw std::logic_error("the awaited future belongs to another event loop");
+  target = Runnable{&task};
   // As in asyncio, a pending cancellation goes to what is awaited; it may settle it at once, or come round to here.
-  if (task->must_cancel() && !core->done()) [[unlikely]]
-    task->forward_cancel(*core);
-  if (core->done() || task->must_cancel()) {
-    task->requeue(self);
+  if (task.must_cancel() && !core->done()) [[unlikely]]
+    task.forward_cancel(*core);
+  if (core->done() || task.must_cancel()) {
+    task.requeue(self);
     return;
   }
-  task->park(self, *this);
+  task.park(self, *this);
   core->add_waiter(*this);
 }
 
 void FutureWaiter::cancel_awaited() {
+  TaskCore& task = *target.task();
   if (forwarding) {
     // Came round a ring of tasks that await one another: break it here.
-    task->wake_cancelled(*this);
+    core->remove_waiter(*this);
+    task.wake_cancelled(*this);
     return;
   }
   forwarding = true;
-  task->forward_cancel(*core);
+  task.forward_cancel(*core);
   forwarding = false;
 }
 

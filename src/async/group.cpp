@@ -91,7 +91,7 @@ void TaskGroup::on_done(Member& member) {
       if (!body_ended_) {
         // The body may be waiting for something that will never come: interrupt it.
         cancelled_parent_ = true;
-        parent_->cancel_task({});
+        parent_->cancel({});
       }
     }
   }
@@ -131,7 +131,7 @@ Coro<void> TaskGroup::run_body(Body& body) {
     // A cancellation from outside must not get lost behind them: it is delivered at the parent's next await.
     if (parent_->cancelling() > 0) {
       parent_->uncancel();
-      parent_->cancel_task({});
+      parent_->cancel({});
     }
     throw ExceptionGroup(std::move(exceptions_));
   }

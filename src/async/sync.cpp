@@ -4,6 +4,18 @@
 #include <string>
 
 namespace argiope {
+namespace detail {
+
+void wake_first(IntrusiveList<ListWaiter>& list) noexcept {
+  ListWaiter& first = list.front();
+  first.set_woken();
+  wake_task(first);
+}
+void wake_all(IntrusiveList<ListWaiter>& list) noexcept {
+  while (!list.empty()) wake_first(list);
+}
+
+}  // namespace detail
 
 // --- Condition -------------------------------------------------------------------------------------------------
 
@@ -30,7 +42,7 @@ Coro<void> Condition::wait() {
     }
   }
   if (cancellation == nullptr) co_return;
-  if (notification.woken) notify();
+  if (notification.woken()) notify();
   std::rethrow_exception(cancellation);
 }
 

@@ -19,7 +19,7 @@ void Timeout::arm() {
   if (when_ == kNever || task_ == nullptr) return;
   const auto strike = [this] {
     expired_ = true;
-    task_->cancel_task({});
+    task_->cancel({});
   };
   // What has come already strikes at the first wait, even if that is only a yield.
   EventLoop& loop = EventLoop::current();

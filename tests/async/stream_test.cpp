@@ -967,7 +967,7 @@ TYPED_TEST(StreamTest, AHandlersTaskMayBeCancelled) {
         "127.0.0.1", 0);
     Stream client = co_await open_connection("127.0.0.1", server.port());
     co_await running.wait();
-    handler->cancel_task({});
+    handler->cancel({});
     EXPECT_EQ(co_await client.read(1), "");
     EXPECT_EQ(server.connections(), 0u);
   });

@@ -74,5 +74,47 @@ TEST(IntrusiveList, AVisitorMayUnlinkWhatItIsGiven) {
   EXPECT_EQ(values(list), (std::vector{1, 3, 5, 7, 9}));
 }
 
+std::vector<int> take_all(IntrusiveRing<Item>& ring) {
+  std::vector<int> taken;
+  while (!ring.empty()) taken.push_back(ring.pop_front().value);
+  return taken;
+}
+
+TEST(IntrusiveRing, GivesItsItemsFirstInFirstOut) {
+  IntrusiveRing<Item> ring;
+  EXPECT_TRUE(ring.empty());
+  Item one(1), two(2), three(3);
+  for (Item* item : {&one, &two, &three}) ring.push_back(*item);
+  EXPECT_EQ(take_all(ring), (std::vector{1, 2, 3}));
+  for (Item* item : {&three, &one}) ring.push_back(*item);
+  EXPECT_EQ(take_all(ring), (std::vector{3, 1})) << "items that have left may come again";
+}
+
+TEST(IntrusiveRing, AnyItemMayBeTakenOut) {
+  Item one(1), two(2), three(3);
+  const std::vector<Item*> items{&one, &two, &three};
+  for (Item* out : items) {
+    IntrusiveRing<Item> ring;
+    for (Item* item : items) ring.push_back(*item);
+    ring.remove(*out);
+    ring.remove(*out);
+    std::vector<int> others;
+    for (const Item* item : items) {
+      if (item != out) others.push_back(item->value);
+    }
+    EXPECT_EQ(take_all(ring), others);
+  }
+}
+
+TEST(IntrusiveRing, IsEmptyWhenItsOnlyItemIsTakenOut) {
+  IntrusiveRing<Item> ring;
+  Item one(1), stranger(2);
+  ring.push_back(one);
+  ring.remove(stranger);
+  EXPECT_FALSE(ring.empty());
+  ring.remove(one);
+  EXPECT_TRUE(ring.empty());
+}
+
 }  // namespace
 }  // namespace argiope

@@ -4,6 +4,7 @@
 // does not (see event_loop.hpp).
 #pragma once
 
+#include <bit>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
@@ -43,6 +44,12 @@ void root_coroutine_ended() noexcept;
 // Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns in the loop's debug mode.
 void coroutine_never_started(const std::source_location& created_at) noexcept;
 
+// The exception with which a coroutine of this thread has just ended, from the catch block on. Who awaited it resumes
+// at once and takes it, so a thread has one at most, and no frame needs room for it.
+void keep_thrown() noexcept;
+std::exception_ptr take_thrown() noexcept;
+[[noreturn]] void rethrow_thrown();
+
 class PromiseBase;
 
 template <class T>
@@ -61,6 +68,9 @@ struct Gate {
 // What runs on when a coroutine has ended that nobody awaits, or that a gate does. Its frame stays, suspended where it is.
 std::coroutine_handle<> after_end(PromiseBase& ended) noexcept;
 
+// What every coroutine's frame holds: one word, because the memory of a waiting task is frames. Until the coroutine is
+// awaited, the word says where it was made; from then on, who awaits it. Nobody awaits the outermost one of a task: its
+// word says where the task was made. The lowest bits, which no address uses, tell these apart.
 class PromiseBase {
  public:
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
@@ -83,34 +93,43 @@ class PromiseBase {
   };
   FinalAwaiter final_suspend() const noexcept { return {}; }
 
-  void unhandled_exception() noexcept { exception_ = std::current_exception(); }
+  void unhandled_exception() noexcept {
+    keep_thrown();
+    link_ |= kThrew;
+  }
 
   void set_caller(std::coroutine_handle<> caller) noexcept {
-    next_ = reinterpret_cast<std::uintptr_t>(caller.address());
+    link_ = reinterpret_cast<std::uintptr_t>(caller.address());
   }
-  void set_gate(Gate& gate) noexcept { next_ = reinterpret_cast<std::uintptr_t>(&gate) | kNoCaller; }
-  // Neither a task's outermost coroutine nor behind a gate; only then it has a caller().
-  bool is_awaited() const noexcept { return (next_ & kNoCaller) == 0; }
+  void set_gate(Gate& gate) noexcept { link_ = reinterpret_cast<std::uintptr_t>(&gate) | kGated; }
+  // Makes it the outermost coroutine of a task that is made at `where`.
+  void set_outermost(const std::source_location& where) noexcept {
+    link_ = std::bit_cast<std::uintptr_t>(where) | kOutermost;
+  }
+  // Of a coroutine that has run: neither a task's outermost one nor behind a gate. Only then it has a caller().
+  bool is_awaited() const noexcept { return (link_ & (kOutermost | kGated)) == 0; }
   std::coroutine_handle<> caller() const noexcept {
-    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(next_));
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(link_ & ~kFlags));
   }
   // Null for a task's outermost coroutine; else only of one that is not awaited.
-  Gate* gate() const noexcept { return reinterpret_cast<Gate*>(next_ & ~kNoCaller); }
-  // The coroutine's own place in the source until it is made a task; then where that happened.
-  const std::source_location& created_at() const noexcept { return created_at_; }
-  void set_created_at(const std::source_location& where) noexcept { created_at_ = where; }
-  const std::exception_ptr& exception() const noexcept { return exception_; }
+  Gate* gate() const noexcept { return (link_ & kGated) == 0 ? nullptr : reinterpret_cast<Gate*>(link_ & ~kFlags); }
+  // The coroutine's own place in the source; of a task's outermost one, where the task was made. Not of a coroutine that
+  // another has awaited.
+  std::source_location created_at() const noexcept { return std::bit_cast<std::source_location>(link_ & ~kFlags); }
+  // It ended by an exception, which its caller or its task takes.
+  bool threw() const noexcept { return (link_ & kThrew) != 0; }
 
  protected:
-  explicit PromiseBase(const std::source_location& where) noexcept : created_at_(where) {}
+  explicit PromiseBase(const std::source_location& where) noexcept : link_(std::bit_cast<std::uintptr_t>(where)) {}
 
  private:
-  static constexpr std::uintptr_t kNoCaller = 1;
+  static_assert(sizeof(std::source_location) == sizeof(std::uintptr_t), "a place in the source is a pointer");
+  static constexpr std::uintptr_t kThrew = 1;
+  static constexpr std::uintptr_t kOutermost = 2;
+  static constexpr std::uintptr_t kGated = 4;
+  static constexpr std::uintptr_t kFlags = kThrew | kOutermost | kGated;
 
-  // The caller's frame; or, with the lowest bit set, a gate; or nothing but that bit.
-  std::uintptr_t next_ = kNoCaller;
-  std::exception_ptr exception_;
-  std::source_location created_at_;
+  std::uintptr_t link_;
 };
 
 template <class T>
@@ -122,12 +141,12 @@ class Promise final : public PromiseBase {
   requires std::is_constructible_v<T, U&&>
   void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
   T take() {
-    if (exception()) [[unlikely]]
-      std::rethrow_exception(exception());
+    if (threw()) [[unlikely]]
+      rethrow_thrown();
     return std::move(*value_);
   }
   // What was returned; null when it threw.
-  T* value() noexcept { return value_ && exception() == nullptr ? &*value_ : nullptr; }
+  T* value() noexcept { return value_ && !threw() ? &*value_ : nullptr; }
 
  private:
   std::optional<T> value_;
@@ -139,11 +158,12 @@ class Promise<void> final : public PromiseBase {
   explicit Promise(const std::source_location& where = std::source_location::current()) noexcept : PromiseBase(where) {}
   Coro<void> get_return_object() noexcept;
   void return_void() const noexcept {}
-  void take() {
-    if (exception()) [[unlikely]]
-      std::rethrow_exception(exception());
+  void take() const {
+    if (threw()) [[unlikely]]
+      rethrow_thrown();
   }
 };
+static_assert(sizeof(Promise<void>) == 8, "part of every parked task: see docs/decisions.md");
 
 }  // namespace detail
 

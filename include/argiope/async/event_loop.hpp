@@ -54,6 +54,7 @@ class Runnable {
   Runnable() = default;
   explicit Runnable(TaskCore* task) noexcept : bits_(reinterpret_cast<std::uintptr_t>(task)) {}
   explicit Runnable(Callback* callback) noexcept : bits_(reinterpret_cast<std::uintptr_t>(callback) | 1) {}
+  explicit operator bool() const noexcept { return bits_ != 0; }
   // Only the right one of task() and callback() may be asked for.
   bool is_task() const noexcept { return (bits_ & 1) == 0; }
   TaskCore* task() const noexcept { return reinterpret_cast<TaskCore*>(bits_); }
@@ -78,7 +79,6 @@ struct TimerNode : Waiter {
   static constexpr std::uint32_t kUnarmed = ~0u;
   TimerNode() = default;
   ~TimerNode();
-  TimePoint when;
   EventLoop* armed_on = nullptr;
   std::uint32_t heap_index = kUnarmed;
 };

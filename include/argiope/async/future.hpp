@@ -24,13 +24,14 @@ namespace detail {
 
 enum class FutureState : std::uint8_t { pending, ready, failed, cancelled };
 
-// The part of a future that does not depend on its type: state, who waits, how often it is referred to.
+// The part of a future that does not depend on its type: state, who waits, how often it is referred to. Small, because a
+// task is one and a program may have a million of them waiting.
 class FutureCore {
  public:
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* block, std::size_t bytes) noexcept { free_frame(block, bytes); }
 
-  explicit FutureCore(EventLoop& loop) noexcept : loop_(&loop) {}
+  explicit FutureCore(EventLoop& loop) noexcept : FutureCore(loop, false) {}
   FutureCore(const FutureCore&) = delete;
   FutureCore& operator=(const FutureCore&) = delete;
   virtual ~FutureCore();
@@ -38,15 +39,23 @@ class FutureCore {
   EventLoop& loop() const noexcept { return *loop_; }
   FutureState state() const noexcept { return state_; }
   bool done() const noexcept { return state_ != FutureState::pending; }
+  bool is_task() const noexcept { return is_task_; }
   virtual bool cancel(std::string message);
   virtual std::string_view name() const noexcept { return "future"; }
 
+  template <class T, class... Value>
+  void set_result(Value&&... value);
   void fail(std::exception_ptr exception);
   // Throws CancelledError or the stored exception; InvalidStateError while pending.
   void rethrow_unless_ready();
   std::exception_ptr exception();
   void mark_exception_seen() noexcept { exception_seen_ = true; }
+  // Only while pending.
   void add_waiter(Waiter& waiter) noexcept { waiters_.push_back(waiter); }
+  // Before a waiter is woken by something else, or destroyed. Does nothing to one that does not wait here any more.
+  void remove_waiter(Waiter& waiter) noexcept {
+    if (!done()) waiters_.remove(waiter);
+  }
   // The future lives at least until `function` has run.
   Handle add_done_callback(std::move_only_function<void()> function,
                            const std::source_location& where = std::source_location::current());
@@ -60,29 +69,40 @@ class FutureCore {
   }
 
  protected:
-  void require_pending() const;
+  FutureCore(EventLoop& loop, bool is_task) noexcept : loop_(&loop), waiters_(), is_task_(is_task) {}
+
+  // Throws unless the future's result may be set now, and from outside.
+  void require_settable() const;
   void report_unseen() noexcept;
   // Has `callback` keep this future alive until it has run.
   void tell(Callback& callback) noexcept;
-  void settle(FutureState state) noexcept;
+  // Ends a pending future and wakes who waits for it. `exception`: if it failed, what was thrown; if it was cancelled,
+  // the CancelledError where there is more to it than its type.
+  void settle(FutureState state, std::exception_ptr exception = nullptr) noexcept;
   void settle_cancelled(std::string message);
-  void settle_cancelled(std::exception_ptr exception) noexcept {
-    exception_ = std::move(exception);
-    settle(FutureState::cancelled);
-  }
-  void settle_failed(std::exception_ptr exception) noexcept {
-    exception_ = std::move(exception);
-    settle(FutureState::failed);
-  }
+  void settle_cancelled(std::exception_ptr exception) noexcept { settle(FutureState::cancelled, std::move(exception)); }
+  void settle_failed(std::exception_ptr exception) noexcept { settle(FutureState::failed, std::move(exception)); }
 
  private:
   EventLoop* loop_;
-  IntrusiveList<Waiter> waiters_;
-  // Failed: what was thrown. Cancelled: the CancelledError, where there is more to it than its type.
-  std::exception_ptr exception_;
+  // Nobody waits once it is done, and before that it has no exception.
+  union {
+    IntrusiveRing<Waiter> waiters_;
+    std::exception_ptr exception_;
+  };
   std::uint32_t references_ = 0;
-  FutureState state_ = FutureState::pending;
-  bool exception_seen_ = false;
+  FutureState state_ : 2 = FutureState::pending;
+  bool exception_seen_ : 1 = false;
+  const bool is_task_ : 1;
+
+ protected:
+  // A task's, and here because a future has room for them that would be lost in front of a task's pointers.
+  bool must_cancel_ : 1 = false;
+  bool cancelled_late_ : 1 = false;
+  bool started_ : 1 = false;
+  bool ended_ : 1 = false;
+  std::uint32_t cancel_requests_ : 24 = 0;
+  static constexpr std::uint32_t kMostCancelRequests = (1u << 24) - 1;
 };
 
 template <class T>
@@ -92,31 +112,28 @@ struct Slot {
 template <>
 struct Slot<void> {};
 
+// A future that is no task.
 template <class T>
-class FutureStateOf : public FutureCore, public Slot<T> {
+class FutureStateOf final : public FutureCore, public Slot<T> {
  public:
   using FutureCore::FutureCore;
-  template <class... Value>
-  void set_result(Value&&... value) {
-    require_pending();
-    if constexpr (!std::is_void_v<T>) this->value.emplace(std::forward<Value>(value)...);
-    settle(FutureState::ready);
-  }
 };
+static_assert(sizeof(FutureStateOf<void>) <= 32, "a task is a future: see docs/decisions.md");
 
 // The part of a task that does not depend on its type. Linked into its loop's list of unfinished tasks.
-class TaskCore : public ListHook {
+class TaskCore : public FutureCore, public ListHook {
  public:
-  bool cancel_task(std::string message);
+  bool cancel(std::string message) override;
+  std::string_view name() const noexcept override {
+    return rare_ == nullptr || rare_->name.empty() ? std::string_view{"task"} : rare_->name;
+  }
   // Called by an await point that was resumed: throws if the task was cancelled while it waited.
   void check_cancelled() {
     if (must_cancel_) [[unlikely]]
       throw_cancelled();
   }
   bool must_cancel() const noexcept { return must_cancel_; }
-  // Whether a cancellation that no await has thrown makes a task that ends a cancelled one.
-  bool ends_cancelled() const noexcept { return must_cancel_ && !cancelled_late_; }
-  int cancelling() const noexcept { return cancel_requests_; }
+  int cancelling() const noexcept { return static_cast<int>(cancel_requests_); }
   int uncancel() noexcept;
 
   // Parks the running coroutine `self` of this task until `waiter` is woken. An await point calls check_cancelled()
@@ -129,7 +146,7 @@ class TaskCore : public ListHook {
   // Wakes the task from `waiter` with CancelledError to be thrown: the last step of an on_cancel.
   void wake_cancelled(Waiter& waiter) noexcept {
     must_cancel_ = true;
-    future_->loop().wake(waiter);
+    loop().wake(waiter);
   }
   // For the on_cancel of a waiter that was served: it has been taken back, and CancelledError is thrown where the task
   // waits.
@@ -148,99 +165,93 @@ class TaskCore : public ListHook {
   // Parks the task at the back of the ready ring.
   void requeue(std::coroutine_handle<> self) noexcept;
 
-  FutureCore& future() noexcept { return *future_; }
   // Where it was made a task; only of a task that has not ended.
   virtual std::source_location created_at() const noexcept = 0;
 
  protected:
-  TaskCore(FutureCore& future, std::coroutine_handle<> root) noexcept : future_(&future), resume_point_(root) {}
-  ~TaskCore() = default;
+  // Takes the frame of `root`, unless it throws.
+  TaskCore(EventLoop& loop, std::coroutine_handle<> root, std::string_view name);
+  ~TaskCore() override { free_root(); }
 
   // Moves the coroutine's result into the future and frees the frame.
   virtual void collect() = 0;
-  // Ends as cancelled a task that was cancelled before its first step.
-  virtual void cancel_unstarted() = 0;
-  // Frees the frame without running it further.
-  virtual void abandon() noexcept = 0;
-  [[noreturn]] void throw_cancelled();
-  std::string take_cancel_message();
+  std::coroutine_handle<> root() const noexcept { return root_; }
+  void free_root() noexcept {
+    if (auto root = std::exchange(root_, {})) root.destroy();
+  }
+  // The end of a task whose coroutine threw.
+  void collect_thrown() noexcept;
+  // Whether a cancellation that no await has thrown makes a task that ends a cancelled one.
+  bool ends_cancelled() const noexcept { return must_cancel_ && !cancelled_late_; }
+  // Ends it without its result: cancelled before its first step, or in its last.
+  void collect_cancelled();
 
  private:
   friend class argiope::EventLoop;
   friend void root_coroutine_ended() noexcept;
 
-  FutureCore* future_;
+  // What few tasks have. An empty name or message: none.
+  struct Rare {
+    std::string name;
+    std::string cancel_message;
+  };
+
+  [[noreturn]] void throw_cancelled();
+  std::string take_cancel_message();
+
+  std::coroutine_handle<> root_;
   std::coroutine_handle<> resume_point_;
   Waiter* waiter_ = nullptr;
-  std::unique_ptr<std::string> cancel_message_;
-  int cancel_requests_ = 0;
-  bool must_cancel_ = false;
-  bool cancelled_late_ = false;
-  bool started_ = false;
-  bool ended_ = false;
+  std::unique_ptr<Rare> rare_;
 };
 
 // Wakes the task that waits by `waiter`, on its own loop, whether or not that is running.
-inline void wake_task(Waiter& waiter) noexcept { waiter.target.task()->future().loop().wake(waiter); }
+inline void wake_task(Waiter& waiter) noexcept { waiter.target.task()->loop().wake(waiter); }
 // The same when it was granted what it waited for, and on_cancel can take that back.
-inline void wake_served(Waiter& waiter) noexcept { waiter.target.task()->future().loop().wake_served(waiter); }
+inline void wake_served(Waiter& waiter) noexcept { waiter.target.task()->loop().wake_served(waiter); }
 
 bool is_cancelled_error(const std::exception_ptr& exception) noexcept;
 
 template <class T>
-class TaskState final : public FutureStateOf<T>, public TaskCore {
+class TaskState final : public TaskCore, public Slot<T> {
  public:
-  TaskState(EventLoop& loop, typename Coro<T>::Handle root, std::string_view name)
-      : FutureStateOf<T>(loop),
-        TaskCore(static_cast<FutureCore&>(*this), root),
-        root_(root),
-        name_(name.empty() ? nullptr : std::make_unique<std::string>(name)) {}
-  ~TaskState() override {
-    if (root_) root_.destroy();
-  }
+  using Root = Coro<T>::Handle;
+  TaskState(EventLoop& loop, Root root, std::string_view name) : TaskCore(loop, root, name) {}
 
-  bool cancel(std::string message) override { return this->cancel_task(std::move(message)); }
-  std::string_view name() const noexcept override { return name_ ? std::string_view{*name_} : "task"; }
-  std::source_location created_at() const noexcept override { return root_.promise().created_at(); }
+  std::source_location created_at() const noexcept override { return promise().created_at(); }
 
  protected:
   void collect() override {
-    auto& promise = root_.promise();
-    const std::exception_ptr exception = promise.exception();
-    if (exception) [[unlikely]] {
-      free_root();
-      if (is_cancelled_error(exception)) {
-        this->settle_cancelled(exception);
-      } else {
-        this->settle_failed(exception);
-      }
-    } else if (this->ends_cancelled()) [[unlikely]] {
+    if (promise().threw()) [[unlikely]] {
+      collect_thrown();
+    } else if (ends_cancelled()) [[unlikely]] {
       // Cancelled in its last step, with no await left to throw at: asyncio ends such a task as cancelled too.
-      free_root();
-      this->settle_cancelled(this->take_cancel_message());
-    } else if constexpr (std::is_void_v<T>) {
-      free_root();
-      this->set_result();
+      collect_cancelled();
     } else {
-      this->value.emplace(promise.take());
+      if constexpr (!std::is_void_v<T>) this->value.emplace(promise().take());
       free_root();
-      this->settle(FutureState::ready);
+      settle(FutureState::ready);
     }
   }
-  void cancel_unstarted() override {
-    free_root();
-    this->settle_cancelled(this->take_cancel_message());
-  }
-  void abandon() noexcept override { free_root(); }
 
  private:
-  void free_root() noexcept {
-    if (auto root = std::exchange(root_, {})) root.destroy();
-  }
-
-  typename Coro<T>::Handle root_;
-  std::unique_ptr<std::string> name_;
+  Promise<T>& promise() const noexcept { return Root::from_address(root().address()).promise(); }
 };
+static_assert(sizeof(TaskState<void>) <= 80, "half of a parked task: see docs/decisions.md");
+
+// Where the value of a future or task of T is, or will be.
+template <class T>
+Slot<T>& slot_of(FutureCore& core) noexcept {
+  if (core.is_task()) return static_cast<TaskState<T>&>(core);
+  return static_cast<FutureStateOf<T>&>(core);
+}
+
+template <class T, class... Value>
+void FutureCore::set_result(Value&&... value) {
+  require_settable();
+  if constexpr (!std::is_void_v<T>) slot_of<T>(*this).value.emplace(std::forward<Value>(value)...);
+  settle(FutureState::ready);
+}
 
 // Throws std::logic_error unless all of them belong to the loop that runs.
 void require_same_loop(const std::vector<FutureCore*>& futures);
@@ -255,20 +266,22 @@ std::vector<FutureCore*> cores_of(const std::vector<F>& futures) {
 
 // Waits for a future; cancelling the waiting task cancels the future, as in asyncio.
 struct FutureWaiter : Waiter {
-  FutureCore* core = nullptr;
-  TaskCore* task = nullptr;
+  FutureCore* core;
   bool forwarding = false;
   explicit FutureWaiter(FutureCore& awaited) noexcept : core(&awaited) {
     core->retain();
     on_cancel = [](Waiter& self) { static_cast<FutureWaiter&>(self).cancel_awaited(); };
   }
-  ~FutureWaiter() { core->release(); }
+  ~FutureWaiter() {
+    core->remove_waiter(*this);
+    core->release();
+  }
   void cancel_awaited();
   bool await_ready() const noexcept { return core->done() && may_go_on(); }
   void await_suspend(std::coroutine_handle<> self);
   // Throws CancelledError if the waiting task was cancelled.
-  void finish() {
-    if (task != nullptr) task->check_cancelled();
+  void finish() const {
+    if (target) target.task()->check_cancelled();
   }
 };
 
@@ -276,7 +289,7 @@ struct FutureWaiter : Waiter {
 
 // A result that is set later.
 //
-// Copies share one state. A second set_result or set_exception throws InvalidStateError.
+// Copies share one state. A second set_result or set_exception throws InvalidStateError, and one of a task logic_error.
 // Suspends: co_await, until the state is set. `co_await future` gives a const reference into the state (void: nothing),
 //           `co_await std::move(future)` moves the value out.
 // Errors:   awaiting throws what was set, CancelledError when it was cancelled, and std::logic_error for a task that
@@ -287,11 +300,10 @@ struct FutureWaiter : Waiter {
 template <class T>
 class Future {
  public:
-  using State = detail::FutureStateOf<T>;
   using value_type = T;
 
   Future() = default;
-  explicit Future(State* state) noexcept : state_(state) {
+  explicit Future(detail::FutureCore* state) noexcept : state_(state) {
     if (state_ != nullptr) state_->retain();
   }
   Future(const Future& other) noexcept : Future(other.state_) {}
@@ -312,7 +324,7 @@ class Future {
 
   template <class... Value>
   void set_result(Value&&... value) {
-    state_->set_result(std::forward<Value>(value)...);
+    state_->template set_result<T>(std::forward<Value>(value)...);
   }
   void set_exception(std::exception_ptr exception) { state_->fail(std::move(exception)); }
   template <class E>
@@ -323,7 +335,7 @@ class Future {
   // The value, or what was thrown; InvalidStateError while pending, CancelledError when cancelled.
   decltype(auto) result() const {
     state_->rethrow_unless_ready();
-    if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state_->value);
+    if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*detail::slot_of<T>(*state_).value);
   }
   // What was thrown, null when nothing was; InvalidStateError while pending, CancelledError when cancelled.
   std::exception_ptr exception() const { return state_->exception(); }
@@ -342,9 +354,8 @@ class Future {
       using detail::FutureWaiter::FutureWaiter;
       decltype(auto) await_resume() {
         this->finish();
-        auto* state = static_cast<State*>(this->core);
-        state->rethrow_unless_ready();
-        if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state->value);
+        this->core->rethrow_unless_ready();
+        if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*detail::slot_of<T>(*this->core).value);
       }
     };
     return Awaiter{*state_};
@@ -354,16 +365,15 @@ class Future {
       using detail::FutureWaiter::FutureWaiter;
       T await_resume() {
         this->finish();
-        auto* state = static_cast<State*>(this->core);
-        state->rethrow_unless_ready();
-        if constexpr (!std::is_void_v<T>) return std::move(*state->value);
+        this->core->rethrow_unless_ready();
+        if constexpr (!std::is_void_v<T>) return std::move(*detail::slot_of<T>(*this->core).value);
       }
     };
     return Awaiter{*state_};
   }
 
  protected:
-  State* state_ = nullptr;
+  detail::FutureCore* state_ = nullptr;
 };
 
 // A coroutine scheduled on a loop. It runs whether or not the handle is kept; its exception, if it is never
@@ -376,20 +386,17 @@ class Task : public Future<T> {
 
   std::string_view name() const noexcept { return this->state_->name(); }
   // How many cancel() calls have not been taken back by uncancel().
-  int cancelling() const noexcept { return task_state().cancelling(); }
+  int cancelling() const noexcept { return task_core().cancelling(); }
   // Takes one back, as code does that caused it and has dealt with it; how many remain.
-  int uncancel() noexcept { return task_state().uncancel(); }
+  int uncancel() noexcept { return task_core().uncancel(); }
   // For waits, not for everyday use.
-  detail::TaskCore& task_core() const noexcept { return task_state(); }
+  detail::TaskCore& task_core() const noexcept { return static_cast<detail::TaskCore&>(*this->state_); }
 
   // A task's result is its coroutine's to set.
   template <class... Value>
   void set_result(Value&&...) = delete;
   template <class E>
   void set_exception(E) = delete;
-
- private:
-  detail::TaskState<T>& task_state() const noexcept { return static_cast<detail::TaskState<T>&>(*this->state_); }
 };
 
 // A task whose result type does not matter: what current_task() and all_tasks() give.
@@ -401,11 +408,11 @@ class Task : public Future<T> {
 class AnyTask {
  public:
   AnyTask() = default;
-  explicit AnyTask(detail::TaskCore& task) noexcept : task_(&task) { task_->future().retain(); }
+  explicit AnyTask(detail::TaskCore& task) noexcept : task_(&task) { task_->retain(); }
   template <class T>
   AnyTask(const Task<T>& task) noexcept : AnyTask(task.task_core()) {}
   AnyTask(const AnyTask& other) noexcept : task_(other.task_) {
-    if (task_ != nullptr) task_->future().retain();
+    if (task_ != nullptr) task_->retain();
   }
   AnyTask(AnyTask&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
   AnyTask& operator=(AnyTask other) noexcept {
@@ -413,7 +420,7 @@ class AnyTask {
     return *this;
   }
   ~AnyTask() {
-    if (task_ != nullptr) task_->future().release();
+    if (task_ != nullptr) task_->release();
   }
 
   explicit operator bool() const noexcept { return task_ != nullptr; }
@@ -432,7 +439,7 @@ class AnyTask {
                            const std::source_location& where = std::source_location::current()) {
     return core()->add_done_callback(std::move(function), where);
   }
-  detail::FutureCore* core() const noexcept { return &task_->future(); }
+  detail::FutureCore* core() const noexcept { return task_; }
 
   auto operator co_await() const noexcept {
     struct Awaiter : detail::FutureWaiter {
@@ -465,7 +472,7 @@ Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name, Start start,
   check_thread();
   reserve_ready();
   auto root = coro.release();
-  root.promise().set_created_at(where);
+  root.promise().set_outermost(where);
   detail::TaskState<T>* state = nullptr;
   try {
     state = new detail::TaskState<T>(*this, root, name);

@@ -24,34 +24,38 @@ namespace detail {
   throw CancelledError();
 }
 
-// Parks the task at the end of a list until wake_first() or wake_all() of that list.
-struct Pause : Waiter {
-  explicit Pause(IntrusiveList<Pause>& waiters) noexcept : list(waiters) {}
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> self) {
+// A wait at the end of a list until wake_first() or wake_all() of that list.
+struct ListWaiter : Waiter {
+  void park_in(IntrusiveList<ListWaiter>& list, std::coroutine_handle<> self) {
     TaskCore& task = *this_thread.task;
     task.check_cancelled();
+    on_cancel = nullptr;
     task.park(self, *this);
     list.push_back(*this);
   }
-  void await_resume() const {
-    if (!woken) throw_cancelled_wait();
+  void finish() const {
+    if (!woken()) throw_cancelled_wait();
     this_thread.task->check_cancelled();
   }
-  IntrusiveList<Pause>& list;
-  // Told apart from being cancelled.
-  bool woken = false;
+  // Told apart from being cancelled, and without room of its own: nothing calls on_cancel once the task is ready.
+  bool woken() const noexcept { return on_cancel != nullptr; }
+  void set_woken() noexcept {
+    on_cancel = [](Waiter&) {};
+  }
+};
+
+// Parks the task in `list`.
+struct Pause : ListWaiter {
+  explicit Pause(IntrusiveList<ListWaiter>& waiters) noexcept : list(waiters) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> self) { park_in(list, self); }
+  void await_resume() const { finish(); }
+  IntrusiveList<ListWaiter>& list;
 };
 
 // `list` is not empty.
-inline void wake_first(IntrusiveList<Pause>& list) noexcept {
-  Pause& first = list.front();
-  first.woken = true;
-  wake_task(first);
-}
-inline void wake_all(IntrusiveList<Pause>& list) noexcept {
-  while (!list.empty()) wake_first(list);
-}
+void wake_first(IntrusiveList<ListWaiter>& list) noexcept;
+void wake_all(IntrusiveList<ListWaiter>& list) noexcept;
 
 }  // namespace detail
 
@@ -66,7 +70,7 @@ class Event {
   // Wakes all waiters, even if clear() follows at once.
   void set() noexcept {
     set_ = true;
-    detail::wake_all(waiters_);
+    if (!waiters_.empty()) detail::wake_all(waiters_);
   }
   void clear() noexcept { set_ = false; }
   // Suspends until set; returns at once when it is set already.
@@ -74,26 +78,27 @@ class Event {
   WaitAwaiter wait() noexcept;
 
  private:
-  struct WaitAwaiter : detail::Pause {
-    explicit WaitAwaiter(Event& awaited) noexcept : Pause(awaited.waiters_), event(awaited) {}
+  struct WaitAwaiter : detail::ListWaiter {
+    explicit WaitAwaiter(Event& awaited) noexcept : event(awaited) {}
     bool await_ready() const noexcept { return event.set_ && detail::may_go_on(); }
     void await_suspend(std::coroutine_handle<> self) {
-      suspended = true;
       if (event.set_) {
-        woken = true;
+        target = detail::Runnable{detail::this_thread.task};
+        set_woken();
         detail::this_thread.task->requeue(self);
       } else {
-        Pause::await_suspend(self);
+        park_in(event.waiters_, self);
       }
     }
     void await_resume() const {
-      if (suspended) Pause::await_resume();
+      const bool suspended{target};
+      if (suspended) finish();
     }
     Event& event;
-    bool suspended = false;
   };
+  static_assert(sizeof(WaitAwaiter) <= 40, "part of every parked task: see docs/decisions.md");
 
-  IntrusiveList<detail::Pause> waiters_;
+  IntrusiveList<detail::ListWaiter> waiters_;
   bool set_;
 };
 
@@ -285,7 +290,7 @@ class Condition {
 
   Lock own_lock_;
   Lock& lock_;
-  IntrusiveList<detail::Pause> waiters_;
+  IntrusiveList<detail::ListWaiter> waiters_;
 };
 
 // A point that tasks pass together: wait() lets no task on until `parties` tasks have come.
@@ -325,9 +330,9 @@ class Barrier {
   // Those who have come and not yet left.
   std::size_t inside_ = 0;
   State state_ = State::filling;
-  IntrusiveList<detail::Pause> waiting_;
+  IntrusiveList<detail::ListWaiter> waiting_;
   // Those who have come too early for the next round.
-  IntrusiveList<detail::Pause> outside_;
+  IntrusiveList<detail::ListWaiter> outside_;
 };
 
 }  // namespace argiope

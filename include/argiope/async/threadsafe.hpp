@@ -65,7 +65,7 @@ class ThreadsafeDelivery {
       try {
         core.rethrow_unless_ready();
         if constexpr (!std::is_void_v<T>) {
-          state.result.value.emplace(std::move(*static_cast<FutureStateOf<T>&>(core).value));
+          state.result.value.emplace(std::move(*slot_of<T>(core).value));
         }
       } catch (...) {
         state.exception = std::current_exception();

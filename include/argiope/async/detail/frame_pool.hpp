@@ -6,14 +6,15 @@
 
 namespace argiope::detail {
 
-// Blocks of at most kPooledBytes come from free lists of the calling thread, in steps of 64 bytes; larger ones
-// from operator new. Memory in the lists is kept until its thread ends. Under the address sanitizer everything
-// comes from operator new, so that a use after free is seen.
+// Blocks of at most kPooledBytes come from free lists of the calling thread, in steps of 16 bytes, and are cut from slabs:
+// a block takes its size and no more. Larger ones come from operator new. The memory of slabs is kept: a thread that ends
+// leaves its lists to one that comes. Under the address sanitizer everything comes from operator new, so that a use after
+// free is seen.
 //
 // Errors:  std::bad_alloc.
 // Threads: any; a block freed on another thread joins that thread's lists.
 inline constexpr std::size_t kPooledBytes = 2048;
-inline constexpr std::size_t kPoolStep = 64;
+inline constexpr std::size_t kPoolStep = 16;
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
@@ -26,23 +27,27 @@ struct FreeBlock {
 };
 struct FramePool {
   FreeBlock* free[kPooledBytes / kPoolStep + 1];
-  // From the thread's first allocation to its end: only then will somebody give the lists back.
+  // What has not been cut from the newest slab yet.
+  std::byte* rest;
+  std::size_t rest_bytes;
+  // From the thread's first allocation to its end: only then will somebody leave the lists to others.
   bool open;
 };
 extern constinit thread_local FramePool frame_pool;
 
-void* allocate_frame_slowly(std::size_t rounded);
-void free_frame_slowly(void* block) noexcept;
+void* allocate_frame_slowly(std::size_t bytes);
+void free_frame_slowly(void* block, std::size_t bytes) noexcept;
+
+inline std::size_t pool_slot(std::size_t bytes) noexcept { return (bytes + kPoolStep - 1) / kPoolStep; }
 
 inline void* allocate_frame(std::size_t bytes) {
 #ifndef ARGIOPE_NO_FRAME_POOL
-  const std::size_t slot = (bytes + kPoolStep - 1) / kPoolStep;
   if (bytes <= kPooledBytes) [[likely]] {
-    if (FreeBlock* block = frame_pool.free[slot]; block != nullptr) [[likely]] {
-      frame_pool.free[slot] = block->next;
+    FreeBlock*& free = frame_pool.free[pool_slot(bytes)];
+    if (FreeBlock* block = free; block != nullptr) [[likely]] {
+      free = block->next;
       return block;
     }
-    return allocate_frame_slowly(slot * kPoolStep);
   }
 #endif
   return allocate_frame_slowly(bytes);
@@ -51,15 +56,14 @@ inline void* allocate_frame(std::size_t bytes) {
 inline void free_frame(void* block, std::size_t bytes) noexcept {
 #ifndef ARGIOPE_NO_FRAME_POOL
   if (bytes <= kPooledBytes && frame_pool.open) [[likely]] {
-    const std::size_t slot = (bytes + kPoolStep - 1) / kPoolStep;
+    FreeBlock*& free = frame_pool.free[pool_slot(bytes)];
     auto* free_block = static_cast<FreeBlock*>(block);
-    free_block->next = frame_pool.free[slot];
-    frame_pool.free[slot] = free_block;
+    free_block->next = free;
+    free = free_block;
     return;
   }
 #endif
-  (void)bytes;
-  free_frame_slowly(block);
+  free_frame_slowly(block, bytes);
 }
 
 }  // namespace argiope::detail

@@ -79,4 +79,39 @@ class IntrusiveList {
   ListHook root_;
 };
 
+// The same in 8 bytes instead of 16, for lists that are many and mostly empty. Its items must not unlink themselves, nor
+// be destroyed in it: remove() takes them out. The only item of a ring says that it is not linked.
+template <class T>
+class IntrusiveRing {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+
+  // `item` is in no list.
+  void push_back(T& item) noexcept {
+    ListHook& hook = item;
+    if (first_ == nullptr) {
+      first_ = &hook;
+      return;
+    }
+    hook.prev = first_->prev;
+    hook.next = first_;
+    first_->prev->next = &hook;
+    first_->prev = &hook;
+  }
+  T& pop_front() noexcept {
+    T& item = static_cast<T&>(*first_);
+    remove(item);
+    return item;
+  }
+  // Does nothing to an item that is in no list.
+  void remove(T& item) noexcept {
+    ListHook& hook = item;
+    if (first_ == &hook) first_ = hook.next == &hook ? nullptr : hook.next;
+    hook.unlink();
+  }
+
+ private:
+  ListHook* first_ = nullptr;
+};
+
 }  // namespace argiope
