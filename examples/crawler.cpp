@@ -11,10 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "argiope/async/group.hpp"
-#include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async.hpp"
 
 using namespace argiope;
 using namespace std::chrono_literals;
@@ -98,6 +95,5 @@ class Crawl {
 int main() {
   VirtualBackend backend;
   Crawl crawl(6);
-  EventLoop loop(backend);
-  loop.run_until_complete(crawl.run(1));
+  run(backend, crawl.run(1));
 }

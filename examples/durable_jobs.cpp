@@ -11,7 +11,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -32,12 +31,6 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
              fmt::format(format, std::forward<Args>(args)...));
 }
 
-template <class T>
-T need(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
 // What one process has. The loop ends before the broker does, with whatever it was at: as when a process is killed.
 struct Process {
   explicit Process(WallTime start) : backend(start) {}
@@ -56,24 +49,24 @@ NewJob mail(std::string customer, std::string text) {
 }
 
 Coro<void> evening(Process& process, const std::string& file) {
-  process.store = need(open_store("sqlite:" + file));
-  process.broker = need(co_await Broker::open(*process.store));
+  process.store = value_or_throw(open_store("sqlite:" + file));
+  process.broker = value_or_throw(co_await Broker::open(*process.store));
   Broker& broker = *process.broker;
 
   QueueConfig config;
   config.key_limits.concurrency = 1;  // one mail to a customer at a time,
   config.key_limits.delay = 10s;      // and a pause before the next
   config.retry = {.max_attempts = 3, .first = 60s, .factor = 2, .jitter = 0};
-  need(co_await broker.configure("mail", config));
+  value_or_throw(co_await broker.configure("mail", config));
 
   NewJob report;
   report.queue = "report";
   report.if_failed = DependencyPolicy::run;  // when all have ended, however they did
-  const auto put =
-      need(co_await broker.put_batch({mail("ann", "welcome"), mail("ann", "invoice"), mail("bob", "welcome")}, report));
+  const auto put = value_or_throw(
+      co_await broker.put_batch({mail("ann", "welcome"), mail("ann", "invoice"), mail("bob", "welcome")}, report));
   say("{} jobs are on the disk", put.size());
 
-  const auto leased = need(co_await broker.lease({.queues = {"mail"}, .worker = "evening"}));
+  const auto leased = value_or_throw(co_await broker.lease({.queues = {"mail"}, .worker = "evening"}));
   say("mail {} to {} is handed out, and the process dies", leased[0].job.id, leased[0].job.key);
   co_await sleep(100ms);
 }
@@ -86,10 +79,10 @@ Coro<void> send(JobContext& context) {
 }
 
 Coro<void> morning(Process& process, const std::string& file) {
-  process.store = need(open_store("sqlite:" + file));
-  process.broker = need(co_await Broker::open(*process.store));
+  process.store = value_or_throw(open_store("sqlite:" + file));
+  process.broker = value_or_throw(co_await Broker::open(*process.store));
   Broker& broker = *process.broker;
-  for (const auto& [queue, counts] : need(co_await broker.counts())) {
+  for (const auto& [queue, counts] : value_or_throw(co_await broker.counts())) {
     say("{}: {} ready, {} waiting", queue, counts.ready, counts.delayed);
   }
 
@@ -103,18 +96,18 @@ Coro<void> morning(Process& process, const std::string& file) {
   auto working = process.loop.create_task(worker.run());
 
   co_await sleep(1s);
-  for (JobId id = 1; id <= 4; ++id) say("job {}: {}", id, to_sentence(need(co_await broker.explain(id))));
+  for (JobId id = 1; id <= 4; ++id) say("job {}: {}", id, to_sentence(value_or_throw(co_await broker.explain(id))));
 
-  need(co_await working);
+  value_or_throw(co_await working);
   say("{} runs done, {} failed", worker.counts().done, worker.counts().failed);
-  need(co_await broker.close());
+  value_or_throw(co_await broker.close());
 }
 
 // Runs from `start` on until `life` ends.
 void live(WallTime start, Coro<void> (*life)(Process&, const std::string&), const std::string& file) {
   Process process(start);
   process.loop.run_until_complete(life(process, file));
-  need(process.store->close());
+  value_or_throw(process.store->close());
 }
 
 int main() {

@@ -78,8 +78,7 @@ class Customer {
 }  // namespace
 
 int main() {
-  SystemClock clock;
-  AsioBackend backend(clock);
+  AsioBackend backend;
   Queue<std::string> orders;
   EventLoop loop(backend);
 

@@ -11,12 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/group.hpp"
-#include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/virtual_backend.hpp"
-#include "argiope/async/waiting.hpp"
+#include "argiope/async.hpp"
 
 using namespace argiope;
 using namespace std::chrono_literals;
@@ -57,7 +52,7 @@ class OrderService {
     queue_.shutdown();
     bool in_time = true;
     try {
-      co_await wait_for(drained(), limit);
+      co_await wait_for(queue_.join(), limit);
     } catch (const TimeoutError&) {
       in_time = false;
     }
@@ -77,8 +72,6 @@ class OrderService {
   std::size_t not_done() const { return queue_.qsize() + under_way_ + dropped_; }
 
  private:
-  Coro<void> drained() { co_await queue_.join(); }
-
   Coro<void> work() {
     try {
       for (;;) {
@@ -140,8 +133,7 @@ int main() {
     VirtualBackend backend;
     OrderService service(name, when_full, work_per_order);
     Answers answers;
-    EventLoop loop(backend);
-    loop.run_until_complete(day(name, service, answers));
+    run(backend, day(name, service, answers));
   };
   simulate("waiting", WhenFull::wait, 500ms);
   simulate("refusing", WhenFull::refuse, 500ms);

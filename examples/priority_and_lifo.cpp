@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/queue.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async.hpp"
 
 using namespace argiope;
 
@@ -44,6 +43,5 @@ Coro<void> run() {
 
 int main() {
   VirtualBackend backend;
-  EventLoop loop(backend);
-  loop.run_until_complete(run());
+  run(backend, run());
 }

@@ -10,9 +10,7 @@
 
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -24,13 +22,7 @@
 using namespace argiope;
 using namespace std::chrono_literals;
 
-template <class T>
-T need(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
-const TimeZone kBerlin = need(TimeZone::find("Europe/Berlin"));
+const TimeZone kBerlin = value_or_throw(TimeZone::find("Europe/Berlin"));
 
 std::string clock_text(WallTime time) {
   return format_timestamp(std::chrono::round<std::chrono::seconds>(time), kBerlin);
@@ -63,14 +55,14 @@ void note(const ScheduleEvent& event) {
 }
 
 Coro<void> open(Process& process, const std::string& file) {
-  process.store = need(open_store("sqlite:" + file));
-  process.broker = need(co_await Broker::open(*process.store));
-  process.scheduler = need(co_await Scheduler::open(*process.store, *process.broker));
+  process.store = value_or_throw(open_store("sqlite:" + file));
+  process.broker = value_or_throw(co_await Broker::open(*process.store));
+  process.scheduler = value_or_throw(co_await Scheduler::open(*process.store, *process.broker));
   Scheduler& scheduler = *process.scheduler;
   scheduler.add_listener(kAllScheduleEvents, note);
-  need(co_await scheduler.add_executor("default"));
-  need(scheduler.add_function("default", "tell", [&scheduler](JobContext& context) -> Coro<void> {
-    const auto run = need(co_await scheduler.run_of(context.job().id));
+  value_or_throw(co_await scheduler.add_executor("default"));
+  value_or_throw(scheduler.add_function("default", "tell", [&scheduler](JobContext& context) -> Coro<void> {
+    const auto run = value_or_throw(co_await scheduler.run_of(context.job().id));
     say("{}: run {}, planned for {}", run->name, run->run, clock_text(run->planned));
   }));
 }
@@ -79,23 +71,24 @@ Coro<void> first_night(Process& process, const std::string& file) {
   co_await open(process, file);
   Scheduler& scheduler = *process.scheduler;
 
-  Schedule backup{.name = "backup", .trigger = need(Trigger::parse("30 2 * * *", {}, kBerlin))};
+  Schedule backup{.name = "backup", .trigger = value_or_throw(Trigger::parse("30 2 * * *", {}, kBerlin))};
   backup.job.function = "tell";
-  need(co_await scheduler.add(backup));
+  value_or_throw(co_await scheduler.add(backup));
 
-  Schedule report{.name = "report", .trigger = need(Trigger::parse("0 6 * * *", {}, kBerlin))};
+  Schedule report{.name = "report", .trigger = value_or_throw(Trigger::parse("0 6 * * *", {}, kBerlin))};
   report.job.function = "tell";
   report.misfire_grace = 1h;
-  need(co_await scheduler.add(report));
+  value_or_throw(co_await scheduler.add(report));
 
   scheduler.start();
-  say("{} schedules; backup is {}", scheduler.size(), to_sentence(need(co_await scheduler.explain("backup"))));
+  say("{} schedules; backup is {}", scheduler.size(),
+      to_sentence(value_or_throw(co_await scheduler.explain("backup"))));
   co_await sleep(6h + 30min);
 
-  Schedule collect{.name = "collect", .trigger = need(Trigger::parse("*/15 * * * *", {}, kBerlin))};
+  Schedule collect{.name = "collect", .trigger = value_or_throw(Trigger::parse("*/15 * * * *", {}, kBerlin))};
   collect.job.function = "tell";
   collect.coalesce = Coalesce::latest;
-  need(co_await scheduler.add(collect));
+  value_or_throw(co_await scheduler.add(collect));
   co_await sleep(20min);
   say("the process dies");
 }
@@ -106,29 +99,29 @@ Coro<void> next_day(Process& process, const std::string& file) {
   say("back again");
   scheduler.start();
   co_await sleep(12min);
-  need(co_await scheduler.pause("collect", "ann"));
+  value_or_throw(co_await scheduler.pause("collect", "ann"));
   for (const char* name : {"backup", "report", "collect"}) {
-    say("{}: {}", name, to_sentence(need(co_await scheduler.explain(name))));
+    say("{}: {}", name, to_sentence(value_or_throw(co_await scheduler.explain(name))));
   }
-  for (const ScheduleRun& run : need(co_await scheduler.history("backup"))) {
+  for (const ScheduleRun& run : value_or_throw(co_await scheduler.history("backup"))) {
     say("backup, run {}: {}, fired {:%T} h late", run.number, to_string(run.outcome),
         std::chrono::floor<std::chrono::seconds>(run.fired_at - run.planned));
   }
-  need(co_await scheduler.shutdown());
-  need(co_await process.broker->close());
+  value_or_throw(co_await scheduler.shutdown());
+  value_or_throw(co_await process.broker->close());
 }
 
 // Runs from `start` on until `life` ends.
 void live(WallTime start, Coro<void> (*life)(Process&, const std::string&), const std::string& file) {
   Process process(start);
   process.loop.run_until_complete(life(process, file));
-  need(process.store->close());
+  value_or_throw(process.store->close());
 }
 
 int main() {
-  const WallTime sunday = need(parse_timestamp("2026-03-29T00:00", kBerlin));
+  const WallTime sunday = value_or_throw(parse_timestamp("2026-03-29T00:00", kBerlin));
   const std::string file = std::filesystem::temp_directory_path() / fmt::format("argiope-schedules-{}.db", ::getpid());
   live(sunday, first_night, file);
-  live(need(parse_timestamp("2026-03-30T09:05", kBerlin)), next_day, file);
+  live(value_or_throw(parse_timestamp("2026-03-30T09:05", kBerlin)), next_day, file);
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
 }

@@ -8,10 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "argiope/async/group.hpp"
-#include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async.hpp"
 #include "argiope/base/random.hpp"
 
 using namespace argiope;
@@ -78,6 +75,5 @@ int main() {
   VirtualBackend backend;
   Queue<Customer> queue;
   std::vector<Statistics> statistics(3);
-  EventLoop loop(backend);
-  loop.run_until_complete(afternoon(queue, statistics));
+  run(backend, afternoon(queue, statistics));
 }
