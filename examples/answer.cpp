@@ -8,8 +8,4 @@ Coro<int> answer() {
   co_return 42;
 }
 
-int main() {
-  VirtualBackend backend;  // simulated time; AsioBackend for the real one
-  EventLoop loop(backend);
-  return loop.run_until_complete(wait_for(answer(), 2s)) == 42 ? 0 : 1;
-}
+int main() { return run(wait_for(answer(), 2s)) == 42 ? 0 : 1; }
