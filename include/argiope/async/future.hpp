@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/event_loop.hpp"
+#include "argiope/async/detail/event_loop.hpp"
 
 namespace argiope {
 namespace detail {
