@@ -1,6 +1,8 @@
 // The SQLite store: durable puts of 64 clients, and leases with their ends in batches, in jobs a second; schedules added
 // and fired, in schedules a second, there and in memory.
 // Usage: bench_store [jobs queued besides, 10000] [file, store-bench.db] [seconds each, 3]
+#include "argiope/store/store.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -11,7 +13,6 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/store/store.hpp"
 #include "bench/must.hpp"
 #include "bench/report.hpp"
 
@@ -78,7 +79,7 @@ class Bench {
     for (std::size_t i = 0; i < jobs; ++i) batch.push_back(request(priority));
     auto put = co_await store_->put(std::move(batch), kNow);
     if (!put) stop(put.error());
-    last_ = put->back().id;
+    last_ = put->back()->id;
   }
   Coro<void> client(TimePoint until) {
     while (loop_.time() < until) {
@@ -208,9 +209,9 @@ class ScheduleBench {
       }
       auto fired = co_await store_->fire(std::move(batch), kNow);
       if (!fired) stop(fired.error());
-      for (const FireReply& reply : *fired) {
-        if (!reply.fired) stop({Errc::internal, "a schedule was not fired"});
-        jobs_.push_back(reply.jobs.front().id);
+      for (const Result<FireReply>& reply : *fired) {
+        if (!reply || !reply->fired) stop({Errc::internal, "a schedule was not fired"});
+        jobs_.push_back(reply->jobs.front().id);
       }
     }
   }

@@ -229,8 +229,6 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
 
   // --- putting
   Result<void> check(const NewJob& job, const Queue& queue) const;
-  // By the store, though check() has nothing against it.
-  static bool may_be_refused(const NewJob& job);
   PutRequest request_of(NewJob job, const Queue& queue) const;
   void note_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();

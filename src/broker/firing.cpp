@@ -69,38 +69,16 @@ Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) 
     step->call = i;
     steps.push_back(std::move(*step));
   }
-  // A batch with a mistake in it is refused whole; then each is tried alone.
-  const bool may_try_again = steps.size() > 1 && std::ranges::any_of(steps, [](const Step& step) {
-                               return std::ranges::any_of(step.request.jobs, may_be_refused, &PutRequest::job);
-                             });
   std::vector<FireRequest> requests;
   requests.reserve(steps.size());
-  for (Step& step : steps) requests.push_back(may_try_again ? step.request : std::move(step.request));
+  for (Step& step : steps) requests.push_back(std::move(step.request));
   auto fired = co_await store_(&Store::fire, std::move(requests), clock_.now());
-  std::optional<Error> failure;
-  if (!fired && (!may_try_again || fired.error().code != Errc::invalid_input)) failure = fired.error();
-  const bool all_refused = failure.has_value();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    Step& step = steps[i];
-    Result<FireReply>& reply = replies[step.call];
-    if (fired) {
-      reply = std::move((*fired)[i]);
-    } else if (failure) {
-      reply = std::unexpected(*failure);
-    } else {
-      std::vector<FireRequest> one;
-      one.push_back(std::move(step.request));
-      auto answer = co_await store_(&Store::fire, std::move(one), clock_.now());
-      if (answer) {
-        reply = std::move(answer->front());
-      } else {
-        if (answer.error().code != Errc::invalid_input) failure = answer.error();
-        reply = std::unexpected(std::move(answer.error()));
-      }
-    }
-    note_fired(step.queues, reply ? &*reply : nullptr);
+    Result<FireReply>& reply = replies[steps[i].call];
+    if (fired) reply = std::move((*fired)[i]);
+    note_fired(steps[i].queues, fired && reply ? &*reply : nullptr);
   }
-  if (all_refused) co_return std::unexpected(std::move(*failure));
+  if (!fired) co_return std::unexpected(std::move(fired.error()));
   co_return replies;
 }
 

@@ -232,33 +232,13 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob
   co_return replies;
 }
 
-// A batch with a mistake in it is refused whole; then each is tried alone.
 Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put_accepted(std::vector<PutRequest> requests) {
-  std::vector<Result<PutReply>> replies;
-  auto put = co_await store_(&Store::put, requests, job_now());
-  // Somebody else writes for long; nothing has been put.
-  for (int again = 0; !put && put.error().code == Errc::busy && again < kMostTimesBusy; ++again) {
+  for (int again = 0;; ++again) {
+    auto put = co_await store_(&Store::put, requests, job_now(), Refusal::alone);
+    // Another process has kept the store locked for long; nothing has been put.
+    if (put || put.error().code != Errc::busy || again == kMostTimesBusy) co_return put;
     co_await sleep(options_.poll_interval);
-    put = co_await store_(&Store::put, requests, job_now());
   }
-  if (put) {
-    for (PutReply& reply : *put) replies.emplace_back(std::move(reply));
-    co_return replies;
-  }
-  if (put.error().code != Errc::invalid_input) co_return std::unexpected(std::move(put.error()));
-  for (PutRequest& request : requests) {
-    std::vector<PutRequest> one;
-    one.push_back(std::move(request));
-    auto reply = co_await store_(&Store::put, std::move(one), job_now());
-    if (reply) {
-      replies.emplace_back(std::move(reply->front()));
-    } else if (reply.error().code == Errc::invalid_input) {
-      replies.emplace_back(std::unexpected(std::move(reply.error())));
-    } else {
-      co_return std::unexpected(std::move(reply.error()));
-    }
-  }
-  co_return replies;
 }
 
 Coro<Result<std::vector<ChangeReply>>> Guest::State::change(std::vector<Change> changes) {
@@ -418,7 +398,7 @@ Coro<Result<JobExplanation>> Guest::State::explain(JobId id, bool owned) {
 
 // Which limit of its queue keeps the job, as far as the store shows what runs; what it does not show is noted.
 Coro<Result<std::optional<WaitReason>>> Guest::State::held_by_limits(const JobRecord& record, const StoredQueue& queue,
-                                                              JobExplanation& why) {
+                                                                     JobExplanation& why) {
   using Held = std::optional<WaitReason>;
   const QueueLimits& limits = queue.config.limits;
   const KeyLimits& of_key = queue.config.key_limits;

@@ -27,8 +27,6 @@ Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
   return {};
 }
 
-bool BrokerImpl::may_be_refused(const NewJob& job) { return job.id != 0 || job.batch != 0 || !job.waits_for.empty(); }
-
 PutRequest BrokerImpl::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));
   const WallTime now = clock_.now();
@@ -136,31 +134,11 @@ Coro<void> BrokerImpl::flush_puts() {
 Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
   std::vector<PutRequest> requests;
   requests.reserve(pending.size());
-  // A batch with a mistake in it is refused whole; then each is tried alone.
-  const bool may_try_again =
-      pending.size() > 1 && std::ranges::any_of(
-                                pending, may_be_refused, [](const PendingPut& put) -> auto& { return put.job; });
-  for (PendingPut& put : pending) {
-    requests.push_back(request_of(may_try_again ? put.job : std::move(put.job), *put.queue));
-  }
-  auto replies = co_await store_(&Store::put, std::move(requests), clock_.now());
+  for (PendingPut& put : pending) requests.push_back(request_of(std::move(put.job), *put.queue));
+  auto replies = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::alone);
   for (std::size_t i = 0; i < pending.size(); ++i) {
     PendingPut& put = pending[i];
-    Result<PutReply> reply = fail(Errc::internal, {});
-    if (replies) {
-      reply = std::move((*replies)[i]);
-    } else if (!may_try_again || replies.error().code != Errc::invalid_input) {
-      reply = std::unexpected(replies.error());
-    } else {
-      std::vector<PutRequest> one;
-      one.push_back(request_of(std::move(put.job), *put.queue));
-      auto answer = co_await store_(&Store::put, std::move(one), clock_.now());
-      if (answer) {
-        reply = std::move(answer->front());
-      } else {
-        reply = std::unexpected(std::move(answer.error()));
-      }
-    }
+    Result<PutReply> reply = replies ? std::move((*replies)[i]) : std::unexpected(replies.error());
     if (reply) {
       note_put(*put.queue, *reply);
     } else {
@@ -222,14 +200,17 @@ Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob>
 // The room for them has been taken; the queues hear of it whoever waits.
 Coro<Result<std::vector<PutReply>>> BrokerImpl::send_together(std::vector<PutRequest> requests,
                                                               std::vector<Queue*> queues) {
-  auto replies = co_await store_(&Store::put, std::move(requests), clock_.now());
+  auto answered = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::whole);
+  std::vector<PutReply> replies;
   for (std::size_t i = 0; i < queues.size(); ++i) {
-    if (replies) {
-      note_put(*queues[i], (*replies)[i]);
+    if (answered) {
+      replies.push_back(std::move(*(*answered)[i]));
+      note_put(*queues[i], replies.back());
     } else {
       arrived(*queues[i], false);
     }
   }
+  if (!answered) co_return std::unexpected(std::move(answered.error()));
   co_return replies;
 }
 

@@ -76,7 +76,7 @@ struct ScheduleBook::Edited {
   std::string paused_by;
   WallTime paused_at{};
   bool changed = true;
-  bool resets_trigger = false;  // by whom it may be another
+  bool resets_trigger = false;       // by whom it may be another
   std::vector<ScheduleRun> entries;  // to be written into its history
 };
 
@@ -213,8 +213,10 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
           {.id = stored.id, .version = stored.version, .place = edited.place, .runs = std::move(edited.entries)});
       auto replies = co_await store_->fire(std::move(steps), WallTime{});
       if (!replies) co_return std::unexpected(std::move(replies.error()));
-      if (!replies->front().fired) continue;
-      stored.version = replies->front().version;
+      const Result<FireReply>& reply = replies->front();
+      if (!reply) co_return std::unexpected(reply.error());
+      if (!reply->fired) continue;
+      stored.version = reply->version;
       stored.place = edited.place;
       co_return status_of(std::move(stored));
     }
@@ -247,7 +249,8 @@ Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::functio
       return fail(Errc::invalid_input,
                   fmt::format("name {}: a schedule keeps its name", in_quotes(edited.schedule.name)));
     }
-    if (edited.schedule.paused && !edited.place.paused) edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
+    if (edited.schedule.paused && !edited.place.paused)
+      edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
     edited.place.paused = edited.schedule.paused;
     return {};
   });
@@ -347,7 +350,9 @@ Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
     steps.back().jobs.push_back(std::move(put));
     auto replies = co_await store_->fire(std::move(steps), now + Duration{offset->value_or(0)});
     if (!replies) co_return std::unexpected(std::move(replies.error()));
-    if (replies->front().fired) co_return replies->front().jobs.front().id;
+    const Result<FireReply>& reply = replies->front();
+    if (!reply) co_return std::unexpected(reply.error());
+    if (reply->fired) co_return reply->jobs.front().id;
   }
   co_return edited_all_the_time(name);
 }

@@ -19,8 +19,11 @@ Result<void> check(const PutRequest& request) {
     return fail(Errc::invalid_input, fmt::format("job id {}: at most {}", job.id, kMostJobId));
   }
   if (job.queue.empty()) return fail(Errc::invalid_input, "a job needs the name of a queue");
-  const std::pair<std::string_view, const std::string&> names[] = {
-      {"queue", job.queue}, {"name", job.name}, {"key", job.key}, {"unique name", job.unique}, {"function", job.function}};
+  const std::pair<std::string_view, const std::string&> names[] = {{"queue", job.queue},
+                                                                   {"name", job.name},
+                                                                   {"key", job.key},
+                                                                   {"unique name", job.unique},
+                                                                   {"function", job.function}};
   for (const auto& [what, name] : names) {
     if (auto fits = check_name(what, name); !fits) return fits;
   }
@@ -33,12 +36,16 @@ Result<void> check(const PutRequest& request) {
   return {};
 }
 
-Result<void> check(const std::vector<PutRequest>& requests) {
+Result<void> check_plain(const PutRequest& request) {
+  if (request.run != 0 || request.after_run != 0) {
+    return fail(Errc::invalid_input, "only the jobs of a schedule's step are its runs");
+  }
+  return check(request);
+}
+
+Result<void> check_plain(const std::vector<PutRequest>& requests) {
   for (const PutRequest& request : requests) {
-    if (auto good = check(request); !good) return good;
-    if (request.run != 0 || request.after_run != 0) {
-      return fail(Errc::invalid_input, "only the jobs of a schedule's step are its runs");
-    }
+    if (auto good = check_plain(request); !good) return good;
   }
   return {};
 }
@@ -56,7 +63,8 @@ Result<void> check(const std::vector<LeaseRequest>& leases, std::uint64_t last) 
 
 Error unknown_queue(QueueId queue) { return {Errc::invalid_input, fmt::format("there is no queue {}", queue)}; }
 Error not_yet_there(JobId waited_for) {
-  return {Errc::invalid_input, fmt::format("job {} cannot be waited for: there has been none of that id yet", waited_for)};
+  return {Errc::invalid_input,
+          fmt::format("job {} cannot be waited for: there has been none of that id yet", waited_for)};
 }
 Error no_batch(JobId batch) {
   return {Errc::invalid_input, fmt::format("job {} cannot complete a batch: it does not wait", batch)};

@@ -48,7 +48,9 @@ constexpr bool has_ended(JobState state) noexcept {
 
 // What can be said of a request without looking at what is stored.
 Result<void> check(const PutRequest& request);
-Result<void> check(const std::vector<PutRequest>& requests);
+// The same of one that is no run of a schedule.
+Result<void> check_plain(const PutRequest& request);
+Result<void> check_plain(const std::vector<PutRequest>& requests);
 // Each token must be greater than `last`, and than the one before it.
 Result<void> check(const std::vector<LeaseRequest>& leases, std::uint64_t last);
 // As it is kept: durations in whole milliseconds. Errors: invalid_input for what cannot be kept.

@@ -195,22 +195,35 @@ Coro<Result<std::vector<StoredQueue>>> MemoryStore::queues() {
 
 // --- put -------------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<PutReply>>> MemoryStore::put(std::vector<PutRequest> requests, WallTime now) {
-  return call([this, requests = std::move(requests), now] {
-    return atomically([&]() -> Result<std::vector<PutReply>> {
-      if (auto good = check(requests); !good) return std::unexpected(good.error());
-      std::vector<PutReply> replies;
-      for (const PutRequest& request : requests) {
-        auto reply = put_one(request, stored(now), replies);
-        if (!reply) return std::unexpected(reply.error());
-        replies.push_back(std::move(*reply));
-      }
+Coro<Result<std::vector<Result<PutReply>>>> MemoryStore::put(std::vector<PutRequest> requests, WallTime now,
+                                                             Refusal refusal) {
+  return call([this, requests = std::move(requests), now, refusal]() -> Result<std::vector<Result<PutReply>>> {
+    std::lock_guard lock(mutex_);
+    std::vector<Result<PutReply>> replies;
+    std::vector<JobId> before;
+    const auto put = [&](const PutRequest& request) -> Result<PutReply> {
+      if (auto good = check_plain(request); !good) return std::unexpected(std::move(good.error()));
+      auto reply = put_one(request, stored(now), before);
+      if (reply) before.push_back(reply->id);
+      return reply;
+    };
+    if (refusal == Refusal::alone) {
+      for (const PutRequest& request : requests) replies.push_back(all_or_nothing([&] { return put(request); }));
       return replies;
+    }
+    const auto all = all_or_nothing([&]() -> Result<void> {
+      for (const PutRequest& request : requests) {
+        replies.push_back(put(request));
+        if (!replies.back()) return std::unexpected(replies.back().error());
+      }
+      return {};
     });
+    if (!all) return std::unexpected(all.error());
+    return replies;
   });
 }
 
-Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before,
+Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, std::span<const JobId> before,
                                       ScheduleId schedule) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
@@ -248,7 +261,7 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, c
     wait_for(other);
   }
   if (request.waits_for_those_before) {
-    for (const PutReply& reply : before) wait_for(reply.id);
+    for (const JobId id : before) wait_for(id);
   }
   const bool is_cancelled = failed.id != 0 && runs_now == 0 && wanted.if_failed == DependencyPolicy::cancel;
   if (runs_now != 0) {
@@ -448,7 +461,7 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
   if (found == nullptr || found->record.state != JobState::running || found->record.token != asked.token) {
     return reply;
   }
-  if (auto good = check(asked.follow_ups); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = check_plain(asked.follow_ups); !good) return std::unexpected(std::move(good.error()));
   Settlement settlement = asked;
   if (found->record.cancel_asked && asked.outcome != Outcome::done) {
     settlement.outcome = Outcome::cancel;
@@ -482,7 +495,8 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
     case Outcome::bury:
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
-      end(id, {JobState::buried, at, calendar_at, true, kBuried, settlement.result, settlement.error}, reply.ended_runs);
+      end(id, {JobState::buried, at, calendar_at, true, kBuried, settlement.result, settlement.error},
+          reply.ended_runs);
       break;
     case Outcome::retry:
     case Outcome::release:
@@ -513,7 +527,7 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
       break;
   }
   for (const PutRequest& request : settlement.follow_ups) {
-    auto put = put_one(request, at, reply.follow_ups);
+    auto put = put_one(request, at);
     if (!put) return std::unexpected(put.error());
     reply.follow_ups.push_back(std::move(*put));
   }
@@ -794,19 +808,18 @@ Coro<Result<std::optional<ScheduleOutput>>> MemoryStore::schedule_output(Schedul
   });
 }
 
-Coro<Result<std::vector<FireReply>>> MemoryStore::fire(std::vector<FireRequest> requests, WallTime now) {
-  return call([this, requests = std::move(requests), now] {
-    return atomically([&]() -> Result<std::vector<FireReply>> {
-      if (auto good = schedule_rules::check(requests); !good) return std::unexpected(good.error());
-      std::vector<FireReply> replies;
-      replies.reserve(requests.size());
-      for (const FireRequest& request : requests) {
-        auto reply = fire_one(request, stored(now));
-        if (!reply) return std::unexpected(reply.error());
-        replies.push_back(std::move(*reply));
-      }
-      return replies;
-    });
+Coro<Result<std::vector<Result<FireReply>>>> MemoryStore::fire(std::vector<FireRequest> requests, WallTime now) {
+  return call([this, requests = std::move(requests), now]() -> Result<std::vector<Result<FireReply>>> {
+    std::lock_guard lock(mutex_);
+    std::vector<Result<FireReply>> replies;
+    replies.reserve(requests.size());
+    for (const FireRequest& request : requests) {
+      replies.push_back(all_or_nothing([&]() -> Result<FireReply> {
+        if (auto good = argiope::check(request); !good) return std::unexpected(std::move(good.error()));
+        return fire_one(request, stored(now));
+      }));
+    }
+    return replies;
   });
 }
 
@@ -828,7 +841,7 @@ Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now
     if (const JobId before = put.after_run == 0 ? 0 : job_of(put.after_run); before != 0) {
       put.job.waits_for.push_back(before);
     }
-    auto added = put_one(put, now, reply.jobs, put.run == 0 ? 0 : request.id);
+    auto added = put_one(put, now, {}, put.run == 0 ? 0 : request.id);
     if (!added) return std::unexpected(added.error());
     if (put.run != 0 && schedule_rules::take_put(entries[put.run - standing->entries - 1], *added)) ++started;
     reply.jobs.push_back(std::move(*added));

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,7 @@ class MemoryStore final : public Store {
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override;
   Coro<Result<void>> configure(QueueId queue, QueueConfig config) override;
   Coro<Result<std::vector<StoredQueue>>> queues() override;
-  Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) override;
+  Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now, Refusal refusal) override;
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;
@@ -42,7 +43,7 @@ class MemoryStore final : public Store {
   Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) override;
   Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override;
   Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override;
-  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override;
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) override;
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override;
   Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
                                                        std::size_t limit) override;
@@ -157,8 +158,8 @@ class MemoryStore final : public Store {
   WaitingJob waiting(const Job& job) const;
   static bool leasable(const Job& job);
 
-  // `before`: the replies to those before it in its call.
-  Result<PutReply> put_one(const PutRequest& request, WallTime now, const std::vector<PutReply>& before,
+  // `before`: the jobs of those put before it in the same call.
+  Result<PutReply> put_one(const PutRequest& request, WallTime now, std::span<const JobId> before = {},
                            ScheduleId schedule = 0);
   JobId next_id();  // above kMostJobId: there is none left
   bool was_given(JobId id) const noexcept;

@@ -101,11 +101,4 @@ bool take_put(ScheduleRun& run, const PutReply& put) {
   return false;
 }
 
-Result<void> check(const std::vector<FireRequest>& requests) {
-  for (const FireRequest& request : requests) {
-    if (auto good = argiope::check(request); !good) return good;
-  }
-  return {};
-}
-
 }  // namespace argiope::schedule_rules

@@ -28,7 +28,6 @@ std::string_view cut_error(std::string_view error) noexcept;
 
 // What can be said of a request without looking at what is stored.
 Result<void> check(const std::vector<PutSchedule>& schedules);
-Result<void> check(const std::vector<FireRequest>& requests);
 // Writes into the entry what its put has come to; whether it has a job now that is still to end.
 bool take_put(ScheduleRun& run, const PutReply& put);
 constexpr RunOutcome run_outcome(JobState ended) noexcept {

@@ -77,7 +77,7 @@ class SqliteJobs {
   void configure(QueueId queue, const QueueConfig& config);
   std::vector<StoredQueue> queues();
 
-  std::vector<PutReply> put(const std::vector<PutRequest>& requests, WallTime now);
+  std::vector<Result<PutReply>> put(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
   std::vector<std::optional<JobRecord>> lease(const std::vector<LeaseRequest>& leases);
   void renew(const std::vector<LeaseRequest>& leases);
   std::vector<SettleReply> settle(const std::vector<Settlement>& settlements);
@@ -94,7 +94,7 @@ class SqliteJobs {
   std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number);
   std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit);
   std::optional<ScheduleOutput> schedule_output(ScheduleId id);
-  std::vector<FireReply> fire(const std::vector<FireRequest>& requests, WallTime now);
+  std::vector<Result<FireReply>> fire(const std::vector<FireRequest>& requests, WallTime now);
 
   std::vector<WaitingJob> load_ready(QueueId queue, Rank after, std::size_t limit);
   std::vector<WaitingJob> load_set_aside(QueueId queue, const std::string& key, Rank after, std::size_t limit);
@@ -228,7 +228,8 @@ class SqliteJobs {
   // --- writes
   QueueId queue_of(const std::string& name, const QueueConfig& config);
   const StoredQueue& queue(QueueId id);
-  PutReply put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before,
+  // `before`: the jobs of those put before it in the same call.
+  PutReply put_one(const PutRequest& request, std::int64_t now, std::span<const JobId> before = {},
                    ScheduleId schedule = 0);
   void insert(const PutRequest& request, const Row& row, std::int64_t now);
   PutReply put_on(const Row& holder, const PutRequest& request, std::int64_t now);
@@ -305,8 +306,8 @@ class SqliteJobs {
   // What is known of the file, good until somebody else changes it.
   std::int64_t data_version_ = -1;
   bool leases_known_ = false;
-  bool touched_ = true;          // for the owner: others may have written
-  bool has_touched_ = false;     // for others, in this transaction
+  bool touched_ = true;       // for the owner: others may have written
+  bool has_touched_ = false;  // for others, in this transaction
   bool writing_ = false;
   int log_pages_ = 0, checkpoint_at_ = kCheckpointPages;
   std::vector<StoredQueue> queues_;

@@ -1,6 +1,7 @@
 // Queues and puts.
 #include <deque>
 #include <set>
+#include <type_traits>
 
 #include "store/job_rules.hpp"
 #include "store/schedule_rules.hpp"
@@ -56,9 +57,14 @@ auto SqliteJobs::undone_if_refused(bool may_be, Act act) -> decltype(act()) {
   if (!may_be) return act();
   const Mark before = mark();
   try {
-    auto result = act();
-    use(Query::savepoint_release).run();
-    return result;
+    if constexpr (std::is_void_v<decltype(act())>) {
+      act();
+      use(Query::savepoint_release).run();
+    } else {
+      auto result = act();
+      use(Query::savepoint_release).run();
+      return result;
+    }
   } catch (const RequestRefused&) {
     take_back(before);
     use(Query::savepoint_release).run();
@@ -71,17 +77,34 @@ static bool depends(const PutRequest& request, JobId last) {
   return request.job.batch != 0 || !request.job.waits_for.empty() || last >= kMostJobId - 100'000'000;
 }
 
-std::vector<PutReply> SqliteJobs::put(const std::vector<PutRequest>& requests, WallTime now) {
-  if (auto good = check(requests); !good) throw RequestRefused{good.error()};
+std::vector<Result<PutReply>> SqliteJobs::put(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal) {
   const std::int64_t now_ms = to_ms(now);
-  const bool may_be_refused =
-      std::ranges::any_of(requests, [&](const PutRequest& request) { return depends(request, last_id_); });
-  return undone_if_refused(may_be_refused, [&] {
-    std::vector<PutReply> replies;
-    replies.reserve(requests.size());
-    for (const PutRequest& request : requests) replies.push_back(put_one(request, now_ms, replies));
+  std::vector<Result<PutReply>> replies;
+  std::vector<JobId> before;
+  replies.reserve(requests.size());
+  before.reserve(requests.size());
+  const auto put = [&](const PutRequest& request) {
+    replies.emplace_back(put_one(request, now_ms, before));
+    before.push_back(replies.back()->id);
+  };
+  const auto may_be_refused = [&](const PutRequest& request) { return depends(request, last_id_); };
+  if (refusal == Refusal::whole) {
+    if (auto good = check_plain(requests); !good) throw RequestRefused{std::move(good.error())};
+    undone_if_refused(std::ranges::any_of(requests, may_be_refused), [&] { std::ranges::for_each(requests, put); });
     return replies;
-  });
+  }
+  for (const PutRequest& request : requests) {
+    if (auto good = check_plain(request); !good) {
+      replies.emplace_back(std::unexpected(std::move(good.error())));
+      continue;
+    }
+    try {
+      undone_if_refused(may_be_refused(request), [&] { put(request); });
+    } catch (RequestRefused& refused) {
+      replies.emplace_back(std::unexpected(std::move(refused.error)));
+    }
+  }
+  return replies;
 }
 
 std::vector<SettleReply> SqliteJobs::settle(const std::vector<Settlement>& settlements) {
@@ -99,21 +122,27 @@ std::vector<SettleReply> SqliteJobs::settle(const std::vector<Settlement>& settl
   return replies;
 }
 
-std::vector<FireReply> SqliteJobs::fire(const std::vector<FireRequest>& requests, WallTime now) {
-  if (auto good = schedule_rules::check(requests); !good) throw RequestRefused{good.error()};
+std::vector<Result<FireReply>> SqliteJobs::fire(const std::vector<FireRequest>& requests, WallTime now) {
   const std::int64_t now_ms = to_ms(now);
-  const bool may_be_refused = std::ranges::any_of(requests, [&](const FireRequest& request) {
-    return std::ranges::any_of(request.jobs, [&](const PutRequest& job) { return depends(job, last_id_); });
-  });
-  return undone_if_refused(may_be_refused, [&] {
-    std::vector<FireReply> replies;
-    replies.reserve(requests.size());
-    for (const FireRequest& request : requests) replies.push_back(fire_one(request, now_ms));
-    return replies;
-  });
+  std::vector<Result<FireReply>> replies;
+  replies.reserve(requests.size());
+  for (const FireRequest& request : requests) {
+    if (auto good = argiope::check(request); !good) {
+      replies.emplace_back(std::unexpected(std::move(good.error())));
+      continue;
+    }
+    const bool may_be_refused =
+        std::ranges::any_of(request.jobs, [&](const PutRequest& job) { return depends(job, last_id_); });
+    try {
+      replies.emplace_back(undone_if_refused(may_be_refused, [&] { return fire_one(request, now_ms); }));
+    } catch (RequestRefused& refused) {
+      replies.emplace_back(std::unexpected(std::move(refused.error)));
+    }
+  }
+  return replies;
 }
 
-PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const std::vector<PutReply>& before,
+PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, std::span<const JobId> before,
                              ScheduleId schedule) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && load(wanted.id)) return {PutOutcome::kept, wanted.id, {}};
@@ -142,9 +171,7 @@ PutReply SqliteJobs::put_one(const PutRequest& request, std::int64_t now, const 
   Failed failed;
   if (!wanted.waits_for.empty()) waits_for = not_ended(wanted.waits_for, failed);
   if (request.waits_for_those_before) {
-    std::vector<JobId> parts;
-    for (const PutReply& reply : before) parts.push_back(reply.id);
-    for (const JobId part : not_ended(parts, failed)) waits_for.push_back(part);
+    for (const JobId part : not_ended({before.begin(), before.end()}, failed)) waits_for.push_back(part);
   }
   const bool cancels = runs_now == 0 && wanted.if_failed == DependencyPolicy::cancel;
   const bool is_cancelled = cancels && failed.id != 0;

@@ -23,7 +23,7 @@ SettleReply SqliteJobs::settle_one(const Settlement& asked) {
   const JobId id = asked.id;
   const Lease* lease = find_lease(id);
   if (lease == nullptr || static_cast<std::uint64_t>(lease->token) != asked.token) return reply;
-  if (auto good = check(asked.follow_ups); !good) throw RequestRefused{std::move(good.error())};
+  if (auto good = check_plain(asked.follow_ups); !good) throw RequestRefused{std::move(good.error())};
   reply.settled = true;
   reply.outcome = asked.outcome;
   const std::int64_t at = to_ms(asked.at);
@@ -66,7 +66,7 @@ SettleReply SqliteJobs::settle_one(const Settlement& asked) {
     set_lease(id, std::nullopt);
   }
   for (const PutRequest& request : asked.follow_ups) {
-    reply.follow_ups.push_back(put_one(request, at, reply.follow_ups));
+    reply.follow_ups.push_back(put_one(request, at));
   }
   if (!dependants.empty()) {
     tell_dependants(id, std::move(dependants), !how.empty(), how, ending, reply.released, reply.cancelled);
@@ -145,8 +145,8 @@ void SqliteJobs::failed_attempt(Row& row, const Settlement& settlement, const ch
 }
 
 // Gives those that waited for it, who are to be told.
-std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& ending, bool keep,
-                                   std::string_view how, const std::string& result, const std::string& error) {
+std::vector<JobId> SqliteJobs::end(const Row& row, Stored state, const Ending& ending, bool keep, std::string_view how,
+                                   const std::string& result, const std::string& error) {
   if (row.schedule != 0) {
     end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(state_of(state))}, ending, error, result);
   }
@@ -250,9 +250,7 @@ ChangeReply SqliteJobs::change_one(const Change& change) {
       if (!erases && !waiting_now && row.state != Stored::buried) return refuse(Verdict::wrong_state);
       const Ending ending{at, calendar_ms(change.calendar_at, at), reply.ended_runs};
       // What has ended goes on to have ended so when its record is deleted.
-      const std::string_view how = !erases       ? kCancelled
-                                   : waiting_now ? kDeleted
-                                                 : how_failed(state_of(row.state));
+      const std::string_view how = !erases ? kCancelled : waiting_now ? kDeleted : how_failed(state_of(row.state));
       auto dependants =
           end(row, Stored::cancelled, ending, !erases && change.keep, how, {}, erases ? std::string{} : change.error);
       tell_dependants(row.id, std::move(dependants), true, erases ? kDeleted : kCancelled, ending, reply.released,

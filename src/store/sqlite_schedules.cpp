@@ -275,9 +275,9 @@ FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
     if (before != 0) {
       PutRequest waits = put;
       waits.job.waits_for.push_back(before);
-      reply.jobs.push_back(put_one(waits, now, reply.jobs, put.run == 0 ? 0 : request.id));
+      reply.jobs.push_back(put_one(waits, now, {}, put.run == 0 ? 0 : request.id));
     } else {
-      reply.jobs.push_back(put_one(put, now, reply.jobs, put.run == 0 ? 0 : request.id));
+      reply.jobs.push_back(put_one(put, now, {}, put.run == 0 ? 0 : request.id));
     }
     if (put.run == 0) continue;
     if (!take_put(runs[put.run - entries - 1], reply.jobs.back())) ++not_added;

@@ -15,9 +15,7 @@ namespace {
 class SqliteStore final : public Store {
  public:
   explicit SqliteStore(std::unique_ptr<SqliteJobs> jobs)
-      : path_(jobs->path()),
-        access_(jobs->access()),
-        thread_(std::make_shared<JobStoreThread>(std::move(jobs))) {}
+      : path_(jobs->path()), access_(jobs->access()), thread_(std::make_shared<JobStoreThread>(std::move(jobs))) {}
   ~SqliteStore() override { (void)close(); }
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
@@ -27,19 +25,19 @@ class SqliteStore final : public Store {
     });
   }
   Coro<Result<void>> configure(QueueId queue, QueueConfig config) override {
-    return write<void>(StoreAccess::share, 1, [queue, config = std::move(config)](SqliteJobs& jobs) {
-      jobs.configure(queue, config);
-    });
+    return write<void>(StoreAccess::share, 1,
+                       [queue, config = std::move(config)](SqliteJobs& jobs) { jobs.configure(queue, config); });
   }
   Coro<Result<std::vector<StoredQueue>>> queues() override {
     return read<std::vector<StoredQueue>>([](SqliteJobs& jobs) { return jobs.queues(); });
   }
 
-  Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> requests, WallTime now) override {
+  Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> requests, WallTime now,
+                                                  Refusal refusal) override {
     const std::size_t size = requests.size();
-    return write<std::vector<PutReply>>(
+    return write<std::vector<Result<PutReply>>>(
         StoreAccess::share, size,
-        [requests = std::move(requests), now](SqliteJobs& jobs) { return jobs.put(requests, now); });
+        [requests = std::move(requests), now, refusal](SqliteJobs& jobs) { return jobs.put(requests, now, refusal); });
   }
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override {
     const std::size_t size = leases.size();
@@ -106,9 +104,9 @@ class SqliteStore final : public Store {
   Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override {
     return read<std::optional<ScheduleOutput>>([id](SqliteJobs& jobs) { return jobs.schedule_output(id); });
   }
-  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) override {
     const std::size_t size = requests.size();
-    return write<std::vector<FireReply>>(
+    return write<std::vector<Result<FireReply>>>(
         StoreAccess::share, size,
         [requests = std::move(requests), now](SqliteJobs& jobs) { return jobs.fire(requests, now); });
   }
@@ -118,15 +116,13 @@ class SqliteStore final : public Store {
   }
   Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
                                                        std::size_t limit) override {
-    return read<std::vector<WaitingJob>>([=, key = std::move(key)](SqliteJobs& jobs) {
-      return jobs.load_set_aside(queue, key, after, limit);
-    });
+    return read<std::vector<WaitingJob>>(
+        [=, key = std::move(key)](SqliteJobs& jobs) { return jobs.load_set_aside(queue, key, after, limit); });
   }
   Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                         std::size_t limit) override {
-    return read<std::vector<std::string>>([=, after = std::move(after)](SqliteJobs& jobs) {
-      return jobs.keys_set_aside(queue, after, limit);
-    });
+    return read<std::vector<std::string>>(
+        [=, after = std::move(after)](SqliteJobs& jobs) { return jobs.keys_set_aside(queue, after, limit); });
   }
   Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
                                                      std::size_t limit) override {
@@ -149,17 +145,15 @@ class SqliteStore final : public Store {
     return read<std::vector<Attempt>>([=](SqliteJobs& jobs) { return jobs.history(id); });
   }
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override {
-    return read<std::vector<JobRecord>>(
-        [filter = std::move(filter)](SqliteJobs& jobs) { return jobs.list(filter); });
+    return read<std::vector<JobRecord>>([filter = std::move(filter)](SqliteJobs& jobs) { return jobs.list(filter); });
   }
   Coro<Result<std::vector<QueueCounts>>> counts() override {
     return read<std::vector<QueueCounts>>([](SqliteJobs& jobs) { return jobs.counts(); });
   }
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override {
-    return read<std::uint64_t>([=, key = std::move(key)](SqliteJobs& jobs) {
-      return jobs.count_before(queue, rank, most, key);
-    });
+    return read<std::uint64_t>(
+        [=, key = std::move(key)](SqliteJobs& jobs) { return jobs.count_before(queue, rank, most, key); });
   }
   Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) override {
     return read<std::vector<JobId>>([=](SqliteJobs& jobs) { return jobs.waits_for(id, limit); });
@@ -178,8 +172,7 @@ class SqliteStore final : public Store {
                        [name = std::move(name), value](SqliteJobs& jobs) { jobs.remember(name, value); });
   }
   Coro<Result<std::optional<std::int64_t>>> recall(std::string name) override {
-    return read<std::optional<std::int64_t>>(
-        [name = std::move(name)](SqliteJobs& jobs) { return jobs.recall(name); });
+    return read<std::optional<std::int64_t>>([name = std::move(name)](SqliteJobs& jobs) { return jobs.recall(name); });
   }
 
   std::optional<Error> failure() const override { return thread_->failure(); }
@@ -207,9 +200,9 @@ class SqliteStore final : public Store {
   }
   template <class T>
   Coro<Result<T>> refuse() {
-    return refused<T>(fmt::format("database {}: {}", path_,
-                                  access_ == StoreAccess::read ? "opened for reading only"
-                                                               : "only its owner may do this"));
+    return refused<T>(
+        fmt::format("database {}: {}", path_,
+                    access_ == StoreAccess::read ? "opened for reading only" : "only its owner may do this"));
   }
   template <class T>
   static Coro<Result<T>> refused(std::string why) {

@@ -46,7 +46,7 @@ class SqliteStoreTest : public OnVirtualLoop {
     job.queue = "q";
     auto replies = ask(store.put({{.job = std::move(job)}}, kNow));
     EXPECT_TRUE(replies) << replies.error().message;
-    return replies->at(0).id;
+    return replies->at(0)->id;
   }
   std::optional<JobRecord> lease(Store& store, JobId id, std::uint64_t token) {
     return ask(store.lease({{id, token, kNow + 60s, "w"}}))->at(0);
@@ -65,7 +65,7 @@ class SqliteStoreTest : public OnVirtualLoop {
     FireRequest request{.id = id, .version = now.version, .place = now.place};
     request.runs.push_back({.number = ++request.place.entries, .planned = now.place.next, .fired_at = kNow});
     request.jobs.push_back({.job = {.queue = "q", .payload = "p"}, .run = request.place.entries});
-    return ask(store.fire({std::move(request)}, kNow))->at(0);
+    return ask(store.fire({std::move(request)}, kNow))->at(0).value();
   }
   ScheduleRun last_run(Store& store, ScheduleId id) { return ask(store.schedule_runs(id, 1))->at(0); }
   JobState state(Store& store, JobId id) { return ask(store.get(id))->value().state; }

@@ -1,6 +1,6 @@
 // What only a store on a file can do: be opened twice, be somebody else's, be full, be cut short.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -88,7 +88,7 @@ TEST_F(SqliteStoreTest, OthersSeeWhatRunsAndCannotTakeItAway) {
   ASSERT_TRUE(lease(*owner, id, 7));
   EXPECT_EQ(state(*other, id), JobState::running);
   EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::erase}}))->at(0).verdict, ChangeReply::Verdict::running);
-  EXPECT_EQ(ask(other->put({{{.queue = "q", .unique = "u", .run_again = true}}}, kNow))->at(0).outcome,
+  EXPECT_EQ(ask(other->put({{{.queue = "q", .unique = "u", .run_again = true}}}, kNow))->at(0)->outcome,
             PutOutcome::run_again);
   EXPECT_TRUE(settle(*owner, id, 7, Outcome::retry));
   EXPECT_EQ(state(*other, id), JobState::ready);
@@ -144,7 +144,7 @@ TEST_F(SqliteStoreTest, AStepMadeBeforeOthersChangedTheScheduleDoesNothing) {
   const ScheduleId id = add_schedule(*owner, "a");
   const StoredSchedule before = schedule(*owner, id);
   EXPECT_TRUE(fire(*other, id).fired);
-  EXPECT_FALSE(ask(owner->fire({{.id = id, .version = before.version, .place = before.place}}, kNow))->at(0).fired);
+  EXPECT_FALSE(ask(owner->fire({{.id = id, .version = before.version, .place = before.place}}, kNow))->at(0)->fired);
   EXPECT_TRUE(fire(*owner, id).fired);
 }
 
@@ -297,7 +297,7 @@ TEST_F(SqliteStoreTest, AFullDiskKeepsWhatWasAcknowledgedAndRefusesAllWritesUnti
   for (int i = 0; i < 10'000 && error.message.empty(); ++i) {
     const auto put = ask(owner->put({{{.queue = "q", .payload = std::string(1'000, 'p')}}}, kNow));
     if (put) {
-      last = put->at(0).id;
+      last = put->at(0)->id;
     } else {
       error = put.error();
     }

@@ -17,11 +17,12 @@ class StoreTest : public EveryStoreTest {
   PutReply put(NewJob job, bool set_aside = false) {
     if (job.queue.empty()) job.queue = "q";
     auto replies = must(store_->put({{std::move(job), set_aside}}, kNow));
-    return replies.empty() ? PutReply{} : replies[0];
+    return replies.empty() ? PutReply{} : replies[0].value();
   }
   Errc put_error(NewJob job) {
     if (job.queue.empty()) job.queue = "q";
-    return error_of(store_->put({{std::move(job), false}}, kNow));
+    const auto replies = must(store_->put({{std::move(job), false}}, kNow));
+    return replies.at(0) ? Errc{} : replies[0].error().code;
   }
   std::optional<JobRecord> lease(JobId id) { return must(store_->lease({{id, ++token_, kNow + 60s, "w"}}))[0]; }
   SettleReply settle(Settlement settlement) {
@@ -89,8 +90,15 @@ TEST_P(StoreTest, QueuesAreMadeByPuttingIntoThem) {
 // --- put -------------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, KeepsEverythingAJobIsPutWith) {
-  NewJob job{.name = "n", .queue = "q", .key = std::string("k\0x", 3), .unique = "u", .priority = -5,
-             .due_at = kNow + 1500ms, .function = "f", .payload = std::string("\0\xff", 2), .max_attempts = 9,
+  NewJob job{.name = "n",
+             .queue = "q",
+             .key = std::string("k\0x", 3),
+             .unique = "u",
+             .priority = -5,
+             .due_at = kNow + 1500ms,
+             .function = "f",
+             .payload = std::string("\0\xff", 2),
+             .max_attempts = 9,
              .if_failed = DependencyPolicy::run};
   const PutReply reply = put(job);
   EXPECT_EQ(reply.outcome, PutOutcome::added);
@@ -148,27 +156,49 @@ TEST_P(StoreTest, ANameIsKnownForAsLongAsTheJobIsKept) {
   EXPECT_EQ(put({.name = "n"}).outcome, PutOutcome::added);
 }
 
-TEST_P(StoreTest, RefusesWhatBreaksTheContractAndThenDoesNothingOfTheBatch) {
+TEST_P(StoreTest, RefusesWhatBreaksTheContractAndThenDoesNothingOfACallThatIsRefusedWhole) {
   EXPECT_EQ(put_error({.id = kMostJobId + 1}), Errc::invalid_input);
   EXPECT_EQ(put_error({.name = std::string(513, 'x')}), Errc::invalid_input);
   EXPECT_EQ(put_error({.id = 4, .waits_for = {4}}), Errc::invalid_input);
   EXPECT_EQ(put_error({.waits_for = {1}}), Errc::invalid_input);  // there has been none yet
   EXPECT_EQ(put_error({.batch = 1}), Errc::invalid_input);
-  const auto refused = tried(store_->put({{{.queue = "q"}, false}, {{.queue = "r", .waits_for = {9}}, false}}, kNow));
-  EXPECT_EQ(refused.error().code, Errc::invalid_input);
+  const std::vector<PutRequest> late_mistake{{{.queue = "q"}}, {{.queue = "r", .waits_for = {9}}}};
+  const std::vector<PutRequest> plain_mistake{{{.queue = "q"}}, {{.name = std::string(513, 'x'), .queue = "r"}}};
+  for (const auto& requests : {late_mistake, plain_mistake}) {
+    EXPECT_EQ(tried(store_->put(requests, kNow, Refusal::whole)).error().code, Errc::invalid_input);
+  }
   EXPECT_TRUE(must(store_->queues()).empty());
   EXPECT_TRUE(must(store_->list({})).empty());
   EXPECT_EQ(put({}).id, 1u);
 }
 
+TEST_P(StoreTest, ARefusedRequestKeepsNoOtherOfItsCallBack) {
+  const auto replies = must(store_->put({{{.queue = "q", .payload = "a"}},
+                                         {{.queue = "lost", .waits_for = {9}}},
+                                         {{.queue = "q", .payload = "b", .waits_for = {1}}},
+                                         {{.name = std::string(513, 'x'), .queue = "lost"}},
+                                         {.job = {.queue = "q"}, .run = 1},
+                                         {{.queue = "q", .batch = 77}},
+                                         {.job = {.queue = "q"}, .waits_for_those_before = true}},
+                                        kNow));
+  ASSERT_EQ(replies.size(), 7u);
+  EXPECT_EQ(replies[0]->id, 1u);
+  EXPECT_EQ(replies[2]->id, 2u);
+  EXPECT_EQ(replies[6]->id, 3u) << "no id is lost to those that are refused";
+  for (const std::size_t bad : {1u, 3u, 4u, 5u}) EXPECT_EQ(replies[bad].error().code, Errc::invalid_input) << bad;
+  EXPECT_EQ(must(store_->queues()).size(), 1u);
+  EXPECT_EQ(must(store_->waits_for(3, 10)), (Ids{1, 2}));
+  EXPECT_EQ(must(store_->list({})).size(), 3u);
+}
+
 TEST_P(StoreTest, ARefusedCallLeavesOthersOfItsTurnAlone) {
   auto body = [&]() -> Coro<void> {
     auto good = loop_.create_task(store_->put({{{.queue = "q"}, false}}, kNow));
-    auto bad = loop_.create_task(store_->put({{{.queue = "q"}, false}, {{.queue = "q", .batch = 77}, false}}, kNow));
+    auto bad = loop_.create_task(store_->put({{{.queue = "q"}}, {{.queue = "q", .batch = 77}}}, kNow, Refusal::whole));
     auto also_good = loop_.create_task(store_->put({{{.queue = "q"}, false}}, kNow));
-    EXPECT_EQ((co_await good)->at(0).id, 1u);
+    EXPECT_EQ((co_await good)->at(0)->id, 1u);
     EXPECT_FALSE((co_await bad).has_value());
-    EXPECT_EQ((co_await also_good)->at(0).id, 2u);
+    EXPECT_EQ((co_await also_good)->at(0)->id, 2u);
   };
   loop_.run_until_complete(body());
   EXPECT_EQ(counts().ready, 2u);
@@ -212,8 +242,14 @@ TEST_P(StoreTest, UniqueKeepLeavesTheJobThatWaits) {
 
 TEST_P(StoreTest, UniqueReplaceTakesPayloadFunctionPriorityKeyAndTime) {
   put({.key = "k", .unique = "u", .priority = 5, .payload = "old"});
-  const PutReply reply = put({.key = "l", .unique = "u", .unique_policy = UniquePolicy::replace, .priority = 1,
-                              .due_at = kNow + 1h, .function = "g", .payload = "new", .max_attempts = 4});
+  const PutReply reply = put({.key = "l",
+                              .unique = "u",
+                              .unique_policy = UniquePolicy::replace,
+                              .priority = 1,
+                              .due_at = kNow + 1h,
+                              .function = "g",
+                              .payload = "new",
+                              .max_attempts = 4});
   EXPECT_EQ(reply.outcome, PutOutcome::changed);
   EXPECT_EQ(reply.job, (WaitingJob{1, 1, "l", 1, kNow + 1h, 0, 0, Shelf::delayed}));
   EXPECT_EQ(get(1)->payload, "new");
@@ -224,7 +260,10 @@ TEST_P(StoreTest, UniqueReplaceTakesPayloadFunctionPriorityKeyAndTime) {
 
 TEST_P(StoreTest, UniqueMergeTakesTheHigherPriorityAndTheEarlierTimeAndTheOldPayload) {
   const auto merge = [&](std::int32_t priority, WallTime due_at) {
-    return put({.unique = "u", .unique_policy = UniquePolicy::merge, .priority = priority, .due_at = due_at,
+    return put({.unique = "u",
+                .unique_policy = UniquePolicy::merge,
+                .priority = priority,
+                .due_at = due_at,
                 .payload = "new"});
   };
   put({.unique = "u", .priority = 5, .due_at = kNow + 1h, .payload = "old"});
@@ -432,15 +471,15 @@ TEST_P(StoreTest, DoneDeletesTheRecordOrKeepsItUntilItIsPruned) {
 TEST_P(StoreTest, RetryCountsTheAttemptAndComesBackWhenItIsDue) {
   put({.priority = 1});
   lease(1);
-  const auto later = settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow + 1min, .priority = 4, .error = "no",
-                             .worker = "w"});
+  const auto later =
+      settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow + 1min, .priority = 4, .error = "no", .worker = "w"});
   EXPECT_EQ(later.again, (WaitingJob{1, 1, "", 4, kNow + 1min, 1, 0, Shelf::delayed}));
   EXPECT_EQ(get(1)->error, "no");
   EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), Ids{1});
   lease(1);
   EXPECT_EQ(settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow}).again->shelf, Shelf::ready);
-  EXPECT_EQ(must(store_->history(1)), (std::vector<Attempt>{{1, kNow + 1s, "retry", "no", "w"},
-                                                           {2, kNow + 1s, "retry", "", ""}}));
+  EXPECT_EQ(must(store_->history(1)),
+            (std::vector<Attempt>{{1, kNow + 1s, "retry", "no", "w"}, {2, kNow + 1s, "retry", "", ""}}));
 }
 
 TEST_P(StoreTest, ReleaseIsAsIfItHadNotBeenLeasedAndExpireCounts) {
@@ -477,8 +516,8 @@ TEST_P(StoreTest, TheLastTwentyFailedAttemptsAreKept) {
 TEST_P(StoreTest, FollowUpsArePutWithTheEndAndMayTakeItsUniqueName) {
   put({.unique = "u"});
   lease(1);
-  const SettleReply reply =
-      settle({.id = 1, .follow_ups = {{{.queue = "q", .unique = "u", .waits_for = {1}}, false}, {{.queue = "r"}, false}}});
+  const SettleReply reply = settle(
+      {.id = 1, .follow_ups = {{{.queue = "q", .unique = "u", .waits_for = {1}}, false}, {{.queue = "r"}, false}}});
   ASSERT_EQ(reply.follow_ups.size(), 2u);
   EXPECT_EQ(reply.follow_ups[0].outcome, PutOutcome::added);
   EXPECT_EQ(reply.follow_ups[0].job.shelf, Shelf::ready);
@@ -596,8 +635,8 @@ TEST_P(StoreTest, ChangesAreJudgedByState) {
   put({});
   lease(4);
   const auto verdict = [&](JobId id, ChangeKind kind) { return change({.id = id, .kind = kind}).verdict; };
-  for (const ChangeKind kind : {ChangeKind::cancel, ChangeKind::kick, ChangeKind::set_priority, ChangeKind::set_due,
-                                ChangeKind::erase}) {
+  for (const ChangeKind kind :
+       {ChangeKind::cancel, ChangeKind::kick, ChangeKind::set_priority, ChangeKind::set_due, ChangeKind::erase}) {
     EXPECT_EQ(verdict(99, kind), Verdict::not_found);
     if (kind != ChangeKind::cancel) EXPECT_EQ(verdict(4, kind), Verdict::running);
   }
@@ -832,13 +871,12 @@ TEST_P(StoreTest, ABatchIsToldOfAPartThatIsCancelledAtItsPut) {
 TEST_P(StoreTest, ABatchOfWhichAPartHasFailedBeforeIsCancelled) {
   put({.name = "n"});
   run(1, Outcome::bury);
-  const auto batch = must(store_->put({{{.name = "n", .queue = "q"}},
-                                       {{.queue = "q"}},
-                                       {.job = {.queue = "q"}, .waits_for_those_before = true}},
-                                      kNow));
-  EXPECT_EQ(batch[0].outcome, PutOutcome::kept);
-  EXPECT_EQ(batch[1].outcome, PutOutcome::added);
-  EXPECT_EQ(batch[2].outcome, PutOutcome::cancelled);
+  const auto batch = must(store_->put(
+      {{{.name = "n", .queue = "q"}}, {{.queue = "q"}}, {.job = {.queue = "q"}, .waits_for_those_before = true}},
+      kNow));
+  EXPECT_EQ(batch[0]->outcome, PutOutcome::kept);
+  EXPECT_EQ(batch[1]->outcome, PutOutcome::added);
+  EXPECT_EQ(batch[2]->outcome, PutOutcome::cancelled);
 }
 
 TEST_P(StoreTest, AUniqueNameIsFreeAgainWhenItsJobIsCancelledAtItsPut) {
@@ -865,7 +903,7 @@ TEST_P(StoreTest, AFollowUpOfAFailureThatWaitsForItIsCancelledWithIt) {
 
 TEST_P(StoreTest, CallsUnderWayAreFinishedWhenTheStoreIsDestroyed) {
   auto body = [&]() -> Coro<void> {
-    std::vector<Task<Result<std::vector<PutReply>>>> calls;
+    std::vector<Task<Result<std::vector<Result<PutReply>>>>> calls;
     for (int i = 0; i < 10; ++i) calls.push_back(loop_.create_task(store_->put({{{.queue = "q"}}}, kNow)));
     co_await yield_now();
     auto late = loop_.create_task(store_->put({{{.queue = "q"}}}, kNow));

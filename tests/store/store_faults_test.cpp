@@ -29,7 +29,6 @@ using namespace std::chrono_literals;
 constexpr int kRounds = 24;
 constexpr WallTime kStart{1'800'000'000s};
 
-
 // All that a store knows.
 struct Contents {
   std::vector<std::string> queues;
@@ -75,10 +74,8 @@ struct Said {
 };
 using Ask = std::function<Coro<Said>(Store&)>;
 
-void note_puts(Said& said, const std::vector<PutReply>& replies) {
-  for (const PutReply& reply : replies) {
-    if (reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again) said.put.push_back(reply.id);
-  }
+void note_put(Said& said, const PutReply& reply) {
+  if (reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again) said.put.push_back(reply.id);
 }
 
 class StoreFaultsTest : public OnVirtualLoop {
@@ -157,7 +154,9 @@ class StoreFaultsTest : public OnVirtualLoop {
       Said said;
       const auto replies = co_await store.put(jobs, now);
       if (!replies) co_return Said{.error = replies.error()};
-      note_puts(said, *replies);
+      for (const Result<PutReply>& reply : *replies) {
+        if (reply) note_put(said, *reply);
+      }
       co_return said;
     };
   }
@@ -196,7 +195,7 @@ class StoreFaultsTest : public OnVirtualLoop {
         if (settlements[i].outcome == Outcome::done) said.done.push_back(settlements[i].id);
         if (settlements[i].outcome == Outcome::cancel) said.gone.push_back(settlements[i].id);
         said.gone.insert(said.gone.end(), reply.cancelled.begin(), reply.cancelled.end());
-        note_puts(said, reply.follow_ups);
+        for (const PutReply& put : reply.follow_ups) note_put(said, put);
       }
       co_return said;
     };
@@ -277,7 +276,10 @@ class StoreFaultsTest : public OnVirtualLoop {
       const auto replies = co_await store.fire(steps, now);
       if (!replies) co_return Said{.error = replies.error()};
       Said said;
-      for (const FireReply& reply : *replies) note_puts(said, reply.jobs);
+      for (const Result<FireReply>& reply : *replies) {
+        if (!reply) continue;
+        for (const PutReply& put : reply->jobs) note_put(said, put);
+      }
       co_return said;
     };
   }
@@ -447,7 +449,7 @@ class StoreFaultsTest : public OnVirtualLoop {
     for (int i = 0; i < 3; ++i) {
       const auto replies = ask((*opened)->put({{{.queue = "q", .payload = std::string(500, 'p')}}}, now_));
       ASSERT_TRUE(replies) << replies.error().message;
-      put.push_back(replies->front().id);
+      put.push_back(replies->front()->id);
     }
     disk.die(Fault::power_cut);
     (void)(*opened)->close();
@@ -471,8 +473,10 @@ class StoreFaultsTest : public OnVirtualLoop {
     for (std::size_t i = may_lose ? 0 : acknowledged_; i <= attempted_; ++i) {
       as_some |= now.cut_again ? found.jobs == states_[i].jobs : found == states_[i];
     }
-    EXPECT_TRUE(as_some) << "found\n" << say(found) << "acknowledged\n" << say(states_[acknowledged_])
-                         << "under way\n" << say(states_[attempted_]);
+    EXPECT_TRUE(as_some) << "found\n"
+                         << say(found) << "acknowledged\n"
+                         << say(states_[acknowledged_]) << "under way\n"
+                         << say(states_[attempted_]);
     if (!may_lose) check_ledger(store);
     check_counts(found);
     check_runs(found);
@@ -533,7 +537,8 @@ class StoreFaultsTest : public OnVirtualLoop {
   void finish(Store& store, const Contents& found) {
     for (const OldLease& lease : *ask(store.old_leases())) {
       EXPECT_TRUE(ask(store.settle({{.id = lease.id, .token = lease.token, .outcome = Outcome::expire, .at = now_}}))
-                      ->at(0).settled);
+                      ->at(0)
+                      .settled);
     }
     std::uint64_t token = token_ + 1'000;
     bool more = true;
@@ -596,14 +601,15 @@ class StoreFaultsTest : public OnVirtualLoop {
 
   Coro<void> put_much(Store& store, Much much, std::vector<JobId>& put, bool& failed) {
     for (std::size_t call = 0; call < much.calls && !failed; ++call) {
-      const std::vector<PutRequest> jobs(kJobsInCall, {{.queue = "q", .payload = std::string(much.payload_bytes, 'p')}});
+      const std::vector<PutRequest> jobs(kJobsInCall,
+                                         {{.queue = "q", .payload = std::string(much.payload_bytes, 'p')}});
       const auto replies = co_await store.put(jobs, now_);
       if (!replies) {
         failed = true;
         co_return;
       }
       EXPECT_FALSE(failed) << "acknowledged after a failure";
-      for (const PutReply& reply : *replies) put.push_back(reply.id);
+      for (const Result<PutReply>& reply : *replies) put.push_back(reply->id);
     }
   }
   Coro<void> put_from_four(Store& store, Much much, std::vector<JobId>& put) {
@@ -666,7 +672,7 @@ class StoreFaultsTest : public OnVirtualLoop {
   std::vector<JobRecord> known_;        // while the calls are drawn
   std::vector<StoredSchedule> known_schedules_;
   std::size_t acknowledged_ = 0, attempted_ = 0;  // rounds
-  std::set<JobId> there_, done_;  // as acknowledged
+  std::set<JobId> there_, done_;                  // as acknowledged
   std::uint64_t token_ = 0, faults_ = 0;
   WallTime now_ = kStart;
 };

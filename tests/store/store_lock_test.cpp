@@ -166,7 +166,7 @@ TEST_F(StoreLockTest, ClosingIsBoundedAndSaysWhatCouldNotBeWritten) {
   std::vector<PutRequest> many(1'000, {{.queue = "q"}});
   auto body = [&]() -> Coro<void> {
     // More than one transaction: they have one limit together.
-    std::vector<Task<Result<std::vector<PutReply>>>> calls;
+    std::vector<Task<Result<std::vector<Result<PutReply>>>>> calls;
     for (int i = 0; i < 50; ++i) calls.push_back(loop_.create_task(owner->put(many, kNow)));
     co_await yield_now();
     EXPECT_TRUE(owner->close()) << "the store has not failed: its callers have been told";

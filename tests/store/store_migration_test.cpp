@@ -235,7 +235,8 @@ TEST_F(StoreMigrationTest, AStoreWhoseLastIdHadBeenChosenGivesIdsAgain) {
   auto owner = open();
   EXPECT_EQ(put(*owner), kMostCountedId + 1);
   EXPECT_EQ(put(*owner), kMostCountedId + 2);
-  EXPECT_TRUE(ask(owner->put({{{.queue = "q", .waits_for = {kMostJobId}}}}, kNow))) << "there has been one of that id";
+  EXPECT_TRUE(ask(owner->put({{{.queue = "q", .waits_for = {kMostJobId}}}}, kNow))->at(0))
+      << "there has been one of that id";
 }
 
 TEST_F(StoreMigrationTest, AnOlderProcessThatOwnsTheFileMustEndBeforeOthersBringItUpToDate) {

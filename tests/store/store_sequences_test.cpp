@@ -39,8 +39,8 @@ std::string say(const JobRecord& r) {
       "<{} {} {} k\"{}\" u\"{}\" {} p{} due {} f\"{}\" \"{}\" {}/{}/{} pending {} if {} made {} ended {} \"{}\" \"{}\" "
       "t{} \"{}\" until {} of {}/{}>",
       r.id, r.name, r.queue, r.key, r.unique, to_string(r.state), r.priority, ms(r.due_at), r.function, r.payload,
-      r.attempts, r.max_attempts, r.expiries, r.pending, static_cast<int>(r.if_failed), ms(r.created_at), ms(r.ended_at),
-      r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run);
+      r.attempts, r.max_attempts, r.expiries, r.pending, static_cast<int>(r.if_failed), ms(r.created_at),
+      ms(r.ended_at), r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run);
 }
 std::string say(JobId id) { return fmt::format("{}", id); }
 std::string say(std::int64_t number) { return fmt::format("{}", number); }
@@ -48,7 +48,9 @@ std::string say(const std::string& text) { return '"' + text + '"'; }
 std::string say(const Attempt& a) {
   return fmt::format("({} {} {} {} {})", a.number, ms(a.ended_at), a.outcome, a.error, a.worker);
 }
-std::string say(const StoredQueue& queue) { return fmt::format("{} {} {}", queue.id, queue.name, to_json(queue.config)); }
+std::string say(const StoredQueue& queue) {
+  return fmt::format("{} {} {}", queue.id, queue.name, to_json(queue.config));
+}
 std::string say(const QueueCounts& c) {
   return fmt::format("q{}: ready {} delayed {} running {} done {} buried {} cancelled {} ended {}", c.queue,
                      c.counts.ready, c.counts.delayed, c.counts.running, c.counts.done, c.counts.buried,
@@ -69,6 +71,8 @@ std::string say(const ScheduleRun& r) {
 std::string say(const PutScheduleReply& r) {
   return fmt::format("{} {} v{}", static_cast<int>(r.outcome), r.id, r.version);
 }
+template <class T>
+std::string say(const Result<T>& result);
 std::string say(const FireReply& reply);
 std::string say(const PutReply& reply);
 std::string say(const SettleReply& reply);
@@ -88,8 +92,8 @@ std::string say(const std::optional<T>& value) {
 std::string say(const PutReply& r) {
   const std::string said = fmt::format("put {} {} {}", static_cast<int>(r.outcome), r.id, say(r.job));
   if (r.cancelled == nullptr) return said;
-  return fmt::format("{} because {}: released {} cancelled {} runs {}", said, r.cancelled->why, say(r.cancelled->released),
-                     say(r.cancelled->cancelled), say(r.cancelled->ended_runs));
+  return fmt::format("{} because {}: released {} cancelled {} runs {}", said, r.cancelled->why,
+                     say(r.cancelled->released), say(r.cancelled->cancelled), say(r.cancelled->ended_runs));
 }
 std::string say(const SettleReply& r) {
   return fmt::format("settled {} as {} refused \"{}\" again {} follow {} released {} cancelled {} runs {}", r.settled,
@@ -130,8 +134,8 @@ enum class Kind {
   fire
 };
 constexpr std::pair<Kind, int> kWeights[] = {
-    {Kind::put, 20},   {Kind::lease, 20},    {Kind::settle, 20}, {Kind::renew, 3},  {Kind::change, 10},
-    {Kind::shelve, 4}, {Kind::prune, 3},     {Kind::configure, 2}, {Kind::look, 6}, {Kind::reopen, 1},
+    {Kind::put, 20},   {Kind::lease, 20},    {Kind::settle, 20},    {Kind::renew, 3}, {Kind::change, 10},
+    {Kind::shelve, 4}, {Kind::prune, 3},     {Kind::configure, 2},  {Kind::look, 6},  {Kind::reopen, 1},
     {Kind::crash, 2},  {Kind::schedule, 10}, {Kind::unschedule, 2}, {Kind::fire, 20}};
 constexpr std::string_view kNames[] = {"put",       "lease", "settle", "renew", "change",   "shelve",     "prune",
                                        "configure", "look",  "reopen", "crash", "schedule", "unschedule", "fire"};
@@ -268,10 +272,10 @@ class Pair {
     for (auto n = random.below(most + 1); n > 0; --n) {
       all.push_back(request(random));
       const NewJob& job = all.back().job;
-      asked_ += fmt::format(" [id {} \"{}\" {} k\"{}\" u\"{}\" {} again {} p{} due {} waits {} if {} batch {} aside {}]",
-                            job.id, job.name, job.queue, job.key, job.unique, static_cast<int>(job.unique_policy),
-                            job.run_again, job.priority, ms(job.due_at), job.waits_for, static_cast<int>(job.if_failed),
-                            job.batch, all.back().set_aside);
+      asked_ += fmt::format(
+          " [id {} \"{}\" {} k\"{}\" u\"{}\" {} again {} p{} due {} waits {} if {} batch {} aside {}]", job.id,
+          job.name, job.queue, job.key, job.unique, static_cast<int>(job.unique_policy), job.run_again, job.priority,
+          ms(job.due_at), job.waits_for, static_cast<int>(job.if_failed), job.batch, all.back().set_aside);
     }
     return all;
   }
@@ -296,7 +300,8 @@ class Pair {
     switch (kind) {
       case Kind::put: {
         const auto jobs = requests(random, 3);
-        return both([&](Store& store) { return store.put(jobs, now_); });
+        const Refusal refusal = random.chance(0.3) ? Refusal::whole : Refusal::alone;
+        return both([&](Store& store) { return store.put(jobs, now_, refusal); });
       }
       case Kind::lease: {
         std::vector<LeaseRequest> leases;
@@ -336,10 +341,14 @@ class Pair {
         return both([&](Store& store) { return store.renew(leases); });
       }
       case Kind::change: {
-        const Change change{.id = random.chance(0.3) ? likely_running(random) : id(random), .kind = static_cast<ChangeKind>(random.below(5)), .at = now_,
+        const Change change{.id = random.chance(0.3) ? likely_running(random) : id(random),
+                            .kind = static_cast<ChangeKind>(random.below(5)),
+                            .at = now_,
                             .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
-                            .priority = static_cast<std::int32_t>(random.between(-3, 3)), .due_at = time(random),
-                            .keep = random.chance(0.5), .error = word(random, 1)};
+                            .priority = static_cast<std::int32_t>(random.between(-3, 3)),
+                            .due_at = time(random),
+                            .keep = random.chance(0.5),
+                            .error = word(random, 1)};
         asked_ += fmt::format(" {} kind {} due {} keep {}", change.id, static_cast<int>(change.kind), ms(change.due_at),
                               change.keep);
         return both([&](Store& store) { return store.change({change}); });
@@ -394,9 +403,7 @@ class Pair {
   }
 
   // --- schedules
-  WallTime planned(Random& random) {
-    return random.chance(0.1) ? WallTime::max() : time(random);
-  }
+  WallTime planned(Random& random) { return random.chance(0.1) ? WallTime::max() : time(random); }
   SchedulePlace place(Random& random) {
     return {planned(random), time(random), random.below(3), random.below(3), random.below(3), random.chance(0.2)};
   }
@@ -496,7 +503,8 @@ class Pair {
     if (random.chance(0.7)) filter.state = static_cast<JobState>(random.below(6));
     if (random.chance(0.3)) filter.key = key;
     asks.push_back([=](Store& store) { return told(store.list(filter)); });
-    const ScheduleFilter some_schedules{.after = random.below(6), .limit = random.below(4), .texts = random.chance(0.5)};
+    const ScheduleFilter some_schedules{
+        .after = random.below(6), .limit = random.below(4), .texts = random.chance(0.5)};
     asks.push_back([=](Store& store) { return told(store.schedules(some_schedules)); });
     asks.push_back([=](Store& store) { return told(store.find_schedule(key)); });
     asks.push_back([=](Store& store) { return told(store.load_schedules({rank.id, 1, 2})); });

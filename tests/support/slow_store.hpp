@@ -28,13 +28,16 @@ class SlowStore final : public Store {
     return write(&Store::configure, queue, std::move(config));
   }
   Coro<Result<std::vector<StoredQueue>>> queues() override { return read(&Store::queues); }
-  Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) override {
-    return write(&Store::put, std::move(jobs), now);
+  Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
+                                                  Refusal refusal) override {
+    return write(&Store::put, std::move(jobs), now, refusal);
   }
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override {
     return write(&Store::lease, std::move(leases));
   }
-  Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override { return write(&Store::renew, std::move(leases)); }
+  Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override {
+    return write(&Store::renew, std::move(leases));
+  }
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override {
     return write(&Store::settle, std::move(settlements));
   }
@@ -74,7 +77,7 @@ class SlowStore final : public Store {
   Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override {
     return read(&Store::schedule_output, id);
   }
-  Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) override {
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) override {
     return write(&Store::fire, std::move(requests), now);
   }
   Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override {

@@ -60,8 +60,9 @@ constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
 
 struct PutRequest {
   NewJob job;
-  bool set_aside = false;               // if it is ready: to which shelf
-  bool waits_for_those_before = false;  // in the same call, whatever their outcome was: it completes them as a batch
+  bool set_aside = false;  // if it is ready: to which shelf
+  // For put(): those before it in the same call, whatever their outcome was. It completes them as a batch.
+  bool waits_for_those_before = false;
   // In a FireRequest, elsewhere 0: the entry of history that it is the run of, and one whose job it waits for, if that
   // entry is known, as for those of NewJob::waits_for.
   std::uint64_t run = 0;
@@ -76,6 +77,11 @@ enum class PutOutcome : std::uint8_t {
   // queue's keep_cancelled is not 0.
   cancelled,
 };
+// Whether one request that is refused keeps the others of its call back.
+enum class Refusal : std::uint8_t {
+  alone,  // it is answered with its error; the others are done
+  whole,  // nothing of the call is done, and the call answers with that error
+};
 // What a job's being cancelled at its put brought about.
 struct CancelledAtPut {
   std::string why;
@@ -86,8 +92,8 @@ struct CancelledAtPut {
 };
 struct PutReply {
   PutOutcome outcome = PutOutcome::added;
-  JobId id = 0;      // of the job that is there now; cancelled: that it has had
-  WaitingJob job{};  // added, changed, run_again: as it waits now
+  JobId id = 0;                                       // of the job that is there now; cancelled: that it has had
+  WaitingJob job{};                                   // added, changed, run_again: as it waits now
   std::shared_ptr<const CancelledAtPut> cancelled{};  // null but with that outcome
 };
 
@@ -242,7 +248,8 @@ struct ChangedElsewhere {
 //           they have seen is on the disk; they see everything called before them).
 // Cancel:   cancelling the wait does not undo the call.
 // Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512
-//           bytes), and then nothing of its call is done; refused where the store was opened for less (StoreAccess).
+//           bytes), and then nothing of it is done, nor of its call, except for put(), settle() and fire(), which answer
+//           for each request; refused where the store was opened for less (StoreAccess).
 //           While another process keeps the file locked, an owner's calls wait, as long as it takes: they are kept, tried
 //           again, and lose nothing; the log says when such a wait grows long and when it is over. Those of who shares
 //           or reads answer busy after StoreOptions::busy_limit, and nothing is done.
@@ -267,7 +274,8 @@ class Store {
 
   // --- jobs
   // `now`: created_at, and what decides whether a job is due. Queues are made as needed.
-  virtual Coro<Result<std::vector<PutReply>>> put(std::vector<PutRequest> jobs, WallTime now) = 0;
+  virtual Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
+                                                          Refusal refusal = Refusal::alone) = 0;
   // Writes the leases down; gives the jobs, or nullopt for those that do not wait any more, or wait for others.
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
@@ -298,10 +306,10 @@ class Store {
   virtual Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit = kRunsKept) = 0;
   // nullopt: no run of it has left a result yet.
   virtual Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) = 0;
-  // Each step as a whole or not at all, and all that are not stale in one transaction. `now`: as put()'s.
+  // Each step as a whole or not at all, and by itself; all that are not stale in one transaction. `now`: as put()'s.
   // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the entry,
   // if it is still kept, and the job no longer belongs to the schedule.
-  virtual Coro<Result<std::vector<FireReply>>> fire(std::vector<FireRequest> requests, WallTime now) = 0;
+  virtual Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) = 0;
 
   // --- windows. Jobs that run are on no shelf.
   // Those on the ready shelf that come after `after`, most important first.
