@@ -30,7 +30,14 @@ BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calen
       loop_(EventLoop::current()),
       clock_(loop_.clock(), calendar.offset, std::move(calendar.jumps)),
       random_(options_.seed),
-      next_token_(store.last_token()) {}
+      next_token_(store.last_token()),
+      // A listener may destroy the broker in a tick.
+      ticker_(loop_,
+              [this] {
+                const auto self = shared_from_this();
+                pump();
+              }),
+      background_(loop_, "broker") {}
 
 std::unique_ptr<Broker> BrokerImpl::give_away(std::shared_ptr<BrokerImpl> broker) {
   BrokerImpl* const given = broker.get();
@@ -41,10 +48,6 @@ std::unique_ptr<Broker> BrokerImpl::give_away(std::shared_ptr<BrokerImpl> broker
 void BrokerImpl::operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept {
   broker->let_go();
   const std::shared_ptr<BrokerImpl> last = std::move(broker->self_);
-}
-
-BrokerImpl::~BrokerImpl() {
-  if (EventLoop::is_alive(&loop_)) timer_.cancel();
 }
 
 // From here on nothing of the user's is touched: neither the store nor who listens.
@@ -65,7 +68,7 @@ Coro<Result<void>> BrokerImpl::start() {
   housekeeper_ = loop_.create_task(kept(keep_house()), "broker's housekeeping");
   // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
   started_ = true;
-  schedule_pump();
+  ticker_.soon();
   co_return Result<void>{};
 }
 
@@ -79,7 +82,7 @@ void BrokerImpl::hand_out_nothing_more() {
       if (!room.done()) room.set_result();
     }
   }
-  timer_.cancel();
+  ticker_.stop();
   if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
   read_on_.set();
 }
@@ -103,10 +106,7 @@ Coro<Result<void>> BrokerImpl::close_all() {
   } catch (const CancelledError&) {
     if (!housekeeper_.cancelled()) throw;
   }
-  while (background_ > 0 || !pending_puts_.empty() || !pending_settlements_.empty()) {
-    quiet_.clear();
-    co_await quiet_.wait();
-  }
+  co_await background_.quiet();
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
 }
@@ -114,19 +114,7 @@ Coro<Result<void>> BrokerImpl::close_all() {
 // --- the loop ------------------------------------------------------------------------------------------------------
 
 void BrokerImpl::run_in_background(Coro<void> work, Start start) {
-  ++background_;
-  loop_.create_task(watched(shared_from_this(), std::move(work)), "broker", start);
-}
-
-// Parameters end last to first: the broker after what works on it.
-Coro<void> BrokerImpl::watched(std::shared_ptr<BrokerImpl> self, Coro<void> work) {
-  struct Count {
-    BrokerImpl& broker;
-    ~Count() {
-      if (--broker.background_ == 0) broker.quiet_.set();
-    }
-  } const count{*self};
-  co_await std::move(work);
+  background_.run(shared_from_this(), std::move(work), start);
 }
 
 void BrokerImpl::note_dirty(Queue& queue) {
@@ -135,28 +123,10 @@ void BrokerImpl::note_dirty(Queue& queue) {
 
 void BrokerImpl::mark(Queue& queue) {
   note_dirty(queue);
-  schedule_pump();
-}
-
-void BrokerImpl::schedule_pump() {
-  if (std::exchange(pump_scheduled_, true)) return;
-  loop_.call_soon([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->pump();
-  });
-}
-
-void BrokerImpl::wake_at(TimePoint when) {
-  if (when >= timer_at_ || when == kNever) return;
-  timer_.cancel();
-  timer_at_ = when;
-  timer_ = loop_.call_at(when, [this] {
-    timer_at_ = kNever;
-    schedule_pump();
-  });
+  ticker_.soon();
 }
 
 void BrokerImpl::pump() {
-  pump_scheduled_ = false;
   if (closing_ || !started_) return;
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
@@ -169,7 +139,7 @@ void BrokerImpl::pump() {
     refresh(*queue, now);
   }
   serve(now);
-  if (!wakeups_.empty()) wake_at(wakeups_.top().rank);
+  if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
 }
 
 void BrokerImpl::tick(Queue& queue, TimePoint now) {
@@ -215,8 +185,7 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
       }
     }
     if (!moves.to_set_aside.empty()) {
-      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside);
-          !moved) {
+      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
         co_return stop_all(moved.error());
       }
     }
@@ -229,12 +198,11 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
         window.loaded_keys(load, *keys);
         continue;
       }
-      auto jobs = load.from == From::ready
-                      ? co_await store_(&Store::load_ready, window.id(), load.after, load.limit)
-                  : load.from == From::key
-                      ? co_await store_(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
-                      : co_await store_(&Store::load_delayed, window.id(), load.due_after, load.due_after_id,
-                                                  load.limit);
+      auto jobs =
+          load.from == From::ready ? co_await store_(&Store::load_ready, window.id(), load.after, load.limit)
+          : load.from == From::key
+              ? co_await store_(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
+              : co_await store_(&Store::load_delayed, window.id(), load.due_after, load.due_after_id, load.limit);
       if (!jobs) co_return stop_all(jobs.error());
       window.loaded(load, *jobs, loop_.time());
     }

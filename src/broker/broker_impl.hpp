@@ -16,6 +16,8 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/broker/broker.hpp"
+#include "async/internal/background.hpp"
+#include "async/internal/ticker.hpp"
 #include "base/internal/listeners.hpp"
 #include "broker/calendar_memory.hpp"
 #include "broker/internal/job_clock.hpp"
@@ -175,25 +177,14 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
     return keep_alive(shared_from_this(), std::move(work));
   }
   void run_in_background(Coro<void> work, Start start = Start::next_turn);
-  // Runs `work` to its end, even when whoever waits for it is cancelled.
   template <class T>
   Coro<T> to_its_end(Coro<T> work) {
-    Future<T> answer = loop_.create_future<T>();
-    run_in_background(
-        [](Coro<T> inner, Future<T> told) -> Coro<void> {
-          T result = co_await std::move(inner);
-          if (!told.done()) told.set_result(std::move(result));
-        }(std::move(work), answer),
-        Start::eagerly);
-    co_return co_await std::move(answer);
+    return background_.to_its_end(shared_from_this(), std::move(work));
   }
-  static Coro<void> watched(std::shared_ptr<BrokerImpl> self, Coro<void> work);
   void note_dirty(Queue& queue);
   void mark(Queue& queue);  // the same, and has it looked at
-  void schedule_pump();
   void pump();
   void refresh(Queue& queue, TimePoint now);
-  void wake_at(TimePoint when);
   Coro<void> refill(Queue& queue);
   void tick(Queue& queue, TimePoint now);
   Coro<void> keep_house();
@@ -324,13 +315,10 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   std::function<void(Duration)> calendar_jumped_;
 
   bool started_ = false;  // the leases of owners before this one are over
-  bool pump_scheduled_ = false;
-  Handle timer_;
-  TimePoint timer_at_ = kNever;
+  Ticker ticker_;         // calls pump()
+  Background background_;
   Task<void> housekeeper_;
   bool closing_ = false;
-  std::size_t background_ = 0;
-  Event quiet_{true};
   Event read_on_;                     // set whenever a window has been read on
   std::shared_ptr<BrokerImpl> self_;  // while a user holds it
 };

@@ -73,7 +73,7 @@ void BrokerImpl::serve(TimePoint now) {
     grants.push_back(std::move(taken));
     caller = callers_.erase(caller);
   }
-  if (!dirty_.empty()) schedule_pump();
+  if (!dirty_.empty()) ticker_.soon();
   if (!grants.empty()) run_in_background(grant(std::move(grants)));
 }
 
@@ -162,7 +162,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
       leave(caller);
     } else if (jobs.empty() && !closing_) {
       callers_.push_front(std::move(caller));
-      schedule_pump();
+      ticker_.soon();
     } else {
       leave(caller);
       caller.answer.set_result(std::move(jobs));
@@ -192,7 +192,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_some(LeaseCall call) {
     Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
     for (Queue* queue : caller->queues) ++queue->callers;
     callers_.push_back(*caller);
-    schedule_pump();
+    ticker_.soon();
     auto leased = co_await receive(std::move(answer));
     if (!leased || !leased->empty()) co_return leased;
     caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
@@ -292,7 +292,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_what_there_is(LeaseCall c
       std::vector<Grant> grants;
       grants.push_back(std::move(taken));
       run_in_background(grant(std::move(grants)));
-      schedule_pump();
+      ticker_.soon();
       auto leased = co_await receive(std::move(answer));
       if (!leased || !leased->empty()) co_return leased;
       caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();

@@ -156,6 +156,7 @@ void Crawler::Shard::submit_moves() {
 
 Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
   loop_ = &EventLoop::current();
+  ticker_.emplace(*loop_, [this] { pump(); });
   transport_ = &transport;
   resolver_ = resolver;
   last_fetch_ = loop_->time();
@@ -174,7 +175,7 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
     co_await drain();
   }
   working_.store(false, std::memory_order_release);
-  wake_timer_.cancel();
+  ticker_->stop();
   if (cancelled) throw CancelledError();
 }
 
@@ -191,30 +192,12 @@ Coro<void> Crawler::Shard::drain() {
   ended_.set();
 }
 
-void Crawler::Shard::schedule_pump() {
-  if (std::exchange(pump_scheduled_, true)) return;
-  loop_->call_soon([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) pump();
-  });
-}
-
-void Crawler::Shard::wake_at(TimePoint when) {
-  if (when >= wake_at_) return;
-  wake_timer_.cancel();
-  wake_at_ = when;
-  wake_timer_ = loop_->call_at(when, [this] {
-    wake_at_ = kNever;
-    pump();
-  });
-}
-
 void Crawler::Shard::check_limits(TimePoint now) {
   if (shared_.store.failure()) shared_.stop("store", true);
   if (options_.max_idle && active_ == 0 && now - last_fetch_ >= *options_.max_idle) shared_.stop("idle", false);
 }
 
 void Crawler::Shard::pump() {
-  pump_scheduled_ = false;
   const TimePoint now = loop_->time();
   take_inbox();
   check_limits(now);
@@ -225,7 +208,7 @@ void Crawler::Shard::pump() {
     return;
   }
   read_on(now);
-  if (shared_.store.backlog() > kMostBacklog) return wake_at(now + kBacklogPause);
+  if (shared_.store.backlog() > kMostBacklog) return ticker_->at(now + kBacklogPause);
   lanes_.wake([&](Host& host) {
     --host.pins;
     if (!host.asking) frontier_.let_go(host, now);
@@ -240,7 +223,7 @@ void Crawler::Shard::pump() {
   counters.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
   TimePoint next = saturating_add(now, options_.schedule_interval);
   if (active_ < most_visits_) next = std::min(next, frontier_.next_wakeup(now));  // else the end of a visit wakes
-  wake_at(next);
+  ticker_->at(next);
 }
 
 void Crawler::Shard::start(Frontier::Ticket ticket) {
@@ -274,7 +257,7 @@ Coro<void> Crawler::Shard::visit(Visit& visit) {
   idle_visits_.push_back(&visit);
   --active_;
   counters.in_flight.store(active_, std::memory_order_relaxed);
-  if (!cancelled) schedule_pump();
+  if (!cancelled) ticker_->soon();
 }
 
 }  // namespace argiope

@@ -16,6 +16,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/jobs/retry.hpp"
 #include "argiope/store/url_record.hpp"
+#include "async/internal/ticker.hpp"
 #include "crawl/frontier.hpp"
 #include "crawl/host_lanes.hpp"
 #include "crawl/link_harvester.hpp"
@@ -67,8 +68,6 @@ class Crawler::Shard {
 
   Coro<void> drain();
   void pump();
-  void schedule_pump();
-  void wake_at(TimePoint when);
   void check_limits(TimePoint now);
   void take_inbox();
   // Queues what this shard or another has found for it.
@@ -144,10 +143,8 @@ class Crawler::Shard {
   std::vector<std::vector<UrlTask>> found_;
   std::vector<std::int64_t> targets_;  // of all its links; with a depth limit alone
   Event ended_;
-  bool pump_scheduled_ = false;
   bool drain_started_ = false;
-  Handle wake_timer_;
-  TimePoint wake_at_ = kNever;
+  std::optional<Ticker> ticker_;  // calls pump(), while work() goes on
   TimePoint last_fetch_{};
 
   std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far

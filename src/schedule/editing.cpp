@@ -41,7 +41,7 @@ void SchedulerImpl::look_at_marked(ScheduleReason reason) {
   for (const auto& [id, marked] : marks_) {
     if (marked.reason == reason) look_again(id, present);
   }
-  schedule_tick();
+  ticker_.soon();
 }
 
 Coro<Result<AddReply>> SchedulerImpl::add(Schedule schedule, ConflictPolicy conflict) {
@@ -75,7 +75,7 @@ Coro<Result<std::vector<AddReply>>> SchedulerImpl::add_all(std::vector<Schedule>
     }
   }
   if (!replaced.empty()) co_await read_again(std::move(replaced));
-  schedule_tick();
+  ticker_.soon();
   co_return replies;
 }
 
@@ -84,7 +84,7 @@ Coro<Result<ScheduleStatus>> SchedulerImpl::edited(Coro<Result<ScheduleStatus>> 
   if (!status) co_return status;
   reindex(status->id, status->place);
   tell_of(ScheduleEventKind::schedule_modified, status->id, status->name);
-  schedule_tick();
+  ticker_.soon();
   co_return status;
 }
 

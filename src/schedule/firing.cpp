@@ -51,7 +51,7 @@ Coro<void> SchedulerImpl::fire(std::vector<ScheduleId> ids) {
   --batches_;
   batch_done_.set();
   if (!done) co_return fail_all(done.error());
-  schedule_tick();
+  ticker_.soon();
 }
 
 std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate& job) const {

@@ -25,14 +25,15 @@ SchedulerImpl::SchedulerImpl(Store& store, Broker& broker, SchedulerOptions opti
       broker_(broker),
       options_(std::move(options)),
       loop_(EventLoop::current()),
-      book_(store, loop_.clock()) {
+      book_(store, loop_.clock()),
+      ticker_(loop_, [this] { tick(); }),
+      background_(loop_, "scheduler") {
   broker_.on_schedules_changed([this](const std::vector<ScheduleId>& ids) { on_changed(ids); });
   broker_.on_calendar_jump([this](Duration by) { on_jump(by); });
 }
 
 SchedulerImpl::~SchedulerImpl() {
   if (!EventLoop::is_alive(&loop_)) return;
-  timer_.cancel();
   for (auto& [name, executor] : executors_) {
     if (executor.task && !executor.task.done()) executor.task.cancel();
   }
@@ -69,7 +70,7 @@ void SchedulerImpl::start(bool paused) {
   state_ = paused ? SchedulerState::paused : SchedulerState::running;
   tell(ScheduleEventKind::scheduler_started);
   if (paused) tell(ScheduleEventKind::scheduler_paused);
-  schedule_tick();
+  ticker_.soon();
 }
 
 void SchedulerImpl::pause() {
@@ -82,76 +83,34 @@ void SchedulerImpl::resume() {
   if (state_ != SchedulerState::paused) return;
   state_ = SchedulerState::running;
   tell(ScheduleEventKind::scheduler_resumed);
-  schedule_tick();
+  ticker_.soon();
 }
 
 Coro<Result<void>> SchedulerImpl::shutdown(bool wait) {
   if (!std::exchange(shut_down_, true)) {
     state_ = SchedulerState::stopped;
-    timer_.cancel();
+    ticker_.stop();
     broker_.on_schedules_changed({});
     broker_.on_calendar_jump({});
     for (auto& [name, executor] : executors_) executor.worker->stop(!wait);
     for (auto& [name, executor] : executors_) {
       if (auto stopped = co_await stop_executor(executor, wait); !stopped && !failure_) failure_ = stopped.error();
     }
-    co_await quiet();
+    co_await background_.quiet();
     if (job_listener_ != 0) broker_.remove_listener(std::exchange(job_listener_, 0));
     tell(ScheduleEventKind::scheduler_shutdown);
   } else if (!wait) {
     for (auto& [name, executor] : executors_) executor.worker->stop(true);
   }
-  co_await quiet();
+  co_await background_.quiet();
   if (failure_) co_return std::unexpected(*failure_);
   co_return Result<void>{};
 }
 
 // --- the loop --------------------------------------------------------------------------------------------------------
 
-void SchedulerImpl::run_in_background(Coro<void> work) {
-  ++background_;
-  loop_.create_task(watched(std::move(work)), "scheduler");
-}
-
-Coro<void> SchedulerImpl::watched(Coro<void> work) {
-  struct Count {
-    SchedulerImpl& scheduler;
-    std::weak_ptr<bool> alive;
-    ~Count() {
-      if (alive.expired()) return;
-      if (--scheduler.background_ == 0) scheduler.quiet_.set();
-    }
-  } const count{*this, alive_};
-  co_await std::move(work);
-}
-
-Coro<void> SchedulerImpl::quiet() {
-  while (background_ > 0) {
-    quiet_.clear();
-    co_await quiet_.wait();
-  }
-}
-
-void SchedulerImpl::schedule_tick() {
-  if (std::exchange(tick_scheduled_, true)) return;
-  loop_.call_soon([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) tick();
-  });
-}
-
-void SchedulerImpl::wake_at(TimePoint when) {
-  if (when >= timer_at_) return;
-  timer_.cancel();
-  timer_at_ = when;
-  timer_ = loop_.call_at(when, [this] {
-    timer_at_ = kNever;
-    schedule_tick();
-  });
-}
-
 // Fires what is due, as far as there is room for it on the way into the store, and sees to being called again.
 void SchedulerImpl::tick() {
-  tick_scheduled_ = false;
   if (state_ == SchedulerState::stopped || failure_) return;
   broker_.look_at_calendar();
   TimePoint wake = saturating_add(loop_.time(), options_.look_interval);
@@ -160,14 +119,14 @@ void SchedulerImpl::tick() {
       std::vector<ScheduleId> due = take_due();
       if (due.empty()) break;
       ++batches_;
-      run_in_background(fire(std::move(due)));
+      background_.run(nullptr, fire(std::move(due)));
     }
     // With all batches under way the end of one of them is waited for.
     if (batches_ < kMostInFlight && !index_.empty()) {
       wake = std::min(wake, saturating_add(loop_.time(), std::max(index_.top_due() - now(), Duration{1})));
     }
   }
-  wake_at(wake);
+  ticker_.at(wake);
 }
 
 void SchedulerImpl::fail_all(const Error& error) {
@@ -180,10 +139,9 @@ void SchedulerImpl::fail_all(const Error& error) {
 
 void SchedulerImpl::on_jump(Duration by) {
   tell({.kind = ScheduleEventKind::calendar_jumped, .at = now(), .jump = by});
-  timer_.cancel();
-  timer_at_ = kNever;
-  schedule_tick();
-  if (by < Duration::zero()) run_in_background(find_lost());
+  ticker_.forget_time();
+  ticker_.soon();
+  if (by < Duration::zero()) background_.run(nullptr, find_lost());
 }
 
 // Schedules that a wrong clock has led into the future are looked at, however late they are due.
@@ -198,10 +156,10 @@ Coro<void> SchedulerImpl::find_lost() {
     }
     after = page->back().id;
   }
-  schedule_tick();
+  ticker_.soon();
 }
 
-void SchedulerImpl::on_changed(const std::vector<ScheduleId>& ids) { run_in_background(read_again(ids)); }
+void SchedulerImpl::on_changed(const std::vector<ScheduleId>& ids) { background_.run(nullptr, read_again(ids)); }
 
 Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
   for (std::size_t from = 0; from < ids.size(); from += kPage) {
@@ -223,7 +181,7 @@ Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
               stored->name);
     }
   }
-  schedule_tick();
+  ticker_.soon();
 }
 
 // --- telling ---------------------------------------------------------------------------------------------------------
@@ -242,9 +200,7 @@ Scheduler::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleLi
   return listeners_.add(mask, std::move(listener));
 }
 
-void SchedulerImpl::tell(const ScheduleEvent& event) {
-  listeners_.tell(static_cast<std::uint32_t>(event.kind), event);
-}
+void SchedulerImpl::tell(const ScheduleEvent& event) { listeners_.tell(static_cast<std::uint32_t>(event.kind), event); }
 
 void SchedulerImpl::tell(ScheduleEventKind kind, std::string_view text) {
   tell({.kind = kind, .at = now(), .text = text});
@@ -259,12 +215,12 @@ void SchedulerImpl::note_job(const JobEvent& event) {
   if (event.schedule == 0) return;
   const ScheduleEventKind kind = event.kind == JobEventKind::done     ? job_executed
                                  : event.kind == JobEventKind::buried ? job_error
-                                           : too_late_.erase(event.id) > 0        ? job_missed
-                                                                              : job_cancelled;
+                                 : too_late_.erase(event.id) > 0      ? job_missed
+                                                                      : job_cancelled;
   if (!listened(kind)) return;
   ended_.push_back(
       {kind, event.at, event.schedule, event.run, event.id, std::string(event.queue), std::string(event.text)});
-  if (!std::exchange(telling_, true)) run_in_background(tell_ended());
+  if (!std::exchange(telling_, true)) background_.run(nullptr, tell_ended());
 }
 
 // Names and planned times are not in memory, and looked up for those who listen.

@@ -13,6 +13,8 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/schedule/scheduler.hpp"
+#include "async/internal/background.hpp"
+#include "async/internal/ticker.hpp"
 #include "base/internal/listeners.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/schedule_codec.hpp"
@@ -101,12 +103,7 @@ class SchedulerImpl final : public Scheduler {
     std::string text;
   };
   // --- the loop
-  void run_in_background(Coro<void> work);
-  Coro<void> watched(Coro<void> work);
-  Coro<void> quiet();
-  void schedule_tick();
   void tick();
-  void wake_at(TimePoint when);
   WallTime now() const { return broker_.calendar_now(); }
   void on_jump(Duration by);
   Coro<void> find_lost();
@@ -178,13 +175,9 @@ class SchedulerImpl final : public Scheduler {
   SchedulerState state_ = SchedulerState::stopped;
   bool shut_down_ = false;
   std::optional<Error> failure_;
-  bool tick_scheduled_ = false;
-  Handle timer_;
-  TimePoint timer_at_ = kNever;
-  std::size_t background_ = 0;
-  Event quiet_{true};
   Event batch_done_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Ticker ticker_;  // calls tick()
+  Background background_;
 };
 
 }  // namespace argiope
