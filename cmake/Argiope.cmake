@@ -16,6 +16,17 @@ endif()
 # What is installed belongs to the component `library`, but for the command.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 
+# argiope_precompile(TARGET [header...]): parses what nearly every source includes once for the target, and `header`s too.
+# A compiler cache takes its place where there is one: it cannot know a precompiled header of another checkout again.
+function(argiope_precompile target)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE <algorithm> <chrono> <coroutine> <expected> <functional> <map> <memory>
+    <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector> <fmt/format.h>
+    <spdlog/spdlog.h> ${ARGN})
+endfunction()
+
 # All modules that are installed beside the command.
 add_custom_target(argiope_libraries)
 
@@ -33,6 +44,7 @@ function(argiope_module name)
   list(TRANSFORM ARG_BELOW PREPEND argiope_)
   target_link_libraries(argiope_${name} PUBLIC $<BUILD_INTERFACE:argiope_flags> ${ARG_BELOW} ${ARG_LIBS}
     PRIVATE ${ARG_PRIVATE})
+  argiope_precompile(argiope_${name})
   if(ARG_NOT_INSTALLED)
     return()
   endif()
