@@ -106,7 +106,11 @@ class Crawler::Shard {
   void build_request(const UrlTask& task, HttpRequest& request);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
   void on_error(Visit& visit, const Error& error, TimePoint now);
-  void on_response(Visit& visit, TimePoint now);
+  // Whether the URL is asked again, and the answer counts for nothing else.
+  bool asks_again(Visit& visit, TimePoint now);
+  // The page handler's, awaited. What it threw, in words.
+  Coro<std::string> hand_over(Visit& visit);
+  void on_response(Visit& visit, std::string handler_error, TimePoint now);
   void count_oddities(const HttpResponse& response);
   static std::string note_on(const HttpResponse& response);
   void on_redirect(Visit& visit, UrlBatch& batch);

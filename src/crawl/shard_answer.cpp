@@ -1,5 +1,6 @@
 // What an answer comes to: the outcome that is stored, and the links that are followed.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -45,7 +46,7 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   return outcome;
 }
 
-void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
+bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   UrlTask& task = task_of(visit);
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
@@ -54,7 +55,8 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
   if (visit.request.method == HttpMethod::head && proves_nothing_of_get(response.status)) {
     task.by_get = true;
     shared_.give_page_back();
-    return frontier_.retry(visit.ticket, now, now);
+    frontier_.retry(visit.ticket, now, now);
+    return true;
   }
   ShardCounters::add(counters.fetched);
   if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
@@ -67,12 +69,40 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
       frontier_.rest(host, saturating_add(now, *wait), now);  // RFC 9110, 10.2.3: the whole host asked for it
     }
     if (task.attempts + 1u < retry_policy_.max_attempts) {
-      return retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
+      retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
+      return true;
     }
   }
   if (!response.damage.empty() && task.attempts + 1u < retry_policy_.max_attempts) {
-    return retry_or_give_up(visit, {Errc::network, response.damage}, {}, now);
+    retry_or_give_up(visit, {Errc::network, response.damage}, {}, now);
+    return true;
   }
+  return false;
+}
+
+Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
+  std::string what;
+  try {
+    co_await options_.on_page({visit.request.url, visit.response, task_of(visit).depth});
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+    if (what.empty()) what = "an exception";
+  } catch (...) {
+    what = "an exception of an unknown type";
+  }
+  if (!what.empty()) {
+    ShardCounters::add(counters.handler_errors);
+    what.insert(0, "the page handler has thrown: ");
+    spdlog::error("{}: {}", task_of(visit).url, printable(what));
+  }
+  co_return what;
+}
+
+void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePoint now) {
+  const UrlTask& task = task_of(visit);
+  const HttpResponse& response = visit.response;
   count_oddities(response);
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
@@ -97,6 +127,8 @@ void Crawler::Shard::on_response(Visit& visit, TimePoint now) {
     }
   }
   if (outcome.error.empty()) outcome.error = note_on(response);
+  // An error of a redirect says that it leads nowhere.
+  if (outcome.error.empty() && !is_redirect(response.status)) outcome.error = std::move(handler_error);
   if (response.status >= 400) ShardCounters::add(counters.errors);
   batch.outcomes.push_back(std::move(outcome));
   if (is_redirect(response.status)) {

@@ -103,11 +103,15 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   now = loop_->time();
   last_fetch_ = now;
   be_polite(host, visit.response.sent_at, now);
-  if (sent) {
-    on_response(visit, now);
-  } else {
-    on_error(visit, sent.error(), now);
+  if (!sent) co_return on_error(visit, sent.error(), now);
+  if (asks_again(visit, now)) co_return;
+  std::string handler_error;
+  if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
+      !task_of(visit).off_scope) {
+    handler_error = co_await hand_over(visit);
+    now = loop_->time();
   }
+  on_response(visit, std::move(handler_error), now);
 }
 
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
@@ -115,6 +119,7 @@ void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
   request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.timeout = options_.timeout;
   request.headers.clear();
+  request.keep_fields = static_cast<bool>(options_.on_page);
   if (!task.revisit) return;
   const auto record = shared_.store.get(task.id);
   if (!record || !*record) return;

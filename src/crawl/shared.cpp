@@ -318,9 +318,8 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
     passed_over_ = std::move(still_passed_over);
   } else {
     scope_grew_.store(true);  // there may be more
-    std::erase_if(passed_over_, [&](std::int64_t id) {
-      return id <= last && !std::ranges::binary_search(still_passed_over, id);
-    });
+    std::erase_if(passed_over_,
+                  [&](std::int64_t id) { return id <= last && !std::ranges::binary_search(still_passed_over, id); });
   }
   begin(taken);
   taken_up_.fetch_add(taken, std::memory_order_relaxed);
@@ -411,6 +410,7 @@ CrawlStats Crawler::Shared::stats() const {
     stats.fetched += counters.fetched.load(std::memory_order_relaxed);
     stats.bytes += counters.bytes.load(std::memory_order_relaxed);
     stats.errors += counters.errors.load(std::memory_order_relaxed);
+    stats.handler_errors += counters.handler_errors.load(std::memory_order_relaxed);
     stats.not_asked += counters.not_asked.load(std::memory_order_relaxed);
     stats.retries += counters.retries.load(std::memory_order_relaxed);
     stats.in_flight += counters.in_flight.load(std::memory_order_relaxed);

@@ -28,6 +28,7 @@ struct ShardCounters {
   Counter bytes{0};
   Counter errors{0};
   Counter retries{0};
+  Counter handler_errors{0};
   Counter not_asked{0};
   Counter in_flight{0};
   Counter in_memory{0};

@@ -58,7 +58,7 @@ struct Connection {
   tcp::socket socket;
   std::unique_ptr<TlsStream> tls;
   std::string certificate_trouble;  // what the certificate was refused for; empty: it was not
-  std::string tls_buffer;  // TLS reads while others use the shared buffer
+  std::string tls_buffer;           // TLS reads while others use the shared buffer
   IpAddress remote;
   TimePoint idle_since;
   std::string site;
@@ -235,7 +235,8 @@ class HttpClient::Impl {
                                         url.effective_port(), only.error.message);
       return error;
     }
-    error.message = fmt::format("connect {} (port {}, {} addresses): ", url.host(), url.effective_port(), failed.size());
+    error.message =
+        fmt::format("connect {} (port {}, {} addresses): ", url.host(), url.effective_port(), failed.size());
     for (std::size_t i = 0; i < std::min(failed.size(), kMostAddressesNamed); ++i) {
       if (i > 0) error.message += "; ";
       error.message += text_of(failed[i]);
@@ -349,7 +350,8 @@ class HttpClient::Impl {
     give_string(std::move(head));
     if (!written) co_return std::unexpected(std::move(written.error()));
 
-    const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit};
+    const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit,
+                                  request.keep_fields};
     auto decoder = take_decoder();
     std::string leftover;  // of a head that came in pieces
     Result<bool> result = false;

@@ -119,6 +119,7 @@ HttpResponseReader::HttpResponseReader(HttpResponse& response, ContentDecoder& d
     : response_(response), decoder_(decoder), limits_(limits), is_head_request_(method == HttpMethod::head) {
   response_.status = 0;
   response_.headers.clear();
+  response_.fields.clear();
   response_.body.clear();
   response_.truncated = false;
   response_.oddities = 0;
@@ -310,6 +311,7 @@ Result<void> HttpResponseReader::take_field(std::string_view line) {
 }
 
 void HttpResponseReader::keep_field(std::string_view name, std::string_view value) {
+  if (limits_.keep_fields) response_.fields.emplace_back(name, value);
   enum class Kept : std::uint8_t { first, list, lines };
   HttpHeaders& headers = response_.headers;
   const struct {

@@ -19,6 +19,7 @@ struct HttpReaderLimits {
   std::size_t header_bytes = 256 * 1024;  // of the head; and of what stands between a body's chunks and behind them
   std::size_t header_fields = 1000;
   std::size_t body_bytes = 10 * 1024 * 1024;
+  bool keep_fields = false;  // all of them, in HttpResponse::fields
 };
 
 class HttpResponseReader {

@@ -352,7 +352,9 @@ class Scanner {
     p = attributes(p, wanted);
     if (p == nullptr) return p;
     const Wanted& href = wanted[0].found || !foreign_.active() ? wanted[0] : wanted[2];  // SVG 1.1 and its successor
-    if (href.found) add_link(href.raw, kind, has_word(rel(wanted[1]), "nofollow"));
+    if (href.found && add_link(href.raw, kind, has_word(rel(wanted[1]), "nofollow")) && options_.note_places) {
+      result_.behind.back() = static_cast<std::size_t>(p - begin_);
+    }
     return p;
   }
 
@@ -466,11 +468,15 @@ class Scanner {
     return {out.data() + start, out.size() - start};
   }
 
-  void add_link(std::string_view raw, LinkKind kind, bool nofollow) {
-    if (has_room(raw)) result_.links.push_back({value(raw), kind, nofollow});
+  bool add_link(std::string_view raw, LinkKind kind, bool nofollow) {
+    return has_room(raw) && (add(value(raw), kind, nofollow), true);
   }
   void add_decoded(std::string_view url, LinkKind kind, bool nofollow) {
-    if (has_room(url)) result_.links.push_back({url, kind, nofollow});
+    if (has_room(url)) add(url, kind, nofollow);
+  }
+  void add(std::string_view url, LinkKind kind, bool nofollow) {
+    result_.links.push_back({url, kind, nofollow});
+    if (options_.note_places) result_.behind.push_back(0);
   }
   bool has_room(std::string_view url) noexcept {
     if (url.size() <= options_.max_value_bytes && result_.links.size() < options_.max_links) return true;
@@ -504,8 +510,63 @@ std::string_view to_string(LinkKind kind) noexcept {
   return "unknown";
 }
 
+std::string link_text(std::string_view html, std::size_t behind) {
+  constexpr std::size_t kMostText = 1000;
+  constexpr std::size_t kMostLookedAt = 64 * 1024;
+  html = html.substr(std::min(behind, html.size()), kMostLookedAt);
+  const auto tag_is = [](std::string_view tag, std::string_view name) {
+    return tag.size() > name.size() && equals_lower(tag.substr(0, name.size()), name) &&
+           (tag[name.size()] == '>' || tag[name.size()] == '/' || is(tag[name.size()], kSpace));
+  };
+  std::vector<char> text;
+  for (std::size_t at = 0; at < html.size() && text.size() < kMostText;) {
+    if (html[at] != '<') {
+      const std::size_t end = std::min(html.find('<', at), html.size());
+      append_attribute_value(html.substr(at, end - at), text);
+      at = end;
+      continue;
+    }
+    const std::string_view tag = html.substr(at + 1);
+    if (tag_is(tag, "/a") || tag_is(tag, "a")) break;
+    if (tag.starts_with("!--")) {
+      const std::size_t end = html.find("-->", at + 4);
+      at = end == std::string_view::npos ? html.size() : end + 3;
+      continue;
+    }
+    const std::size_t end = std::min(html.find('>', at), html.size());
+    if (tag_is(tag, "img")) {
+      const std::string_view image = html.substr(at, end - at);
+      for (const char quote : {'"', '\''}) {
+        const std::size_t alt = image.find(std::string(" alt=") + quote);
+        if (alt == std::string_view::npos) continue;
+        const std::string_view value = image.substr(alt + 6);
+        append_attribute_value(value.substr(0, value.find(quote)), text);
+        break;
+      }
+    }
+    text.push_back(' ');  // two blocks are two words
+    at = std::min(end + 1, html.size());
+  }
+  std::string collapsed;
+  for (const char c : text) {
+    if (!is(c, kSpace)) {
+      collapsed += c;
+    } else if (!collapsed.empty() && collapsed.back() != ' ') {
+      collapsed += ' ';
+    }
+  }
+  if (collapsed.size() > kMostText) {
+    collapsed.resize(kMostText);
+    while (!collapsed.empty() && (collapsed.back() & 0xC0) == 0x80) collapsed.pop_back();
+    if (!collapsed.empty() && (collapsed.back() & 0x80) != 0) collapsed.pop_back();  // a character cut short
+  }
+  if (collapsed.ends_with(' ')) collapsed.pop_back();
+  return collapsed;
+}
+
 void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result) {
   result.links.clear();
+  result.behind.clear();
   result.dropped = 0;
   result.base_href = {};
   result.robots = {};

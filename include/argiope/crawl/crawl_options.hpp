@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/crawl/page.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/url.hpp"
 
@@ -68,9 +69,16 @@ struct CrawlOptions {
   std::size_t size_limit = 10 * 1024 * 1024;  // decoded bytes of a page
   Duration timeout = std::chrono::seconds{30};
   Duration connect_timeout = std::chrono::seconds{10};  // of one address; for who makes the transport
-  std::uint32_t retries = 2;  // after the first attempt
+  std::uint32_t retries = 2;                            // after the first attempt
   std::uint32_t max_redirects = 10;
   std::vector<HeaderFor> headers_for;  // fields for some hosts only
+
+  // Called with each answer, whatever its status, before it is written down that it came; not with those that are tried
+  // again, that have not changed (304), or that only told whether a link is broken. While it runs, its request still counts
+  // as under way. When the crawl is cancelled or killed meanwhile, the page comes again in the next run: at least once.
+  // What it throws is logged, counted, and kept with the URL, which is done all the same.
+  // Threads: that of the shard that has fetched the page; with several, from several at a time.
+  PageHandler on_page;
 
   // --- the run
   // Fetch again what was fetched longer ago than this; nullopt: never again.

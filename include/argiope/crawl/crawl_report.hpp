@@ -21,9 +21,10 @@ struct CrawlStats {
   std::uint64_t bytes = 0;    // received, robots.txt included
   std::uint64_t errors = 0;   // URLs given up without a usable response, and responses with status 400 and above
   std::uint64_t retries = 0;
-  std::uint64_t not_asked = 0;  // URLs passed over because their host was given up; the next run asks them
-  std::uint64_t queued = 0;  // waiting, in memory and in the store
-  std::uint64_t in_memory = 0;  // those of them in memory, and those in flight
+  std::uint64_t handler_errors = 0;  // pages whose CrawlOptions::on_page has thrown
+  std::uint64_t not_asked = 0;       // URLs passed over because their host was given up; the next run asks them
+  std::uint64_t queued = 0;          // waiting, in memory and in the store
+  std::uint64_t in_memory = 0;       // those of them in memory, and those in flight
   std::uint64_t in_flight = 0;
   std::uint64_t hosts = 0;
   std::uint64_t hosts_waiting = 0;  // hosts with queued URLs that may not be asked yet

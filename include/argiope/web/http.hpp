@@ -41,6 +41,7 @@ struct HttpRequest {
   std::size_t body_limit = 10 * 1024 * 1024;
   // From the start, or from the end of the wait for a connection slot, to the last byte.
   Duration timeout = std::chrono::seconds{30};
+  bool keep_fields = false;  // whether HttpResponse::fields is filled
 };
 
 // The header fields a crawler asks for, gathered while parsing; absent ones are empty.
@@ -90,6 +91,8 @@ std::string describe_oddities(std::uint16_t oddities);
 struct HttpResponse {
   int status = 0;
   HttpHeaders headers;
+  // All header fields as they came, in their order, where the request asked for them (keep_fields). Else empty.
+  std::vector<std::pair<std::string, std::string>> fields;
   // Decoded (gzip, br, zstd, deflate undone), in the charset it came in.
   std::string body;
   // True when the body was longer than the request's body_limit.

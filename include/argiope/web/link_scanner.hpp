@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct ScanOptions {
   std::size_t max_links = 50'000;
   // Bytes of an attribute's value, as written. A longer link or base is dropped and counted.
   std::size_t max_value_bytes = 65'536;
+  // Whether ScanResult::behind is filled.
+  bool note_places = false;
   // `<meta name=AGENT>` counts as `<meta name=robots>`; case-insensitive, none when empty.
   std::string_view agent{};
 };
@@ -55,6 +58,9 @@ struct ScanOptions {
 // Lifetime: its views hold while the page's bytes do and until the next scan into it; moving it keeps them.
 struct ScanResult {
   std::vector<ScannedLink> links;
+  // Of each link the byte of the page behind its start tag, for link_text(); 0 for those of elements without text. With
+  // note_places alone.
+  std::vector<std::size_t> behind;
   // Links left out for max_links or max_value_bytes.
   std::size_t dropped = 0;
   // The first `base` with a href: links are resolved against it (itself resolved against the page's URL), also those
@@ -77,5 +83,10 @@ struct ScanResult {
 // Order:   links come as in the page.
 // Threads: any, with a result each.
 void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result);
+
+// What stands in an `a` element whose start tag ends before byte `behind` of `html`: up to its end tag, to the next `a`, or
+// to the page's end; without tags, character references replaced, space collapsed, at most 1,000 bytes of it.
+// Of an image it is the `alt`.
+std::string link_text(std::string_view html, std::size_t behind);
 
 }  // namespace argiope

@@ -1,0 +1,65 @@
+// LocalCrawl, crawl(): a crawl with this machine's sockets, clock and chance; what `argiope crawl` is, for programs.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/crawl/crawl_options.hpp"
+#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/crawler.hpp"
+#include "argiope/store/url_store.hpp"
+
+namespace argiope {
+
+// What a crawl runs on.
+struct CrawlSetup {
+  // A file in which what is known of URLs is kept, so that the next run goes on from there; made where it is not there.
+  // ":memory:" forgets it with the crawl.
+  std::string database = ":memory:";
+  SyncMode sync = SyncMode::full;
+  // Each crawls its part of the hosts.
+  std::size_t threads = 1;
+  // Connect to private and loopback addresses; without, only where a seed names one.
+  bool allow_private = false;
+  // Certificates that are trusted beside the system's, in PEM; empty: none.
+  std::string ca_file;
+};
+
+// Threads: open(), run() and the destructor from one; crawler().stop() and stats() from any.
+class LocalCrawl {
+ public:
+  // Opens the database, and reads what is to be done.
+  // Errors: those of open_url_store and Crawler::open. Throws as Crawler's constructor.
+  static Result<std::unique_ptr<LocalCrawl>> open(CrawlOptions options, CrawlSetup setup = {});
+  ~LocalCrawl();
+
+  Crawler& crawler() noexcept;
+  UrlStore& store() noexcept;
+
+  // Crawls until nothing is left, a limit is met (max_time among them), or crawler().stop(): the first part on the caller's
+  // thread, the others on threads of their own. `beside` runs on the first one's loop meanwhile and is cancelled at the end.
+  // Blocks. Call once, and not within a running loop.
+  // Errors: the store's, when it failed; what was committed stays. Throws what `beside` throws, after the crawl has been
+  //         stopped for it.
+  Result<CrawlReport> run(Coro<void> beside = {});
+
+ private:
+  struct State;
+  explicit LocalCrawl(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The whole of it: opens, crawls and closes.
+//
+//   CrawlOptions options{.seeds = {*Url::parse("https://example.org/")}};
+//   options.on_page = [](const Page& page) { std::printf("%d %s\n", page.status(), std::string(page.url.href()).c_str()); };
+//   Result<CrawlReport> report = crawl(std::move(options));
+//
+// Blocks, and errors: as LocalCrawl::open() and run(). Ctrl-C has its usual effect; with a database the next run goes on.
+Result<CrawlReport> crawl(CrawlOptions options, CrawlSetup setup = {});
+
+}  // namespace argiope

@@ -1,0 +1,159 @@
+#include "argiope/crawl/local_crawl.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/web/dns.hpp"
+#include "argiope/web/http_client.hpp"
+
+namespace argiope {
+namespace {
+
+// What one thread of a crawl runs on. The members are destroyed from the last to the first.
+struct Part {
+  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard)
+      : backend(clock), loop(backend), resolver(ResolverOptions{}, backend), client(http, backend, resolver, guard) {}
+  AsioBackend backend;
+  EventLoop loop;
+  CaresResolver resolver;
+  HttpClient client;
+};
+
+// A seed that names a private address is permission to connect there, and only there.
+void permit_seeds(AddressGuard& guard, const std::vector<Url>& seeds) {
+  for (const Url& seed : seeds) {
+    std::string_view host = seed.host();
+    if (host == "localhost" || host.ends_with(".localhost")) guard.permit_loopback();
+    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+    const auto address = IpAddress::parse(host);
+    if (!address) continue;
+    if (classify(*address) == AddressClass::loopback) {
+      guard.permit_loopback();
+    } else {
+      guard.permit(*address);
+    }
+  }
+}
+
+HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& setup) {
+  HttpClientOptions http;
+  http.user_agent = options.user_agent;
+  http.headers_for = options.headers_for;
+  http.connect_timeout = options.connect_timeout;
+  http.extra_ca_file = setup.ca_file;
+  http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
+  return http;
+}
+
+}  // namespace
+
+struct LocalCrawl::State {
+  State(CrawlOptions options, const CrawlSetup& setup, std::unique_ptr<UrlStore> its_store)
+      : guard(setup.allow_private),
+        http(http_options(options, setup)),
+        max_time(options.max_time),
+        store(std::move(its_store)),
+        parts(setup.threads) {
+    permit_seeds(guard, options.seeds);
+    crawler.emplace(std::move(options), *store, std::random_device{}(), setup.threads);
+  }
+
+  Coro<void> first_part(Part& part, Coro<void> beside);
+
+  SystemClock clock;
+  AddressGuard guard;
+  const HttpClientOptions http;
+  const std::optional<Duration> max_time;
+  const std::unique_ptr<UrlStore> store;
+  const std::size_t parts;
+  std::optional<Crawler> crawler;
+  std::exception_ptr failed;  // what ran beside
+};
+
+LocalCrawl::LocalCrawl(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LocalCrawl::~LocalCrawl() = default;
+Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
+UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
+
+Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
+  auto store = open_url_store(setup.database, {.sync = setup.sync});
+  if (!store) return std::unexpected(std::move(store.error()));
+  auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));
+  if (auto opened = state->crawler->open(state->clock.wall_now()); !opened) {
+    return std::unexpected(std::move(opened.error()));
+  }
+  return std::unique_ptr<LocalCrawl>(new LocalCrawl(std::move(state)));
+}
+
+Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
+  EventLoop& loop = part.loop;
+  Handle time_limit;
+  if (max_time) time_limit = loop.call_later(*max_time, [this] { crawler->stop("max_time", false); });
+  Task<void> companion;
+  if (beside) {
+    companion = loop.create_task(
+        [](State& state, Coro<void> work) -> Coro<void> {
+          try {
+            co_await std::move(work);
+          } catch (const CancelledError&) {
+            throw;
+          } catch (...) {
+            state.failed = std::current_exception();
+            state.crawler->stop("error", true);
+          }
+        }(*this, std::move(beside)),
+        "beside the crawl");
+  }
+  co_await crawler->work(0, part.client, &part.resolver);
+  time_limit.cancel();
+  if (companion && !companion.done()) {
+    companion.cancel();
+    try {
+      co_await companion;
+    } catch (const CancelledError&) {
+      // asked for
+    }
+  }
+}
+
+Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
+  State& state = *state_;
+  const TimePoint start = state.clock.now();
+  {
+    std::vector<std::unique_ptr<Part>> parts;
+    for (std::size_t i = 0; i < state.parts; ++i) {
+      parts.push_back(std::make_unique<Part>(state.clock, state.http, state.guard));
+    }
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
+        part.loop.run_until_complete(crawler.work(i, part.client, &part.resolver));
+        part.client.close_idle();
+      });
+    }
+    Part& first = *parts.front();
+    first.loop.run_until_complete(state.first_part(first, std::move(beside)));
+    first.client.close_idle();
+  }
+  const Duration elapsed = state.clock.now() - start;
+  if (state.failed) std::rethrow_exception(std::exchange(state.failed, nullptr));
+  auto report = state.crawler->report();
+  if (report) report->elapsed = elapsed;
+  return report;
+}
+
+Result<CrawlReport> crawl(CrawlOptions options, CrawlSetup setup) {
+  auto opened = LocalCrawl::open(std::move(options), std::move(setup));
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  auto report = (*opened)->run();
+  if (auto closed = (*opened)->store().close(); !closed) return std::unexpected(std::move(closed.error()));
+  return report;
+}
+
+}  // namespace argiope
