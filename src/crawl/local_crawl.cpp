@@ -55,7 +55,7 @@ HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& se
 
 struct LocalCrawl::State {
   State(CrawlOptions options, const CrawlSetup& setup, std::unique_ptr<UrlStore> its_store)
-      : guard(setup.allow_private),
+      : guard(setup.allow_private, setup.private_advice),
         http(http_options(options, setup)),
         max_time(options.max_time),
         store(std::move(its_store)),
@@ -108,7 +108,7 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
             state.crawler->stop("error", true);
           }
         }(*this, std::move(beside)),
-        "beside the crawl");
+        "beside the crawl", Start::eagerly);
   }
   co_await crawler->work(0, part.client, &part.resolver);
   time_limit.cancel();

@@ -1,7 +1,7 @@
 #include "argiope/crawl/page.hpp"
 
 #include "argiope/web/charset.hpp"
-#include "argiope/web/content_type.hpp"
+#include "web/internal/content_type.hpp"
 
 namespace argiope {
 

@@ -25,6 +25,7 @@ struct CrawlSetup {
   std::size_t threads = 1;
   // Connect to private and loopback addresses; without, only where a seed names one.
   bool allow_private = false;
+  std::string private_advice;  // said with each refusal of such an address; see AddressGuard
   // Certificates that are trusted beside the system's, in PEM; empty: none.
   std::string ca_file;
 };
@@ -41,7 +42,7 @@ class LocalCrawl {
   UrlStore& store() noexcept;
 
   // Crawls until nothing is left, a limit is met (max_time among them), or crawler().stop(): the first part on the caller's
-  // thread, the others on threads of their own. `beside` runs on the first one's loop meanwhile and is cancelled at the end.
+  // thread, the others on threads of their own. `beside` begins before it on the first one's loop, and is cancelled at the end.
   // Blocks. Call once, and not within a running loop.
   // Errors: the store's, when it failed; what was committed stays. Throws what `beside` throws, after the crawl has been
   //         stopped for it.

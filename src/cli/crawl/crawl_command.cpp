@@ -6,17 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
-#include <thread>
-#include <vector>
 
-#include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/crawl/crawler.hpp"
+#include "argiope/crawl/local_crawl.hpp"
 #include "argiope/store/url_store.hpp"
-#include "argiope/web/dns.hpp"
-#include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_arguments.hpp"
@@ -28,32 +22,6 @@
 namespace argiope {
 namespace {
 
-// What one thread of a crawl runs on. The members are destroyed from the last to the first.
-struct Worker {
-  Worker(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard)
-      : backend(clock), loop(backend), resolver(ResolverOptions{}, backend), client(http, backend, resolver, guard) {}
-  AsioBackend backend;
-  EventLoop loop;
-  CaresResolver resolver;
-  HttpClient client;
-};
-
-// A seed that names a private address is permission to connect there, and only there.
-void permit_seeds(AddressGuard& guard, const std::vector<Url>& seeds) {
-  for (const Url& seed : seeds) {
-    std::string_view host = seed.host();
-    if (host == "localhost" || host.ends_with(".localhost")) guard.permit_loopback();
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    const auto address = IpAddress::parse(host);
-    if (!address) continue;
-    if (classify(*address) == AddressClass::loopback) {
-      guard.permit_loopback();
-    } else {
-      guard.permit(*address);
-    }
-  }
-}
-
 class CrawlCommand {
  public:
   explicit CrawlCommand(const CrawlArguments& arguments) : arguments_(arguments) {}
@@ -64,26 +32,17 @@ class CrawlCommand {
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
-    auto store = open_url_store(arguments_.database, store_options());
-    if (!store) return give_up(with_database_option(std::move(store.error())).message, kExitNothing);
-    AddressGuard guard(arguments_.allow_private, kAllowPrivateAdvice);
-    permit_seeds(guard, options->seeds);
-    const HttpClientOptions http = http_options(*options);
-
-    const std::optional<Duration> max_time = options->max_time;
-    Crawler crawler(std::move(*options), **store, std::random_device{}(), arguments_.threads);
-    if (auto opened = crawler.open(clock_.wall_now()); !opened) return give_up(opened.error().message, kExitNothing);
-    const TimePoint start = clock_.now();
-    crawl(crawler, http, guard, max_time);
-    const Duration elapsed = clock_.now() - start;
-    auto report = crawler.report();
+    auto crawl = LocalCrawl::open(std::move(*options), setup());
+    if (!crawl) return give_up(with_database_option(std::move(crawl.error())).message, kExitNothing);
+    Crawler& crawler = (*crawl)->crawler();
+    auto report = (*crawl)->run(watch(crawler));
+    progress_.clear();
     if (!report) {
       return give_up(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
                                  report.error().message),
                      kExitNothing, crawler.stats());
     }
-    report->elapsed = elapsed;
-    return finish(**store, *report);
+    return finish((*crawl)->store(), *report);
   }
 
  private:
@@ -101,45 +60,20 @@ class CrawlCommand {
     return status;
   }
 
-  UrlStoreOptions store_options() const {
-    UrlStoreOptions options;
-    options.sync = arguments_.sync == "off"      ? SyncMode::off
-                   : arguments_.sync == "normal" ? SyncMode::normal
-                                                 : SyncMode::full;
-    return options;
+  CrawlSetup setup() const {
+    CrawlSetup setup{.database = arguments_.database, .threads = arguments_.threads};
+    setup.sync = arguments_.sync == "off"      ? SyncMode::off
+                 : arguments_.sync == "normal" ? SyncMode::normal
+                                               : SyncMode::full;
+    setup.allow_private = arguments_.allow_private;
+    setup.private_advice = kAllowPrivateAdvice;
+    setup.ca_file = arguments_.ca_file;
+    return setup;
   }
 
-  HttpClientOptions http_options(const CrawlOptions& options) const {
-    HttpClientOptions http;
-    http.user_agent = options.user_agent;
-    http.headers_for = options.headers_for;
-    http.connect_timeout = options.connect_timeout;
-    http.extra_ca_file = arguments_.ca_file;
-    http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
-    return http;
-  }
-
-  void crawl(Crawler& crawler, const HttpClientOptions& http, const AddressGuard& guard,
-             std::optional<Duration> max_time) {
-    std::vector<std::unique_ptr<Worker>> workers;
-    for (std::size_t i = 0; i < arguments_.threads; ++i) {
-      workers.push_back(std::make_unique<Worker>(clock_, http, guard));
-    }
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < workers.size(); ++i) {
-      threads.emplace_back([&crawler, &worker = *workers[i], i] {
-        worker.loop.run_until_complete(crawler.work(i, worker.client, &worker.resolver));
-        worker.client.close_idle();
-      });
-    }
-    Worker& first = *workers.front();
-    first.loop.run_until_complete(watch(crawler, first, max_time));
-    first.client.close_idle();
-  }
-
-  // Shard 0, with what belongs to the process: signals, the time limit, the live line.
-  Coro<void> watch(Crawler& crawler, Worker& worker, std::optional<Duration> max_time) {
-    EventLoop& loop = worker.loop;
+  // What belongs to the process while it crawls: signals and the live line.
+  Coro<void> watch(Crawler& crawler) {
+    EventLoop& loop = EventLoop::current();
     auto on_signal = [this, &crawler] {
       const bool again = std::exchange(interrupted_, true);
       if (!arguments_.quiet) {
@@ -152,14 +86,7 @@ class CrawlCommand {
     };
     loop.add_signal_handler(SIGINT, on_signal);
     loop.add_signal_handler(SIGTERM, on_signal);
-    Handle time_limit;
-    if (max_time) time_limit = loop.call_later(*max_time, [&crawler] { crawler.stop("max_time", false); });
-    Task<void> progress;
-    if (!arguments_.quiet) progress = loop.create_task(progress_.run(crawler), "progress");
-    co_await crawler.work(0, worker.client, &worker.resolver);
-    time_limit.cancel();
-    if (progress) progress.cancel();
-    progress_.clear();
+    if (!arguments_.quiet) co_await progress_.run(crawler);
   }
 
   int finish(UrlStore& store, const CrawlReport& report) {
@@ -215,7 +142,6 @@ class CrawlCommand {
   }
 
   const CrawlArguments& arguments_;
-  SystemClock clock_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
   std::string error_;  // what was complained of
