@@ -32,7 +32,6 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
  public:
   BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar);
   // Of what was made by make_shared and given away by open(): lets go of it instead of freeing it.
-
   static void operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept;
   Coro<Result<void>> start();
   static std::unique_ptr<Broker> give_away(std::shared_ptr<BrokerImpl> broker);
