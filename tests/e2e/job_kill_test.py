@@ -107,7 +107,8 @@ class Ledger(Commands):
         again = collections.Counter()
         for name, started in runs.items():
             self.assertEqual(len(set(started)), len(started), f'{name} ran twice in one life of the worker')
-            for life in started[:-1]:
+            # By lives: the first line of a command whose worker has just died may come after the next one's.
+            for life in sorted(started)[:-1]:
                 again[life] += 1  # that life was ended by a kill, with this run in it
         print(f'{len(acknowledged)} jobs, {sum(map(len, runs.values()))} runs, kills {killed}, '
               f'{sum(again.values())} runs repeated, {outlived} outlived their worker', flush=True)
