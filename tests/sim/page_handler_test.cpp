@@ -19,7 +19,7 @@ std::map<std::string, int> times(const std::vector<std::string>& urls) {
 }
 
 TEST(PageHandler, GetsEachAnswerOnceWithWhatItConsistsOf) {
-  Simulation sim({.hosts = 2, .pages = 30, .latency = 10ms});
+  Simulation sim({.hosts = 2, .pages = 30, .latency = 10ms, .features = 0});
   std::vector<std::string> seen;
   std::set<std::uint32_t> depths;
   std::size_t links = 0;
