@@ -53,7 +53,7 @@ void TokenBucket::hand_over(AcquireAwaiter& waiter) noexcept {
 
 void TokenBucket::serve() {
   if (waiters_.empty()) return timer_.cancel();
-  EventLoop& loop = waiters_.front().target.task()->future().loop();
+  EventLoop& loop = waiters_.front().target.task()->loop();
   const TimePoint now = loop.time();
   while (!waiters_.empty() && level_.ready(now)) take_for(static_cast<AcquireAwaiter&>(waiters_.front()), now);
   if (!waiters_.empty()) {
