@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "broker/calendar_memory.hpp"
@@ -68,7 +69,7 @@ struct Guest::State {
 
 Coro<Result<Guest>> Guest::open(Store& store, GuestOptions options) {
   auto state = std::make_shared<State>(store, std::move(options));
-  if (auto set = co_await state->set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  co_await or_return(state->set_clock());
   co_return Guest(std::move(state));
 }
 
@@ -150,26 +151,24 @@ const Guest::State::Known* Guest::State::find_known(const std::string& name) con
 
 Coro<Result<Guest::State::Known>> Guest::State::get_known(std::string name) {
   if (const Known* found = find_known(name)) co_return *found;
-  auto opened = co_await store_(&Store::open_queue, name, options_.new_queue);
-  if (!opened) co_return std::unexpected(std::move(opened.error()));
+  auto opened = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
   if (queues_.size() >= kMostQueuesKnown) queues_.clear();
-  const QueueConfig& config = opened->config;
-  const Known known{opened->id, config.max_payload_bytes, config.capacity, config.at_capacity,
+  const QueueConfig& config = opened.config;
+  const Known known{opened.id, config.max_payload_bytes, config.capacity, config.at_capacity,
                     saturating_add(EventLoop::current().time(), options_.believe)};
   queues_[name] = known;
   co_return known;
 }
 
 Coro<Result<std::map<QueueId, std::uint64_t>>> Guest::State::live() {
-  auto counted = co_await store_(&Store::counts);
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  auto counted = co_await or_return(store_(&Store::counts));
   std::map<QueueId, std::uint64_t> live;
-  for (const QueueCounts& counts : *counted) live[counts.queue] = live_of(counts.counts);
+  for (const QueueCounts& counts : counted) live[counts.queue] = live_of(counts.counts);
   co_return live;
 }
 
 Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob> jobs) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  co_await or_return(set_clock());
   std::vector<Result<PutReply>> replies(jobs.size(), Result<PutReply>(PutReply{}));
   std::vector<PutRequest> requests;
   std::vector<std::size_t> places;
@@ -189,17 +188,16 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob
       queue = *got;
     }
     if (job.payload.size() > queue.max_payload_bytes) {
-      replies[i] = fail(Errc::too_large,
-                        fmt::format("a payload of {} bytes: queue {} takes at most {}", job.payload.size(),
-                                    in_quotes(job.queue), queue.max_payload_bytes));
+      replies[i] =
+          fail(Errc::too_large, fmt::format("a payload of {} bytes: queue {} takes at most {}", job.payload.size(),
+                                            in_quotes(job.queue), queue.max_payload_bytes));
       continue;
     }
     if (queue.capacity != kNoCapacity) {
       for (std::uint64_t& count = wanted[queue.id];;) {
-        const auto there = co_await live();
-        if (!there) co_return std::unexpected(there.error());
-        const auto found = there->find(queue.id);
-        if ((found == there->end() ? 0 : found->second) + count < queue.capacity) {
+        const auto there = co_await or_return(live());
+        const auto found = there.find(queue.id);
+        if ((found == there.end() ? 0 : found->second) + count < queue.capacity) {
           ++count;
           break;
         }
@@ -210,14 +208,13 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob
         }
         // Those before this one need not wait with it, and may be what fills the queue.
         if (!requests.empty()) {
-          auto put = co_await put_accepted(std::exchange(requests, {}));
-          if (!put) co_return std::unexpected(std::move(put.error()));
-          for (std::size_t k = 0; k < put->size(); ++k) replies[places[k]] = std::move((*put)[k]);
+          auto put = co_await or_return(put_accepted(std::exchange(requests, {})));
+          for (std::size_t k = 0; k < put.size(); ++k) replies[places[k]] = std::move(put[k]);
           places.clear();
           for (auto& [id, of_queue] : wanted) of_queue = 0;
         }
         co_await sleep(options_.poll_interval);
-        if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+        co_await or_return(set_clock());
       }
       if (!replies[i]) continue;
     }
@@ -226,9 +223,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put(std::vector<NewJob
     places.push_back(i);
   }
   if (requests.empty()) co_return replies;
-  auto put = co_await put_accepted(std::move(requests));
-  if (!put) co_return std::unexpected(std::move(put.error()));
-  for (std::size_t k = 0; k < put->size(); ++k) replies[places[k]] = std::move((*put)[k]);
+  auto put = co_await or_return(put_accepted(std::move(requests)));
+  for (std::size_t k = 0; k < put.size(); ++k) replies[places[k]] = std::move(put[k]);
   co_return replies;
 }
 
@@ -242,7 +238,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Guest::State::put_accepted(std::vect
 }
 
 Coro<Result<std::vector<ChangeReply>>> Guest::State::change(std::vector<Change> changes) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  co_await or_return(set_clock());
   for (Change& change : changes) {
     change.at = job_now();
     change.calendar_at = clock_->to_calendar(change.at);
@@ -257,25 +253,23 @@ Coro<Result<JobId>> Guest::State::find(std::string id_or_name) {
   const auto number = parse_job_id(id_or_name);
   if (!number) co_return std::unexpected(number.error());
   if (*number) co_return **number;
-  auto named = co_await store_(&Store::find_name, id_or_name);
-  if (!named) co_return std::unexpected(std::move(named.error()));
-  if (!*named)
+  auto named = co_await or_return(store_(&Store::find_name, id_or_name));
+  if (!named)
     co_return fail(Errc::not_found, fmt::format("job {}: there is no job of that name", in_quotes(id_or_name)));
-  co_return **named;
+  co_return *named;
 }
 
 Coro<Result<JobRecord>> Guest::State::get(JobId id) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
-  auto found = co_await store_(&Store::get, id);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return no_such_job(id);
-  JobRecord record = std::move(**found);
+  co_await or_return(set_clock());
+  auto found = co_await or_return(store_(&Store::get, id));
+  if (!found) co_return no_such_job(id);
+  JobRecord record = std::move(*found);
   as_of_now(record);
   co_return record;
 }
 
 Coro<Result<std::vector<Attempt>>> Guest::State::history(JobId id) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  co_await or_return(set_clock());
   auto attempts = co_await store_(&Store::history, id);
   if (!attempts) co_return std::unexpected(std::move(attempts.error()));
   for (Attempt& attempt : *attempts) attempt.ended_at = clock_->to_calendar(attempt.ended_at);
@@ -283,7 +277,7 @@ Coro<Result<std::vector<Attempt>>> Guest::State::history(JobId id) {
 }
 
 Coro<Result<std::vector<JobRecord>>> Guest::State::list(JobFilter filter) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
+  co_await or_return(set_clock());
   const std::size_t limit = filter.limit;
   const std::optional<JobState> wanted = filter.state;
   // Those that are due may lie among the delayed ones.
@@ -295,16 +289,15 @@ Coro<Result<std::vector<JobRecord>>> Guest::State::list(JobFilter filter) {
     page_filter.state = kind;
     for (std::size_t found = 0; found < limit;) {
       page_filter.limit = std::min(limit, kPage);
-      auto page = co_await store_(&Store::list, page_filter);
-      if (!page) co_return std::unexpected(std::move(page.error()));
-      for (JobRecord& record : *page) {
+      auto page = co_await or_return(store_(&Store::list, page_filter));
+      for (JobRecord& record : page) {
         page_filter.after = record.id;
         as_of_now(record);
         if ((wanted && record.state != *wanted) || found == limit) continue;
         all.push_back(std::move(record));
         ++found;
       }
-      if (page->size() < page_filter.limit) break;
+      if (page.size() < page_filter.limit) break;
     }
   }
   std::ranges::sort(all, {}, &JobRecord::id);
@@ -313,35 +306,31 @@ Coro<Result<std::vector<JobRecord>>> Guest::State::list(JobFilter filter) {
 }
 
 Coro<Result<StoredQueue>> Guest::State::queue(std::string name) {
-  auto all = co_await store_(&Store::queues);
-  if (!all) co_return std::unexpected(std::move(all.error()));
-  const auto found = std::ranges::find(*all, name, &StoredQueue::name);
-  if (found == all->end()) co_return no_such_queue(name);
+  auto all = co_await or_return(store_(&Store::queues));
+  const auto found = std::ranges::find(all, name, &StoredQueue::name);
+  if (found == all.end()) co_return no_such_queue(name);
   co_return std::move(*found);
 }
 
 Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::State::counts(std::string only) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
-  const auto queues = co_await store_(&Store::queues);
-  if (!queues) co_return std::unexpected(queues.error());
-  auto counted = co_await store_(&Store::counts);
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
+  co_await or_return(set_clock());
+  const auto queues = co_await or_return(store_(&Store::queues));
+  auto counted = co_await or_return(store_(&Store::counts));
   const WallTime now = job_now();
   std::vector<std::pair<std::string, StateCounts>> named;
-  for (QueueCounts& counts : *counted) {
-    const auto queue = std::ranges::find(*queues, counts.queue, &StoredQueue::id);
-    if (queue == queues->end() || (!only.empty() && queue->name != only)) continue;
+  for (QueueCounts& counts : counted) {
+    const auto queue = std::ranges::find(queues, counts.queue, &StoredQueue::id);
+    if (queue == queues.end() || (!only.empty() && queue->name != only)) continue;
     WaitingJob last;
     for (bool more = counts.counts.delayed > 0; more;) {
-      auto page = co_await store_(&Store::load_delayed, queue->id, last.due_at, last.id, kPage);
-      if (!page) co_return std::unexpected(std::move(page.error()));
+      auto page = co_await or_return(store_(&Store::load_delayed, queue->id, last.due_at, last.id, kPage));
       const auto due = static_cast<std::uint64_t>(
-          std::ranges::count_if(*page, [&](const WaitingJob& job) { return job.due_at <= now; }));
+          std::ranges::count_if(page, [&](const WaitingJob& job) { return job.due_at <= now; }));
       const std::uint64_t moved = std::min(due, counts.counts.delayed);
       counts.counts.ready += moved;
       counts.counts.delayed -= moved;
       more = due == kPage;
-      if (more) last = std::move(page->back());
+      if (more) last = std::move(page.back());
     }
     named.emplace_back(queue->name, counts.counts);
   }
@@ -351,14 +340,12 @@ Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> Guest::State::cou
 }
 
 Coro<Result<JobExplanation>> Guest::State::explain(JobId id, bool owned) {
-  if (auto set = co_await set_clock(); !set) co_return std::unexpected(std::move(set.error()));
-  auto found = co_await store_(&Store::get, id);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return no_such_job(id);
-  const JobRecord& record = **found;
-  const auto queue = co_await this->queue(record.queue);
-  if (!queue) co_return std::unexpected(queue.error());
-  JobExplanation why = explanation_of(record, &queue->config);
+  co_await or_return(set_clock());
+  auto found = co_await or_return(store_(&Store::get, id));
+  if (!found) co_return no_such_job(id);
+  const JobRecord& record = *found;
+  const auto queue = co_await or_return(this->queue(record.queue));
+  JobExplanation why = explanation_of(record, &queue.config);
   const JobClock& clock = *clock_;
   const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
     why.reason = reason;
@@ -375,24 +362,21 @@ Coro<Result<JobExplanation>> Guest::State::explain(JobId id, bool owned) {
     }
     co_return why;
   }
-  const auto said = co_await explain_by_record(store_, record, why);
-  if (!said) co_return std::unexpected(said.error());
-  if (*said) co_return why;
+  const auto said = co_await or_return(explain_by_record(store_, record, why));
+  if (said) co_return why;
   if (record.state == JobState::delayed && record.due_at > clock.now()) {
     because(WaitReason::not_due, record.due_at);
     co_return why;
   }
   why.state = JobState::ready;
-  auto ahead = co_await count_ahead(store_, record, queue->id, queue->config.ageing);
-  if (!ahead) co_return std::unexpected(std::move(ahead.error()));
-  why.ahead = *ahead;
+  auto ahead = co_await or_return(count_ahead(store_, record, queue.id, queue.config.ageing));
+  why.ahead = ahead;
   if (!owned) {
     because(WaitReason::no_owner);
     co_return why;
   }
-  auto held = co_await held_by_limits(record, *queue, why);
-  if (!held) co_return std::unexpected(std::move(held.error()));
-  because(*held ? **held : why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none);
+  auto held = co_await or_return(held_by_limits(record, queue, why));
+  because(held ? *held : why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none);
   co_return why;
 }
 
@@ -402,10 +386,9 @@ Coro<Result<std::optional<WaitReason>>> Guest::State::held_by_limits(const JobRe
   using Held = std::optional<WaitReason>;
   const QueueLimits& limits = queue.config.limits;
   const KeyLimits& of_key = queue.config.key_limits;
-  auto counted = co_await store_(&Store::counts);
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  const auto counts = std::ranges::find(*counted, queue.id, &QueueCounts::queue);
-  const std::uint64_t running = counts == counted->end() ? 0 : counts->counts.running;
+  auto counted = co_await or_return(store_(&Store::counts));
+  const auto counts = std::ranges::find(counted, queue.id, &QueueCounts::queue);
+  const std::uint64_t running = counts == counted.end() ? 0 : counts->counts.running;
   if (running == 0) why.owner_knows.push_back(WaitReason::no_worker);
   if (limits.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::queue_rate);
   if (of_key.delay > Duration{}) why.owner_knows.push_back(WaitReason::key_resting);
@@ -416,9 +399,8 @@ Coro<Result<std::optional<WaitReason>>> Guest::State::held_by_limits(const JobRe
   if (of_key.concurrency < running || (running > 0 && of_key.concurrency == running)) {
     JobFilter of_same{.queue = record.queue, .state = JobState::running, .key = record.key, .payloads = false};
     of_same.limit = std::min<std::size_t>(of_key.concurrency, kPage);
-    auto same = co_await store_(&Store::list, std::move(of_same));
-    if (!same) co_return std::unexpected(std::move(same.error()));
-    if (same->size() >= of_key.concurrency) co_return Held(WaitReason::key_concurrency);
+    auto same = co_await or_return(store_(&Store::list, std::move(of_same)));
+    if (same.size() >= of_key.concurrency) co_return Held(WaitReason::key_concurrency);
   }
   if (of_key.rate == 0) co_return Held(WaitReason::key_rate);
   co_return Held();

@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "broker/internal/job_clock.hpp"
@@ -81,10 +82,9 @@ struct ScheduleBook::Edited {
 };
 
 Coro<Result<StoredSchedule>> ScheduleBook::find(std::string name) {
-  auto found = co_await store_->find_schedule(name);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return no_such_schedule(name);
-  co_return std::move(**found);
+  auto found = co_await or_return(store_->find_schedule(name));
+  if (!found) co_return no_such_schedule(name);
+  co_return std::move(*found);
 }
 
 // --- adding ----------------------------------------------------------------------------------------------------------
@@ -108,19 +108,17 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> 
     // Those to be replaced are known by what is kept.
     puts.back().policy = conflict == ConflictPolicy::fail ? ConflictPolicy::fail : ConflictPolicy::keep;
   }
-  auto replies = co_await store_->put_schedules(std::move(puts));
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  auto replies = co_await or_return(store_->put_schedules(std::move(puts)));
   std::vector<AddReply> told;
-  told.reserve(replies->size());
-  for (std::size_t i = 0; i < replies->size(); ++i) {
-    const PutScheduleReply& reply = (*replies)[i];
+  told.reserve(replies.size());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const PutScheduleReply& reply = replies[i];
     AddReply answer{AddOutcome::added, reply.id};
     if (reply.outcome == PutScheduleOutcome::exists) answer.outcome = AddOutcome::exists;
     if (reply.outcome == PutScheduleOutcome::kept) answer.outcome = AddOutcome::kept;
     if (answer.outcome == AddOutcome::kept && conflict == ConflictPolicy::replace) {
-      auto replaced = co_await replace(std::move(schedules[i]));
-      if (!replaced) co_return std::unexpected(std::move(replaced.error()));
-      answer = *replaced;
+      auto replaced = co_await or_return(replace(std::move(schedules[i])));
+      answer = replaced;
     }
     told.push_back(answer);
   }
@@ -130,11 +128,10 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> 
 Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
   ScheduleWriter writer;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await store_->find_schedule(schedule.name);
-    if (!found) co_return std::unexpected(std::move(found.error()));
+    auto found = co_await or_return(store_->find_schedule(schedule.name));
     const WallTime now = clock_->wall_now();
     PutSchedule put = writer.write(schedule, now);
-    if (const auto& old = *found) {
+    if (const auto& old = found) {
       const bool other_trigger = old->trigger != put.trigger;
       const bool stays_paused = old->place.paused;
       put.place = old->place;
@@ -149,9 +146,8 @@ Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
     }
     std::vector<PutSchedule> one;
     one.push_back(std::move(put));
-    auto replies = co_await store_->put_schedules(std::move(one));
-    if (!replies) co_return std::unexpected(std::move(replies.error()));
-    const PutScheduleReply& reply = replies->front();
+    auto replies = co_await or_return(store_->put_schedules(std::move(one)));
+    const PutScheduleReply& reply = replies.front();
     if (reply.outcome == PutScheduleOutcome::replaced) co_return AddReply{AddOutcome::replaced, reply.id};
     if (reply.outcome == PutScheduleOutcome::added) co_return AddReply{AddOutcome::added, reply.id};
   }
@@ -161,39 +157,34 @@ Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
 // --- looking ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> ScheduleBook::get(std::string name) {
-  auto found = co_await find(std::move(name));
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  co_return status_of(std::move(*found));
+  auto found = co_await or_return(find(std::move(name)));
+  co_return status_of(std::move(found));
 }
 
 Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::list(ScheduleId after, std::size_t limit) {
-  auto found = co_await store_->schedules({.after = after, .limit = limit, .texts = true});
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  auto found = co_await or_return(store_->schedules({.after = after, .limit = limit, .texts = true}));
   std::vector<ScheduleStatus> told;
-  told.reserve(found->size());
-  for (StoredSchedule& stored : *found) told.push_back(status_of(std::move(stored)));
+  told.reserve(found.size());
+  for (StoredSchedule& stored : found) told.push_back(status_of(std::move(stored)));
   co_return told;
 }
 
 Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::history(std::string name, std::size_t limit) {
-  auto found = co_await find(std::move(name));
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  co_return co_await store_->schedule_runs(found->id, limit);
+  auto found = co_await or_return(find(std::move(name)));
+  co_return co_await store_->schedule_runs(found.id, limit);
 }
 
 Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::output(std::string name) {
-  auto found = co_await find(std::move(name));
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  co_return co_await store_->schedule_output(found->id);
+  auto found = co_await or_return(find(std::move(name)));
+  co_return co_await store_->schedule_output(found.id);
 }
 
 // --- editing ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await find(name);
-    if (!found) co_return std::unexpected(std::move(found.error()));
-    StoredSchedule& stored = *found;
+    auto found = co_await or_return(find(name));
+    StoredSchedule& stored = found;
     ScheduleStatus status = status_of(stored);
     if (!status.schedule) co_return unreadable(name, status.trouble);
     Edited edited{.schedule = std::move(*status.schedule),
@@ -232,10 +223,9 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
     stored.place = put.place;
     std::vector<PutSchedule> one;
     one.push_back(std::move(put));
-    auto replies = co_await store_->put_schedules(std::move(one));
-    if (!replies) co_return std::unexpected(std::move(replies.error()));
-    if (replies->front().outcome != PutScheduleOutcome::replaced) continue;
-    stored.version = replies->front().version;
+    auto replies = co_await or_return(store_->put_schedules(std::move(one)));
+    if (replies.front().outcome != PutScheduleOutcome::replaced) continue;
+    stored.version = replies.front().version;
     co_return status_of(std::move(stored));
   }
   co_return edited_all_the_time(name);
@@ -300,59 +290,49 @@ Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom f
 }
 
 Coro<Result<ScheduleId>> ScheduleBook::remove(std::string name) {
-  auto found = co_await find(name);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  auto erased = co_await store_->erase_schedules({found->id});
-  if (!erased) co_return std::unexpected(std::move(erased.error()));
-  if (*erased == 0) co_return no_such_schedule(name);
-  co_return found->id;
+  auto found = co_await or_return(find(name));
+  auto erased = co_await or_return(store_->erase_schedules({found.id}));
+  if (erased == 0) co_return no_such_schedule(name);
+  co_return found.id;
 }
 
 Coro<Result<std::uint64_t>> ScheduleBook::remove_all() {
   std::uint64_t count = 0;
   for (ScheduleId after = 0;;) {
-    auto page = co_await store_->schedules({.after = after, .limit = kPage, .texts = false});
-    if (!page) co_return std::unexpected(std::move(page.error()));
-    if (page->empty()) co_return count;
+    auto page = co_await or_return(store_->schedules({.after = after, .limit = kPage, .texts = false}));
+    if (page.empty()) co_return count;
     std::vector<ScheduleId> ids;
-    for (const StoredSchedule& stored : *page) ids.push_back(stored.id);
+    for (const StoredSchedule& stored : page) ids.push_back(stored.id);
     after = ids.back();
-    auto erased = co_await store_->erase_schedules(std::move(ids));
-    if (!erased) co_return std::unexpected(std::move(erased.error()));
-    count += *erased;
+    auto erased = co_await or_return(store_->erase_schedules(std::move(ids)));
+    count += erased;
   }
 }
 
 Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
-  auto offset = co_await store_->recall(kCalendarOffset);
-  if (!offset) co_return std::unexpected(std::move(offset.error()));
+  auto offset = co_await or_return(store_->recall(kCalendarOffset));
   for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await find(name);
-    if (!found) co_return std::unexpected(std::move(found.error()));
-    ScheduleStatus status = status_of(*found);
+    auto found = co_await or_return(find(name));
+    ScheduleStatus status = status_of(found);
     if (!status.schedule) co_return unreadable(name, status.trouble);
     const Schedule& schedule = *status.schedule;
-    if (auto queue = co_await store_->open_queue(schedule.job.queue, new_queue_); !queue) {
-      co_return std::unexpected(std::move(queue.error()));
-    }
+    co_await or_return(store_->open_queue(schedule.job.queue, new_queue_));
     const WallTime now = clock_->wall_now();
     const std::vector<JobId> no_jobs;
     Plan plan = make_plan_now({.trigger = schedule.trigger,
                                .policies = schedule,
-                               .place = found->place,
-                               .active = found->active,
+                               .place = found.place,
+                               .active = found.active,
                                .active_jobs = no_jobs,
                                .now = now});
     PutRequest put{.job = job_of({schedule.job, schedule.name, schedule.trigger.zone(), now}, plan.runs.front()),
                    .run = plan.runs.front().entry};
     std::vector<FireRequest> steps;
-    steps.push_back({.id = found->id, .version = found->version, .place = plan.place, .runs = std::move(plan.entries)});
+    steps.push_back({.id = found.id, .version = found.version, .place = plan.place, .runs = std::move(plan.entries)});
     steps.back().jobs.push_back(std::move(put));
-    auto replies = co_await store_->fire(std::move(steps), now + Duration{offset->value_or(0)});
-    if (!replies) co_return std::unexpected(std::move(replies.error()));
-    const Result<FireReply>& reply = replies->front();
-    if (!reply) co_return std::unexpected(reply.error());
-    if (reply->fired) co_return reply->jobs.front().id;
+    auto replies = co_await or_return(store_->fire(std::move(steps), now + Duration{offset.value_or(0)}));
+    const FireReply reply = co_await or_return(std::move(replies.front()));
+    if (reply.fired) co_return reply.jobs.front().id;
   }
   co_return edited_all_the_time(name);
 }

@@ -35,9 +35,9 @@ TEST_F(ApschedulerFaults, AJobIsSubmittedAndTheStoreUpdatedInOneStep) {
     {
       EventLoop loop(backend);
       loop.run_until_complete(keeping([&]() -> Coro<void> {
-        broker = must(co_await Broker::open(store));
-        scheduler = must(co_await Scheduler::open(store, *broker));
-        must(co_await scheduler->add(every(24h)));
+        broker = value_or_throw(co_await Broker::open(store));
+        scheduler = value_or_throw(co_await Scheduler::open(store, *broker));
+        value_or_throw(co_await scheduler->add(every(24h)));
       }));
       // Dies so many steps later.
       loop.call_soon([&] { scheduler->start(); });
@@ -47,12 +47,12 @@ TEST_F(ApschedulerFaults, AJobIsSubmittedAndTheStoreUpdatedInOneStep) {
     broker.reset();
     store.reopen();
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      const auto stored = must(co_await store.find_schedule("s")).value();
-      const auto counts = must(co_await store.counts());
+      const auto stored = value_or_throw(co_await store.find_schedule("s")).value();
+      const auto counts = value_or_throw(co_await store.counts());
       const std::uint64_t jobs = counts.empty() ? 0 : counts[0].counts.ready;
       EXPECT_EQ(stored.place.fired, jobs) << "after " << steps << " steps";
       EXPECT_EQ(stored.place.next > at("2026-01-01"), jobs == 1);
-      EXPECT_EQ(must(co_await store.schedule_runs(stored.id, 20)).size(), jobs);
+      EXPECT_EQ(value_or_throw(co_await store.schedule_runs(stored.id, 20)).size(), jobs);
       ++(jobs == 1 ? with : without);
     }));
   }
@@ -86,7 +86,7 @@ TEST_F(ApschedulerFaults, ALateRunIsRunAndAMissedOneIsInTheHistory) {
     co_await sleep(1s);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00"));
     EXPECT_THAT(co_await history("strict"), ElementsAre("missed 00:00"));
-    EXPECT_EQ(must(co_await scheduler_->history("strict")).at(0).error, "later than its misfire_grace of 1s");
+    EXPECT_EQ(value_or_throw(co_await scheduler_->history("strict")).at(0).error, "later than its misfire_grace of 1s");
   });
 }
 
@@ -100,19 +100,20 @@ TEST_F(ApschedulerFaults, TwoProcessesOnOneStoreDoNotRunAnythingTwice) {
   EXPECT_EQ(second.error().code, Errc::busy);
   // And were there two all the same: a step that was made from what is no more does nothing.
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = must(co_await Broker::open(*first));
-    auto one = must(co_await Scheduler::open(*first, *broker));
-    auto two = must(co_await Scheduler::open(*first, *broker));
-    must(co_await one->add(every(10min)));
+    auto broker = value_or_throw(co_await Broker::open(*first));
+    auto one = value_or_throw(co_await Scheduler::open(*first, *broker));
+    auto two = value_or_throw(co_await Scheduler::open(*first, *broker));
+    value_or_throw(co_await one->add(every(10min)));
     EXPECT_TRUE(co_await two->modify("s", [](Schedule&) {}));
     one->start();
     two->start();
     co_await sleep(35min);
-    EXPECT_EQ(must(co_await one->get("s")).place.fired + must(co_await one->get("s")).place.missed, 4u);
-    EXPECT_EQ(must(co_await broker->counts()).at(0).second.ready, 1u);
-    must(co_await one->shutdown());
-    must(co_await two->shutdown());
-    must(co_await broker->close());
+    EXPECT_EQ(value_or_throw(co_await one->get("s")).place.fired + value_or_throw(co_await one->get("s")).place.missed,
+              4u);
+    EXPECT_EQ(value_or_throw(co_await broker->counts()).at(0).second.ready, 1u);
+    value_or_throw(co_await one->shutdown());
+    value_or_throw(co_await two->shutdown());
+    value_or_throw(co_await broker->close());
   }));
   EXPECT_TRUE(first->close());
 }
@@ -154,9 +155,9 @@ TEST_F(ApschedulerFaults, AFixedTimeThatComesTwiceInAutumnRunsOnce) {
 // There, a failed run is over.
 TEST_F(ApschedulerFaults, AFailedRunIsTriedAgain) {
   with_scheduler([&]() -> Coro<void> {
-    must(co_await scheduler_->add_executor("default"));
+    value_or_throw(co_await scheduler_->add_executor("default"));
     int tries = 0;
-    must(scheduler_->add_function("default", "", [&tries](JobContext&) -> Coro<void> {
+    value_or_throw(scheduler_->add_function("default", "", [&tries](JobContext&) -> Coro<void> {
       if (++tries < 3) throw std::runtime_error("not yet");
       co_return;
     }));

@@ -93,9 +93,9 @@ class OverlapTest : public SchedulerTest {
     store_.reopen();
   }
   Coro<void> work_for(std::function<Duration(WallTime)> takes) {
-    must(co_await broker_->configure("default", {.lease_time = 24h * 365}));
-    must(co_await scheduler_->add_executor("default", {.concurrency = 10'000}));
-    must(scheduler_->add_function("default", "", [this, takes](JobContext& context) -> Coro<void> {
+    value_or_throw(co_await broker_->configure("default", {.lease_time = 24h * 365}));
+    value_or_throw(co_await scheduler_->add_executor("default", {.concurrency = 10'000}));
+    value_or_throw(scheduler_->add_function("default", "", [this, takes](JobContext& context) -> Coro<void> {
       const auto clock = [] { return EventLoop::current().clock().wall_now(); };
       Ran& ran = runs_[at(context.payload())];
       ran.begun = clock();
@@ -167,7 +167,7 @@ TEST_F(OverlapTest, ARunThatManyHaveFollowedStillKnowsWhatItWasPlannedFor) {
     Schedule many = every(10min);
     many.max_instances = 50;
     co_await start_with(std::move(many), 8h);
-    const auto run = must(co_await scheduler_->run_of(first));
+    const auto run = value_or_throw(co_await scheduler_->run_of(first));
     EXPECT_TRUE(run);
     if (!run) co_return;
     EXPECT_EQ(run->run, 1u);

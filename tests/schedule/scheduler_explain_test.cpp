@@ -22,7 +22,7 @@ TEST_F(ExplainScheduleTest, NotDueSaysWhenAndWithWhichJitter) {
     co_await start_with(every(10min), 1min);
     EXPECT_EQ(co_await sentence(), "not due; next planned for 2026-01-01T00:10:00Z");
     const Trigger jittery = every(10min).trigger.with_jitter(5min, 42);
-    must(co_await scheduler_->reschedule("s", jittery));
+    value_or_throw(co_await scheduler_->reschedule("s", jittery));
     EXPECT_EQ(co_await sentence(), "not due; next planned for 2026-01-01T00:10:00Z, to run at " +
                                        format_timestamp(jittery.due_at(at("2026-01-01T00:10:00Z"))) +
                                        " with its jitter");
@@ -34,7 +34,7 @@ TEST_F(ExplainScheduleTest, TimesAreShownInTheZoneOfTheTrigger) {
     co_await work();
     co_await start_with(cron("CRON_TZ=Asia/Tokyo 0 9 * * *"), 1min);
     EXPECT_THAT(co_await sentence(), HasSubstr("next planned for 2026-01-02T"));
-    EXPECT_EQ(must(co_await scheduler_->explain("s")).next, at("2026-01-02T00:00:00Z"));
+    EXPECT_EQ(value_or_throw(co_await scheduler_->explain("s")).next, at("2026-01-02T00:00:00Z"));
   });
 }
 
@@ -42,7 +42,7 @@ TEST_F(ExplainScheduleTest, PausedSaysByWhomAndSinceWhen) {
   with_scheduler([&]() -> Coro<void> {
     co_await add(every(10min));
     co_await sleep(30s);
-    must(co_await scheduler_->pause("s", "alice"));
+    value_or_throw(co_await scheduler_->pause("s", "alice"));
     EXPECT_EQ(co_await reason(), ScheduleReason::paused);
     EXPECT_THAT(co_await sentence(), StartsWith("paused by alice since 2026-01-01T00:00:30Z; next planned for"));
   });
@@ -108,7 +108,7 @@ TEST_F(ExplainScheduleTest, UnknownExecutorIsKeptAndMarkedUntilItIsThere) {
 
 TEST_F(ExplainScheduleTest, UnreadableIsKeptAndMarked) {
   with_scheduler([&]() -> Coro<void> {
-    must(co_await store_.put_schedules(
+    value_or_throw(co_await store_.put_schedules(
         {{.name = "s", .trigger = R"({"type":"moon"})", .definition = "{}", .place = {.next = at("2026-01-01")}},
          {.name = "t",
           .trigger = boost::json::serialize(every(10min).trigger.to_json()),
@@ -121,7 +121,7 @@ TEST_F(ExplainScheduleTest, UnreadableIsKeptAndMarked) {
     co_await sleep(1h);
     EXPECT_THAT(co_await sentence(), StartsWith("cannot be read: type \"moon\""));
     EXPECT_THAT(co_await sentence("t"), StartsWith("cannot be read: member \"from_the_future\""));
-    const auto all = must(co_await scheduler_->list());
+    const auto all = value_or_throw(co_await scheduler_->list());
     EXPECT_EQ(all.size(), 2u);
     EXPECT_FALSE(all.at(0).schedule);
     EXPECT_THAT(all.at(0).trouble, HasSubstr("moon"));
@@ -139,14 +139,14 @@ TEST_F(ExplainScheduleTest, AFullQueueIsTriedAgain) {
   with_scheduler([&]() -> Coro<void> {
     QueueConfig config;
     config.capacity = 1;
-    must(co_await broker_->configure("q", config));
-    const auto first = must(co_await broker_->put({.queue = "q"}));
+    value_or_throw(co_await broker_->configure("q", config));
+    const auto first = value_or_throw(co_await broker_->put({.queue = "q"}));
     Schedule schedule = every(10min);
     schedule.job.queue = "q";
     co_await start_with(std::move(schedule), 5min);
     EXPECT_EQ(co_await reason(), ScheduleReason::queue_full);
     EXPECT_THAT(co_await sentence(), HasSubstr("queue \"q\" is full"));
-    must(co_await broker_->cancel(first.id));
+    value_or_throw(co_await broker_->cancel(first.id));
     co_await sleep(2s);
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
     EXPECT_EQ(co_await reason(), ScheduleReason::overlap);
@@ -157,7 +157,7 @@ TEST_F(ExplainScheduleTest, APayloadThatItsQueueRefuses) {
   with_scheduler([&]() -> Coro<void> {
     QueueConfig config;
     config.max_payload_bytes = 3;
-    must(co_await broker_->configure("q", config));
+    value_or_throw(co_await broker_->configure("q", config));
     Schedule schedule = every(10min);
     schedule.job = {.queue = "q", .payload = "four"};
     co_await add(std::move(schedule));
@@ -166,7 +166,7 @@ TEST_F(ExplainScheduleTest, APayloadThatItsQueueRefuses) {
     co_await sleep(1min);
     EXPECT_EQ(co_await reason(), ScheduleReason::job_refused);
     EXPECT_THAT(co_await history("other"), ElementsAre("running 00:00"));
-    must(co_await scheduler_->modify("s", [](Schedule& change) { change.job.payload = "3"; }));
+    value_or_throw(co_await scheduler_->modify("s", [](Schedule& change) { change.job.payload = "3"; }));
     co_await sleep(1s);
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
   });
@@ -186,7 +186,7 @@ TEST_F(ExplainScheduleTest, AsJson) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1h);
     co_await start_with(every(10min), 15min);
-    EXPECT_EQ(to_json(must(co_await scheduler_->explain("s"))),
+    EXPECT_EQ(to_json(value_or_throw(co_await scheduler_->explain("s"))),
               R"({"name":"s","id":1,"reason":"overlap","text":"","next":"2026-01-01T00:20:00Z",)"
               R"("due_at":"2026-01-01T00:20:00Z","zone":"UTC","paused_by":"","paused_at":null,"active":1,)"
               R"("max_instances":1,"overlap":"skip","runs":1,"missed":1,"last_misfire":{)"

@@ -31,14 +31,14 @@ class SchedulerTest : public OnVirtualLoop {
     }));
   }
   Coro<void> open(SchedulerOptions options = {}, BrokerOptions broker_options = {}) {
-    broker_ = must(co_await Broker::open(store_, broker_options));
-    scheduler_ = must(co_await Scheduler::open(store_, *broker_, options));
+    broker_ = value_or_throw(co_await Broker::open(store_, broker_options));
+    scheduler_ = value_or_throw(co_await Scheduler::open(store_, *broker_, options));
     scheduler_->add_listener(kAllScheduleEvents, [this](const ScheduleEvent& event) { note(event); });
   }
   Coro<void> close() {
-    must(co_await scheduler_->shutdown());
+    value_or_throw(co_await scheduler_->shutdown());
     scheduler_.reset();
-    must(co_await broker_->close());
+    value_or_throw(co_await broker_->close());
     broker_.reset();
   }
   // As a process that is killed: nothing is written any more. Runs in a loop of its own.
@@ -58,12 +58,6 @@ class SchedulerTest : public OnVirtualLoop {
     backend_.manual_clock().set_wall(backend.clock().wall_now());
   }
 
-  template <class T>
-  static T must(Result<T> result) {
-    if (!result) throw std::runtime_error(result.error().message);
-    if constexpr (!std::is_void_v<T>) return std::move(*result);
-  }
-
   Schedule every(Duration interval, std::string name = "s") {
     return {.name = std::move(name), .trigger = Trigger::every(interval, at("2026-01-01")).value()};
   }
@@ -71,7 +65,7 @@ class SchedulerTest : public OnVirtualLoop {
     return {.name = std::move(name), .trigger = Trigger::parse(expression).value()};
   }
   Coro<void> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail) {
-    must(co_await scheduler_->add(std::move(schedule), conflict));
+    value_or_throw(co_await scheduler_->add(std::move(schedule), conflict));
   }
   // Adds the schedule, starts the scheduler, and lets so long go by.
   Coro<void> start_with(Schedule schedule, Duration time) {
@@ -81,25 +75,26 @@ class SchedulerTest : public OnVirtualLoop {
   }
   // An executor "default" whose function "" takes so long and notes when it began.
   Coro<void> work(Duration takes = {}, std::string function = {}) {
-    if (scheduler_->executors().empty()) must(co_await scheduler_->add_executor("default"));
-    must(scheduler_->add_function("default", std::move(function), [this, takes](JobContext& context) -> Coro<void> {
-      ran_.push_back(clock());
-      payloads_.push_back(context.payload());
-      ++now_running_;
-      most_running_ = std::max(most_running_, now_running_);
-      struct Ends {
-        int& running;
-        ~Ends() { --running; }
-      } const ends{now_running_};
-      if (takes > Duration::zero()) co_await sleep(takes);
-    }));
+    if (scheduler_->executors().empty()) value_or_throw(co_await scheduler_->add_executor("default"));
+    value_or_throw(
+        scheduler_->add_function("default", std::move(function), [this, takes](JobContext& context) -> Coro<void> {
+          ran_.push_back(clock());
+          payloads_.push_back(context.payload());
+          ++now_running_;
+          most_running_ = std::max(most_running_, now_running_);
+          struct Ends {
+            int& running;
+            ~Ends() { --running; }
+          } const ends{now_running_};
+          if (takes > Duration::zero()) co_await sleep(takes);
+        }));
   }
   // "00:10:00": what the calendar shows.
   std::string clock() const { return format_timestamp(EventLoop::current().clock().wall_now()).substr(11, 8); }
 
   // "run 00:10", "missed 00:10-00:20 x2" …, oldest first.
   Coro<std::vector<std::string>> history(std::string name = "s") {
-    auto runs = must(co_await scheduler_->history(std::move(name)));
+    auto runs = value_or_throw(co_await scheduler_->history(std::move(name)));
     std::vector<std::string> lines;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const auto time = [](WallTime when) { return format_timestamp(when).substr(11, 5); };
@@ -112,10 +107,10 @@ class SchedulerTest : public OnVirtualLoop {
     co_return lines;
   }
   Coro<std::string> sentence(std::string name = "s") {
-    co_return to_sentence(must(co_await scheduler_->explain(std::move(name))));
+    co_return to_sentence(value_or_throw(co_await scheduler_->explain(std::move(name))));
   }
   Coro<ScheduleReason> reason(std::string name = "s") {
-    co_return must(co_await scheduler_->explain(std::move(name))).reason;
+    co_return value_or_throw(co_await scheduler_->explain(std::move(name))).reason;
   }
 
   void note(const ScheduleEvent& event) {

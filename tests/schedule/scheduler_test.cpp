@@ -19,7 +19,7 @@ TEST_F(SchedulerTest, FiresWhatIsDueWhenItIsDue) {
     co_await start_with(every(10min), 35min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:20:00", "00:30:00"));
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:10", "done 00:20", "done 00:30"));
-    const auto status = must(co_await scheduler_->get("s"));
+    const auto status = value_or_throw(co_await scheduler_->get("s"));
     EXPECT_EQ(status.place.fired, 4u);
     EXPECT_EQ(status.place.next, at("2026-01-01T00:40:00Z"));
     EXPECT_EQ(status.active, 0u);
@@ -34,7 +34,7 @@ TEST_F(SchedulerTest, HistorySaysWhenARunWasPlannedFiredAndEnded) {
     co_await sleep(30s);
     scheduler_->start();
     co_await sleep(5min);
-    const auto runs = must(co_await scheduler_->history("s"));
+    const auto runs = value_or_throw(co_await scheduler_->history("s"));
     EXPECT_EQ(runs.size(), 1u);
     EXPECT_EQ(runs.at(0).planned, at("2026-01-01T00:00:00Z"));
     EXPECT_EQ(runs.at(0).fired_at, at("2026-01-01T00:00:30Z"));
@@ -45,13 +45,13 @@ TEST_F(SchedulerTest, HistorySaysWhenARunWasPlannedFiredAndEnded) {
 
 TEST_F(SchedulerTest, AFailureIsInTheHistoryWithItsError) {
   with_scheduler([&]() -> Coro<void> {
-    must(co_await scheduler_->add_executor("default"));
-    must(scheduler_->add_function("default", "", [](JobContext&) -> Coro<void> {
+    value_or_throw(co_await scheduler_->add_executor("default"));
+    value_or_throw(scheduler_->add_function("default", "", [](JobContext&) -> Coro<void> {
       throw BuryJob("disk full");
       co_return;
     }));
     co_await start_with(every(10min), 1min);
-    const auto runs = must(co_await scheduler_->history("s"));
+    const auto runs = value_or_throw(co_await scheduler_->history("s"));
     EXPECT_EQ(runs.at(0).outcome, RunOutcome::failed);
     EXPECT_EQ(runs.at(0).error, "disk full");
     EXPECT_THAT(events_, Contains("job_error s 00:00: disk full"));
@@ -69,19 +69,19 @@ TEST_F(SchedulerTest, AJobCarriesWhatItsTemplateSays) {
                     .priority = 7,
                     .max_attempts = 2};
     co_await start_with(std::move(schedule), 1min);
-    const auto leased = must(co_await broker_->lease_now({.queues = {"theirs"}, .worker = "w"}));
+    const auto leased = value_or_throw(co_await broker_->lease_now({.queues = {"theirs"}, .worker = "w"}));
     const JobRecord& job = leased.at(0).job;
     EXPECT_EQ(job.function, "f");
     EXPECT_EQ(job.key, "k");
     EXPECT_EQ(job.priority, 7);
     EXPECT_EQ(job.max_attempts, 2u);
     EXPECT_EQ(job.payload, R"({"day":"2026-01-01T00:00:00Z","from":"s"})");
-    const auto run = must(co_await scheduler_->run_of(job.id)).value();
+    const auto run = value_or_throw(co_await scheduler_->run_of(job.id)).value();
     EXPECT_EQ(run.name, "s");
     EXPECT_EQ(run.run, 1u);
     EXPECT_EQ(run.planned, at("2026-01-01T00:00:00Z"));
-    EXPECT_FALSE(must(co_await scheduler_->run_of(12345)));
-    must(co_await broker_->settle(leased.at(0).token, {}));
+    EXPECT_FALSE(value_or_throw(co_await scheduler_->run_of(12345)));
+    value_or_throw(co_await broker_->settle(leased.at(0).token, {}));
   });
 }
 
@@ -90,7 +90,7 @@ TEST_F(SchedulerTest, ThousandsThatAreDueTogetherAllFire) {
       [&]() -> Coro<void> {
         std::vector<Schedule> many;
         for (int i = 0; i < 5000; ++i) many.push_back(every(1h, "s" + std::to_string(i)));
-        must(co_await scheduler_->add_all(std::move(many)));
+        value_or_throw(co_await scheduler_->add_all(std::move(many)));
         scheduler_->start();
         co_await sleep(1min);
         EXPECT_EQ(std::ranges::count_if(events_, [](auto& line) { return line.starts_with("job_submitted"); }), 5000);
@@ -170,9 +170,13 @@ TEST_F(SchedulerTest, OneThatWasAddedWhileTheClockWasWrongRunsAfterARestartToo) 
   });
   // As if it had been added in 2031.
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto stored = must(co_await store_.find_schedule("s")).value();
-    PutSchedule put{.name = "s", .trigger = stored.trigger, .definition = stored.definition, .place = {.next = at("2031-01-01")}, .made_from = stored.version};
-    (void)must(co_await store_.put_schedules({put}));
+    auto stored = value_or_throw(co_await store_.find_schedule("s")).value();
+    PutSchedule put{.name = "s",
+                    .trigger = stored.trigger,
+                    .definition = stored.definition,
+                    .place = {.next = at("2031-01-01")},
+                    .made_from = stored.version};
+    (void)value_or_throw(co_await store_.put_schedules({put}));
   }));
   with_scheduler([&]() -> Coro<void> {
     co_await work();
@@ -184,7 +188,7 @@ TEST_F(SchedulerTest, OneThatWasAddedWhileTheClockWasWrongRunsAfterARestartToo) 
 
 TEST_F(SchedulerTest, ARunThatBeginsLaterThanItsGraceIsMissed) {
   with_scheduler([&]() -> Coro<void> {
-    must(co_await scheduler_->add_executor("default", {.concurrency = 1}));
+    value_or_throw(co_await scheduler_->add_executor("default", {.concurrency = 1}));
     co_await work(25min);
     Schedule patient = every(1h, "patient"), hasty = every(1h, "hasty");
     hasty.misfire_grace = 10min;
@@ -192,7 +196,8 @@ TEST_F(SchedulerTest, ARunThatBeginsLaterThanItsGraceIsMissed) {
     co_await start_with(std::move(hasty), 3h);
     EXPECT_THAT(co_await history("patient"), ElementsAre("done 00:00", "done 01:00", "done 02:00"));
     EXPECT_THAT(co_await history("hasty"), ElementsAre("cancelled 00:00", "cancelled 01:00", "cancelled 02:00"));
-    EXPECT_EQ(must(co_await scheduler_->history("hasty")).at(1).error, "it began later than its misfire_grace");
+    EXPECT_EQ(value_or_throw(co_await scheduler_->history("hasty")).at(1).error,
+              "it began later than its misfire_grace");
     EXPECT_THAT(events_, Contains("job_missed hasty 00:00: it began later than its misfire_grace"));
     EXPECT_EQ(ran_.size(), 3u);
   });
@@ -209,7 +214,8 @@ TEST_F(SchedulerTest, WhatCannotBeDecidedOrEndsBeforeItStartsIsRefused) {
     over.trigger = over.trigger.starting(at("2026-03-01")).ending(at("2026-02-01"));
     const auto refused = co_await scheduler_->add(over);
     EXPECT_FALSE(refused);
-    EXPECT_EQ(refused ? "" : refused.error().message, R"(end "2026-02-01T00:00:00Z": not before the start, 2026-03-01T00:00:00Z)");
+    EXPECT_EQ(refused ? "" : refused.error().message,
+              R"(end "2026-02-01T00:00:00Z": not before the start, 2026-03-01T00:00:00Z)");
     co_await add(every(1h));
     EXPECT_FALSE(co_await scheduler_->reschedule("s", never.trigger));
   });
@@ -224,7 +230,7 @@ TEST_F(SchedulerTest, WhatAWrongClockLedIntoTheFutureComesBack) {
     backend_.manual_clock().set_wall(at("2026-01-01T00:10:00Z"));
     co_await sleep(1h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", testing::_, "01:00:00"));
-    EXPECT_EQ(must(co_await scheduler_->get("s")).place.next, at("2026-01-01T02:00:00Z"));
+    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).place.next, at("2026-01-01T02:00:00Z"));
   });
 }
 
@@ -306,7 +312,7 @@ TEST_F(SchedulerTest, EndsAfterSoManyRunsAndStaysToBeSeen) {
     EXPECT_THAT(events_, Contains("schedule_finished s"));
     EXPECT_EQ(co_await reason(), ScheduleReason::max_runs);
     // More runs, and it goes on from now.
-    must(co_await scheduler_->modify("s", [](Schedule& change) { change.max_runs = 3; }));
+    value_or_throw(co_await scheduler_->modify("s", [](Schedule& change) { change.max_runs = 3; }));
     co_await sleep(1h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "01:00:00"));
   });
@@ -327,11 +333,12 @@ TEST_F(SchedulerTest, ASecondOfTheSameNameIsRefusedKeptOrReplaces) {
   with_scheduler([&]() -> Coro<void> {
     co_await add(every(10min));
     EXPECT_EQ((co_await scheduler_->add(every(20min))).error().code, Errc::refused);
-    EXPECT_EQ(must(co_await scheduler_->add(every(20min), ConflictPolicy::keep)).outcome, AddOutcome::kept);
-    EXPECT_EQ(must(co_await scheduler_->get("s")).schedule->trigger, every(10min).trigger);
-    EXPECT_EQ(must(co_await scheduler_->add(every(20min), ConflictPolicy::replace)).outcome, AddOutcome::replaced);
-    EXPECT_EQ(must(co_await scheduler_->get("s")).schedule->trigger, every(20min).trigger);
-    EXPECT_EQ(must(co_await scheduler_->list()).size(), 1u);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->add(every(20min), ConflictPolicy::keep)).outcome, AddOutcome::kept);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).schedule->trigger, every(10min).trigger);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->add(every(20min), ConflictPolicy::replace)).outcome,
+              AddOutcome::replaced);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).schedule->trigger, every(20min).trigger);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->list()).size(), 1u);
   });
 }
 
@@ -349,7 +356,7 @@ TEST_F(SchedulerTest, AModifiedScheduleKeepsItsPlaceItsHistoryAndItsName) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 15min);
-    must(co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.job.payload = "new"; }));
+    value_or_throw(co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.job.payload = "new"; }));
     co_await sleep(10min);
     EXPECT_THAT(payloads_, ElementsAre("", "", "new"));
     EXPECT_EQ((co_await history()).size(), 3u);
@@ -372,7 +379,7 @@ TEST_F(SchedulerTest, EditsAtTheSameMomentAllTakeEffect) {
       edits.push_back(loop_.create_task(scheduler_->modify("s", [](Schedule& change) { ++change.job.priority; })));
     }
     for (auto& edit : edits) EXPECT_TRUE(co_await edit);
-    EXPECT_EQ(must(co_await scheduler_->get("s")).schedule->job.priority, 20);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).schedule->job.priority, 20);
   });
 }
 
@@ -380,7 +387,7 @@ TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(24h), 1min);
-    must(co_await scheduler_->reschedule("s", every(1min).trigger));
+    value_or_throw(co_await scheduler_->reschedule("s", every(1min).trigger));
     co_await sleep(2min + 1s);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:01:00", "00:02:00", "00:03:00"));
   });
@@ -389,19 +396,19 @@ TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
 TEST_F(SchedulerTest, APauseStopsItAndIsRememberedWithWhoMadeIt) {
   life([&]() -> Coro<void> {
     co_await start_with(every(10min), 5min);
-    must(co_await scheduler_->pause("s", "alice"));
+    value_or_throw(co_await scheduler_->pause("s", "alice"));
     co_await sleep(30min);
   });
   life([&]() -> Coro<void> {
     scheduler_->start();
     co_await sleep(10min);
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
-    const auto status = must(co_await scheduler_->get("s"));
+    const auto status = value_or_throw(co_await scheduler_->get("s"));
     EXPECT_EQ(status.paused_by, "alice");
     EXPECT_EQ(status.paused_at, at("2026-01-01T00:05:00Z"));
     // Not even a replace goes on with it.
     co_await add(every(10min), ConflictPolicy::replace);
-    EXPECT_EQ(must(co_await scheduler_->get("s")).paused_by, "alice");
+    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).paused_by, "alice");
   });
 }
 
@@ -409,9 +416,9 @@ TEST_F(SchedulerTest, AResumeFromWhereItWasCatchesUp) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 5min);
-    must(co_await scheduler_->pause("s"));
+    value_or_throw(co_await scheduler_->pause("s"));
     co_await sleep(30min);
-    must(co_await scheduler_->resume("s", ResumeFrom::where_it_was));
+    value_or_throw(co_await scheduler_->resume("s", ResumeFrom::where_it_was));
     co_await sleep(1s);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-00:20 x2", "done 00:30"));
   });
@@ -421,12 +428,12 @@ TEST_F(SchedulerTest, AResumeFromNowSaysWhatWasMissed) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 5min);
-    must(co_await scheduler_->pause("s"));
+    value_or_throw(co_await scheduler_->pause("s"));
     co_await sleep(30min);
-    must(co_await scheduler_->resume("s", ResumeFrom::now));
+    value_or_throw(co_await scheduler_->resume("s", ResumeFrom::now));
     co_await sleep(10min);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-00:30 x3", "done 00:40"));
-    EXPECT_EQ(must(co_await scheduler_->history("s")).at(1).error, "it was paused");
+    EXPECT_EQ(value_or_throw(co_await scheduler_->history("s")).at(1).error, "it was paused");
   });
 }
 
@@ -437,11 +444,11 @@ TEST_F(SchedulerTest, WhatIsRemovedIsGoneAndItsJobsStay) {
     co_await add(every(10min, "t"));
     scheduler_->start();
     co_await sleep(1min);
-    must(co_await scheduler_->remove("s"));
+    value_or_throw(co_await scheduler_->remove("s"));
     EXPECT_EQ((co_await scheduler_->get("s")).error().code, Errc::not_found);
     EXPECT_EQ((co_await scheduler_->remove("s")).error().code, Errc::not_found);
     EXPECT_EQ(now_running_, 2);
-    must(co_await scheduler_->remove_all());
+    value_or_throw(co_await scheduler_->remove_all());
     EXPECT_EQ(scheduler_->size(), 0u);
     co_await sleep(2h);
     EXPECT_EQ(ran_.size(), 2u);
@@ -454,9 +461,9 @@ TEST_F(SchedulerTest, RunNowRunsBesideThePlan) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 3min);
-    must(co_await scheduler_->pause("s"));
-    EXPECT_GT(must(co_await scheduler_->run_now("s")), 0u);
-    must(co_await scheduler_->resume("s"));
+    value_or_throw(co_await scheduler_->pause("s"));
+    EXPECT_GT(value_or_throw(co_await scheduler_->run_now("s")), 0u);
+    value_or_throw(co_await scheduler_->resume("s"));
     co_await sleep(10min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:03:00", "00:10:00"));
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:03", "done 00:10"));
@@ -473,7 +480,7 @@ TEST_F(SchedulerTest, ManyRunNowsAtOnceAllRun) {
     for (auto& run : runs) EXPECT_TRUE(co_await run);
     co_await sleep(1s);
     EXPECT_EQ(ran_.size(), 11u);
-    EXPECT_EQ(must(co_await scheduler_->get("s")).place.fired, 11u);
+    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).place.fired, 11u);
   });
 }
 
@@ -519,7 +526,7 @@ TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(30min);
     co_await start_with(every(24h), 1min);
-    must(co_await scheduler_->shutdown(true));
+    value_or_throw(co_await scheduler_->shutdown(true));
     EXPECT_EQ(clock(), "00:30:00");
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00"));
     EXPECT_EQ(scheduler_->state(), SchedulerState::stopped);
@@ -528,9 +535,9 @@ TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
   store_.reopen();
   with_scheduler([&]() -> Coro<void> {
     co_await work(30min);
-    must(co_await scheduler_->run_now("s"));
+    value_or_throw(co_await scheduler_->run_now("s"));
     co_await sleep(1min);
-    must(co_await scheduler_->shutdown(false));
+    value_or_throw(co_await scheduler_->shutdown(false));
     EXPECT_EQ(clock(), "00:31:00");
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "running 00:30"));
   });
@@ -543,8 +550,8 @@ TEST_F(SchedulerTest, AShutdownThatDoesNotWaitEndsTheWaitingOfOneThatDoes) {
     auto waiting = loop_.create_task(scheduler_->shutdown(true));
     co_await sleep(1min);
     EXPECT_FALSE(waiting.done());
-    must(co_await scheduler_->shutdown(false));
-    must(co_await waiting);
+    value_or_throw(co_await scheduler_->shutdown(false));
+    value_or_throw(co_await waiting);
     EXPECT_EQ(clock(), "00:02:00");
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
   });
@@ -571,9 +578,9 @@ TEST_F(SchedulerTest, ExecutorsComeAndGo) {
     co_await work(1h);
     EXPECT_EQ((co_await scheduler_->add_executor("default")).error().code, Errc::refused);
     EXPECT_EQ(scheduler_->add_function("other", "", {}).error().code, Errc::not_found);
-    must(co_await scheduler_->add_executor("other", {.concurrency = 1}));
+    value_or_throw(co_await scheduler_->add_executor("other", {.concurrency = 1}));
     EXPECT_THAT(scheduler_->executors(), ElementsAre("default", "other"));
-    must(co_await scheduler_->remove_executor("other"));
+    value_or_throw(co_await scheduler_->remove_executor("other"));
     EXPECT_THAT(scheduler_->executors(), ElementsAre("default"));
     EXPECT_EQ((co_await scheduler_->remove_executor("other")).error().code, Errc::not_found);
     EXPECT_THAT(events_, Contains("executor_removed: other"));
