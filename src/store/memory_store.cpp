@@ -202,15 +202,18 @@ Coro<Result<std::vector<Result<PutReply>>>> MemoryStore::put(std::vector<PutRequ
     std::vector<Result<PutReply>> replies;
     std::vector<JobId> before;
     const auto put = [&](const PutRequest& request) -> Result<PutReply> {
-      if (auto good = check_plain(request); !good) return std::unexpected(std::move(good.error()));
       auto reply = put_one(request, stored(now), before);
       if (reply) before.push_back(reply->id);
       return reply;
     };
     if (refusal == Refusal::alone) {
-      for (const PutRequest& request : requests) replies.push_back(all_or_nothing([&] { return put(request); }));
+      for (const PutRequest& request : requests) {
+        auto good = check_plain(request);
+        replies.push_back(good ? all_or_nothing([&] { return put(request); }) : std::unexpected(std::move(good.error())));
+      }
       return replies;
     }
+    if (auto good = check_plain(requests); !good) return std::unexpected(std::move(good.error()));
     const auto all = all_or_nothing([&]() -> Result<void> {
       for (const PutRequest& request : requests) {
         replies.push_back(put(request));

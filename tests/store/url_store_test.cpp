@@ -447,7 +447,7 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
   EXPECT_NE(lines("linked.jsonl").find(R"("reason":"checked"})"), std::string::npos);
   const std::string exported = lines("linked.jsonl");
   const std::string last = exported.substr(exported.find(R"({"url_id":3,)"));
-  EXPECT_EQ(last, R"({"url_id":3,"url":"http://h/gone","state":"failed","status_code":404,"content_type":"","size":0,)"
+  EXPECT_EQ(last, R"({"url_id":3,"url":"http://h/gone","state":"done","status_code":404,"content_type":"","size":0,)"
                   R"("depth":1,"attempts":0,"ctime":"","mtime":"","referrer":"http://h/2","redirect_to":"","etag":"",)"
                   R"("last_modified":"","digest":"","error":"","reason":"checked"})"
                   "\n");
