@@ -1,6 +1,7 @@
 // Whatever can be awaited is taken by gather, wait, wait_for, shield and TaskGroup::create_task.
 #include "argiope/async/awaitable.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <type_traits>
