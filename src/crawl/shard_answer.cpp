@@ -85,7 +85,9 @@ Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
   try {
     co_await options_.on_page({visit.request.url, visit.response, task_of(visit).depth});
   } catch (const CancelledError&) {
-    throw;
+    // The handler's own, of a task it awaited, is a failure of the handler: nothing would end this visit.
+    if (visit.task.cancelling() > 0) throw;
+    what = "what it awaited was cancelled";
   } catch (const std::exception& error) {
     what = error.what();
     if (what.empty()) what = "an exception";

@@ -81,6 +81,21 @@ TEST(PageHandler, ThatThrowsHarmsNoOtherPage) {
   EXPECT_NE((*seed)->error.find("the page handler has thrown: no room"), std::string::npos) << (*seed)->error;
 }
 
+TEST(PageHandler, ThatAwaitsWhatIsCancelledHoldsTheCrawlUpNoMoreThanOneThatThrows) {
+  Simulation sim({.hosts = 1, .pages = 8, .features = 0});
+  sim.options.rate = 1000;
+  sim.options.max_time = 1h;
+  sim.options.on_page = [&](const Page&) -> Coro<void> {
+    Future<void> given_up = EventLoop::current().create_future<void>();
+    given_up.cancel();
+    co_await given_up;
+  };
+  const CrawlReport report = sim.run();
+  EXPECT_TRUE(report.finished) << report.stopped_by;
+  EXPECT_EQ(report.stats.pages, 8u);
+  EXPECT_EQ(report.stats.handler_errors, 8u);
+}
+
 TEST(PageHandler, GetsAPageAgainWhenTheCrawlWasCancelledMeanwhile) {
   Simulation sim({.hosts = 1, .pages = 12, .features = 0});
   sim.options.rate = 1000;
