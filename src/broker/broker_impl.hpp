@@ -38,12 +38,10 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
 
   Coro<Result<void>> close() override { return kept(close_all()); }
   Coro<Result<void>> configure(std::string queue, QueueConfig config) override {
-    return kept(to_its_end(configure_queue(std::move(queue), std::move(config))));
+    return to_its_end(configure_queue(std::move(queue), std::move(config)));
   }
-  Coro<Result<void>> pause(std::string queue) override { return kept(to_its_end(set_paused(std::move(queue), true))); }
-  Coro<Result<void>> resume(std::string queue) override {
-    return kept(to_its_end(set_paused(std::move(queue), false)));
-  }
+  Coro<Result<void>> pause(std::string queue) override { return to_its_end(set_paused(std::move(queue), true)); }
+  Coro<Result<void>> resume(std::string queue) override { return to_its_end(set_paused(std::move(queue), false)); }
   Result<QueueConfig> config(std::string_view queue) const override;
   std::vector<std::string> queue_names() const override;
   Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until) override;
@@ -59,7 +57,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   }
 
   Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) override {
-    return kept(to_its_end(fire_all(std::move(calls))));
+    return to_its_end(fire_all(std::move(calls)));
   }
   void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) override {
     schedules_changed_ = std::move(hear);
@@ -79,18 +77,15 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   Coro<Result<void>> worker_gone(std::string worker) override { return kept(end_leases_of(std::move(worker))); }
 
-  Coro<Result<void>> cancel(JobId id, std::string why) override {
-    return kept(to_its_end(cancel_job(id, std::move(why))));
-  }
-  Coro<Result<void>> kick(JobId id) override { return kept(to_its_end(apply({.id = id, .kind = ChangeKind::kick}))); }
+  Coro<Result<void>> cancel(JobId id, std::string why) override { return to_its_end(cancel_job(id, std::move(why))); }
+  Coro<Result<void>> kick(JobId id) override { return to_its_end(apply({.id = id, .kind = ChangeKind::kick})); }
   Coro<Result<void>> set_priority(JobId id, std::int32_t priority) override {
-    return kept(to_its_end(apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority})));
+    return to_its_end(apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority}));
   }
   Coro<Result<void>> set_due(JobId id, WallTime due_at) override {
-    return kept(
-        to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))})));
+    return to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))}));
   }
-  Coro<Result<void>> erase(JobId id) override { return kept(to_its_end(apply({.id = id, .kind = ChangeKind::erase}))); }
+  Coro<Result<void>> erase(JobId id) override { return to_its_end(apply({.id = id, .kind = ChangeKind::erase})); }
 
   Coro<Result<JobRecord>> get(JobId id) override { return kept(look_up(id)); }
   Coro<Result<JobExplanation>> explain(JobId id) override { return kept(explain_job(id)); }
