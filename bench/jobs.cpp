@@ -16,8 +16,8 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
 #include "bench/must.hpp"
 

@@ -20,7 +20,7 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/scheduler.hpp"
 #include "bench/must.hpp"
 
 namespace {

@@ -16,8 +16,8 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
 
 using namespace argiope;

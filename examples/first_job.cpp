@@ -1,6 +1,6 @@
 // A durable job, put and run. docs/jobs.md prints this program.
 #include <argiope/async.hpp>
-#include <argiope/broker/worker.hpp>
+#include <argiope/engine/worker.hpp>
 #include <argiope/store/store.hpp>
 #include <cstdio>
 using namespace argiope;

@@ -1,6 +1,6 @@
 // A schedule and two of its runs. docs/schedules.md prints this program.
 #include <argiope/async.hpp>
-#include <argiope/schedule/scheduler.hpp>
+#include <argiope/engine/scheduler.hpp>
 #include <cstdio>
 using namespace argiope;
 using namespace std::chrono_literals;

@@ -16,7 +16,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
 
 using namespace argiope;

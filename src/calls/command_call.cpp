@@ -1,11 +1,10 @@
 // Jobs whose payload is a command line.
-#include "argiope/calls/command.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/calls/command.hpp"
+#include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_form.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/broker/guest.hpp"
+#include "argiope/engine/guest.hpp"
 #include "argiope/store/store.hpp"
 #include "cli/commands.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
-#include "argiope/broker/broker.hpp"
+#include "argiope/engine/broker.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {

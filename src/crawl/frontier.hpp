@@ -15,8 +15,8 @@
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/store/url_record.hpp"
 #include "argiope/web/url.hpp"
-#include "broker/internal/queue_window.hpp"
 #include "crawl/host_book.hpp"
+#include "engine/internal/queue_window.hpp"
 
 namespace argiope {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "argiope/broker/events.hpp"
-#include "argiope/schedule/schedule_events.hpp"
+#include "argiope/engine/events.hpp"
+#include "argiope/engine/schedule_events.hpp"
 #include "argiope/store/store.hpp"
 #include "config/internal/configuration.hpp"
 #include "simulate/internal/report.hpp"

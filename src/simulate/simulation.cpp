@@ -13,9 +13,9 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
 #include "simulate/collector.hpp"
 

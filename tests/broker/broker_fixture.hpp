@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/broker/broker.hpp"
+#include "argiope/engine/broker.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 

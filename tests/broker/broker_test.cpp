@@ -1,5 +1,5 @@
 // What a broker does with jobs: takes them in, hands them out in order, writes down how they ended.
-#include "argiope/broker/broker.hpp"
+#include "argiope/engine/broker.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // What a jump of the calendar does to times that are past, and to guests that stay open.
 #include <gmock/gmock.h>
 
-#include "argiope/broker/guest.hpp"
+#include "argiope/engine/guest.hpp"
 #include "broker/broker_fixture.hpp"
 
 namespace argiope {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "argiope/async/waiting.hpp"
-#include "argiope/broker/guest.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/guest.hpp"
+#include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/slow_store.hpp"
 

@@ -1,10 +1,10 @@
 // What somebody may do with a store's jobs who does not own its queues.
-#include "argiope/broker/guest.hpp"
+#include "argiope/engine/guest.hpp"
 
 #include <gmock/gmock.h>
 
 #include "broker/broker_fixture.hpp"
-#include "broker/internal/job_clock.hpp"
+#include "engine/internal/job_clock.hpp"
 
 namespace argiope {
 namespace {
@@ -203,7 +203,8 @@ TEST_F(GuestExplainsLimits, WhatOnlyTheOwnerKnowsIsNamed) {
   const auto idle = explained_with({}, false);
   EXPECT_EQ(idle.reason, WaitReason::none);
   EXPECT_THAT(idle.owner_knows, ElementsAre(WaitReason::no_worker));
-  EXPECT_THAT(to_sentence(idle), HasSubstr("only the process that owns the store knows whether it runs jobs of this queue at all"));
+  EXPECT_THAT(to_sentence(idle),
+              HasSubstr("only the process that owns the store knows whether it runs jobs of this queue at all"));
   EXPECT_THAT(to_json(idle), HasSubstr("\"owner_knows\":[\"no worker\"]"));
   const auto rated = explained_with({.limits = {.rate = 5}, .key_limits = {.rate = 1, .delay = 1s}}, true, "another");
   EXPECT_THAT(rated.owner_knows, ElementsAre(WaitReason::queue_rate, WaitReason::key_resting, WaitReason::key_rate));

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
 
 namespace argiope {

@@ -1,7 +1,7 @@
 // A store that is slow, or busy for long: nothing is lost, and worker and housekeeper go on.
 #include <gmock/gmock.h>
 
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/slow_store.hpp"
 
@@ -14,7 +14,8 @@ class PatienceTest : public BrokerTest {
   void with_slow_broker(Body body) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       broker_ = std::move(*co_await Broker::open(slow_));
-      co_await broker_->configure("q", {.lease_time = 6s, .max_lease_expiries = 1, .keep_done = 1h, .keep_cancelled = 1h});
+      co_await broker_->configure("q",
+                                  {.lease_time = 6s, .max_lease_expiries = 1, .keep_done = 1h, .keep_cancelled = 1h});
       co_await body();
       slow_.delay = {};
       slow_.busy_until = {};

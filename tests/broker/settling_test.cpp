@@ -1,8 +1,8 @@
 // Ends that do not go as asked: follow-ups that cannot be put, and jobs that are cancelled while they run.
 #include <gmock/gmock.h>
 
-#include "argiope/broker/guest.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/guest.hpp"
+#include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -9,8 +9,8 @@
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/async/waiting.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/slow_store.hpp"
@@ -19,8 +19,9 @@ namespace argiope {
 namespace {
 
 enum class Action { cancel_job, cancel_task, cancel_run, stop, stop_at_once, close, destroy_worker, destroy_broker };
-constexpr Action kActions[] = {Action::cancel_job,   Action::cancel_task, Action::cancel_run,     Action::stop,
-                               Action::stop_at_once, Action::close,       Action::destroy_worker, Action::destroy_broker};
+constexpr Action kActions[] = {Action::cancel_job,     Action::cancel_task,   Action::cancel_run,
+                               Action::stop,           Action::stop_at_once,  Action::close,
+                               Action::destroy_worker, Action::destroy_broker};
 constexpr const char* kFunctions[] = {"at once", "sleeps", "fails", "follows up"};
 constexpr Duration kDrainLimit = 10s;
 // What the runs of three jobs, a drain and the store's delays take at most.
@@ -44,15 +45,15 @@ class Life {
  private:
   Coro<void> live() {
     broker_ = std::move(*co_await Broker::open(store_));
-    co_await broker_->configure("q", {.retry = {.max_attempts = 1}, .lease_time = 6s, .keep_done = 1h,
-                                      .keep_cancelled = 1h});
+    co_await broker_->configure(
+        "q", {.retry = {.max_attempts = 1}, .lease_time = 6s, .keep_done = 1h, .keep_cancelled = 1h});
     for (int i = 0; i < 3; ++i) {
       NewJob job;
       job.queue = "q";
       co_await broker_->put(std::move(job));
     }
-    worker_ = std::make_unique<Worker>(*broker_, WorkerOptions{.queues = {"q"}, .concurrency = 2,
-                                                               .drain_limit = kDrainLimit, .until_empty = true});
+    worker_ = std::make_unique<Worker>(
+        *broker_, WorkerOptions{.queues = {"q"}, .concurrency = 2, .drain_limit = kDrainLimit, .until_empty = true});
     worker_->add("q", [this](JobContext& context) { return work(context); });
     working_ = loop_.create_task(worker_->run(), "the worker's");
     const TimePoint begun = loop_.time();

@@ -1,5 +1,5 @@
 // What a worker does with functions: runs them, tells how they ended, keeps their leases, stops in bounds.
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/worker.hpp"
 
 #include <gmock/gmock.h>
 
@@ -107,7 +107,9 @@ TEST_F(WorkerTest, TheUsersRuleJudgesOtherErrors) {
 TEST_F(WorkerTest, ARuleThatThrowsFailsItsRun) {
   with_broker([&]() -> Coro<void> {
     WorkerOptions options = until_empty();
-    options.verdict = [](const JobRecord&, const std::exception_ptr&) -> Verdict { throw std::runtime_error("no rule"); };
+    options.verdict = [](const JobRecord&, const std::exception_ptr&) -> Verdict {
+      throw std::runtime_error("no rule");
+    };
     Worker worker(*broker_, options);
     worker.add("q", [](JobContext&) -> Coro<void> {
       throw std::runtime_error("broken");

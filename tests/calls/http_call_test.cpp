@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "argiope/broker/broker.hpp"
+#include "argiope/engine/broker.hpp"
 #include "argiope/web/http_client.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/raw_server.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"

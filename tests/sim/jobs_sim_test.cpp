@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "argiope/async/sleep.hpp"
-#include "argiope/broker/broker.hpp"
+#include "argiope/engine/broker.hpp"
 #include "sim/jobs_sim_model.hpp"
 #include "store/memory_store.hpp"
 #include "support/environment.hpp"

@@ -11,7 +11,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/scheduler.hpp"
 #include "sim/schedules_sim_model.hpp"
 #include "store/memory_store.hpp"
 #include "support/environment.hpp"

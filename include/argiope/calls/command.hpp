@@ -10,7 +10,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/worker.hpp"
 
 namespace argiope {
 

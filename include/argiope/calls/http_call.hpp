@@ -9,7 +9,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

@@ -11,7 +11,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/broker/guest.hpp"
+#include "argiope/engine/guest.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
@@ -42,7 +42,7 @@ class JobFeed {
   const int descriptor_;
   const std::string source_;
   const bool json_;
-  std::string partial_;  // of a line whose end has not come
+  std::string partial_;    // of a line whose end has not come
   bool skipping_ = false;  // that line is too long
   std::uint64_t line_ = 0;
   std::vector<NewJob> jobs_;  // read and not on their way

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "cli/live_line.hpp"
 
 namespace argiope {

@@ -14,9 +14,9 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
 #include "argiope/calls/command.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/worker.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -111,9 +111,8 @@ class WorkCommand {
                            .queues = arguments_.queues,
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
-    worker.add_default(as_command({.args = arguments_.command,
-                                   .timeout = arguments_.timeout.value_or(Duration::max()),
-                                   .grace = kGrace}));
+    worker.add_default(as_command(
+        {.args = arguments_.command, .timeout = arguments_.timeout.value_or(Duration::max()), .grace = kGrace}));
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> running = loop.create_task(worker.run(), "worker");
     const auto on_signal = [&] { interrupt(worker, running); };
@@ -142,7 +141,8 @@ class WorkCommand {
     if (!config && !arguments_.create) {
       auto may = may_make_queue(queue, broker.queue_names());
       if (!may) co_return std::unexpected(std::move(may.error()));
-      if (*may && !arguments_.quiet) spdlog::info("queue {} is new: nothing has been put into it yet", in_quotes(queue));
+      if (*may && !arguments_.quiet)
+        spdlog::info("queue {} is new: nothing has been put into it yet", in_quotes(queue));
     }
     QueueConfig wanted = config ? *config : default_queue_policy();
     const Duration lease = arguments_.lease.value_or(wanted.lease_time);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/schedule/schedule_book.hpp"
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/schedule_book.hpp"
+#include "argiope/engine/scheduler.hpp"
 #include "argiope/store/store.hpp"
 #include "cli/job_store.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/schedule/schedule_book.hpp"
+#include "argiope/engine/schedule_book.hpp"
 #include "argiope/time/time_zone.hpp"
 
 namespace argiope {

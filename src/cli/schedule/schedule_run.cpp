@@ -17,11 +17,11 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/broker/broker.hpp"
-#include "argiope/broker/worker.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
-#include "argiope/schedule/scheduler.hpp"
+#include "argiope/engine/broker.hpp"
+#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/worker.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
@@ -262,7 +262,8 @@ class RunCommand {
     for (const ExecutorSpec& spec : executors_) {
       auto added = co_await scheduler.add_executor(spec.name, {.concurrency = spec.concurrency, .drain_limit = kDrain});
       if (added)
-        added = scheduler.add_function(spec.name, std::string(kCommandFunction), watched(as_command_call(scheduler, kGrace)));
+        added = scheduler.add_function(spec.name, std::string(kCommandFunction),
+                                       watched(as_command_call(scheduler, kGrace)));
       if (added) added = scheduler.add_function(spec.name, std::string(kHttpFunction), as_http_call(transport));
       if (!added) co_return added;
     }
@@ -278,7 +279,8 @@ class RunCommand {
                            .queues = arguments_.queues,
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
-    if (!arguments_.queues.empty()) worker.add_default(watched(as_command({.args = arguments_.command, .grace = kGrace})));
+    if (!arguments_.queues.empty())
+      worker.add_default(watched(as_command({.args = arguments_.command, .grace = kGrace})));
 
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> working;

@@ -1,0 +1,132 @@
+// Worker: runs the functions that jobs name, at most `concurrency` at a time, and tells the broker how they ended.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/executor.hpp"
+#include "argiope/async/sync.hpp"
+#include "argiope/engine/broker.hpp"
+
+namespace argiope {
+
+// Thrown by a job's function to say more than "it failed", which by the queue's policy is tried again or buried.
+struct RetryJob : std::runtime_error {
+  RetryJob(const std::string& why, Duration after) : runtime_error(why), delay(after) {}
+  Duration delay;
+};
+struct BuryJob : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+// Not a failure: to be run later, and this run does not count as an attempt.
+struct SnoozeJob : std::exception {
+  explicit SnoozeJob(Duration after) : delay(after) {}
+  const char* what() const noexcept override { return "snoozed"; }
+  Duration delay;
+};
+
+// Thrown by a function when the worker itself cannot work, which is no fault of the job. The job is given back as if it
+// had not been leased; the worker takes no more jobs, lets running ones end, and its run() gives this error.
+struct WorkerUnfit : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+// What a function knows of the job it runs, and what it may say while it does. Ends with the run.
+// Threads: the loop's own.
+class JobContext {
+ public:
+  JobContext(Broker& broker, LeasedJob&& leased) : broker_(broker), leased_(std::move(leased)) {}
+
+  const JobRecord& job() const noexcept { return leased_.job; }
+  const std::string& payload() const noexcept { return leased_.job.payload; }
+  std::uint32_t attempt() const noexcept { return leased_.attempt; }  // from 1
+  std::uint64_t token() const noexcept { return leased_.token; }
+  // How far it is, from 0 to 1; explain() shows it.
+  void progress(double fraction, std::string message = {}) {
+    broker_.set_progress(token(), fraction, std::move(message));
+  }
+  // Kept with the job; when the function fails after it, too.
+  void set_result(std::string result) { result_ = std::move(result); }
+  // Puts `job` in the same transaction that settles this one as done.
+  void follow_up(NewJob job) { follow_ups_.push_back(std::move(job)); }
+
+ private:
+  friend class Worker;
+  Broker& broker_;
+  LeasedJob leased_;
+  std::string result_;
+  std::vector<NewJob> follow_ups_;
+};
+
+using JobFunction = std::function<Coro<void>(JobContext&)>;
+
+// A function that blocks, as one that runs on `executor`'s threads: gets the payload, gives the result.
+// Cancel: its result is dropped; the function itself runs to its end.
+JobFunction on_threads(ThreadPoolExecutor& executor, std::function<std::string(const JobRecord&)> function);
+
+struct WorkerOptions {
+  std::string name = "worker";
+  std::vector<std::string> queues;  // none: those that have a function of their name
+  std::size_t concurrency = 16;
+  // How long stop() lets jobs run on before they are cancelled and given back.
+  Duration drain_limit = std::chrono::seconds{10};
+  // Ends when there is nothing to lease and nothing runs.
+  bool until_empty = false;
+  // Judges exceptions that are none of the above; default: Outcome::retry with what() as the error, also when this
+  // throws.
+  std::function<Verdict(const JobRecord&, const std::exception_ptr&)> verdict;
+};
+
+// Heartbeats are its own: a lease is renewed three times in its length for as long as the function runs. A function
+// whose lease is still lost, or whose job is cancelled, is cancelled.
+//
+// Every run is settled, whatever becomes of its task. How long a stop takes is bounded by the drain limit, by what
+// functions do when they are cancelled, and by the store.
+//
+// Lifetime: may be destroyed at any moment, which is stop(true) without waiting: what it needs lives until its runs
+//           have ended. The caller keeps alive what the functions themselves refer to. Calls after its
+//           broker was destroyed are answered `cancelled`, so it ends then.
+// Threads:  the loop's own.
+class Worker {
+ public:
+  Worker(Broker& broker, WorkerOptions options);
+  ~Worker();
+  Worker(const Worker&) = delete;
+
+  // What runs jobs that name `function`, or, naming none, are in the queue of that name. Before run().
+  void add(std::string function, JobFunction run);
+  // For jobs that name nothing known.
+  void add_default(JobFunction run);
+
+  // Works until stop(), until the broker closes or, with until_empty, until there is nothing left. May be called again
+  // when it has ended.
+  // Cancel: as stop(), and throws CancelledError at the end of the drain.
+  // Errors: std::logic_error while it runs already; those of the broker.
+  Coro<Result<void>> run();
+  // Takes no more jobs and lets running ones end within the drain limit, or, `at_once`, cancels them and gives them
+  // back. Called before run(), it makes that end at once.
+  void stop(bool at_once = false);
+
+  struct Counts {
+    std::uint64_t done = 0;
+    std::uint64_t failed = 0;     // retried or buried
+    std::uint64_t cancelled = 0;  // or lost, or given back
+    std::size_t running = 0;
+  };
+  const Counts& counts() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,447 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "argiope/async/sleep.hpp"
+#include "base/internal/printable.hpp"
+#include "engine/broker_impl.hpp"
+#include "engine/refusals.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kPruneAtOnce = 5'000;
+
+}  // namespace
+
+Coro<Result<std::unique_ptr<Broker>>> Broker::open(Store& store, BrokerOptions options) {
+  const StoreUse use(store);
+  auto calendar = co_await recall_calendar(use);
+  if (!calendar) co_return std::unexpected(std::move(calendar.error()));
+  auto broker = std::make_shared<BrokerImpl>(store, std::move(options), std::move(*calendar));
+  if (auto started = co_await broker->start(); !started) co_return std::unexpected(std::move(started.error()));
+  co_return BrokerImpl::give_away(std::move(broker));
+}
+
+BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar)
+    : store_(store),
+      options_(std::move(options)),
+      loop_(EventLoop::current()),
+      clock_(loop_.clock(), calendar.offset, std::move(calendar.jumps)),
+      random_(options_.seed),
+      next_token_(store.last_token()),
+      // A listener may destroy the broker in a tick.
+      ticker_(loop_,
+              [this] {
+                const auto self = shared_from_this();
+                pump();
+              }),
+      background_(loop_, "broker") {}
+
+std::unique_ptr<Broker> BrokerImpl::give_away(std::shared_ptr<BrokerImpl> broker) {
+  BrokerImpl* const given = broker.get();
+  given->self_ = std::move(broker);
+  return std::unique_ptr<Broker>(given);
+}
+
+void BrokerImpl::operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept {
+  broker->let_go();
+  const std::shared_ptr<BrokerImpl> last = std::move(broker->self_);
+}
+
+// From here on nothing of the user's is touched: neither the store nor who listens.
+void BrokerImpl::let_go() noexcept {
+  store_.let_go();
+  listeners_.clear();
+  schedules_changed_ = {};
+  calendar_jumped_ = {};
+  if (EventLoop::is_alive(&loop_) && !std::exchange(closing_, true)) hand_out_nothing_more();
+}
+
+Coro<Result<void>> BrokerImpl::start() {
+  auto stored = co_await store_(&Store::queues);
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  for (StoredQueue& queue : *stored) add_queue(std::move(queue));
+  if (auto ended = co_await end_old_leases(); !ended) co_return ended;
+  if (auto counted = co_await recount(); !counted) co_return counted;
+  housekeeper_ = loop_.create_task(kept(keep_house()), "broker's housekeeping");
+  // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
+  started_ = true;
+  ticker_.soon();
+  co_return Result<void>{};
+}
+
+void BrokerImpl::hand_out_nothing_more() {
+  for (Caller& caller : std::exchange(callers_, {})) {
+    leave(caller);
+    if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
+  }
+  for (auto& queue : queues_) {
+    for (auto& [count, room] : std::exchange(queue->for_room, {})) {
+      if (!room.done()) room.set_result();
+    }
+  }
+  ticker_.stop();
+  if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
+  read_on_.set();
+}
+
+Coro<Result<void>> BrokerImpl::close_all() {
+  if (!std::exchange(closing_, true)) {
+    hand_out_nothing_more();
+    std::vector<std::uint64_t> tokens;
+    for (const auto& [token, running] : running_) tokens.push_back(token);
+    std::ranges::sort(tokens);
+    for (const std::uint64_t token : tokens) {
+      if (const auto running = running_.find(token); running != running_.end()) {
+        const std::shared_ptr<const LeaseCall> call = running->second.call;
+        tell_holder(*call, token);
+      }
+    }
+    for (const std::uint64_t token : tokens) give_back(token);
+  }
+  try {
+    co_await housekeeper_;
+  } catch (const CancelledError&) {
+    if (!housekeeper_.cancelled()) throw;
+  }
+  co_await background_.quiet();
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  co_return Result<void>{};
+}
+
+// --- the loop ------------------------------------------------------------------------------------------------------
+
+void BrokerImpl::run_in_background(Coro<void> work, Start start) {
+  background_.run(shared_from_this(), std::move(work), start);
+}
+
+void BrokerImpl::note_dirty(Queue& queue) {
+  if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+}
+
+void BrokerImpl::mark(Queue& queue) {
+  note_dirty(queue);
+  ticker_.soon();
+}
+
+void BrokerImpl::pump() {
+  if (closing_ || !started_) return;
+  const TimePoint now = loop_.time();
+  while (!wakeups_.empty() && wakeups_.top().rank <= now) {
+    Queue& queue = *queues_[wakeups_.top().handle];
+    wakeups_.update(0, kNever, wakeup_place());
+    note_dirty(queue);
+  }
+  for (Queue* queue : std::exchange(dirty_, {})) {
+    queue->dirty = false;
+    refresh(*queue, now);
+  }
+  serve(now);
+  if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
+}
+
+void BrokerImpl::tick(Queue& queue, TimePoint now) {
+  if (now >= unwritten_until_) renew_unwritten(now);
+  queue.window.jobs().tick(now);
+}
+
+// Does what is due in a queue, and finds out whether a job of it may be leased.
+void BrokerImpl::refresh(Queue& queue, TimePoint now) {
+  JobQueue& jobs = queue.window.jobs();
+  tick(queue, now);
+  for (const ExpiredLease& lease : jobs.take_expired()) expire(queue, lease);
+  for (const JobId id : std::exchange(due_log_, {})) tell(JobEventKind::due, id, queue);
+  queue.window.trim(now);
+  update_active(queue, now);
+  if (!queue.refilling && !closing_ && queue.window.wants_load(now)) {
+    queue.refilling = true;
+    run_in_background(refill(queue));
+  }
+  TimePoint wakeup = jobs.next_change(now);
+  if (!queue.refilling) wakeup = std::min(wakeup, queue.window.next_load_time());
+  wakeups_.update(queue.wakeup_place, wakeup, wakeup_place());
+}
+
+// Reads on until the window has what it needs.
+Coro<void> BrokerImpl::refill(Queue& queue) {
+  struct Ended {
+    Queue& queue;
+    Event& read_on;
+    ~Ended() {
+      queue.refilling = false;
+      read_on.set();
+    }
+  } const ended{queue, read_on_};
+  QueueWindow& window = queue.window;
+  while (!closing_) {
+    const TimePoint now = loop_.time();
+    std::vector<QueueWindow::Load> loads = window.loads(now);
+    QueueWindow::Moves moves = window.take_moves();
+    if (!moves.to_ready.empty()) {
+      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_ready), Shelf::ready); !moved) {
+        co_return stop_all(moved.error());
+      }
+    }
+    if (!moves.to_set_aside.empty()) {
+      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
+        co_return stop_all(moved.error());
+      }
+    }
+    if (loads.empty()) break;
+    for (const QueueWindow::Load& load : loads) {
+      using From = QueueWindow::Load::From;
+      if (load.from == From::keys) {
+        auto keys = co_await store_(&Store::keys_set_aside, window.id(), load.after_key, load.limit);
+        if (!keys) co_return stop_all(keys.error());
+        window.loaded_keys(load, *keys);
+        continue;
+      }
+      auto jobs =
+          load.from == From::ready ? co_await store_(&Store::load_ready, window.id(), load.after, load.limit)
+          : load.from == From::key
+              ? co_await store_(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
+              : co_await store_(&Store::load_delayed, window.id(), load.due_after, load.due_after_id, load.limit);
+      if (!jobs) co_return stop_all(jobs.error());
+      window.loaded(load, *jobs, loop_.time());
+    }
+    tick(queue, loop_.time());
+    mark(queue);
+    if (!window.wants_load(loop_.time())) break;
+  }
+  mark(queue);
+}
+
+// The store has failed: nobody gets anything any more.
+void BrokerImpl::stop_all(const Error& error) {
+  for (Caller& caller : std::exchange(callers_, {})) {
+    leave(caller);
+    if (!caller.answer.done()) caller.answer.set_result(std::unexpected(error));
+  }
+}
+
+// --- now and then --------------------------------------------------------------------------------------------------
+
+Coro<void> BrokerImpl::keep_house() {
+  if (options_.poll_interval <= Duration::zero()) co_return;
+  TimePoint prune_at = saturating_add(loop_.time(), options_.prune_interval);
+  for (;;) {
+    co_await sleep(options_.poll_interval);
+    look_at_calendar();
+    // One who holds the store for long is waited for; the others' changes are there afterwards too.
+    if (auto taken = co_await take_changes(); !taken) {
+      spdlog::error("{}", taken.error().message);
+      co_return stop_all(taken.error());
+    }
+    if (loop_.time() < prune_at) continue;
+    if (auto pruned = co_await prune(); !pruned) spdlog::error("{}", pruned.error().message);
+    prune_at = saturating_add(loop_.time(), options_.prune_interval);
+  }
+}
+
+void BrokerImpl::look_at_calendar() {
+  const auto jump = clock_.look();
+  if (!jump) return;
+  spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
+  run_in_background([](BrokerImpl& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
+    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept)
+      spdlog::error("{}", kept.error().message);
+  }(*this, clock_.offset(), clock_.jumps().back()));
+  // A copy: it may take itself away.
+  if (const auto hear = calendar_jumped_) hear(*jump);
+}
+
+Coro<Result<void>> BrokerImpl::take_changes() {
+  auto changed = co_await store_(&Store::changed_elsewhere);
+  if (!changed) co_return std::unexpected(std::move(changed.error()));
+  if (!changed->schedules.empty()) {
+    if (const auto hear = schedules_changed_) hear(changed->schedules);
+  }
+  if (changed->jobs.empty()) co_return Result<void>{};
+  // Queues first: the jobs may be in new ones.
+  auto stored = co_await store_(&Store::queues);
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  for (StoredQueue& queue : *stored) {
+    if (const auto known = by_id_.find(queue.id); known != by_id_.end()) {
+      known->second->window.configure(std::move(queue.config), loop_.time());
+      mark(*known->second);
+    } else {
+      add_queue(std::move(queue));
+    }
+  }
+  std::vector<JobId>& jobs = changed->jobs;
+  std::erase(jobs, JobId{0});
+  auto waiting = co_await store_(&Store::find_waiting, jobs);
+  if (!waiting) co_return std::unexpected(std::move(waiting.error()));
+  const TimePoint now = loop_.time();
+  std::vector<JobId> running;
+  for (std::size_t i = 0; i < waiting->size(); ++i) {
+    const auto& job = (*waiting)[i];
+    if (job) {
+      Queue& queue = *by_id_.at(job->queue);
+      queue.window.place(*job, now);
+      tell(JobEventKind::changed, job->id, queue);
+      mark(queue);
+    } else if (running_ids_.contains(jobs[i])) {
+      running.push_back(jobs[i]);
+    } else {
+      for (auto& queue : queues_) queue->window.forget(jobs[i], now);
+    }
+  }
+  if (auto heard = co_await hear_of_cancellations(std::move(running)); !heard) co_return heard;
+  co_return co_await recount();
+}
+
+Coro<Result<void>> BrokerImpl::prune() {
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const QueueId id = queues_[i]->window.id();
+    const QueueConfig& config = queues_[i]->window.config();
+    const std::pair<JobState, Duration> kept[] = {{JobState::done, config.keep_done},
+                                                  {JobState::cancelled, config.keep_cancelled},
+                                                  {JobState::buried, config.keep_buried}};
+    for (const auto& [state, time] : kept) {
+      if (time == Duration::max()) continue;
+      for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
+        auto gone = co_await store_(&Store::prune, id, state, clock_.now() - time, kPruneAtOnce);
+        if (!gone) co_return std::unexpected(std::move(gone.error()));
+        pruned = *gone;
+      }
+    }
+    queues_[i]->window.jobs().prune_keys(loop_.time());
+  }
+  co_return Result<void>{};
+}
+
+// --- queues --------------------------------------------------------------------------------------------------------
+
+BrokerImpl::Queue& BrokerImpl::add_queue(StoredQueue stored) {
+  const QueueId id = stored.id;
+  const std::string name = stored.name;
+  if (const auto known = by_id_.find(id); known != by_id_.end()) return *known->second;
+  queues_.push_back(std::make_unique<Queue>(std::move(stored), options_.window, clock_));
+  Queue& queue = *queues_.back();
+  queue.window.jobs().set_due_log(&due_log_);
+  queue.pass = least_pass_;
+  by_name_.emplace(name, &queue);
+  by_id_.emplace(id, &queue);
+  wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1), wakeup_place());
+  mark(queue);
+  return queue;
+}
+
+BrokerImpl::Queue* BrokerImpl::find_queue(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool may_create) {
+  if (Queue* known = find_queue(name)) co_return known;
+  if (auto good = check_queue_name(name); !good) co_return std::unexpected(std::move(good.error()));
+  if (!may_create) {
+    co_return fail(Errc::not_found,
+                   fmt::format("queue {}: there is no such queue; configure it first", in_quotes(name)));
+  }
+  auto stored = co_await store_(&Store::open_queue, name, options_.new_queue);
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  co_return &add_queue(std::move(*stored));
+}
+
+Coro<Result<void>> BrokerImpl::configure_queue(std::string name, QueueConfig config) {
+  auto queue = co_await queue_named(std::move(name), true);
+  if (!queue) co_return std::unexpected(std::move(queue.error()));
+  auto stored = co_await store_(&Store::configure, (*queue)->window.id(), config);
+  if (!stored) co_return stored;
+  (*queue)->window.configure(std::move(config), loop_.time());
+  tell(JobEventKind::queue_changed, 0, **queue);
+  give_room(**queue, 0);
+  mark(**queue);
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> BrokerImpl::set_paused(std::string name, bool paused) {
+  Queue* queue = find_queue(name);
+  if (queue == nullptr) co_return no_such_queue(name);
+  QueueConfig config = queue->window.config();
+  config.limits.paused = paused;
+  co_return co_await configure_queue(std::move(name), std::move(config));
+}
+
+Result<QueueConfig> BrokerImpl::config(std::string_view name) const {
+  const Queue* queue = find_queue(name);
+  if (queue == nullptr) return no_such_queue(name);
+  return queue->window.config();
+}
+
+std::vector<std::string> BrokerImpl::queue_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, queue] : by_name_) names.push_back(name);
+  return names;
+}
+
+Result<void> BrokerImpl::rest_key(std::string_view name, std::string_view key, TimePoint until) {
+  Queue* queue = find_queue(name);
+  if (queue == nullptr) return no_such_queue(name);
+  JobQueue& jobs = queue->window.jobs();
+  jobs.rest_key(jobs.key(key), until, loop_.time());
+  mark(*queue);
+  return {};
+}
+
+Result<void> BrokerImpl::wake_key(std::string_view name, std::string_view key) {
+  Queue* queue = find_queue(name);
+  if (queue == nullptr) return no_such_queue(name);
+  JobQueue& jobs = queue->window.jobs();
+  jobs.wake_key(jobs.key(key), loop_.time());
+  mark(*queue);
+  return {};
+}
+
+std::size_t BrokerImpl::in_memory() const {
+  std::size_t count = 0;
+  for (const auto& queue : queues_) count += queue->window.jobs().size();
+  return count;
+}
+
+// --- telling -------------------------------------------------------------------------------------------------------
+
+void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
+                      WallTime due_at, double fraction, const EndedRun& run) {
+  const auto bit = static_cast<std::uint32_t>(kind);
+  if (!listeners_.listens(bit)) return;
+  const JobEvent event{.kind = kind,
+                       .id = id,
+                       .queue = queue.window.name(),
+                       .at = clock_.to_calendar(clock_.now()),
+                       .attempt = attempt,
+                       .due_at = clock_.to_calendar(due_at),
+                       .text = text,
+                       .fraction = fraction,
+                       .schedule = run.schedule,
+                       .run = run.number};
+  listeners_.tell(bit, event);
+}
+
+std::string_view to_string(JobEventKind kind) noexcept {
+  using enum JobEventKind;
+  switch (kind) {
+    case added: return "added";
+    case changed: return "changed";
+    case due: return "due";
+    case leased: return "leased";
+    case done: return "done";
+    case retrying: return "retrying";
+    case buried: return "buried";
+    case cancelled: return "cancelled";
+    case released: return "released";
+    case expired: return "expired";
+    case kicked: return "kicked";
+    case unblocked: return "unblocked";
+    case progress: return "progress";
+    case erased: return "erased";
+    case queue_changed: return "queue changed";
+  }
+  return "";
+}
+
+}  // namespace argiope

@@ -1,0 +1,320 @@
+// The broker's inside. Split over several files: broker.cpp (opening, closing, its loop), leasing.cpp, putting.cpp,
+// firing.cpp, settling.cpp, explaining.cpp.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sync.hpp"
+#include "argiope/base/random.hpp"
+#include "argiope/engine/broker.hpp"
+#include "async/internal/background.hpp"
+#include "async/internal/ticker.hpp"
+#include "base/internal/listeners.hpp"
+#include "engine/calendar_memory.hpp"
+#include "engine/internal/job_clock.hpp"
+#include "engine/internal/queue_window.hpp"
+#include "engine/keep_alive.hpp"
+#include "engine/store_use.hpp"
+
+namespace argiope {
+
+// What the user holds is the object itself, but it is freed only when the last coroutine that works in it has ended.
+class BrokerImpl final : public Broker, public std::enable_shared_from_this<BrokerImpl> {
+ public:
+  BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar);
+  // Of what was made by make_shared and given away by open(): lets go of it instead of freeing it.
+  static void operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept;
+  Coro<Result<void>> start();
+  static std::unique_ptr<Broker> give_away(std::shared_ptr<BrokerImpl> broker);
+
+  Coro<Result<void>> close() override { return kept(close_all()); }
+  Coro<Result<void>> configure(std::string queue, QueueConfig config) override {
+    return to_its_end(configure_queue(std::move(queue), std::move(config)));
+  }
+  Coro<Result<void>> pause(std::string queue) override { return to_its_end(set_paused(std::move(queue), true)); }
+  Coro<Result<void>> resume(std::string queue) override { return to_its_end(set_paused(std::move(queue), false)); }
+  Result<QueueConfig> config(std::string_view queue) const override;
+  std::vector<std::string> queue_names() const override;
+  Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until) override;
+  Result<void> wake_key(std::string_view queue, std::string_view key) override;
+
+  Coro<Result<PutReply>> put(NewJob job) override { return put_one(shared_from_this(), std::move(job)); }
+  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs) override {
+    return kept(put_together(std::move(jobs), false));
+  }
+  Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion) override {
+    jobs.push_back(std::move(completion));
+    return kept(put_together(std::move(jobs), true));
+  }
+
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) override {
+    return to_its_end(fire_all(std::move(calls)));
+  }
+  void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) override {
+    schedules_changed_ = std::move(hear);
+  }
+  WallTime calendar_now() const override { return clock_.to_calendar(clock_.now()); }
+  void look_at_calendar() override;
+  void on_calendar_jump(std::function<void(Duration)> hear) override { calendar_jumped_ = std::move(hear); }
+
+  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override { return kept(lease_some(std::move(call))); }
+  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override {
+    return kept(lease_what_there_is(std::move(call)));
+  }
+  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override {
+    return settle_run(shared_from_this(), token, std::move(verdict));
+  }
+  bool renew(std::uint64_t token) override;
+  bool set_progress(std::uint64_t token, double fraction, std::string message) override;
+  Coro<Result<void>> worker_gone(std::string worker) override { return kept(end_leases_of(std::move(worker))); }
+
+  Coro<Result<void>> cancel(JobId id, std::string why) override { return to_its_end(cancel_job(id, std::move(why))); }
+  Coro<Result<void>> kick(JobId id) override { return to_its_end(apply({.id = id, .kind = ChangeKind::kick})); }
+  Coro<Result<void>> set_priority(JobId id, std::int32_t priority) override {
+    return to_its_end(apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority}));
+  }
+  Coro<Result<void>> set_due(JobId id, WallTime due_at) override {
+    return to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))}));
+  }
+  Coro<Result<void>> erase(JobId id) override { return to_its_end(apply({.id = id, .kind = ChangeKind::erase})); }
+
+  Coro<Result<JobRecord>> get(JobId id) override { return kept(look_up(id)); }
+  Coro<Result<JobExplanation>> explain(JobId id) override { return kept(explain_job(id)); }
+  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts() override { return kept(count_jobs()); }
+  std::size_t in_memory() const override;
+  std::optional<Error> failure() const override { return store_.failure(); }
+
+  ListenerId add_listener(std::uint32_t mask, JobListener listener) override {
+    return listeners_.add(mask, std::move(listener));
+  }
+  void remove_listener(ListenerId id) override { listeners_.remove(id); }
+  std::uint64_t listener_errors() const override { return listeners_.errors(); }
+  std::shared_ptr<const void> hold() override { return shared_from_this(); }
+
+ private:
+  static constexpr std::uint64_t kStride = 1 << 20;
+
+  auto wakeup_place() noexcept {
+    return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; };
+  }
+
+  struct Queue {
+    Queue(StoredQueue stored, std::size_t most, const JobClock& clock) : window(std::move(stored), most, clock) {}
+    QueueWindow window;
+    std::uint64_t live = 0;     // jobs that have not ended, and puts that may add to them
+    std::uint64_t coming = 0;   // of those, puts that are on their way into the store
+    std::uint64_t pass = 0;     // what it has had, by its weight
+    std::uint32_t callers = 0;  // that wait for its jobs
+    bool dirty = false;
+    bool refilling = false;
+    bool active = false;  // a job of it may be leased now
+    std::uint32_t wakeup_place = 0;
+    std::deque<std::pair<std::uint64_t, Future<void>>> for_room;  // puts that wait for so much room
+  };
+  struct Running {
+    Queue* queue = nullptr;
+    std::uint64_t queue_token = 0;
+    JobId id = 0;
+    std::uint32_t attempt = 0;
+    std::uint32_t max_attempts = 0;
+    bool cancel_asked = false;
+    bool holder_gone = false;  // worker_gone(): its lease is to run out
+    std::string cancel_why;
+    double progress = 0;
+    std::string progress_message;
+    std::shared_ptr<const LeaseCall> call;
+  };
+  struct Caller {
+    std::shared_ptr<const LeaseCall> call;
+    std::vector<Queue*> queues;
+    Future<Result<std::vector<LeasedJob>>> answer;
+  };
+  // Leases of one pump that are on their way into the store.
+  struct Grant {
+    Caller caller;
+    std::vector<LeaseRequest> requests;
+    std::vector<TimePoint> until;
+  };
+  // Those of one call of the store, none of which may run out before it is answered.
+  struct Unwritten {
+    const std::vector<Grant>* grants;
+    TimePoint first_until;
+  };
+  struct PendingPut {
+    NewJob job;
+    Queue* queue;
+    Future<Result<PutReply>> answer;
+  };
+  struct PendingSettlement {
+    Settlement settlement;
+    Queue* queue;
+    std::uint32_t attempt;
+    std::vector<Queue*> follow_up_queues;
+    Future<Result<bool>> answer;   // empty: nobody waits
+    std::unique_ptr<Running> run;  // with follow-ups: what to settle it as where they are refused
+    std::optional<Error> refused;  // what the answer is then, once that is committed
+  };
+  // --- the loop
+  void let_go() noexcept;
+  void hand_out_nothing_more();
+  template <class T>
+  Coro<T> kept(Coro<T> work) {
+    return keep_alive(shared_from_this(), std::move(work));
+  }
+  void run_in_background(Coro<void> work, Start start = Start::next_turn);
+  template <class T>
+  Coro<T> to_its_end(Coro<T> work) {
+    return background_.to_its_end(shared_from_this(), std::move(work));
+  }
+  void note_dirty(Queue& queue);
+  void mark(Queue& queue);  // the same, and has it looked at
+  void pump();
+  void refresh(Queue& queue, TimePoint now);
+  Coro<void> refill(Queue& queue);
+  void tick(Queue& queue, TimePoint now);
+  Coro<void> keep_house();
+  Coro<Result<void>> close_all();
+  Coro<Result<void>> take_changes();
+  Coro<Result<void>> prune();
+  void stop_all(const Error& error);
+
+  // --- firing
+  // A call on its way into the store, with the queues of its jobs.
+  struct Step {
+    FireRequest request;
+    std::vector<Queue*> queues;
+    std::size_t call = 0;  // which one it is of those that are answered
+  };
+  using FireReplies = Result<std::vector<Result<FireReply>>>;
+  Coro<FireReplies> fire_all(std::vector<FireCall> calls);
+  Coro<Result<Step>> step_of(FireCall call);
+  Result<void> take_room_now(const std::vector<Queue*>& queues);
+  void note_fired(const std::vector<Queue*>& queues, const FireReply* reply);
+
+  // --- queues
+  Queue& add_queue(StoredQueue stored);
+  Queue* find_queue(std::string_view name) const;
+  Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
+  Coro<Result<void>> configure_queue(std::string name, QueueConfig config);
+  Coro<Result<void>> set_paused(std::string queue, bool paused);
+  void give_room(Queue& queue, std::uint64_t count);
+  // A put is in the store, or has failed; `stays` says whether it has added a job.
+  void arrived(Queue& queue, bool stays);
+  Coro<Result<void>> recount();
+  Coro<Result<void>> take_room(Queue& queue, std::uint64_t count);
+
+  // --- putting
+  Result<void> check(const NewJob& job, const Queue& queue) const;
+  PutRequest request_of(NewJob job, const Queue& queue) const;
+  void note_put(Queue& queue, const PutReply& reply);
+  Coro<void> flush_puts();
+  Coro<void> send_puts(std::vector<PendingPut> pending);
+  // Static, as settle_run(): it keeps the broker itself, because a frame more a job would be felt.
+  static Coro<Result<PutReply>> put_one(std::shared_ptr<BrokerImpl> self, NewJob job);
+  Future<Result<PutReply>> submit_put(NewJob job, Queue& queue);
+  Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
+  Coro<Result<std::vector<PutReply>>> send_together(std::vector<PutRequest> requests, std::vector<Queue*> queues);
+
+  // --- leasing
+  void update_active(Queue& queue, TimePoint now);
+  Grant take(Caller& caller, TimePoint now);
+  void serve(TimePoint now);
+  Coro<void> grant(std::vector<Grant> grants);
+  Coro<Result<Caller>> caller_of(LeaseCall call);
+  Coro<Result<std::vector<LeasedJob>>> lease_some(LeaseCall call);
+  Coro<Result<std::vector<LeasedJob>>> lease_what_there_is(LeaseCall call);
+  Coro<Result<void>> end_leases_of(std::string worker);
+  Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
+  void drop_stopped(std::vector<LeasedJob>& jobs);
+  void renew_unwritten(TimePoint now);
+  static void tell_holder(const LeaseCall& call, std::uint64_t token) noexcept;
+  static void leave(const Caller& caller);  // it waits no more
+  void drop_cancelled_callers();
+  void give_back(std::uint64_t token);
+  void give_back_unknown(const JobRecord& record, std::uint64_t token);
+
+  // --- settling
+  void submit(PendingSettlement pending);
+  Coro<void> flush_settlements();
+  Coro<void> send_settlements(std::vector<PendingSettlement> pending);
+  static Coro<Result<bool>> settle_run(std::shared_ptr<BrokerImpl> self, std::uint64_t token, Verdict verdict);
+  Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
+  Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
+  Future<Result<bool>> submit_verdict(std::uint64_t token, Verdict verdict);
+  void submit_refused(PendingSettlement pending, Error why);
+  void note_settled(const PendingSettlement& pending, SettleReply& reply);
+  void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
+                     const std::vector<EndedRun>& ended_runs);
+  void end_run(std::uint64_t token);
+  // Settles it though nobody has asked for that, or waits for it.
+  void end_unasked(std::uint64_t token, Verdict verdict);
+  void expire(Queue& queue, const ExpiredLease& lease);
+  Settlement settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now);
+  Coro<Result<ChangeReply>> change(Change change);
+  Coro<Result<void>> apply(Change change);
+  Coro<Result<void>> cancel_job(JobId id, std::string why);
+  Coro<Result<void>> cancel_running(std::uint64_t token, std::string why);
+  void note_cancelled(Queue& queue, JobId id, const ChangeReply& reply);
+  void ask_to_stop(std::uint64_t token, std::string why);
+  Coro<Result<void>> hear_of_cancellations(std::vector<JobId> jobs);
+  Coro<Result<void>> end_old_leases();
+
+  Coro<Result<JobRecord>> look_up(JobId id);
+  Coro<Result<JobExplanation>> explain_job(JobId id);
+  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> count_jobs();
+
+  // --- telling
+  void tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text = {}, std::uint32_t attempt = 0,
+            WallTime due_at = {}, double fraction = 0, const EndedRun& run = {});
+
+  StoreUse store_;
+  const BrokerOptions options_;
+  EventLoop& loop_;
+  JobClock clock_;
+  Random random_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::map<std::string, Queue*, std::less<>> by_name_;
+  std::unordered_map<QueueId, Queue*> by_id_;
+  IndexedHeap<TimePoint, std::uint32_t> wakeups_;  // queues by when they are to be looked at
+  std::vector<Queue*> dirty_;
+  std::uint64_t least_pass_ = 0;
+
+  std::list<Caller> callers_;
+  std::unordered_map<std::uint64_t, Running> running_;
+  std::unordered_map<JobId, std::uint64_t> running_ids_;
+  std::uint64_t next_token_ = 0;
+  std::list<Unwritten> unwritten_;
+  TimePoint unwritten_until_ = kNever;  // when the first of them would run out
+
+  // What one turn puts and settles goes to the store together, but in parts of so many: it can work on the first while the
+  // loop makes the next.
+  static constexpr std::size_t kMostTogether = 32;
+  std::vector<PendingPut> pending_puts_;
+  std::vector<PendingSettlement> pending_settlements_;
+  bool puts_scheduled_ = false;
+  bool settlements_scheduled_ = false;
+
+  std::vector<JobId> due_log_;
+  Listeners<JobEvent> listeners_;
+  std::function<void(const std::vector<ScheduleId>&)> schedules_changed_;
+  std::function<void(Duration)> calendar_jumped_;
+
+  bool started_ = false;  // the leases of owners before this one are over
+  Ticker ticker_;         // calls pump()
+  Background background_;
+  Task<void> housekeeper_;
+  bool closing_ = false;
+  Event read_on_;                     // set whenever a window has been read on
+  std::shared_ptr<BrokerImpl> self_;  // while a user holds it
+};
+
+}  // namespace argiope

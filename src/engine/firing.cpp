@@ -1,0 +1,85 @@
+// How schedules put their jobs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/internal/printable.hpp"
+#include "engine/broker_impl.hpp"
+
+namespace argiope {
+
+// Room for all of them, or for none.
+Result<void> BrokerImpl::take_room_now(const std::vector<Queue*>& queues) {
+  for (std::size_t taken = 0; taken < queues.size(); ++taken) {
+    Queue& queue = *queues[taken];
+    const std::uint64_t capacity = queue.window.config().capacity;
+    if (queue.for_room.empty() && queue.live < capacity) {
+      ++queue.live;
+      ++queue.coming;
+      continue;
+    }
+    for (std::size_t i = 0; i < taken; ++i) arrived(*queues[i], false);
+    return fail(Errc::refused, fmt::format("queue {} is full: it holds {} jobs, and at most {}",
+                                           in_quotes(queue.window.name()), queue.live, capacity));
+  }
+  return {};
+}
+
+Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
+  Step step;
+  for (const FireJob& job : call.jobs) {
+    auto queue = co_await queue_named(job.job.queue, options_.create_queues);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    if (auto checked = check(job.job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+    step.queues.push_back(*queue);
+  }
+  step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
+  step.request.jobs.reserve(call.jobs.size());
+  for (std::size_t i = 0; i < call.jobs.size(); ++i) {
+    PutRequest put = request_of(std::move(call.jobs[i].job), *step.queues[i]);
+    put.run = call.jobs[i].run;
+    put.after_run = call.jobs[i].after_run;
+    step.request.jobs.push_back(std::move(put));
+  }
+  if (auto good = argiope::check(step.request); !good) co_return std::unexpected(std::move(good.error()));
+  if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
+  co_return step;
+}
+
+// `reply`: null where the store has refused.
+void BrokerImpl::note_fired(const std::vector<Queue*>& queues, const FireReply* reply) {
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    if (reply != nullptr && reply->fired) {
+      note_put(*queues[i], reply->jobs[i]);
+    } else {
+      arrived(*queues[i], false);
+    }
+  }
+}
+
+Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) {
+  std::vector<Result<FireReply>> replies(calls.size(), Result<FireReply>(FireReply{}));
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    auto step = co_await step_of(std::move(calls[i]));
+    if (!step) {
+      replies[i] = std::unexpected(std::move(step.error()));
+      continue;
+    }
+    step->call = i;
+    steps.push_back(std::move(*step));
+  }
+  std::vector<FireRequest> requests;
+  requests.reserve(steps.size());
+  for (Step& step : steps) requests.push_back(std::move(step.request));
+  auto fired = co_await store_(&Store::fire, std::move(requests), clock_.now());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Result<FireReply>& reply = replies[steps[i].call];
+    if (fired) reply = std::move((*fired)[i]);
+    note_fired(steps[i].queues, fired && reply ? &*reply : nullptr);
+  }
+  if (!fired) co_return std::unexpected(std::move(fired.error()));
+  co_return replies;
+}
+
+}  // namespace argiope

@@ -1,0 +1,344 @@
+// How the broker hands jobs out.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "engine/broker_impl.hpp"
+#include "engine/explaining.hpp"
+
+namespace argiope {
+
+void BrokerImpl::update_active(Queue& queue, TimePoint now) {
+  const JobQueue& jobs = queue.window.jobs();
+  const bool active = jobs.may_start(now) && jobs.most_important() && queue.window.top_is_certain();
+  if (active && !queue.active) queue.pass = std::max(queue.pass, least_pass_);
+  queue.active = active;
+}
+
+// Up to as many jobs as the caller asked for, from its queues in turn, by weight.
+BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
+  Grant grant;
+  const auto later = [](const Queue* a, const Queue* b) { return a->pass > b->pass; };
+  std::vector<Queue*> heap;
+  for (Queue* queue : caller.queues) {
+    if (queue->active) heap.push_back(queue);
+  }
+  std::ranges::make_heap(heap, later);
+  while (!heap.empty() && grant.requests.size() < caller.call->most) {
+    std::ranges::pop_heap(heap, later);
+    Queue& queue = *heap.back();
+    least_pass_ = std::max(least_pass_, queue.pass);
+    const QueueConfig& config = queue.window.config();
+    const auto lease = queue.window.jobs().lease(now, config.lease_time);
+    if (lease) {
+      queue.window.took(lease->key);
+      queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
+      const std::uint64_t token = ++next_token_;
+      Running running{.queue = &queue, .queue_token = lease->token, .id = lease->id};
+      running.attempt = lease->attempts;
+      running.call = caller.call;
+      running_.emplace(token, std::move(running));
+      running_ids_[lease->id] = token;
+      const TimePoint until = saturating_add(now, config.lease_time);
+      grant.requests.push_back({lease->id, token, clock_.to_job_time(until), caller.call->worker});
+      grant.until.push_back(until);
+    }
+    update_active(queue, now);
+    // Its window may have run low, and its next change may have moved.
+    note_dirty(queue);
+    if (lease && queue.active) {
+      std::ranges::push_heap(heap, later);
+    } else {
+      heap.pop_back();
+    }
+  }
+  return grant;
+}
+
+// Serves who waits, first come, first served.
+void BrokerImpl::serve(TimePoint now) {
+  if (std::ranges::none_of(queues_, [](const auto& queue) { return queue->active && queue->callers > 0; })) return;
+  std::vector<Grant> grants;
+  for (auto caller = callers_.begin(); caller != callers_.end();) {
+    if (caller->answer.done()) {  // cancelled, and about to be dropped
+      ++caller;
+      continue;
+    }
+    Grant taken = take(*caller, now);
+    if (taken.requests.empty()) {
+      ++caller;
+      continue;
+    }
+    taken.caller = std::move(*caller);
+    grants.push_back(std::move(taken));
+    caller = callers_.erase(caller);
+  }
+  if (!dirty_.empty()) ticker_.soon();
+  if (!grants.empty()) run_in_background(grant(std::move(grants)));
+}
+
+// A store that is slow costs no job its lease: one that nobody has been given yet does not run out.
+void BrokerImpl::renew_unwritten(TimePoint now) {
+  unwritten_until_ = kNever;
+  for (Unwritten& unwritten : unwritten_) {
+    unwritten.first_until = kNever;
+    for (const Grant& grant : *unwritten.grants) {
+      for (const LeaseRequest& request : grant.requests) {
+        const auto running = running_.find(request.token);
+        if (running == running_.end() || running->second.holder_gone) continue;
+        JobQueue& jobs = running->second.queue->window.jobs();
+        const TimePoint until = saturating_add(now, running->second.queue->window.config().lease_time);
+        jobs.renew(running->second.queue_token, until);
+        unwritten.first_until = std::min(unwritten.first_until, until);
+      }
+    }
+    unwritten_until_ = std::min(unwritten_until_, unwritten.first_until);
+  }
+}
+
+// Writes the leases down, and only then gives the jobs away.
+Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
+  std::vector<LeaseRequest> requests;
+  TimePoint first_until = kNever;
+  for (Grant& grant : grants) {
+    std::ranges::copy(grant.requests, std::back_inserter(requests));
+    for (const TimePoint until : grant.until) first_until = std::min(first_until, until);
+  }
+  const TimePoint asked = loop_.time();
+  const auto unwritten = unwritten_.insert(unwritten_.end(), {&grants, first_until});
+  unwritten_until_ = std::min(unwritten_until_, first_until);
+  auto leased = co_await store_(&Store::lease, std::move(requests));
+  unwritten_.erase(unwritten);
+  if (unwritten_.empty()) unwritten_until_ = kNever;
+  if (!leased) {
+    for (Grant& grant : grants) {
+      leave(grant.caller);
+      if (!grant.caller.answer.done()) grant.caller.answer.set_result(std::unexpected(leased.error()));
+    }
+    co_return stop_all(leased.error());
+  }
+  const TimePoint now = loop_.time();
+  std::size_t next = 0;
+  for (Grant& grant : grants) {
+    std::vector<LeasedJob> jobs;
+    jobs.reserve(grant.requests.size());
+    for (std::size_t i = 0; i < grant.requests.size(); ++i) {
+      std::optional<JobRecord>& record = (*leased)[next++];
+      const std::uint64_t token = grant.requests[i].token;
+      const auto running = running_.find(token);
+      if (!record) {
+        // Somebody has taken it away meanwhile.
+        if (running == running_.end()) continue;
+        running->second.queue->window.jobs().done(running->second.queue_token, loop_.time());
+        mark(*running->second.queue);
+        end_run(token);
+        continue;
+      }
+      if (running == running_.end()) {
+        // Given back by close(), or run out, before it was written down: the store may have heard of that first.
+        give_back_unknown(*record, token);
+        continue;
+      }
+      if (running->second.cancel_asked) {  // before anybody could tell its worker
+        end_unasked(token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
+        continue;
+      }
+      Queue& queue = *running->second.queue;
+      const Duration lease_time = queue.window.config().lease_time;
+      // Whoever gets it has nearly all of it before him.
+      if (now - asked > lease_time / 8 && !running->second.holder_gone) {
+        grant.until[i] = saturating_add(now, lease_time);
+        queue.window.jobs().renew(running->second.queue_token, grant.until[i]);
+      }
+      running->second.max_attempts = record->max_attempts;
+      const std::uint32_t attempt = running->second.attempt;
+      tell(JobEventKind::leased, record->id, queue, grant.caller.call->worker, attempt);
+      to_calendar(*record, clock_);
+      jobs.emplace_back(std::move(*record), token, attempt, grant.until[i]);
+    }
+    Caller& caller = grant.caller;
+    if (caller.answer.done()) {
+      for (const LeasedJob& job : jobs) give_back(job.token);
+      leave(caller);
+    } else if (jobs.empty() && !closing_) {
+      callers_.push_front(std::move(caller));
+      ticker_.soon();
+    } else {
+      leave(caller);
+      caller.answer.set_result(std::move(jobs));
+    }
+  }
+}
+
+Coro<Result<BrokerImpl::Caller>> BrokerImpl::caller_of(LeaseCall call) {
+  Caller caller;
+  for (const std::string& name : call.queues) {
+    auto queue = co_await queue_named(name, options_.create_queues);
+    if (!queue) co_return std::unexpected(std::move(queue.error()));
+    if (std::ranges::find(caller.queues, *queue) == caller.queues.end()) caller.queues.push_back(*queue);
+  }
+  if (caller.queues.empty()) co_return fail(Errc::invalid_input, "a lease needs the name of a queue");
+  caller.call = std::make_shared<const LeaseCall>(std::move(call));
+  caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+  co_return caller;
+}
+
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_some(LeaseCall call) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  auto caller = co_await caller_of(std::move(call));
+  if (!caller) co_return std::unexpected(std::move(caller.error()));
+  for (;;) {
+    if (closing_) co_return std::vector<LeasedJob>{};
+    Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
+    for (Queue* queue : caller->queues) ++queue->callers;
+    callers_.push_back(*caller);
+    ticker_.soon();
+    auto leased = co_await receive(std::move(answer));
+    if (!leased || !leased->empty()) co_return leased;
+    caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+  }
+}
+
+// What is granted to somebody who is cancelled before he has it, is given back.
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vector<LeasedJob>>> answer) {
+  bool cancelled = false;
+  try {
+    co_await answer;
+  } catch (const CancelledError&) {
+    cancelled = true;
+  }
+  if (!cancelled) {
+    auto leased = std::move(const_cast<Result<std::vector<LeasedJob>>&>(answer.result()));
+    if (leased) drop_stopped(*leased);
+    co_return leased;
+  }
+  drop_cancelled_callers();
+  if (answer.done() && !answer.cancelled() && answer.result()) {
+    for (const LeasedJob& job : *answer.result()) give_back(job.token);
+  }
+  throw CancelledError();
+}
+
+// Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not be
+// told.
+void BrokerImpl::drop_stopped(std::vector<LeasedJob>& jobs) {
+  std::erase_if(jobs, [&](const LeasedJob& job) {
+    const auto running = running_.find(job.token);
+    if (running == running_.end()) return true;
+    if (!running->second.cancel_asked) return false;
+    end_unasked(job.token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
+    return true;
+  });
+}
+
+void BrokerImpl::tell_holder(const LeaseCall& call, std::uint64_t token) noexcept {
+  if (!call.on_cancel) return;
+  try {
+    call.on_cancel(token);
+  } catch (const std::exception& error) {
+    spdlog::error("on_cancel, asked to stop a job, has thrown: {}", error.what());
+  } catch (...) {
+    spdlog::error("on_cancel, asked to stop a job, has thrown");
+  }
+}
+
+void BrokerImpl::leave(const Caller& caller) {
+  for (Queue* queue : caller.queues) --queue->callers;
+}
+
+void BrokerImpl::drop_cancelled_callers() {
+  for (auto caller = callers_.begin(); caller != callers_.end();) {
+    if (!caller->answer.done()) {
+      ++caller;
+      continue;
+    }
+    leave(*caller);
+    caller = callers_.erase(caller);
+  }
+}
+
+void BrokerImpl::give_back_unknown(const JobRecord& record, std::uint64_t token) {
+  Queue* queue = find_queue(record.queue);
+  if (queue == nullptr) return;
+  submit({.settlement = {.id = record.id,
+                         .token = token,
+                         .outcome = Outcome::release,
+                         .at = clock_.now(),
+                         .calendar_at = calendar_now()},
+          .queue = queue,
+          .attempt = record.attempts + 1});
+}
+
+void BrokerImpl::give_back(std::uint64_t token) {
+  if (running_.contains(token)) end_unasked(token, {.outcome = Outcome::release});
+}
+
+Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_what_there_is(LeaseCall call) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  auto caller = co_await caller_of(std::move(call));
+  if (!caller) co_return std::unexpected(std::move(caller.error()));
+  while (!closing_) {
+    const TimePoint now = loop_.time();
+    bool reading = false;
+    for (Queue* queue : caller->queues) {
+      refresh(*queue, now);
+      reading = reading || (queue->refilling && !queue->active);
+    }
+    Grant taken = take(*caller, now);
+    if (!taken.requests.empty()) {
+      for (Queue* queue : caller->queues) ++queue->callers;
+      Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
+      taken.caller = *caller;
+      std::vector<Grant> grants;
+      grants.push_back(std::move(taken));
+      run_in_background(grant(std::move(grants)));
+      ticker_.soon();
+      auto leased = co_await receive(std::move(answer));
+      if (!leased || !leased->empty()) co_return leased;
+      caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+      continue;
+    }
+    if (!reading) break;
+    read_on_.clear();
+    co_await read_on_.wait();
+  }
+  co_return std::vector<LeasedJob>{};
+}
+
+bool BrokerImpl::renew(std::uint64_t token) {
+  const auto running = running_.find(token);
+  if (running == running_.end() || store_.is_gone()) return false;
+  Queue& queue = *running->second.queue;
+  const TimePoint until = saturating_add(loop_.time(), queue.window.config().lease_time);
+  return queue.window.jobs().renew(running->second.queue_token, until);
+}
+
+bool BrokerImpl::set_progress(std::uint64_t token, double fraction, std::string message) {
+  const auto found = running_.find(token);
+  if (found == running_.end()) return false;
+  Running& running = found->second;
+  running.progress = std::clamp(fraction, 0.0, 1.0);
+  running.progress_message = std::move(message);
+  tell(JobEventKind::progress, running.id, *running.queue, running.progress_message, running.attempt, {},
+       running.progress);
+  return true;
+}
+
+Coro<Result<void>> BrokerImpl::end_leases_of(std::string worker) {
+  const TimePoint now = loop_.time();
+  for (auto& [token, running] : running_) {
+    if (running.call->worker != worker) continue;
+    running.holder_gone = true;
+    running.queue->window.jobs().renew(running.queue_token, now);
+    mark(*running.queue);
+  }
+  pump();  // finds that they have run out, and has it written down
+  // A read is answered after all that was called before it.
+  run_in_background(flush_settlements(), Start::eagerly);
+  if (auto read = co_await store_(&Store::find_waiting, std::vector<JobId>{}); !read)
+    co_return std::unexpected(std::move(read.error()));
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  co_return Result<void>{};
+}
+
+}  // namespace argiope

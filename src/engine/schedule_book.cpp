@@ -1,0 +1,367 @@
+#include "argiope/engine/schedule_book.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "argiope/async/or_return.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
+#include "engine/add_one.hpp"
+#include "engine/internal/job_clock.hpp"
+#include "jobs/internal/plan.hpp"
+#include "jobs/internal/run_request.hpp"
+#include "jobs/internal/schedule_codec.hpp"
+#include "time/internal/instants.hpp"
+
+namespace argiope {
+namespace {
+
+ScheduleStatus status_of(StoredSchedule stored) {
+  ScheduleStatus status{.id = stored.id,
+                        .version = stored.version,
+                        .name = stored.name,
+                        .trigger = std::move(stored.trigger),
+                        .definition = std::move(stored.definition),
+                        .place = stored.place,
+                        .active = stored.active};
+  auto trigger = parse_trigger_text(status.trigger);
+  auto definition = parse_definition_text(status.definition);
+  if (!trigger || !definition) {
+    status.trouble = trigger ? definition.error().message : trigger.error().message;
+    return status;
+  }
+  Schedule schedule = std::move(definition->policies);
+  schedule.name = std::move(stored.name);
+  schedule.trigger = std::move(*trigger);
+  schedule.paused = stored.place.paused;
+  status.schedule = std::move(schedule);
+  if (stored.place.paused) {
+    status.paused_by = std::move(definition->paused_by);
+    status.paused_at = definition->paused_at;
+  }
+  return status;
+}
+
+constexpr std::size_t kPage = 10'000;
+// Each of those who edit the same schedule at the same moment gets its way at once but one; this often is no coincidence.
+constexpr int kMostTries = 100;
+
+std::unexpected<Error> no_such_schedule(std::string_view name) {
+  return fail(Errc::not_found, fmt::format("schedule {}: there is no such schedule", in_quotes(name)));
+}
+std::unexpected<Error> edited_all_the_time(std::string_view name) {
+  return fail(Errc::busy, fmt::format("schedule {}: other processes keep changing it", in_quotes(name)));
+}
+std::unexpected<Error> unreadable(std::string_view name, std::string_view why) {
+  return fail(Errc::wrong_format, fmt::format("schedule {} cannot be read: {}", in_quotes(name), why));
+}
+
+// Where a schedule goes on when it is given its present trigger and bounds: `place` is where it stood.
+void go_on(SchedulePlace& place, const Schedule& schedule, bool other_trigger, WallTime now) {
+  const Trigger& trigger = schedule.trigger;
+  if (other_trigger) {
+    place.next = trigger.next_fire_time(std::nullopt, now).value_or(WallTime::max());
+  } else if (place.next == WallTime::max()) {
+    place.next = trigger.next(detail::just_before(now)).value_or(WallTime::max());
+  }
+  if (schedule.max_runs != 0 && place.fired >= schedule.max_runs) place.next = WallTime::max();
+}
+
+}  // namespace
+
+// A schedule that is being edited.
+struct ScheduleBook::Edited {
+  Schedule schedule;
+  SchedulePlace place;
+  std::string paused_by;
+  WallTime paused_at{};
+  bool changed = true;
+  bool resets_trigger = false;       // by whom it may be another
+  std::vector<ScheduleRun> entries;  // to be written into its history
+};
+
+Coro<Result<StoredSchedule>> ScheduleBook::find(std::string name) {
+  auto found = co_await or_return(store_->find_schedule(name));
+  if (!found) co_return no_such_schedule(name);
+  co_return std::move(*found);
+}
+
+// --- adding ----------------------------------------------------------------------------------------------------------
+
+Coro<Result<AddReply>> ScheduleBook::add(Schedule schedule, ConflictPolicy conflict) {
+  std::string name = schedule.name;
+  std::vector<Schedule> one;
+  one.push_back(std::move(schedule));
+  co_return reply_of_one(co_await add_all(std::move(one), conflict), name);
+}
+
+Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {
+  const WallTime now = clock_->wall_now();
+  ScheduleWriter writer;
+  std::vector<PutSchedule> puts;
+  puts.reserve(schedules.size());
+  const bool may_replace = conflict == ConflictPolicy::replace;
+  for (Schedule& schedule : schedules) {
+    if (auto good = check(schedule, now); !good) co_return std::unexpected(std::move(good.error()));
+    puts.push_back(may_replace ? writer.write(schedule, now) : writer.write(std::move(schedule), now));
+    // Those to be replaced are known by what is kept.
+    puts.back().policy = conflict == ConflictPolicy::fail ? ConflictPolicy::fail : ConflictPolicy::keep;
+  }
+  auto replies = co_await or_return(store_->put_schedules(std::move(puts)));
+  std::vector<AddReply> told;
+  told.reserve(replies.size());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const PutScheduleReply& reply = replies[i];
+    AddReply answer{AddOutcome::added, reply.id};
+    if (reply.outcome == PutScheduleOutcome::exists) answer.outcome = AddOutcome::exists;
+    if (reply.outcome == PutScheduleOutcome::kept) answer.outcome = AddOutcome::kept;
+    if (answer.outcome == AddOutcome::kept && conflict == ConflictPolicy::replace) {
+      auto replaced = co_await or_return(replace(std::move(schedules[i])));
+      answer = replaced;
+    }
+    told.push_back(answer);
+  }
+  co_return told;
+}
+
+Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
+  ScheduleWriter writer;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    auto found = co_await or_return(store_->find_schedule(schedule.name));
+    const WallTime now = clock_->wall_now();
+    PutSchedule put = writer.write(schedule, now);
+    if (const auto& old = found) {
+      const bool other_trigger = old->trigger != put.trigger;
+      const bool stays_paused = old->place.paused;
+      put.place = old->place;
+      go_on(put.place, schedule, other_trigger, now);
+      if (stays_paused) {
+        if (auto before = parse_definition_text(old->definition)) {
+          put.definition = definition_text(schedule, before->paused_by, before->paused_at);
+        }
+      }
+      put.place.paused = stays_paused || schedule.paused;
+      put.made_from = old->version;
+    }
+    std::vector<PutSchedule> one;
+    one.push_back(std::move(put));
+    auto replies = co_await or_return(store_->put_schedules(std::move(one)));
+    const PutScheduleReply& reply = replies.front();
+    if (reply.outcome == PutScheduleOutcome::replaced) co_return AddReply{AddOutcome::replaced, reply.id};
+    if (reply.outcome == PutScheduleOutcome::added) co_return AddReply{AddOutcome::added, reply.id};
+  }
+  co_return edited_all_the_time(schedule.name);
+}
+
+// --- looking ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<ScheduleStatus>> ScheduleBook::get(std::string name) {
+  auto found = co_await or_return(find(std::move(name)));
+  co_return status_of(std::move(found));
+}
+
+Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::list(ScheduleId after, std::size_t limit) {
+  auto found = co_await or_return(store_->schedules({.after = after, .limit = limit, .texts = true}));
+  std::vector<ScheduleStatus> told;
+  told.reserve(found.size());
+  for (StoredSchedule& stored : found) told.push_back(status_of(std::move(stored)));
+  co_return told;
+}
+
+Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::history(std::string name, std::size_t limit) {
+  auto found = co_await or_return(find(std::move(name)));
+  co_return co_await store_->schedule_runs(found.id, limit);
+}
+
+Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::output(std::string name) {
+  auto found = co_await or_return(find(std::move(name)));
+  co_return co_await store_->schedule_output(found.id);
+}
+
+// --- editing ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    auto found = co_await or_return(find(name));
+    StoredSchedule& stored = found;
+    ScheduleStatus status = status_of(stored);
+    if (!status.schedule) co_return unreadable(name, status.trouble);
+    Edited edited{.schedule = std::move(*status.schedule),
+                  .place = stored.place,
+                  .paused_by = std::move(status.paused_by),
+                  .paused_at = status.paused_at};
+    if (auto done = change(edited); !done) co_return std::unexpected(std::move(done.error()));
+    if (!edited.changed) co_return status_of(std::move(stored));
+    Schedule& schedule = edited.schedule;
+    if (auto good = edited.resets_trigger ? check(schedule, clock_->wall_now()) : check(schedule); !good) {
+      co_return std::unexpected(std::move(good.error()));
+    }
+    if (!edited.entries.empty()) {
+      // Its texts stay, so that history and place change in one transaction.
+      std::vector<FireRequest> steps;
+      steps.push_back(
+          {.id = stored.id, .version = stored.version, .place = edited.place, .runs = std::move(edited.entries)});
+      auto replies = co_await store_->fire(std::move(steps), WallTime{});
+      if (!replies) co_return std::unexpected(std::move(replies.error()));
+      const Result<FireReply>& reply = replies->front();
+      if (!reply) co_return std::unexpected(reply.error());
+      if (!reply->fired) continue;
+      stored.version = reply->version;
+      stored.place = edited.place;
+      co_return status_of(std::move(stored));
+    }
+    PutSchedule put{.name = name, .trigger = trigger_text(schedule.trigger), .place = edited.place};
+    put.definition =
+        put.place.paused ? definition_text(schedule, edited.paused_by, edited.paused_at) : definition_text(schedule);
+    if (put.trigger != stored.trigger || put.definition != stored.definition) {
+      go_on(put.place, schedule, put.trigger != stored.trigger, clock_->wall_now());
+    }
+    put.made_from = stored.version;
+    stored.trigger = put.trigger;
+    stored.definition = put.definition;
+    stored.place = put.place;
+    std::vector<PutSchedule> one;
+    one.push_back(std::move(put));
+    auto replies = co_await or_return(store_->put_schedules(std::move(one)));
+    if (replies.front().outcome != PutScheduleOutcome::replaced) continue;
+    stored.version = replies.front().version;
+    co_return status_of(std::move(stored));
+  }
+  co_return edited_all_the_time(name);
+}
+
+Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::function<void(Schedule&)> change) {
+  co_return co_await edit(name, [&](Edited& edited) -> Result<void> {
+    change(edited.schedule);
+    edited.resets_trigger = true;
+    if (edited.schedule.name != name) {
+      return fail(Errc::invalid_input,
+                  fmt::format("name {}: a schedule keeps its name", in_quotes(edited.schedule.name)));
+    }
+    if (edited.schedule.paused && !edited.place.paused)
+      edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
+    edited.place.paused = edited.schedule.paused;
+    return {};
+  });
+}
+
+Coro<Result<ScheduleStatus>> ScheduleBook::reschedule(std::string name, Trigger trigger) {
+  co_return co_await modify(std::move(name), [&trigger](Schedule& schedule) { schedule.trigger = trigger; });
+}
+
+Coro<Result<ScheduleStatus>> ScheduleBook::pause(std::string name, std::string by) {
+  if (by.size() > Schedule::kMostNameBytes) {
+    co_return fail(Errc::invalid_input, fmt::format("by: at most {} bytes", Schedule::kMostNameBytes));
+  }
+  co_return co_await edit(std::move(name), [&](Edited& edited) -> Result<void> {
+    edited.changed = !edited.place.paused;
+    edited.place.paused = true;
+    edited.paused_by = by;
+    edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
+    return {};
+  });
+}
+
+Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom from) {
+  co_return co_await edit(std::move(name), [&](Edited& edited) -> Result<void> {
+    SchedulePlace& place = edited.place;
+    edited.changed = place.paused;
+    place.paused = false;
+    const WallTime now = clock_->wall_now();
+    const Trigger& trigger = edited.schedule.trigger;
+    if (!edited.changed || from == ResumeFrom::where_it_was || place.next >= now) return {};
+    const WallTime last = trigger.previous(now).value_or(place.next);
+    ScheduleRun missed{.number = ++place.entries,
+                       .planned = place.next,
+                       .last_planned = std::max(last, place.next),
+                       .fired_at = now,
+                       .ended_at = now,
+                       .outcome = RunOutcome::missed,
+                       .error = "it was paused"};
+    missed.count = std::max<std::uint64_t>(1, trigger.count(missed.planned, missed.last_planned, kMostCounted));
+    place.missed += missed.count;
+    place.last = missed.last_planned;
+    const Trigger::Answer next = trigger.search(missed.last_planned);
+    place.next = next.decided ? next.time.value_or(WallTime::max()) : next.clear;
+    edited.entries.push_back(std::move(missed));
+    return {};
+  });
+}
+
+Coro<Result<ScheduleId>> ScheduleBook::remove(std::string name) {
+  auto found = co_await or_return(find(name));
+  auto erased = co_await or_return(store_->erase_schedules({found.id}));
+  if (erased == 0) co_return no_such_schedule(name);
+  co_return found.id;
+}
+
+Coro<Result<std::uint64_t>> ScheduleBook::remove_all() {
+  std::uint64_t count = 0;
+  for (ScheduleId after = 0;;) {
+    auto page = co_await or_return(store_->schedules({.after = after, .limit = kPage, .texts = false}));
+    if (page.empty()) co_return count;
+    std::vector<ScheduleId> ids;
+    for (const StoredSchedule& stored : page) ids.push_back(stored.id);
+    after = ids.back();
+    auto erased = co_await or_return(store_->erase_schedules(std::move(ids)));
+    count += erased;
+  }
+}
+
+Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
+  auto offset = co_await or_return(store_->recall(kCalendarOffset));
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    auto found = co_await or_return(find(name));
+    ScheduleStatus status = status_of(found);
+    if (!status.schedule) co_return unreadable(name, status.trouble);
+    const Schedule& schedule = *status.schedule;
+    co_await or_return(store_->open_queue(schedule.job.queue, new_queue_));
+    const WallTime now = clock_->wall_now();
+    const std::vector<JobId> no_jobs;
+    Plan plan = make_plan_now({.trigger = schedule.trigger,
+                               .policies = schedule,
+                               .place = found.place,
+                               .active = found.active,
+                               .active_jobs = no_jobs,
+                               .now = now});
+    PutRequest put{.job = job_of({schedule.job, schedule.name, schedule.trigger.zone(), now}, plan.runs.front()),
+                   .run = plan.runs.front().entry};
+    std::vector<FireRequest> steps;
+    steps.push_back({.id = found.id, .version = found.version, .place = plan.place, .runs = std::move(plan.entries)});
+    steps.back().jobs.push_back(std::move(put));
+    auto replies = co_await or_return(store_->fire(std::move(steps), now + Duration{offset.value_or(0)}));
+    const FireReply reply = co_await or_return(std::move(replies.front()));
+    if (reply.fired) co_return reply.jobs.front().id;
+  }
+  co_return edited_all_the_time(name);
+}
+
+std::string to_json(const ScheduleStatus& status) {
+  namespace json = boost::json;
+  const TimeZone zone = status.schedule ? status.schedule->trigger.zone() : TimeZone{};
+  const auto time = [&](WallTime when) {
+    const bool is_none = when == WallTime{} || when == WallTime::max();
+    return is_none ? json::value(nullptr) : json::value(format_timestamp(when, zone));
+  };
+  json::object out{{"name", status.name},
+                   {"id", status.id},
+                   {"next", time(status.place.next)},
+                   {"last", time(status.place.last)},
+                   {"runs", status.place.fired},
+                   {"missed", status.place.missed},
+                   {"active", status.active},
+                   {"paused", status.place.paused}};
+  if (status.place.paused) {
+    out["paused_by"] = status.paused_by.empty() ? json::value(nullptr) : json::value(status.paused_by);
+    out["paused_at"] = time(status.paused_at);
+  }
+  if (status.schedule) {
+    out["schedule"] = to_json(*status.schedule);
+  } else {
+    out["trouble"] = status.trouble;
+  }
+  return json::serialize(out);
+}
+
+}  // namespace argiope

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "argiope/time/timestamp.hpp"
+#include "base/internal/json_writer.hpp"
+#include "engine/scheduler_impl.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::string_view kReasons[] = {"unreadable",
+                                         "paused",
+                                         "finished",
+                                         "max_runs",
+                                         "scheduler_stopped",
+                                         "scheduler_paused",
+                                         "unknown_executor",
+                                         "unknown_function",
+                                         "queue_full",
+                                         "job_refused",
+                                         "overlap",
+                                         "not_due",
+                                         "due"};
+
+std::string what_overlap_does(Overlap overlap) {
+  switch (overlap) {
+    case Overlap::skip: return "a planned time that comes now is skipped";
+    case Overlap::queue_one: return "one that comes now waits, if none waits already";
+    case Overlap::queue_all: return "one that comes now waits";
+    case Overlap::cancel_running: return "one that comes now cancels the oldest";
+  }
+  return "";
+}
+
+}  // namespace
+
+Coro<Result<ScheduleExplanation>> SchedulerImpl::explain(std::string name) {
+  auto found = co_await book_.find(name);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  const StoredSchedule& stored = *found;
+  auto runs = co_await store_.schedule_runs(stored.id);
+  if (!runs) co_return std::unexpected(std::move(runs.error()));
+  ScheduleExplanation why{.id = stored.id,
+                          .name = std::move(name),
+                          .active = stored.active,
+                          .fired = stored.place.fired,
+                          .missed = stored.place.missed};
+  for (const ScheduleRun& run : *runs) {
+    if (run.outcome != RunOutcome::missed && run.outcome != RunOutcome::skipped) continue;
+    why.last_misfire = run;
+    break;
+  }
+  if (stored.place.next != WallTime::max()) why.next = stored.place.next;
+  const auto parsed = reader_.read(stored);
+  if (!parsed) {
+    why.reason = ScheduleReason::unreadable;
+    why.text = parsed.error().message;
+    co_return why;
+  }
+  const ScheduleDefinition& definition = *parsed->definition;
+  why.zone = parsed->trigger->zone();
+  why.max_instances = definition.policies.max_instances;
+  why.overlap = definition.policies.overlap;
+  SchedulePlace going_on = stored.place;
+  going_on.paused = false;
+  if (why.next) why.due_at = look_time(*parsed->trigger, going_on);
+
+  const bool has_had_all = definition.policies.max_runs != 0 && stored.place.fired >= definition.policies.max_runs;
+  const auto marked = marks_.find(stored.id);
+  const auto trouble = trouble_with(definition.policies.job);
+  if (stored.place.paused) {
+    why.reason = ScheduleReason::paused;
+    why.paused_by = definition.paused_by;
+    why.paused_at = definition.paused_at;
+  } else if (!why.next) {
+    why.reason = has_had_all ? ScheduleReason::max_runs : ScheduleReason::finished;
+  } else if (state_ == SchedulerState::stopped) {
+    why.reason = ScheduleReason::scheduler_stopped;
+  } else if (state_ == SchedulerState::paused) {
+    why.reason = ScheduleReason::scheduler_paused;
+  } else if (trouble) {
+    why.reason = trouble->reason;
+    why.text = trouble->text;
+  } else if (marked != marks_.end()) {
+    why.reason = marked->second.reason;
+    why.text = marked->second.text;
+  } else if (stored.active >= why.max_instances) {
+    why.reason = ScheduleReason::overlap;
+  } else {
+    why.reason = *why.due_at > now() ? ScheduleReason::not_due : ScheduleReason::due;
+  }
+  co_return why;
+}
+
+std::string_view to_string(ScheduleReason reason) noexcept { return kReasons[static_cast<std::size_t>(reason)]; }
+
+std::string to_sentence(const ScheduleExplanation& why) {
+  using enum ScheduleReason;
+  const auto time = [&](WallTime when) { return format_timestamp(when, why.zone); };
+  std::string next;
+  if (why.next) {
+    next = "next planned for " + time(*why.next);
+    if (why.due_at && *why.due_at != *why.next)
+      next += fmt::format(", to run at {} with its jitter", time(*why.due_at));
+  }
+  std::string out;
+  switch (why.reason) {
+    case unreadable: out = "cannot be read: " + why.text; break;
+    case paused:
+      out = "paused";
+      if (!why.paused_by.empty()) out += " by " + why.paused_by;
+      if (why.paused_at != WallTime{}) out += " since " + time(why.paused_at);
+      break;
+    case finished: out = "over: no planned times are left"; break;
+    case max_runs: out = fmt::format("over: it has had all of its {} runs", why.fired); break;
+    case scheduler_stopped: out = "the scheduler is not running"; break;
+    case scheduler_paused: out = "the scheduler is paused"; break;
+    case unknown_executor:
+    case unknown_function:
+    case queue_full:
+    case job_refused: out = "cannot be run: " + why.text; break;
+    case overlap:
+      out = fmt::format("{} of at most {} runs have not ended: {}", why.active, why.max_instances,
+                        what_overlap_does(why.overlap));
+      break;
+    case not_due: out = "not due"; break;
+    case due: out = "due"; break;
+  }
+  if (!next.empty()) out += "; " + next;
+  if (why.last_misfire) {
+    const ScheduleRun& missed = *why.last_misfire;
+    out += fmt::format("; last not run: {}", time(missed.planned));
+    if (missed.last_planned > missed.planned) out += " to " + time(missed.last_planned);
+    if (!missed.error.empty()) out += fmt::format(" ({})", missed.error);
+  }
+  return out;
+}
+
+std::string to_json(const ScheduleExplanation& why) {
+  return json_object([&](JsonWriter& json) {
+    const auto time = [&](std::string_view name, std::optional<WallTime> when) {
+      json.key(name);
+      when&&* when != WallTime{} ? json.value(format_timestamp(*when, why.zone)) : json.null();
+    };
+    json.member("name", why.name);
+    json.member("id", why.id);
+    json.member("reason", to_string(why.reason));
+    json.member("text", why.text);
+    time("next", why.next);
+    time("due_at", why.due_at);
+    json.member("zone", why.zone.name());
+    json.member("paused_by", why.paused_by);
+    time("paused_at", why.paused_at);
+    json.member("active", why.active);
+    json.member("max_instances", why.max_instances);
+    json.member("overlap", to_string(why.overlap));
+    json.member("runs", why.fired);
+    json.member("missed", why.missed);
+    json.key("last_misfire");
+    if (!why.last_misfire) return json.null();
+    json.object([&, &missed = *why.last_misfire] {
+      time("planned", missed.planned);
+      time("last_planned", missed.last_planned);
+      json.member("count", missed.count);
+      json.member("outcome", to_string(missed.outcome));
+      json.member("why", missed.error);
+    });
+  });
+}
+
+}  // namespace argiope

@@ -1,0 +1,295 @@
+// What is due goes into the store: schedules that have come due are read, planned, and written as one batch.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "base/internal/printable.hpp"
+#include "engine/scheduler_impl.hpp"
+#include "jobs/internal/run_request.hpp"
+
+namespace argiope {
+namespace {
+
+// Of a job that was refused for what it is, which only an edit or another configuration changes.
+constexpr Duration kTryAgain = std::chrono::minutes{1};
+
+}  // namespace
+
+std::vector<ScheduleId> SchedulerImpl::take_due() {
+  std::vector<ScheduleId> due;
+  const WallTime present = now();
+  while (due.size() < options_.batch && !index_.empty() && index_.top_due() <= present) {
+    const ScheduleId id = index_.top();
+    index_.set(id, WallTime::max());
+    // One that is under way is looked at again when it has arrived.
+    if (const auto flying = in_flight_.find(id); flying != in_flight_.end()) {
+      flying->second = true;
+      continue;
+    }
+    due.push_back(id);
+  }
+  for (const ScheduleId id : due) in_flight_.emplace(id, false);
+  return due;
+}
+
+Coro<void> SchedulerImpl::fire(std::vector<ScheduleId> ids) {
+  Result<void> done;
+  auto loaded = co_await store_.load_schedules(ids);
+  if (loaded) {
+    done = co_await fire_loaded(std::move(*loaded), ids);
+  } else {
+    done = std::unexpected(std::move(loaded.error()));
+  }
+  for (const ScheduleId id : ids) {
+    const auto flying = in_flight_.find(id);
+    const bool was_edited = flying->second;
+    in_flight_.erase(flying);
+    if (was_edited) look_again(id, now());
+  }
+  --batches_;
+  batch_done_.set();
+  if (!done) co_return fail_all(done.error());
+  ticker_.soon();
+}
+
+std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate& job) const {
+  const auto executor = executors_.find(job.queue);
+  if (executor == executors_.end()) {
+    if (options_.foreign_queues) return std::nullopt;
+    return Mark{ScheduleReason::unknown_executor, fmt::format("there is no executor {} here", in_quotes(job.queue))};
+  }
+  if (executor->second.functions.contains(job.function)) return std::nullopt;
+  return Mark{ScheduleReason::unknown_function,
+              job.function.empty()
+                  ? fmt::format("executor {} has nothing for jobs that name no function", in_quotes(job.queue))
+                  : fmt::format("executor {} has no function {}", in_quotes(job.queue), in_quotes(job.function))};
+}
+
+// Of what is in the store, and can be read and run; what cannot is marked.
+std::optional<SchedulerImpl::Due> SchedulerImpl::due_of(std::optional<ScheduleView> view, ScheduleId id) {
+  if (!view) {
+    forget(id);
+    return std::nullopt;
+  }
+  const StoredSchedule& stored = view->schedule;
+  auto parsed = reader_.read(stored);
+  if (!parsed) {
+    mark(id, stored.name, {ScheduleReason::unreadable, parsed.error().message});
+    return std::nullopt;
+  }
+  if (look_time(*parsed->trigger, stored.place) <= now()) {
+    if (auto trouble = trouble_with(parsed->definition->policies.job)) {
+      mark(id, stored.name, std::move(*trouble));
+      return std::nullopt;
+    }
+  }
+  return Due{std::move(*view), std::move(*parsed)};
+}
+
+// Those whose plans need to know which runs are active are looked at again, as a whole: a plan is made from one view.
+Coro<Result<void>> SchedulerImpl::look_closer(std::vector<Due>& all) {
+  std::vector<ScheduleLook> looks;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const StoredSchedule& stored = all[i].view.schedule;
+    const auto look = what_is_needed(stored.id, all[i].parsed.definition->policies, stored.active);
+    if (!look) continue;
+    looks.push_back(*look);
+    places.push_back(i);
+  }
+  if (looks.empty()) co_return Result<void>{};
+  auto views = co_await store_.look_at_schedules(looks);
+  if (!views) co_return std::unexpected(std::move(views.error()));
+  std::vector<std::size_t> gone;
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    const std::uint64_t version = all[places[i]].view.schedule.version;
+    auto due = due_of(std::move((*views)[i]), looks[i].id);
+    if (due && due->view.schedule.version == version) {
+      due->newest_left_out = looks[i].newest_left_out;
+      all[places[i]] = std::move(*due);
+      continue;
+    }
+    // Changed between the two looks: it is looked at anew.
+    if (due) look_again(looks[i].id, now());
+    gone.push_back(places[i]);
+  }
+  for (const std::size_t place : gone | std::views::reverse)
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(place));
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSchedule>> loaded,
+                                              const std::vector<ScheduleId>& ids) {
+  std::vector<Due> all;
+  all.reserve(loaded.size());
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    std::optional<ScheduleView> view;
+    if (loaded[i]) view = ScheduleView{.schedule = std::move(*loaded[i])};
+    if (auto due = due_of(std::move(view), ids[i])) all.push_back(std::move(*due));
+  }
+  if (auto looked = co_await look_closer(all); !looked) co_return looked;
+  std::vector<FireCall> calls;
+  std::vector<Step> steps;
+  calls.reserve(all.size());
+  steps.reserve(all.size());
+  for (Due& due : all) {
+    StoredSchedule& stored = due.view.schedule;
+    const Trigger& trigger = *due.parsed.trigger;
+    const Schedule& policies = due.parsed.definition->policies;
+    note_grace(stored.id, policies.misfire_grace.has_value());
+    const WallTime present = now();
+    Plan plan = make_plan({.trigger = trigger,
+                           .policies = policies,
+                           .place = stored.place,
+                           .active = stored.active,
+                           .active_jobs = due.view.active_jobs,
+                           .newest_left_out = due.newest_left_out,
+                           .last_entry = due.view.last_entry ? &*due.view.last_entry : nullptr,
+                           .now = present,
+                           .step_back = options_.step_back});
+    if (!plan.changes) {
+      look_again(stored.id, plan.look_at);
+      continue;
+    }
+    FireCall call{.id = stored.id, .version = stored.version, .place = plan.place};
+    call.amended = plan.amended;
+    call.jobs.reserve(plan.runs.size());
+    for (const PlannedRun& run : plan.runs) {
+      call.jobs.push_back({.job = job_of({policies.job, stored.name, trigger.zone(), present}, run),
+                           .run = run.entry,
+                           .after_run = run.after_run});
+    }
+    // The history is told only to those who listen.
+    if (tells_runs()) {
+      call.runs = plan.entries;
+    } else {
+      call.runs = std::move(plan.entries);
+      plan.entries.clear();
+    }
+    calls.push_back(std::move(call));
+    steps.push_back({stored.id, std::move(stored.name), policies.job.queue, std::move(plan)});
+  }
+  if (calls.empty()) co_return Result<void>{};
+  co_return co_await write(std::move(calls), std::move(steps));
+}
+
+Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector<Step> steps) {
+  auto replies = co_await broker_.fire(std::move(calls));
+  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Result<FireReply>& reply = (*replies)[i];
+    if (!reply) {
+      refused(steps[i], reply.error());
+    } else if (!reply->fired) {
+      // Somebody has changed it since it was loaded.
+      look_again(steps[i].id, now());
+    } else {
+      co_await fired(steps[i], *reply);
+    }
+  }
+  co_return Result<void>{};
+}
+
+void SchedulerImpl::refused(const Step& step, const Error& error) {
+  const bool is_full = error.code == Errc::refused;
+  mark(step.id, step.name, {is_full ? ScheduleReason::queue_full : ScheduleReason::job_refused, error.message});
+  look_again(step.id, now() + (is_full ? options_.retry_interval : kTryAgain));
+}
+
+Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
+  using enum ScheduleEventKind;
+  const Plan& plan = step.plan;
+  look_again(step.id, plan.look_at);
+  unmark(step.id, step.name);
+  if (plan.began_anew) {
+    spdlog::warn("schedule {} had got ahead of the calendar, and begins anew", in_quotes(step.name));
+    tell_of(schedule_modified, step.id, step.name, "it had got ahead of the calendar, and begins anew");
+  }
+  if (plan.amended && listened(job_max_instances)) {
+    tell({.kind = job_max_instances,
+          .at = now(),
+          .schedule = step.id,
+          .name = step.name,
+          .queue = step.queue,
+          .run = plan.amended->number,
+          .planned = plan.amended_from,
+          .last_planned = plan.amended->last_planned,
+          .count = plan.amended_count,
+          .text = plan.amended->error});
+  }
+  if (tells_runs()) {
+    std::size_t job = 0;
+    for (const ScheduleRun& entry : plan.entries) {
+      ScheduleEvent event{.kind = entry.outcome == RunOutcome::running   ? job_submitted
+                                  : entry.outcome == RunOutcome::skipped ? job_max_instances
+                                                                         : job_missed,
+                          .at = now(),
+                          .schedule = step.id,
+                          .name = step.name,
+                          .queue = step.queue,
+                          .run = entry.number,
+                          .planned = entry.planned,
+                          .last_planned = entry.last_planned,
+                          .count = entry.count,
+                          .text = entry.error};
+      if (entry.outcome == RunOutcome::running) event.job = reply.jobs.at(job++).id;
+      tell(event);
+    }
+  }
+  if (plan.finished) tell_of(schedule_finished, step.id, step.name);
+  for (const JobId id : plan.cancel) {
+    // One that has just ended is what was wanted.
+    (void)co_await broker_.cancel(id, "the next run of its schedule is due");
+  }
+}
+
+// `when`, unless it has been removed meanwhile, or edited: what was loaded before does not count then.
+void SchedulerImpl::look_again(ScheduleId id, WallTime when) {
+  if (!index_.contains(id)) return;
+  const auto flying = in_flight_.find(id);
+  if (flying != in_flight_.end() && flying->second) return;
+  index_.set(id, when);
+}
+
+// --- run_now ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<JobId>> SchedulerImpl::run_now(std::string name) {
+  // Every other step that makes this one stale is one that has been made.
+  for (;;) {
+    auto found = co_await book_.find(name);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    const auto parsed = reader_.read(*found);
+    if (!parsed) {
+      co_return fail(Errc::wrong_format,
+                     fmt::format("schedule {} cannot be read: {}", in_quotes(name), parsed.error().message));
+    }
+    const Schedule& policies = parsed->definition->policies;
+    if (const auto trouble = trouble_with(policies.job)) co_return fail(Errc::not_found, trouble->text);
+    const WallTime present = now();
+    const std::vector<JobId> no_jobs;
+    Step step{found->id, name, policies.job.queue,
+              make_plan_now({.trigger = *parsed->trigger,
+                             .policies = policies,
+                             .place = found->place,
+                             .active = found->active,
+                             .active_jobs = no_jobs,
+                             .now = present})};
+    FireCall call{.id = found->id, .version = found->version, .place = step.plan.place, .runs = step.plan.entries};
+    call.jobs.push_back({.job = job_of({policies.job, name, parsed->trigger->zone(), present}, step.plan.runs.front()),
+                         .run = step.plan.runs.front().entry});
+    std::vector<FireCall> calls;
+    calls.push_back(std::move(call));
+    auto replies = co_await broker_.fire(std::move(calls));
+    if (!replies) co_return std::unexpected(std::move(replies.error()));
+    const Result<FireReply>& reply = replies->front();
+    if (!reply) co_return std::unexpected(reply.error());
+    if (!reply->fired) continue;
+    reindex(step.id, step.plan.place);
+    co_await fired(step, *reply);
+    co_return reply->jobs.front().id;
+  }
+}
+
+}  // namespace argiope
