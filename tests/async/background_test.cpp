@@ -9,21 +9,15 @@
 #include <vector>
 
 #include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
 #include "async/internal/ticker.hpp"
+#include "support/loop_fixture.hpp"
 
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
-
-class OwnersTest : public testing::Test {
+class OwnersTest : public OnVirtualLoop {
  protected:
-  Coro<void> pass(Duration by) { co_await sleep(by); }
-  void run_for(Duration by) { loop_.run_until_complete(pass(by)); }
-
-  VirtualBackend backend_;
-  EventLoop loop_{backend_};
+  void run_for(Duration by) { loop_.run_until_complete(sleep_for(by)); }
 };
 
 TEST_F(OwnersTest, ATickerTicksOnceHoweverOftenItWasAsked) {
