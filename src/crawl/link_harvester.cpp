@@ -22,7 +22,6 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& 
   std::string_view html = response.body;
   const CharsetDecision charset = detect_charset(html, response.headers.content_type);
   html.remove_prefix(charset.bom_length);
-  encoding_ = charset.name;
   const bool in_place = charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(html));
   if (!in_place) {
     if (auto text = to_utf8(html, charset.name)) {
@@ -40,19 +39,8 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& 
   summary.dropped = scan_.dropped;
   summary.noindex = scan_.robots.noindex;
   summary.nofollow = scan_.robots.nofollow;
-  base_ = &page;
-  if (!scan_.base_href.empty() && parse_into(base_url_, scan_.base_href, &page) == UrlStatus::ok) base_ = &base_url_;
+  links_.begin(page, scan_.base_href, charset.name);
   return summary;
-}
-
-UrlStatus LinkHarvester::parse_link(std::string_view text) {
-  // The URL Standard encodes the query of a link in the document's own encoding.
-  const UrlStatus status = parse_into(resolved_, text, base_, encoding_ == "UTF-8" ? nullptr : &query_encoder_);
-  if (status == UrlStatus::ok) {
-    resolved_.strip_fragment();
-    resolved_.strip_credentials();  // a page's word for them counts for nothing
-  }
-  return status;
 }
 
 }  // namespace argiope

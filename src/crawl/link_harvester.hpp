@@ -16,6 +16,7 @@
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
+#include "crawl/link_resolver.hpp"
 
 namespace argiope {
 
@@ -47,14 +48,14 @@ class LinkHarvester {
     Summary summary = scan(page, response);
     if (summary.nofollow) return summary;
     // Queries are written in the page's encoding.
-    const std::uint64_t directory = fingerprint(directory_of(*base_), context ^ fingerprint(encoding_));
+    const std::uint64_t directory = fingerprint(directory_of(links_.base()), context ^ fingerprint(links_.encoding()));
     for (const ScannedLink& link : scan_.links) {
       const std::string_view text = without_fragment(link.url);
-      if (text.empty() && base_ == &page) continue;  // the page itself
+      if (text.empty() && &links_.base() == &page) continue;  // the page itself
       // What is empty or begins with "?" is resolved against more than the directory.
       const bool by_directory = !text.empty() && text.front() != '?';
       if (!link.nofollow && by_directory && known(fingerprint(text, directory))) continue;
-      const UrlStatus parsed = parse_link(text);
+      const UrlStatus parsed = links_.resolve(text, resolved_);
       if (parsed == UrlStatus::ok) {
         visit(Link{resolved_, link.kind, link.nofollow});
       } else if (parsed == UrlStatus::unsupported) {
@@ -72,8 +73,6 @@ class LinkHarvester {
   static std::string_view directory_of(const Url& url) noexcept;
 
   Summary scan(const Url& page, const HttpResponse& response);
-  // Resolves `text` into resolved_.
-  UrlStatus parse_link(std::string_view text);
   // Whether the pair was met before; remembers it.
   bool known(std::uint64_t pair) noexcept {
     std::uint64_t& slot = known_[pair & (kKnownLinks - 1)];
@@ -84,11 +83,8 @@ class LinkHarvester {
   std::size_t max_links_;
   ScanResult scan_;
   std::string transcoded_;
-  std::string_view encoding_;
-  Url base_url_;
-  const Url* base_ = nullptr;
+  LinkResolver links_;
   Url resolved_;
-  QueryEncoder query_encoder_ = [this](std::string_view utf8, std::string& out) { encode_query(utf8, encoding_, out); };
   std::vector<std::uint64_t> known_;
 };
 

@@ -1,40 +1,38 @@
 #include "argiope/crawl/page.hpp"
 
 #include "argiope/web/charset.hpp"
+#include "crawl/link_resolver.hpp"
 #include "web/internal/content_type.hpp"
 
 namespace argiope {
+namespace {
 
-bool Page::is_html() const noexcept {
-  const std::string& type = response.headers.content_type;
-  return type.empty() ? sniff_is_html(response.body) : argiope::is_html(type);
-}
-
-std::string Page::text() const {
-  std::string_view bytes = response.body;
-  const CharsetDecision charset = detect_charset(bytes, response.headers.content_type);
+std::string in_utf8(std::string_view bytes, const CharsetDecision& charset) {
   bytes.remove_prefix(charset.bom_length);
   return to_utf8(bytes, charset.name).value_or(std::string(bytes));
+}
+
+}  // namespace
+
+bool Page::is_html() const noexcept { return is_html_page(response.headers.content_type, response.body); }
+
+std::string Page::text() const {
+  return in_utf8(response.body, detect_charset(response.body, response.headers.content_type));
 }
 
 std::vector<PageLink> Page::links() const {
   std::vector<PageLink> links;
   if (!is_html()) return links;
-  const std::string html = text();
-  const std::string_view encoding = detect_charset(response.body, response.headers.content_type).name;
+  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
+  const std::string html = in_utf8(response.body, charset);
   ScanResult scan;
   scan_links(html, {.note_places = true}, scan);
-  Url base_url;
-  const Url* base = &url;
-  if (!scan.base_href.empty() && parse_into(base_url, scan.base_href, &url) == UrlStatus::ok) base = &base_url;
-  // The URL Standard encodes the query of a link in the document's own encoding.
-  const QueryEncoder encode = [&](std::string_view utf8, std::string& out) { encode_query(utf8, encoding, out); };
+  LinkResolver resolver;
+  resolver.begin(url, scan.base_href, charset.name);
+  Url target;
   for (std::size_t i = 0; i < scan.links.size(); ++i) {
     const ScannedLink& link = scan.links[i];
-    Url target;
-    if (parse_into(target, link.url, base, encoding == "UTF-8" ? nullptr : &encode) != UrlStatus::ok) continue;
-    target.strip_fragment();
-    target.strip_credentials();
+    if (resolver.resolve(link.url, target) != UrlStatus::ok) continue;
     links.push_back({std::string(target.href()), link.kind, link.nofollow,
                      scan.behind[i] == 0 ? std::string{} : link_text(html, scan.behind[i])});
   }

@@ -179,9 +179,7 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  const bool html =
-      response.headers.content_type.empty() ? sniff_is_html(response.body) : is_html(response.headers.content_type);
-  if (!html) return;
+  if (!is_html_page(response.headers.content_type, response.body)) return;
   ShardCounters::add(counters.pages);
   if (parse_robots_tag(response.headers.robots_tag, options_.product_token).nofollow) return count(Exclusion::nofollow);
   // Where each page leads is stored whole, or not at all.

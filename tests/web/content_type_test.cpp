@@ -52,5 +52,12 @@ TEST(ContentType, BodiesThatBeginLikeHtmlAreHtml) {
   EXPECT_FALSE(sniff_is_html(std::string(5000, ' ') + "<html>"));
 }
 
+TEST(ContentType, AnAnswerIsAPageByItsTypeAndOnlyWithoutOneByItsBody) {
+  EXPECT_TRUE(is_html_page("text/html", "%PDF-"));
+  EXPECT_FALSE(is_html_page("application/pdf", "<html><p>"));
+  EXPECT_TRUE(is_html_page("", "<html><p>"));
+  EXPECT_FALSE(is_html_page("", "%PDF-"));
+}
+
 }  // namespace
 }  // namespace argiope

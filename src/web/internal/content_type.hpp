@@ -23,5 +23,9 @@ bool is_html(std::string_view content_type) noexcept;
 // Whether a body that came without type begins like HTML (MIME Sniffing Standard, 7.1, the patterns for text/html, also
 // behind a UTF-8 byte order mark).
 bool sniff_is_html(std::string_view body) noexcept;
+// Whether an answer is an HTML page: by its Content-Type, or without one by its first bytes.
+inline bool is_html_page(std::string_view content_type, std::string_view body) noexcept {
+  return content_type.empty() ? sniff_is_html(body) : is_html(content_type);
+}
 
 }  // namespace argiope
