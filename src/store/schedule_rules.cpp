@@ -62,16 +62,7 @@ ScheduleRun stored(ScheduleRun run) {
 }
 
 std::string_view cut_error(std::string_view error) noexcept {
-  if (error.size() <= kMostRunErrorBytes) return error;
-  std::size_t end = kMostRunErrorBytes;
-  // Back to the front of a character that the cut would go through.
-  for (std::size_t back = 0; back < 4 && back < end; ++back) {
-    const std::size_t length = utf8_length(error.substr(end - back));
-    if (length == 0) continue;
-    if (length > back) end -= back;
-    break;
-  }
-  return error.substr(0, end);
+  return cut_between_characters(error, kMostRunErrorBytes);
 }
 
 Result<void> check(const std::vector<PutSchedule>& schedules) {

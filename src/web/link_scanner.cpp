@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/internal/utf8.hpp"
 #include "web/byte_search.hpp"
 #include "web/foreign_content.hpp"
 #include "web/html_entities.hpp"
@@ -555,11 +556,7 @@ std::string link_text(std::string_view html, std::size_t behind) {
       collapsed += ' ';
     }
   }
-  if (collapsed.size() > kMostText) {
-    collapsed.resize(kMostText);
-    while (!collapsed.empty() && (collapsed.back() & 0xC0) == 0x80) collapsed.pop_back();
-    if (!collapsed.empty() && (collapsed.back() & 0x80) != 0) collapsed.pop_back();  // a character cut short
-  }
+  collapsed.resize(cut_between_characters(collapsed, kMostText).size());
   if (collapsed.ends_with(' ')) collapsed.pop_back();
   return collapsed;
 }

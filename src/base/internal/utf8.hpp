@@ -50,4 +50,15 @@ inline std::string to_valid_utf8(std::string_view text) {
   return valid;
 }
 
+// The front of `text`: at most `most` bytes, and shorter where the cut would go through a well-formed character.
+inline std::string_view cut_between_characters(std::string_view text, std::size_t most) noexcept {
+  if (text.size() <= most) return text;
+  for (std::size_t back = 1; back < 4 && back <= most; ++back) {
+    const std::size_t length = utf8_length(text.substr(most - back));
+    if (length == 0) continue;
+    return text.substr(0, length > back ? most - back : most);
+  }
+  return text.substr(0, most);
+}
+
 }  // namespace argiope
