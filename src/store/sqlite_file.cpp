@@ -16,6 +16,23 @@
 #include <thread>
 
 namespace argiope {
+namespace {
+
+// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of the log
+// would write its inode too.
+std::optional<FileWatch::Identity> identity_of(int directory, const char* name, int flags) noexcept {
+  struct statx found {};
+  if (::statx(directory, name, flags, STATX_INO, &found) != 0) return std::nullopt;
+  return FileWatch::Identity{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
+}
+std::optional<FileWatch::Identity> identity_of(const std::string& name) noexcept {
+  return identity_of(AT_FDCWD, name.c_str(), 0);
+}
+std::optional<FileWatch::Identity> identity_of(int descriptor) noexcept {
+  return identity_of(descriptor, "", AT_EMPTY_PATH);
+}
+
+}  // namespace
 
 FileLock::~FileLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -44,22 +61,21 @@ void FileLock::release() noexcept {
 
 bool is_locked(const std::string& path) {
   struct Looked {
-    dev_t device;
-    ino_t number;
+    FileWatch::Identity file;
     int descriptor;
   };
   // To close one would give up the locks that other connections of this process have on the file.
   static std::mutex mutex;
   static std::vector<Looked> kept;
-  struct stat found {};
   std::lock_guard lock(mutex);
-  if (::stat(path.c_str(), &found) != 0) return false;
-  auto known = std::ranges::find_if(
-      kept, [&](const Looked& file) { return file.device == found.st_dev && file.number == found.st_ino; });
+  const auto there = identity_of(path);
+  if (!there) return false;
+  auto known = std::ranges::find(kept, *there, &Looked::file);
   if (known == kept.end()) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0 || ::fstat(descriptor, &found) != 0) return false;
-    kept.push_back({found.st_dev, found.st_ino, descriptor});
+    const auto opened = identity_of(descriptor);
+    if (!opened) return false;
+    kept.push_back({*opened, descriptor});
     known = std::prev(kept.end());
   }
   if (::flock(known->descriptor, LOCK_SH | LOCK_NB) != 0) return true;
@@ -67,26 +83,10 @@ bool is_locked(const std::string& path) {
   return false;
 }
 
-namespace {
-
-// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of the log
-// would write its inode too.
-std::optional<FileWatch::Identity> identity_of(int directory, const char* name, int flags) noexcept {
-  struct statx found {};
-  if (::statx(directory, name, flags, STATX_INO, &found) != 0) return std::nullopt;
-  return FileWatch::Identity{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
-}
-std::optional<FileWatch::Identity> identity_of(const std::string& name) noexcept {
-  return identity_of(AT_FDCWD, name.c_str(), 0);
-}
-
-}  // namespace
-
 FileWatch::FileWatch(SqliteDatabase& database, const FileLock& lock) {
   const char* name = sqlite3_db_filename(database.handle(), "main");
   if (name == nullptr) return;
-  const auto file =
-      lock.descriptor() >= 0 ? identity_of(lock.descriptor(), "", AT_EMPTY_PATH) : identity_of(std::string(name));
+  const auto file = lock.descriptor() >= 0 ? identity_of(lock.descriptor()) : identity_of(std::string(name));
   if (file) files_.push_back({name, *file});
   const std::string log = sqlite3_filename_wal(name);
   if (const auto found = identity_of(log)) files_.push_back({log, *found});
@@ -97,13 +97,14 @@ bool FileWatch::in_place() const noexcept {
 }
 
 Result<void> FileLock::still_names(const std::string& path) const {
-  struct stat ours {};
-  struct stat theirs {};
-  if (::fstat(descriptor_, &ours) != 0) return {};
-  if (::stat(path.c_str(), &theirs) != 0) {
-    return fail(Errc::io, fmt::format("database {}: it was deleted while it was in use ({})", path, std::strerror(errno)));
+  const auto ours = identity_of(descriptor_);
+  if (!ours) return {};
+  const auto theirs = identity_of(path);
+  if (!theirs) {
+    return fail(Errc::io,
+                fmt::format("database {}: it was deleted while it was in use ({})", path, std::strerror(errno)));
   }
-  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) return {};
+  if (ours == theirs) return {};
   return fail(Errc::io, fmt::format("database {}: it was replaced by another file while it was in use", path));
 }
 
@@ -121,7 +122,8 @@ Result<Identity> identify(SqliteDatabase& database, const std::string& path, con
   if (!objects) return std::unexpected(objects.error());
   if (*id == 0 && *objects == 0) return Identity{0, true};
   if (*id != format.application_id) {
-    return fail(Errc::wrong_format, fmt::format("database {}: not made by argiope for this; it is left as it is", path));
+    return fail(Errc::wrong_format,
+                fmt::format("database {}: not made by argiope for this; it is left as it is", path));
   }
   const auto version = database.query_number("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
