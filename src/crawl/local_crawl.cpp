@@ -131,15 +131,22 @@ Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
       parts.push_back(std::make_unique<Part>(state.clock, state.http, state.guard));
     }
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
-        part.loop.run_until_complete(crawler.work(i, part.client, &part.resolver));
-        part.client.close_idle();
-      });
+    try {
+      for (std::size_t i = 1; i < parts.size(); ++i) {
+        threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
+          part.loop.run_until_complete(crawler.work(i, part.client, &part.resolver));
+          part.client.close_idle();
+        });
+      }
+      Part& first = *parts.front();
+      first.loop.run_until_complete(state.first_part(first, std::move(beside)));
+      first.client.close_idle();
+    } catch (...) {
+      // A thread that could not be started, say. Those that run are joined next, and without the first part they would
+      // never find that nothing is left.
+      state.crawler->stop("error", true);
+      throw;
     }
-    Part& first = *parts.front();
-    first.loop.run_until_complete(state.first_part(first, std::move(beside)));
-    first.client.close_idle();
   }
   const Duration elapsed = state.clock.now() - start;
   if (state.failed) std::rethrow_exception(std::exchange(state.failed, nullptr));

@@ -33,7 +33,7 @@ struct CrawlSetup {
 // Threads: open(), run() and the destructor from one; crawler().stop() and stats() from any.
 class LocalCrawl {
  public:
-  // Opens the database, and reads what is to be done.
+  // Opens the database, and reads what is left to do.
   // Errors: those of open_url_store and Crawler::open. Throws as Crawler's constructor.
   static Result<std::unique_ptr<LocalCrawl>> open(CrawlOptions options, CrawlSetup setup = {});
   ~LocalCrawl();
@@ -45,7 +45,7 @@ class LocalCrawl {
   // thread, the others on threads of their own. `beside` begins before it on the first one's loop, and is cancelled at the end.
   // Blocks. Call once, and not within a running loop.
   // Errors: the store's, when it failed; what was committed stays. Throws what `beside` throws, after the crawl has been
-  //         stopped for it.
+  //         stopped for it, and std::system_error when the system refuses a thread.
   Result<CrawlReport> run(Coro<void> beside = {});
 
  private:
