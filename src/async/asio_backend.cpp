@@ -152,7 +152,7 @@ int AsioBackend::wake_up_descriptor() { return epoll_descriptor_of(boost::asio::
 
 void AsioBackend::wake() noexcept {
   const std::uint64_t one = 1;
-  // The counter cannot overflow in practice, and a full one is a pending wake-up all the same.
+  // The counter cannot overflow in practice, and a full one is still a pending wake-up.
   [[maybe_unused]] const ssize_t n = ::write(wake_up_.native_handle(), &one, sizeof one);
 }
 

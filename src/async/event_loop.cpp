@@ -214,7 +214,7 @@ void EventLoop::discard_callbacks() noexcept {
   }
 }
 
-// Frees what was captured even if somebody keeps a Handle.
+// Frees what was captured even if a Handle is kept.
 void EventLoop::discard(Callback& callback) noexcept {
   const auto function = std::exchange(callback.function, nullptr);
   forget_callback(callback);

@@ -75,7 +75,7 @@ Coro<void> EventLoop::shutdown_default_executor() {
   executor_closed_ = true;
   if (default_executor_ == nullptr) co_return;
   if (executor_finished_ != nullptr) {
-    co_await executor_finished_->wait();  // somebody else has asked already
+    co_await executor_finished_->wait();  // another has asked already
     co_return;
   }
   // By a thread, because what runs there may need this loop to go on. Shared, because the last word of a thread whose

@@ -115,7 +115,7 @@ Coro<void> TaskGroup::run_body(Body& body) {
     exceptions_.push_back(std::current_exception());
   }
   body_ended_ = true;
-  // With our own interruption taken back, what remains is somebody else's cancellation.
+  // With our own interruption taken back, what remains is another's cancellation.
   if (cancelled_parent_ && parent_->uncancel() == 0) cancellation = nullptr;
   if ((cancellation != nullptr || !exceptions_.empty()) && !aborting_) abort();
   while (!members_.empty()) {

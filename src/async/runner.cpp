@@ -74,7 +74,7 @@ InterruptGuard::InterruptGuard(EventLoop& loop, AnyTask main)
 
 InterruptGuard::~InterruptGuard() {
   state_->main = {};
-  // The loop's copy of the handler has gone when somebody replaced or removed it.
+  // The loop's copy of the handler has gone when it was replaced or removed.
   if (state_.use_count() > 1) loop_.remove_signal_handler(SIGINT);
 }
 

@@ -56,7 +56,7 @@ std::size_t raise_open_files_limit() noexcept {
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
   if (files.rlim_cur < files.rlim_max) {
     const rlim_t before = files.rlim_cur;
-    // Without a hard limit there is one all the same: fs.nr_open.
+    // Without a hard limit fs.nr_open is one.
     if (files.rlim_max == RLIM_INFINITY) files.rlim_max = files.rlim_cur = 1'048'576;
     files.rlim_cur = files.rlim_max;
     if (::setrlimit(RLIMIT_NOFILE, &files) == 0 && before <= std::numeric_limits<int>::max()) {

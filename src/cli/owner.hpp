@@ -20,7 +20,7 @@ inline constexpr Duration kGrace = std::chrono::seconds{2};
 // After a second signal: commands are killed after they have been told why.
 inline constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 
-// An owner that is just ending, or somebody who looks whether there is one, is waited for. Blocks for a second at most.
+// Waits for an owner that is just ending, and for a process that looks whether there is one. Blocks for a second at most.
 // Errors: as open_store(); busy when another process owns it, which `advice` follows then.
 Result<std::unique_ptr<Store>> open_owned(const std::string& where, std::string_view advice);
 

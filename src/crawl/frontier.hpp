@@ -1,6 +1,6 @@
 // The crawl's queue of one shard: a window whose keys are hosts and whose job ids are url_ids, with what is needed to fetch
 // each URL and to treat its host politely. Called by the shard on its own thread; knows nothing of sockets, and calls no
-// store: it says what is to be read and written there, and is told what came back.
+// store: it says what to read and write there, and is told what came back.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace argiope {
 
 // What is kept of hosts that have nothing to do, by the fingerprint of their site.
 //
-// Two sites of one fingerprint, which somebody might make on purpose, share what is kept: a count and a verdict on both,
+// Two sites of one fingerprint, which an attacker might make on purpose, share what is kept: a count and a verdict on both,
 // and nothing that politeness depends on.
 // Memory: 32 bytes a note, and half as much again for room. Threads: one at a time.
 class HostNotes {

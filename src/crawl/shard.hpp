@@ -31,7 +31,7 @@ class Crawler::Shard {
   // Before work() has begun: queues a URL of this shard, or one that the store has recorded.
   void prepare_task(UrlTask task, const Url& url);
   Result<void> resume(const UrlRecord& record);
-  // What is to be submitted for it, and how much that is.
+  // What to submit for it, and how much that is.
   std::vector<UrlMove> take_moves() { return frontier_.take_moves(); }
   std::size_t moves_waiting() const noexcept { return frontier_.moves_waiting(); }
   // The same from any thread while the crawl runs.

@@ -50,7 +50,7 @@ class Crawler::Shared {
 
   Result<void> open(WallTime now);
 
-  // What is to be fetched of the store's, which decide() has found worth it.
+  // URLs of the store's that decide() has found worth fetching.
   UrlTask task_of(const UrlRecord& record) const;
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.

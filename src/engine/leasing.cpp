@@ -127,7 +127,7 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
       const std::uint64_t token = grant.requests[i].token;
       const auto running = running_.find(token);
       if (!record) {
-        // Somebody has taken it away meanwhile.
+        // Another process has taken it away meanwhile.
         if (running == running_.end()) continue;
         running->second.queue->window.jobs().done(running->second.queue_token, loop_.time());
         mark(*running->second.queue);
@@ -199,7 +199,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_some(LeaseCall call) {
   }
 }
 
-// What is granted to somebody who is cancelled before he has it, is given back.
+// What is granted to a caller that is cancelled before it has it, is given back.
 Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vector<LeasedJob>>> answer) {
   bool cancelled = false;
   try {

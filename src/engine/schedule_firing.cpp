@@ -183,7 +183,7 @@ Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector
     if (!reply) {
       refused(steps[i], reply.error());
     } else if (!reply->fired) {
-      // Somebody has changed it since it was loaded.
+      // Another process has changed it since it was loaded.
       look_again(steps[i].id, now());
     } else {
       co_await fired(steps[i], *reply);

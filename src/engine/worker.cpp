@@ -13,7 +13,7 @@
 namespace argiope {
 namespace {
 
-// Before a store is asked again that is held by somebody else.
+// Before a store is asked again that another process holds.
 constexpr Duration kWhileBusy = std::chrono::seconds{1};
 
 std::string what_of(const std::exception_ptr& exception) {
@@ -216,7 +216,7 @@ Coro<Result<void>> Worker::State::work() {
   co_return Result<void>{};
 }
 
-// A store that is held by somebody else is waited for.
+// A store that another process holds is waited for.
 Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call) {
   for (;;) {
     auto leased = options.until_empty ? co_await broker.lease_now(call) : co_await broker.lease(call);
@@ -283,7 +283,7 @@ Coro<void> Worker::State::settle(Run& run, Verdict verdict) {
       if (outcome == Outcome::done) outcome = Outcome::retry;
     }
   } catch (const CancelledError&) {
-    settled = true;  // what was asked takes effect all the same
+    settled = true;  // what was asked still takes effect
   }
   if (!settled || outcome == Outcome::release || outcome == Outcome::cancel) {
     ++counts.cancelled;

@@ -51,7 +51,7 @@ class SqliteJobs {
   bool others_changed_jobs();
   // From any thread: what waits for another process's lock, and will, is failed within StoreOptions::busy_limit.
   void give_up_waiting() { lock_wait_.give_up(); }
-  // Whether the files that are open are still those under their names; and what is to be said where they are not.
+  // Whether the files that are open are still those under their names; and the error where they are not.
   bool in_place() const noexcept { return files_.in_place(); }
   Error not_in_place() const;
 
@@ -303,7 +303,7 @@ class SqliteJobs {
   std::array<SqliteStatement, kQueries> statements_;
   std::atomic<std::uint64_t> most_token_ = 0;
 
-  // What is known of the file, good until somebody else changes it.
+  // What is known of the file, good until another process changes it.
   std::int64_t data_version_ = -1;
   bool leases_known_ = false;
   bool touched_ = true;       // for the owner: others may have written

@@ -507,7 +507,7 @@ class SqliteUrlStore final : public UrlStore {
     return {};
   }
 
-  // Another process may hold the write lock for as long as it likes, unless somebody waits for what is to be written.
+  // Another process may hold the write lock for as long as it likes, unless a caller waits for the write.
   Result<void> begin() {
     for (int attempts = 1;; ++attempts) {
       auto begun = writer_.execute("BEGIN IMMEDIATE");  // waits for kBusyWaitMs before it says busy

@@ -197,7 +197,7 @@ std::optional<WallTime> AnyRule::next(WallTime after, Search& search) const {
     }
   }
   search.left = left;
-  // One that is found before anything else can be is the answer all the same.
+  // One that is found before anything else can be is still the answer.
   if (!clear || (found && *found <= *clear)) return found;
   search.ran_out = true;
   search.clear = *clear;

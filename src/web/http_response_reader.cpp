@@ -176,7 +176,7 @@ Result<void> HttpResponseReader::feed_end(const Error* why) {
 }
 
 Result<void> HttpResponseReader::cut_short(Error why) {
-  // What a compressed body had given so far is there already; a damaged end of it is no more news.
+  // What a compressed body had given so far is there already, so a damaged end changes nothing.
   if (!got_body_ || response_.body.empty()) return std::unexpected(std::move(why));
   note(HttpOddity::cut_short);
   response_.damage = std::move(why.message);

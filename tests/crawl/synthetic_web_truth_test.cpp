@@ -196,7 +196,7 @@ void expect_a_walk_finds_the_truth(const SyntheticWebOptions& options, const std
     const SyntheticTruth& found = walk.found(h);
     for (const auto list : kLists) {
       EXPECT_TRUE(std::ranges::is_sorted(truth.*list));
-      // Of what is to be shunned, a walk that does right sees only a part.
+      // Of what to shun, a walk that does right sees only a part.
       if (list != &SyntheticTruth::shunned) EXPECT_EQ(found.*list, truth.*list);
     }
     EXPECT_TRUE(std::ranges::includes(truth.shunned, found.shunned));

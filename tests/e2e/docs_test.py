@@ -1,6 +1,6 @@
 """Examples in README.md and docs/*.md do what they say, as they are printed.
 
-A comment above a fenced block, which no reader sees, says what is to be done with it:
+A comment above a fenced block, which no reader sees, says what to do with it:
 
     <!-- run -->               run its commands in a folder of their own. With lines that begin with "$ ", these are the
                                commands and the others what they print; without, every line is a command. Each must end

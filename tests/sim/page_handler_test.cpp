@@ -71,7 +71,7 @@ TEST(PageHandler, ThatThrowsHarmsNoOtherPage) {
   };
   const CrawlReport report = sim.run();
   EXPECT_TRUE(report.finished);
-  EXPECT_EQ(report.stats.pages, 40u) << "its links are followed all the same";
+  EXPECT_EQ(report.stats.pages, 40u) << "its links are still followed";
   EXPECT_EQ(calls, 40u);
   EXPECT_GE(report.stats.handler_errors, 3u);
   EXPECT_EQ(report.broken_count, 0u);

@@ -147,7 +147,7 @@ Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
   co_return kExitFinished;
 }
 
-// The bytes as they are to standard output; whose they are to standard error, where somebody reads along.
+// The bytes as they are to standard output; whose they are to standard error, where people read along.
 Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
   const std::string& name = look.names.front();
   auto found = co_await book.get(name);

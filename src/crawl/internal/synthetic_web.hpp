@@ -49,7 +49,7 @@ enum class WebFeature : std::uint8_t {
   throttling,  // 429 with Retry-After twice, then 200
   failing,     // 500, 502, 503 and 504, always
   headers,     // a thousand header fields; one of a megabyte
-  odd,         // answers that break the rules and are read all the same: a chain, each page of which leads to the next
+  odd,         // answers that break the rules, yet are read: a chain, each page of which leads to the next
   // Extreme: the whole host is useless. Not part of "hostile", since one would hide the others.
   slow,           // every answer takes SyntheticWebOptions::slow_latency
   robots_500,     // robots.txt answers 500, so nothing may be fetched

@@ -19,7 +19,7 @@ inline WallTime whole_ms(WallTime time) noexcept {
 }
 
 // Job time is what the store holds. It runs with the monotonic clock, so that a delay of an hour takes an hour whatever
-// somebody does to the machine's calendar; it differs from the calendar by an offset, which the owner remembers in the
+// anyone does to the machine's calendar; it differs from the calendar by an offset, which the owner remembers in the
 // store and which only a jump changes. Slow corrections, below kJump between two looks, are followed. So that a jump does
 // not move what was before it, the last kMostJumps are remembered too: what happened then is shown as the calendar was.
 //

@@ -83,7 +83,7 @@ class QueueWindow {
   TimePoint next_load_time() const {
     return !keys_known_ || all_delayed() ? kNever : clock_.to_monotonic(delayed_bound_.due_at);
   }
-  // What is to be read now; empty: nothing. Jobs to be moved to another shelf before: see take_moves().
+  // What to read now; empty: nothing. Jobs to be moved to another shelf before: see take_moves().
   std::vector<Load> loads(TimePoint now);
   // The answers to loads(): of each, or of some, at once or after other calls; what was not answered is asked for again.
   void loaded(const Load& load, const std::vector<WaitingJob>& jobs, TimePoint now);

@@ -1,4 +1,4 @@
-// What a look at a schedule does: from what it is, where it stands, what runs and what time it is, to what is to be written.
+// What a look at a schedule does: from what it is, where it stands, what runs and what time it is, to what to write.
 // Pure; the Scheduler looks and writes.
 #pragma once
 
