@@ -16,7 +16,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "async/internal/loop_ref.hpp"
-#include "store/job_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 
 namespace argiope {

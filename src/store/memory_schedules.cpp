@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "store/job_rules.hpp"
-#include "store/schedule_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/schedule_rules.hpp"
 
 namespace argiope {
 
@@ -182,23 +182,20 @@ std::vector<PutScheduleReply> MemorySchedules::put(const std::vector<PutSchedule
 PutScheduleReply MemorySchedules::put(const PutSchedule& wanted, std::size_t hash) {
   using enum PutScheduleOutcome;
   Schedule* old = by_name_.find(wanted.name, hash);
-  if (wanted.made_from != 0 && (old == nullptr || old->version != wanted.made_from)) {
-    return old == nullptr ? PutScheduleReply{stale} : PutScheduleReply{stale, old->id, old->version};
-  }
-  if (old == nullptr) {
-    Schedule* added = make(wanted.name, wanted.trigger);
-    added->id = ++last_id_;
-    added->version = 1;
-    added->definition = use_definition(wanted.definition);
+  const PutScheduleOutcome outcome = outcome_of(wanted, old == nullptr ? std::nullopt : std::optional(old->version));
+  if (outcome == added) {
+    Schedule* made = make(wanted.name, wanted.trigger);
+    made->id = ++last_id_;
+    made->version = 1;
+    made->definition = use_definition(wanted.definition);
     SchedulePlace place = wanted.place;
     place.entries = 0;
-    set_place(*added, place);
-    append(added);
-    by_name_.insert(added, hash);
-    return {PutScheduleOutcome::added, added->id, 1};
+    set_place(*made, place);
+    append(made);
+    by_name_.insert(made, hash);
+    return {added, made->id, 1};
   }
-  if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::fail) return {exists, old->id, old->version};
-  if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::keep) return {kept, old->id, old->version};
+  if (outcome != replaced) return old == nullptr ? PutScheduleReply{outcome} : PutScheduleReply{outcome, old->id, old->version};
   Schedule* changed = make(wanted.name, wanted.trigger);
   changed->id = old->id;
   changed->version = old->version + 1;
@@ -316,22 +313,25 @@ std::optional<ScheduleView> MemorySchedules::look(const ScheduleLook& look) cons
 
 // --- firing ----------------------------------------------------------------------------------------------------------
 
-std::optional<MemorySchedules::Standing> MemorySchedules::standing(ScheduleId id) const {
-  const Schedule* schedule = at(id);
-  if (schedule == nullptr) return std::nullopt;
-  return Standing{schedule->version, schedule->past == nullptr ? 0 : schedule->past->entries};
+bool MemorySchedules::advance(ScheduleId id, std::uint64_t version, std::uint64_t entries, const SchedulePlace& place,
+                              std::uint32_t started) {
+  Schedule* schedule = at(id);
+  if (schedule == nullptr || schedule->version != version) return false;
+  if ((schedule->past == nullptr ? 0 : schedule->past->entries) != entries) return false;
+  remember(*schedule);
+  ++schedule->version;
+  set_place(*schedule, place);
+  if (started > 0) past_of(*schedule).active += started;
+  return true;
 }
 
-std::uint64_t MemorySchedules::fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
-                                    std::uint32_t started) {
+void MemorySchedules::take_off_started(ScheduleId id, std::uint32_t count) {
   Schedule& schedule = *at(id);
   remember(schedule);
-  ++schedule.version;
-  set_place(schedule, place);
-  if (started > 0) past_of(schedule).active += started;
-  for (const ScheduleRun& entry : entries) write(schedule, entry);
-  return schedule.version;
+  schedule.past->active -= count;
 }
+
+void MemorySchedules::write(ScheduleId id, const ScheduleRun& run) { write(*at(id), run); }
 
 void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_view error, std::string_view result) {
   Schedule* schedule = at(run.schedule);

@@ -36,17 +36,14 @@ class MemorySchedules {
   std::optional<ScheduleView> look(const ScheduleLook& look) const;
 
   // --- firing
-  struct Standing {
-    std::uint64_t version = 0;
-    std::uint64_t entries = 0;
-  };
-  std::optional<Standing> standing(ScheduleId id) const;
-  // Moves it on, with `started` runs more; its version then.
-  std::uint64_t fire(ScheduleId id, const SchedulePlace& place, const std::vector<ScheduleRun>& entries,
-                     std::uint32_t started);
+  // Moves it on, with `started` runs more. False: there is none of that id, it has another version or other entries.
+  bool advance(ScheduleId id, std::uint64_t version, std::uint64_t entries, const SchedulePlace& place,
+               std::uint32_t started);
+  void take_off_started(ScheduleId id, std::uint32_t count);
+  void write(ScheduleId id, const ScheduleRun& run);
   void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result);
 
-  // --- fire() and end_run() since start() can be undone
+  // --- firing and ends of runs since start() can be undone
   void start() { undo_.clear(); }
   void take_back();
 

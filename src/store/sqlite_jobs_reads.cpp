@@ -1,7 +1,7 @@
-// Windows and everything else that only looks.
+// Shelves and everything else that only looks.
 #include <algorithm>
 
-#include "store/job_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -29,7 +29,7 @@ JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
   JobRecord record;
   record.id = static_cast<JobId>(row.number(0));
   record.queue = queues_[static_cast<std::size_t>(row.number(1)) - 1].name;
-  record.state = state_of(static_cast<Stored>(row.number(2)));
+  record.state = state_of(static_cast<RowState>(row.number(2)));
   record.name = row.text(4);
   record.key = row.text(5);
   record.unique = row.text(6);
@@ -56,10 +56,10 @@ void SqliteJobs::add_lease(JobRecord& record, std::int64_t fence, std::int64_t f
   if (has_ended(record.state) || !runs(record.id, fence)) return;
   const Lease& lease = *find_lease(record.id);
   record.state = JobState::running;
-  record.token = static_cast<std::uint64_t>(lease.token);
+  record.token = lease.token;
   record.lease_until = from_ms(lease.until);
   record.worker = batches_[lease.batch].worker;
-  record.cancel_asked = (flags & kCancelAsked) != 0;
+  record.cancel_asked = (flags & JobRow::kCancelAsked) != 0;
 }
 
 WaitingJob SqliteJobs::read_waiting(const SqliteStatement& row, QueueId queue_id, Shelf shelf) {
@@ -76,38 +76,28 @@ WaitingJob SqliteJobs::read_waiting(const SqliteStatement& row, QueueId queue_id
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 // Two queries, because "of the same rank, or below it" as one would not be read from the index in order.
-std::vector<WaitingJob> SqliteJobs::load_ranked(Query equal, Query below, QueueId queue_id, const std::string* key,
-                                                Rank after, std::size_t limit) {
-  (void)queue(queue_id);
+std::vector<WaitingJob> SqliteJobs::load_ranked(QueueId queue, const std::string* key, Rank after, std::size_t limit) {
   std::vector<WaitingJob> found;
   const Shelf shelf = key == nullptr ? Shelf::ready : Shelf::set_aside;
+  const Query equal = key == nullptr ? Query::ready_equal : Query::aside_equal;
+  const Query below = key == nullptr ? Query::ready_below : Query::aside_below;
   for (const Query query : {equal, below}) {
     Use rows = use(query);
-    rows.with(queue_id, after.priority);
+    rows.with(queue, after.priority);
     if (query == equal) rows.with(std::min<JobId>(after.id, kMostJobId));
     if (query == below && key != nullptr) rows.with(0);
     if (key != nullptr) rows.with(*key);
     while (found.size() < limit && rows.next()) {
       if (!runs(static_cast<JobId>(rows.number(0)), rows.number(1))) {
-        found.push_back(read_waiting(rows.row(), queue_id, shelf));
+        found.push_back(read_waiting(rows.row(), queue, shelf));
       }
     }
   }
   return found;
 }
 
-std::vector<WaitingJob> SqliteJobs::load_ready(QueueId queue_id, Rank after, std::size_t limit) {
-  return load_ranked(Query::ready_equal, Query::ready_below, queue_id, nullptr, after, limit);
-}
-
-std::vector<WaitingJob> SqliteJobs::load_set_aside(QueueId queue_id, const std::string& key, Rank after,
-                                                   std::size_t limit) {
-  return load_ranked(Query::aside_equal, Query::aside_below, queue_id, &key, after, limit);
-}
-
 std::vector<std::string> SqliteJobs::keys_set_aside(QueueId queue_id, const std::optional<std::string>& after,
                                                     std::size_t limit) {
-  (void)queue(queue_id);
   std::vector<std::string> keys;
   // From key to key, past those whose jobs all run.
   while (keys.size() < limit) {
@@ -124,7 +114,6 @@ std::vector<std::string> SqliteJobs::keys_set_aside(QueueId queue_id, const std:
 }
 
 std::vector<WaitingJob> SqliteJobs::load_delayed(QueueId queue_id, WallTime after, JobId after_id, std::size_t limit) {
-  (void)queue(queue_id);
   std::vector<WaitingJob> found;
   Use rows = use(Query::delayed);
   rows.with(queue_id, to_ms(after), std::min<JobId>(after_id, kMostJobId));
@@ -136,34 +125,22 @@ std::vector<WaitingJob> SqliteJobs::load_delayed(QueueId queue_id, WallTime afte
   return found;
 }
 
-std::uint64_t SqliteJobs::count_before(QueueId queue_id, Rank rank, std::uint64_t most,
-                                       const std::optional<std::string>& key) {
-  (void)queue(queue_id);
-  Use rows = use(key ? Query::aside_from : Query::ready_from);
-  rows.with(queue_id);
-  if (key) rows.with(*key);
-  std::uint64_t before = 0;
-  while (before < most && rows.next()) {
+std::uint64_t SqliteJobs::count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) {
+  Use rows = use(key != nullptr ? Query::aside_from : Query::ready_from);
+  rows.with(queue);
+  if (key != nullptr) rows.with(*key);
+  std::uint64_t count = 0;
+  while (count < most && rows.next()) {
     const auto id = static_cast<JobId>(rows.number(1));
-    if (!more_important({narrow(rows.number(0)), id}, rank)) break;
-    if (!runs(id, rows.number(2))) ++before;
+    if (!more_important({narrow(rows.number(0)), id}, before)) break;
+    if (!runs(id, rows.number(2))) ++count;
   }
-  return before;
-}
-
-std::vector<std::optional<WaitingJob>> SqliteJobs::find_waiting(const std::vector<JobId>& ids) {
-  std::vector<std::optional<WaitingJob>> found;
-  found.reserve(ids.size());
-  for (const JobId id : ids) {
-    const auto row = load(id);
-    found.push_back(row && waits(row->state) && !runs(id, row->fence) ? std::optional(waiting(*row)) : std::nullopt);
-  }
-  return found;
+  return count;
 }
 
 // --- to look at ------------------------------------------------------------------------------------------------------
 
-std::optional<JobRecord> SqliteJobs::get(JobId id) {
+std::optional<JobRecord> SqliteJobs::record(JobId id) {
   if (id > kMostJobId) return std::nullopt;
   Use found = use(Query::job_record);
   if (!found.with(id).next()) return std::nullopt;
@@ -172,13 +149,7 @@ std::optional<JobRecord> SqliteJobs::get(JobId id) {
   return record;
 }
 
-std::optional<JobId> SqliteJobs::find_name(const std::string& name) {
-  Use found = use(Query::name_find);
-  if (!found.with(name).next()) return std::nullopt;
-  return static_cast<JobId>(found.number(0));
-}
-
-std::vector<Attempt> SqliteJobs::history(JobId id) {
+std::vector<Attempt> SqliteJobs::attempts(JobId id) {
   std::vector<Attempt> attempts;
   Use rows = use(Query::history);
   rows.with(id);
@@ -190,7 +161,7 @@ std::vector<Attempt> SqliteJobs::history(JobId id) {
 }
 
 std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
-  const std::size_t limit = std::min(filter.limit, kMostListed);
+  const std::size_t limit = filter.limit;
   std::vector<JobRecord> found;
   QueueId queue_id = 0;
   if (!filter.queue.empty()) {
@@ -237,7 +208,7 @@ std::vector<JobRecord> SqliteJobs::list_running(const JobFilter& filter, std::si
   std::vector<JobRecord> found;
   for (const JobId id : ids) {
     if (found.size() == limit) break;
-    auto record = get(id);
+    auto record = this->record(id);
     if (!record || record->state != JobState::running) continue;
     if ((!filter.queue.empty() && record->queue != filter.queue) || (filter.key && record->key != *filter.key))
       continue;
@@ -259,15 +230,6 @@ std::vector<QueueCounts> SqliteJobs::counts() {
          of(7)});
   }
   return all;
-}
-
-std::vector<JobId> SqliteJobs::waits_for(JobId id, std::size_t limit) {
-  std::vector<JobId> found;
-  if (id > kMostJobId) return found;
-  Use rows = use(Query::waits_for);
-  rows.with(id, static_cast<std::int64_t>(std::min<std::size_t>(limit, kMostJobId)));
-  while (rows.next()) found.push_back(static_cast<JobId>(rows.number(0)));
-  return found;
 }
 
 }  // namespace argiope

@@ -339,11 +339,11 @@ void SqliteJobs::take_over() {
   for (auto& [id, lease] : leases_) {
     lease.old = true;
     const auto row = load(id);
-    if (!row || !leasable(row->state) || lease.token <= row->fence) over.push_back(id);
+    if (!row || !row->runs()) over.push_back(id);
   }
   for (const JobId id : over) set_lease(id, std::nullopt);
-  if (last_token_ > kLastTokenToGoOnFrom) renumber_leases();
-  most_token_ = static_cast<std::uint64_t>(last_token_);
+  if (counters_.last_token > kLastTokenToGoOnFrom) renumber_leases();
+  most_token_ = counters_.last_token;
   undo_.clear();
   for (auto& [batch, found] : batches_) {
     if (found.remaining == 0) emptied_.push_back(batch);
@@ -355,9 +355,9 @@ void SqliteJobs::renumber_leases() {
   std::vector<std::pair<JobId, Lease>> left(leases_.begin(), leases_.end());
   std::ranges::sort(left, {}, [](const auto& entry) { return entry.second.token; });
   std::map<std::string, std::vector<std::pair<JobId, Lease>>> by_worker;
-  last_token_ = 0;
+  counters_.last_token = 0;
   for (auto& [id, lease] : left) {
-    lease.token = ++last_token_;
+    lease.token = ++counters_.last_token;
     by_worker[batches_[lease.batch].worker].emplace_back(id, lease);
   }
   for (const char* sql : {"DELETE FROM leases", "UPDATE jobs SET fence = NULL WHERE fence IS NOT NULL"}) {

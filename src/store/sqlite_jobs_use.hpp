@@ -1,7 +1,7 @@
 // One use of a prepared statement: bind in order, step, and it is reset at the end.
 #pragma once
 
-#include "store/job_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 
 namespace argiope {

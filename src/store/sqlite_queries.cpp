@@ -55,6 +55,7 @@ constexpr Text kTexts[] = {
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
     {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
+    {Query::job_error, "SELECT error FROM jobs WHERE job_id = ?"},
     {Query::job_names, "SELECT name, queue_id, unique_name FROM jobs WHERE job_id = ?"},
     {Query::name_add, "INSERT INTO names (name, job_id) VALUES (?, ?)"},
     {Query::name_find, "SELECT job_id FROM names WHERE name = ?"},

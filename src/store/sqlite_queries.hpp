@@ -32,6 +32,7 @@ enum class Query {
   job_set_work,
   job_delete,
   job_record,
+  job_error,
   job_names,
   name_add,
   name_find,

@@ -1,8 +1,8 @@
 // Schedules, their steps and their histories.
 #include <algorithm>
 
-#include "store/job_rules.hpp"
-#include "store/schedule_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/schedule_rules.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -33,7 +33,6 @@ ScheduleRun read_run(const SqliteStatement& row) {
 // --- puts ------------------------------------------------------------------------------------------------------------
 
 std::vector<PutScheduleReply> SqliteJobs::put_schedules(const std::vector<PutSchedule>& wanted) {
-  if (auto good = check(wanted); !good) throw RequestRefused{good.error()};
   std::vector<PutScheduleReply> replies;
   replies.reserve(wanted.size());
   for (const PutSchedule& schedule : wanted) replies.push_back(put_schedule(schedule));
@@ -57,11 +56,8 @@ PutScheduleReply SqliteJobs::put_schedule(const PutSchedule& wanted) {
     }
   }
   const auto old = find_schedule(wanted.name);
-  if (wanted.made_from != 0 && (!old || old->version != wanted.made_from)) {
-    return old ? PutScheduleReply{stale, old->id, old->version} : PutScheduleReply{stale};
-  }
-  if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::fail) return {exists, old->id, old->version};
-  if (wanted.made_from == 0 && wanted.policy == ConflictPolicy::keep) return {kept, old->id, old->version};
+  const PutScheduleOutcome outcome = outcome_of(wanted, old ? std::optional(old->version) : std::nullopt);
+  if (outcome != replaced) return old ? PutScheduleReply{outcome, old->id, old->version} : PutScheduleReply{outcome};
   use(Query::schedule_update).with(old->id, wanted.trigger, wanted.definition).run();
   use(Query::place_update)
       .with(old->id)
@@ -71,26 +67,22 @@ PutScheduleReply SqliteJobs::put_schedule(const PutSchedule& wanted) {
   return {replaced, old->id, old->version + 1};
 }
 
-std::size_t SqliteJobs::erase_schedules(const std::vector<ScheduleId>& ids) {
-  std::size_t erased = 0;
-  for (const ScheduleId id : ids) {
-    if (id > kMostScheduleId) continue;
-    std::uint64_t entries = 0;
-    {
-      Use gone = use(Query::place_delete);
-      if (!gone.with(id).next()) continue;
-      entries = static_cast<std::uint64_t>(gone.number(0));
-    }
-    use(Query::schedule_delete).with(id).run();
-    use(Query::older_runs_delete).with(id).run();
-    use(Query::output_delete).with(id).run();
-    for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
-      use(Query::run_delete).with(entry_of(id, entries - kept + 1)).run();
-    }
-    touch_schedule(id);
-    ++erased;
+bool SqliteJobs::erase_schedule(ScheduleId id) {
+  if (id > kMostScheduleId) return false;
+  std::uint64_t entries = 0;
+  {
+    Use gone = use(Query::place_delete);
+    if (!gone.with(id).next()) return false;
+    entries = static_cast<std::uint64_t>(gone.number(0));
   }
-  return erased;
+  use(Query::schedule_delete).with(id).run();
+  use(Query::older_runs_delete).with(id).run();
+  use(Query::output_delete).with(id).run();
+  for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
+    use(Query::run_delete).with(entry_of(id, entries - kept + 1)).run();
+  }
+  touch_schedule(id);
+  return true;
 }
 
 // The owner is to hear of what others change.
@@ -123,22 +115,16 @@ StoredSchedule SqliteJobs::read_schedule(const SqliteStatement& row, bool texts)
 
 std::vector<StoredSchedule> SqliteJobs::schedules(const ScheduleFilter& filter) {
   std::vector<StoredSchedule> found;
-  const std::size_t limit = std::min(filter.limit, job_rules::kMostListed);
   Use rows = use(filter.texts ? Query::schedules : Query::places);
-  rows.with(std::min(filter.after, kMostScheduleId), limit);
+  rows.with(std::min(filter.after, kMostScheduleId), filter.limit);
   while (rows.next()) found.push_back(read_schedule(rows.row(), filter.texts));
   return found;
 }
 
-std::vector<std::optional<StoredSchedule>> SqliteJobs::load_schedules(const std::vector<ScheduleId>& ids) {
-  std::vector<std::optional<StoredSchedule>> found;
-  found.reserve(ids.size());
-  for (const ScheduleId id : ids) {
-    Use row = use(Query::schedule);
-    found.emplace_back();
-    if (id <= kMostScheduleId && row.with(id).next()) found.back() = read_schedule(row.row(), true);
-  }
-  return found;
+std::optional<StoredSchedule> SqliteJobs::schedule(ScheduleId id) {
+  Use row = use(Query::schedule);
+  if (id > kMostScheduleId || !row.with(id).next()) return std::nullopt;
+  return read_schedule(row.row(), true);
 }
 
 std::optional<StoredSchedule> SqliteJobs::find_schedule(const std::string& name) {
@@ -148,30 +134,16 @@ std::optional<StoredSchedule> SqliteJobs::find_schedule(const std::string& name)
     if (!row.with(name).next()) return std::nullopt;
     id = static_cast<ScheduleId>(row.number(0));
   }
-  Use row = use(Query::schedule);
-  if (!row.with(id).next()) failed(SQLITE_CORRUPT);
-  return read_schedule(row.row(), true);
-}
-
-std::vector<std::optional<ScheduleView>> SqliteJobs::look_at_schedules(const std::vector<ScheduleLook>& looks) {
-  std::vector<std::optional<ScheduleView>> found;
-  found.reserve(looks.size());
-  for (const ScheduleLook& look : looks) {
-    found.emplace_back();
-    StoredSchedule schedule;
-    {
-      Use row = use(Query::schedule);
-      if (look.id > kMostScheduleId || !row.with(look.id).next()) continue;
-      schedule = read_schedule(row.row(), true);
-    }
-    found.back() = look_at_schedule(std::move(schedule), look);
-  }
+  auto found = schedule(id);
+  if (!found) failed(SQLITE_CORRUPT);
   return found;
 }
 
 // Active runs newest first: those of the history, and then the older ones.
-ScheduleView SqliteJobs::look_at_schedule(StoredSchedule schedule, const ScheduleLook& look) {
-  ScheduleView view{.schedule = std::move(schedule)};
+std::optional<ScheduleView> SqliteJobs::look_at_schedule(const ScheduleLook& look) {
+  auto there = schedule(look.id);
+  if (!there) return std::nullopt;
+  ScheduleView view{.schedule = std::move(*there)};
   const ScheduleId id = look.id;
   const std::uint64_t entries = view.schedule.place.entries;
   if (entries > 0) view.last_entry = kept_run(id, entries);
@@ -247,46 +219,26 @@ std::optional<ScheduleOutput> SqliteJobs::schedule_output(ScheduleId id) {
 
 // --- steps -----------------------------------------------------------------------------------------------------------
 
-FireReply SqliteJobs::fire_one(const FireRequest& request, std::int64_t now) {
-  FireReply reply;
-  const SchedulePlace& place = request.place;
-  const std::uint64_t entries = place.entries - request.runs.size();
-  const auto wanted = std::ranges::count_if(request.jobs, [](const PutRequest& job) { return job.run != 0; });
-  // The place first, as if all jobs were added: it says whether the step is stale.
-  if (request.id > kMostScheduleId) return reply;
+bool SqliteJobs::advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) {
+  const SchedulePlace& place = step.place;
+  if (step.id > kMostScheduleId) return false;
   use(Query::place_fire)
-      .with(request.id, request.version, entries)
+      .with(step.id, step.version, entries)
       .with_or_null(to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.entries, place.paused)
-      .with(wanted)
+      .with(started)
       .run();
-  if (sqlite3_changes(database_.handle()) == 0) return reply;
-  reply.fired = true;
-  reply.version = request.version + 1;
-  reply.jobs.reserve(request.jobs.size());
-  std::vector<ScheduleRun> runs = request.runs;
-  std::int64_t not_added = 0;
-  for (const PutRequest& put : request.jobs) {
-    JobId before = 0;
-    if (put.after_run > entries) before = runs[put.after_run - entries - 1].job;
-    if (put.after_run != 0 && put.after_run <= entries) {
-      const auto run = schedule_run(request.id, put.after_run);
-      before = run ? run->job : 0;
-    }
-    if (before != 0) {
-      PutRequest waits = put;
-      waits.job.waits_for.push_back(before);
-      reply.jobs.push_back(put_one(waits, now, {}, put.run == 0 ? 0 : request.id));
-    } else {
-      reply.jobs.push_back(put_one(put, now, {}, put.run == 0 ? 0 : request.id));
-    }
-    if (put.run == 0) continue;
-    if (!take_put(runs[put.run - entries - 1], reply.jobs.back())) ++not_added;
-  }
-  if (not_added > 0) use(Query::place_end_runs).with(request.id, not_added).run();
-  if (request.amended) write_run(request.id, *request.amended);
-  write_runs(request.id, runs);
-  touch_schedule(request.id);
-  return reply;
+  if (sqlite3_changes(database_.handle()) == 0) return false;
+  touch_schedule(step.id);
+  return true;
+}
+
+void SqliteJobs::take_off_started(ScheduleId id, std::uint32_t count) {
+  use(Query::place_end_runs).with(id, count).run();
+}
+
+JobId SqliteJobs::job_of_run(ScheduleId id, std::uint64_t number) {
+  const auto run = schedule_run(id, number);
+  return run ? run->job : 0;
 }
 
 void SqliteJobs::write_run(ScheduleId id, const ScheduleRun& run) {
@@ -299,7 +251,9 @@ void SqliteJobs::write_run(ScheduleId id, const ScheduleRun& run) {
 }
 
 // Each takes the place of an older one, which is kept elsewhere if it is a run that goes on.
-void SqliteJobs::write_runs(ScheduleId id, const std::vector<ScheduleRun>& runs) {
+void SqliteJobs::write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) {
+  const ScheduleId id = step.id;
+  if (step.amended) write_run(id, *step.amended);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const ScheduleRun& run = runs[i];
     if (i + kRunsKept < runs.size()) {
@@ -322,19 +276,19 @@ void SqliteJobs::keep_older(ScheduleId id, const ScheduleRun& run) {
       .run();
 }
 
-void SqliteJobs::end_run(const EndedRun& run, const Ending& ending, std::string_view error, std::string_view result) {
-  ending.runs.push_back(run);
+void SqliteJobs::end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) {
+  const std::int64_t at_ms = to_ms(at);
   use(Query::place_end_runs).with(run.schedule, 1).run();
   const bool is_there = sqlite3_changes(database_.handle()) > 0;
   use(Query::run_end)
       .with(entry_of(run.schedule, run.number), run.number, run.outcome)
-      .with_or_null(ending.calendar_at, cut_error(error))
+      .with_or_null(at_ms, cut_error(error))
       .run();
   const bool is_old = sqlite3_changes(database_.handle()) == 0;
   if (!result.empty() && is_there) {
     use(Query::output_write)
         .with(run.schedule, run.number, run.job, run.outcome)
-        .with_or_null(ending.calendar_at, cut_error(error), result)
+        .with_or_null(at_ms, cut_error(error), result)
         .run();
   }
   if (is_old) use(Query::older_run_delete).with(run.schedule, run.number).run();

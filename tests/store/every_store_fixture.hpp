@@ -9,6 +9,7 @@
 #include <string>
 
 #include "argiope/store/store.hpp"
+#include "store/reference_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -20,8 +21,12 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
   static constexpr WallTime kNow{1'800'000'000s};
 
   EveryStoreTest() {
-    const std::string where = GetParam() == std::string("memory") ? "memory:" : "sqlite:" + folder_.file("jobs.db");
-    auto opened = open_store(where, {.sync = SyncMode::off});
+    const std::string kind = GetParam();
+    if (kind == "reference") {
+      store_ = std::make_unique<ReferenceStore>();
+      return;
+    }
+    auto opened = open_store(kind == "memory" ? "memory:" : "sqlite:" + folder_.file("jobs.db"), {.sync = SyncMode::off});
     if (!opened) throw std::runtime_error(opened.error().message);
     store_ = std::move(*opened);
   }
@@ -49,7 +54,7 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
   std::uint64_t token_ = 0;  // of the last lease
 };
 
-inline const auto kEveryStore = testing::Values("memory", "sqlite");
+inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference");
 inline std::string name_of_store(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace argiope

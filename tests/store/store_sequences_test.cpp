@@ -1,5 +1,5 @@
-// Random sequences of calls on a file and on the reference: every reply must be the same, and all that is stored at the
-// end. A sequence that fails is shrunk and printed with its seed.
+// Random sequences of calls on a file, in memory and on the reference: every reply must be the same, and all that is stored at
+// the end. A sequence that fails is shrunk and printed with its seed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 
 #include "argiope/base/random.hpp"
 #include "argiope/store/store.hpp"
+#include "store/reference_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"
@@ -166,7 +167,7 @@ class Pair {
     file_ = next_file();
     fs::copy_file(empty, file_, fs::copy_options::overwrite_existing);
     open();
-    reference_ = std::move(*open_store("memory:"));
+    memory_ = std::move(*open_store("memory:"));
   }
   ~Pair() {
     (void)store_->close();
@@ -202,9 +203,11 @@ class Pair {
   }
   template <class Ask>
   void both(Ask ask) {
-    const std::string expected = say(loop_.run_until_complete(ask(*reference_)));
+    const std::string expected = say(loop_.run_until_complete(ask(reference_)));
     said_ = say(loop_.run_until_complete(ask(*store_)));
     if (said_ != expected) differs_ += fmt::format("{}\n  reference: {}\n  file:      {}\n", asked_, expected, said_);
+    const std::string in_memory = say(loop_.run_until_complete(ask(*memory_)));
+    if (in_memory != expected) differs_ += fmt::format("{}\n  reference: {}\n  memory:    {}\n", asked_, expected, in_memory);
   }
 
   // Many at once: one turn of the loop, one transaction.
@@ -222,10 +225,15 @@ class Pair {
     co_return said;
   }
   void both(const std::vector<Ask>& asks) {
-    const auto expected = loop_.run_until_complete(told_all(*reference_, asks));
+    const auto expected = loop_.run_until_complete(told_all(reference_, asks));
     const auto said = loop_.run_until_complete(told_all(*store_, asks));
+    const auto in_memory = loop_.run_until_complete(told_all(*memory_, asks));
     said_ = fmt::format("{}", fmt::join(said, "\n         "));
     for (std::size_t i = 0; i < said.size(); ++i) {
+      if (in_memory[i] != expected[i]) {
+        differs_ +=
+            fmt::format("{}, number {}\n  reference: {}\n  memory:    {}\n", asked_, i, expected[i], in_memory[i]);
+      }
       if (said[i] == expected[i]) continue;
       differs_ += fmt::format("{}, number {}\n  reference: {}\n  file:      {}\n", asked_, i, expected[i], said[i]);
     }
@@ -280,13 +288,13 @@ class Pair {
     return all;
   }
   std::uint64_t token_of(JobId id, Random& random) {
-    const auto record = *loop_.run_until_complete(reference_->get(id));
+    const auto record = *loop_.run_until_complete(reference_.get(id));
     const std::uint64_t right = record ? record->token : 0;
     return random.chance(0.85) ? right : random.below(token_ + 2);
   }
   std::vector<JobId> running() {
     std::vector<JobId> ids;
-    for (const auto& record : *loop_.run_until_complete(reference_->list({.state = JobState::running}))) {
+    for (const auto& record : *loop_.run_until_complete(reference_.list({.state = JobState::running}))) {
       ids.push_back(record.id);
     }
     return ids;
@@ -417,7 +425,7 @@ class Pair {
       wanted.place = place(random);
       wanted.policy = static_cast<ConflictPolicy>(random.below(3));
       if (random.chance(0.3)) {
-        const auto there = *loop_.run_until_complete(reference_->find_schedule(wanted.name));
+        const auto there = *loop_.run_until_complete(reference_.find_schedule(wanted.name));
         wanted.made_from = there && random.chance(0.8) ? there->version : random.below(5);
       }
       asked_ += fmt::format(" [{} policy {} from {}]", wanted.name, static_cast<int>(wanted.policy), wanted.made_from);
@@ -426,7 +434,7 @@ class Pair {
   }
   // Mostly from where the schedule stands.
   FireRequest step(Random& random) {
-    const auto there = *loop_.run_until_complete(reference_->schedules({.texts = false}));
+    const auto there = *loop_.run_until_complete(reference_.schedules({.texts = false}));
     FireRequest request{.id = random.below(5), .version = random.below(4), .place = place(random)};
     if (!there.empty() && random.chance(0.9)) {
       const StoredSchedule& now = there[random.below(there.size())];
@@ -514,7 +522,7 @@ class Pair {
 
   void compare_old_leases() {
     std::string expected;
-    for (const auto& record : *loop_.run_until_complete(reference_->list({.state = JobState::running}))) {
+    for (const auto& record : *loop_.run_until_complete(reference_.list({.state = JobState::running}))) {
       expected += fmt::format("{} t{} {} {}; ", record.id, record.token, ms(record.lease_until), record.worker);
     }
     std::string found;
@@ -551,7 +559,8 @@ class Pair {
   const TemporaryFolder& folder_;
   std::string file_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Store> reference_;
+  std::unique_ptr<Store> memory_;
+  ReferenceStore reference_;
   WallTime now_ = kStart;
   std::uint64_t token_ = 0;
   std::string asked_;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/store/store.hpp"
+#include "argiope/jobs/requests.hpp"
 
 namespace argiope::job_rules {
 

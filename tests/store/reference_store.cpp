@@ -1,10 +1,10 @@
-#include "store/memory_store.hpp"
+#include "store/reference_store.hpp"
 
 #include <algorithm>
 #include <deque>
 
-#include "store/job_rules.hpp"
-#include "store/schedule_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/schedule_rules.hpp"
 
 namespace argiope {
 
@@ -32,16 +32,16 @@ JobState state_on(Shelf shelf) {
 
 // --- jobs and what follows from them ---------------------------------------------------------------------------------
 
-MemoryStore::Job* MemoryStore::find(JobId id) {
+ReferenceStore::Job* ReferenceStore::find(JobId id) {
   const auto found = jobs_.find(id);
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-bool MemoryStore::leasable(const Job& job) {
+bool ReferenceStore::leasable(const Job& job) {
   return (job.record.state == JobState::ready || job.record.state == JobState::delayed) && job.shelf != Shelf::waiting;
 }
 
-void MemoryStore::index(const Job& job) {
+void ReferenceStore::index(const Job& job) {
   Queue& queue = queues_[job.queue - 1];
   const JobRecord& record = job.record;
   ++count_of(queue.counts, record.state);
@@ -57,7 +57,7 @@ void MemoryStore::index(const Job& job) {
   if (job.shelf == Shelf::delayed) queue.delayed.insert({record.due_at, record.id});
 }
 
-void MemoryStore::unindex(const Job& job) {
+void ReferenceStore::unindex(const Job& job) {
   Queue& queue = queues_[job.queue - 1];
   const JobRecord& record = job.record;
   --count_of(queue.counts, record.state);
@@ -77,14 +77,14 @@ void MemoryStore::unindex(const Job& job) {
   if (job.shelf == Shelf::delayed) queue.delayed.erase({record.due_at, record.id});
 }
 
-void MemoryStore::remember_for_undo(JobId id) {
+void ReferenceStore::remember_for_undo(JobId id) {
   if (undo_.jobs.contains(id)) return;
   const Job* job = find(id);
   undo_.jobs.emplace(id, job == nullptr ? std::nullopt : std::optional(*job));
 }
 
 template <class How>
-void MemoryStore::alter(JobId id, How how) {
+void ReferenceStore::alter(JobId id, How how) {
   remember_for_undo(id);
   Job& job = jobs_.at(id);
   unindex(job);
@@ -92,26 +92,26 @@ void MemoryStore::alter(JobId id, How how) {
   index(job);
 }
 
-void MemoryStore::add(Job job) {
+void ReferenceStore::add(Job job) {
   const JobId id = job.record.id;
   remember_for_undo(id);
   index(jobs_.emplace(id, std::move(job)).first->second);
 }
 
-void MemoryStore::erase(JobId id) {
+void ReferenceStore::erase(JobId id) {
   remember_for_undo(id);
   unindex(jobs_.at(id));
   jobs_.erase(id);
 }
 
 template <class Act>
-auto MemoryStore::atomically(Act act) -> decltype(act()) {
+auto ReferenceStore::atomically(Act act) -> decltype(act()) {
   std::lock_guard lock(mutex_);
   return all_or_nothing(std::move(act));
 }
 
 template <class Act>
-auto MemoryStore::all_or_nothing(Act act) -> decltype(act()) {
+auto ReferenceStore::all_or_nothing(Act act) -> decltype(act()) {
   undo_ = {.queues = queues_.size(), .last_id = last_id_, .last_chosen_id = last_chosen_id_};
   schedules_.start();
   auto result = act();
@@ -119,7 +119,7 @@ auto MemoryStore::all_or_nothing(Act act) -> decltype(act()) {
   return result;
 }
 
-void MemoryStore::take_back() {
+void ReferenceStore::take_back() {
   // All out before any goes in: two of them may have had the same name at different times.
   for (const auto& [id, before] : undo_.jobs) {
     if (const Job* job = find(id)) {
@@ -144,20 +144,20 @@ void MemoryStore::take_back() {
   schedules_.take_back();
 }
 
-WaitingJob MemoryStore::waiting(const Job& job) const {
+WaitingJob ReferenceStore::waiting(const Job& job) const {
   const JobRecord& record = job.record;
   return {record.id, job.queue, record.key, job.rank, record.due_at, record.attempts, record.expiries, job.shelf};
 }
 
 // --- queues ----------------------------------------------------------------------------------------------------------
 
-QueueId MemoryStore::queue_of(const std::string& name, const QueueConfig& config) {
+QueueId ReferenceStore::queue_of(const std::string& name, const QueueConfig& config) {
   const auto [found, added] = queue_ids_.try_emplace(name, static_cast<QueueId>(queues_.size() + 1));
   if (added) queues_.push_back({.name = name, .config = config});
   return found->second;
 }
 
-Coro<Result<StoredQueue>> MemoryStore::open_queue(std::string name, QueueConfig config) {
+Coro<Result<StoredQueue>> ReferenceStore::open_queue(std::string name, QueueConfig config) {
   return call([this, name = std::move(name), config = std::move(config)] {
     return atomically([&]() -> Result<StoredQueue> {
       if (name.empty()) return fail(Errc::invalid_input, "a queue needs a name");
@@ -170,7 +170,7 @@ Coro<Result<StoredQueue>> MemoryStore::open_queue(std::string name, QueueConfig 
   });
 }
 
-Coro<Result<void>> MemoryStore::configure(QueueId id, QueueConfig config) {
+Coro<Result<void>> ReferenceStore::configure(QueueId id, QueueConfig config) {
   return call([this, id, config = std::move(config)] {
     return atomically([&]() -> Result<void> {
       if (queue(id) == nullptr) return std::unexpected(unknown_queue(id));
@@ -182,7 +182,7 @@ Coro<Result<void>> MemoryStore::configure(QueueId id, QueueConfig config) {
   });
 }
 
-Coro<Result<std::vector<StoredQueue>>> MemoryStore::queues() {
+Coro<Result<std::vector<StoredQueue>>> ReferenceStore::queues() {
   return call([this]() -> Result<std::vector<StoredQueue>> {
     std::lock_guard lock(mutex_);
     std::vector<StoredQueue> all;
@@ -195,7 +195,7 @@ Coro<Result<std::vector<StoredQueue>>> MemoryStore::queues() {
 
 // --- put -------------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<Result<PutReply>>>> MemoryStore::put(std::vector<PutRequest> requests, WallTime now,
+Coro<Result<std::vector<Result<PutReply>>>> ReferenceStore::put(std::vector<PutRequest> requests, WallTime now,
                                                              Refusal refusal) {
   return call([this, requests = std::move(requests), now, refusal]() -> Result<std::vector<Result<PutReply>>> {
     std::lock_guard lock(mutex_);
@@ -226,7 +226,7 @@ Coro<Result<std::vector<Result<PutReply>>>> MemoryStore::put(std::vector<PutRequ
   });
 }
 
-Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, std::span<const JobId> before,
+Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now, std::span<const JobId> before,
                                       ScheduleId schedule) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
@@ -307,17 +307,17 @@ Result<PutReply> MemoryStore::put_one(const PutRequest& request, WallTime now, s
   return PutReply{outcome, record.id, waiting(jobs_.at(record.id))};
 }
 
-JobId MemoryStore::next_id() {
+JobId ReferenceStore::next_id() {
   JobId id = last_id_ + 1;
   while (id > kMostCountedId && id <= kMostJobId && find(id) != nullptr) ++id;
   return id;
 }
 
-bool MemoryStore::was_given(JobId id) const noexcept {
+bool ReferenceStore::was_given(JobId id) const noexcept {
   return id <= last_id_ || (id > kMostCountedId && id <= last_chosen_id_);
 }
 
-MemoryStore::Failed MemoryStore::failure_of(JobId id) {
+ReferenceStore::Failed ReferenceStore::failure_of(JobId id) {
   if (const Job* job = find(id)) {
     const std::string_view how = how_failed(job->record.state);
     return how.empty() ? Failed{} : Failed{id, how};
@@ -327,7 +327,7 @@ MemoryStore::Failed MemoryStore::failure_of(JobId id) {
 }
 
 // Of a job whose record goes; an empty `how` forgets it.
-void MemoryStore::remember_failed(JobId id, std::string_view how) {
+void ReferenceStore::remember_failed(JobId id, std::string_view how) {
   const JobId slot = id % kFailuresRemembered;
   if (how.empty() && failure_of(id).id != id) return;
   Failed& kept = failed_[slot];
@@ -335,7 +335,7 @@ void MemoryStore::remember_failed(JobId id, std::string_view how) {
   kept = how.empty() ? Failed{} : Failed{id, how};
 }
 
-std::shared_ptr<const CancelledAtPut> MemoryStore::cancel_at_put(JobId id, Failed because_of, WallTime now) {
+std::shared_ptr<const CancelledAtPut> ReferenceStore::cancel_at_put(JobId id, Failed because_of, WallTime now) {
   auto effects = std::make_shared<CancelledAtPut>();
   effects->why = cancelled_with(because_of.id, because_of.how);
   const bool keep = queue(jobs_.at(id).queue)->config.keep_cancelled > Duration{};
@@ -345,7 +345,7 @@ std::shared_ptr<const CancelledAtPut> MemoryStore::cancel_at_put(JobId id, Faile
   return effects;
 }
 
-Result<void> MemoryStore::join_batch(JobId batch, const Job& job) {
+Result<void> ReferenceStore::join_batch(JobId batch, const Job& job) {
   const Job* whole = find(batch);
   if (whole == nullptr || whole->record.state == JobState::running || has_ended(whole->record.state)) {
     return std::unexpected(no_batch(batch));
@@ -371,7 +371,7 @@ Result<void> MemoryStore::join_batch(JobId batch, const Job& job) {
   return {};
 }
 
-PutReply MemoryStore::put_on(Job& holder, const PutRequest& request, WallTime now) {
+PutReply ReferenceStore::put_on(Job& holder, const PutRequest& request, WallTime now) {
   const NewJob& wanted = request.job;
   const JobId id = holder.record.id;
   const WallTime due_at = stored(wanted.due_at);
@@ -408,7 +408,7 @@ PutReply MemoryStore::put_on(Job& holder, const PutRequest& request, WallTime no
 
 // --- leases ----------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<std::optional<JobRecord>>>> MemoryStore::lease(std::vector<LeaseRequest> leases) {
+Coro<Result<std::vector<std::optional<JobRecord>>>> ReferenceStore::lease(std::vector<LeaseRequest> leases) {
   return call([this, leases = std::move(leases)] {
     return atomically([&]() -> Result<std::vector<std::optional<JobRecord>>> {
       if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
@@ -431,7 +431,7 @@ Coro<Result<std::vector<std::optional<JobRecord>>>> MemoryStore::lease(std::vect
   });
 }
 
-Coro<Result<void>> MemoryStore::renew(std::vector<LeaseRequest> leases) {
+Coro<Result<void>> ReferenceStore::renew(std::vector<LeaseRequest> leases) {
   return call([this, leases = std::move(leases)] {
     return atomically([&]() -> Result<void> {
       for (const LeaseRequest& lease : leases) {
@@ -445,7 +445,7 @@ Coro<Result<void>> MemoryStore::renew(std::vector<LeaseRequest> leases) {
   });
 }
 
-Coro<Result<std::vector<SettleReply>>> MemoryStore::settle(std::vector<Settlement> settlements) {
+Coro<Result<std::vector<SettleReply>>> ReferenceStore::settle(std::vector<Settlement> settlements) {
   return call([this, settlements = std::move(settlements)]() -> Result<std::vector<SettleReply>> {
     std::lock_guard lock(mutex_);
     std::vector<SettleReply> replies;
@@ -457,7 +457,7 @@ Coro<Result<std::vector<SettleReply>>> MemoryStore::settle(std::vector<Settlemen
   });
 }
 
-Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
+Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
   SettleReply reply;
   const JobId id = asked.id;
   const Job* found = find(id);
@@ -542,7 +542,7 @@ Result<SettleReply> MemoryStore::settle_one(const Settlement& asked) {
 }
 
 // Its dependants are to be told afterwards: see tell_dependants().
-void MemoryStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_runs) {
+void ReferenceStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_runs) {
   const std::set<JobId> waited_for = jobs_.at(id).waits_for;
   for (const JobId other : waited_for) {
     if (find(other) != nullptr) alter(other, [&](Job& job) { job.dependants.erase(id); });
@@ -570,7 +570,7 @@ void MemoryStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_run
   if (!how.how.empty()) remember_failed(id, how.how);
 }
 
-void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_view what_befell_it, WallTime at,
+void ReferenceStore::tell_dependants(JobId ended, bool ended_badly, std::string_view what_befell_it, WallTime at,
                                   WallTime calendar_at, Effects into) {
   struct Ended {
     JobId id;
@@ -609,7 +609,7 @@ void MemoryStore::tell_dependants(JobId ended, bool ended_badly, std::string_vie
   }
 }
 
-void MemoryStore::place_now(Job& job, WallTime at) {
+void ReferenceStore::place_now(Job& job, WallTime at) {
   const Place now = place(job.record.priority, job.record.due_at, at, false, queue(job.queue)->config.ageing);
   job.shelf = now.shelf;
   job.rank = now.rank;
@@ -618,7 +618,7 @@ void MemoryStore::place_now(Job& job, WallTime at) {
 
 // --- changes ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<ChangeReply>>> MemoryStore::change(std::vector<Change> changes) {
+Coro<Result<std::vector<ChangeReply>>> ReferenceStore::change(std::vector<Change> changes) {
   return call([this, changes = std::move(changes)] {
     return atomically([&]() -> Result<std::vector<ChangeReply>> {
       std::vector<ChangeReply> replies;
@@ -628,7 +628,7 @@ Coro<Result<std::vector<ChangeReply>>> MemoryStore::change(std::vector<Change> c
   });
 }
 
-ChangeReply MemoryStore::change_one(const Change& change) {
+ChangeReply ReferenceStore::change_one(const Change& change) {
   using Verdict = ChangeReply::Verdict;
   ChangeReply reply;
   const auto refuse = [&](Verdict verdict) {
@@ -699,7 +699,7 @@ ChangeReply MemoryStore::change_one(const Change& change) {
   return reply;
 }
 
-Coro<Result<void>> MemoryStore::shelve(std::vector<JobId> jobs, Shelf shelf) {
+Coro<Result<void>> ReferenceStore::shelve(std::vector<JobId> jobs, Shelf shelf) {
   return call([this, jobs = std::move(jobs), shelf] {
     return atomically([&]() -> Result<void> {
       if (shelf != Shelf::ready && shelf != Shelf::set_aside) return std::unexpected(no_such_shelf());
@@ -716,7 +716,7 @@ Coro<Result<void>> MemoryStore::shelve(std::vector<JobId> jobs, Shelf shelf) {
   });
 }
 
-Coro<Result<std::size_t>> MemoryStore::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
+Coro<Result<std::size_t>> ReferenceStore::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
   return call([this, queue_id, state, before, limit] {
     return atomically([&]() -> Result<std::size_t> {
       if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
@@ -737,7 +737,7 @@ Coro<Result<std::size_t>> MemoryStore::prune(QueueId queue_id, JobState state, W
 
 // --- schedules -------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<PutScheduleReply>>> MemoryStore::put_schedules(std::vector<PutSchedule> wanted) {
+Coro<Result<std::vector<PutScheduleReply>>> ReferenceStore::put_schedules(std::vector<PutSchedule> wanted) {
   return call([this, wanted = std::move(wanted)] {
     return atomically([&]() -> Result<std::vector<PutScheduleReply>> {
       if (auto good = schedule_rules::check(wanted); !good) return std::unexpected(good.error());
@@ -746,7 +746,7 @@ Coro<Result<std::vector<PutScheduleReply>>> MemoryStore::put_schedules(std::vect
   });
 }
 
-Coro<Result<std::size_t>> MemoryStore::erase_schedules(std::vector<ScheduleId> ids) {
+Coro<Result<std::size_t>> ReferenceStore::erase_schedules(std::vector<ScheduleId> ids) {
   return call([this, ids = std::move(ids)] {
     return atomically([&]() -> Result<std::size_t> {
       std::size_t erased = 0;
@@ -756,14 +756,15 @@ Coro<Result<std::size_t>> MemoryStore::erase_schedules(std::vector<ScheduleId> i
   });
 }
 
-Coro<Result<std::vector<StoredSchedule>>> MemoryStore::schedules(ScheduleFilter filter) {
+Coro<Result<std::vector<StoredSchedule>>> ReferenceStore::schedules(ScheduleFilter filter) {
+  filter.limit = std::min(filter.limit, kMostListed);
   return call([this, filter]() -> Result<std::vector<StoredSchedule>> {
     std::lock_guard lock(mutex_);
     return schedules_.list(filter);
   });
 }
 
-Coro<Result<std::vector<std::optional<StoredSchedule>>>> MemoryStore::load_schedules(std::vector<ScheduleId> ids) {
+Coro<Result<std::vector<std::optional<StoredSchedule>>>> ReferenceStore::load_schedules(std::vector<ScheduleId> ids) {
   return call([this, ids = std::move(ids)]() -> Result<std::vector<std::optional<StoredSchedule>>> {
     std::lock_guard lock(mutex_);
     std::vector<std::optional<StoredSchedule>> found;
@@ -773,14 +774,14 @@ Coro<Result<std::vector<std::optional<StoredSchedule>>>> MemoryStore::load_sched
   });
 }
 
-Coro<Result<std::optional<StoredSchedule>>> MemoryStore::find_schedule(std::string name) {
+Coro<Result<std::optional<StoredSchedule>>> ReferenceStore::find_schedule(std::string name) {
   return call([this, name = std::move(name)]() -> Result<std::optional<StoredSchedule>> {
     std::lock_guard lock(mutex_);
     return schedules_.find(name);
   });
 }
 
-Coro<Result<std::vector<std::optional<ScheduleView>>>> MemoryStore::look_at_schedules(std::vector<ScheduleLook> looks) {
+Coro<Result<std::vector<std::optional<ScheduleView>>>> ReferenceStore::look_at_schedules(std::vector<ScheduleLook> looks) {
   return call([this, looks = std::move(looks)]() -> Result<std::vector<std::optional<ScheduleView>>> {
     std::lock_guard lock(mutex_);
     std::vector<std::optional<ScheduleView>> found;
@@ -790,28 +791,28 @@ Coro<Result<std::vector<std::optional<ScheduleView>>>> MemoryStore::look_at_sche
   });
 }
 
-Coro<Result<std::optional<ScheduleRun>>> MemoryStore::schedule_run(ScheduleId id, std::uint64_t number) {
+Coro<Result<std::optional<ScheduleRun>>> ReferenceStore::schedule_run(ScheduleId id, std::uint64_t number) {
   return call([this, id, number]() -> Result<std::optional<ScheduleRun>> {
     std::lock_guard lock(mutex_);
     return schedules_.run(id, number);
   });
 }
 
-Coro<Result<std::vector<ScheduleRun>>> MemoryStore::schedule_runs(ScheduleId id, std::size_t limit) {
+Coro<Result<std::vector<ScheduleRun>>> ReferenceStore::schedule_runs(ScheduleId id, std::size_t limit) {
   return call([this, id, limit]() -> Result<std::vector<ScheduleRun>> {
     std::lock_guard lock(mutex_);
     return schedules_.runs(id, limit);
   });
 }
 
-Coro<Result<std::optional<ScheduleOutput>>> MemoryStore::schedule_output(ScheduleId id) {
+Coro<Result<std::optional<ScheduleOutput>>> ReferenceStore::schedule_output(ScheduleId id) {
   return call([this, id]() -> Result<std::optional<ScheduleOutput>> {
     std::lock_guard lock(mutex_);
     return schedules_.output(id);
   });
 }
 
-Coro<Result<std::vector<Result<FireReply>>>> MemoryStore::fire(std::vector<FireRequest> requests, WallTime now) {
+Coro<Result<std::vector<Result<FireReply>>>> ReferenceStore::fire(std::vector<FireRequest> requests, WallTime now) {
   return call([this, requests = std::move(requests), now]() -> Result<std::vector<Result<FireReply>>> {
     std::lock_guard lock(mutex_);
     std::vector<Result<FireReply>> replies;
@@ -826,16 +827,17 @@ Coro<Result<std::vector<Result<FireReply>>>> MemoryStore::fire(std::vector<FireR
   });
 }
 
-Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now) {
+Result<FireReply> ReferenceStore::fire_one(const FireRequest& request, WallTime now) {
   FireReply reply;
-  const auto standing = schedules_.standing(request.id);
-  if (!standing || standing->version != request.version ||
-      standing->entries + request.runs.size() != request.place.entries) {
+  const auto there = schedules_.get(request.id);
+  if (!there || there->version != request.version ||
+      there->place.entries + request.runs.size() != request.place.entries) {
     return reply;
   }
+  const std::uint64_t before_them = there->place.entries;
   std::vector<ScheduleRun> entries = request.runs;
   const auto job_of = [&](std::uint64_t number) -> JobId {
-    if (number > standing->entries) return entries[number - standing->entries - 1].job;
+    if (number > before_them) return entries[number - before_them - 1].job;
     const auto run = schedules_.run(request.id, number);
     return run ? run->job : 0;
   };
@@ -846,18 +848,19 @@ Result<FireReply> MemoryStore::fire_one(const FireRequest& request, WallTime now
     }
     auto added = put_one(put, now, {}, put.run == 0 ? 0 : request.id);
     if (!added) return std::unexpected(added.error());
-    if (put.run != 0 && schedule_rules::take_put(entries[put.run - standing->entries - 1], *added)) ++started;
+    if (put.run != 0 && schedule_rules::take_put(entries[put.run - before_them - 1], *added)) ++started;
     reply.jobs.push_back(std::move(*added));
   }
-  reply.fired = true;
   if (request.amended) entries.insert(entries.begin(), *request.amended);
-  reply.version = schedules_.fire(request.id, request.place, entries, started);
+  reply.fired = schedules_.advance(request.id, request.version, before_them, request.place, started);
+  for (const ScheduleRun& entry : entries) schedules_.write(request.id, entry);
+  reply.version = request.version + 1;
   return reply;
 }
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_ready(QueueId queue_id, Rank after, std::size_t limit) {
+Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_ready(QueueId queue_id, Rank after, std::size_t limit) {
   return call([this, queue_id, after, limit]() -> Result<std::vector<WaitingJob>> {
     std::lock_guard lock(mutex_);
     if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
@@ -870,7 +873,7 @@ Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_ready(QueueId queue_id, 
   });
 }
 
-Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_set_aside(QueueId queue_id, std::string key, Rank after,
+Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_set_aside(QueueId queue_id, std::string key, Rank after,
                                                                   std::size_t limit) {
   return call([this, queue_id, key = std::move(key), after, limit]() -> Result<std::vector<WaitingJob>> {
     std::lock_guard lock(mutex_);
@@ -885,7 +888,7 @@ Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_set_aside(QueueId queue_
   });
 }
 
-Coro<Result<std::vector<std::string>>> MemoryStore::keys_set_aside(QueueId queue_id, std::optional<std::string> after,
+Coro<Result<std::vector<std::string>>> ReferenceStore::keys_set_aside(QueueId queue_id, std::optional<std::string> after,
                                                                    std::size_t limit) {
   return call([this, queue_id, after = std::move(after), limit]() -> Result<std::vector<std::string>> {
     std::lock_guard lock(mutex_);
@@ -899,7 +902,7 @@ Coro<Result<std::vector<std::string>>> MemoryStore::keys_set_aside(QueueId queue
   });
 }
 
-Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_delayed(QueueId queue_id, WallTime after, JobId after_id,
+Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_delayed(QueueId queue_id, WallTime after, JobId after_id,
                                                                 std::size_t limit) {
   return call([this, queue_id, after, after_id, limit]() -> Result<std::vector<WaitingJob>> {
     std::lock_guard lock(mutex_);
@@ -913,7 +916,7 @@ Coro<Result<std::vector<WaitingJob>>> MemoryStore::load_delayed(QueueId queue_id
   });
 }
 
-Coro<Result<std::vector<std::optional<WaitingJob>>>> MemoryStore::find_waiting(std::vector<JobId> jobs) {
+Coro<Result<std::vector<std::optional<WaitingJob>>>> ReferenceStore::find_waiting(std::vector<JobId> jobs) {
   return call([this, jobs = std::move(jobs)]() -> Result<std::vector<std::optional<WaitingJob>>> {
     std::lock_guard lock(mutex_);
     std::vector<std::optional<WaitingJob>> found;
@@ -928,7 +931,7 @@ Coro<Result<std::vector<std::optional<WaitingJob>>>> MemoryStore::find_waiting(s
 
 // --- to look at ------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::optional<JobRecord>>> MemoryStore::get(JobId id) {
+Coro<Result<std::optional<JobRecord>>> ReferenceStore::get(JobId id) {
   return call([this, id]() -> Result<std::optional<JobRecord>> {
     std::lock_guard lock(mutex_);
     const Job* job = find(id);
@@ -936,7 +939,7 @@ Coro<Result<std::optional<JobRecord>>> MemoryStore::get(JobId id) {
   });
 }
 
-Coro<Result<std::optional<JobId>>> MemoryStore::find_name(std::string name) {
+Coro<Result<std::optional<JobId>>> ReferenceStore::find_name(std::string name) {
   return call([this, name = std::move(name)]() -> Result<std::optional<JobId>> {
     std::lock_guard lock(mutex_);
     const auto found = names_.find(name);
@@ -944,7 +947,7 @@ Coro<Result<std::optional<JobId>>> MemoryStore::find_name(std::string name) {
   });
 }
 
-Coro<Result<std::vector<Attempt>>> MemoryStore::history(JobId id) {
+Coro<Result<std::vector<Attempt>>> ReferenceStore::history(JobId id) {
   return call([this, id]() -> Result<std::vector<Attempt>> {
     std::lock_guard lock(mutex_);
     const Job* job = find(id);
@@ -952,7 +955,7 @@ Coro<Result<std::vector<Attempt>>> MemoryStore::history(JobId id) {
   });
 }
 
-Coro<Result<std::vector<JobRecord>>> MemoryStore::list(JobFilter filter) {
+Coro<Result<std::vector<JobRecord>>> ReferenceStore::list(JobFilter filter) {
   return call([this, filter = std::move(filter)]() -> Result<std::vector<JobRecord>> {
     std::lock_guard lock(mutex_);
     std::vector<JobRecord> found;
@@ -970,7 +973,7 @@ Coro<Result<std::vector<JobRecord>>> MemoryStore::list(JobFilter filter) {
   });
 }
 
-Coro<Result<std::vector<QueueCounts>>> MemoryStore::counts() {
+Coro<Result<std::vector<QueueCounts>>> ReferenceStore::counts() {
   return call([this]() -> Result<std::vector<QueueCounts>> {
     std::lock_guard lock(mutex_);
     std::vector<QueueCounts> all;
@@ -981,7 +984,7 @@ Coro<Result<std::vector<QueueCounts>>> MemoryStore::counts() {
   });
 }
 
-Coro<Result<std::uint64_t>> MemoryStore::count_before(QueueId queue_id, Rank rank, std::uint64_t most,
+Coro<Result<std::uint64_t>> ReferenceStore::count_before(QueueId queue_id, Rank rank, std::uint64_t most,
                                                       std::optional<std::string> key) {
   return call([this, queue_id, rank, most, key = std::move(key)]() -> Result<std::uint64_t> {
     std::lock_guard lock(mutex_);
@@ -996,7 +999,7 @@ Coro<Result<std::uint64_t>> MemoryStore::count_before(QueueId queue_id, Rank ran
   });
 }
 
-Coro<Result<std::vector<JobId>>> MemoryStore::waits_for(JobId id, std::size_t limit) {
+Coro<Result<std::vector<JobId>>> ReferenceStore::waits_for(JobId id, std::size_t limit) {
   return call([this, id, limit]() -> Result<std::vector<JobId>> {
     std::lock_guard lock(mutex_);
     std::vector<JobId> found;
@@ -1012,22 +1015,12 @@ Coro<Result<std::vector<JobId>>> MemoryStore::waits_for(JobId id, std::size_t li
 
 // --- ownership -------------------------------------------------------------------------------------------------------
 
-std::uint64_t MemoryStore::last_token() const {
+std::uint64_t ReferenceStore::last_token() const {
   std::lock_guard lock(mutex_);
   return last_token_;
 }
 
-void MemoryStore::reopen() {
-  std::lock_guard lock(mutex_);
-  old_leases_.clear();
-  for (const auto& [id, job] : jobs_) {
-    const JobRecord& record = job.record;
-    if (record.state != JobState::running) continue;
-    old_leases_[id] = {id, record.token, record.lease_until, record.worker};
-  }
-}
-
-Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() {
+Coro<Result<std::vector<OldLease>>> ReferenceStore::old_leases() {
   return call([this]() -> Result<std::vector<OldLease>> {
     std::lock_guard lock(mutex_);
     std::vector<OldLease> left;
@@ -1041,11 +1034,11 @@ Coro<Result<std::vector<OldLease>>> MemoryStore::old_leases() {
   });
 }
 
-Coro<Result<ChangedElsewhere>> MemoryStore::changed_elsewhere() {
+Coro<Result<ChangedElsewhere>> ReferenceStore::changed_elsewhere() {
   return call([]() -> Result<ChangedElsewhere> { return {}; });
 }
 
-Coro<Result<void>> MemoryStore::remember(std::string name, std::int64_t value) {
+Coro<Result<void>> ReferenceStore::remember(std::string name, std::int64_t value) {
   return call([this, name = std::move(name), value]() -> Result<void> {
     std::lock_guard lock(mutex_);
     remembered_[name] = value;
@@ -1053,7 +1046,7 @@ Coro<Result<void>> MemoryStore::remember(std::string name, std::int64_t value) {
   });
 }
 
-Coro<Result<std::optional<std::int64_t>>> MemoryStore::recall(std::string name) {
+Coro<Result<std::optional<std::int64_t>>> ReferenceStore::recall(std::string name) {
   return call([this, name = std::move(name)]() -> Result<std::optional<std::int64_t>> {
     std::lock_guard lock(mutex_);
     const auto found = remembered_.find(name);

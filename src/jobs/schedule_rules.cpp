@@ -1,10 +1,10 @@
-#include "store/schedule_rules.hpp"
+#include "jobs/internal/schedule_rules.hpp"
 
 #include <fmt/format.h>
 
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
-#include "store/job_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
 
 namespace argiope {
 
@@ -81,6 +81,13 @@ Result<void> check(const std::vector<PutSchedule>& schedules) {
     }
   }
   return {};
+}
+
+PutScheduleOutcome outcome_of(const PutSchedule& wanted, std::optional<std::uint64_t> old_version) noexcept {
+  using enum PutScheduleOutcome;
+  if (wanted.made_from != 0) return old_version == wanted.made_from ? replaced : stale;
+  if (!old_version) return added;
+  return wanted.policy == ConflictPolicy::fail ? exists : wanted.policy == ConflictPolicy::keep ? kept : replaced;
 }
 
 bool take_put(ScheduleRun& run, const PutReply& put) {

@@ -1,4 +1,4 @@
-#include "store/job_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
 
 #include <fmt/format.h>
 

@@ -3,11 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "argiope/store/store.hpp"
+#include "argiope/jobs/requests.hpp"
 
 namespace argiope::schedule_rules {
 
@@ -28,6 +29,8 @@ std::string_view cut_error(std::string_view error) noexcept;
 
 // What can be said of a request without looking at what is stored.
 Result<void> check(const std::vector<PutSchedule>& schedules);
+// What a put comes to where the schedule of its name has this version; nullopt: there is none.
+PutScheduleOutcome outcome_of(const PutSchedule& wanted, std::optional<std::uint64_t> old_version) noexcept;
 // Writes into the entry what its put has come to; whether it has a job now that is still to end.
 bool take_put(ScheduleRun& run, const PutReply& put);
 constexpr RunOutcome run_outcome(JobState ended) noexcept {

@@ -1,0 +1,156 @@
+// What a store of jobs looks like to the rules of their life (job_transitions.hpp): rows that are loaded and saved, names,
+// links between jobs. Whoever keeps them decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/jobs/requests.hpp"
+
+namespace argiope {
+
+// The request breaks its contract. Thrown by the rules and by who keeps the rows: nothing of the request is done.
+struct RequestRefused {
+  Error error;
+};
+
+// Where a job stands: on a shelf, or how it has ended. One that runs keeps the shelf that it was leased from, and goes
+// back there when its lease is over. The numbers are in files.
+enum class RowState : std::uint8_t { ready, set_aside, delayed, waiting, done, cancelled, buried };
+
+constexpr RowState row_state(Shelf shelf) noexcept { return static_cast<RowState>(shelf); }
+constexpr RowState row_state(JobState ended) noexcept {
+  return ended == JobState::done ? RowState::done : ended == JobState::cancelled ? RowState::cancelled : RowState::buried;
+}
+constexpr bool has_shelf(RowState state) noexcept { return state <= RowState::waiting; }
+// It waits for time and turn alone.
+constexpr bool is_leasable(RowState state) noexcept { return state < RowState::waiting; }
+constexpr JobState state_of(RowState state) noexcept {
+  switch (state) {
+    case RowState::ready:
+    case RowState::set_aside: return JobState::ready;
+    case RowState::delayed:
+    case RowState::waiting: return JobState::delayed;
+    case RowState::done: return JobState::done;
+    case RowState::cancelled: return JobState::cancelled;
+    case RowState::buried: break;
+  }
+  return JobState::buried;
+}
+
+// What the rules read of a job. What else is known of it (payload, result, error …) they only write.
+struct JobRow {
+  JobId id = 0;
+  QueueId queue = 0;
+  RowState state = RowState::ready;
+  std::int32_t rank = 0;
+  std::int32_t priority = 0;
+  std::int64_t due_ms = 0;
+  std::uint32_t attempts = 0;
+  std::uint32_t expiries = 0;
+  std::uint32_t pending = 0;          // jobs it waits for
+  bool cancelled_with_others = true;  // DependencyPolicy::cancel
+  std::int64_t flags = 0;
+  std::uint64_t token = 0;  // of its lease; 0: it does not run
+  std::uint64_t fence = 0;  // leases with tokens up to this one are over
+  std::int64_t ended_ms = 0;
+  std::string key;
+  std::string unique;
+  ScheduleId schedule = 0;
+  std::uint64_t run = 0;
+
+  // They are in files. What a row does not have need not be looked for.
+  static constexpr std::int64_t kHasDependants = 1;
+  static constexpr std::int64_t kHasHistory = 2;
+  static constexpr std::int64_t kHasNames = 4;  // a name, a unique one, or both
+  static constexpr std::int64_t kIsRun = 8;     // of a schedule
+  static constexpr std::int64_t kCancelAsked = 16;
+
+  bool runs() const noexcept { return token != 0; }
+  bool has_ended() const noexcept { return !has_shelf(state); }
+  bool holds_unique() const noexcept { return !unique.empty() && has_shelf(state); }
+  JobState shown_state() const noexcept { return runs() ? JobState::running : state_of(state); }
+};
+
+// What is left of a job whose record went when it was done.
+struct ErasedJob {
+  bool has_dependants = false;
+  ScheduleId schedule = 0;
+  std::uint64_t run = 0;
+};
+
+struct JobCounters {
+  JobId last_id = 0;
+  JobId last_chosen_id = 0;  // the largest above kMostCountedId that a caller has chosen
+  std::uint64_t last_token = 0;
+};
+
+// All within one transaction, which is not the rules' business. Ids are at most kMostJobId, and those of queues are of
+// queues that there are, unless said.
+class JobRows {
+ public:
+  virtual ~JobRows() = default;
+
+  // --- one request that may be refused when half of it is done: mark(), and then keep() or take_back()
+  virtual void mark() = 0;
+  virtual void keep() = 0;
+  virtual void take_back() = 0;
+
+  // --- queues and counters
+  virtual JobCounters& counters() = 0;  // to be changed in place
+  virtual const std::vector<StoredQueue>& all_queues() = 0;  // by id, from 1
+  virtual QueueId find_queue(std::string_view name) = 0;     // 0: there is none
+  virtual QueueId add_queue(const std::string& name, const QueueConfig& config) = 0;
+  virtual void configure_queue(QueueId queue, const QueueConfig& config) = 0;
+
+  // --- rows
+  virtual std::optional<JobRow> load(JobId id) = 0;
+  virtual void insert(const JobRow& row, const NewJob& job, WallTime now) = 0;
+  // Its shelf, its unique name's holder, its lease and the counts of its queue follow from the two.
+  virtual void save(const JobRow& before, const JobRow& after) = 0;
+  virtual void erase(const JobRow& row) = 0;
+  // The commonest end: a job that runs under this token is done, and its record goes. nullopt: it does not.
+  virtual std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) = 0;
+  // Of those that ended in `state` before `before`, the earliest first: what erase() needs of them.
+  virtual std::vector<JobRow> load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
+
+  // --- what rows do not say
+  virtual void write_work(JobId id, const NewJob& job) = 0;  // function and payload
+  virtual void write_attempt(JobId id, const Attempt& attempt, const std::string& result) = 0;
+  // It has ended; it is of no schedule any more.
+  virtual void write_end(JobId id, const std::string& error, const std::string& result) = 0;
+  virtual void write_error(JobId id, const std::string& error) = 0;
+  virtual std::string error_of(JobId id) = 0;
+
+  // --- names; 0: nobody has it. A unique name is held by a job that waits or runs.
+  virtual JobId find_name(const std::string& name) = 0;
+  virtual JobId find_unique(QueueId queue, const std::string& unique) = 0;
+
+  // --- links
+  virtual void link(JobId waited_for, JobId job) = 0;
+  virtual void unlink(JobId job) = 0;  // it waits for none
+  virtual std::vector<JobId> take_dependants(JobId waited_for) = 0;
+  virtual std::vector<JobId> waits_for(JobId job, std::size_t limit) = 0;
+
+  // --- jobs whose records are gone and that had failed; empty: none known
+  virtual std::string_view failure_of(JobId id) = 0;
+  virtual void set_failure(JobId id, std::string_view how) = 0;
+
+  // --- leases. Each by itself: a job that does not wait, or waits for others, is passed over. Tokens are in order.
+  virtual std::vector<std::optional<JobRecord>> lease(std::span<const LeaseRequest> leases) = 0;
+  virtual void renew(std::span<const LeaseRequest> leases) = 0;
+
+  // --- schedules. False: there is none of that id, it has another version, or other entries than `entries`.
+  virtual bool advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) = 0;
+  virtual void write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) = 0;
+  virtual void take_off_started(ScheduleId id, std::uint32_t count) = 0;
+  virtual JobId job_of_run(ScheduleId id, std::uint64_t number) = 0;  // 0: not known
+  // Written into its entry, if that is kept. The schedule may be gone.
+  virtual void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) = 0;
+};
+
+}  // namespace argiope

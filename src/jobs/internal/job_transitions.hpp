@@ -1,0 +1,102 @@
+// A job's life, for every store: what a put, a lease, the end of a run, a change and a schedule's step do to the rows. Nothing
+// here waits, reads a clock or knows how rows are kept.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/jobs/requests.hpp"
+#include "jobs/internal/job_rows.hpp"
+
+namespace argiope {
+
+// The writes of Store, within a transaction of whoever keeps the rows. Throws RequestRefused where the whole call is
+// refused; then nothing of it is done. Costs nothing to make.
+class JobTransitions {
+ public:
+  explicit JobTransitions(JobRows& rows) noexcept : rows_(rows) {}
+
+  StoredQueue open_queue(const std::string& name, const QueueConfig& config);
+  void configure(QueueId queue, const QueueConfig& config);
+  const StoredQueue& queue(QueueId id);
+
+  std::vector<Result<PutReply>> put(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
+  std::vector<std::optional<JobRecord>> lease(const std::vector<LeaseRequest>& leases);
+  std::vector<SettleReply> settle(const std::vector<Settlement>& settlements);
+  std::vector<ChangeReply> change(const std::vector<Change>& changes);
+  void shelve(const std::vector<JobId>& jobs, Shelf shelf);
+  std::size_t prune(QueueId queue, JobState state, WallTime before, std::size_t limit);
+  std::vector<Result<FireReply>> fire(const std::vector<FireRequest>& requests, WallTime now);
+
+  std::vector<std::optional<WaitingJob>> find_waiting(const std::vector<JobId>& ids);
+
+ private:
+  struct Failed {
+    JobId id = 0;  // 0: none has
+    std::string_view how;
+  };
+  // When a job ends, and what is told of runs that have ended by that.
+  struct Ending {
+    std::int64_t at_ms;
+    WallTime calendar_at;
+    std::vector<EndedRun>& runs;
+  };
+  // How: in a word, for who waits for it; empty: it is done.
+  struct End {
+    JobState state;
+    bool keep;
+    std::string_view how;
+    const std::string& result;
+    const std::string& error;
+  };
+  struct Effects {
+    std::vector<WaitingJob>& released;
+    std::vector<JobId>& cancelled;
+  };
+
+  template <class Act>
+  auto undone_if_refused(bool may_be, Act act) -> decltype(act());
+  bool depends(const PutRequest& request);
+  bool keeps_cancelled(QueueId queue) { return this->queue(queue).config.keep_cancelled > Duration{}; }
+
+  // `before`: the jobs of those put before it in the same call.
+  PutReply put_one(const PutRequest& request, WallTime now, std::span<const JobId> before = {}, ScheduleId schedule = 0);
+  PutReply put_on(const JobRow& holder, const PutRequest& request, WallTime now);
+  JobId next_id();
+  bool was_given(JobId id);
+  std::vector<JobId> not_ended(std::span<const JobId> ids, Failed& failed);
+  void join_batch(JobId batch, JobRow& part, const std::vector<JobId>& waits_for);
+  std::shared_ptr<const CancelledAtPut> cancel_at_put(const JobRow& row, Failed because_of, WallTime now);
+
+  SettleReply settle_one(const Settlement& asked);
+  // What its dependants are to be told.
+  struct News {
+    std::vector<JobId> dependants;
+    std::string_view how;
+  };
+  News settle_done(const ErasedJob& job, const Settlement& settlement, const Ending& ending);
+  News settle_row(const JobRow& row, const Settlement& asked, const Ending& ending, SettleReply& reply);
+  std::optional<Settlement> cancellation_of(const Settlement& asked, const JobRow& row);
+  void give_back(const JobRow& before, const Settlement& settlement, std::int64_t at_ms, SettleReply& reply);
+  void failed_attempt(JobRow& row, const Settlement& settlement, const char* outcome, std::int64_t at_ms);
+  // Gives those that waited for it, who are to be told.
+  std::vector<JobId> end(const JobRow& row, const Ending& ending, const End& how);
+  void end_run(EndedRun run, const Ending& ending, std::string_view error, std::string_view result);
+  void tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how,
+                       const Ending& ending, Effects into);
+  ChangeReply change_one(const Change& change);
+  FireReply fire_one(const FireRequest& request, WallTime now);
+  void place_now(JobRow& row, std::int64_t at_ms, bool set_aside = false);
+
+  JobRows& rows_;
+};
+
+// As an owner's window has it. Of a job that waits.
+WaitingJob waiting(const JobRow& row);
+
+}  // namespace argiope

@@ -1,0 +1,304 @@
+// How jobs are leased, end, come back and are changed, and what that means for those that wait for them.
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/job_transitions.hpp"
+#include "jobs/internal/schedule_rules.hpp"
+#include "jobs/undone_if_refused.hpp"
+
+namespace argiope {
+
+using namespace job_rules;
+
+namespace {
+
+const std::string kNothing;
+
+WallTime calendar_time(WallTime calendar_at, std::int64_t at_ms) {
+  return calendar_at == WallTime{} ? from_ms(at_ms) : calendar_at;
+}
+
+// A lease that it has is over.
+JobRow without_lease(JobRow row) {
+  if (row.runs()) row.fence = std::exchange(row.token, 0);
+  return row;
+}
+
+}  // namespace
+
+// --- leases and their ends -------------------------------------------------------------------------------------------
+
+std::vector<std::optional<JobRecord>> JobTransitions::lease(const std::vector<LeaseRequest>& leases) {
+  if (auto good = check(leases, rows_.counters().last_token); !good) throw RequestRefused{std::move(good.error())};
+  return rows_.lease(leases);
+}
+
+std::vector<SettleReply> JobTransitions::settle(const std::vector<Settlement>& settlements) {
+  std::vector<SettleReply> replies;
+  replies.reserve(settlements.size());
+  for (const Settlement& settlement : settlements) {
+    const bool may_be_refused =
+        std::ranges::any_of(settlement.follow_ups, [&](const PutRequest& request) { return depends(request); });
+    try {
+      replies.push_back(undone_if_refused(may_be_refused, [&] { return settle_one(settlement); }));
+    } catch (RequestRefused& refused) {
+      replies.push_back({.refused = std::move(refused.error)});
+    }
+  }
+  return replies;
+}
+
+SettleReply JobTransitions::settle_one(const Settlement& asked) {
+  SettleReply reply;
+  const bool well_formed = asked.follow_ups.empty() || check_plain(asked.follow_ups);
+  const std::int64_t at_ms = to_ms(asked.at);
+  const Ending ending{at_ms, calendar_time(asked.calendar_at, at_ms), reply.ended_runs};
+  News news;
+  // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
+  // follows gave them more to wait for.
+  if (asked.outcome == Outcome::done && !asked.keep && well_formed) {
+    const auto erased = rows_.erase_done(asked.id, asked.token);
+    if (!erased) return reply;
+    news = settle_done(*erased, asked, ending);
+  } else {
+    const auto row = rows_.load(asked.id);
+    if (!row || !row->runs() || row->token != asked.token) return reply;
+    if (!well_formed) throw RequestRefused{std::move(check_plain(asked.follow_ups).error())};
+    reply.outcome = asked.outcome;
+    news = settle_row(*row, asked, ending, reply);
+  }
+  reply.settled = true;
+  for (const PutRequest& request : asked.follow_ups) reply.follow_ups.push_back(put_one(request, from_ms(at_ms)));
+  tell_dependants(asked.id, std::move(news.dependants), !news.how.empty(), news.how, ending,
+                  {reply.released, reply.cancelled});
+  return reply;
+}
+
+JobTransitions::News JobTransitions::settle_done(const ErasedJob& job, const Settlement& settlement,
+                                                 const Ending& ending) {
+  if (job.schedule != 0) {
+    end_run({job.schedule, job.run, settlement.id, RunOutcome::done}, ending, {}, settlement.result);
+  }
+  return {job.has_dependants ? rows_.take_dependants(settlement.id) : std::vector<JobId>{}, {}};
+}
+
+JobTransitions::News JobTransitions::settle_row(const JobRow& row, const Settlement& asked, const Ending& ending,
+                                                SettleReply& reply) {
+  const std::optional<Settlement> instead = cancellation_of(asked, row);
+  const Settlement& settlement = instead ? *instead : asked;
+  reply.outcome = settlement.outcome;
+  switch (settlement.outcome) {
+    case Outcome::done: return {end(row, ending, {JobState::done, true, {}, settlement.result, kNothing}), {}};
+    case Outcome::cancel:
+      return {end(row, ending, {JobState::cancelled, settlement.keep, kCancelled, kNothing, settlement.error}),
+              kCancelled};
+    case Outcome::bury: {
+      JobRow failed = row;
+      failed_attempt(failed, settlement, "buried", ending.at_ms);
+      return {end(failed, ending, {JobState::buried, true, kBuried, settlement.result, settlement.error}), kBuried};
+    }
+    case Outcome::retry:
+    case Outcome::release:
+    case Outcome::expire: give_back(row, settlement, ending.at_ms, reply); break;
+  }
+  return {};
+}
+
+// What takes its place where the job is to be cancelled with its run.
+std::optional<Settlement> JobTransitions::cancellation_of(const Settlement& asked, const JobRow& row) {
+  if ((row.flags & JobRow::kCancelAsked) == 0 || asked.outcome == Outcome::done) return std::nullopt;
+  Settlement settlement = asked;
+  settlement.outcome = Outcome::cancel;
+  settlement.keep = keeps_cancelled(row.queue);
+  if (std::string why = rows_.error_of(row.id); !why.empty()) settlement.error = std::move(why);
+  return settlement;
+}
+
+void JobTransitions::give_back(const JobRow& before, const Settlement& settlement, std::int64_t at_ms,
+                               SettleReply& reply) {
+  JobRow row = without_lease(before);
+  if (settlement.outcome == Outcome::retry) {
+    failed_attempt(row, settlement, "retry", at_ms);
+    if (settlement.priority) row.priority = *settlement.priority;
+    row.due_ms = to_ms(settlement.due_at);
+    place_now(row, at_ms);
+  } else if (settlement.outcome == Outcome::expire) {
+    failed_attempt(row, settlement, "lease expired", at_ms);
+    ++row.expiries;
+    if (row.state == RowState::delayed) row.state = RowState::ready;
+  } else if (to_ms(settlement.due_at) > at_ms) {
+    row.due_ms = to_ms(settlement.due_at);
+    place_now(row, at_ms);
+  }
+  rows_.save(before, row);
+  reply.again = waiting(row);
+}
+
+void JobTransitions::failed_attempt(JobRow& row, const Settlement& settlement, const char* outcome,
+                                    std::int64_t at_ms) {
+  ++row.attempts;
+  row.flags |= JobRow::kHasHistory;
+  rows_.write_attempt(row.id, {row.attempts, from_ms(at_ms), outcome, settlement.error, settlement.worker},
+                      settlement.result);
+}
+
+std::vector<JobId> JobTransitions::end(const JobRow& row, const Ending& ending, const End& how) {
+  if (row.schedule != 0) {
+    end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(how.state)}, ending, how.error, how.result);
+  }
+  if (row.pending > 0) rows_.unlink(row.id);
+  if (how.keep) {
+    JobRow ended = without_lease(row);
+    ended.state = row_state(how.state);
+    ended.ended_ms = ending.at_ms;
+    ended.pending = 0;
+    ended.flags &= ~JobRow::kCancelAsked;
+    rows_.save(row, ended);
+    rows_.write_end(row.id, how.error, how.result);
+  } else {
+    rows_.erase(row);
+    if (!how.how.empty()) rows_.set_failure(row.id, how.how);
+  }
+  return (row.flags & JobRow::kHasDependants) != 0 ? rows_.take_dependants(row.id) : std::vector<JobId>{};
+}
+
+void JobTransitions::end_run(EndedRun run, const Ending& ending, std::string_view error, std::string_view result) {
+  rows_.end_run(run, ending.calendar_at, error, result);
+  ending.runs.push_back(run);
+}
+
+void JobTransitions::tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how,
+                                     const Ending& ending, Effects into) {
+  if (dependants.empty()) return;
+  struct Told {
+    JobId of;
+    std::vector<JobId> dependants;
+    std::string_view how;
+  };
+  std::deque<Told> ends;
+  ends.push_back({ended, std::move(dependants), how});
+  for (; !ends.empty(); ends.pop_front()) {
+    const Told now = std::move(ends.front());
+    for (const JobId id : now.dependants) {
+      const auto before = rows_.load(id);
+      if (!before || before->state != RowState::waiting) continue;
+      JobRow row = *before;
+      --row.pending;
+      if (badly && row.cancelled_with_others) {
+        const std::string why = cancelled_with(now.of, now.how);
+        auto next = end(*before, ending, {JobState::cancelled, keeps_cancelled(row.queue), kCancelled, kNothing, why});
+        into.cancelled.push_back(id);
+        ends.push_back({id, std::move(next), kCancelled});
+        continue;
+      }
+      if (row.pending == 0) place_now(row, ending.at_ms);
+      rows_.save(*before, row);
+      if (row.pending == 0) into.released.push_back(waiting(row));
+    }
+  }
+}
+
+// --- changes ---------------------------------------------------------------------------------------------------------
+
+std::vector<ChangeReply> JobTransitions::change(const std::vector<Change>& changes) {
+  std::vector<ChangeReply> replies;
+  replies.reserve(changes.size());
+  for (const Change& change : changes) replies.push_back(change_one(change));
+  return replies;
+}
+
+ChangeReply JobTransitions::change_one(const Change& change) {
+  using Verdict = ChangeReply::Verdict;
+  ChangeReply reply;
+  const auto refuse = [&](Verdict verdict) {
+    reply.verdict = verdict;
+    return reply;
+  };
+  const auto before = rows_.load(change.id);
+  if (!before) return refuse(Verdict::not_found);
+  JobRow row = *before;
+  if (row.runs()) {
+    if (change.kind != ChangeKind::cancel) return refuse(Verdict::running);
+    row.flags |= JobRow::kCancelAsked;
+    rows_.save(*before, row);
+    rows_.write_error(row.id, change.error);
+    return refuse(Verdict::asked);
+  }
+  const bool has_ended = row.has_ended();
+  const std::int64_t at_ms = to_ms(change.at);
+  switch (change.kind) {
+    case ChangeKind::cancel:
+    case ChangeKind::erase: {
+      const bool erases = change.kind == ChangeKind::erase;
+      if (!erases && has_ended && row.state != RowState::buried) return refuse(Verdict::wrong_state);
+      const Ending ending{at_ms, calendar_time(change.calendar_at, at_ms), reply.ended_runs};
+      // What has ended goes on to have ended so when its record is deleted.
+      const std::string_view how = !erases ? kCancelled : has_ended ? how_failed(state_of(row.state)) : kDeleted;
+      const std::string& error = erases ? kNothing : change.error;
+      auto dependants = end(row, ending, {JobState::cancelled, !erases && change.keep, how, kNothing, error});
+      tell_dependants(row.id, std::move(dependants), true, erases ? kDeleted : kCancelled, ending,
+                      {reply.released, reply.cancelled});
+      return reply;
+    }
+    case ChangeKind::kick:
+      if (row.state != RowState::buried && row.state != RowState::delayed) return refuse(Verdict::wrong_state);
+      if (has_ended) {
+        // Another may have taken its unique name since.
+        if (!row.unique.empty() && rows_.find_unique(row.queue, row.unique) != 0) return refuse(Verdict::wrong_state);
+        row.attempts = row.expiries = 0;
+      }
+      row.ended_ms = 0;
+      row.due_ms = 0;
+      place_now(row, at_ms);
+      break;
+    case ChangeKind::set_priority:
+      if (has_ended) return refuse(Verdict::wrong_state);
+      row.rank = shifted(row.rank, row.priority, change.priority);
+      row.priority = change.priority;
+      break;
+    case ChangeKind::set_due:
+      if (!is_leasable(row.state)) return refuse(Verdict::wrong_state);
+      row.due_ms = to_ms(change.due_at);
+      place_now(row, at_ms);
+      break;
+  }
+  rows_.save(*before, row);
+  reply.job = waiting(row);
+  return reply;
+}
+
+void JobTransitions::shelve(const std::vector<JobId>& jobs, Shelf shelf) {
+  if (shelf != Shelf::ready && shelf != Shelf::set_aside) throw RequestRefused{no_such_shelf()};
+  for (const JobId id : jobs) {
+    const auto before = rows_.load(id);
+    if (!before || !is_leasable(before->state) || before->runs() || before->state == row_state(shelf)) continue;
+    JobRow row = *before;
+    row.state = row_state(shelf);
+    rows_.save(*before, row);
+  }
+}
+
+std::size_t JobTransitions::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
+  (void)queue(queue_id);
+  if (!has_ended(state)) throw RequestRefused{job_rules::not_ended()};
+  const auto old = rows_.load_ended(queue_id, state, before, limit);
+  for (const JobRow& row : old) {
+    rows_.erase(row);
+    if (!how_failed(state).empty()) rows_.set_failure(row.id, how_failed(state));
+  }
+  return old.size();
+}
+
+std::vector<std::optional<WaitingJob>> JobTransitions::find_waiting(const std::vector<JobId>& ids) {
+  std::vector<std::optional<WaitingJob>> found;
+  found.reserve(ids.size());
+  for (const JobId id : ids) {
+    const auto row = rows_.load(id);
+    found.push_back(row && !row->has_ended() && !row->runs() ? std::optional(waiting(*row)) : std::nullopt);
+  }
+  return found;
+}
+
+}  // namespace argiope

@@ -1,0 +1,501 @@
+#include "store/memory_driver.hpp"
+
+#include <algorithm>
+
+#include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/job_transitions.hpp"
+
+namespace argiope {
+
+using namespace job_rules;
+
+namespace {
+
+std::uint64_t& count_of(StateCounts& counts, JobState state) {
+  switch (state) {
+    case JobState::ready: return counts.ready;
+    case JobState::delayed: return counts.delayed;
+    case JobState::running: return counts.running;
+    case JobState::done: return counts.done;
+    case JobState::buried: return counts.buried;
+    case JobState::cancelled: break;
+  }
+  return counts.cancelled;
+}
+
+// Those of `rows` that belong to `first`, in order.
+template <class Visit>
+void each_second(const std::set<std::pair<JobId, JobId>>& pairs, JobId first, Visit visit) {
+  for (auto it = pairs.lower_bound({first, 0}); it != pairs.end() && it->first == first; ++it) {
+    if (!visit(it->second)) return;
+  }
+}
+
+}  // namespace
+
+// --- what can be taken back ------------------------------------------------------------------------------------------
+
+void MemoryDriver::mark() {
+  marked_ = true;
+  undo_.clear();
+  schedules_.start();
+  counters_before_ = counters_;
+  queues_before_ = queues_.size();
+}
+
+void MemoryDriver::keep() {
+  marked_ = false;
+  undo_.clear();
+  schedules_.start();
+}
+
+void MemoryDriver::take_back() {
+  marked_ = false;
+  for (; !undo_.empty(); undo_.pop_back()) {
+    Before& before = undo_.back();
+    if (auto* job = std::get_if<JobBefore>(&before)) {
+      if (const auto now = jobs_.find(job->id); now != jobs_.end()) {
+        unindex(now->second);
+        if (!now->second.name.empty()) names_.erase(now->second.name);
+        jobs_.erase(now);
+      }
+      if (job->job) {
+        const Job& again = jobs_.emplace(job->id, std::move(*job->job)).first->second;
+        if (!again.name.empty()) names_[again.name] = again.row.id;
+        index(again);
+      }
+    } else if (const auto* link = std::get_if<LinkBefore>(&before)) {
+      set_link(link->waited_for, link->job, link->was_there);
+    } else if (const auto* failure = std::get_if<FailureBefore>(&before)) {
+      failures_[failure->slot] = failure->failure;
+    } else {
+      const auto& ended = std::get<EndedBefore>(before);
+      of_queues_[ended.queue - 1].ended = ended.ended;
+    }
+  }
+  for (; queues_.size() > queues_before_; queues_.pop_back(), of_queues_.pop_back()) {
+    queue_ids_.erase(queues_.back().name);
+  }
+  counters_ = counters_before_;
+  schedules_.take_back();
+}
+
+// --- queues ----------------------------------------------------------------------------------------------------------
+
+QueueId MemoryDriver::find_queue(std::string_view name) {
+  const auto found = queue_ids_.find(name);
+  return found == queue_ids_.end() ? 0 : found->second;
+}
+
+QueueId MemoryDriver::add_queue(const std::string& name, const QueueConfig& config) {
+  const auto id = static_cast<QueueId>(queues_.size() + 1);
+  queues_.push_back({id, name, config});
+  of_queues_.emplace_back();
+  queue_ids_.emplace(name, id);
+  return id;
+}
+
+void MemoryDriver::configure_queue(QueueId queue, const QueueConfig& config) { queues_[queue - 1].config = config; }
+
+// --- rows ------------------------------------------------------------------------------------------------------------
+
+void MemoryDriver::index(const Job& job) {
+  const JobRow& row = job.row;
+  Queue& queue = of_queues_[row.queue - 1];
+  ++count_of(queue.counts, row.shown_state());
+  if (row.has_ended()) {
+    queue.ended_jobs[row.state].emplace(row.ended_ms, row.id);
+    return;
+  }
+  if (!row.unique.empty()) uniques_[{row.queue, row.unique}] = row.id;
+  if (row.runs()) return;
+  if (row.state == RowState::ready) queue.ready.insert({row.rank, row.id});
+  if (row.state == RowState::set_aside) queue.set_aside[row.key].insert({row.rank, row.id});
+  if (row.state == RowState::delayed) queue.delayed.emplace(row.due_ms, row.id);
+}
+
+void MemoryDriver::unindex(const Job& job) {
+  const JobRow& row = job.row;
+  Queue& queue = of_queues_[row.queue - 1];
+  --count_of(queue.counts, row.shown_state());
+  if (row.has_ended()) {
+    queue.ended_jobs[row.state].erase({row.ended_ms, row.id});
+    return;
+  }
+  if (!row.unique.empty()) {
+    const auto holder = uniques_.find({row.queue, row.unique});
+    if (holder != uniques_.end() && holder->second == row.id) uniques_.erase(holder);
+  }
+  if (row.runs()) return;
+  if (row.state == RowState::ready) queue.ready.erase({row.rank, row.id});
+  if (row.state == RowState::set_aside) {
+    const auto found = queue.set_aside.find(row.key);
+    found->second.erase({row.rank, row.id});
+    if (found->second.empty()) queue.set_aside.erase(found);
+  }
+  if (row.state == RowState::delayed) queue.delayed.erase({row.due_ms, row.id});
+}
+
+MemoryDriver::Job& MemoryDriver::changing(JobId id) {
+  Job& job = jobs_.at(id);
+  remember_before([&] { return JobBefore{id, job}; });
+  return job;
+}
+
+std::optional<JobRow> MemoryDriver::load(JobId id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? std::nullopt : std::optional(found->second.row);
+}
+
+void MemoryDriver::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
+  remember_before([&] { return JobBefore{row.id, std::nullopt}; });
+  Job job{.row = row,
+          .name = wanted.name,
+          .function = wanted.function,
+          .payload = wanted.payload,
+          .max_attempts = wanted.max_attempts,
+          .created_at = now};
+  const Job& added = jobs_.emplace(row.id, std::move(job)).first->second;
+  if (!added.name.empty()) names_[added.name] = row.id;
+  index(added);
+}
+
+void MemoryDriver::save(const JobRow& before, const JobRow& after) {
+  Job& job = changing(after.id);
+  if (after.state == RowState::done && before.state != RowState::done) {
+    std::uint64_t& ended = of_queues_[after.queue - 1].ended;
+    remember_before([&] { return EndedBefore{after.queue, ended}; });
+    ++ended;
+  }
+  unindex(job);
+  job.row = after;
+  if (before.runs() && !after.runs()) {
+    job.worker.clear();
+    job.lease_until = {};
+  }
+  index(job);
+}
+
+void MemoryDriver::erase(const JobRow& row) {
+  Job& job = changing(row.id);
+  unindex(job);
+  if (!job.name.empty()) names_.erase(job.name);
+  jobs_.erase(row.id);
+}
+
+std::optional<ErasedJob> MemoryDriver::erase_done(JobId id, std::uint64_t token) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || !found->second.row.runs() || found->second.row.token != token) return std::nullopt;
+  const JobRow& row = found->second.row;
+  const ErasedJob erased{(row.flags & JobRow::kHasDependants) != 0, row.schedule, row.run};
+  std::uint64_t& ended = of_queues_[row.queue - 1].ended;
+  remember_before([&] { return EndedBefore{row.queue, ended}; });
+  ++ended;
+  erase(row);
+  return erased;
+}
+
+std::vector<JobRow> MemoryDriver::load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
+  std::vector<JobRow> found;
+  for (const auto& [ended_ms, id] : of_queues_[queue - 1].ended_jobs[row_state(state)]) {
+    if (ended_ms >= to_ms(before) || found.size() == limit) break;
+    found.push_back(jobs_.at(id).row);
+  }
+  return found;
+}
+
+// --- what rows do not say --------------------------------------------------------------------------------------------
+
+void MemoryDriver::write_work(JobId id, const NewJob& wanted) {
+  Job& job = changing(id);
+  job.function = wanted.function;
+  job.payload = wanted.payload;
+}
+
+void MemoryDriver::write_attempt(JobId id, const Attempt& attempt, const std::string& result) {
+  Job& job = changing(id);
+  job.attempts.push_back(attempt);
+  if (job.attempts.size() > kMostAttemptsKept) job.attempts.erase(job.attempts.begin());
+  job.error = attempt.error;
+  job.result = result;
+}
+
+void MemoryDriver::write_end(JobId id, const std::string& error, const std::string& result) {
+  Job& job = changing(id);
+  job.error = error;
+  job.result = result;
+  job.row.schedule = 0;
+  job.row.run = 0;
+}
+
+void MemoryDriver::write_error(JobId id, const std::string& error) { changing(id).error = error; }
+std::string MemoryDriver::error_of(JobId id) { return jobs_.at(id).error; }
+
+JobId MemoryDriver::find_name(const std::string& name) {
+  const auto found = names_.find(name);
+  return found == names_.end() ? 0 : found->second;
+}
+
+JobId MemoryDriver::find_unique(QueueId queue, const std::string& unique) {
+  const auto found = uniques_.find({queue, unique});
+  return found == uniques_.end() ? 0 : found->second;
+}
+
+// --- links -----------------------------------------------------------------------------------------------------------
+
+void MemoryDriver::set_link(JobId waited_for, JobId job, bool there) {
+  if (there) {
+    dependants_.emplace(waited_for, job);
+    waits_for_.emplace(job, waited_for);
+  } else {
+    dependants_.erase({waited_for, job});
+    waits_for_.erase({job, waited_for});
+  }
+}
+
+void MemoryDriver::link(JobId waited_for, JobId job) {
+  remember_before([&] { return LinkBefore{waited_for, job, false}; });
+  set_link(waited_for, job, true);
+  changing(waited_for).row.flags |= JobRow::kHasDependants;
+}
+
+void MemoryDriver::unlink(JobId job) {
+  for (const JobId other : waits_for(job, jobs_.max_size())) {
+    remember_before([&] { return LinkBefore{other, job, true}; });
+    set_link(other, job, false);
+  }
+}
+
+std::vector<JobId> MemoryDriver::take_dependants(JobId waited_for) {
+  std::vector<JobId> taken;
+  each_second(dependants_, waited_for, [&](JobId job) {
+    taken.push_back(job);
+    return true;
+  });
+  for (const JobId job : taken) {
+    remember_before([&] { return LinkBefore{waited_for, job, true}; });
+    set_link(waited_for, job, false);
+  }
+  return taken;
+}
+
+std::vector<JobId> MemoryDriver::waits_for(JobId job, std::size_t limit) {
+  std::vector<JobId> found;
+  each_second(waits_for_, job, [&](JobId other) {
+    if (found.size() == limit) return false;
+    found.push_back(other);
+    return true;
+  });
+  return found;
+}
+
+std::string_view MemoryDriver::failure_of(JobId id) {
+  const auto found = failures_.find(id % kFailuresRemembered);
+  return found == failures_.end() || found->second.id != id ? std::string_view{} : found->second.how;
+}
+
+void MemoryDriver::set_failure(JobId id, std::string_view how) {
+  if (how.empty() && failure_of(id).empty()) return;
+  const JobId slot = id % kFailuresRemembered;
+  Failure& failure = failures_[slot];
+  remember_before([&] { return FailureBefore{slot, failure}; });
+  failure = how.empty() ? Failure{} : Failure{id, how_failed(how)};
+}
+
+// --- leases ----------------------------------------------------------------------------------------------------------
+
+std::vector<std::optional<JobRecord>> MemoryDriver::lease(std::span<const LeaseRequest> leases) {
+  std::vector<std::optional<JobRecord>> records(leases.size());
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const LeaseRequest& lease = leases[i];
+    counters_.last_token = lease.token;
+    const auto found = jobs_.find(lease.id);
+    if (found == jobs_.end() || found->second.row.runs() || !is_leasable(found->second.row.state)) continue;
+    Job& job = changing(lease.id);
+    unindex(job);
+    job.row.token = lease.token;
+    job.worker = lease.worker;
+    job.lease_until = stored(lease.until);
+    job.lease_is_old = false;
+    index(job);
+    records[i] = record_of(job);
+  }
+  return records;
+}
+
+void MemoryDriver::renew(std::span<const LeaseRequest> leases) {
+  for (const LeaseRequest& lease : leases) {
+    const auto found = jobs_.find(lease.id);
+    if (found == jobs_.end() || !found->second.row.runs() || found->second.row.token != lease.token) continue;
+    Job& job = changing(lease.id);
+    job.worker = lease.worker;
+    job.lease_until = stored(lease.until);
+    job.lease_is_old = false;
+  }
+}
+
+void MemoryDriver::reopen() {
+  for (auto& [id, job] : jobs_) job.lease_is_old = job.row.runs();
+}
+
+std::vector<OldLease> MemoryDriver::old_leases() {
+  std::vector<OldLease> old;
+  for (const auto& [id, job] : jobs_) {
+    if (job.row.runs() && job.lease_is_old) old.push_back({id, job.row.token, job.lease_until, job.worker});
+  }
+  return old;
+}
+
+std::optional<std::int64_t> MemoryDriver::recall(const std::string& name) {
+  const auto found = remembered_.find(name);
+  return found == remembered_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// --- shelves ---------------------------------------------------------------------------------------------------------
+
+const MemoryDriver::Ranked& MemoryDriver::ranked(QueueId queue, const std::string* key) const {
+  static const Ranked kNone;
+  const Queue& of = of_queues_[queue - 1];
+  if (key == nullptr) return of.ready;
+  const auto found = of.set_aside.find(*key);
+  return found == of.set_aside.end() ? kNone : found->second;
+}
+
+std::vector<WaitingJob> MemoryDriver::load_ranked(QueueId queue, const std::string* key, Rank after,
+                                                  std::size_t limit) {
+  std::vector<WaitingJob> found;
+  const Ranked& shelf = ranked(queue, key);
+  for (auto it = shelf.upper_bound(after); it != shelf.end() && found.size() < limit; ++it) {
+    found.push_back(waiting(jobs_.at(it->id).row));
+  }
+  return found;
+}
+
+std::uint64_t MemoryDriver::count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) {
+  std::uint64_t count = 0;
+  const Ranked& shelf = ranked(queue, key);
+  for (auto it = shelf.begin(); it != shelf.end() && count < most && more_important(*it, before); ++it) ++count;
+  return count;
+}
+
+std::vector<std::string> MemoryDriver::keys_set_aside(QueueId queue, const std::optional<std::string>& after,
+                                                      std::size_t limit) {
+  std::vector<std::string> keys;
+  const auto& all = of_queues_[queue - 1].set_aside;
+  for (auto it = after ? all.upper_bound(*after) : all.begin(); it != all.end() && keys.size() < limit; ++it) {
+    keys.push_back(it->first);
+  }
+  return keys;
+}
+
+std::vector<WaitingJob> MemoryDriver::load_delayed(QueueId queue, WallTime after, JobId after_id, std::size_t limit) {
+  std::vector<WaitingJob> found;
+  const auto& delayed = of_queues_[queue - 1].delayed;
+  for (auto it = delayed.upper_bound({to_ms(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
+    found.push_back(waiting(jobs_.at(it->second).row));
+  }
+  return found;
+}
+
+// --- to look at ------------------------------------------------------------------------------------------------------
+
+JobRecord MemoryDriver::record_of(const Job& job) const {
+  const JobRow& row = job.row;
+  return {.id = row.id,
+          .name = job.name,
+          .queue = queues_[row.queue - 1].name,
+          .key = row.key,
+          .unique = row.unique,
+          .state = row.shown_state(),
+          .priority = row.priority,
+          .due_at = from_ms(row.due_ms),
+          .function = job.function,
+          .payload = job.payload,
+          .attempts = row.attempts,
+          .max_attempts = job.max_attempts,
+          .expiries = row.expiries,
+          .pending = row.pending,
+          .if_failed = row.cancelled_with_others ? DependencyPolicy::cancel : DependencyPolicy::run,
+          .created_at = job.created_at,
+          .ended_at = from_ms(row.ended_ms),
+          .result = job.result,
+          .error = job.error,
+          .token = row.token,
+          .worker = job.worker,
+          .lease_until = job.lease_until,
+          .cancel_asked = row.runs() && (row.flags & JobRow::kCancelAsked) != 0,
+          .schedule = row.schedule,
+          .run = row.run};
+}
+
+std::optional<JobRecord> MemoryDriver::record(JobId id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? std::nullopt : std::optional(record_of(found->second));
+}
+
+std::vector<Attempt> MemoryDriver::attempts(JobId id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? std::vector<Attempt>{} : found->second.attempts;
+}
+
+std::vector<JobRecord> MemoryDriver::list(const JobFilter& filter) {
+  std::vector<JobRecord> found;
+  const QueueId queue = find_queue(filter.queue);
+  if (!filter.queue.empty() && queue == 0) return found;
+  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && found.size() < filter.limit; ++it) {
+    const JobRow& row = it->second.row;
+    if ((queue != 0 && row.queue != queue) || (filter.state && row.shown_state() != *filter.state) ||
+        (filter.key && row.key != *filter.key)) {
+      continue;
+    }
+    found.push_back(record_of(it->second));
+    if (!filter.payloads) found.back().payload.clear();
+  }
+  return found;
+}
+
+std::vector<QueueCounts> MemoryDriver::counts() {
+  std::vector<QueueCounts> all;
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    all.push_back({queues_[i].id, of_queues_[i].counts, of_queues_[i].ended});
+  }
+  return all;
+}
+
+// --- schedules -------------------------------------------------------------------------------------------------------
+
+bool MemoryDriver::advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) {
+  if (!marked_) schedules_.start();
+  return schedules_.advance(step.id, step.version, entries, step.place, started);
+}
+void MemoryDriver::write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) {
+  if (step.amended) schedules_.write(step.id, *step.amended);
+  for (const ScheduleRun& run : runs) schedules_.write(step.id, run);
+}
+void MemoryDriver::take_off_started(ScheduleId id, std::uint32_t count) { schedules_.take_off_started(id, count); }
+JobId MemoryDriver::job_of_run(ScheduleId id, std::uint64_t number) {
+  const auto run = schedules_.run(id, number);
+  return run ? run->job : 0;
+}
+void MemoryDriver::end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) {
+  if (!marked_) schedules_.start();
+  schedules_.end_run(run, at, error, result);
+}
+
+std::vector<PutScheduleReply> MemoryDriver::put_schedules(const std::vector<PutSchedule>& schedules) {
+  return schedules_.put(schedules);
+}
+bool MemoryDriver::erase_schedule(ScheduleId id) { return schedules_.erase(id); }
+std::vector<StoredSchedule> MemoryDriver::schedules(const ScheduleFilter& filter) { return schedules_.list(filter); }
+std::optional<StoredSchedule> MemoryDriver::schedule(ScheduleId id) { return schedules_.get(id); }
+std::optional<StoredSchedule> MemoryDriver::find_schedule(const std::string& name) { return schedules_.find(name); }
+std::optional<ScheduleView> MemoryDriver::look_at_schedule(const ScheduleLook& look) { return schedules_.look(look); }
+std::optional<ScheduleRun> MemoryDriver::schedule_run(ScheduleId id, std::uint64_t number) {
+  return schedules_.run(id, number);
+}
+std::vector<ScheduleRun> MemoryDriver::schedule_runs(ScheduleId id, std::size_t limit) {
+  return schedules_.runs(id, limit);
+}
+std::optional<ScheduleOutput> MemoryDriver::schedule_output(ScheduleId id) { return schedules_.output(id); }
+
+}  // namespace argiope

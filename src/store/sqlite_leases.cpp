@@ -1,0 +1,178 @@
+// Which jobs run.
+#include <algorithm>
+
+#include "jobs/internal/job_rules.hpp"
+#include "store/sqlite_jobs.hpp"
+#include "store/sqlite_jobs_use.hpp"
+
+namespace argiope {
+
+using namespace job_rules;
+
+namespace {
+
+constexpr std::size_t kEntryBytes = 24;
+
+void append_number(std::string& out, std::uint64_t number) {
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(number >> (8 * i));
+}
+std::uint64_t number_at(std::string_view bytes, std::size_t at) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < 8; ++i) number |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  return number;
+}
+
+}  // namespace
+
+// A renewal is a later entry with the same token.
+void SqliteJobs::load_leases() {
+  if (leases_known_) return;
+  leases_.clear();
+  batches_.clear();
+  next_batch_ = 1;
+  Use rows = use(Query::leases);
+  while (rows.next()) {
+    const std::int64_t batch = rows.number(0);
+    next_batch_ = batch + 1;
+    LeaseBatch& of = batches_[batch];
+    of.worker = rows.text(1);
+    const std::string_view entries = rows.text(2);
+    for (std::size_t at = 0; at + kEntryBytes <= entries.size(); at += kEntryBytes) {
+      const Lease lease{.token = number_at(entries, at + 8),
+                        .until = static_cast<std::int64_t>(number_at(entries, at + 16)),
+                        .batch = batch};
+      Lease& known = leases_[number_at(entries, at)];
+      if (known.token > lease.token) continue;
+      if (known.batch != 0) --batches_[known.batch].remaining;
+      known = lease;
+      ++batches_[batch].remaining;
+    }
+  }
+  leases_known_ = true;
+}
+
+const SqliteJobs::Lease* SqliteJobs::find_lease(JobId id) {
+  if (!leases_known_) load_leases();
+  const auto found = leases_.find(id);
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t SqliteJobs::token_of(JobId id, std::int64_t fence) {
+  const Lease* lease = find_lease(id);
+  return lease != nullptr && lease->token > static_cast<std::uint64_t>(fence) ? lease->token : 0;
+}
+
+void SqliteJobs::set_lease(JobId id, std::optional<Lease> lease) {
+  const auto found = leases_.find(id);
+  undo_.emplace_back(id, found == leases_.end() ? std::nullopt : std::optional(found->second));
+  if (found != leases_.end()) {
+    if (--batches_[found->second.batch].remaining == 0) emptied_.push_back(found->second.batch);
+    if (!lease) leases_.erase(found);
+  }
+  if (lease) {
+    ++batches_[lease->batch].remaining;
+    leases_.insert_or_assign(id, *lease);
+  }
+}
+
+void SqliteJobs::undo_leases(std::size_t down_to) noexcept {
+  while (undo_.size() > down_to) {
+    const auto [id, before] = undo_.back();
+    undo_.pop_back();
+    if (const auto found = leases_.find(id); found != leases_.end()) {
+      --batches_[found->second.batch].remaining;
+      leases_.erase(found);
+    }
+    if (before) {
+      ++batches_[before->batch].remaining;
+      leases_.emplace(id, *before);
+    }
+  }
+}
+
+// Writes down what set_lease() has given to batch `next_batch_`.
+void SqliteJobs::write_leases(std::span<const LeaseEntry> entries, std::string_view worker) {
+  if (entries.empty()) return;
+  std::string bytes;
+  bytes.reserve(entries.size() * kEntryBytes);
+  const std::int64_t batch = next_batch_++;
+  batches_[batch].worker = worker;
+  for (const LeaseEntry& entry : entries) {
+    append_number(bytes, entry.id);
+    append_number(bytes, entry.token);
+    append_number(bytes, static_cast<std::uint64_t>(entry.until));
+  }
+  use(Query::lease_add).with(batch, worker, bytes).run();
+}
+
+std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseRequest> leases) {
+  std::vector<std::optional<JobRecord>> records(leases.size());
+  std::vector<LeaseEntry> entries;
+  entries.reserve(leases.size());
+  std::string_view worker;
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const LeaseRequest& request = leases[i];
+    counters_.last_token = request.token;
+    note_token();
+    if (find_lease(request.id) != nullptr) continue;
+    Use found = use(Query::job_record);
+    if (!found.with(request.id).next() || !is_leasable(static_cast<RowState>(found.number(2)))) continue;
+    if (request.worker != worker) {
+      write_leases(entries, worker);
+      entries.clear();
+      worker = request.worker;
+    }
+    const std::int64_t until = to_ms(request.until);
+    entries.push_back({request.id, request.token, until});
+    // At once, so that a second request for the job in this call finds it taken.
+    const auto queue = static_cast<QueueId>(found.number(1));
+    set_lease(request.id, Lease{.token = request.token,
+                                .until = until,
+                                .batch = next_batch_,
+                                .queue = queue,
+                                .flags = found.number(kFlagsColumn)});
+    JobRecord& record = records[i].emplace(read_record(found.row()));
+    count(queue, record.state, -1);
+    count(queue, JobState::running, 1);
+    record.state = JobState::running;
+    record.token = request.token;
+    record.worker = request.worker;
+    record.lease_until = from_ms(until);
+  }
+  write_leases(entries, worker);
+  return records;
+}
+
+void SqliteJobs::renew(std::span<const LeaseRequest> leases) {
+  std::vector<LeaseEntry> entries;
+  std::string_view worker;
+  for (const LeaseRequest& request : leases) {
+    const Lease* lease = find_lease(request.id);
+    if (lease == nullptr || lease->token != request.token) continue;
+    if (request.worker != worker) {
+      write_leases(entries, worker);
+      entries.clear();
+      worker = request.worker;
+    }
+    entries.push_back({request.id, lease->token, to_ms(request.until)});
+    Lease renewed = *lease;
+    renewed.until = entries.back().until;
+    renewed.batch = next_batch_;
+    renewed.old = false;
+    set_lease(request.id, renewed);
+  }
+  write_leases(entries, worker);
+}
+
+std::vector<OldLease> SqliteJobs::old_leases() {
+  std::vector<OldLease> old;
+  if (access() != StoreAccess::own) return old;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.old) continue;
+    old.push_back({id, lease.token, from_ms(lease.until), batches_[lease.batch].worker});
+  }
+  std::ranges::sort(old, {}, &OldLease::id);
+  return old;
+}
+
+}  // namespace argiope
