@@ -64,6 +64,8 @@
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"
+#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/robots.hpp"

@@ -54,7 +54,7 @@ void ByteBuffer::drop(std::size_t count) noexcept {
   if (taken_ == bytes_.size()) {
     // A stream that rests keeps no large block.
     if (bytes_.capacity() > 4096) {
-      bytes_ = std::string();
+      std::string().swap(bytes_);  // assigning an empty one would keep the block
     } else {
       bytes_.clear();
     }
@@ -91,6 +91,10 @@ class StreamState::Reading {
   explicit Reading(StreamState& state) : state_(state) {
     if (state.reading_) throw std::logic_error("another task reads this stream: one at a time");
     state.reading_ = true;
+    if (state.ended_) {
+      state.ended_ = nullptr;
+      if (state.watch_ != nullptr) state.watch_->stop(Interest::read);
+    }
   }
   ~Reading() { state_.reading_ = false; }
   Reading(const Reading&) = delete;
@@ -98,6 +102,23 @@ class StreamState::Reading {
 
  private:
   StreamState& state_;
+};
+
+// Where a reader waits, for close() to find it.
+class StreamState::WaitingReader {
+ public:
+  explicit WaitingReader(StreamState& state) noexcept
+      : awaiter(*state.watch_, Interest::read), place_(state.waiting_reader_) {
+    place_ = &awaiter;
+  }
+  ~WaitingReader() { place_ = nullptr; }
+  WaitingReader(const WaitingReader&) = delete;
+  WaitingReader& operator=(const WaitingReader&) = delete;
+
+  WatchAwaiter awaiter;
+
+ private:
+  WatchAwaiter*& place_;
 };
 
 // Through the stack and not straight into the buffer: a stream then holds as much memory as it holds bytes.
@@ -109,15 +130,33 @@ StreamState::Received StreamState::receive() {
       input_.append({chunk, static_cast<std::size_t>(count)});
       return Received::some;
     }
-    if (count == 0) {
-      input_ended_ = true;
-      return Received::end;
-    }
-    if (would_block(errno)) return Received::nothing_yet;
-    if (errno == EINTR) continue;
-    read_failure_ = std::error_code(errno, std::generic_category());
-    throw std::system_error(read_failure_, "stream");
+    if (const auto received = after_failed_read(count)) return *received;
   }
+}
+
+StreamState::Received StreamState::receive_onto(std::string& buffer, std::size_t n) {
+  char chunk[kChunk];
+  const std::size_t most = std::min(n, sizeof chunk);
+  for (;;) {
+    const ssize_t count = ::read(fd_.get(), chunk, most);
+    if (count > 0) {
+      was_emptied_ = static_cast<std::size_t>(count) < most;
+      buffer.append(chunk, static_cast<std::size_t>(count));
+      return Received::some;
+    }
+    if (const auto received = after_failed_read(count)) return *received;
+  }
+}
+
+std::optional<StreamState::Received> StreamState::after_failed_read(ssize_t count) {
+  if (count == 0) {
+    input_ended_ = true;
+    return Received::end;
+  }
+  if (would_block(errno)) return Received::nothing_yet;
+  if (errno == EINTR) return std::nullopt;
+  read_failure_ = std::error_code(errno, std::generic_category());
+  throw std::system_error(read_failure_, "stream");
 }
 
 Coro<bool> StreamState::fill() {
@@ -128,17 +167,60 @@ Coro<bool> StreamState::fill() {
     if (input_ended_ || closing_) co_return false;
     const Received received = receive();
     if (received != Received::nothing_yet) co_return received == Received::some;
-    struct Waiting {
-      WatchAwaiter awaiter;
-      WatchAwaiter*& place;
-      Waiting(Watch& watch, WatchAwaiter*& where) noexcept : awaiter(watch, Interest::read), place(where) {
-        place = &awaiter;
-      }
-      ~Waiting() { place = nullptr; }
-    };
-    Waiting waiting(*watch_, waiting_reader_);
+    WaitingReader waiting(*this);
     co_await waiting.awaiter;
   }
+}
+
+Coro<bool> StreamState::read_onto(Shared self, std::string& buffer, std::size_t n) {
+  const Reading reading(*self);
+  if (n == 0) co_return false;
+  for (;;) {
+    if (!may_go_on()) co_await yield_now();
+    if (!self->input_.empty()) {
+      const std::string_view there = self->input_.view().substr(0, n);
+      buffer.append(there);
+      self->input_.drop(there.size());
+      co_return true;
+    }
+    if (self->read_failure_) throw std::system_error(self->read_failure_, "stream");
+    if (self->input_ended_ || self->closing_) co_return false;
+    if (!std::exchange(self->was_emptied_, false)) {
+      const Received received = self->receive_onto(buffer, n);
+      if (received != Received::nothing_yet) co_return received == Received::some;
+    }
+    WaitingReader waiting(*self);
+    co_await waiting.awaiter;
+  }
+}
+
+void StreamState::when_ended(std::move_only_function<void()> ended) {
+  if (reading_) throw std::logic_error("when_ended() while a task reads");
+  ended_ = std::move(ended);
+  if (watch_ == nullptr) return;
+  if (ended_) {
+    read_ahead();
+  } else {
+    watch_->stop(Interest::read);
+  }
+}
+
+void StreamState::read_ahead() {
+  watch_->start(Interest::read, [this] {
+    was_emptied_ = false;
+    Received received = Received::end;
+    try {
+      received = receive();
+    } catch (const std::exception&) {
+      // The connection's trouble is there for the next read to throw.
+    }
+    if (received == Received::end) {
+      auto ended = std::exchange(ended_, nullptr);
+      ended();
+    } else if (input_.size() < kChunk) {
+      read_ahead();
+    }
+  });
 }
 
 Coro<std::string> StreamState::read(Shared self, std::size_t n) {
@@ -369,6 +451,10 @@ Coro<std::string> Stream::read_until(std::string separator, std::optional<std::s
   return StreamState::read_until(shared_state(), std::move(separator), limit.value_or(state().options().limit));
 }
 Coro<std::string> Stream::read_line() { return StreamState::read_line(shared_state()); }
+Coro<bool> Stream::read_onto(std::string& buffer, std::size_t n) {
+  return StreamState::read_onto(shared_state(), buffer, n);
+}
+void Stream::when_ended(std::move_only_function<void()> ended) { state().when_ended(std::move(ended)); }
 bool Stream::at_eof() const { return state().at_eof(); }
 void Stream::write(std::string_view bytes) { state().write(bytes); }
 Coro<void> Stream::drain() { return StreamState::drain(shared_state()); }

@@ -2,7 +2,9 @@
 // the Stream and by the coroutines that read and drain, so that a Stream may be destroyed while a task waits at it.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -43,6 +45,8 @@ class StreamState {
   static Coro<std::string> read_exactly(Shared self, std::size_t n);
   static Coro<std::string> read_until(Shared self, std::string separator, std::size_t limit);
   static Coro<std::string> read_line(Shared self);
+  static Coro<bool> read_onto(Shared self, std::string& buffer, std::size_t n);
+  void when_ended(std::move_only_function<void()> ended);
   static Coro<void> drain(Shared self);
   static Coro<void> wait_closed(Shared self);
   // Suspends until connect(), which was begun, has ended; throws std::system_error when it failed.
@@ -60,11 +64,18 @@ class StreamState {
 
  private:
   class Reading;
+  class WaitingReader;
   enum class Received : std::uint8_t { some, nothing_yet, end };
 
   [[gnu::noinline]] Received receive();  // its large buffer belongs on the stack, not in a coroutine's frame
+  // The same onto a buffer of the caller's, `n` bytes at most.
+  [[gnu::noinline]] Received receive_onto(std::string& buffer, std::size_t n);
+  // What a read that failed or gave nothing means; nullopt: try again.
+  std::optional<Received> after_failed_read(ssize_t count);
   // False at the end of the stream.
   Coro<bool> fill();
+  // Nobody reads: what comes is kept, and the end is told to ended_.
+  void read_ahead();
   // How much of `bytes` the kernel took. A failure is noted in write_failure_.
   std::size_t send(std::string_view bytes);
   void send_when_writable();
@@ -83,6 +94,9 @@ class StreamState {
   WatchAwaiter* waiting_reader_ = nullptr;
   bool reading_ = false;
   bool input_ended_ = false;
+  // The last read took all there was: wait before reading again.
+  bool was_emptied_ = false;
+  std::move_only_function<void()> ended_;
 
   ByteBuffer output_;
   std::error_code write_failure_;

@@ -79,8 +79,15 @@ class Stream {
   // Up to and with the next "\n", or what is left at the end. A line over the limit is dropped, as far as it has come,
   // and LimitOverrunError thrown, so that one may read on.
   Coro<std::string> read_line();
+  // Appends at least one byte and at most `n` to `buffer`; false only at the end of the stream, or for n = 0. For who asks
+  // again and again and then mostly has to wait: it saves the system call that would find nothing.
+  Coro<bool> read_onto(std::string& buffer, std::size_t n);
   // True when the end has been reached and everything before it was read.
   bool at_eof() const;
+  // For who does something else than reading: calls `ended` once, from the loop, when the peer has ended its side or the
+  // connection is broken. The next read takes that back, and so does when_ended({}). What comes meanwhile is there for that
+  // read; behind 64 KiB of it the end is not seen. `ended` must not throw, and may destroy the stream.
+  void when_ended(std::move_only_function<void()> ended);
 
   // Errors: std::length_error when unsent bytes would exceed write_limit; nothing of `bytes` is taken then. On a broken
   //         connection it does nothing: drain() tells.

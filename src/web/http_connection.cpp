@@ -1,0 +1,429 @@
+#include "web/http_connection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "base/internal/printable.hpp"
+#include "web/http_response_head.hpp"
+#include "web/internal/ascii.hpp"
+#include "web/internal/http_date.hpp"
+
+namespace argiope::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kReadBytes = 64 * 1024;
+// Small bodies go into one write with their heads, and with the answers before them.
+constexpr std::size_t kGathered = 16 * 1024;
+constexpr std::size_t kSlice = 64 * 1024;
+constexpr std::size_t kKeptOutput = 4 * 1024;
+// What a client still sends when it has been refused: dropped for that long, so that it gets to read why.
+constexpr Duration kLinger = 2s;
+constexpr std::size_t kMostDropped = 1024 * 1024;
+
+ServerResponse stopping_problem() { return ServerResponse::problem(503, "the server is stopping"); }
+
+bool asks_to_close(const ServerResponse& response) noexcept {
+  return std::ranges::any_of(response.headers, [](const auto& field) {
+    return equals_lower(field.first, "connection") && equals_lower(field.second, "close");
+  });
+}
+
+}  // namespace
+
+const std::string& HttpServerCore::date() {
+  const WallTime now = EventLoop::current().clock().wall_now();
+  const std::int64_t second = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  if (second != std::exchange(date_second_, second)) date_ = format_http_date(now);
+  return date_;
+}
+
+HttpConnection::HttpConnection(HttpServerCore& core, Stream& stream)
+    : core_(core),
+      stream_(stream),
+      loop_(EventLoop::current()),
+      task_(current_task()),
+      peer_(stream.peer_name()),
+      reader_(core.options, request_) {
+  request_.peer = peer_;
+  core.connections.push_back(*this);
+  ++core.connection_count;
+}
+
+HttpConnection::~HttpConnection() {
+  timer_.cancel();
+  flush_.cancel();
+  --core_.connection_count;
+  unlink();
+  if (stream_) stream_.when_ended({});
+}
+
+Coro<void> HttpConnection::serve() {
+  bool going_on = true;
+  while (going_on) going_on = co_await exchange();
+  co_await close();
+}
+
+void HttpConnection::stop_when_idle() noexcept {
+  if (phase_ == Phase::idle) interrupt(Interrupt::stopped);
+}
+
+// --- interrupting
+
+Coro<HttpConnection::Interrupt> HttpConnection::guarded(Coro<void> work) {
+  const int cancelling_before = task_.cancelling();
+  interrupt_ = Interrupt::none;
+  is_guarded_ = true;
+  bool was_cancelled = false;
+  std::exception_ptr failure;
+  try {
+    co_await std::move(work);
+  } catch (const CancelledError&) {
+    was_cancelled = true;
+    failure = std::current_exception();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  is_guarded_ = false;
+  const Interrupt why = std::exchange(interrupt_, Interrupt::none);
+  const bool is_ours = why != Interrupt::none && task_.uncancel() <= cancelling_before;
+  if (was_cancelled && is_ours) co_return why;
+  if (failure != nullptr) std::rethrow_exception(failure);
+  co_return Interrupt::none;
+}
+
+void HttpConnection::interrupt(Interrupt why) noexcept {
+  if (!is_guarded_ || interrupt_ != Interrupt::none) return;
+  interrupt_ = why;
+  task_.cancel();
+}
+
+void HttpConnection::set_deadline(TimePoint when) {
+  deadline_ = when;
+  if (when >= timer_at_) return;
+  timer_.cancel();
+  timer_at_ = when;
+  timer_ = loop_.call_at(when, [this] { on_timer(); });
+}
+
+void HttpConnection::on_timer() {
+  timer_at_ = kNever;
+  const TimePoint now = loop_.time();
+  if (phase_ == Phase::sending) {
+    const std::uint64_t taken = given_ - stream_.write_buffer_size();
+    if (taken != std::exchange(taken_before_, taken)) deadline_ = saturating_add(now, core_.options.send_timeout);
+  }
+  if (deadline_ > now) {
+    if (deadline_ != kNever) set_deadline(deadline_);
+  } else {
+    interrupt(Interrupt::timeout);
+  }
+}
+
+// --- a request
+
+Coro<bool> HttpConnection::exchange() {
+  phase_ = Phase::starting;
+  const Interrupt interrupted = co_await guarded(read_request());
+  if (interrupted == Interrupt::timeout && (phase_ == Phase::head || phase_ == Phase::body)) {
+    refuse(408, phase_ == Phase::head ? "the head of the request did not come in time"
+                                      : "the body of the request did not come in time");
+    co_return false;
+  }
+  if (interrupted != Interrupt::none && phase_ != Phase::idle) stream_.abort();
+  if (interrupted != Interrupt::none) co_return false;
+  if (reader_.state() == HttpRequestReader::State::refused) {
+    refuse(reader_.refusal().status, reader_.refusal().detail);
+    co_return false;
+  }
+  if (reader_.state() != HttpRequestReader::State::complete) co_return false;
+
+  const bool may_answer = co_await ask_handler();
+  if (!may_answer) co_return false;
+  const bool goes_on = co_await send_answer();
+  if (!goes_on) co_return false;
+  reader_.next();
+  // Requests that are there already must not keep a task running for ever.
+  if (reader_.has_begun() && !may_go_on()) co_await yield_now();
+  co_return true;
+}
+
+Coro<void> HttpConnection::read_request() {
+  using State = HttpRequestReader::State;
+  try {
+    for (State state = reader_.read(); state == State::head || state == State::body; state = reader_.read()) {
+      if (client_ended_) co_return;
+      if (reader_.take_wish_to_continue()) output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+      flush();
+      if (is_choked()) co_await drain();
+      enter_reading_phase();
+      if (phase_ == Phase::idle && core_.stopping) co_return;
+      client_ended_ = !co_await stream_.read_onto(reader_.input(), kReadBytes);
+    }
+  } catch (const std::system_error&) {
+    client_ended_ = true;
+  }
+}
+
+void HttpConnection::enter_reading_phase() {
+  const HttpServerOptions& options = core_.options;
+  const Phase phase = !reader_.has_begun()                                ? Phase::idle
+                      : reader_.state() == HttpRequestReader::State::head ? Phase::head
+                                                                          : Phase::body;
+  if (phase != std::exchange(phase_, phase)) phase_began_ = loop_.time();
+  Duration limit = phase == Phase::idle ? options.keep_alive_timeout : options.header_timeout;
+  if (phase == Phase::body) {
+    const auto seconds = static_cast<std::int64_t>(reader_.body_bytes() / options.min_body_rate);
+    limit = options.body_timeout + std::chrono::seconds{seconds};
+  }
+  set_deadline(saturating_add(phase_began_, limit));
+}
+
+void HttpConnection::refuse(int status, std::string_view detail) {
+  keep_alive_ = false;
+  is_lingering_ = true;
+  response_ = ServerResponse::problem(status, detail);
+  append_head();
+  output_ += response_.body;
+}
+
+// --- its answer
+
+Coro<bool> HttpConnection::ask_handler() {
+  keep_alive_ = reader_.keep_alive();
+  if (core_.stopping) {
+    response_ = stopping_problem();
+    co_return true;
+  }
+  ++core_.requests;
+  phase_ = Phase::handling;
+  set_deadline(saturating_add(loop_.time(), core_.options.request_timeout));
+  if (core_.options.cancel_when_client_leaves) {
+    stream_.when_ended([this] {
+      client_ended_ = true;
+      interrupt(Interrupt::client_left);
+    });
+  }
+  if (!output_.empty()) flush_soon();
+  switch (co_await guarded(run_handler())) {
+    case Interrupt::none: co_return true;
+    case Interrupt::timeout:
+      response_ = ServerResponse::problem(503, "the answer took longer than this server allows");
+      co_return true;
+    case Interrupt::stopped: response_ = stopping_problem(); co_return true;
+    case Interrupt::client_left: break;
+  }
+  stream_.abort();
+  co_return false;
+}
+
+Coro<void> HttpConnection::run_handler() {
+  std::exception_ptr failure;
+  try {
+    response_ = co_await core_.handler(request_);
+  } catch (const CancelledError&) {
+    if (was_cancelled()) throw;
+    failure = std::current_exception();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure == nullptr) co_return;
+  report(failure);
+  response_ = ServerResponse::problem(500, "the handler of this request failed");
+}
+
+Coro<bool> HttpConnection::send_answer() {
+  keep_alive_ = keep_alive_ && !core_.stopping && !client_ended_ && !asks_to_close(response_);
+  try {
+    append_head();
+  } catch (const std::invalid_argument&) {
+    report(std::current_exception());
+    response_ = ServerResponse::problem(500, "the handler of this request gave an answer that cannot be sent");
+    append_head();
+  }
+  if (has_body_to_send()) {
+    if (!response_.stream && response_.body.size() <= kGathered) {
+      output_ += response_.body;
+    } else {
+      const bool sent = co_await send_body();
+      if (!sent) {
+        stream_.abort();
+        co_return false;
+      }
+    }
+  }
+  response_ = {};
+  is_lingering_ = !keep_alive_ && reader_.has_more();
+  co_return keep_alive_;
+}
+
+void HttpConnection::append_head() {
+  is_chunked_ = false;
+  HttpFraming framing;
+  if (response_.stream && may_have_body(response_.status)) {
+    is_chunked_ = framing.chunked = !reader_.is_http_1_0();
+    keep_alive_ = keep_alive_ && framing.chunked;
+  } else if (may_have_body(response_.status)) {
+    framing.length = response_.body.size();
+  }
+  if (!keep_alive_) {
+    framing.connection = "close";
+  } else if (reader_.is_http_1_0()) {
+    framing.connection = "keep-alive";
+  }
+  append_response_head(output_, response_, framing, core_.date());
+}
+
+bool HttpConnection::has_body_to_send() const noexcept {
+  return request_.method != HttpMethod::head && may_have_body(response_.status);
+}
+
+Coro<bool> HttpConnection::send_body() {
+  is_broken_ = false;
+  Interrupt interrupted = Interrupt::none;
+  try {
+    interrupted = co_await guarded(response_.stream ? run_stream() : send_whole_body());
+  } catch (const std::system_error&) {
+    is_broken_ = true;
+  }
+  co_return interrupted == Interrupt::none && !is_broken_;
+}
+
+Coro<void> HttpConnection::send_whole_body() {
+  flush();
+  for (std::string_view rest = response_.body; !rest.empty(); rest.remove_prefix(std::min(kSlice, rest.size()))) {
+    give(rest.substr(0, kSlice));
+    if (is_choked()) co_await drain();
+  }
+}
+
+Coro<void> HttpConnection::run_stream() {
+  flush();
+  phase_ = Phase::handling;
+  set_deadline(kNever);
+  BodyWriter out(*this);
+  std::exception_ptr failure;
+  try {
+    co_await response_.stream(out);
+  } catch (const CancelledError&) {
+    if (was_cancelled()) throw;
+    failure = std::current_exception();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure != nullptr) {
+    // That the client has gone is no news to report.
+    if (!std::exchange(is_broken_, true)) report(failure);
+  } else if (is_chunked_) {
+    output_ += "0\r\n\r\n";
+  }
+}
+
+Coro<void> HttpConnection::write_piece(std::string_view piece) {
+  for (; !piece.empty(); piece.remove_prefix(std::min(kSlice, piece.size()))) {
+    const std::string_view slice = piece.substr(0, kSlice);
+    if (is_chunked_) fmt::format_to(std::back_inserter(output_), "{:x}\r\n", slice.size());
+    output_ += slice;
+    if (is_chunked_) output_ += "\r\n";
+    flush();
+    try {
+      co_await drain();
+    } catch (const std::system_error&) {
+      is_broken_ = true;
+      throw;
+    }
+  }
+}
+
+bool HttpConnection::was_cancelled() const noexcept { return interrupt_ != Interrupt::none || task_.cancelling() > 0; }
+
+void HttpConnection::report(const std::exception_ptr& failure) noexcept {
+  try {
+    loop_.handle_exception(fmt::format("HTTP {} {}", to_string(request_.method), printable(request_.path, kMostQuoted)),
+                           failure);
+  } catch (...) {
+    loop_.handle_exception("HTTP", failure);
+  }
+}
+
+// --- sending
+
+void HttpConnection::give(std::string_view bytes) {
+  if (stream_.is_closing()) return;
+  given_ += bytes.size();
+  stream_.write(bytes);
+}
+
+void HttpConnection::flush() {
+  if (output_.empty()) return;
+  give(output_);
+  if (output_.capacity() > kKeptOutput) {
+    std::string().swap(output_);
+  } else {
+    output_.clear();
+  }
+}
+
+void HttpConnection::flush_soon() {
+  if (std::exchange(flush_is_due_, true)) return;
+  flush_ = loop_.call_soon([this] {
+    flush_is_due_ = false;
+    flush();
+  });
+}
+
+Coro<void> HttpConnection::drain() {
+  const Phase phase = std::exchange(phase_, Phase::sending);
+  const TimePoint deadline = deadline_;
+  if (is_choked()) expect_progress();
+  co_await stream_.drain();
+  phase_ = phase;
+  set_deadline(deadline);
+}
+
+void HttpConnection::expect_progress() {
+  taken_before_ = given_ - stream_.write_buffer_size();
+  set_deadline(saturating_add(loop_.time(), core_.options.send_timeout));
+}
+
+Coro<void> HttpConnection::close() {
+  if (stream_.is_closing()) co_return;
+  flush();
+  if (is_lingering_) {
+    phase_ = Phase::closing;
+    stream_.write_eof();
+    set_deadline(saturating_add(loop_.time(), kLinger));
+    co_await guarded(read_and_drop());
+  }
+  phase_ = Phase::sending;
+  stream_.close();
+  expect_progress();
+  bool is_sent = false;
+  try {
+    is_sent = co_await guarded(stream_.wait_closed()) == Interrupt::none;
+  } catch (const std::system_error&) {
+    // The client has gone before all was sent.
+  }
+  if (!is_sent) stream_.abort();
+}
+
+Coro<void> HttpConnection::read_and_drop() {
+  std::string& dropped = reader_.input();
+  std::size_t count = 0;
+  try {
+    for (bool more = true; more && count < kMostDropped; count += dropped.size()) {
+      dropped.clear();
+      more = co_await stream_.read_onto(dropped, kReadBytes);
+    }
+  } catch (const std::system_error&) {
+    // It has closed its side, in its own way.
+  }
+}
+
+}  // namespace argiope::detail
