@@ -10,6 +10,8 @@
 #include "argiope/async/executor.hpp"
 #include "async/descriptors.hpp"
 #include "async/internal/loop_ref.hpp"
+#include "async/loop_checks.hpp"
+#include "async/loop_step.hpp"
 
 namespace argiope {
 namespace detail {
@@ -55,8 +57,6 @@ namespace {
 // than a step does. Pace says how many turns go by between two looks at the backend.
 constexpr int kStepsPerTurn = 32;
 
-std::string place(const std::source_location& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
-
 void drop(Callback* callback) noexcept {
   if (callback != nullptr && --callback->references == 0) delete callback;
 }
@@ -92,13 +92,6 @@ class EventLoop::Running {
  private:
   EventLoop& loop_;
   detail::ThreadState outer_;
-};
-
-struct EventLoop::Checks {
-  Duration slow_callback_duration = std::chrono::milliseconds(100);
-  WarningHandler warning_handler;
-  std::optional<Random> shuffle;
-  std::function<void()> step_hook;
 };
 
 Handle::Handle(Callback* callback) noexcept : callback_(callback) {
@@ -194,7 +187,8 @@ void EventLoop::abandon_tasks() noexcept {
   while (!tasks_.empty()) {
     TaskCore& task = tasks_.front();
     if (debug_ && !task.ended_) {
-      warn(fmt::format("task '{}' created at {} was destroyed before its end", task.name(), place(task.created_at())));
+      warn(fmt::format("task '{}' created at {} was destroyed before its end", task.name(),
+                       detail::place(task.created_at())));
     }
     task.waiter_ = nullptr;
     task.free_root();
@@ -329,23 +323,6 @@ void EventLoop::disown(TaskCore& task) noexcept {
   task.unlink();
   --task_count_;
   task.release();
-}
-
-inline void EventLoop::step(TaskCore& task) {
-  this_thread.task = &task;
-  this_thread.budget = detail::kStepBudget;
-  // What it had been granted is its own from here on.
-  task.waiter_ = nullptr;
-  if (!task.started_) {
-    task.started_ = true;
-    if (task.must_cancel_) {
-      task.collect_cancelled();
-      disown(task);
-      return;
-    }
-  }
-  task.resume_point_.resume();
-  if (task.ended_) finish(task);
 }
 
 void EventLoop::finish(TaskCore& task) {
@@ -558,127 +535,6 @@ void EventLoop::sift_down(std::size_t index, TimerEntry entry) noexcept {
   timers_[index] = entry;
   entry.node->heap_index = static_cast<std::uint32_t>(index);
 }
-
-// --- debug mode and shuffling ----------------------------------------------------------------------------------
-
-EventLoop::Checks& EventLoop::checks() {
-  if (checks_ == nullptr) checks_ = std::make_unique<Checks>();
-  return *checks_;
-}
-
-void EventLoop::decide_whether_checked() noexcept {
-  checked_ = debug_ || checks_->shuffle.has_value() || checks_->step_hook != nullptr;
-}
-
-void EventLoop::set_debug(bool on) {
-  checks();
-  debug_ = on;
-  decide_whether_checked();
-}
-
-void EventLoop::set_slow_callback_duration(Duration at_least) { checks().slow_callback_duration = at_least; }
-
-Duration EventLoop::slow_callback_duration() const noexcept {
-  return checks_ == nullptr ? Checks{}.slow_callback_duration : checks_->slow_callback_duration;
-}
-
-void EventLoop::set_warning_handler(WarningHandler handler) { checks().warning_handler = std::move(handler); }
-
-void EventLoop::warn(std::string_view message) noexcept {
-  try {
-    if (checks_ != nullptr && checks_->warning_handler) {
-      checks_->warning_handler(message);
-    } else {
-      spdlog::warn("{}", message);
-    }
-  } catch (...) {
-    // Nobody left to tell.
-  }
-}
-
-void EventLoop::shuffle_ready_tasks(Random random) {
-  checks().shuffle = random;
-  decide_whether_checked();
-}
-
-void EventLoop::set_step_hook(std::function<void()> hook) {
-  checks().step_hook = std::move(hook);
-  decide_whether_checked();
-}
-
-void EventLoop::require_own_thread() const {
-  const detail::ThreadState* running_on = running_on_.load(std::memory_order_relaxed);
-  if (running_on != nullptr && running_on != &this_thread) {
-    throw std::logic_error("the event loop runs on another thread: use call_soon_threadsafe");
-  }
-}
-
-void EventLoop::warn_of_wrong_thread() noexcept {
-  try {
-    require_own_thread();
-  } catch (const std::logic_error& error) {
-    warn(error.what());
-  }
-}
-
-// One generation: what was ready at the start.
-void EventLoop::run_ready_checked() {
-  const std::size_t generation = ready_.size();
-  if (checks_->shuffle) shuffle_ready(generation);
-  for (std::size_t i = 0; i < generation; ++i) {
-    if (checks_->step_hook) checks_->step_hook();
-    run_checked(ready_.pop_front());
-  }
-  look_is_due_ = true;
-  this_thread.task = nullptr;
-}
-
-void EventLoop::run_checked(Runnable next) {
-  const TimePoint start = time();
-  if (!next.is_task()) {
-    const std::source_location where = next.callback()->created_at;
-    call(*next.callback());
-    if (const Duration took = time() - start; debug_ && took >= checks_->slow_callback_duration) {
-      warn(fmt::format("the callback created at {} ran for {:.3f} s", place(where), to_seconds(took)));
-    }
-    return;
-  }
-  // Kept for its name: the step may be its last.
-  TaskCore& task = *next.task();
-  task.retain();
-  const std::source_location where = task.created_at();
-  step(task);
-  if (const Duration took = time() - start; debug_ && took >= checks_->slow_callback_duration) {
-    warn(
-        fmt::format("a step of task '{}' created at {} ran for {:.3f} s", task.name(), place(where), to_seconds(took)));
-  }
-  task.release();
-}
-
-// Fisher and Yates over those of the first `count` that are tasks.
-void EventLoop::shuffle_ready(std::size_t count) {
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (ready_[i].is_task()) places.push_back(i);
-  }
-  for (std::size_t left = places.size(); left > 1; --left) {
-    std::swap(ready_[places[left - 1]], ready_[places[checks_->shuffle->below(left)]]);
-  }
-}
-
-namespace detail {
-
-void coroutine_never_started(const std::source_location& created_at) noexcept {
-  EventLoop* loop = this_thread.loop;
-  if (loop == nullptr || !loop->get_debug()) return;
-  try {
-    loop->warn(fmt::format("a coroutine was never awaited: {} ({})", created_at.function_name(), place(created_at)));
-  } catch (...) {
-    // Nobody left to tell.
-  }
-}
-
-}  // namespace detail
 
 // --- yield -----------------------------------------------------------------------------------------------------
 

@@ -12,15 +12,14 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
-#include <stdexcept>
 #include <unordered_map>
 
 #include "argiope/async/asio_op.hpp"
 #include "argiope/async/timeout.hpp"
 #include "base/internal/printable.hpp"
 #include "web/certificate_trouble.hpp"
+#include "web/http_request_head.hpp"
 #include "web/http_response_reader.hpp"
-#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -68,48 +67,6 @@ using ConnectionPtr = std::unique_ptr<Connection>;
 
 }  // namespace
 
-bool is_header_safe(std::string_view text) noexcept {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\t') || byte == 0x7f) return false;
-  }
-  return true;
-}
-
-namespace {
-
-bool is_field_safe(std::string_view name, std::string_view value) noexcept {
-  return !name.empty() && is_header_safe(name) && is_header_safe(value) &&
-         name.find_first_of(": \t") == std::string_view::npos;
-}
-
-bool goes_to(const HeaderFor& field, const Url& url) {
-  if (field.where == "*") return true;
-  if (field.where.contains("://")) return field.where == url.site_key();
-  return field.where == url.host() || field.where == url.host_and_port();
-}
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
-    for (std::size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 63];
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string take_credentials(Url& url) {
-  if (url.username().empty() && url.password().empty()) return {};
-  std::string value = "Basic " + base64(percent_decode(url.username()) + ':' + percent_decode(url.password()));
-  url.strip_credentials();
-  return value;
-}
-
 class HttpClient::Impl {
  public:
   Impl(HttpClientOptions options, AsioBackend& backend, Resolver& resolver, const AddressGuard& guard)
@@ -117,19 +74,8 @@ class HttpClient::Impl {
         backend_(backend),
         resolver_(resolver),
         guard_(guard),
-        shared_buffer_(kReadBytes, '\0') {
-    bool safe = true;
-    common_ = {{"User-Agent", options_.user_agent},
-               {"Accept", options_.accept},
-               {"Accept-Encoding", "gzip, br, zstd, deflate"}};
-    common_.insert(common_.end(), options_.headers.begin(), options_.headers.end());
-    for (const auto& [name, value] : common_) {
-      safe = safe && is_field_safe(name, value);
-      append_field(common_headers_, name, value);
-    }
-    for (const HeaderFor& field : options_.headers_for) safe = safe && is_field_safe(field.name, field.value);
-    if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
-  }
+        request_head_(options_),
+        shared_buffer_(kReadBytes, '\0') {}
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
     if (response.body.capacity() > kKeptBody) std::string{}.swap(response.body);
@@ -344,7 +290,7 @@ class HttpClient::Impl {
                                  bool& answered) {
     response.remote = connection.remote;
     std::string head = take_string();
-    write_head(request, head);
+    request_head_.write(request, head);
     response.sent_at = EventLoop::current().time();
     Result<void> written = co_await write_all(connection, head);
     give_string(std::move(head));
@@ -398,51 +344,6 @@ class HttpClient::Impl {
       }
     }
     co_return Result<void>{};
-  }
-
-  static void append_field(std::string& head, std::string_view name, std::string_view value) {
-    head += name;
-    head += ": ";
-    head += value;
-    head += "\r\n";
-  }
-
-  void write_head(const HttpRequest& request, std::string& head) const {
-    const Url& url = request.url;
-    head += to_string(request.method);
-    head += ' ';
-    head += url.path_and_query();
-    head += " HTTP/1.1\r\nHost: ";
-    head += url.host_and_port();
-    head += "\r\n";
-    const auto goes_here = [&](const HeaderFor& field) { return goes_to(field, url); };
-    const auto replaced = [&](const std::string& name) {
-      return std::ranges::any_of(request.headers,
-                                 [&](const auto& field) { return equals_ignoring_case(field.first, name); }) ||
-             std::ranges::any_of(options_.headers_for, [&](const HeaderFor& field) {
-               return equals_ignoring_case(field.name, name) && goes_here(field);
-             });
-    };
-    if (std::ranges::any_of(common_, [&](const auto& field) { return replaced(field.first); })) {
-      for (const auto& [name, value] : common_) {
-        if (!replaced(name)) append_field(head, name, value);
-      }
-    } else {
-      head += common_headers_;
-    }
-    for (const HeaderFor& field : options_.headers_for) {
-      const bool said = std::ranges::any_of(
-          request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.name); });
-      if (!said && goes_here(field)) append_field(head, field.name, field.value);
-    }
-    for (const auto& [name, value] : request.headers) {
-      if (is_header_safe(name) && is_header_safe(value)) append_field(head, name, value);
-    }
-    const bool has_body = !request.body.empty() || request.method == HttpMethod::post ||
-                          request.method == HttpMethod::put || request.method == HttpMethod::patch;
-    if (has_body) append_field(head, "Content-Length", fmt::to_string(request.body.size()));
-    head += "\r\n";
-    head += request.body;
   }
 
   // --- bytes
@@ -577,8 +478,7 @@ class HttpClient::Impl {
   AsioBackend& backend_;
   Resolver& resolver_;
   const AddressGuard& guard_;
-  std::vector<std::pair<std::string, std::string>> common_;  // the fields of every request
-  std::string common_headers_;                               // the same, as they are sent
+  const HttpRequestHead request_head_;
   std::unique_ptr<asio::ssl::context> tls_context_;
   std::string shared_buffer_;
   IdleList idle_;  // oldest first

@@ -1,0 +1,101 @@
+#include "web/http_request_head.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/internal/base64.hpp"
+#include "web/internal/ascii.hpp"
+
+namespace argiope {
+namespace {
+
+bool is_field_safe(std::string_view name, std::string_view value) noexcept {
+  return !name.empty() && is_header_safe(name) && is_header_safe(value) &&
+         name.find_first_of(": \t") == std::string_view::npos;
+}
+
+bool goes_to(const HeaderFor& field, const Url& url) {
+  if (field.where == "*") return true;
+  if (field.where.contains("://")) return field.where == url.site_key();
+  return field.where == url.host() || field.where == url.host_and_port();
+}
+
+void append_field(std::string& head, std::string_view name, std::string_view value) {
+  head += name;
+  head += ": ";
+  head += value;
+  head += "\r\n";
+}
+
+bool has_field(const std::vector<std::pair<std::string, std::string>>& fields, std::string_view name) {
+  return std::ranges::any_of(fields, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+}
+
+}  // namespace
+
+bool is_header_safe(std::string_view text) noexcept {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\t') || byte == 0x7f) return false;
+  }
+  return true;
+}
+
+std::string take_credentials(Url& url) {
+  if (url.username().empty() && url.password().empty()) return {};
+  std::string value = "Basic " + to_base64(percent_decode(url.username()) + ':' + percent_decode(url.password()));
+  url.strip_credentials();
+  return value;
+}
+
+HttpRequestHead::HttpRequestHead(const HttpClientOptions& options) : options_(options) {
+  bool safe = true;
+  common_ = {
+      {"User-Agent", options.user_agent}, {"Accept", options.accept}, {"Accept-Encoding", "gzip, br, zstd, deflate"}};
+  common_.insert(common_.end(), options.headers.begin(), options.headers.end());
+  for (const auto& [name, value] : common_) {
+    safe = safe && is_field_safe(name, value);
+    append_field(common_lines_, name, value);
+  }
+  for (const HeaderFor& field : options.headers_for) safe = safe && is_field_safe(field.name, field.value);
+  if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
+}
+
+void HttpRequestHead::write(const HttpRequest& request, std::string& out) const {
+  const Url& url = request.url;
+  out += to_string(request.method);
+  out += ' ';
+  out += url.path_and_query();
+  out += " HTTP/1.1\r\nHost: ";
+  out += url.host_and_port();
+  out += "\r\n";
+  const auto goes_here = [&](const HeaderFor& field) { return goes_to(field, url); };
+  const auto replaced = [&](const std::string& name) {
+    return has_field(request.headers, name) || std::ranges::any_of(options_.headers_for, [&](const HeaderFor& field) {
+             return equals_ignoring_case(field.name, name) && goes_here(field);
+           });
+  };
+  if (std::ranges::any_of(common_, [&](const auto& field) { return replaced(field.first); })) {
+    for (const auto& [name, value] : common_) {
+      if (!replaced(name)) append_field(out, name, value);
+    }
+  } else {
+    out += common_lines_;
+  }
+  for (const HeaderFor& field : options_.headers_for) {
+    if (!has_field(request.headers, field.name) && goes_here(field)) append_field(out, field.name, field.value);
+  }
+  for (const auto& [name, value] : request.headers) {
+    if (is_header_safe(name) && is_header_safe(value)) append_field(out, name, value);
+  }
+  const bool has_body = !request.body.empty() || request.method == HttpMethod::post ||
+                        request.method == HttpMethod::put || request.method == HttpMethod::patch;
+  if (has_body) append_field(out, "Content-Length", fmt::to_string(request.body.size()));
+  out += "\r\n";
+  out += request.body;
+}
+
+}  // namespace argiope
