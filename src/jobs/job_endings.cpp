@@ -36,6 +36,7 @@ std::vector<std::optional<JobRecord>> JobTransitions::lease(const std::vector<Le
 }
 
 std::vector<SettleReply> JobTransitions::settle(const std::vector<Settlement>& settlements) {
+  bring_for(settlements);
   std::vector<SettleReply> replies;
   replies.reserve(settlements.size());
   for (const Settlement& settlement : settlements) {
@@ -203,6 +204,7 @@ void JobTransitions::tell_dependants(JobId ended, std::vector<JobId> dependants,
 // --- changes ---------------------------------------------------------------------------------------------------------
 
 std::vector<ChangeReply> JobTransitions::change(const std::vector<Change>& changes) {
+  bring_for(changes);
   std::vector<ChangeReply> replies;
   replies.reserve(changes.size());
   for (const Change& change : changes) replies.push_back(change_one(change));

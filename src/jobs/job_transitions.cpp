@@ -59,6 +59,7 @@ bool JobTransitions::depends(const PutRequest& request) {
 
 std::vector<Result<PutReply>> JobTransitions::put(const std::vector<PutRequest>& requests, WallTime now,
                                                   Refusal refusal) {
+  bring_for(requests);
   const WallTime at = stored(now);
   std::vector<Result<PutReply>> replies;
   std::vector<JobId> before;
@@ -253,6 +254,7 @@ void JobTransitions::place_now(JobRow& row, std::int64_t at_ms, bool set_aside) 
 // --- steps of schedules ----------------------------------------------------------------------------------------------
 
 std::vector<Result<FireReply>> JobTransitions::fire(const std::vector<FireRequest>& requests, WallTime now) {
+  bring_for(requests);
   std::vector<Result<FireReply>> replies;
   replies.reserve(requests.size());
   for (const FireRequest& request : requests) {

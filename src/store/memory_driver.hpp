@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-class MemoryDriver final : public StoreDriver {
+class MemoryDriver : public StoreDriver {
  public:
   std::uint64_t last_token() const noexcept { return counters_.last_token; }
   // What ran are the leases of an owner before.

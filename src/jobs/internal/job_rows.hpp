@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/jobs/requests.hpp"
@@ -89,11 +90,25 @@ struct JobCounters {
   std::uint64_t last_token = 0;
 };
 
+// The rows and names that requests are about to look at, as far as the requests say. Those that wait for a job that ends
+// are not among them; they come one load each, and once a transaction.
+struct NeededRows {
+  std::vector<JobId> ids;
+  std::vector<std::string> names;
+  std::vector<std::pair<std::string, std::string>> uniques;  // queue, unique name: the row of who holds it too
+  std::vector<ScheduleId> schedules;
+  bool empty() const noexcept { return ids.empty() && names.empty() && uniques.empty() && schedules.empty(); }
+};
+
 // All within one transaction, which is not the rules' business. Ids are at most kMostJobId, and those of queues are of
 // queues that there are, unless said.
 class JobRows {
  public:
   virtual ~JobRows() = default;
+
+  // --- what a call will look at, told before it begins: a store that is far away can have it brought in one round trip
+  virtual bool is_far() const noexcept { return false; }
+  virtual void bring(const NeededRows& needed) { (void)needed; }
 
   // --- one request that may be refused when half of it is done: mark(), and then keep() or take_back()
   virtual void mark() = 0;

@@ -59,6 +59,10 @@ class JobTransitions {
     std::vector<JobId>& cancelled;
   };
 
+  template <class Requests>
+  void bring_for(const Requests& requests) {
+    if (rows_.is_far()) rows_.bring(needed_by(std::span(requests)));
+  }
   template <class Act>
   auto undone_if_refused(bool may_be, Act act) -> decltype(act());
   bool depends(const PutRequest& request);
@@ -95,6 +99,12 @@ class JobTransitions {
 
   JobRows& rows_;
 };
+
+// What the rows will be asked for. A plain put, a lease and an end as done without a record to keep need none.
+NeededRows needed_by(std::span<const PutRequest> puts);
+NeededRows needed_by(std::span<const Settlement> settlements);
+NeededRows needed_by(std::span<const Change> changes);
+NeededRows needed_by(std::span<const FireRequest> steps);
 
 // As an owner's window has it. Of a job that waits.
 WaitingJob waiting(const JobRow& row);

@@ -1,0 +1,142 @@
+// How often a store that is far away would be asked: what is brought before a call is known, each other look is a round trip.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jobs/internal/job_transitions.hpp"
+#include "store/memory_driver.hpp"
+
+namespace argiope {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr WallTime kNow{1'800'000'000s};
+constexpr std::size_t kBatch = 256;
+
+class FarDriver final : public MemoryDriver {
+ public:
+  std::size_t trips = 0;
+
+  bool is_far() const noexcept override { return true; }
+  void bring(const NeededRows& needed) override {
+    if (needed.empty()) return;
+    ++trips;
+    known_.insert(needed.ids.begin(), needed.ids.end());
+    for (const auto& name : needed.names) known_names_.insert(name);
+    for (const auto& [queue, unique] : needed.uniques) {
+      known_names_.insert(queue + '/' + unique);
+      known_.insert(MemoryDriver::find_unique(find_queue(queue), unique));
+    }
+  }
+  std::optional<JobRow> load(JobId id) override {
+    if (known_.insert(id).second) ++trips;
+    return MemoryDriver::load(id);
+  }
+  void insert(const JobRow& row, const NewJob& job, WallTime now) override {
+    known_.insert(row.id);
+    MemoryDriver::insert(row, job, now);
+  }
+  JobId find_name(const std::string& name) override {
+    if (known_names_.insert(name).second) ++trips;
+    return MemoryDriver::find_name(name);
+  }
+  JobId find_unique(QueueId queue, const std::string& unique) override {
+    if (known_names_.insert(all_queues()[queue - 1].name + '/' + unique).second) ++trips;
+    return MemoryDriver::find_unique(queue, unique);
+  }
+  // The rows of those that wait come with them.
+  std::vector<JobId> take_dependants(JobId waited_for) override {
+    auto dependants = MemoryDriver::take_dependants(waited_for);
+    if (!dependants.empty()) ++trips;
+    known_.insert(dependants.begin(), dependants.end());
+    return dependants;
+  }
+  void begin() {
+    trips = 0;
+    known_.clear();
+    known_names_.clear();
+  }
+
+ private:
+  std::set<JobId> known_;
+  std::set<std::string> known_names_;
+};
+
+class FarStore : public testing::Test {
+ protected:
+  // The trips that `act` takes, besides that of its writes.
+  template <class Act>
+  std::size_t trips_of(Act act) {
+    driver_.begin();
+    act();
+    return driver_.trips;
+  }
+  std::vector<PutRequest> jobs(std::size_t count) const {
+    std::vector<PutRequest> all(count);
+    for (PutRequest& put : all) put.job.queue = "mail";
+    return all;
+  }
+  void lease_all(std::size_t count) {
+    std::vector<LeaseRequest> leases;
+    for (JobId id = 1; id <= count; ++id) leases.push_back({id, id, kNow + 1min, "worker"});
+    for (const auto& record : rules_.lease(leases)) ASSERT_TRUE(record);
+  }
+  std::vector<Settlement> ends(std::size_t count, Outcome outcome) const {
+    std::vector<Settlement> all;
+    for (JobId id = 1; id <= count; ++id) all.push_back({.id = id, .token = id, .outcome = outcome, .at = kNow});
+    return all;
+  }
+
+  FarDriver driver_;
+  JobTransitions rules_{driver_};
+};
+
+TEST_F(FarStore, IsAskedForNothingByPlainPutsLeasesAndEnds) {
+  EXPECT_EQ(trips_of([&] { rules_.put(jobs(kBatch), kNow, Refusal::alone); }), 0u);
+  EXPECT_EQ(trips_of([&] { lease_all(kBatch); }), 0u);
+  EXPECT_EQ(trips_of([&] {
+              for (const SettleReply& reply : rules_.settle(ends(kBatch, Outcome::done))) EXPECT_TRUE(reply.settled);
+            }),
+            0u);
+  EXPECT_EQ(driver_.counts().front().ended, kBatch);
+}
+
+TEST_F(FarStore, BringsAllThatABatchOfOtherRequestsNamesAtOnce) {
+  auto named = jobs(kBatch);
+  for (std::size_t i = 0; i < kBatch; ++i) {
+    named[i].job.name = "order " + std::to_string(i);
+    named[i].job.unique = "customer " + std::to_string(i % 100);
+  }
+  EXPECT_EQ(trips_of([&] { rules_.put(named, kNow, Refusal::alone); }), 1u);
+  EXPECT_EQ(trips_of([&] { rules_.put(named, kNow, Refusal::alone); }), 1u);
+  lease_all(100);
+  EXPECT_EQ(trips_of([&] {
+              for (const SettleReply& reply : rules_.settle(ends(100, Outcome::retry))) EXPECT_TRUE(reply.settled);
+            }),
+            1u);
+  EXPECT_EQ(trips_of([&] {
+              std::vector<Change> changes;
+              for (JobId id = 1; id <= 100; ++id) changes.push_back({.id = id, .kind = ChangeKind::cancel, .at = kNow});
+              for (const ChangeReply& reply : rules_.change(changes)) EXPECT_EQ(reply.verdict, ChangeReply::Verdict::changed);
+            }),
+            1u);
+}
+
+TEST_F(FarStore, IsAskedOnceForEachJobThatOthersWaitedFor) {
+  auto parts = jobs(3);
+  parts.push_back({.job = {.queue = "mail"}, .waits_for_those_before = true});
+  EXPECT_EQ(trips_of([&] { rules_.put(parts, kNow, Refusal::whole); }), 0u);
+  lease_all(3);
+  EXPECT_EQ(trips_of([&] {
+              const auto replies = rules_.settle(ends(3, Outcome::done));
+              ASSERT_EQ(replies.back().released.size(), 1u);
+              EXPECT_EQ(replies.back().released.front().id, 4u);
+            }),
+            3u);
+}
+
+}  // namespace
+}  // namespace argiope
