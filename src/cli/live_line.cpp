@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "base/internal/utf8.hpp"
+
 namespace argiope {
 namespace {
 
@@ -30,8 +32,7 @@ void LiveLine::show(std::string line) {
   // A line longer than the terminal would not be rewritten but scroll.
   winsize size{};
   const bool known = ::ioctl(::fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  if (const std::size_t width = known ? size.ws_col : 80; line.size() > width) line.resize(width);
-  fmt::print(out_, "\r\x1b[2K{}", line);
+  fmt::print(out_, "\r\x1b[2K{}", cut_between_characters(line, known ? size.ws_col : 80));
   std::fflush(out_);
   shown_ = true;
 }

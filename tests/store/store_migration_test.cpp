@@ -20,9 +20,10 @@ class StoreMigrationTest : public SqliteStoreTest {
   }
 };
 
-// As the fourth version of the schema was: openings were counted, and no output of a schedule was kept. As the third one was: of runs beyond the history nothing
-// was known. As the second one was: indexes instead of tables of names
-// and ended jobs. And as the first one was: no schedules either.
+// As the fifth version of the schema was: no output of a schedule was kept. As the fourth one was: openings were counted, and
+// of failed jobs nothing was known. As the third one was: of runs beyond the history nothing was known. As the second one
+// was: indexes instead of tables of names and ended jobs. And as the first one was: no schedules either.
+constexpr const char* kBackToVersion5 = "DROP TABLE schedule_outputs; PRAGMA user_version = 5;";
 constexpr const char* kBackToVersion4 = R"sql(
   DROP TABLE schedule_outputs;
   DROP TABLE failed_jobs;
@@ -149,6 +150,30 @@ TEST_F(StoreMigrationTest, RunsBeyondTheHistoryOfAnOlderVersionAreFoundAndCounte
   EXPECT_EQ(views[1]->schedule.active, 0u);
   EXPECT_EQ(views[2]->active_jobs, std::vector{only});
   EXPECT_EQ(views[2]->schedule.active, 1u);
+}
+
+TEST_F(StoreMigrationTest, AFileOfTheFifthVersionKeepsWhatItKnowsOfFailedJobsAndTakesOutputs) {
+  auto owner = open();
+  const ScheduleId id = add_schedule(*owner, "a");
+  const JobId run = fire(*owner, id).jobs.at(0).id;
+  const JobId failed = put(*owner);
+  ASSERT_TRUE(lease(*owner, failed, 1));
+  ASSERT_TRUE(settle(*owner, failed, 1, Outcome::bury));
+  const QueueId queue = ask(owner->queues())->at(0).id;
+  ASSERT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion5);
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot bring it up to date";
+  owner = open();
+  ASSERT_NE(owner, nullptr);
+  EXPECT_EQ(*ask(owner->schedule_output(id)), std::nullopt);
+  ASSERT_TRUE(lease(*owner, run, 2));
+  ASSERT_TRUE(ask(owner->settle({{.id = run, .token = 2, .at = kNow, .result = "said"}}))->at(0).settled);
+  EXPECT_EQ(ask(owner->schedule_output(id))->value().output, "said");
+  const auto waits = ask(owner->put({{.job = {.queue = "q", .waits_for = {failed}}}}, kNow));
+  EXPECT_EQ(waits->at(0)->outcome, PutOutcome::cancelled) << "though its record is gone, it is known to have failed";
+  ASSERT_TRUE(owner->close());
+  EXPECT_NE(open(StoreAccess::read), nullptr) << "now it is of the newest version";
 }
 
 // --- the third version: tokens began at the number of the opening times 2^40 ------------------------------------------
