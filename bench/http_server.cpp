@@ -1,6 +1,6 @@
 // The HTTP server beside others: one thread each, 64 connections, a POST of 100 bytes of JSON that is given back; one at a
 // time and 16 pipelined. Each server is a process of its own; the client is this one, on the other core.
-// Usage: bench_http_server [--requests N] [--rounds N] [--only NAME] [--node FILE]
+// Usage: bench_http_server [--requests N] [--rounds N] [--only NAME]
 // Prints requests/s, and the server's processor time a request, which other work on the machine changes less.
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -20,7 +20,6 @@
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,7 +41,6 @@ struct Arguments {
   std::size_t requests = 400'000;
   std::size_t rounds = 3;
   std::string only;
-  std::string node = (std::filesystem::path(__FILE__).parent_path() / "peers/http_server.js").string();
 };
 
 [[noreturn]] void stop(std::string_view why) {
@@ -120,9 +118,26 @@ void serve_beast(int announce) {
 }
 
 // Writes its port to descriptor 3.
-void serve_node(const std::string& script, int announce) {
+constexpr const char* kNodeServer = R"(
+const server = require('http').createServer((request, response) => {
+  const pieces = [];
+  request.on('data', (piece) => pieces.push(piece));
+  request.on('end', () => {
+    const body = Buffer.concat(pieces);
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+    response.end(body);
+  });
+});
+server.listen(0, '127.0.0.1', () => {
+  const port = Buffer.alloc(2);
+  port.writeUInt16LE(server.address().port);
+  require('fs').writeSync(3, port);
+});
+)";
+
+void serve_node(int announce) {
   ::dup2(announce, 3);
-  ::execlp("node", "node", script.c_str(), static_cast<char*>(nullptr));
+  ::execlp("node", "node", "-e", kNodeServer, static_cast<char*>(nullptr));
   ::_exit(127);
 }
 
@@ -271,7 +286,6 @@ Arguments arguments(int argc, char** argv) {
     if (name == "--requests") given.requests = std::stoul(argv[i + 1]);
     if (name == "--rounds") given.rounds = std::stoul(argv[i + 1]);
     if (name == "--only") given.only = argv[i + 1];
-    if (name == "--node") given.node = argv[i + 1];
   }
   return given;
 }
@@ -287,7 +301,7 @@ int main(int argc, char** argv) {
   const std::vector<Server> servers = {
       {"argiope", serve_argiope},
       {"Beast", serve_beast},
-      {"node", [&](int announce) { serve_node(given.node, announce); }},
+      {"node", serve_node},
   };
   use_core(1);
   for (const std::size_t pipelined : {std::size_t{1}, std::size_t{16}}) {

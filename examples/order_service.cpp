@@ -1,141 +1,60 @@
-// An order service: submitting an order answers at once, workers deal with it in the background.
-//
-// The queue between them is bounded, and what happens when it is full is a policy: let the customer wait, or refuse the
-// order so that he can go elsewhere. Shutting down takes no more orders and gives those in the house ten seconds; what
-// is not done by then is told, not lost silently. The workers and the customers are tasks of groups, so nobody is left
-// behind when the day ends, or is cancelled. A request is a coroutine here; no network, and time is simulated.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "argiope/async.hpp"
-
+// An order service: POST /orders?customer=NAME is answered at once, and four workers do the orders, important customers first.
+// GET /orders/ID says how far one is. When 100 wait, the next is refused with 503; after "order_service PORT wait" it waits.
+// SIGTERM closes the shop: it takes no more orders, and has ten seconds for those it took.
+#include <argiope/async.hpp>
+#include <argiope/web/http_router.hpp>
+#include <csignal>
+#include <cstdio>
 using namespace argiope;
 using namespace std::chrono_literals;
 
-long now_ms() { return EventLoop::current().time().time_since_epoch() / 1ms; }
-
-enum class WhenFull { wait, refuse };
-// As an HTTP server would answer.
-enum class Answer { accepted = 202, too_many = 429, closing = 503 };
-
-class OrderService {
- public:
-  OrderService(std::string name, WhenFull when_full, Duration work_per_order)
-      : name_(std::move(name)), when_full_(when_full), work_per_order_(work_per_order) {}
-
-  // Its workers are tasks of `house`.
-  void open(TaskGroup& house) {
-    for (int i = 0; i < 4; ++i) workers_.push_back(house.create_task(work()));
-  }
-
-  Coro<Answer> submit(int order) {
-    try {
-      if (when_full_ == WhenFull::wait) {
-        co_await queue_.put(order);
-      } else {
-        queue_.put_nowait(order);
-      }
-    } catch (const QueueFull&) {
-      co_return Answer::too_many;
-    } catch (const QueueShutDown&) {
-      co_return Answer::closing;
-    }
-    co_return Answer::accepted;
-  }
-
-  // Takes no more orders. Returns when those in the house are done, or after `limit`.
-  Coro<void> close(Duration limit) {
-    queue_.shutdown();
-    bool in_time = true;
-    try {
-      co_await wait_for(queue_.join(), limit);
-    } catch (const TimeoutError&) {
-      in_time = false;
-    }
-    if (!in_time) {
-      fmt::print("{:5} ms  {}: {} orders were waiting and {} under way when time was up\n", now_ms(), name_,
-                 queue_.qsize(), under_way_);
-      dropped_ = queue_.qsize();
-      queue_.shutdown(true);
-      for (Task<void>& worker : workers_) worker.cancel();
-    }
-    co_await wait(workers_);
-    fmt::print("{:5} ms  {}: closed, {} orders done\n", now_ms(), name_, done_);
-  }
-
-  // Every order that was accepted is one or the other.
-  std::size_t done() const { return done_; }
-  std::size_t not_done() const { return queue_.qsize() + under_way_ + dropped_; }
-
- private:
-  Coro<void> work() {
-    try {
-      for (;;) {
-        const int order = co_await queue_.get();
-        ++under_way_;
-        co_await sleep(work_per_order_ + order % 3 * 10ms);
-        --under_way_;
-        ++done_;
-        queue_.task_done();
-      }
-    } catch (const QueueShutDown&) {
-    }
-  }
-
-  std::string name_;
-  WhenFull when_full_;
-  Duration work_per_order_;
-  Queue<int> queue_{10};
-  std::vector<Task<void>> workers_;
-  std::size_t under_way_ = 0;
-  std::size_t done_ = 0;
-  std::size_t dropped_ = 0;
+struct Order {
+  bool important;
+  std::size_t id;
+  std::string what;
+  bool operator<(const Order& other) const { return important > other.important; }  // equals: first come, first served
 };
-
-// What customers were answered.
-struct Answers {
-  std::size_t accepted = 0;
-  std::size_t refused = 0;
-  Duration slowest{};
+struct Shop {
+  bool waits_when_full;
+  PriorityQueue<Order> queue{100};
+  std::vector<std::string> states;  // of every order, by its id
 };
-
-Coro<void> order(OrderService& service, int number, Answers& answers) {
-  const TimePoint asked = EventLoop::current().time();
-  const Answer answer = co_await service.submit(number);
-  answers.slowest = std::max(answers.slowest, EventLoop::current().time() - asked);
-  ++(answer == Answer::accepted ? answers.accepted : answers.refused);
+Coro<ServerResponse> take_order(Shop& shop, ServerRequest& request) {
+  const std::size_t id = shop.states.size();
+  shop.states.push_back("waiting\n");
+  const Order order{request.query_value("customer") == "important", id, request.body};
+  try {
+    if (shop.waits_when_full) co_await shop.queue.put(order);
+    if (!shop.waits_when_full) shop.queue.put_nowait(order);
+  } catch (const std::runtime_error& refused) {  // QueueFull, or QueueShutDown
+    co_return ServerResponse::problem(503, refused.what(), {{"Retry-After", "1"}});
+  }
+  co_return ServerResponse{.status = 202, .headers = {{"Location", "/orders/" + std::to_string(id)}}};
 }
-
-// 60 customers, each 50 ms after the other, then the end.
-Coro<void> day(const char* name, OrderService& service, Answers& answers) {
-  co_await TaskGroup::run([&](TaskGroup& house) -> Coro<void> {
-    service.open(house);
-    co_await TaskGroup::run([&](TaskGroup& customers) -> Coro<void> {
-      for (int number = 1; number <= 60; ++number) {
-        customers.create_task(order(service, number, answers));
-        co_await sleep(50ms);
-      }
-    });
-    fmt::print("{:5} ms  {}: {} accepted, {} refused, the slowest answer took {} ms\n", now_ms(), name,
-               answers.accepted, answers.refused, answers.slowest / 1ms);
-    co_await service.close(10s);
+Coro<void> work(Shop& shop) {
+  for (;;) {
+    const Order order = co_await shop.queue.get();
+    co_await sleep(10ms);  // the work
+    shop.states[order.id] = "done: " + order.what + "\n";
+  }
+}
+Coro<void> serve(std::uint16_t port, bool waits_when_full) {
+  Shop shop{.waits_when_full = waits_when_full};
+  HttpRouter router;
+  router.post("/orders", [&](ServerRequest& request) { return take_order(shop, request); });
+  router.get("/orders/{id}", [&](ServerRequest& request) -> Coro<ServerResponse> {
+    const std::size_t id = request.path_number("id").value_or(shop.states.size());
+    if (id >= shop.states.size()) co_return ServerResponse::problem(404, "there is no such order");
+    co_return ServerResponse::text(200, shop.states[id]);
   });
-  const Answer late = co_await service.submit(0);
-  fmt::print("{:5} ms  {}: a late customer is answered {}\n", now_ms(), name, static_cast<int>(late));
+  HttpServer server(router);
+  std::printf("http://127.0.0.1:%u/orders\n", server.listen("127.0.0.1", port)), std::fflush(stdout);
+  std::vector<Coro<void>> workers;
+  for (int i = 0; i < 4; ++i) workers.push_back(work(shop));
+  auto working = ensure_future(gather(return_exceptions, std::move(workers)));
+  co_await until_signal(SIGTERM);
+  shop.queue.shutdown();  // put() throws from now on; get() does when the queue is empty, and ends the workers
+  co_await gather(server.stop(10s), wait(std::vector{working}, When::all_completed, 10s));
+  std::printf("%zu orders were left waiting\n", shop.queue.qsize());
 }
-
-int main() {
-  const auto simulate = [](const char* name, WhenFull when_full, Duration work_per_order) {
-    VirtualBackend backend;
-    OrderService service(name, when_full, work_per_order);
-    Answers answers;
-    run(backend, day(name, service, answers));
-  };
-  simulate("waiting", WhenFull::wait, 500ms);
-  simulate("refusing", WhenFull::refuse, 500ms);
-  simulate("too slow", WhenFull::refuse, 8s);
-}
+int main(int argc, char** argv) { run(serve(argc > 1 ? std::atoi(argv[1]) : 8080, argc > 2)); }

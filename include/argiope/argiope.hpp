@@ -17,6 +17,7 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/runner.hpp"
+#include "argiope/async/signals.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/async/subprocess.hpp"

@@ -1,13 +1,16 @@
 // Signals: the handler only sets a bit and wakes the loop; the work is done on the loop's own thread.
+#include "argiope/async/signals.hpp"
+
 #include <signal.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <stdexcept>
 #include <system_error>
 
-#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sync.hpp"
 
 namespace argiope {
 namespace {
@@ -66,6 +69,19 @@ void EventLoop::drain_signals() {
   for (const auto& [signal_number, function] : signal_handlers_) {
     if ((pending >> signal_number & 1) != 0) call_soon(function);
   }
+}
+
+Coro<void> until_signal(int signal_number) {
+  EventLoop& loop = EventLoop::current();
+  // Shared, because a signal may have been noted, and the handler be on its way, when the wait ends.
+  const auto came = std::make_shared<Event>();
+  loop.add_signal_handler(signal_number, [came] { came->set(); });
+  struct Handling {
+    EventLoop& loop;
+    int signal_number;
+    ~Handling() { loop.remove_signal_handler(signal_number); }
+  } const handling{loop, signal_number};
+  co_await came->wait();
 }
 
 }  // namespace argiope

@@ -81,6 +81,15 @@ std::string_view ServerRequest::path_value(std::string_view name) const noexcept
   return found == path_values.end() ? std::string_view() : found->second;
 }
 
+std::optional<std::uint64_t> ServerRequest::path_number(std::string_view name) const noexcept {
+  const std::string_view digits = path_value(name);
+  std::uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  if (digits.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
 void ServerRequest::set_target(std::string_view sent) noexcept {
   const std::size_t question = std::min(sent.find('?'), sent.size());
   target = sent.empty() ? "/" : sent;
@@ -98,15 +107,18 @@ ServerResponse ServerResponse::json(int status, std::string body) {
   return {.status = status, .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};
 }
 
-ServerResponse ServerResponse::problem(int status, std::string_view detail) {
-  return {.status = status,
-          .headers = {{"Content-Type", "application/problem+json"}},
-          .body = json_object([&](JsonWriter& json) {
-            json.member("type", "about:blank");
-            json.member("title", reason_phrase(status));
-            json.member("status", status);
-            json.member("detail", detail);
-          }) += '\n'};
+ServerResponse ServerResponse::problem(int status, std::string_view detail,
+                                       std::vector<std::pair<std::string, std::string>> more_headers) {
+  ServerResponse response{.status = status, .headers = std::move(more_headers)};
+  response.headers.emplace(response.headers.begin(), "Content-Type", "application/problem+json");
+  response.body = json_object([&](JsonWriter& json) {
+    json.member("type", "about:blank");
+    json.member("title", reason_phrase(status));
+    json.member("status", status);
+    json.member("detail", detail);
+  });
+  response.body += '\n';
+  return response;
 }
 
 ServerResponse ServerResponse::streamed(int status, std::string content_type,

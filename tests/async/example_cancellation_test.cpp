@@ -63,8 +63,8 @@ namespace priority_and_lifo {
 namespace crawler {
 #include "crawler.cpp"
 }
-namespace order_service {
-#include "order_service.cpp"
+namespace order_policies {
+#include "order_policies.cpp"
 }
 namespace foreign_loop {
 #include "foreign_loop.cpp"
@@ -257,11 +257,11 @@ struct Crawler {
 };
 
 struct OrderService {
-  examples::order_service::OrderService service;
-  examples::order_service::Answers answers{};
-  OrderService(examples::order_service::WhenFull when_full, Duration work_per_order)
+  examples::order_policies::OrderService service;
+  examples::order_policies::Answers answers{};
+  OrderService(examples::order_policies::WhenFull when_full, Duration work_per_order)
       : service("swept", when_full, work_per_order) {}
-  Coro<void> run() { return examples::order_service::day("swept", service, answers); }
+  Coro<void> run() { return examples::order_policies::day("swept", service, answers); }
   void check(bool finished) const {
     EXPECT_EQ(answers.accepted, service.done() + service.not_done());
     if (finished) EXPECT_EQ(answers.accepted + answers.refused, 60u);
@@ -289,13 +289,13 @@ TYPED_TEST(ExampleCancellation, OfTheCrawler) {
 }
 
 TYPED_TEST(ExampleCancellation, OfTheOrderService) {
-  using examples::order_service::WhenFull;
+  using examples::order_policies::WhenFull;
   const auto waiting = [](auto&) { return OrderService{WhenFull::wait, 500ms}; };
   const auto refusing = [](auto&) { return OrderService{WhenFull::refuse, 500ms}; };
   const auto too_slow = [](auto&) { return OrderService{WhenFull::refuse, 8s}; };
-  sweep_shuffled<TypeParam>("order_service, waiting", waiting, 5);
-  sweep_shuffled<TypeParam>("order_service, refusing", refusing, 5);
-  sweep_shuffled<TypeParam>("order_service, too slow", too_slow, 5);
+  sweep_shuffled<TypeParam>("order_policies, waiting", waiting, 5);
+  sweep_shuffled<TypeParam>("order_policies, refusing", refusing, 5);
+  sweep_shuffled<TypeParam>("order_policies, too slow", too_slow, 5);
 }
 
 template <class World>

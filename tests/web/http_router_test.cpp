@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -107,6 +109,33 @@ TEST_F(HttpRouterTest, RefusesRoutesThatCannotBe) {
   EXPECT_THROW(router.get("/{x...}/b", named("two")), std::invalid_argument);
   EXPECT_THROW(router.get("/b", HttpHandler{}), std::invalid_argument);
   EXPECT_EQ(get("/a/1"), "one x=1");
+}
+
+TEST_F(HttpRouterTest, GivesPartsAsNumbers) {
+  std::optional<std::uint64_t> number;
+  router.get("/orders/{id}", [&](ServerRequest& request) -> Coro<ServerResponse> {
+    number = request.path_number("id");
+    EXPECT_EQ(request.path_number("other"), std::nullopt);
+    co_return ServerResponse{};
+  });
+  const auto number_of = [&](const std::string& text) {
+    get("/orders/" + text);
+    return number;
+  };
+  EXPECT_EQ(number_of("7"), 7u);
+  EXPECT_EQ(number_of("007"), 7u);
+  EXPECT_EQ(number_of("18446744073709551615"), 18446744073709551615u);
+  for (const char* none : {"18446744073709551616", "-1", "+1", "7a", "a", "%20", "0x7"}) {
+    EXPECT_EQ(number_of(none), std::nullopt) << none;
+  }
+}
+
+TEST(ServerResponse, TellsAProblemWithMoreHeaders) {
+  const ServerResponse full = ServerResponse::problem(503, "say \"when\"", {{"Retry-After", "1"}});
+  EXPECT_THAT(full.headers, ::testing::ElementsAre(::testing::Pair("Content-Type", "application/problem+json"),
+                                                   ::testing::Pair("Retry-After", "1")));
+  EXPECT_EQ(full.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,"detail":"say \"when\""})"
+                       "\n");
 }
 
 TEST_F(HttpRouterTest, PassesOnWhatItsHandlersThrow) {

@@ -60,6 +60,8 @@ struct ServerRequest {
   std::optional<std::string> query_value(std::string_view name) const;
   // What the part {name} of the pattern matched; empty when the pattern has no such part.
   std::string_view path_value(std::string_view name) const noexcept;
+  // The same as a number in decimal digits; nullopt when it is none, or more than 64 bits hold.
+  std::optional<std::uint64_t> path_number(std::string_view name) const noexcept;
   // Sets target, path and query. `sent` must outlive the request. For who makes requests for tests.
   void set_target(std::string_view sent) noexcept;
 };
@@ -102,7 +104,8 @@ struct ServerResponse {
   static ServerResponse json(int status, std::string body);
   // An error as RFC 9457 has it, which is what the server itself answers with: {"type":"about:blank","title":"Not Found",
   // "status":404,"detail":…}.
-  static ServerResponse problem(int status, std::string_view detail);
+  static ServerResponse problem(int status, std::string_view detail,
+                                std::vector<std::pair<std::string, std::string>> more_headers = {});
   static ServerResponse streamed(int status, std::string content_type, std::function<Coro<void>(BodyWriter&)> stream);
 };
 
