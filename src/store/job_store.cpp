@@ -31,51 +31,66 @@ auto each(const Ids& ids, Look look) {
 }  // namespace
 
 JobStore::JobStore(std::unique_ptr<SqliteJobs> jobs)
-    : path_(jobs->path()), access_(jobs->access()), thread_(std::make_shared<JobStoreThread>(std::move(jobs))) {}
+    : path_(jobs->path()),
+      access_(jobs->access()),
+      last_token_(jobs->last_token()),
+      jobs_(jobs.get()),
+      calls_(std::make_shared<AwaitedCalls>(std::move(jobs))) {}
 
 // --- where calls go --------------------------------------------------------------------------------------------------
 
+namespace {
+
 template <class T, class Act>
-Coro<Result<T>> JobStore::call(CallKind kind, std::size_t jobs, Act act) {
+Result<T> done_or_refused(Act& act, StoreDriver& driver) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      act(driver);
+      return {};
+    } else {
+      return act(driver);
+    }
+  } catch (RequestRefused& refused) {
+    return std::unexpected(std::move(refused.error));
+  }
+}
+
+}  // namespace
+
+template <class T, class Act>
+Coro<Result<T>> JobStore::call(Kind kind, std::size_t jobs, Act act, std::function<bool()> writes) {
   if (memory_ != nullptr) return in_memory<T>(memory_, std::move(act));
-  return in_thread<T>(thread_, kind, jobs, std::move(act));
+  auto in_thread = [driver = jobs_, act = std::move(act)]() mutable { return done_or_refused<T>(act, *driver); };
+  return in_file<T>(calls_, kind, jobs, std::move(in_thread), std::move(writes));
 }
 
 // Awaited when the store may be gone.
 template <class T, class Act>
-Coro<Result<T>> JobStore::in_thread(std::shared_ptr<JobStoreThread> thread, CallKind kind, std::size_t jobs, Act act) {
-  co_return co_await thread->submit<T>(kind, jobs, std::move(act));
+Coro<Result<T>> JobStore::in_file(std::shared_ptr<AwaitedCalls> calls, Kind kind, std::size_t jobs, Act act,
+                                  std::function<bool()> writes) {
+  co_return co_await calls->submit<T>(kind, jobs, std::move(act), job_rules::closed, std::move(writes));
 }
 
 template <class T, class Act>
 Coro<Result<T>> JobStore::in_memory(std::shared_ptr<MemoryPlace> memory, Act act) {
   std::lock_guard lock(memory->mutex);
   if (memory->is_closed) co_return std::unexpected(job_rules::closed());
-  try {
-    if constexpr (std::is_void_v<T>) {
-      act(memory->driver);
-      co_return {};
-    } else {
-      co_return act(memory->driver);
-    }
-  } catch (RequestRefused& refused) {
-    co_return std::unexpected(std::move(refused.error));
-  }
+  co_return done_or_refused<T>(act, memory->driver);
 }
 
 template <class T, class Act>
 Coro<Result<T>> JobStore::read(Act act) {
-  return call<T>(CallKind::read, 1, std::move(act));
+  return call<T>(Kind::read, 1, std::move(act));
 }
 
 template <class T, class Act>
 Coro<Result<T>> JobStore::write(StoreAccess least, std::size_t jobs, Act act) {
   const bool reads_only = access_ == StoreAccess::read;
   if (reads_only || (least == StoreAccess::own && access_ != StoreAccess::own)) {
-    return refused<T>(fmt::format("database {}: {}", path_,
-                                  reads_only ? "opened for reading only" : "only its owner may do this"));
+    return refused<T>(
+        fmt::format("database {}: {}", path_, reads_only ? "opened for reading only" : "only its owner may do this"));
   }
-  return call<T>(CallKind::write, jobs, std::move(act));
+  return call<T>(Kind::write, jobs, std::move(act));
 }
 
 template <class T>
@@ -83,16 +98,16 @@ Coro<Result<T>> JobStore::refused(std::string why) {
   co_return fail(Errc::refused, std::move(why));
 }
 
-std::optional<Error> JobStore::failure() const { return thread_ == nullptr ? std::nullopt : thread_->failure(); }
+std::optional<Error> JobStore::failure() const { return calls_ == nullptr ? std::nullopt : calls_->failure(); }
 
 std::uint64_t JobStore::last_token() const {
-  if (thread_ != nullptr) return thread_->last_token();
+  if (last_token_ != nullptr) return *last_token_;
   std::lock_guard lock(memory_->mutex);
   return memory_->driver.last_token();
 }
 
 Result<void> JobStore::close_all() {
-  if (thread_ != nullptr) return thread_->stop();
+  if (calls_ != nullptr) return calls_->stop();
   std::lock_guard lock(memory_->mutex);
   memory_->is_closed = true;
   return {};
@@ -101,7 +116,7 @@ Result<void> JobStore::close_all() {
 // --- queues ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<StoredQueue>> JobStore::open_queue(std::string name, QueueConfig config) {
-  const CallKind kind = access_ == StoreAccess::read ? CallKind::read : CallKind::write;
+  const Kind kind = access_ == StoreAccess::read ? Kind::read : Kind::write;
   return call<StoredQueue>(kind, 1, [name = std::move(name), config = std::move(config)](StoreDriver& driver) {
     return Rules(driver).open_queue(name, config);
   });
@@ -122,10 +137,10 @@ Coro<Result<std::vector<StoredQueue>>> JobStore::queues() {
 Coro<Result<std::vector<Result<PutReply>>>> JobStore::put(std::vector<PutRequest> requests, WallTime now,
                                                           Refusal refusal) {
   const std::size_t size = requests.size();
-  return write<std::vector<Result<PutReply>>>(
-      StoreAccess::share, size, [requests = std::move(requests), now, refusal](StoreDriver& driver) {
-        return Rules(driver).put(requests, now, refusal);
-      });
+  return write<std::vector<Result<PutReply>>>(StoreAccess::share, size,
+                                              [requests = std::move(requests), now, refusal](StoreDriver& driver) {
+                                                return Rules(driver).put(requests, now, refusal);
+                                              });
 }
 
 Coro<Result<std::vector<std::optional<JobRecord>>>> JobStore::lease(std::vector<LeaseRequest> leases) {
@@ -150,9 +165,9 @@ Coro<Result<std::vector<SettleReply>>> JobStore::settle(std::vector<Settlement> 
 
 Coro<Result<std::vector<ChangeReply>>> JobStore::change(std::vector<Change> changes) {
   const std::size_t size = changes.size();
-  return write<std::vector<ChangeReply>>(
-      StoreAccess::share, size,
-      [changes = std::move(changes)](StoreDriver& driver) { return Rules(driver).change(changes); });
+  return write<std::vector<ChangeReply>>(StoreAccess::share, size, [changes = std::move(changes)](StoreDriver& driver) {
+    return Rules(driver).change(changes);
+  });
 }
 
 Coro<Result<void>> JobStore::shelve(std::vector<JobId> ids, Shelf shelf) {
@@ -170,11 +185,12 @@ Coro<Result<std::size_t>> JobStore::prune(QueueId queue, JobState state, WallTim
 
 Coro<Result<std::vector<PutScheduleReply>>> JobStore::put_schedules(std::vector<PutSchedule> schedules) {
   const std::size_t size = schedules.size();
-  return write<std::vector<PutScheduleReply>>(
-      StoreAccess::share, size, [schedules = std::move(schedules)](StoreDriver& driver) {
-        if (auto good = schedule_rules::check(schedules); !good) throw RequestRefused{std::move(good.error())};
-        return driver.put_schedules(schedules);
-      });
+  return write<std::vector<PutScheduleReply>>(StoreAccess::share, size,
+                                              [schedules = std::move(schedules)](StoreDriver& driver) {
+                                                if (auto good = schedule_rules::check(schedules); !good)
+                                                  throw RequestRefused{std::move(good.error())};
+                                                return driver.put_schedules(schedules);
+                                              });
 }
 
 Coro<Result<std::size_t>> JobStore::erase_schedules(std::vector<ScheduleId> ids) {
@@ -277,7 +293,8 @@ Coro<Result<std::vector<Attempt>>> JobStore::history(JobId id) {
 
 Coro<Result<std::vector<JobRecord>>> JobStore::list(JobFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return read<std::vector<JobRecord>>([filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter); });
+  return read<std::vector<JobRecord>>(
+      [filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter); });
 }
 
 Coro<Result<std::vector<QueueCounts>>> JobStore::counts() {
@@ -302,8 +319,10 @@ Coro<Result<std::vector<OldLease>>> JobStore::old_leases() {
 }
 
 Coro<Result<ChangedElsewhere>> JobStore::changed_elsewhere() {
-  const CallKind kind = access_ == StoreAccess::own ? CallKind::take_changes : CallKind::read;
-  return call<ChangedElsewhere>(kind, 1, [](StoreDriver& driver) { return driver.changed_elsewhere(); });
+  const auto changes = [](StoreDriver& driver) { return driver.changed_elsewhere(); };
+  if (access_ != StoreAccess::own || jobs_ == nullptr) return read<ChangedElsewhere>(changes);
+  // What it tells is deleted, so it writes, but only where others have left something.
+  return call<ChangedElsewhere>(Kind::write, 1, changes, [jobs = jobs_] { return jobs->others_changed_jobs(); });
 }
 
 Coro<Result<void>> JobStore::remember(std::string name, std::int64_t value) {

@@ -1,15 +1,18 @@
-// The Store that there is: takes each call to where its driver works, in a thread of the store's or at once, and has the rules
+// The Store that there is: takes each call to where its driver works, to a group commit or at once, and has the rules
 // of jobs done there (jobs/internal/job_transitions.hpp).
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "argiope/store/store.hpp"
-#include "store/job_store_thread.hpp"
+#include "store/awaited_calls.hpp"
 #include "store/memory_driver.hpp"
+#include "store/sqlite_jobs.hpp"
 
 namespace argiope {
 
@@ -71,11 +74,14 @@ class JobStore : public Store {
   Result<void> close() override { return close_all(); }
 
  private:
-  // `act` is called with the driver, in a transaction.
+  using Kind = AwaitedCalls::Kind;
+
+  // `act` is called with the driver, in a transaction. `writes`: as AwaitedCalls::submit().
   template <class T, class Act>
-  Coro<Result<T>> call(CallKind kind, std::size_t jobs, Act act);
+  Coro<Result<T>> call(Kind kind, std::size_t jobs, Act act, std::function<bool()> writes = nullptr);
   template <class T, class Act>
-  static Coro<Result<T>> in_thread(std::shared_ptr<JobStoreThread> thread, CallKind kind, std::size_t jobs, Act act);
+  static Coro<Result<T>> in_file(std::shared_ptr<AwaitedCalls> calls, Kind kind, std::size_t jobs, Act act,
+                                 std::function<bool()> writes);
   template <class T, class Act>
   static Coro<Result<T>> in_memory(std::shared_ptr<MemoryPlace> memory, Act act);
   template <class T, class Act>
@@ -89,8 +95,10 @@ class JobStore : public Store {
 
   std::string path_;
   StoreAccess access_ = StoreAccess::own;
-  // One of them.
-  std::shared_ptr<JobStoreThread> thread_;
+  // A file, or memory.
+  std::shared_ptr<const std::atomic<std::uint64_t>> last_token_;
+  SqliteJobs* jobs_ = nullptr;  // until calls_ are stopped, and in their thread
+  std::shared_ptr<AwaitedCalls> calls_;
   std::shared_ptr<MemoryPlace> memory_;
 };
 

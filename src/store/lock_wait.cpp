@@ -17,16 +17,19 @@ void LockWait::serve(SqliteDatabase& database) noexcept {
 
 void LockWait::be_patient() {
   std::lock_guard lock(mutex_);
-  patient_ = !given_up_;
+  patient_ = true;
 }
 
-void LockWait::give_up() {
+void LockWait::begin_hurry() {
   std::lock_guard lock(mutex_);
-  if (given_up_) return;
-  given_up_ = true;
-  patient_ = false;
+  if (hurries_++ > 0) return;
   left_ = limit_;
   wake_.notify_one();
+}
+
+void LockWait::end_hurry() {
+  std::lock_guard lock(mutex_);
+  --hurries_;
 }
 
 bool LockWait::try_again(int tries) {
@@ -35,17 +38,17 @@ bool LockWait::try_again(int tries) {
   if (tries == 0) waited_ = {};
   Duration pause = kPauses[std::min<std::size_t>(static_cast<std::size_t>(tries), std::size(kPauses) - 1)];
   std::unique_lock lock(mutex_);
-  if (!patient_) pause = std::min(pause, given_up_ ? left_ : limit_ - waited_);
+  const bool hurried = hurries_ > 0;
+  if (hurried || !patient_) pause = std::min(pause, hurried ? left_ : limit_ - waited_);
   if (pause <= Duration::zero()) return false;
-  if (patient_ && !told_ && waited_ >= warning_) {
+  if (!told_ && waited_ >= warning_) {
     told_ = true;
     spdlog::warn("database {}: another process has kept it locked for {:.0f} s; writes wait for it", path_,
                  to_seconds(waited_));
   }
-  const bool was_given_up = given_up_;
-  wake_.wait_for(lock, pause, [&] { return given_up_ != was_given_up; });
+  wake_.wait_for(lock, pause, [&] { return (hurries_ > 0) != hurried; });
   waited_ += pause;
-  if (was_given_up) left_ -= pause;
+  if (hurried) left_ -= pause;
   return true;
 }
 

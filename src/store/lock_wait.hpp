@@ -11,20 +11,22 @@
 
 namespace argiope {
 
-// Threads: give_up() from any, the rest from the connection's.
+// Threads: begin_hurry() and end_hurry() from any, the rest from the connection's.
 class LockWait {
  public:
-  // Waits of `limit` each, at first.
+  // Waits of `limit` each, at first. The log tells of one that has taken as long as `warning`, and of its end.
   LockWait(std::string path, Duration limit, Duration warning)
       : path_(std::move(path)), limit_(limit), warning_(warning) {}
   LockWait(const LockWait&) = delete;
 
   // The connection must not outlive it.
   void serve(SqliteDatabase& database) noexcept;
-  // From now on waits take as long as it takes, and the log tells of long ones.
+  // From now on waits take as long as it takes, but for hurries.
   void be_patient();
-  // Ends patience: all waits from now on, that which is under way included, take no longer than `limit` together.
-  void give_up();
+  // What is written is waited for: until as many hurries have ended as have begun, all waits, that which is under way
+  // included, take no longer than `limit` together.
+  void begin_hurry();
+  void end_hurry();
   // The lock has been had. Says so where the wait was told of.
   void over();
 
@@ -37,8 +39,9 @@ class LockWait {
   bool told_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool patient_ = false, given_up_ = false;
-  Duration left_{};  // once given up
+  bool patient_ = false;
+  int hurries_ = 0;
+  Duration left_{};  // in a hurry
 };
 
 }  // namespace argiope

@@ -12,6 +12,11 @@
 
 namespace argiope {
 
+// Thrown where a statement that fails must let nothing go on after it.
+struct DatabaseFailed {
+  Error error;
+};
+
 class SqliteStatement {
  public:
   SqliteStatement() = default;

@@ -74,33 +74,6 @@ Result<void> require_format(SqliteDatabase& database, const std::string& path, c
 // The same for who may not write: it must be there already, and of the newest version.
 Result<void> require_format_to_read(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
 
-// Writes the log onto itself and syncs it. When a sync fails, Linux goes on showing what was to be written and never tries
-// again: after a death the next owner would find in the log a last commit that is not on the disk, and all it puts behind
-// that would be lost with it in a power cut. To be called in a transaction that writes, before anything is written.
-Result<void> write_log_anew(SqliteDatabase& database, const std::string& path);
-
-// A connection's log, opened a second time in order to be synced by another thread while the connection goes on. Linux
-// tells of a write that has failed once for each time a file is opened: a descriptor of its own misses none of that.
-class LogSync {
- public:
-  LogSync() = default;
-  LogSync(LogSync&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
-  LogSync& operator=(LogSync&& other) noexcept {
-    std::swap(file_, other.file_);
-    return *this;
-  }
-  ~LogSync();
-  // After something has been written. An empty one where there is no log: on a file system without shared memory SQLite
-  // stays with its journal. The connection must outlive it.
-  static Result<LogSync> open(SqliteDatabase& database, const std::string& path);
-  // What has been committed is on the disk. Any thread, one at a time.
-  Result<void> sync(const std::string& path) noexcept;
-  explicit operator bool() const noexcept { return file_ != nullptr; }
-
- private:
-  sqlite3_file* file_ = nullptr;
-};
-
 Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib);
 
 }  // namespace argiope

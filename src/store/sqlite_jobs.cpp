@@ -86,22 +86,11 @@ void SqliteJobs::roll_back() noexcept {
   (void)database_.execute("ROLLBACK");  // SQLite may have done it already
 }
 
-// One that others keep from its end, or a full disk, is tried again when the log has grown by as much again.
-Result<void> SqliteJobs::checkpoint() {
-  checkpoint_at_ = log_pages_ + kCheckpointPages;
-  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  if (code != SQLITE_IOERR_FSYNC) return {};
-  return std::unexpected(database_.error(code));
-}
-
-void SqliteJobs::keep_log() noexcept {
-  sqlite3_db_config(database_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-}
-
-Error SqliteJobs::not_in_place() const {
-  return {Errc::io, "database " + path_ +
-                        ": it was removed or replaced while it was open; nothing more is written. Start again to use "
-                        "the file that lies there now"};
+Result<void> SqliteJobs::in_place() const {
+  if (files_.in_place()) return {};
+  return fail(Errc::io, "database " + path_ +
+                            ": it was removed or replaced while it was open; nothing more is written. Start again to use "
+                            "the file that lies there now");
 }
 
 // What a transaction keeps in memory until its end, so that it costs a row each and not one each job.

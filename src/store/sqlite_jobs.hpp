@@ -1,12 +1,12 @@
 // SqliteJobs: rows of jobs and schedules in one SQLite database, as one thread sees them. What is done to them is in
-// jobs/internal/job_transitions.hpp; when it is committed, and who waits for it, is the store's thread's business
-// (job_store_thread.hpp).
+// jobs/internal/job_transitions.hpp; when it is committed is GroupCommit's business, and who waits for it that of
+// AwaitedCalls.
 //
 // Jobs are one lean table. Which of them run is not in it: a row of `leases` holds the leases of one call, and this class
 // a map of all. An entry of such a row is worth something only while its job waits and its token is above the job's
 // `fence`, so a lease ends with its job, or with one number written beside what is written anyway.
 //
-// Inside, a statement that fails throws, so that nothing goes on after it; the store's thread catches.
+// Inside, a statement that fails throws, so that nothing goes on after it; GroupCommit catches.
 #pragma once
 
 #include <array>
@@ -22,52 +22,35 @@
 #include <vector>
 
 #include "argiope/store/store.hpp"
+#include "store/group_commit.hpp"
 #include "store/lock_wait.hpp"
 #include "store/sqlite.hpp"
 #include "store/sqlite_file.hpp"
+#include "store/sqlite_log.hpp"
 #include "store/sqlite_queries.hpp"
 #include "store/store_driver.hpp"
 
 namespace argiope {
 
-struct DatabaseFailed {
-  Error error;
-};
-
-class SqliteJobs final : public StoreDriver {
+class SqliteJobs final : public StoreDriver, public Transactions {
  public:
   static Result<std::unique_ptr<SqliteJobs>> open(const std::string& path, const StoreOptions& options);
   ~SqliteJobs() override;
 
   // --- transactions. All that follows happens in one.
-  void begin(bool to_write);
-  void commit();
-  // The transaction's changes are gone, and so is what was thought of them.
-  void roll_back() noexcept;
-  // False after begin() where SQLite has rolled back by itself because of a failure.
-  bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.handle()) == 0; }
+  void begin(bool to_write) override;
+  void commit() override;
+  void roll_back() noexcept override;
+  bool in_transaction() const noexcept override { return sqlite3_get_autocommit(database_.handle()) == 0; }
+  Result<void> in_place() const override;
+  void stop_waiting() override { lock_wait_.begin_hurry(); }
+  // With SyncMode::full it is synced apart.
+  SqliteLog& log() noexcept override { return log_; }
   bool others_changed_jobs();
-  // From any thread: what waits for another process's lock, and will, is failed within StoreOptions::busy_limit.
-  void give_up_waiting() { lock_wait_.give_up(); }
-  // Whether the files that are open are still those under their names; and the error where they are not.
-  bool in_place() const noexcept { return files_.in_place(); }
-  Error not_in_place() const;
-
-  // --- with SyncMode::full a commit is not on the disk before its log has been synced, which is not this class's business
-  bool needs_sync() const noexcept { return static_cast<bool>(log_); }
-  // From another thread than the rest, one at a time.
-  Result<void> sync_log() noexcept { return log_.sync(path_); }
-  // Whether it is time to move what the log holds into the database; everything in it must have been synced. Outside of
-  // transactions.
-  bool log_is_long() const noexcept { return log_pages_ >= checkpoint_at_; }
-  Result<void> checkpoint();
-  // The log stays behind when the database is closed, for the next owner to write anew: what is in it may not be on the
-  // disk, whatever a later sync says.
-  void keep_log() noexcept;
 
   StoreAccess access() const noexcept { return options_.access; }
-  // From any thread: no lease has had a greater one.
-  std::uint64_t last_token() const noexcept { return most_token_.load(std::memory_order_relaxed); }
+  // No lease has had a greater one; from any thread, and for longer than the jobs live.
+  std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept { return most_token_; }
   const std::string& path() const noexcept { return path_; }
 
   // --- rows
@@ -173,7 +156,10 @@ class SqliteJobs final : public StoreDriver {
   static constexpr int kCheckpointPages = 8192;
 
   SqliteJobs(std::string path, const StoreOptions& options)
-      : path_(std::move(path)), options_(options), lock_wait_(path_, options.busy_limit, options.busy_warning) {}
+      : path_(std::move(path)),
+        options_(options),
+        lock_wait_(path_, options.busy_limit,
+                   options.access == StoreAccess::own ? options.busy_warning : Duration::max()) {}
 
   // --- statements
   class Use;
@@ -184,11 +170,10 @@ class SqliteJobs final : public StoreDriver {
   // --- opening
   Result<void> open_file();
   Result<void> migrate_alone();
-  Result<void> sync_apart();
   void take_over();
   void renumber_leases();
   void note_token() noexcept {
-    if (counters_.last_token > last_token()) most_token_.store(counters_.last_token, std::memory_order_relaxed);
+    if (counters_.last_token > *most_token_) *most_token_ = counters_.last_token;
   }
   void refresh();
   std::optional<std::int64_t> meta(std::string_view name);
@@ -236,9 +221,9 @@ class SqliteJobs final : public StoreDriver {
   LockWait lock_wait_;
   SqliteDatabase database_;
   FileWatch files_;
-  LogSync log_;
+  SqliteLog log_{database_, path_, kCheckpointPages};
   std::array<SqliteStatement, kQueries> statements_;
-  std::atomic<std::uint64_t> most_token_ = 0;
+  const std::shared_ptr<std::atomic<std::uint64_t>> most_token_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 
   // What is known of the file, good until another process changes it.
   std::int64_t data_version_ = -1;
@@ -246,7 +231,6 @@ class SqliteJobs final : public StoreDriver {
   bool touched_ = true;       // for the owner: others may have written
   bool has_touched_ = false;  // for others, in this transaction
   bool writing_ = false;
-  int log_pages_ = 0, checkpoint_at_ = kCheckpointPages;
   std::vector<StoredQueue> queues_;
   std::map<std::string, QueueId, std::less<>> queue_ids_;
   JobCounters counters_, counters_stored_;

@@ -265,13 +265,13 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
     if (owns) jobs->take_over();
     jobs->files_ = FileWatch(file, jobs->lock_);
     jobs->commit();
-    if (!jobs->in_place()) return std::unexpected(jobs->not_in_place());
+    if (auto there = jobs->in_place(); !there) return std::unexpected(std::move(there.error()));
   } catch (DatabaseFailed& error) {
     jobs->roll_back();
     return std::unexpected(std::move(error.error));
   }
   if (!reads_only && options.sync == SyncMode::full) {
-    if (auto apart = jobs->sync_apart(); !apart) return std::unexpected(std::move(apart.error()));
+    if (auto apart = jobs->log_.sync_apart(); !apart) return std::unexpected(std::move(apart.error()));
   }
   if (owns) jobs->lock_wait_.be_patient();
   return jobs;
@@ -308,26 +308,6 @@ Result<void> SqliteJobs::migrate_alone() {
   return done;
 }
 
-// From here on SQLite syncs the log only where the order of writes needs it, and whoever commits syncs the commits. It
-// makes no checkpoints by itself: it would not say that one has failed.
-Result<void> SqliteJobs::sync_apart() {
-  auto log = LogSync::open(database_, path_);
-  if (!log) return std::unexpected(std::move(log.error()));
-  if (!*log) return {};
-  log_ = std::move(*log);
-  if (auto set = database_.execute("PRAGMA synchronous = NORMAL"); !set) return set;
-  sqlite3_wal_hook(
-      database_.handle(),
-      [](void* self, sqlite3*, const char*, int pages) {
-        auto& jobs = *static_cast<SqliteJobs*>(self);
-        if (pages < jobs.log_pages_) jobs.checkpoint_at_ = kCheckpointPages;  // it has begun anew
-        jobs.log_pages_ = pages;
-        return SQLITE_OK;
-      },
-      this);
-  return {};
-}
-
 SqliteJobs::~SqliteJobs() = default;
 
 void SqliteJobs::take_over() {
@@ -343,7 +323,7 @@ void SqliteJobs::take_over() {
   }
   for (const JobId id : over) set_lease(id, std::nullopt);
   if (counters_.last_token > kLastTokenToGoOnFrom) renumber_leases();
-  most_token_ = counters_.last_token;
+  *most_token_ = counters_.last_token;
   undo_.clear();
   for (auto& [batch, found] : batches_) {
     if (found.remaining == 0) emptied_.push_back(batch);

@@ -1,0 +1,163 @@
+#include "store/sqlite_url_rows.hpp"
+
+#include <utility>
+
+namespace argiope::url_rows {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x41726769;  // "Argi"
+constexpr const char* kSchema = R"sql(
+CREATE TABLE urls (
+  url_id        INTEGER PRIMARY KEY,
+  url           TEXT NOT NULL,
+  ctime         INTEGER NOT NULL,  -- first met; milliseconds since 1970
+  mtime         INTEGER,           -- last fetched or given up
+  state         TEXT NOT NULL DEFAULT 'queued',  -- queued, done, failed, excluded
+  due           INTEGER,           -- not to be fetched before
+  depth         INTEGER NOT NULL DEFAULT 0,      -- links from a seed
+  priority      INTEGER NOT NULL DEFAULT 0,      -- higher first
+  status_code   INTEGER,
+  content_type  TEXT,
+  size          INTEGER,           -- of the decoded body, bytes
+  attempts      INTEGER NOT NULL DEFAULT 0,
+  referrer      INTEGER,           -- url_id of the page that first linked here; NULL for a seed
+  redirect_to   TEXT,
+  etag          TEXT,
+  last_modified TEXT,
+  digest        TEXT,              -- XXH3-128 of the decoded body
+  error         TEXT
+);
+CREATE VIEW pages AS
+  SELECT u.url_id, u.url, u.state, u.status_code, u.content_type, u.size, u.depth,
+         datetime(u.ctime / 1000, 'unixepoch') AS found, datetime(u.mtime / 1000, 'unixepoch') AS fetched,
+         r.url AS linked_from, u.redirect_to, u.error
+  FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
+)sql";
+
+// Version 2: what waits outside of a crawl's memory is found again in order. Rows of version 1 lie on no shelf; the crawl
+// that opens them next finds them by its scan, and puts those it has no room for where they belong.
+constexpr const char* kShelves = R"sql(
+ALTER TABLE urls ADD COLUMN shelf INTEGER;  -- 1 ready, 2 set aside, 3 delayed; NULL: in a crawl's memory, or not to be fetched
+ALTER TABLE urls ADD COLUMN site INTEGER;   -- on a shelf: XXH3-64 of scheme, host and port
+CREATE INDEX urls_ready ON urls (priority DESC, url_id, site) WHERE shelf = 1;
+CREATE INDEX urls_set_aside ON urls (site, priority DESC, url_id) WHERE shelf = 2;
+CREATE INDEX urls_delayed ON urls (due, url_id, site) WHERE shelf = 3;
+)sql";
+
+// Version 3: why a URL is excluded, or done in part. What the first versions have left out of a page's links they have
+// written down nowhere; the rest can be told. A 200 without a digest was asked by HEAD, or is an empty page, which costs one
+// request.
+constexpr const char* kReasons = R"sql(
+ALTER TABLE urls ADD COLUMN reason TEXT;        -- why it is excluded, or done in part: see docs/crawl.md
+ALTER TABLE urls ADD COLUMN met_limit INTEGER;  -- the limit that was met, for reasons that have one
+CREATE TABLE links (   -- of crawls with --max-depth or --check-links
+  url_id   INTEGER PRIMARY KEY,
+  redirect INTEGER NOT NULL,
+  targets  BLOB NOT NULL  -- url_ids, ascending: the differences as LEB128
+);
+UPDATE urls SET reason = 'robots' WHERE state = 'excluded' AND error = 'robots.txt';
+UPDATE urls SET reason = 'pages_per_host', met_limit = 1 WHERE state = 'excluded' AND error = 'pages_per_host';
+UPDATE urls SET state = 'failed', error = coalesce(error, 'HTTP ' || status_code)
+  WHERE state = 'done' AND (status_code >= 500 OR status_code IN (408, 425, 429));
+UPDATE urls SET reason = 'cut_off', met_limit = size WHERE state = 'done' AND error LIKE 'cut off at % bytes';
+UPDATE urls SET reason = 'redirects', met_limit = 10 WHERE state = 'done' AND error LIKE 'more than % redirects';
+UPDATE urls SET reason = 'checked'
+  WHERE state = 'done' AND reason IS NULL AND digest IS NULL AND redirect_to IS NULL AND error IS NULL;
+DROP VIEW pages;
+CREATE VIEW pages AS
+  SELECT u.url_id, u.url, u.state, u.reason, u.status_code, u.content_type, u.size, u.depth,
+         datetime(u.ctime / 1000, 'unixepoch') AS found, datetime(u.mtime / 1000, 'unixepoch') AS fetched,
+         r.url AS linked_from, u.redirect_to, u.error
+  FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
+)sql";
+
+constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons};
+
+WallTime from_ms(std::int64_t ms) noexcept { return WallTime{std::chrono::milliseconds{ms}}; }
+
+UrlState parse_state(std::string_view text) noexcept {
+  for (const UrlState state : {UrlState::queued, UrlState::done, UrlState::failed, UrlState::excluded}) {
+    if (text == to_string(state)) return state;
+  }
+  return UrlState::queued;
+}
+
+UrlReason parse_reason(std::string_view text) noexcept {
+  if (text.empty()) return UrlReason::none;
+  for (std::size_t i = 1; i < kUrlReasons; ++i) {
+    if (text == to_string(static_cast<UrlReason>(i))) return static_cast<UrlReason>(i);
+  }
+  return UrlReason::none;
+}
+
+}  // namespace
+
+constinit const SqliteFormat kFormat{kApplicationId, kMigrations};
+
+void append_ids(std::string& out, const std::vector<std::int64_t>& ids) {
+  std::int64_t last = 0;
+  for (const std::int64_t id : ids) {
+    auto rest = static_cast<std::uint64_t>(id - std::exchange(last, id));
+    for (; rest >= 0x80; rest >>= 7) out += static_cast<char>(rest | 0x80);
+    out += static_cast<char>(rest);
+  }
+}
+
+void read_ids(std::string_view bytes, std::vector<std::int64_t>& ids) {
+  std::uint64_t id = 0;
+  std::uint64_t difference = 0;
+  unsigned shift = 0;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (shift < 64) difference |= std::uint64_t{byte & 0x7fu} << shift;
+    shift += 7;
+    if (byte & 0x80) continue;
+    id += std::exchange(difference, 0);
+    shift = 0;
+    ids.push_back(static_cast<std::int64_t>(id));
+  }
+}
+
+void read_record(const SqliteStatement& row, UrlRecord& record) {
+  record.url_id = row.number(0);
+  record.url = row.text(1);
+  record.ctime = from_ms(row.number(2));
+  record.mtime = from_ms(row.number(3));
+  record.state = parse_state(row.text(4));
+  record.due = from_ms(row.number(5));
+  record.depth = static_cast<std::uint32_t>(row.number(6));
+  record.priority = static_cast<std::int32_t>(row.number(7));
+  record.status_code = static_cast<int>(row.number(8));
+  record.content_type = row.text(9);
+  record.size = row.number(10);
+  record.attempts = static_cast<std::uint32_t>(row.number(11));
+  record.referrer = row.number(12);
+  record.redirect_to = row.text(13);
+  record.etag = row.text(14);
+  record.last_modified = row.text(15);
+  record.digest = row.text(16);
+  record.error = row.text(17);
+  record.shelf = static_cast<UrlShelf>(row.number(18));
+  record.site = static_cast<std::uint64_t>(row.number(19));
+  record.reason = parse_reason(row.text(20));
+  record.limit = row.number(21);
+}
+
+void read_to_go_on(const SqliteStatement& row, UrlRecord& record) {
+  record.url_id = row.number(0);
+  record.url = row.text(1);
+  record.state = parse_state(row.text(2));
+  record.mtime = from_ms(row.number(3));
+  record.due = from_ms(row.number(4));
+  record.depth = static_cast<std::uint32_t>(row.number(5));
+  record.priority = static_cast<std::int32_t>(row.number(6));
+  record.attempts = static_cast<std::uint32_t>(row.number(7));
+  record.referrer = row.number(8);
+  record.redirect_to = row.text(9);
+  record.shelf = static_cast<UrlShelf>(row.number(10));
+  record.site = static_cast<std::uint64_t>(row.number(11));
+  record.reason = parse_reason(row.text(12));
+  record.limit = row.number(13);
+}
+
+}  // namespace argiope::url_rows

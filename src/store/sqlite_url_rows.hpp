@@ -1,0 +1,38 @@
+// Rows of the table `urls` and its neighbours: the schema, and how records are read and written in it. Nothing of when.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/store/url_record.hpp"
+#include "store/sqlite.hpp"
+#include "store/sqlite_file.hpp"
+
+namespace argiope::url_rows {
+
+extern const SqliteFormat kFormat;
+
+// What read_record() reads, and read_to_go_on().
+inline constexpr const char* kColumns =
+    "url_id, url, ctime, mtime, state, due, depth, priority, status_code, content_type, size, attempts, referrer, "
+    "redirect_to, etag, last_modified, digest, error, shelf, site, reason, met_limit";
+
+inline constexpr const char* kColumnsToGoOn =
+    "url_id, url, state, mtime, due, depth, priority, attempts, referrer, redirect_to, shelf, site, reason, met_limit";
+
+void read_record(const SqliteStatement& row, UrlRecord& record);
+// Only what UrlStore::Fields::to_go_on asks for.
+void read_to_go_on(const SqliteStatement& row, UrlRecord& record);
+
+// Ids in ascending order, as the differences in LEB128.
+void append_ids(std::string& out, const std::vector<std::int64_t>& ids);
+void read_ids(std::string_view bytes, std::vector<std::int64_t>& ids);
+
+inline std::int64_t to_ms(WallTime time) noexcept {
+  return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+}
+
+}  // namespace argiope::url_rows

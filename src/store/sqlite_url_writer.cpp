@@ -1,0 +1,188 @@
+#include "store/sqlite_url_writer.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "store/sqlite_url_rows.hpp"
+
+namespace argiope {
+
+using namespace url_rows;
+
+namespace {
+
+constexpr Duration kTellAfter = std::chrono::seconds{3};  // of a foreign lock
+constexpr std::int64_t kCacheKib = 4096;
+// The log is moved into the database when it has 4 MB, as SQLite itself would.
+constexpr int kCheckpointPages = 1000;
+
+}  // namespace
+
+SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
+    : path_(path), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
+
+Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
+                                                               const UrlStoreOptions& options) {
+  std::unique_ptr<SqliteUrlWriter> writer(new SqliteUrlWriter(path, options));
+  if (auto opened = writer->open_file(options); !opened) return std::unexpected(std::move(opened.error()));
+  if (auto prepared = writer->prepare(); !prepared) return std::unexpected(std::move(prepared.error()));
+  writer->lock_wait_.over();
+  writer->lock_wait_.be_patient();
+  return writer;
+}
+
+Result<void> SqliteUrlWriter::open_file(const UrlStoreOptions& options) {
+  auto lock = FileLock::take(path_);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  lock_ = std::move(*lock);
+  auto opened = SqliteDatabase::open(path_, SQLITE_OPEN_READWRITE);
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  database_ = std::move(*opened);
+  lock_wait_.serve(database_);
+  if (auto ours = require_format(database_, path_, kFormat); !ours) return ours;
+  if (auto set = configure_writer(database_, options.sync, options.max_bytes, kCacheKib); !set) return set;
+  if (options.sync == SyncMode::off) return {};
+  auto anew = database_.execute("BEGIN IMMEDIATE");
+  if (anew) anew = write_log_anew(database_, path_);
+  if (anew) anew = database_.execute("COMMIT");
+  if (!anew || options.sync != SyncMode::full) return anew;
+  return log_.sync_apart();
+}
+
+Result<void> SqliteUrlWriter::prepare() {
+  // What every outcome changes; a page that was not modified keeps the rest.
+  const std::string outcome =
+      "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
+      "?8, shelf = NULL, site = NULL";
+  // What has not changed has the status that it had; of an older version's 304 it was 200.
+  std::string touched = outcome;
+  touched.replace(touched.find("?5"), 2, "coalesce(nullif(status_code, 304), 200)");
+  const std::pair<SqliteStatement&, std::string> statements[] = {
+      {begin_write_, "BEGIN IMMEDIATE"},
+      {begin_read_, "BEGIN"},
+      {commit_, "COMMIT"},
+      {insert_, "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)"},
+      {insert_excluded_,
+       "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer, reason, state) "
+       "VALUES (?, ?, ?, ?, ?, ?, ?, 'excluded')"},
+      {update_,
+       outcome +
+           ", content_type = ?9, size = ?10, etag = ?11, last_modified = ?12, digest = ?13, reason = ?14, met_limit = "
+           "?15 WHERE url_id = ?1"},
+      {touch_, touched + " WHERE url_id = ?1"},
+      {move_, "UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1"},
+      {nearer_, "UPDATE urls SET depth = ?2, priority = ?3 WHERE url_id = ?1"},
+      {put_links_, "INSERT OR REPLACE INTO links (url_id, redirect, targets) VALUES (?, ?, ?)"},
+  };
+  for (const auto& [statement, sql] : statements) {
+    auto prepared = database_.prepare(sql);
+    if (!prepared) return std::unexpected(std::move(prepared.error()));
+    statement = std::move(*prepared);
+  }
+  return {};
+}
+
+// --- transactions ----------------------------------------------------------------------------------------------------
+
+void SqliteUrlWriter::begin(bool to_write) {
+  run(to_write ? begin_write_ : begin_read_);
+  lock_wait_.over();
+}
+
+void SqliteUrlWriter::commit() {
+  run(commit_);
+  lock_wait_.over();
+}
+
+void SqliteUrlWriter::roll_back() noexcept {
+  (void)database_.execute("ROLLBACK");  // SQLite may have done it already
+}
+
+void SqliteUrlWriter::run(SqliteStatement& statement) {
+  const int code = statement.step();
+  Error error;
+  if (code != SQLITE_DONE) error = database_.error(code);
+  statement.reset();
+  if (code != SQLITE_DONE) throw DatabaseFailed{std::move(error)};
+}
+
+// --- rows ------------------------------------------------------------------------------------------------------------
+
+void SqliteUrlWriter::write(const UrlBatch& batch) {
+  for (const NewUrl& found : batch.discovered) insert(found);
+  for (const UrlOutcome& outcome : batch.outcomes) update(outcome);
+  for (const UrlMove& move : batch.moves) store_move(move);
+  for (const UrlDepth& nearer : batch.depths) store_depth(nearer);
+  for (const UrlLinks& links : batch.links) store_links(links);
+}
+
+void SqliteUrlWriter::insert(const NewUrl& found) {
+  const bool queued = found.reason == UrlReason::none;
+  SqliteStatement& statement = queued ? insert_ : insert_excluded_;
+  statement.bind(1, found.url_id);
+  statement.bind(2, found.url);
+  statement.bind(3, to_ms(found.ctime));
+  statement.bind(4, std::int64_t{found.depth});
+  statement.bind(5, std::int64_t{found.priority});
+  statement.bind_or_null(6, found.referrer);
+  if (!queued) statement.bind(7, to_string(found.reason));
+  run(statement);
+}
+
+void SqliteUrlWriter::update(const UrlOutcome& outcome) {
+  SqliteStatement& statement = outcome.not_modified ? touch_ : update_;
+  statement.bind(1, outcome.url_id);
+  statement.bind(2, to_string(outcome.state));
+  statement.bind(3, to_ms(outcome.mtime));
+  statement.bind_or_null(4, to_ms(outcome.due));
+  statement.bind_or_null(5, std::int64_t{outcome.status_code});
+  statement.bind(6, std::int64_t{outcome.attempts});
+  statement.bind_or_null(7, outcome.redirect_to);
+  statement.bind_or_null(8, outcome.error);
+  if (!outcome.not_modified) {
+    statement.bind_or_null(9, outcome.content_type);
+    statement.bind(10, outcome.size);
+    statement.bind_or_null(11, outcome.etag);
+    statement.bind_or_null(12, outcome.last_modified);
+    statement.bind_or_null(13, outcome.digest);
+    statement.bind_or_null(14, to_string(outcome.reason));
+    statement.bind_or_null(15, outcome.limit);
+  }
+  run(statement);
+}
+
+void SqliteUrlWriter::store_depth(const UrlDepth& nearer) {
+  nearer_.bind(1, nearer.url_id);
+  nearer_.bind(2, std::int64_t{nearer.depth});
+  nearer_.bind(3, std::int64_t{nearer.priority});
+  run(nearer_);
+}
+
+void SqliteUrlWriter::store_links(const UrlLinks& links) {
+  std::vector<std::int64_t> targets = links.targets;
+  std::ranges::sort(targets);
+  const auto repeated = std::ranges::unique(targets);
+  targets.erase(repeated.begin(), repeated.end());
+  bytes_.clear();
+  append_ids(bytes_, targets);
+  put_links_.bind(1, links.url_id);
+  put_links_.bind(2, std::int64_t{links.redirect});
+  put_links_.bind_bytes(3, bytes_);
+  run(put_links_);
+}
+
+void SqliteUrlWriter::store_move(const UrlMove& move) {
+  move_.bind(1, move.url_id);
+  move_.bind_or_null(2, static_cast<std::int64_t>(move.shelf));
+  if (move.shelf == UrlShelf::none) {
+    move_.bind_null(3);
+  } else {
+    move_.bind(3, static_cast<std::int64_t>(move.site));
+  }
+  move_.bind(4, std::int64_t{move.priority});
+  move_.bind(5, std::int64_t{move.depth});
+  run(move_);
+}
+
+}  // namespace argiope
