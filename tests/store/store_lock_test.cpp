@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "argiope/async/sleep.hpp"
+#include "store/lock_wait.hpp"
 #include "store/sqlite_store_fixture.hpp"
 
 namespace argiope {
@@ -144,6 +145,29 @@ TEST_F(StoreLockTest, WhoSharesOrReadsIsToldAfterTheLimitAndNothingIsDone) {
   EXPECT_EQ(put(*sharer), 1u);
   EXPECT_EQ(ask(reader->list({}))->size(), 1u);
   EXPECT_EQ(log_.times(kWaits), 0u) << "it is in the answer";
+}
+
+TEST_F(StoreLockTest, AHurryEndsPatienceForAsLongAsItLasts) {
+  put(*open());
+  Other other(file_);
+  LockWait wait(file_, 30ms, 150ms);
+  auto database = SqliteDatabase::open(file_, SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(database);
+  wait.serve(*database);
+  wait.be_patient();
+  other.run("BEGIN IMMEDIATE");
+  wait.begin_hurry();
+  wait.begin_hurry();
+  wait.end_hurry();
+  EXPECT_EQ(database->execute("BEGIN IMMEDIATE").error().code, Errc::busy);
+  EXPECT_EQ(log_.times(kWaits), 0u);
+  wait.end_hurry();
+  std::thread lets_go([&] {
+    EXPECT_TRUE(log_.await(kWaits));
+    other.run("COMMIT");
+  });
+  EXPECT_TRUE(database->execute("BEGIN IMMEDIATE")) << "longer than the limit";
+  lets_go.join();
 }
 
 TEST_F(StoreLockTest, OpeningIsToldAfterTheLimit) {

@@ -414,6 +414,32 @@ TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
   }
 }
 
+TEST_P(UrlStoreTest, ThreadsThatSubmitAndFlushAtOnceEachFindTheirOwn) {
+  auto store = open(path());
+  constexpr std::int64_t kThreads = 4, kEach = 100;
+  std::vector<std::thread> threads;
+  for (std::int64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (std::int64_t i = 0; i < kEach; ++i) {
+        const std::int64_t id = 1 + thread * kEach + i;
+        store->submit({{}, {new_url(id)}});
+        if (i % 2 == 0) {
+          EXPECT_TRUE(store->flush());
+        } else {
+          const std::uint64_t flush = store->begin_flush();
+          while (!store->flushed(flush)) std::this_thread::yield();
+        }
+        const auto found = store->get(id);
+        ASSERT_TRUE(found);
+        EXPECT_TRUE(found->has_value()) << id;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store->backlog(), 0u);
+  EXPECT_EQ(all(*store).size(), static_cast<std::size_t>(kThreads * kEach));
+}
+
 TEST_P(UrlStoreTest, ExportsEveryRecord) {
   auto store = open(path());
   NewUrl odd = new_url(1);
