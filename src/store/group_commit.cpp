@@ -172,15 +172,16 @@ void GroupCommit::give_up(std::span<const std::unique_ptr<Call>> batch, const Er
 
 // --- what is committed, and not yet on the disk ----------------------------------------------------------------------
 
-// No call is answered before what was committed before it is on the disk: a read may have seen it. Little for which
-// nothing waits is synced here: to wake another thread takes as long as a third of a sync.
+// No call is answered before what was committed before it is on the disk: a read may have seen it. Little behind which
+// nothing waits is synced here: to wake another thread takes as long as a third of a sync. Nor does it help what lingers.
 void GroupCommit::finish(Finished finished) {
   if (!syncer_.joinable()) return answer_(std::move(finished.calls));
   std::vector<Finished> alone;
   {
     std::lock_guard lock(mutex_);
     const bool nothing_before = !syncing_ && finished_.empty();
-    if (!nothing_before || (finished.wrote && (finished.size >= kLarge || !calls_.empty()))) {
+    const bool others_wait = rules_.linger ? awake_ : finished.size >= kLarge || !calls_.empty();
+    if (!nothing_before || (finished.wrote && others_wait)) {
       finished_.push_back(std::move(finished));
       wake_syncer_.notify_one();
       return;
