@@ -157,6 +157,11 @@ Coro<bool> HttpConnection::exchange() {
 Coro<void> HttpConnection::read_request() {
   using State = HttpRequestReader::State;
   try {
+    // Answers to requests that are there already are gathered, but not without end.
+    if (output_.size() > kMostUnsent) {
+      flush();
+      if (is_choked()) co_await drain();
+    }
     for (State state = reader_.read(); state == State::head || state == State::body; state = reader_.read()) {
       if (client_ended_) co_return;
       if (reader_.take_wish_to_continue()) output_ += "HTTP/1.1 100 Continue\r\n\r\n";
@@ -205,10 +210,7 @@ Coro<bool> HttpConnection::ask_handler() {
   phase_ = Phase::handling;
   set_deadline(saturating_add(loop_.time(), core_.options.request_timeout));
   if (core_.options.cancel_when_client_leaves) {
-    stream_.when_ended([this] {
-      client_ended_ = true;
-      interrupt(Interrupt::client_left);
-    });
+    stream_.when_ended([this] { interrupt(Interrupt::client_left); });
   }
   if (!output_.empty()) flush_soon();
   switch (co_await guarded(run_handler())) {

@@ -65,6 +65,7 @@ class HttpServerTest : public LoopTest<RealTime> {
   // A handler for all tests: "/echo" gives the request back, "/wait" waits for go_on, others say their path.
   Coro<ServerResponse> answer(ServerRequest& request) {
     const std::string path(request.path);
+    peer = request.peer;
     begun.push_back(path);
     has_begun.set();
     if (path == "/throw") throw std::runtime_error("no luck");
@@ -146,6 +147,7 @@ class HttpServerTest : public LoopTest<RealTime> {
   }
 
   std::uint16_t port = 0;
+  std::string peer = "none";
 };
 
 // --- answers
@@ -486,6 +488,28 @@ TEST_F(HttpServerTest, ReadsNoMoreFromWhoReadsNoAnswers) {
   });
 }
 
+TEST_F(HttpServerTest, GathersAnswersWithinBounds) {
+  const auto page = [](ServerRequest&) -> Coro<ServerResponse> {
+    co_return ServerResponse::text(200, std::string(16'000, 'p'));
+  };
+  with_server(
+      [&](HttpServer& server) -> Coro<void> {
+        Stream client = co_await connect();
+        std::string requests;
+        for (int i = 0; i < 5'000; ++i) requests += get("/");
+        client.write(requests + last("/"));
+        std::uint64_t before = 1;
+        while (before != server.requests()) {
+          before = server.requests();
+          co_await sleep(50ms);
+        }
+        EXPECT_LT(server.requests(), 2'000u);
+        EXPECT_GT((co_await read_rest(client)).size(), 5'001u * 16'000);
+      },
+      page);
+  EXPECT_THAT(reports.lines(), IsEmpty());
+}
+
 // --- clients that leave
 
 TEST_F(HttpServerTest, CancelsTheHandlerOfAClientThatLeaves) {
@@ -713,6 +737,7 @@ TEST_F(HttpServerTest, ListensAtAPath) {
     client.write(last("/unix"));
     EXPECT_THAT(co_await read_rest(client), EndsWith("/unix"));
   });
+  EXPECT_EQ(peer, "");
 }
 
 // --- the end
