@@ -48,12 +48,13 @@ class Shop(EndToEnd):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
-    def put_orders(self, port, orders, clients, stop=None):
+    def put_orders(self, port, orders, clients, stop=None, acknowledged=None):
         """Clients with a connection each, which put `orders` of them in all and come back when they are refused. Gives
-        location → order of those acknowledged, and how many were refused. With `stop`, a broken connection ends a client."""
+        location → order of those acknowledged, and how many were refused. With `stop` set, a connection may break."""
         numbers = iter(range(orders))
         lock = threading.Lock()
-        acknowledged, refused, troubles = {}, [], []
+        acknowledged = {} if acknowledged is None else acknowledged
+        refused, troubles = [], []
 
         def put(connection, number):
             body = f'order {number}'
@@ -185,6 +186,72 @@ class OrderService(Shop):
         large.write_bytes(b'x' * 17_000_000)
         code = self.curl('-o', '/dev/null', '-w', '%{http_code}', '--data-binary', f'@{large}', url)
         self.assertEqual(code, '413')
+
+
+class DurableOrders(Shop):
+    program = 'durable_orders'
+
+    def setUp(self):
+        super().setUp()
+        self.orders = self.folder / 'orders.db'
+
+    def test_a_thousand_orders_by_concurrent_clients_are_all_done(self):
+        _, port = self.open(self.orders)
+        acknowledged, _ = self.put_orders(port, 1000, 24)
+        self.assertEqual(len(acknowledged), 1000)
+        self.assert_done(port, acknowledged)
+
+    def test_kill_9_loses_no_order_that_was_acknowledged(self):
+        acknowledged = {}
+        for round in range(3):
+            process, port = self.open(self.orders)
+            stop = threading.Event()
+
+            def kill():
+                # In the middle of what the clients are putting.
+                self.wait_until(lambda: len(known) > 300 + 100 * round, 'too few orders were acknowledged', PATIENCE)
+                stop.set()
+                process.kill()
+            known = {}
+            killer = threading.Thread(target=kill)
+            killer.start()
+            self.put_orders(port, 1000, 16, stop, known)
+            killer.join()
+            process.wait()
+            self.assertLess(len(known), 1000, 'killed too late')
+            self.assertFalse(known.keys() & acknowledged.keys(), 'two orders of one number')
+            acknowledged |= known
+        _, port = self.open(self.orders)
+        self.assert_done(port, acknowledged)
+
+    def test_sigterm_ends_what_runs_and_the_next_process_does_the_rest(self):
+        process, port = self.open(self.orders)
+        acknowledged, _ = self.put_orders(port, 400, 40)
+        process.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertLess(time.monotonic() - started, 10)
+        _, port = self.open(self.orders)
+        self.assert_done(port, acknowledged)
+
+    def test_what_is_no_order_is_not_found(self):
+        _, port = self.open(self.orders)
+        for path in ('/orders/0', '/orders/99', '/orders/x', '/'):
+            self.assertEqual(self.ask(port, 'GET', path)[0], 404, path)
+
+
+class DurableWorker(EndToEnd):
+    def test_it_runs_what_the_command_puts_until_it_is_told_to_stop(self):
+        worker = self.start([example('durable_worker')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            cwd=self.folder)
+        self.wait_until((self.folder / 'jobs.db').exists, 'the worker did not start')
+        for name in ('ann', 'bob'):
+            self.assertEqual(subprocess.run([ARGIOPE, 'job', 'put', 'mail', f'to: {name}', '--store', 'sqlite:jobs.db'],
+                                            cwd=self.folder, stdout=subprocess.DEVNULL, timeout=PATIENCE).returncode, 0)
+        lines = lines_of(worker)
+        self.assertEqual({next(lines), next(lines)}, {'to: ann\n', 'to: bob\n'})
+        worker.terminate()
+        self.assertEqual(worker.wait(PATIENCE), 0)
 
 
 if __name__ == '__main__':
