@@ -88,10 +88,12 @@ class Ledger(Commands):
         runs = collections.defaultdict(list)  # name: the lives in which it was started, in order
         ends = collections.Counter()
         open_runs = {}  # name: the life of the run that has not ended
+        turns = {}  # life: which one it was that owned the store. The one that waits to take over may be the older one.
         outlived = 0
         for line in self.ledger.read_text().splitlines():
             what, life, name, _ = line.split(' ')
             life = int(life)
+            turns.setdefault(life, len(turns))
             if what == 'start':
                 if name in open_runs:
                     self.assertIn(open_runs[name], ended_lives, f'{name} was started while it ran')
@@ -108,7 +110,7 @@ class Ledger(Commands):
         for name, started in runs.items():
             self.assertEqual(len(set(started)), len(started), f'{name} ran twice in one life of the worker')
             # By lives: the first line of a command whose worker has just died may come after the next one's.
-            for life in sorted(started)[:-1]:
+            for life in sorted(started, key=turns.get)[:-1]:
                 again[life] += 1  # that life was ended by a kill, with this run in it
         print(f'{len(acknowledged)} jobs, {sum(map(len, runs.values()))} runs, kills {killed}, '
               f'{sum(again.values())} runs repeated, {outlived} outlived their worker', flush=True)
