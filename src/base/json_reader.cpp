@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <new>
+#include <unordered_map>
 #include <utility>
 
+#include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
@@ -46,6 +48,41 @@ std::string what_is_wrong(simdjson::error_code error) {
   }
 }
 
+// Each name once, in its first place with its last value.
+std::vector<std::pair<std::string_view, dom::element>> names_of(const dom::object& object) {
+  std::vector<std::pair<std::string_view, dom::element>> members;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const auto [name, value] : object) {
+    const auto [found, is_new] = places.try_emplace(name, members.size());
+    if (is_new) {
+      members.emplace_back(name, value);
+    } else {
+      members[found->second].second = value;
+    }
+  }
+  return members;
+}
+
+// As deep as the text, which is parsed.
+void write(JsonWriter& out, const dom::element& value) {
+  switch (value.type()) {
+    case dom::element_type::ARRAY:
+      return out.array([&] {
+        for (const dom::element entry : value.get_array().value_unsafe()) write(out, entry);
+      });
+    case dom::element_type::OBJECT:
+      return out.object([&] {
+        for (const auto& [name, member] : names_of(value.get_object().value_unsafe())) {
+          out.key(name);
+          write(out, member);
+        }
+      });
+    case dom::element_type::STRING: return out.value(value.get_string().value_unsafe());
+    case dom::element_type::DOUBLE: return out.scientific(value.get_double().value_unsafe());
+    default: return out.raw(simdjson::minify(value));
+  }
+}
+
 }  // namespace
 
 std::string to_string(const JsonPath& path) {
@@ -60,17 +97,18 @@ std::string to_string(const JsonPath& path) {
   return out;
 }
 
-void JsonErrors::add(JsonPath where, std::string_view given, std::string_view why) {
+void JsonErrors::add(JsonPath where, std::string_view given, std::string_view why, Errc code) {
   if (why_) return;
+  code_ = code;
   where_ = std::move(where);
   told_ = where_.size();
   given_ = given;
   why_ = why;
 }
 
-void JsonErrors::add_member(JsonPath where, std::string_view why) {
+void JsonErrors::add_member(JsonPath where, std::string_view given, std::string_view why) {
   if (why_) return;
-  add(std::move(where), {}, why);
+  add(std::move(where), given, why);
   if (told_ > 0) --told_;
 }
 
@@ -78,7 +116,7 @@ Error JsonErrors::error() const {
   const std::string place = to_string({where_.begin(), where_.begin() + static_cast<std::ptrdiff_t>(told_)});
   const std::string_view gap = place.empty() || given_.empty() ? "" : " ";
   const std::string_view colon = place.empty() && given_.empty() ? "" : ": ";
-  return {Errc::invalid_input, fmt::format("{}{}{}{}{}", place, gap, given_, colon, *why_)};
+  return {code_, fmt::format("{}{}{}{}{}", place, gap, given_, colon, *why_)};
 }
 
 std::optional<std::uint64_t> JsonValue::if_natural() const noexcept {
@@ -97,6 +135,24 @@ std::size_t JsonValue::size() const noexcept {
 }
 
 std::string JsonValue::json() const { return simdjson::minify(element_); }
+
+std::string JsonValue::kept_json() const {
+  std::string out;
+  JsonWriter writer(out, JsonEscapes::letters);
+  write(writer, element_);
+  return out;
+}
+
+std::string JsonValue::shown() const {
+  const auto text = if_text();
+  return text ? std::string(*text) : json();
+}
+
+std::vector<std::pair<std::string_view, JsonValue::Element>> JsonValue::names() const {
+  dom::object object;
+  if (element_.get(object) != simdjson::SUCCESS) return {};
+  return names_of(object);
+}
 
 bool JsonValue::flag() const {
   const auto value = if_flag();
@@ -133,7 +189,18 @@ std::size_t JsonValue::one_of(std::initializer_list<std::string_view> words) con
 
 void JsonValue::wrong(std::string_view wanted) const { errors_->add(path(), printable(json(), kMostShown), wanted); }
 
-void JsonValue::refuse(std::string_view why) const { errors_->add(path(), {}, why); }
+void JsonValue::complain_of(std::string_view given, std::string_view why) const {
+  errors_->add(path(), in_quotes(given), why);
+}
+
+void JsonValue::refuse(const Error& why) const {
+  const std::string given = in_quotes(shown());
+  const std::string own = fmt::format("{} {}: ", name_, given);
+  if (name_.empty() || !why.message.starts_with(own)) return errors_->add(path(), {}, why.message, why.code);
+  errors_->add(path(), given, std::string_view(why.message).substr(own.size()), why.code);
+}
+
+void JsonValue::refuse_name(std::string_view why) const { errors_->add_member(path(), in_quotes(name_), why); }
 
 JsonPath JsonValue::path() const {
   JsonPath path;
@@ -156,6 +223,16 @@ Result<JsonText> JsonText::parse(std::string_view text) {
   const auto error = parsed.error();
   give_back(std::move(parser));
   return fail(Errc::invalid_input, what_is_wrong(error));
+}
+
+Result<JsonText> JsonText::parse_object(std::string_view what, std::string_view text, std::size_t most_bytes) {
+  if (text.size() > most_bytes) {
+    return fail(Errc::invalid_input, fmt::format("{}: {} bytes of JSON, at most {}", what, text.size(), most_bytes));
+  }
+  auto parsed = parse(text);
+  if (parsed && parsed->root_.is_object()) return parsed;
+  return fail(Errc::invalid_input, fmt::format("{} {}: no JSON object ({})", what, in_quotes(text),
+                                               parsed ? "another value" : parsed.error().message));
 }
 
 JsonText::~JsonText() {

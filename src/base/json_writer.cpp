@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 
@@ -26,9 +28,21 @@ std::size_t plain_length(std::string_view text) noexcept {
   return length;
 }
 
+// The letter of a control character that has one, else 0.
+constexpr char letter_of(unsigned char control) noexcept {
+  switch (control) {
+    case '\b': return 'b';
+    case '\t': return 't';
+    case '\n': return 'n';
+    case '\f': return 'f';
+    case '\r': return 'r';
+    default: return 0;
+  }
+}
+
 }  // namespace
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_json_string(std::string& out, std::string_view text, JsonEscapes escapes) {
   out += '"';
   for (;;) {
     const std::size_t plain = plain_length(text);
@@ -42,6 +56,9 @@ void append_json_string(std::string& out, std::string_view text) {
     } else if (byte == '"' || byte == '\\') {
       out += '\\';
       out += text.front();
+    } else if (const char letter = letter_of(byte); letter != 0 && escapes == JsonEscapes::letters) {
+      out += '\\';
+      out += letter;
     } else if (byte < 0x20) {
       constexpr char kDigits[] = "0123456789abcdef";
       out += "\\u00";
@@ -67,16 +84,30 @@ void JsonWriter::fixed(double number, int digits) {
   fmt::format_to(std::back_inserter(out_), "{:.{}f}", number, digits);
 }
 
+void JsonWriter::scientific(double number) {
+  if (!std::isfinite(number)) return null();
+  char text[32];
+  const auto [end, error] = std::to_chars(text, std::end(text), number, std::chars_format::scientific);
+  const std::string_view written(text, end);
+  const std::size_t middle = written.find('e');
+  const std::size_t digits = std::min(written.find_first_not_of("+-0", middle + 1), written.size() - 1);
+  separate();
+  out_ += written.substr(0, middle);
+  out_ += 'E';
+  if (written[middle + 1] == '-') out_ += '-';
+  out_ += written.substr(digits);
+}
+
 void JsonWriter::key(std::string_view name) {
   separate();
-  append_json_string(out_, name);
+  append_json_string(out_, name, escapes_);
   out_ += ':';
 }
 
 void JsonWriter::bytes(std::string_view name, std::string_view bytes) {
   key(name);
   const std::size_t before = out_.size();
-  append_json_string(out_, bytes);
+  append_json_string(out_, bytes, escapes_);
   // Only what is not UTF-8 is replaced; text that has U+FFFD of its own is looked at once more.
   if (std::string_view(out_).find("\xef\xbf\xbd", before) == std::string_view::npos || is_utf8(bytes)) return;
   std::string longer(name);
@@ -87,7 +118,7 @@ void JsonWriter::bytes(std::string_view name, std::string_view bytes) {
 
 void JsonWriter::text(std::string_view text) {
   separate();
-  append_json_string(out_, text);
+  append_json_string(out_, text, escapes_);
 }
 
 void JsonWriter::flag(bool flag) { raw(flag ? "true" : "false"); }

@@ -3,16 +3,39 @@
 
 #include <algorithm>
 
+#include "argiope/base/duration.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
-#include "base/internal/json_form.hpp"
+#include "base/internal/json_members.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostCallBytes = 1024 * 1024;
 constexpr std::size_t kMostArguments = 10'000;
+
+void read_args(JsonMembers& in, CommandOptions& call) {
+  const JsonValue* args = in.find("args");
+  if (args == nullptr || !args->is_list() || args->size() == 0 || args->size() > kMostArguments) {
+    return in.object().refuse("args: a list of a program and its arguments");
+  }
+  args->for_each([&](const JsonValue& arg) {
+    const auto text = arg.if_text();
+    text ? void(call.args.emplace_back(*text)) : arg.complain("a string");
+  });
+}
+
+void read_environment(JsonMembers& in, CommandOptions& call) {
+  const JsonValue* environment = in.find("environment");
+  if (environment == nullptr) return;
+  if (!environment->is_object()) return environment->complain("an object of names and values");
+  environment->for_each_name([&](std::string_view name, const JsonValue& value) {
+    if (name.empty() || name.contains('=')) return value.refuse_name("no name of a variable");
+    const auto text = value.if_text();
+    text ? void(call.environment.push_back(fmt::format("{}={}", name, *text))) : value.complain("a string");
+  });
+}
 
 Coro<void> run_call(Scheduler& scheduler, Duration grace, JobContext& context) {
   auto call = parse_command_call(context.payload());
@@ -38,39 +61,23 @@ Coro<void> run_call(Scheduler& scheduler, Duration grace, JobContext& context) {
 }  // namespace
 
 Result<CommandOptions> parse_command_call(std::string_view payload) {
-  const auto form = detail::read_object("command", payload, kMostCallBytes);
-  if (!form) return std::unexpected(form.error());
-  detail::Reader in(*form);
+  const auto text = JsonText::parse_object("command", payload, kMostCallBytes);
+  if (!text) return std::unexpected(text.error());
+  JsonErrors errors;
+  const JsonValue form = text->root(errors);
+  JsonMembers in(form);
   CommandOptions call;
-  const boost::json::value* args = in.find("args");
-  if (args == nullptr || !args->is_array() || args->as_array().empty() || args->as_array().size() > kMostArguments) {
-    return fail(Errc::invalid_input, "args: a list of a program and its arguments");
-  }
-  for (const boost::json::value& arg : args->as_array()) {
-    if (!arg.is_string()) return detail::bad_field("args", boost::json::serialize(arg), "strings");
-    call.args.emplace_back(arg.as_string());
-  }
+  read_args(in, call);
   call.input = in.text("input");
-  if (const boost::json::value* environment = in.find("environment")) {
-    if (!environment->is_object()) {
-      return detail::bad_field("environment", boost::json::serialize(*environment), "an object of names and values");
-    }
-    for (const auto& member : environment->as_object()) {
-      const std::string_view name = member.key();
-      if (name.empty() || name.contains('=')) return detail::bad_field("environment", name, "no name of a variable");
-      if (!member.value().is_string()) {
-        return detail::bad_field("environment", boost::json::serialize(member.value()), "strings");
-      }
-      call.environment.push_back(fmt::format("{}={}", name, std::string_view(member.value().as_string())));
-    }
-  }
+  read_environment(in, call);
   in.parsed("timeout", call.timeout, parse_duration);
   call.directory = in.text("directory");
   if (!call.directory.empty() && (!call.directory.starts_with('/') || call.directory.contains('\0'))) {
-    return detail::bad_field("directory", call.directory, "an absolute path");
+    in.find("directory")->complain("an absolute path");
   }
+  in.finish("a command has none");
+  if (errors) return std::unexpected(errors.error());
   call.is_from_job = true;
-  if (auto error = in.finish("a command has none")) return std::unexpected(std::move(*error));
   return call;
 }
 

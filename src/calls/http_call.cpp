@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <optional>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/web/http_client.hpp"
+#include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "web/internal/ascii.hpp"
@@ -17,24 +17,12 @@
 namespace argiope {
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::size_t kMostCallBytes = 1024 * 1024;
-constexpr std::size_t kMostJsonDepth = 64;
 constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
                                    HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
 // What frames the message or says whom it is for is the client's business.
 constexpr std::string_view kOwnFields[] = {"host",    "connection", "content-length", "transfer-encoding", "te",
                                            "trailer", "upgrade",    "expect",         "keep-alive"};
-
-// What a member was given as: a string without its quotes, or JSON.
-std::string given_as(const json::value& value) {
-  return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
-}
-
-std::unexpected<Error> bad(std::string_view member, std::string_view given, std::string_view why) {
-  return fail(Errc::invalid_input, fmt::format("{} {}: {}", member, in_quotes(given), why));
-}
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -42,52 +30,46 @@ bool is_token(std::string_view text) {
   });
 }
 
-Result<void> read_url(const json::value& value, HttpRequest& request) {
-  const auto url =
-      value.is_string() ? Url::parse(value.as_string()) : Result<Url>(fail(Errc::invalid_input, "a string"));
-  if (!url) return bad("url", without_credentials(given_as(value)), url.error().message);
-  if (url->scheme() != "http" && url->scheme() != "https")
-    return bad("url", without_credentials(given_as(value)), "http:// or https://");
+void read_url(const JsonValue& value, HttpRequest& request) {
+  const auto bad = [&](std::string_view why) { value.complain_of(without_credentials(value.shown()), why); };
+  const auto text = value.if_text();
+  if (!text) return bad("a string");
+  const auto url = Url::parse(*text);
+  if (!url) return bad(url.error().message);
+  if (url->scheme() != "http" && url->scheme() != "https") return bad("http:// or https://");
   request.url = *url;
   request.url.strip_fragment();
-  return {};
 }
 
-Result<void> read_method(const json::value& value, HttpRequest& request) {
+void read_method(const JsonValue& value, HttpRequest& request) {
   for (const HttpMethod method : kMethods) {
-    if (value.is_string() && value.as_string() == to_string(method)) {
-      request.method = method;
-      return {};
-    }
+    if (value.if_text() == to_string(method)) return void(request.method = method);
   }
-  return bad("method", given_as(value), "GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
+  value.complain("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
 }
 
-Result<void> read_headers(const json::value& value, HttpRequest& request) {
-  if (!value.is_object()) return bad("headers", given_as(value), "an object of names and values");
-  if (value.as_object().size() > HttpCall::kMostHeaders) {
-    return bad("headers", fmt::to_string(value.as_object().size()), fmt::format("at most {}", HttpCall::kMostHeaders));
+void read_headers(const JsonValue& value, HttpRequest& request) {
+  if (!value.is_object()) return value.complain("an object of names and values");
+  if (value.size() > HttpCall::kMostHeaders) {
+    return value.complain_of(fmt::to_string(value.size()), fmt::format("at most {}", HttpCall::kMostHeaders));
   }
-  for (const auto& member : value.as_object()) {
-    const std::string_view name = member.key();
-    if (!is_token(name)) return bad("headers", name, "no name of a header");
+  value.for_each_name([&](std::string_view name, const JsonValue& header) {
+    if (!is_token(name)) return header.refuse_name("no name of a header");
     if (std::ranges::any_of(kOwnFields, [&](std::string_view own) { return equals_lower(name, own); })) {
-      return bad("headers", name, "is set by the client itself");
+      return header.refuse_name("is set by the client itself");
     }
-    if (!member.value().is_string() || !is_header_safe(member.value().as_string())) {
-      return bad(fmt::format("headers {}", name), given_as(member.value()), "a string without control characters");
-    }
-    request.headers.emplace_back(name, member.value().as_string());
-  }
-  return {};
+    const auto text = header.if_text();
+    if (!text || !is_header_safe(*text)) return header.complain("a string without control characters");
+    request.headers.emplace_back(name, *text);
+  });
 }
 
-std::optional<std::pair<int, int>> read_status(const json::value& value) {
-  if (value.is_int64() && value.as_int64() >= 100 && value.as_int64() <= 599) {
-    const int status = static_cast<int>(value.as_int64());
+std::optional<std::pair<int, int>> read_status(const JsonValue& value) {
+  if (const auto number = value.if_whole(); number && *number >= 100 && *number <= 599) {
+    const int status = static_cast<int>(*number);
     return std::pair{status, status};
   }
-  const std::string_view text = value.is_string() ? std::string_view(value.as_string()) : std::string_view();
+  const std::string_view text = value.if_text().value_or("");
   if (text.size() != 3 || text[0] < '1' || text[0] > '5') return std::nullopt;
   const int hundreds = (text[0] - '0') * 100;
   if (text.substr(1) == "xx") return std::pair{hundreds, hundreds + 99};
@@ -96,33 +78,30 @@ std::optional<std::pair<int, int>> read_status(const json::value& value) {
   return std::pair{status, status};
 }
 
-Result<void> read_expect(const json::value& value, HttpCall& call) {
+void read_expect(const JsonValue& value, HttpCall& call) {
   call.expect.clear();
-  const json::array one{value};
-  for (const json::value& item : value.is_array() ? value.as_array() : one) {
+  const auto read_one = [&](const JsonValue& item) {
     const auto status = read_status(item);
-    if (!status) return bad("expect", given_as(item), "a status, 100 to 599, or a class of them, as 2xx");
+    if (!status) return item.complain("a status, 100 to 599, or a class of them, as 2xx");
     call.expect.push_back(*status);
-  }
-  if (call.expect.empty()) return bad("expect", "[]", "at least one status");
-  return {};
+  };
+  value.is_list() ? value.for_each(read_one) : read_one(value);
+  if (call.expect.empty()) value.complain("at least one status");
 }
 
-Result<void> read_timeout(const json::value& value, HttpRequest& request) {
-  Result<Duration> timeout = fail(Errc::invalid_input, "a span, as 30s, or a number of seconds");
-  if (value.is_string()) timeout = parse_duration(value.as_string());
-  if (value.is_number()) timeout = parse_duration(json::serialize(value));
-  if (!timeout) return bad("timeout", given_as(value), timeout.error().message);
+void read_timeout(const JsonValue& value, HttpRequest& request) {
+  if (!value.if_text() && !value.if_number()) return value.complain("a span, as 30s, or a number of seconds");
+  const auto timeout = parse_duration(value.shown());
+  if (!timeout) return value.complain(timeout.error().message);
   request.timeout = *timeout;
-  return {};
 }
 
-void read_body(const json::value& value, HttpRequest& request) {
-  if (value.is_string()) {
-    request.body = value.as_string();
+void read_body(const JsonValue& value, HttpRequest& request) {
+  if (const auto text = value.if_text()) {
+    request.body = *text;
     return;
   }
-  request.body = json::serialize(value);
+  request.body = value.kept_json();
   const bool said =
       std::ranges::any_of(request.headers, [](const auto& field) { return equals_lower(field.first, "content-type"); });
   if (!said) request.headers.emplace_back("Content-Type", "application/json");
@@ -177,43 +156,30 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
 }  // namespace
 
 Result<HttpCall> parse_http_call(std::string_view text) {
-  if (text.size() > kMostCallBytes) {
-    return fail(Errc::invalid_input, fmt::format("an HTTP call of {} bytes: at most {}", text.size(), kMostCallBytes));
-  }
-  boost::system::error_code error;
-  json::parse_options limits;
-  limits.max_depth = kMostJsonDepth;
-  const json::value form = json::parse(text, error, {}, limits);
-  if (error || !form.is_object()) {
-    return bad("HTTP call", text, error ? "no JSON object (" + error.message() + ")" : "no JSON object");
-  }
+  const auto parsed = JsonText::parse_object("HTTP call", text, kMostCallBytes);
+  if (!parsed) return std::unexpected(parsed.error());
+  JsonErrors errors;
+  const JsonValue form = parsed->root(errors);
+  JsonMembers in(form);
   HttpCall call;
-  bool has_url = false;
-  Result<void> read;
-  for (const auto& member : form.as_object()) {
-    if (member.key() == "url") {
-      read = read_url(member.value(), call.request);
-      has_url = true;
-    } else if (member.key() == "method") {
-      read = read_method(member.value(), call.request);
-    } else if (member.key() == "headers") {
-      read = read_headers(member.value(), call.request);
-    } else if (member.key() == "expect") {
-      read = read_expect(member.value(), call);
-    } else if (member.key() == "timeout") {
-      read = read_timeout(member.value(), call.request);
-    } else if (member.key() != "body") {
-      read = bad("member", member.key(), "an HTTP call has none");
-    }
-    if (!read) return std::unexpected(std::move(read.error()));
-  }
-  if (!has_url) return fail(Errc::invalid_input, "an HTTP call needs a url");
+  const auto member = [&](std::string_view name, auto read, auto& into) {
+    if (const JsonValue* value = in.find(name)) read(*value, into);
+  };
+  member("url", read_url, call.request);
+  member("method", read_method, call.request);
+  member("headers", read_headers, call.request);
+  member("expect", read_expect, call);
+  member("timeout", read_timeout, call.request);
+  const JsonValue* body = in.find("body");
+  in.finish("an HTTP call has none");
+  if (!in.has("url")) form.refuse("an HTTP call needs a url");
+  if (errors) return std::unexpected(errors.error());
   const bool authorized = std::ranges::any_of(
       call.request.headers, [](const auto& field) { return equals_lower(field.first, "authorization"); });
   if (std::string value = take_credentials(call.request.url); !value.empty() && !authorized) {
     call.request.headers.emplace_back("Authorization", std::move(value));
   }
-  if (const json::value* body = form.as_object().if_contains("body")) read_body(*body, call.request);
+  if (body != nullptr) read_body(*body, call.request);
   return call;
 }
 

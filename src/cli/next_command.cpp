@@ -1,7 +1,6 @@
 // `argiope next`: when a cron or interval expression comes next, and what daylight saving does to it.
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 #include <memory>
 #include <optional>
 #include <string>

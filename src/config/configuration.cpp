@@ -4,7 +4,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -20,15 +19,15 @@
 
 #include "argiope/base/duration.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/json_reader.hpp"
+#include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/queue_config_json.hpp"
-#include "jobs/internal/schedule_form.hpp"
+#include "jobs/internal/schedule_json.hpp"
 
 namespace argiope {
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::size_t kMostNameBytes = 512;
 constexpr std::size_t kMostShown = 60;
@@ -37,30 +36,31 @@ constexpr std::size_t kMostListed = 100'000;
 constexpr WallTime kSearchedFrom = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
 
 // The value as JSON has it; dates and times become strings. `trouble` is the first value that JSON does not have.
-json::value to_json(const toml::node& node, const toml::node*& trouble) {
+void write_json(JsonWriter& out, const toml::node& node, const toml::node*& trouble) {
   switch (node.type()) {
-    case toml::node_type::table: {
-      json::object out;
-      for (const auto& [key, value] : *node.as_table()) out[key.str()] = to_json(value, trouble);
-      return out;
-    }
-    case toml::node_type::array: {
-      json::array out;
-      for (const toml::node& value : *node.as_array()) out.push_back(to_json(value, trouble));
-      return out;
-    }
-    case toml::node_type::string: return json::value(node.as_string()->get());
-    case toml::node_type::integer: return json::value(node.as_integer()->get());
+    case toml::node_type::table:
+      return out.object([&] {
+        for (const auto& [key, value] : *node.as_table()) {
+          out.key(key.str());
+          write_json(out, value, trouble);
+        }
+      });
+    case toml::node_type::array:
+      return out.array([&] {
+        for (const toml::node& value : *node.as_array()) write_json(out, value, trouble);
+      });
+    case toml::node_type::string: return out.value(node.as_string()->get());
+    case toml::node_type::integer: return out.value(node.as_integer()->get());
     case toml::node_type::floating_point:
       if (!std::isfinite(node.as_floating_point()->get()) && trouble == nullptr) trouble = &node;
-      return json::value(node.as_floating_point()->get());
-    case toml::node_type::boolean: return json::value(node.as_boolean()->get());
+      return out.scientific(node.as_floating_point()->get());
+    case toml::node_type::boolean: return out.value(node.as_boolean()->get());
     default: {
-      std::ostringstream out;
-      if (const auto* date = node.as_date()) out << date->get();
-      if (const auto* time = node.as_time()) out << time->get();
-      if (const auto* date_time = node.as_date_time()) out << date_time->get();
-      return json::value(out.str());
+      std::ostringstream text;
+      if (const auto* date = node.as_date()) text << date->get();
+      if (const auto* time = node.as_time()) text << time->get();
+      if (const auto* date_time = node.as_date_time()) text << date_time->get();
+      return out.value(text.str());
     }
   }
 }
@@ -69,7 +69,10 @@ std::string text_of(const toml::node& node) {
   if (node.is_string()) return in_quotes(node.as_string()->get(), kMostShown);
   if (node.is_floating_point()) return fmt::to_string(node.as_floating_point()->get());
   const toml::node* none = nullptr;
-  return printable(json::serialize(to_json(node, none)), kMostShown);
+  std::string json;
+  JsonWriter out(json, JsonEscapes::letters);
+  write_json(out, node, none);
+  return printable(json, kMostShown);
 }
 
 // Where the member at `path` is; what is missing is where the table or list is that should have it.
@@ -215,15 +218,19 @@ class ConfigurationReader {
     once(queue_lines_, table, *name);
     ConfiguredQueue queue{.name = *name};
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
-    json::object config;
-    for (const auto& [key, value] : table) {
-      if (key == "name" || key == "workers") continue;
-      const toml::node* trouble = nullptr;
-      config[key.str()] = to_json(value, trouble);
-      if (trouble != nullptr) return wrong(*trouble, key.str(), "a finite number");
-    }
+    const toml::node* trouble = nullptr;
+    std::string_view troubled;
+    const std::string config = json_object([&](JsonWriter& out) {
+      for (const auto& [key, value] : table) {
+        if (key == "name" || key == "workers") continue;
+        out.key(key.str());
+        write_json(out, value, trouble);
+        if (trouble != nullptr && troubled.empty()) troubled = key.str();
+      }
+    });
+    if (trouble != nullptr) return wrong(*trouble, troubled, "a finite number");
     JsonErrors errors;
-    auto read = detail::read_queue_config(json::serialize(config), queue.config, errors);
+    auto read = detail::read_queue_config(config, queue.config, errors);
     if (!read) return complain(source_of(table, errors.where()), read.error().message);
     queue.config = std::move(*read);
     out_.queues.push_back(std::move(queue));
@@ -236,15 +243,19 @@ class ConfigurationReader {
     about_ = fmt::format("schedule {}: ", in_quotes(*name, kMostShown));
     once(schedule_lines_, table, *name);
     const toml::node* trouble = nullptr;
-    const json::value form = to_json(table, trouble);
+    std::string json;
+    JsonWriter out(json);
+    write_json(out, table, trouble);
     if (trouble != nullptr) return complain(trouble->source(), "a number must be finite");
     const toml::node* trigger = table.get("trigger");
     if (trigger != nullptr && !trigger->is_table() && !trigger->is_string()) {
       return wrong(*trigger, "trigger", "a table or a string");
     }
-    JsonPath where;
-    auto schedule = detail::read_schedule(form.get_object(), where);
-    if (!schedule) return complain(source_of(table, where), schedule.error().message);
+    const auto form = JsonText::parse(json);
+    if (!form) return complain(table.source(), form.error().message);
+    JsonErrors errors;
+    auto schedule = detail::read_schedule(form->root(errors));
+    if (!schedule) return complain(source_of(table, errors.where()), schedule.error().message);
     if (auto found = check(*schedule, kSearchedFrom); !found) {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }

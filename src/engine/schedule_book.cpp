@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
@@ -335,33 +334,6 @@ Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
     if (reply.fired) co_return reply.jobs.front().id;
   }
   co_return edited_all_the_time(name);
-}
-
-std::string to_json(const ScheduleStatus& status) {
-  namespace json = boost::json;
-  const TimeZone zone = status.schedule ? status.schedule->trigger.zone() : TimeZone{};
-  const auto time = [&](WallTime when) {
-    const bool is_none = when == WallTime{} || when == WallTime::max();
-    return is_none ? json::value(nullptr) : json::value(format_timestamp(when, zone));
-  };
-  json::object out{{"name", status.name},
-                   {"id", status.id},
-                   {"next", time(status.place.next)},
-                   {"last", time(status.place.last)},
-                   {"runs", status.place.fired},
-                   {"missed", status.place.missed},
-                   {"active", status.active},
-                   {"paused", status.place.paused}};
-  if (status.place.paused) {
-    out["paused_by"] = status.paused_by.empty() ? json::value(nullptr) : json::value(status.paused_by);
-    out["paused_at"] = time(status.paused_at);
-  }
-  if (status.schedule) {
-    out["schedule"] = to_json(*status.schedule);
-  } else {
-    out["trouble"] = status.trouble;
-  }
-  return json::serialize(out);
 }
 
 }  // namespace argiope

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -11,13 +10,13 @@
 #include <type_traits>
 
 #include "argiope/base/duration.hpp"
+#include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 
 namespace argiope {
 namespace {
 
-namespace json = boost::json;
 using std::chrono::milliseconds;
 
 // Ages are counted from here, so that with the shortest ageing there is they fit for 68 years.
@@ -159,27 +158,27 @@ void read_member(QueueConfig& config, std::string_view name, const JsonValue& gi
   if (!known) given.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
 }
 
+// Writes the value of one member.
 struct Writer {
-  json::value out;
+  JsonWriter& out;
 
   void number(double value, double, double, bool = false) {
-    out = std::isinf(value) ? json::value(kNoLimit) : json::value(value);
+    std::isinf(value) ? out.value(kNoLimit) : out.scientific(value);
   }
   template <class T>
   void whole(const T& value, std::uint64_t, std::uint64_t, std::optional<T> no_limit = {}) {
-    out = no_limit == value ? json::value(kNoLimit) : json::value(static_cast<std::uint64_t>(value));
+    no_limit == value ? out.value(kNoLimit) : out.value(value);
   }
-  static json::value ms(Duration span) { return std::chrono::duration_cast<milliseconds>(span).count(); }
   void span(const Duration& value, Duration = {}, bool = false) {
-    out = value == Duration::max() ? json::value(kNoLimit) : ms(value);
+    value == Duration::max() ? out.value(kNoLimit) : out.value(std::chrono::duration_cast<milliseconds>(value).count());
   }
-  void flag(bool value) { out = value; }
+  void flag(bool value) { out.value(value); }
   void spans(const std::vector<Duration>& values) {
-    json::array all;
-    for (const Duration value : values) all.push_back(ms(value));
-    out = std::move(all);
+    out.array([&] {
+      for (const Duration& value : values) out.value(std::chrono::duration_cast<milliseconds>(value).count());
+    });
   }
-  void policy(CapacityPolicy value) { out = value == CapacityPolicy::wait ? "wait" : "refuse"; }
+  void policy(CapacityPolicy value) { out.value(value == CapacityPolicy::wait ? "wait" : "refuse"); }
 };
 
 }  // namespace
@@ -194,13 +193,13 @@ std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration 
 }
 
 std::string to_json(const QueueConfig& config) {
-  json::object all;
-  for_each_member(config, [&](std::string_view name, auto&& member) {
-    Writer writer;
-    member(writer);
-    all[name] = std::move(writer.out);
+  return json_object([&](JsonWriter& json) {
+    for_each_member(config, [&](std::string_view name, auto&& member) {
+      json.key(name);
+      Writer writer{json};
+      member(writer);
+    });
   });
-  return json::serialize(all);
 }
 
 Result<QueueConfig> detail::read_queue_config(std::string_view text, const QueueConfig& base, JsonErrors& errors) {

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 #include <charconv>
 #include <limits>
 #include <optional>
 
 #include "argiope/time/timestamp.hpp"
-#include "jobs/internal/schedule_form.hpp"
+#include "base/internal/field_error.hpp"
+#include "jobs/internal/schedule_json.hpp"
 
 namespace argiope {
 
-namespace json = boost::json;
-
 namespace {
+
+static_assert(kMostTriggerBytes == Trigger::kMostJsonBytes);
 
 // Intervals, of which there are millions, take half the room of their JSON form: "every 60000 ms from 1767225600000".
 constexpr std::string_view kEvery = "every ";
@@ -52,35 +52,36 @@ Result<Trigger> parse_short_text(std::string_view text) {
 
 std::string trigger_text(const Trigger& trigger) {
   auto text = short_text(trigger);
-  return text ? std::move(*text) : json::serialize(trigger.to_json());
+  return text ? std::move(*text) : trigger.to_json();
 }
 
 std::string definition_text(const Schedule& schedule, std::string_view paused_by, WallTime paused_at) {
-  json::object form = detail::form_of_definition(schedule);
-  if (!paused_by.empty()) form["paused_by"] = paused_by;
-  if (paused_at != WallTime{}) form["paused_at"] = format_timestamp(paused_at);
-  return json::serialize(form);
+  return json_object(
+      [&](JsonWriter& out) {
+        detail::write_definition(out, schedule);
+        if (!paused_by.empty()) out.member("paused_by", paused_by);
+        if (paused_at != WallTime{}) out.member("paused_at", format_timestamp(paused_at));
+      },
+      JsonEscapes::letters);
 }
 
 Result<Trigger> parse_trigger_text(std::string_view text) {
   if (text.starts_with(kEvery)) return parse_short_text(text);
-  const auto form = detail::read_object("trigger", text, kMostTriggerBytes);
-  if (!form) return std::unexpected(form.error());
-  return Trigger::from_json(*form);
+  return Trigger::from_json(text);
 }
 
 Result<ScheduleDefinition> parse_definition_text(std::string_view text) {
-  const auto form = detail::read_object("definition", text, kMostDefinitionBytes);
-  if (!form) return std::unexpected(form.error());
-  detail::Reader in(*form);
+  const auto parsed = JsonText::parse_object("definition", text, kMostDefinitionBytes);
+  if (!parsed) return std::unexpected(parsed.error());
+  JsonErrors errors;
+  const JsonValue form = parsed->root(errors);
+  JsonMembers in(form);
   ScheduleDefinition definition;
   definition.paused_by = in.text("paused_by");
   in.parsed("paused_at", definition.paused_at, [](const std::string& time) { return parse_timestamp(time); });
-  detail::MemberPath where;
-  if (auto read = detail::read_definition(in, definition.policies, where); !read) {
-    return std::unexpected(std::move(read.error()));
-  }
-  if (auto error = in.finish("a definition has none")) return std::unexpected(std::move(*error));
+  detail::read_definition(in, definition.policies);
+  in.finish("a definition has none");
+  if (errors) return std::unexpected(errors.error());
   return definition;
 }
 

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "argiope/time/timestamp.hpp"
 #include "simulate/internal/simulation.hpp"
@@ -11,17 +11,13 @@
 namespace argiope {
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::uint64_t kMostCounted = 10'000;
 constexpr std::size_t kMostFound = 10'000;
 
 // The cron and calendar triggers that a trigger is made of.
-void collect_parts(const json::object& form, std::vector<json::object>& out) {
-  const std::string_view type = form.at("type").as_string();
-  if (type == "cron" || type == "calendar") out.push_back(form);
-  if (type != "and" && type != "or") return;
-  for (const json::value& part : form.at("triggers").as_array()) collect_parts(part.as_object(), out);
+void collect_parts(const Trigger& trigger, std::vector<Trigger>& out) {
+  if (trigger.cron_expression() != nullptr || trigger.calendar_interval() != nullptr) out.push_back(trigger);
+  for (const Trigger& part : trigger.parts()) collect_parts(part, out);
 }
 
 class Finder {
@@ -30,14 +26,12 @@ class Finder {
       : found_(found), from_(from), until_(until) {}
 
   void look_at(const Schedule& schedule) {
-    std::vector<json::object> parts;
-    collect_parts(schedule.trigger.to_json(), parts);
+    std::vector<Trigger> parts;
+    collect_parts(schedule.trigger, parts);
     const WallTime from = std::max(from_, schedule.trigger.start().value_or(from_));
     const WallTime until = std::min(until_, schedule.trigger.end().value_or(until_));
-    for (const json::object& form : parts) {
-      const auto trigger = Trigger::from_json(form);
-      if (!trigger) continue;
-      const TimeZone& zone = trigger->zone();
+    for (const Trigger& trigger : parts) {
+      const TimeZone& zone = trigger.zone();
       auto change = zone.next_transition(from);
       for (; change && change->at < until && found_.size() < kMostFound; change = zone.next_transition(change->at)) {
         if (change->from == change->to) continue;
@@ -46,11 +40,11 @@ class Finder {
         // The local times that are left out, or come twice.
         const LocalTime begin{change->at.time_since_epoch() + std::min(change->from, change->to)};
         const LocalTime end{change->at.time_since_epoch() + std::max(change->from, change->to)};
-        if (const CronExpression* cron = trigger->cron_expression()) {
+        if (const CronExpression* cron = trigger.cron_expression()) {
           count(*cron, begin, end, surprise);
           if (surprise.times > 0) explain(*cron, surprise);
         } else {
-          count_calendar(form, *change, begin, end, surprise);
+          count_calendar(trigger, *change, begin, end, surprise);
         }
         if (surprise.times > 0) found_.push_back(std::move(surprise));
       }
@@ -90,31 +84,24 @@ class Finder {
 
   // A calendar interval has one time of day; whether the day is one of its own is asked of it with the policies that
   // leave out nothing.
-  static void count_calendar(json::object form, const TimeZone::Transition& change, LocalTime begin, LocalTime end,
+  static void count_calendar(const Trigger& trigger, const TimeZone::Transition& change, LocalTime begin, LocalTime end,
                              DaylightSurprise& out) {
-    const auto number = [&](std::string_view member) {
-      const json::value* value = form.if_contains(member);
-      return value == nullptr ? std::int64_t{0} : value->as_int64();
-    };
-    const Duration time_of_day = std::chrono::hours{number("hour")} + std::chrono::minutes{number("minute")} +
-                                 std::chrono::seconds{number("second")};
+    CalendarInterval interval = *trigger.calendar_interval();
+    const Duration time_of_day = std::chrono::hours{interval.hour} + std::chrono::minutes{interval.minute} +
+                                 std::chrono::seconds{interval.second};
     LocalTime local = std::chrono::floor<std::chrono::days>(begin) + time_of_day;
     if (local < begin) local += std::chrono::days{1};
     if (local >= end) return;
-    const auto text = [&](std::string_view member, std::string_view usual) {
-      const json::value* value = form.if_contains(member);
-      return value == nullptr ? std::string(usual) : std::string(value->as_string());
-    };
-    out.policy = out.gap ? text("dst_gap", "next") : text("dst_overlap", "vixie");
-    form["dst_gap"] = "shift";
-    form["dst_overlap"] = "first";
-    const auto trigger = Trigger::from_json(form);
+    const DstGap gap = std::exchange(interval.dst_gap, DstGap::shift);
+    const DstOverlap overlap = std::exchange(interval.dst_overlap, DstOverlap::first);
+    out.policy = out.gap ? to_string(gap) : to_string(overlap);
     const WallTime planned{local.time_since_epoch() - change.from};
-    if (!trigger || trigger->next(planned - Duration{1}) != planned) return;
+    const bool is_within = planned >= trigger.start().value_or(planned) && planned <= trigger.end().value_or(planned);
+    const auto every = Trigger::calendar(interval);
+    if (!is_within || !every || every->next(planned - Duration{1}) != planned) return;
     out.times = 1;
     out.first = out.last = local;
-    out.effect = out.gap ? gap_effect(parse_dst_gap(out.policy).value_or(DstGap::next), 1)
-                         : overlap_effect(parse_dst_overlap(out.policy).value_or(DstOverlap::vixie), false);
+    out.effect = out.gap ? gap_effect(gap, 1) : overlap_effect(overlap, false);
   }
 
   static constexpr Duration kSecond = std::chrono::seconds{1};

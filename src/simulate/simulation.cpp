@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/json.hpp>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -12,11 +11,13 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
+#include "argiope/base/duration.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/engine/broker.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
+#include "argiope/time/timestamp.hpp"
 #include "simulate/collector.hpp"
 
 namespace argiope {
@@ -47,27 +48,21 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 std::string shown(const Trigger& trigger) {
-  namespace json = boost::json;
-  const json::object form = trigger.to_json();
-  const auto text = [&](std::string_view member) -> std::string {
-    const json::value* value = form.if_contains(member);
-    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
-  };
-  if (text("type") == "cron" && trigger.cron_expression() != nullptr) return text("expression");
-  if (text("type") == "interval") return "every " + text("every");
-  if (text("type") == "date") return "once, " + text("time");
-  if (text("type") == "calendar") {
+  if (const CronExpression* cron = trigger.cron_expression()) return cron->text();
+  if (const CalendarInterval* calendar = trigger.calendar_interval()) {
     std::string out = "every";
-    for (const char* member : {"years", "months", "weeks", "days"}) {
-      if (const json::value* value = form.if_contains(member)) out += fmt::format(" {} {}", value->as_int64(), member);
-    }
-    const auto number = [&](const char* member) {
-      const json::value* value = form.if_contains(member);
-      return value == nullptr ? 0 : value->as_int64();
+    const auto unit = [&](int count, std::string_view name) {
+      if (count != 0) out += fmt::format(" {} {}", count, name);
     };
-    return out + fmt::format(", {:02}:{:02}:{:02}", number("hour"), number("minute"), number("second"));
+    unit(calendar->years, "years");
+    unit(calendar->months, "months");
+    unit(calendar->weeks, "weeks");
+    unit(calendar->days, "days");
+    return out + fmt::format(", {:02}:{:02}:{:02}", calendar->hour, calendar->minute, calendar->second);
   }
-  return json::serialize(form);
+  if (const auto interval = trigger.interval()) return "every " + format_duration(*interval);
+  if (const auto date = trigger.date()) return "once, " + format_timestamp(*date);
+  return trigger.to_json();
 }
 
 class Simulation {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <limits>
 
 #include "argiope/base/random.hpp"
@@ -127,15 +126,7 @@ Result<Trigger> Trigger::parse(std::string_view text, const CronOptions& options
   const std::string_view trimmed = trim(text);
   if (trimmed.starts_with('{')) {
     if (text.size() > CronExpression::kMostBytes) return fail(Errc::too_large, "trigger: at most 4096 bytes");
-    boost::system::error_code error;
-    boost::json::parse_options limits;
-    limits.max_depth = 16;
-    const boost::json::value form = boost::json::parse(trimmed, error, {}, limits);
-    if (error || !form.is_object()) {
-      return fail(Errc::invalid_input,
-                  fmt::format("trigger {}: no JSON object ({})", in_quotes(trimmed), error.message()));
-    }
-    return from_json(form.as_object());
+    return from_json(trimmed);
   }
   constexpr std::string_view kEvery = "@every ";
   if (options.dialect != CronDialect::systemd && trimmed.starts_with(kEvery)) {
@@ -260,9 +251,30 @@ std::optional<std::pair<Duration, WallTime>> Trigger::plain_interval() const noe
   return std::pair(interval->interval, interval->anchor);
 }
 
+std::optional<WallTime> Trigger::date() const noexcept {
+  const auto* date = std::get_if<DateRule>(&rule_->kind);
+  return date == nullptr ? std::nullopt : std::optional(date->time);
+}
+
+std::optional<Duration> Trigger::interval() const noexcept {
+  const auto* interval = std::get_if<IntervalRule>(&rule_->kind);
+  return interval == nullptr ? std::nullopt : std::optional(interval->interval);
+}
+
 const CronExpression* Trigger::cron_expression() const noexcept {
   const auto* cron = std::get_if<CronRule>(&rule_->kind);
   return cron == nullptr ? nullptr : &cron->expression;
+}
+
+const CalendarInterval* Trigger::calendar_interval() const noexcept {
+  const auto* calendar = std::get_if<CalendarRule>(&rule_->kind);
+  return calendar == nullptr ? nullptr : &calendar->interval;
+}
+
+std::span<const Trigger> Trigger::parts() const noexcept {
+  if (const auto* all = std::get_if<AllRule>(&rule_->kind)) return all->parts;
+  if (const auto* any = std::get_if<AnyRule>(&rule_->kind)) return any->parts;
+  return {};
 }
 
 bool Trigger::follows_elapsed_time() const noexcept {

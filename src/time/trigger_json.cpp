@@ -3,20 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <string>
 
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/field_error.hpp"
+#include "base/internal/json_members.hpp"
+#include "base/internal/json_writer.hpp"
 #include "time/calendar.hpp"
 #include "time/cron_parser.hpp"
-#include "time/internal/trigger_form.hpp"
+#include "time/internal/trigger_json.hpp"
 #include "time/trigger_rule.hpp"
 
 namespace argiope {
 namespace {
 
 using namespace detail;
-namespace json = boost::json;
 
 constexpr int kMostNesting = 8;
 constexpr std::string_view kLayouts[] = {"five", "six", "optional", "quartz", "year_last", "second_last"};
@@ -25,21 +26,21 @@ constexpr std::string_view kQuestionMarks[] = {"in_days", "anywhere", "never"};
 constexpr std::string_view kStepLimits[] = {"field", "range", "none"};
 
 template <class Value, std::size_t N>
-void write_choice(json::object& out, std::string_view name, Value value, Value usual,
+void write_choice(JsonWriter& out, std::string_view name, Value value, Value usual,
                   const std::string_view (&names)[N]) {
-  if (value != usual) out[name] = names[static_cast<std::size_t>(value)];
+  if (value != usual) out.member(name, names[static_cast<std::size_t>(value)]);
 }
 
-void write_flag(json::object& out, std::string_view name, bool value, bool usual) {
-  if (value != usual) out[name] = value;
+void write_flag(JsonWriter& out, std::string_view name, bool value, bool usual) {
+  if (value != usual) out.member(name, value);
 }
 
-void write_options(json::object& out, const CronOptions& options) {
+void write_options(JsonWriter& out, const CronOptions& options) {
   const CronOptions usual = CronOptions::of(options.dialect);
-  if (options.dialect != CronDialect::argiope) out["dialect"] = to_string(options.dialect);
-  if (options.dom_dow != usual.dom_dow) out["dom_dow"] = to_string(options.dom_dow);
-  if (options.dst_gap != usual.dst_gap) out["dst_gap"] = to_string(options.dst_gap);
-  if (options.dst_overlap != usual.dst_overlap) out["dst_overlap"] = to_string(options.dst_overlap);
+  if (options.dialect != CronDialect::argiope) out.member("dialect", to_string(options.dialect));
+  if (options.dom_dow != usual.dom_dow) out.member("dom_dow", to_string(options.dom_dow));
+  if (options.dst_gap != usual.dst_gap) out.member("dst_gap", to_string(options.dst_gap));
+  if (options.dst_overlap != usual.dst_overlap) out.member("dst_overlap", to_string(options.dst_overlap));
   write_choice(out, "layout", options.layout, usual.layout, kLayouts);
   write_choice(out, "weekday_numbers", options.weekday_numbers, usual.weekday_numbers, kWeekdays);
   write_choice(out, "question_mark", options.question_mark, usual.question_mark, kQuestionMarks);
@@ -50,17 +51,22 @@ void write_options(json::object& out, const CronOptions& options) {
   write_flag(out, "refuse_never", options.refuse_never, usual.refuse_never);
 }
 
-json::object form_of(const DateRule& rule) { return {{"type", "date"}, {"time", format_timestamp(rule.time)}}; }
-
-json::object form_of(const IntervalRule& rule) {
-  return {{"type", "interval"}, {"every", format_duration(rule.interval)}, {"anchor", format_timestamp(rule.anchor)}};
+void write_members(JsonWriter& out, const DateRule& rule) {
+  out.member("type", "date");
+  out.member("time", format_timestamp(rule.time));
 }
 
-json::object form_of(const CalendarRule& rule) {
+void write_members(JsonWriter& out, const IntervalRule& rule) {
+  out.member("type", "interval");
+  out.member("every", format_duration(rule.interval));
+  out.member("anchor", format_timestamp(rule.anchor));
+}
+
+void write_members(JsonWriter& out, const CalendarRule& rule) {
   const CalendarInterval& interval = rule.interval;
-  json::object out{{"type", "calendar"}};
+  out.member("type", "calendar");
   const auto number = [&](std::string_view name, int value) {
-    if (value != 0) out[name] = value;
+    if (value != 0) out.member(name, value);
   };
   number("years", interval.years);
   number("months", interval.months);
@@ -69,35 +75,44 @@ json::object form_of(const CalendarRule& rule) {
   number("hour", interval.hour);
   number("minute", interval.minute);
   number("second", interval.second);
-  out["start_date"] = fmt::format("{:04}-{:02}-{:02}", int{interval.start.year()}, unsigned{interval.start.month()},
-                                  unsigned{interval.start.day()});
-  out["zone"] = interval.zone.name();
-  if (interval.dst_gap != DstGap::next) out["dst_gap"] = to_string(interval.dst_gap);
-  if (interval.dst_overlap != DstOverlap::vixie) out["dst_overlap"] = to_string(interval.dst_overlap);
-  return out;
+  out.member("start_date", fmt::format("{:04}-{:02}-{:02}", int{interval.start.year()},
+                                       unsigned{interval.start.month()}, unsigned{interval.start.day()}));
+  out.member("zone", interval.zone.name());
+  if (interval.dst_gap != DstGap::next) out.member("dst_gap", to_string(interval.dst_gap));
+  if (interval.dst_overlap != DstOverlap::vixie) out.member("dst_overlap", to_string(interval.dst_overlap));
 }
 
-json::object form_of(const CronRule& rule) {
-  json::object out{{"type", "cron"}, {"expression", rule.expression.text()}, {"zone", rule.given_zone.name()}};
+void write_members(JsonWriter& out, const CronRule& rule) {
+  out.member("type", "cron");
+  out.member("expression", rule.expression.text());
+  out.member("zone", rule.given_zone.name());
   write_options(out, rule.expression.options());
-  return out;
 }
 
-json::array forms_of(const std::vector<Trigger>& parts) {
-  json::array out;
-  for (const Trigger& part : parts) out.push_back(part.to_json());
-  return out;
+void write_parts(JsonWriter& out, const std::vector<Trigger>& parts) {
+  out.array("triggers", [&] {
+    for (const Trigger& part : parts) out.raw(part.to_json());
+  });
 }
 
-json::object form_of(const AllRule& rule) {
-  json::object out{{"type", "and"}, {"triggers", forms_of(rule.parts)}};
-  if (rule.threshold != std::chrono::seconds{1}) out["threshold"] = format_duration(rule.threshold);
-  return out;
+void write_members(JsonWriter& out, const AllRule& rule) {
+  out.member("type", "and");
+  write_parts(out, rule.parts);
+  if (rule.threshold != std::chrono::seconds{1}) out.member("threshold", format_duration(rule.threshold));
 }
 
-json::object form_of(const AnyRule& rule) { return {{"type", "or"}, {"triggers", forms_of(rule.parts)}}; }
+void write_members(JsonWriter& out, const AnyRule& rule) {
+  out.member("type", "or");
+  write_parts(out, rule.parts);
+}
 
-CronOptions read_options(Reader& in) {
+// What a form makes: a trigger, or why there is none, and the member that is to blame; null: the form.
+struct Made {
+  Result<Trigger> trigger;
+  const JsonValue* blamed = nullptr;
+};
+
+CronOptions read_options(JsonMembers& in) {
   CronDialect dialect = CronDialect::argiope;
   in.parsed("dialect", dialect, parse_cron_dialect);
   CronOptions options = CronOptions::of(dialect);
@@ -115,28 +130,30 @@ CronOptions read_options(Reader& in) {
   return options;
 }
 
-Result<Trigger> read_cron(Reader& in, const TimeZone& zone, MemberPath& where) {
-  const CronOptions options = read_options(in);
-  Result<CronExpression> expression = fail(Errc::invalid_input, "cron: an expression, or fields");
-  if (const json::value* fields = in.find("fields"); fields != nullptr && fields->is_object()) {
-    where = {"fields"};
-    CronFields given;
-    for (const auto& field : fields->as_object()) {
-      given.emplace_back(field.key(), field.value().is_string() ? std::string(field.value().as_string())
-                                                                : json::serialize(field.value()));
-    }
-    expression =
-        CronExpression::from_fields(given, in.has("dialect") ? options : CronOptions::of(CronDialect::apscheduler));
-  } else if (in.has("expression")) {
-    where = {"expression"};
-    expression = CronExpression::parse(in.text("expression"), options);
-  }
-  if (!expression) return std::unexpected(std::move(expression.error()));
-  return Trigger::cron(std::move(*expression), zone);
+Made read_date(JsonMembers& in, const TimeZone& zone) {
+  WallTime at{};
+  in.parsed("time", at, [&](const std::string& text) { return parse_timestamp(text, zone); });
+  if (!in.has("time")) return {fail(Errc::invalid_input, "date: a time")};
+  return {Trigger::at(at)};
 }
 
-Result<Trigger> read_interval(Reader& in, const TimeZone& zone, MemberPath& where) {
-  if (in.has("every")) where = {"every"};
+Made read_cron(JsonMembers& in, const TimeZone& zone) {
+  const CronOptions options = read_options(in);
+  Result<CronExpression> expression = fail(Errc::invalid_input, "cron: an expression, or fields");
+  const JsonValue* given = in.find("fields");
+  if (given != nullptr && given->is_object()) {
+    CronFields fields;
+    given->for_each_name([&](std::string_view name, const JsonValue& value) { fields.emplace_back(name, value.shown()); });
+    expression =
+        CronExpression::from_fields(fields, in.has("dialect") ? options : CronOptions::of(CronDialect::apscheduler));
+  } else if (given = in.find("expression"); given != nullptr) {
+    expression = CronExpression::parse(in.text("expression"), options);
+  }
+  if (!expression) return {std::unexpected(std::move(expression.error())), given};
+  return {Trigger::cron(std::move(*expression), zone)};
+}
+
+Made read_interval(JsonMembers& in, const TimeZone& zone) {
   Duration interval{};
   in.parsed("every", interval, parse_duration);
   struct Unit {
@@ -147,25 +164,26 @@ Result<Trigger> read_interval(Reader& in, const TimeZone& zone, MemberPath& wher
                              {"hours", std::chrono::hours{1}},     {"minutes", std::chrono::minutes{1}},
                              {"seconds", std::chrono::seconds{1}}, {"milliseconds", std::chrono::milliseconds{1}}};
   for (const auto& [name, length] : kUnits) {
-    interval += in.number(name, std::chrono::days{14'600} / length) * length;
+    const Duration part = in.whole(name, std::chrono::days{14'600} / length) * length;
+    interval += std::min(part, Duration::max() - interval);
   }
   const auto time = [&](const std::string& text) { return parse_timestamp(text, zone); };
   WallTime anchor{};
   in.parsed("start", anchor, time);
   in.parsed("anchor", anchor, time);
-  return Trigger::every(interval, anchor);
+  return {Trigger::every(interval, anchor), in.find("every")};
 }
 
-Result<Trigger> read_calendar(Reader& in, const TimeZone& zone) {
+Made read_calendar(JsonMembers& in, const TimeZone& zone) {
   CalendarInterval interval{.zone = zone};
-  const auto number = [&](std::string_view name) { return static_cast<int>(in.number(name, 1'000'000)); };
-  interval.years = number("years");
-  interval.months = number("months");
-  interval.weeks = number("weeks");
-  interval.days = number("days");
-  interval.hour = number("hour");
-  interval.minute = number("minute");
-  interval.second = number("second");
+  const auto number = [&](std::string_view name, std::int64_t most) { return static_cast<int>(in.whole(name, most)); };
+  interval.years = number("years", 1'000'000);
+  interval.months = number("months", 1'000'000);
+  interval.weeks = number("weeks", 1'000'000);
+  interval.days = number("days", 1'000'000);
+  interval.hour = number("hour", 23);
+  interval.minute = number("minute", 59);
+  interval.second = number("second", 59);
   in.parsed("dst_gap", interval.dst_gap, parse_dst_gap);
   in.parsed("dst_overlap", interval.dst_overlap, parse_dst_overlap);
   WallTime start{};
@@ -173,116 +191,113 @@ Result<Trigger> read_calendar(Reader& in, const TimeZone& zone) {
     if (text.size() != 10) return bad_field("start_date", text, "a date such as 2026-01-31");
     return parse_timestamp(text);
   });
-  if (!in.has("start_date")) return fail(Errc::invalid_input, "calendar: a start_date such as 2026-01-31");
+  if (!in.has("start_date")) return {fail(Errc::invalid_input, "calendar: a start_date such as 2026-01-31")};
   interval.start = std::chrono::floor<std::chrono::days>(start);
-  return Trigger::calendar(interval);
+  return {Trigger::calendar(interval)};
 }
 
-Result<Trigger> read(const json::object& form, int depth, MemberPath& where);
+std::optional<Trigger> read(const JsonValue& form, int depth);
 
-Result<Trigger> read_parts(Reader& in, bool all, int depth, MemberPath& where) {
-  std::vector<Trigger> parts;
-  const json::value* triggers = in.find("triggers");
-  if (triggers == nullptr || !triggers->is_array()) return fail(Errc::invalid_input, "and, or: a list of triggers");
-  where = {"triggers"};
-  for (std::size_t i = 0; i < triggers->as_array().size(); ++i) {
-    const json::value& part = triggers->as_array()[i];
-    where = {"triggers", i};
-    if (!part.is_object()) return fail(Errc::invalid_input, "triggers: each is an object");
-    MemberPath inside;
-    auto trigger = read(part.as_object(), depth + 1, inside);
-    if (!trigger) {
-      where.insert(where.end(), inside.begin(), inside.end());
-      return trigger;
-    }
-    parts.push_back(std::move(*trigger));
+Made read_parts(JsonMembers& in, bool all, int depth) {
+  const JsonValue* triggers = in.find("triggers");
+  if (triggers == nullptr || !triggers->is_list()) {
+    return {fail(Errc::invalid_input, "and, or: a list of triggers"), triggers};
   }
-  where = {"triggers"};
-  if (!all) return Trigger::any_of(std::move(parts));
+  std::vector<Trigger> parts;
+  triggers->for_each([&](const JsonValue& part) {
+    if (!part.is_object()) return part.refuse("each is an object");
+    if (auto trigger = read(part, depth + 1)) parts.push_back(std::move(*trigger));
+  });
+  if (!all) return {Trigger::any_of(std::move(parts)), triggers};
   Duration threshold = std::chrono::seconds{1};
   in.parsed("threshold", threshold, parse_span);
-  if (!parts.empty()) where = {"threshold"};
-  return Trigger::all_of(std::move(parts), threshold);
+  const JsonValue* blamed = parts.empty() ? triggers : in.find("threshold");
+  return {Trigger::all_of(std::move(parts), threshold), blamed};
 }
 
-// `where`: the member that is wrong.
-Result<Trigger> read(const json::object& form, int depth, MemberPath& where) {
-  if (depth > kMostNesting) return fail(Errc::too_large, "trigger: nested too deeply");
-  Reader in(form);
+// nullopt: the errors of the form say why.
+std::optional<Made> read_kind(JsonMembers& in, std::string_view type, const TimeZone& zone, int depth) {
+  if (type == "date") return read_date(in, zone);
+  if (type == "interval") return read_interval(in, zone);
+  if (type == "calendar") return read_calendar(in, zone);
+  if (type == "cron") return read_cron(in, zone);
+  if (type == "and" || type == "or") return read_parts(in, type == "and", depth);
+  constexpr std::string_view kTypes = "date, interval, calendar, cron, and, or";
+  const JsonValue* given = in.find("type");
+  given == nullptr ? in.object().refuse(fmt::format("a trigger needs a type: {}", kTypes)) : given->complain(kTypes);
+  return std::nullopt;
+}
+
+Result<std::uint64_t> parse_seed(const std::string& text) {
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || text.size() > 20) return bad_field("seed", text, "a number, as a string");
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value;
+}
+
+std::optional<Trigger> read(const JsonValue& form, int depth) {
+  if (depth > kMostNesting) {
+    form.refuse({Errc::too_large, "trigger: nested too deeply"});
+    return std::nullopt;
+  }
+  JsonMembers in(form);
   TimeZone zone;
   in.parsed("zone", zone, TimeZone::find);
-  const auto time = [&](const std::string& text) { return parse_timestamp(text, zone); };
   const std::string type = in.text("type");
-  if (in.has("type")) where = {"type"};
-  Result<Trigger> trigger = bad_field("type", type, "date, interval, calendar, cron, and, or");
-  if (type == "date") {
-    where.clear();
-    WallTime at{};
-    in.parsed("time", at, time);
-    trigger = in.has("time") ? Result<Trigger>(Trigger::at(at)) : fail(Errc::invalid_input, "date: a time");
-  } else if (type == "interval") {
-    where.clear();
-    trigger = read_interval(in, zone, where);
-  } else if (type == "calendar") {
-    where.clear();
-    trigger = read_calendar(in, zone);
-  } else if (type == "cron") {
-    where.clear();
-    trigger = read_cron(in, zone, where);
-  } else if (type == "and" || type == "or") {
-    where.clear();
-    trigger = read_parts(in, type == "and", depth, where);
-  } else {
-    return trigger;
-  }
+  auto made = read_kind(in, type, zone, depth);
+  if (!made) return std::nullopt;
+  const auto time = [&](const std::string& text) { return parse_timestamp(text, zone); };
   std::optional<WallTime> start, end;
   in.parsed("start", start, time);
   in.parsed("end", end, time);
   Duration jitter{};
   in.parsed("jitter", jitter, parse_duration);
   std::uint64_t seed = 0;
-  in.parsed("seed", seed, [](const std::string& text) -> Result<std::uint64_t> {
-    std::uint64_t value = 0;
-    for (const char c : text) {
-      if (c < '0' || c > '9' || text.size() > 20) return bad_field("seed", text, "a number, as a string");
-      value = value * 10 + static_cast<std::uint64_t>(c - '0');
-    }
-    return value;
-  });
-  if (auto error = in.finish(fmt::format("a trigger of type {} has none", type))) {
-    where = in.path();
-    return std::unexpected(std::move(*error));
-  }
-  if (!trigger) return trigger;
+  in.parsed("seed", seed, parse_seed);
+  in.finish(fmt::format("a trigger of type {} has none", type));
+  Result<Trigger>& trigger = made->trigger;
+  if (!trigger) (made->blamed == nullptr ? form : *made->blamed).refuse(trigger.error());
   // As in APScheduler, others with such bounds are valid and never due.
   if (type == "interval" && start && end && *end < *start) {
-    where = {"end"};
-    return bad_field("end", in.text("end"), fmt::format("not before the start, {}", in.text("start")));
+    in.find("end")->complain(fmt::format("not before the start, {}", in.text("start")));
   }
+  if (form.errors()) return std::nullopt;
   if (start) trigger = trigger->starting(*start);
   if (end) trigger = trigger->ending(*end);
   if (jitter > Duration::zero()) trigger = trigger->with_jitter(jitter, seed);
-  return trigger;
+  return std::move(*trigger);
 }
 
 }  // namespace
 
-json::object Trigger::to_json() const {
-  json::object out = std::visit([](const auto& kind) { return form_of(kind); }, rule_->kind);
-  if (bounds_.start) out["start"] = format_timestamp(*bounds_.start);
-  if (bounds_.end) out["end"] = format_timestamp(*bounds_.end);
-  if (bounds_.jitter > Duration::zero()) {
-    out["jitter"] = format_duration(bounds_.jitter);
-    out["seed"] = fmt::to_string(bounds_.seed);  // a string: JSON's numbers are not all exact in every language
-  }
-  return out;
+std::string Trigger::to_json() const {
+  return json_object(
+      [&](JsonWriter& out) {
+        std::visit([&](const auto& kind) { write_members(out, kind); }, rule_->kind);
+        if (bounds_.start) out.member("start", format_timestamp(*bounds_.start));
+        if (bounds_.end) out.member("end", format_timestamp(*bounds_.end));
+        if (bounds_.jitter > Duration::zero()) {
+          out.member("jitter", format_duration(bounds_.jitter));
+          // A string: JSON's numbers are not all exact in every language.
+          out.member("seed", fmt::to_string(bounds_.seed));
+        }
+      },
+      JsonEscapes::letters);
 }
 
-Result<Trigger> Trigger::from_json(const json::object& form) {
-  MemberPath where;
-  return read(form, 0, where);
+Result<Trigger> Trigger::from_json(std::string_view json) {
+  const auto text = JsonText::parse_object("trigger", json, kMostJsonBytes);
+  if (!text) return std::unexpected(text.error());
+  JsonErrors errors;
+  return detail::read_trigger(text->root(errors));
 }
 
-Result<Trigger> detail::read_trigger(const json::object& form, MemberPath& where) { return read(form, 0, where); }
+Result<Trigger> detail::read_trigger(const JsonValue& form) {
+  auto trigger = read(form, 0);
+  if (!trigger) return std::unexpected(form.errors().error());
+  return std::move(*trigger);
+}
 
 }  // namespace argiope

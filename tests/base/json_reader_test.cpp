@@ -104,8 +104,61 @@ TEST(JsonReader, TellsWhatIsThereWithoutComplaint) {
   EXPECT_FALSE(errors);
 }
 
+TEST(JsonReader, KeepsAValueForOthersToRead) {
+  JsonErrors errors;
+  const auto kept = [&](std::string_view json) { return JsonText::parse(json)->root(errors).kept_json(); };
+  EXPECT_EQ(kept(R"( {"a" : [1, -2, 1.5, 1.0, true, null, 18446744073709551615], "b\n": "\u00e9\/\u0001\t"} )"),
+            R"({"a":[1,-2,1.5E0,1E0,true,null,18446744073709551615],"b\n":"é/\u0001\t"})");
+  EXPECT_EQ(kept(R"({"a":1,"b":2,"a":{"c":3,"c":4}})"), R"({"a":{"c":4},"b":2})");
+  EXPECT_EQ(kept("\"x\""), "\"x\"");
+}
+
+TEST(JsonReader, ShowsAStringWithoutQuotesAndOtherValuesAsJson) {
+  JsonErrors errors;
+  EXPECT_EQ(JsonText::parse(R"("a\"b")")->root(errors).shown(), "a\"b");
+  EXPECT_EQ(JsonText::parse("[1, \"a\"]")->root(errors).shown(), R"([1,"a"])");
+  EXPECT_TRUE(JsonText::parse("5.0")->root(errors).is_fraction());
+  EXPECT_FALSE(JsonText::parse("5")->root(errors).is_fraction());
+}
+
+TEST(JsonReader, ANameThatIsThereTwiceComesOnceWithItsLastValue) {
+  JsonErrors errors;
+  std::vector<std::string> seen;
+  const auto text = JsonText::parse(R"({"a":1,"b":2,"a":3})");
+  text->root(errors).for_each_name([&](std::string_view name, const JsonValue& value) {
+    seen.push_back(std::string(name) + value.json() + to_string(value.path()));
+  });
+  EXPECT_THAT(seen, ElementsAre("a3a", "b2b"));
+}
+
+TEST(JsonReader, AnErrorMayShowTheNameOrSomethingElse) {
+  const auto error = [](std::string_view json, auto complain) {
+    JsonErrors errors;
+    const auto text = JsonText::parse(json);
+    text->root(errors).for_each_member([&](std::string_view, const JsonValue& outer) {
+      outer.for_each_member([&](std::string_view, const JsonValue& inner) { complain(inner); });
+    });
+    return errors.error();
+  };
+  constexpr std::string_view kText = R"({"a":{"b c":7}})";
+  EXPECT_EQ(error(kText, [](const JsonValue& value) { value.complain("0 to 5"); }).message, R"(a.b c "7": 0 to 5)");
+  EXPECT_EQ(error(kText, [](const JsonValue& value) { value.complain_of("x", "a word"); }).message, R"(a.b c "x": a word)");
+  EXPECT_EQ(error(kText, [](const JsonValue& value) { value.refuse_name("no name"); }).message, R"(a "b c": no name)");
+  const Error large = error(kText, [](const JsonValue& value) { value.refuse({Errc::too_large, "too much"}); });
+  EXPECT_EQ(large.message, "a.b c: too much");
+  EXPECT_EQ(large.code, Errc::too_large);
+}
+
+TEST(JsonReader, AnObjectIsReadWithinItsBound) {
+  const auto why = [](std::string_view json) { return JsonText::parse_object("form", json, 16).error().message; };
+  EXPECT_TRUE(JsonText::parse_object("form", R"({"a":1})", 16));
+  EXPECT_EQ(why("[1]"), R"(form "[1]": no JSON object (another value))");
+  EXPECT_THAT(why("{\"a\n"), HasSubstr(R"(form "{"a\n": no JSON object ()"));
+  EXPECT_EQ(why(R"({"a":12345678901})"), "form: 17 bytes of JSON, at most 16");
+}
+
 TEST(JsonReader, RefusesWhatIsNoJson) {
-  for (const char* json : {"", "{", "{} {}", "nonsense", "{\"a\":\"\xff\"}", "{\"a\":1e999}", "{\"a\":\"\n\"}", "[1,]"}) {
+  for (const char* json : {"", "{", "{} {}", "nonsense", "{\"a\":\"\xff\"}", "{\"a\":1e999}", "{\"a\":NaN}", "{\"a\":18446744073709551616}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\\udc00\"}", "{\"a\":\"\n\"}", "[1,]"}) {
     const auto text = JsonText::parse(json);
     ASSERT_FALSE(text) << json;
     EXPECT_EQ(text.error().code, Errc::invalid_input);

@@ -34,6 +34,12 @@ TEST(JsonWriter, EscapesWhatMustBeEscaped) {
   EXPECT_EQ(quoted(""), "\"\"");
 }
 
+TEST(JsonWriter, WritesControlCharactersByTheirLettersWhereItIsTold) {
+  const std::string line = json_object([](JsonWriter& json) { json.member("\t", std::string_view("\b\f\n\r\t\0\x1f/", 8)); },
+                                       JsonEscapes::letters);
+  EXPECT_EQ(line, R"({"\t":"\b\f\n\r\t\u0000\u001f/"})");
+}
+
 TEST(JsonWriter, KeepsUtf8AndReplacesWhatIsNot) {
   EXPECT_EQ(quoted("dé"), "\"dé\"");
   EXPECT_EQ(quoted("\xff\xc3"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
@@ -95,6 +101,28 @@ TEST(JsonWriter, OtherNumbersAreShortAndReadAsTheSame) {
   std::string out;
   JsonWriter(out).fixed(2.0 / 3, 3);
   EXPECT_EQ(out, "0.667");
+}
+
+TEST(JsonWriter, ScientificNumbersAreNeverTakenForWholeOnes) {
+  const auto scientific = [](double number) {
+    std::string out;
+    JsonWriter(out).scientific(number);
+    return out;
+  };
+  EXPECT_EQ(scientific(0), "0E0");
+  EXPECT_EQ(scientific(-1), "-1E0");
+  EXPECT_EQ(scientific(1.5), "1.5E0");
+  EXPECT_EQ(scientific(0.02), "2E-2");
+  EXPECT_EQ(scientific(1e10), "1E10");
+  EXPECT_EQ(scientific(-1.25e-300), "-1.25E-300");
+  EXPECT_EQ(scientific(std::numeric_limits<double>::max()), "1.7976931348623157E308");
+  EXPECT_EQ(scientific(std::nan("")), "null");
+  EXPECT_EQ(json_object([](JsonWriter& json) {
+              json.key("a");
+              json.scientific(1);
+              json.member("b", 2);
+            }),
+            R"({"a":1E0,"b":2})");
 }
 
 TEST(JsonWriter, TimesAreRfc3339AndNeverIsNull) {

@@ -56,12 +56,16 @@ TEST(CommandCall, IsReadStrictly) {
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":{"A=":"1"}})").error().message,
               StartsWith("environment \"A=\""));
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":{"A":1}})").error().message,
-              StartsWith("environment \"1\""));
+              StartsWith("environment.A \"1\": a string"));
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":[]})").error().message,
               StartsWith("environment \"[]\""));
   EXPECT_EQ(parse_command_call("{}").error().message, "args: a list of a program and its arguments");
-  EXPECT_THAT(parse_command_call(R"({"args":[7]})").error().message, StartsWith("args \"7\": strings"));
+  EXPECT_THAT(parse_command_call(R"({"args":[7]})").error().message, StartsWith("args[0] \"7\": a string"));
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"shell":true})").error().message, HasSubstr("shell"));
+  EXPECT_EQ(parse_command_call(R"({"args":["a"],"directory":"here"})").error().message,
+            "directory \"here\": an absolute path");
+  const auto twice = parse_command_call(R"({"args":["a"],"environment":{"A":"1","B":"2","A":"3"}})").value();
+  EXPECT_EQ(twice.environment, (std::vector<std::string>{"A=3", "B=2"}));
   EXPECT_THAT(parse_command_call("echo").error().message, HasSubstr("no JSON object"));
 }
 

@@ -77,9 +77,11 @@ TEST(HttpCallForm, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(error_of(R"({"url":"http://a.org","method":"get"})"), HasSubstr(R"(method "get": GET, HEAD)"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","headers":{"a b":"1"}})"), HasSubstr(R"(headers "a b")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","headers":{"Host":"b"}})"), HasSubstr(R"(headers "Host": is set)"));
-  EXPECT_THAT(error_of(R"({"url":"http://a.org","headers":{"x":"1\r\ny: 2"}})"), HasSubstr("control characters"));
+  EXPECT_THAT(error_of(R"({"url":"http://a.org","headers":{"x":"1\r\ny: 2"}})"),
+              HasSubstr(R"(headers.x "1\r\ny: 2": a string without control characters)"));
+  EXPECT_THAT(error_of(R"({"url":"http://a.org","headers":[]})"), HasSubstr(R"(headers "[]": an object)"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":99})"), HasSubstr(R"(expect "99")"));
-  EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":["6xx"]})"), HasSubstr(R"(expect "6xx")"));
+  EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":["6xx"]})"), HasSubstr(R"(expect[0] "6xx")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","expect":[]})"), HasSubstr("at least one"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":"soon"})"), HasSubstr(R"(timeout "soon")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","timeout":true})"), HasSubstr(R"(timeout "true")"));

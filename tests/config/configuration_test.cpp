@@ -201,24 +201,24 @@ TEST(Configuration, NamesFileLineAndMemberOfWhatIsWrong) {
       {"queue = 1\n", "a.toml:1: queue: tables, each under [[queue]]"},
       {"[queue]\nname = 'm'\n", "a.toml:1: queue: tables, each under [[queue]]"},
       {"[[schedule]]\nname = 's'\n", R"(a.toml:1: schedule "s": a schedule needs a trigger)"},
-      {"[[schedule]]\nname = 's'\ntrigger = '61 * * * *'\n", R"(a.toml:3: schedule "s": minute "61": 0 to 59)"},
+      {"[[schedule]]\nname = 's'\ntrigger = '61 * * * *'\n", R"(a.toml:3: schedule "s": trigger: minute "61": 0 to 59)"},
       {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'cron'\nexpression = '* * * * *'\nzone = 'Mars/Olympus'\n",
-       R"(a.toml:6: schedule "s": time zone "Mars/Olympus": )"},
+       R"(a.toml:6: schedule "s": trigger.zone: time zone "Mars/Olympus": )"},
       {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'or'\ntriggers = [\n  { type = 'cron', expression = '* * "
        "* * *' },\n"
        "  { type = 'cron', expression = '* 25 * * *' }]\n",
-       R"(a.toml:7: schedule "s": hour "25": 0 to 23)"},
+       R"(a.toml:7: schedule "s": trigger.triggers[1].expression: hour "25": 0 to 23)"},
       // Values that look alike: the member counts, and not the text.
       {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'or'\ntriggers = [\n"
        "  { type = 'cron', expression = '24 3 * * *' },\n  { type = 'cron', expression = '0 24 * * *' }]\n",
-       R"(a.toml:7: schedule "s": hour "24": 0 to 23)"},
+       R"(a.toml:7: schedule "s": trigger.triggers[1].expression: hour "24": 0 to 23)"},
       {"[[schedule]]\nname = 'minute 61'\njob = { payload = '61' }\ntrigger = '61 * * * *'\n",
-       R"(a.toml:4: schedule "minute 61": minute "61": 0 to 59)"},
+       R"(a.toml:4: schedule "minute 61": trigger: minute "61": 0 to 59)"},
       {"[[schedule]]\nname = 's'\nmisfire_grace = '1h'\n\n[schedule.trigger]\ntype = 'interval'\nevery = '1h'\n"
        "start = '2026-03-01'\nend = '2026-02-01'\n",
-       R"(a.toml:9: schedule "s": end "2026-02-01": not before the start)"},
+       R"(a.toml:9: schedule "s": trigger.end "2026-02-01": not before the start)"},
       {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\n[schedule.job]\nqueue = ''\nkey = ''\n",
-       R"(a.toml:5: schedule "s": queue "": 1 to 512 bytes)"},
+       R"(a.toml:5: schedule "s": job.queue "": 1 to 512 bytes)"},
       {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'and'\ntriggers = [\n"
        "  { type = 'cron', expression = '0 8 * * *' }, { type = 'cron', expression = '0 9 * * *' }]\n",
        R"(a.toml:3: schedule "s": trigger: no time was found until 20)"},
@@ -226,7 +226,7 @@ TEST(Configuration, NamesFileLineAndMemberOfWhatIsWrong) {
       {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\n\nmax_instances = 0\n",
        R"(a.toml:5: schedule "s": max_instances "0": a whole number, 1 to 1000000)"},
       {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\njob = { colour = 'red' }\n",
-       R"(a.toml:4: schedule "s": member "colour": a job has none)"},
+       R"(a.toml:4: schedule "s": job: member "colour": a job has none)"},
       {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\noverlap = 'maybe'\n",
        R"(a.toml:4: schedule "s": overlap "maybe": skip, queue_one, queue_all, cancel_running)"},
       {"[[schedule]]\nname = 's'\ntrigger = '* * * * *'\n[[schedule]]\nname = 's'\ntrigger = '* * * * *'\n",

@@ -153,7 +153,7 @@ class Adding(Schedules):
                 ([*every, '--http', 'get', 'http://x'], 'method "get"'),
                 ([*every, '--http', 'GET', 'http://x', '--header', 'x'], '--header x'),
                 ([*every, '--http', 'GET', 'http://x', '--header', 'Host: y'], 'Host'),
-                ([*every, '--http', 'GET', 'http://x', '--expect', '999'], 'expect "999"'),
+                ([*every, '--http', 'GET', 'http://x', '--expect', '999'], 'expect[0] "999"'),
                 ([*every, '--http', 'GET', 'http://x', '--', 'true'], 'not both'),
                 ([*every, '--queue', 'q', '--timeout', '1s'], '--timeout'),
                 ([*every, '--timeout', 'long', '--', 'true'], 'timeout'),

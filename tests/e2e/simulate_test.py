@@ -136,7 +136,7 @@ class Simulate(EndToEnd):
     def test_errors_point_at_the_offending_part_and_exit_with_2(self):
         good = '[[schedule]]\nname = "a"\ntrigger = "* * * * *"\n'
         for text, arguments, part in (
-                (good.replace('*/', '').replace('"* *', '"61 *'), [], 'argiope.toml:3: schedule "a": minute "61": 0 to 59'),
+                (good.replace('*/', '').replace('"* *', '"61 *'), [], 'argiope.toml:3: schedule "a": trigger: minute "61": 0 to 59'),
                 (good + 'overlap = "maybe"\n', [], 'argiope.toml:4: schedule "a": overlap "maybe": skip, queue_one'),
                 (good + 'colour = 1\n', [], 'argiope.toml:4: schedule "a": member "colour": a schedule has none'),
                 (good + '[[queue]]\nname = "q"\nrate = "fast"\n', [], 'argiope.toml:6: queue "q": rate "fast": a number from'),

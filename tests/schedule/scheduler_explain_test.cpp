@@ -1,7 +1,6 @@
 // Why a schedule does not run now, one fact a test; what cannot be run is marked and kept.
 #include <gmock/gmock.h>
 
-#include <boost/json.hpp>
 
 #include "schedule/scheduler_fixture.hpp"
 #include "support/temporary_folder.hpp"
@@ -111,7 +110,7 @@ TEST_F(ExplainScheduleTest, UnreadableIsKeptAndMarked) {
     value_or_throw(co_await store_.put_schedules(
         {{.name = "s", .trigger = R"({"type":"moon"})", .definition = "{}", .place = {.next = at("2026-01-01")}},
          {.name = "t",
-          .trigger = boost::json::serialize(every(10min).trigger.to_json()),
+          .trigger = every(10min).trigger.to_json(),
           .definition = R"({"from_the_future":1})",
           .place = {.next = at("2026-01-01")}}}));
   });

@@ -5,7 +5,6 @@
 // ARGIOPE_SIM_SEEDS says how often (default 2), ARGIOPE_SIM_FIRST_SEED which seed is the first, ARGIOPE_SIM_YEARS how long.
 #include <gtest/gtest.h>
 
-#include <boost/json.hpp>
 #include <memory>
 #include <unordered_map>
 
@@ -89,7 +88,7 @@ class SchedulesLife {
   void complain(const Scheduled& one, const std::string& what) {
     // The first is the one to look at: others may follow from it.
     if (complaints_.size() >= 3) return;
-    complaints_.push_back(boost::json::serialize(to_json(one.model.schedule())) + ": " + what);
+    complaints_.push_back(to_json(one.model.schedule()) + ": " + what);
   }
 
   Trigger some_trigger(const TimeZone& zone, WallTime now) {

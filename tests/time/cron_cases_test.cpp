@@ -94,12 +94,12 @@ Result<Trigger> keyword_trigger(const std::string& kind, json::object given, con
     auto expression = CronExpression::from_fields(fields_of(given), options);
     if (!expression) return std::unexpected(expression.error());
     // By way of the JSON form, so that every fact shows that nothing of it gets lost there.
-    json::object cron = Trigger::cron(std::move(*expression), *TimeZone::find(zone)).to_json();
+    json::object cron = json::parse(Trigger::cron(std::move(*expression), *TimeZone::find(zone)).to_json()).as_object();
     for (const auto& member : form) cron[member.key()] = member.value();
-    return Trigger::from_json(cron);
+    return Trigger::from_json(json::serialize(cron));
   }
   for (const auto& member : given) form[member.key()] = member.value();
-  return Trigger::from_json(form);
+  return Trigger::from_json(json::serialize(form));
 }
 
 Result<Trigger> trigger_of(const json::object& fact, const std::string& kind, const CronOptions& options) {

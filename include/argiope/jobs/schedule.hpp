@@ -2,7 +2,6 @@
 // form in JSON; a Scheduler carries it out.
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -80,7 +79,8 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// What breaks no bound: invalid_input that names the member: `max_instances "0": a whole number, 1 to 1000000`.
+// What breaks no bound: invalid_input that names the member: `max_instances "0": a whole number, 1 to 1000000`, or
+// `job.queue "": 1 to 512 bytes`.
 Result<void> check(const Schedule& schedule);
 // And whose first planned time from `now` on can be found (Trigger::search).
 Result<void> check(const Schedule& schedule, WallTime now);
@@ -92,9 +92,9 @@ Result<void> check(const Schedule& schedule, WallTime now);
 // Members that have their default are left out when written, and may be missing when read, but for name and trigger. A
 // trigger may also be a string, as Trigger::parse takes it (in UTC, from the epoch); a payload that is no string is kept
 // as the JSON text it is.
-// Errors: invalid_input naming the member that is unknown, of the wrong type or out of range.
-boost::json::object to_json(const Schedule& schedule);
-Result<Schedule> parse_schedule(const boost::json::object& form);
+// Errors: invalid_input naming the member that is unknown, of the wrong type or out of range, and those that lead to it:
+//         `trigger.triggers[1].hours "-1": a whole number, 0 to 350400`.
+std::string to_json(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view json);
 
 }  // namespace argiope

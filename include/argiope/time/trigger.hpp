@@ -2,10 +2,10 @@
 // combined; each a set of instants that can be asked for its next and its last one from anywhere.
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +58,7 @@ struct Search {
 class Trigger {
  public:
   static constexpr std::uint64_t kMostQuestions = 20'000;
+  static constexpr std::size_t kMostJsonBytes = 64 * 1024;
 
   // Once.
   static Trigger at(WallTime time);
@@ -117,13 +118,22 @@ class Trigger {
   const TimeZone& zone() const noexcept;
   // Interval and anchor of an interval trigger that has neither start nor end nor jitter; nullopt for any other.
   std::optional<std::pair<Duration, WallTime>> plain_interval() const noexcept;
+  // The time of a date trigger, the interval of an interval trigger; nullopt for any other.
+  std::optional<WallTime> date() const noexcept;
+  std::optional<Duration> interval() const noexcept;
   // The expression of a cron trigger; nullptr for any other.
   const CronExpression* cron_expression() const noexcept;
+  // The interval of a calendar trigger; nullptr for any other.
+  const CalendarInterval* calendar_interval() const noexcept;
+  // What all_of() or any_of() was made of; nothing for any other. Valid as long as this trigger or a copy of it.
+  std::span<const Trigger> parts() const noexcept;
 
   // {"type":"cron","expression":"0 5 * * *","zone":"Europe/Berlin",…}; docs/cron.md lists the types and their members.
   // from_json takes what to_json gives, and the members it leaves out have their defaults.
-  boost::json::object to_json() const;
-  static Result<Trigger> from_json(const boost::json::object& form);
+  // Errors: invalid_input for what is no JSON object of at most kMostJsonBytes; what is wrong in it is told with the members
+  //         that lead to it: `triggers[1].every: duration "soon": a time such as …`.
+  std::string to_json() const;
+  static Result<Trigger> from_json(std::string_view json);
 
   // The same set, planned the same way.
   friend bool operator==(const Trigger& a, const Trigger& b);

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,15 +40,15 @@ class JsonErrors {
  public:
   explicit operator bool() const noexcept { return why_.has_value(); }
   // `given` as it is shown, or empty.
-  void add(JsonPath where, std::string_view given, std::string_view why);
-  // The member itself should not be there: `why` names it, and the path that is told ends before it.
-  void add_member(JsonPath where, std::string_view why);
+  void add(JsonPath where, std::string_view given, std::string_view why, Errc code = Errc::invalid_input);
+  // The member itself should not be there: `given` or `why` names it, and the path that is told ends before it.
+  void add_member(JsonPath where, std::string_view given, std::string_view why);
 
   // Of the first. There must be one.
   const JsonPath& where() const noexcept { return where_; }
   // What would have been right, without place and value.
   const std::string& why() const noexcept { return *why_; }
-  // `PATH GIVEN: WHY`, invalid_input.
+  // `PATH GIVEN: WHY`.
   Error error() const;
 
  private:
@@ -55,6 +56,7 @@ class JsonErrors {
   std::size_t told_ = 0;  // steps of the path
   std::string given_;
   std::optional<std::string> why_;
+  Errc code_ = Errc::invalid_input;
 };
 
 // A value of a JsonText, and the way to it. Cheap: the path is made when something is wrong.
@@ -74,12 +76,18 @@ class JsonValue {
   // Also 1e3 and 5.0.
   std::optional<std::uint64_t> if_natural() const noexcept;
   std::optional<double> if_number() const noexcept { return get<double>(); }
+  // 5.0 too, but not 5.
+  bool is_fraction() const noexcept { return element_.type() == simdjson::dom::element_type::DOUBLE; }
   bool is_list() const noexcept { return element_.is_array(); }
   bool is_object() const noexcept { return element_.is_object(); }
   // Of a list, or an object; else 0.
   std::size_t size() const noexcept;
   // Its JSON, without white space.
   std::string json() const;
+  // The same with each name once and numbers as 1.5E0: what is kept, or sent, of a value that is for others to read.
+  std::string kept_json() const;
+  // As people see it: a string without quotes, else its JSON.
+  std::string shown() const;
 
   // --- what it has to be; where it is not, that is added to the errors, and what is given stands for nothing
 
@@ -114,15 +122,29 @@ class JsonValue {
       if (*errors_) return;
     }
   }
+  // The same, but a name that is there twice comes once, in its first place with its last value.
+  template <class Each>
+  void for_each_name(Each each) const {
+    for (const auto& [name, value] : names()) {
+      each(name, JsonValue(value, *this, name, kNoPlace));
+      if (*errors_) return;
+    }
+  }
 
   // --- errors
 
   // `PATH VALUE: WANTED`.
   void wrong(std::string_view wanted) const;
-  // `PATH: WHY`.
-  void refuse(std::string_view why) const;
+  // `PATH "VALUE": WHY`, in quotes whatever it is; or with something else to show for it.
+  void complain(std::string_view why) const { complain_of(shown(), why); }
+  void complain_of(std::string_view given, std::string_view why) const;
+  // `PATH: WHY`; of an error that begins with the member's name and value, as `dst_gap "jump": …`, `PATH "VALUE": …`.
+  void refuse(std::string_view why) const { refuse(Error{Errc::invalid_input, std::string(why)}); }
+  void refuse(const Error& why) const;
   // The same of the member's name, which `why` tells: the path ends before it.
-  void refuse_member(std::string_view why) const { errors_->add_member(path(), why); }
+  void refuse_member(std::string_view why) const { errors_->add_member(path(), {}, why); }
+  // `PATH "NAME": WHY`, where the path ends before the name.
+  void refuse_name(std::string_view why) const;
   JsonPath path() const;
   JsonErrors& errors() const noexcept { return *errors_; }
 
@@ -131,6 +153,8 @@ class JsonValue {
 
   JsonValue(Element element, const JsonValue& parent, std::string_view name, std::size_t place)
       : element_(element), errors_(parent.errors_), parent_(&parent), name_(name), place_(place) {}
+
+  std::vector<std::pair<std::string_view, Element>> names() const;
 
   template <class T>
   std::optional<T> get() const noexcept {
@@ -151,6 +175,9 @@ class JsonText {
   // Errors: invalid_input for what is no JSON value, no UTF-8, nested deeper than kMostJsonDepth, or goes on after the value;
   //         numbers anywhere must fit a double or 64 bits.
   static Result<JsonText> parse(std::string_view text);
+  // One that is an object.
+  // Errors: invalid_input also for what is none, or has more bytes. They begin with `what`, and show the text.
+  static Result<JsonText> parse_object(std::string_view what, std::string_view text, std::size_t most_bytes);
 
   JsonText(JsonText&&) noexcept = default;
   JsonText& operator=(JsonText&&) noexcept = default;

@@ -22,8 +22,12 @@
 
 namespace argiope {
 
+// How control characters are written that have a letter: \u000a, or \n. Jobs and reports of crawls have numbers; what stores
+// keep of schedules and what is told of them has letters.
+enum class JsonEscapes : std::uint8_t { numbers, letters };
+
 // Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so the result is always valid.
-void append_json_string(std::string& out, std::string_view text);
+void append_json_string(std::string& out, std::string_view text, JsonEscapes escapes = JsonEscapes::numbers);
 
 // Appends one JSON value to a string, which may hold anything before it and has to live as long as the writer.
 //
@@ -31,7 +35,8 @@ void append_json_string(std::string& out, std::string_view text);
 // Threads: one at a time.
 class JsonWriter {
  public:
-  explicit JsonWriter(std::string& out) noexcept : out_(out), begin_(out.size()) {}
+  explicit JsonWriter(std::string& out, JsonEscapes escapes = JsonEscapes::numbers) noexcept
+      : out_(out), begin_(out.size()), escapes_(escapes) {}
   JsonWriter(const JsonWriter&) = delete;
   JsonWriter& operator=(const JsonWriter&) = delete;
 
@@ -45,6 +50,8 @@ class JsonWriter {
   void null();
   // So many digits after the point.
   void fixed(double number, int digits);
+  // As 1.5E0: a number that readers who tell kinds of numbers apart never take for a whole one. null if it is not finite.
+  void scientific(double number);
   // A value that is JSON already, in one line.
   void raw(std::string_view json);
 
@@ -112,6 +119,7 @@ class JsonWriter {
 
   std::string& out_;
   const std::size_t begin_;
+  const JsonEscapes escapes_;
 };
 
 template <class T>
@@ -135,9 +143,9 @@ void JsonWriter::value(const T& value) {
 
 // The object whose members `body` writes, as `body(JsonWriter&)`.
 template <class Body>
-std::string json_object(Body&& body) {
+std::string json_object(Body&& body, JsonEscapes escapes = JsonEscapes::numbers) {
   std::string out;
-  JsonWriter json(out);
+  JsonWriter json(out, escapes);
   json.object([&] { body(json); });
   return out;
 }

@@ -1,7 +1,6 @@
 // `argiope job queue`: the policy of a queue.
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -10,14 +9,13 @@
 #include <vector>
 
 #include "argiope/base/duration.hpp"
+#include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 
 namespace argiope {
 namespace {
-
-namespace json = boost::json;
 
 // An option that sets one member of a queue's configuration.
 enum class Kind : std::uint8_t { number, span, word };
@@ -102,26 +100,28 @@ struct Line {
   std::string value;
 };
 
-std::string plain(std::string_view name, const json::value& value) {
-  if (value.is_string()) return std::string(value.get_string());
-  if (name.ends_with("_ms") && value.is_int64()) return format_duration(std::chrono::milliseconds{value.get_int64()});
-  if (value.is_array()) {
+std::string plain(std::string_view name, const JsonValue& value) {
+  if (name.ends_with("_ms")) {
+    if (const auto span = value.if_whole()) return format_duration(std::chrono::milliseconds{*span});
+  }
+  if (value.is_list()) {
     std::string all;
-    for (const json::value& entry : value.get_array()) all += (all.empty() ? "" : " ") + plain(name, entry);
+    value.for_each([&](const JsonValue& entry) { all += (all.empty() ? "" : " ") + plain(name, entry); });
     return all.empty() ? "none" : all;
   }
-  return value.is_double() ? fmt::format("{}", value.get_double()) : json::serialize(value);
+  return value.is_fraction() ? fmt::format("{}", *value.if_number()) : value.shown();
 }
 
 std::vector<Line> lines_of(const QueueConfig& config) {
   std::vector<Line> lines;
-  const json::value all = json::parse(to_json(config));
-  for (const auto& [key, value] : all.get_object()) {
-    std::string name(key);
+  JsonErrors errors;
+  const auto all = JsonText::parse(to_json(config));
+  all->root(errors).for_each_member([&](std::string_view member, const JsonValue& value) {
+    std::string name(member);
     const std::string text = plain(name, value);
     if (name.ends_with("_ms")) name.resize(name.size() - 3);
     lines.push_back({std::move(name), text});
-  }
+  });
   return lines;
 }
 

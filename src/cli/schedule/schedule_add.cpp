@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,16 +18,17 @@
 #include "argiope/calls/http_call.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/fingerprint.hpp"
+#include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/table.hpp"
+#include "time/internal/trigger_json.hpp"
 
 namespace argiope {
 namespace {
 
-namespace json = boost::json;
 
 constexpr std::size_t kReadBytes = 256 * 1024;
 constexpr std::size_t kMostLineBytes = 4 * 1024 * 1024;
@@ -167,14 +167,12 @@ Result<Trigger> plain_trigger(const AddArguments& add, const TimeZone& zone, Wal
     if (!when) return std::unexpected(when.error());
     return Trigger::at(*when);
   }
-  boost::system::error_code error;
-  json::parse_options limits;
-  limits.max_depth = 32;
-  const json::value form = json::parse(add.trigger, error, {}, limits);
-  if (error || !form.is_object()) {
+  const auto form = JsonText::parse(add.trigger);
+  JsonErrors errors;
+  if (!form || !form->root(errors).is_object()) {
     return fail(Errc::invalid_input, fmt::format("--trigger {}: no JSON object", one_line(add.trigger, kMostShown)));
   }
-  return read("--trigger", add.trigger, [&](const std::string&) { return Trigger::from_json(form.as_object()); });
+  return read("--trigger", add.trigger, [&](const std::string&) { return detail::read_trigger(form->root(errors)); });
 }
 
 Result<Trigger> trigger_of(const AddArguments& add, WallTime now) {
@@ -214,7 +212,7 @@ std::string directory_of(const AddArguments& add) {
   return add.directory.empty() ? here.string() : (here / add.directory).lexically_normal().string();
 }
 
-// The JSON of a value that holds no object, with its braces spelled so that nothing is filled in between them.
+// JSON of a value that holds no object, with its braces spelled so that nothing is filled in between them.
 std::string without_braces(std::string_view json) {
   std::string out;
   for (const char c : json) c == '{' ? out += "\\u007b" : out += c;
@@ -224,42 +222,68 @@ std::string without_braces(std::string_view json) {
 // A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from that,
 // unless --fill-in asks for it.
 std::string command_payload(const AddArguments& add) {
-  json::object form;
-  json::array& args = form["args"].emplace_array();
-  for (const std::string& arg : add.command) args.emplace_back(arg);
-  if (const std::string directory = directory_of(add); !directory.empty()) form["directory"] = directory;
-  if (!add.timeout.empty()) form["timeout"] = add.timeout;
-  form["input"] = add.payload.value_or("");
-  return json_object([&](JsonWriter& out) {
-    for (const auto& member : form) {
-      const std::string value = json::serialize(member.value());
-      out.key(member.key());
-      out.raw(add.fill_in ? value : without_braces(value));
-    }
-    out.object("environment", [&] {
-      out.member("ARGIOPE_SCHEDULE_NAME", "{name}");
-      out.member("ARGIOPE_SCHEDULE_PLANNED_AT", "{planned_at}");
-      out.member("ARGIOPE_SCHEDULE_RUN", "{run}");
-    });
-  });
+  return json_object(
+      [&](JsonWriter& out) {
+        const auto words = [&](std::string_view name, auto write) {
+          std::string value;
+          JsonWriter json(value, JsonEscapes::letters);
+          write(json);
+          out.key(name);
+          out.raw(add.fill_in ? value : without_braces(value));
+        };
+        words("args", [&](JsonWriter& json) {
+          json.array([&] {
+            for (const std::string& arg : add.command) json.value(arg);
+          });
+        });
+        const std::string directory = directory_of(add);
+        if (!directory.empty()) words("directory", [&](JsonWriter& json) { json.value(directory); });
+        if (!add.timeout.empty()) words("timeout", [&](JsonWriter& json) { json.value(add.timeout); });
+        words("input", [&](JsonWriter& json) { json.value(add.payload.value_or("")); });
+        out.object("environment", [&] {
+          out.member("ARGIOPE_SCHEDULE_NAME", "{name}");
+          out.member("ARGIOPE_SCHEDULE_PLANNED_AT", "{planned_at}");
+          out.member("ARGIOPE_SCHEDULE_RUN", "{run}");
+        });
+      },
+      JsonEscapes::letters);
 }
 
-Result<std::string> http_payload(const AddArguments& add) {
-  json::object form{{"method", add.http[0]}, {"url", add.http[1]}};
-  json::object headers;
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// A name that is given twice has its last value.
+Result<Headers> headers_of(const AddArguments& add) {
+  Headers headers;
   for (const std::string& header : add.headers) {
     const std::size_t colon = header.find(':');
     if (colon == std::string::npos || colon == 0) {
       return fail(Errc::invalid_input, fmt::format("--header {}: as \"Name: value\"", one_line(header, kMostShown)));
     }
-    const std::size_t value = std::min(header.find_first_not_of(' ', colon + 1), header.size());
-    headers[header.substr(0, colon)] = header.substr(value);
+    const std::string name = header.substr(0, colon);
+    const std::string value = header.substr(std::min(header.find_first_not_of(' ', colon + 1), header.size()));
+    const auto known = std::ranges::find(headers, name, &Headers::value_type::first);
+    known == headers.end() ? void(headers.emplace_back(name, value)) : void(known->second = value);
   }
-  if (!headers.empty()) form["headers"] = std::move(headers);
-  if (add.body) form["body"] = *add.body;
-  if (!add.expect.empty()) form["expect"] = json::array(add.expect.begin(), add.expect.end());
-  if (!add.timeout.empty()) form["timeout"] = add.timeout;
-  return json::serialize(form);
+  return headers;
+}
+
+Result<std::string> http_payload(const AddArguments& add) {
+  const auto headers = headers_of(add);
+  if (!headers) return std::unexpected(headers.error());
+  return json_object(
+      [&](JsonWriter& out) {
+        out.member("method", add.http[0]);
+        out.member("url", add.http[1]);
+        if (!headers->empty()) {
+          out.object("headers", [&] {
+            for (const auto& [name, value] : *headers) out.member(name, value);
+          });
+        }
+        if (add.body) out.member("body", *add.body);
+        if (!add.expect.empty()) out.list("expect", add.expect);
+        if (!add.timeout.empty()) out.member("timeout", add.timeout);
+      },
+      JsonEscapes::letters);
 }
 
 Result<JobTemplate> job_of(const AddArguments& add) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
 #include "cli/table.hpp"
+#include "engine/internal/schedule_status_json.hpp"
 
 namespace argiope {
 namespace {
@@ -95,15 +95,15 @@ std::vector<WallTime> upcoming(const ScheduleStatus& status) {
 
 // As to_json(status), with the times to come.
 std::string details_json(const ScheduleStatus& status) {
-  std::string out = to_json(status);
-  out.back() = ',';
-  out += "\"upcoming\":[";
-  const TimeZone zone = zone_of(status);
-  for (const WallTime time : upcoming(status)) {
-    if (out.back() != '[') out += ',';
-    out += '"' + format_timestamp(time, zone) + '"';
-  }
-  return out + "]}";
+  return json_object(
+      [&](JsonWriter& out) {
+        write_members(out, status);
+        const TimeZone zone = zone_of(status);
+        out.array("upcoming", [&] {
+          for (const WallTime time : upcoming(status)) out.value(format_timestamp(time, zone));
+        });
+      },
+      JsonEscapes::letters);
 }
 
 Coro<Result<int>> show_schedules(const LookArguments& look, ScheduleBook& book) {

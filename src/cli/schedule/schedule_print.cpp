@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 
 #include "argiope/calls/command.hpp"
 #include "argiope/time/timestamp.hpp"
@@ -16,8 +15,6 @@
 
 namespace argiope {
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::size_t kMostName = 40;
 constexpr std::size_t kMostTrigger = 40;
@@ -75,16 +72,11 @@ std::string line_of(const std::vector<std::string>& args) {
 }  // namespace
 
 std::string trigger_summary(const Trigger& trigger) {
-  const json::object form = trigger.to_json();
-  const auto text = [&](std::string_view member) {
-    const json::value* value = form.if_contains(member);
-    return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
-  };
-  const std::string type = text("type");
-  if (type == "cron") return fmt::format("{} {}", text("expression"), trigger.zone().name());
-  if (type == "interval") return "every " + text("every");
-  if (type == "date") return "once";
-  return json::serialize(form);
+  if (const CronExpression* cron = trigger.cron_expression()) {
+    return fmt::format("{} {}", cron->text(), trigger.zone().name());
+  }
+  if (const auto interval = trigger.interval()) return "every " + format_duration(*interval);
+  return trigger.date() ? "once" : trigger.to_json();
 }
 
 TimeZone zone_of(const ScheduleStatus& status) {
@@ -123,7 +115,7 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
   say("trouble", status.trouble);
   if (status.schedule) {
     const Schedule& schedule = *status.schedule;
-    say("trigger", json::serialize(schedule.trigger.to_json()));
+    say("trigger", schedule.trigger.to_json());
     const JobTemplate& job = schedule.job;
     say("queue", job.queue);
     say("function", job.function);

@@ -1,0 +1,74 @@
+#include "base/internal/json_members.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <span>
+
+#include "base/internal/printable.hpp"
+
+namespace argiope {
+
+JsonMembers::JsonMembers(const JsonValue& object) : object_(object) {
+  members_.reserve(object.size());
+  object.for_each_member([&](std::string_view name, const JsonValue& value) { members_.push_back({name, value}); });
+}
+
+bool JsonMembers::has(std::string_view name) const {
+  return std::ranges::find(members_, name, &Member::name) != members_.end();
+}
+
+const JsonValue* JsonMembers::find(std::string_view name) {
+  const JsonValue* found = nullptr;
+  for (Member& member : members_) {
+    if (member.name != name) continue;
+    member.asked = true;
+    found = &member.value;
+  }
+  return found;
+}
+
+std::string JsonMembers::text(std::string_view name, std::string_view usual) {
+  const JsonValue* given = find(name);
+  if (given == nullptr) return std::string(usual);
+  const auto text = given->if_text();
+  if (!text) given->complain("a string");
+  return std::string(text.value_or(usual));
+}
+
+std::int64_t JsonMembers::whole(std::string_view name, std::int64_t most, std::int64_t least, std::int64_t usual) {
+  const JsonValue* given = find(name);
+  if (given == nullptr) return usual;
+  const auto number = given->if_whole();
+  if (number && *number >= least && *number <= most) return *number;
+  given->complain(fmt::format("a whole number, {} to {}", least, most));
+  return usual;
+}
+
+bool JsonMembers::flag(std::string_view name, bool usual) {
+  const JsonValue* given = find(name);
+  if (given == nullptr) return usual;
+  const auto flag = given->if_flag();
+  if (!flag) given->complain("true or false");
+  return flag.value_or(usual);
+}
+
+std::optional<std::size_t> JsonMembers::place_among(std::string_view name, const std::string_view* words,
+                                                    std::size_t count) {
+  const JsonValue* given = find(name);
+  if (given == nullptr) return std::nullopt;
+  const std::span all(words, count);
+  const auto text = given->if_text();
+  const auto place = text ? std::ranges::find(all, *text) : all.end();
+  if (place != all.end()) return static_cast<std::size_t>(place - all.begin());
+  given->complain(text ? fmt::format("{}", fmt::join(all, ", ")) : "a string");
+  return std::nullopt;
+}
+
+void JsonMembers::finish(std::string_view why) const {
+  const auto unknown = std::ranges::find(members_, false, &Member::asked);
+  if (unknown == members_.end()) return;
+  unknown->value.refuse_member(fmt::format("member {}: {}", in_quotes(unknown->name), why));
+}
+
+}  // namespace argiope
