@@ -1,6 +1,7 @@
 // What it costs to read an expression and to find its next and its previous time, least favourable ones included: dates
 // that come every 28 or 40 years or never, days on which clocks change, times that no policy lets run. None may take
 // more than 50 µs, whatever the gap in time.
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // that the policy skips.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 
 #include "argiope/async/sleep.hpp"

@@ -1,6 +1,8 @@
 // The scheduler on a broker, over simulated time: what fires when, what its edits do, what it tells.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "schedule/scheduler_fixture.hpp"
 
 namespace argiope {

@@ -5,6 +5,7 @@
 // ARGIOPE_SIM_SEEDS says how often (default 2), ARGIOPE_SIM_FIRST_SEED which seed is the first, ARGIOPE_SIM_YEARS how long.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
