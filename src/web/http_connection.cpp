@@ -25,7 +25,7 @@ constexpr std::size_t kSlice = 64 * 1024;
 constexpr std::size_t kKeptOutput = 4 * 1024;
 // What a client still sends when it has been refused: dropped for that long, so that it gets to read why.
 constexpr Duration kLinger = 2s;
-constexpr std::size_t kMostDropped = 1024 * 1024;
+constexpr std::size_t kMostDropped = 32 * 1024 * 1024;
 
 ServerResponse stopping_problem() { return ServerResponse::problem(503, "the server is stopping"); }
 

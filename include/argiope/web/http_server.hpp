@@ -141,16 +141,16 @@ struct HttpServerOptions {
   Duration keep_alive_timeout = std::chrono::seconds{60};
   // How long a client may take nothing of an answer; the connection is then broken off.
   Duration send_timeout = std::chrono::seconds{30};
-  // Whether a handler is cancelled when its client closes the connection, or its half of it: the two look alike.
-  // Otherwise it runs to its end, and the answer is sent to who may be gone.
+  // Whether a handler is cancelled when its client closes the connection, or its half of it: the two look alike. (Behind
+  // 64 KiB of further requests that is not seen.) Otherwise it runs to its end, and the answer is sent to who may be gone.
   bool cancel_when_client_leaves = true;
 };
 
 // An HTTP/1.1 and 1.0 server, with keep-alive and pipelining.
 //
 // Requests: what is malformed, or could be read in two ways (two lengths, a length beside chunks, folded lines, a line
-//           feed alone, no Host), is answered 400 with a problem that says why, and the connection is closed. So are 405
-//           and 501 for what is well-formed and not served.
+//           feed alone, no Host), is answered 400 with a problem that says why, and the connection is closed. A method or
+//           coding the server does not know gives 501.
 // Sending:  answers to requests that came together leave together.
 // Lifetime: stop() before destroying it. Destroying cancels the handlers that are under way, which end in the loop's
 //           next turns, and needs their objects until then. Destroy it before its loop.
