@@ -38,7 +38,7 @@ using namespace argiope;
 constexpr std::size_t kConnections = 64;
 
 struct Arguments {
-  std::size_t requests = 400'000;
+  std::size_t requests = 200'000;
   std::size_t rounds = 3;
   std::string only;
 };

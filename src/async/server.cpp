@@ -38,16 +38,23 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
   }
 
   void listen(UniqueFd fd, const SocketAddress& address) {
+    if (::bind(fd.get(), address.get(), address.size) != 0) fail("bind to " + address.name());
     fd_ = std::move(fd);
-    if (::bind(fd_.get(), address.get(), address.size) != 0) fail("bind to " + address.name());
     remember_path(address);
     if (::listen(fd_.get(), options_.backlog) != 0) fail("listen at " + address.name());
-    local_.size = sizeof local_.storage;
-    if (::getsockname(fd_.get(), local_.get(), &local_.size) != 0) fail("getsockname");
-    name_ = local_.name();
-    watch_ = loop_.backend().watch(fd_.get());
-    serving_ = true;
-    accept_when_ready();
+    accept_from_now_on();
+  }
+  // A socket that listens already.
+  void adopt(UniqueFd fd) {
+    fd_ = std::move(fd);
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    if (::getsockopt(fd_.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0) fail("start_server");
+    if (listens == 0) throw std::invalid_argument("start_server of a socket that does not listen");
+    const int flags = ::fcntl(fd_.get(), F_GETFL);
+    if (flags < 0 || ::fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) != 0) fail("start_server");
+    if (::fcntl(fd_.get(), F_SETFD, FD_CLOEXEC) != 0) fail("start_server");
+    accept_from_now_on();
   }
 
   bool serving() const noexcept { return serving_; }
@@ -126,6 +133,15 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
       }
     }
     if (failure != nullptr) std::rethrow_exception(failure);
+  }
+
+  void accept_from_now_on() {
+    local_.size = sizeof local_.storage;
+    if (::getsockname(fd_.get(), local_.get(), &local_.size) != 0) fail("getsockname");
+    name_ = local_.name();
+    watch_ = loop_.backend().watch(fd_.get());
+    serving_ = true;
+    accept_when_ready();
   }
 
   bool full() const noexcept { return connection_count_ >= options_.max_connections; }
@@ -268,6 +284,13 @@ Server start_server(ConnectionHandler handler, const std::string& host, std::uin
   if (address.family() == AF_INET6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   auto state = std::make_shared<ServerState>(std::move(handler), options);
   state->listen(std::move(fd), address);
+  return Server(std::move(state));
+}
+
+Server start_server(ConnectionHandler handler, int fd, const ServerOptions& options) {
+  UniqueFd owner(fd);
+  auto state = std::make_shared<ServerState>(std::move(handler), options);
+  state->adopt(std::move(owner));
   return Server(std::move(state));
 }
 

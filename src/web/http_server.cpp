@@ -36,6 +36,10 @@ ServerOptions listening(const HttpServerOptions& options) {
   return {.max_connections = options.max_connections, .backlog = options.backlog};
 }
 
+void require_not_stopped(const HttpServerCore& core) {
+  if (core.stopping) throw std::logic_error("listening with an HTTP server that was stopped");
+}
+
 // Whether all clients of servers that are closed have gone within `limit`.
 Coro<bool> all_gone(SharedCore core, Duration limit) {
   std::vector<Coro<void>> ends;
@@ -87,14 +91,20 @@ HttpServer::~HttpServer() {
 }
 
 std::uint16_t HttpServer::listen(const std::string& host, std::uint16_t port) {
-  if (is_stopping()) throw std::logic_error("listen() of an HTTP server that was stopped");
+  require_not_stopped(*core_);
   core_->servers.push_back(start_server(serving(core_), host, port, listening(core_->options)));
   return core_->servers.back().port();
 }
 
 void HttpServer::listen_unix(const std::string& path) {
-  if (is_stopping()) throw std::logic_error("listen_unix() of an HTTP server that was stopped");
+  require_not_stopped(*core_);
   core_->servers.push_back(start_unix_server(serving(core_), path, listening(core_->options)));
+}
+
+void HttpServer::listen_at(int fd) {
+  Server server = start_server(serving(core_), fd, listening(core_->options));
+  require_not_stopped(*core_);
+  core_->servers.push_back(std::move(server));
 }
 
 Coro<void> HttpServer::serve_forever() { return until_stopped(core_); }

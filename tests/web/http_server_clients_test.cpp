@@ -1,6 +1,7 @@
 // What an HTTP server does with clients that leave, that are slow, that are many; and how it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -254,6 +255,35 @@ TEST_F(HttpServerClients, ListensAtAPath) {
   EXPECT_EQ(peer, "");
 }
 
+// As a supervisor keeps a socket open while programs come and go.
+TEST_F(HttpServerClients, TakesOverASocketThatListensAndLosesNoClient) {
+  const int kept = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(kept, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_THROW(run([&]() -> Coro<void> {
+                 HttpServer server(handler());
+                 server.listen_at(::dup(kept));
+                 co_return;
+               }),
+               std::invalid_argument);
+  ASSERT_EQ(::listen(kept, 10), 0);
+  ASSERT_EQ(::getsockname(kept, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  port = ntohs(address.sin_port);
+  run([&]() -> Coro<void> {
+    for (int i = 0; i < 3; ++i) {
+      Stream early = co_await connect();  // while no program listens
+      early.write(last("/early"));
+      HttpServer server(handler());
+      server.listen_at(::dup(kept));
+      EXPECT_EQ(body_of(co_await read_rest(early)), "/early");
+      EXPECT_EQ(body_of(co_await talk(last("/now"))), "/now");
+      EXPECT_TRUE(co_await server.stop(1s));
+    }
+  });
+  ::close(kept);
+}
+
 // --- the end
 
 TEST_F(HttpServerClients, AnswersWhatIsUnderWayBeforeItStops) {
@@ -287,6 +317,7 @@ TEST_F(HttpServerClients, AnswersWhatIsUnderWayBeforeItStops) {
     EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
     EXPECT_TRUE(co_await stopping);
     EXPECT_TRUE(co_await server.stop(0s));  // again
+    EXPECT_THROW(server.listen("127.0.0.1", 0), std::logic_error);
   });
 }
 

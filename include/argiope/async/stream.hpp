@@ -182,6 +182,10 @@ class Server {
 // Errors: std::system_error (address in use, no permission); std::invalid_argument for what is no address.
 Server start_server(ConnectionHandler handler, const std::string& host, std::uint16_t port,
                     const ServerOptions& options = {});
+// Takes `fd`, a socket that listens already: one that a supervisor such as systemd keeps open while programs come and go. Where
+// it is a Unix socket, its path stays. `options.backlog` is the socket's own affair.
+// Errors: std::invalid_argument for a socket that does not listen; std::system_error. Whatever it throws, `fd` is closed.
+Server start_server(ConnectionHandler handler, int fd, const ServerOptions& options = {});
 // As above, at a path. A socket that lies there is replaced, and ours is removed when the server is closed.
 Server start_unix_server(ConnectionHandler handler, const std::string& path, const ServerOptions& options = {});
 

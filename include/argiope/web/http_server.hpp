@@ -168,8 +168,9 @@ class HttpServer {
   // The port; 0 asks for a free one.
   // Errors: those of start_server(); std::logic_error after stop().
   std::uint16_t listen(const std::string& host, std::uint16_t port);
-  // The same at a path.
+  // The same at a path, and at a socket that listens already (start_server() of a descriptor), which it takes.
   void listen_unix(const std::string& path);
+  void listen_at(int fd);
 
   // Suspends until stop() was called. Cancel: throws CancelledError; the server goes on.
   Coro<void> serve_forever();
