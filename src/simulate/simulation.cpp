@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/base/duration.hpp"
@@ -87,41 +88,36 @@ class Simulation {
   }
 
   Coro<Result<SimulationReport>> run() {
-    auto opened = open_store("memory:");
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
-    const std::unique_ptr<Store> store = std::move(*opened);
+    const std::unique_ptr<Store> store = co_await or_return(open_store("memory:"));
     auto done = co_await run_on(*store);
     if (auto closed = store->close(); done && !closed) done = std::unexpected(std::move(closed.error()));
-    if (!done) co_return std::unexpected(std::move(done.error()));
+    co_await or_return(std::move(done));
     co_return std::move(report_);
   }
 
  private:
   Coro<Result<void>> run_on(Store& store) {
     // Nobody sets this calendar, and nobody shares this store: to look for that every second would only take time.
-    auto opened = co_await Broker::open(
-        store, {.poll_interval = std::chrono::minutes{1}, .seed = configuration_.simulation.seed});
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
-    const std::unique_ptr<Broker> broker = std::move(*opened);
+    const std::unique_ptr<Broker> broker = co_await or_return(Broker::open(
+        store, {.poll_interval = std::chrono::minutes{1}, .seed = configuration_.simulation.seed}));
     for (const ConfiguredQueue& queue : configuration_.queues) {
-      if (auto done = co_await broker->configure(queue.name, queue.config); !done) co_return done;
+      co_await or_return(broker->configure(queue.name, queue.config));
     }
-    auto scheduler = co_await Scheduler::open(store, *broker, {.look_interval = std::chrono::hours{1}});
-    if (!scheduler) co_return std::unexpected(std::move(scheduler.error()));
-    auto done = co_await fire_all(*broker, **scheduler);
-    auto stopped = co_await (*scheduler)->shutdown(false);
+    const auto scheduler =
+        co_await or_return(Scheduler::open(store, *broker, {.look_interval = std::chrono::hours{1}}));
+    auto done = co_await fire_all(*broker, *scheduler);
+    auto stopped = co_await scheduler->shutdown(false);
     if (done) done = std::move(stopped);
     auto closed = co_await broker->close();
     co_return done ? std::move(closed) : std::move(done);
   }
 
   Coro<Result<void>> fire_all(Broker& broker, Scheduler& scheduler) {
-    auto added = co_await scheduler.add_all(configuration_.schedules);
-    if (!added) co_return std::unexpected(std::move(added.error()));
-    for (std::size_t i = 0; i < added->size(); ++i) {
-      collector_.name_schedule((*added)[i].id, static_cast<std::uint32_t>(i));
+    const auto added = co_await or_return(scheduler.add_all(configuration_.schedules));
+    for (std::size_t i = 0; i < added.size(); ++i) {
+      collector_.name_schedule(added[i].id, static_cast<std::uint32_t>(i));
     }
-    if (auto done = co_await add_executors(scheduler); !done) co_return done;
+    co_await or_return(add_executors(scheduler));
     broker.add_listener(kAllJobEvents, [this](const JobEvent& event) {
       if (!over_) collector_.hear(event);
     });
@@ -209,17 +205,16 @@ class Simulation {
     for (std::size_t i = 0; i < report_.schedules.size(); ++i) {
       ScheduleFindings& findings = report_.schedules[i];
       findings.trigger = shown(configuration_.schedules[i].trigger);
-      auto why = co_await scheduler.explain(findings.name);
-      if (!why) co_return std::unexpected(std::move(why.error()));
-      findings.next = why->next;
+      const ScheduleExplanation why = co_await or_return(scheduler.explain(findings.name));
+      findings.next = why.next;
       const SimulationConfig& simulation = configuration_.simulation;
       if (behaviours_[i] == simulation.jobs.size() && !simulation.others_given)
         report_.assumed.push_back(findings.name);
       const CronExpression* cron = configuration_.schedules[i].trigger.cron_expression();
       if (cron != nullptr && cron->never()) {
         findings.why = "never: there is no such date until 2199";
-      } else if (findings.runs == 0 || (why->reason != ScheduleReason::not_due && why->reason != ScheduleReason::due)) {
-        findings.why = to_sentence(*why);
+      } else if (findings.runs == 0 || (why.reason != ScheduleReason::not_due && why.reason != ScheduleReason::due)) {
+        findings.why = to_sentence(why);
       }
     }
     report_.daylight = find_daylight_surprises(configuration_.schedules, report_.from, report_.until);

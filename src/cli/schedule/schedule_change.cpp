@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_writer.hpp"
 #include "cli/cron_arguments.hpp"
@@ -48,27 +49,24 @@ std::string when_next(const ScheduleStatus& status) {
 }
 
 Coro<Result<std::string>> pause_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
-  auto status = co_await book.pause(name, arguments.by);
-  if (!status) co_return std::unexpected(std::move(status.error()));
-  if (arguments.store.json) co_return to_json(*status);
+  const auto status = co_await or_return(book.pause(name, arguments.by));
+  if (arguments.store.json) co_return to_json(status);
   co_return "paused " + one_line(name, kMostShown);
 }
 
 Coro<Result<std::string>> resume_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
   const ResumeFrom from = arguments.from == "now" ? ResumeFrom::now : ResumeFrom::where_it_was;
-  auto status = co_await book.resume(name, from);
-  if (!status) co_return std::unexpected(std::move(status.error()));
-  if (arguments.store.json) co_return to_json(*status);
-  co_return fmt::format("resumed {}: {}", one_line(name, kMostShown), when_next(*status));
+  const auto status = co_await or_return(book.resume(name, from));
+  if (arguments.store.json) co_return to_json(status);
+  co_return fmt::format("resumed {}: {}", one_line(name, kMostShown), when_next(status));
 }
 
 Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
-  auto id = co_await book.remove(name);
-  if (!id) co_return std::unexpected(std::move(id.error()));
+  const auto id = co_await or_return(book.remove(name));
   if (arguments.store.json) {
     co_return json_object([&](JsonWriter& json) {
       json.member("name", name);
-      json.member("id", *id);
+      json.member("id", id);
       json.member("outcome", "removed");
     });
   }
@@ -76,15 +74,14 @@ Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleB
 }
 
 Coro<Result<std::string>> run_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
-  auto job = co_await book.run_now(name);
-  if (!job) co_return std::unexpected(std::move(job.error()));
+  const auto job = co_await or_return(book.run_now(name));
   if (arguments.store.json) {
     co_return json_object([&](JsonWriter& json) {
       json.member("name", name);
-      json.member("job", *job);
+      json.member("job", job);
     });
   }
-  co_return fmt::to_string(*job);
+  co_return fmt::to_string(job);
 }
 
 using Arguments = std::shared_ptr<ChangeArguments>;

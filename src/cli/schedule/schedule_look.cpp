@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
@@ -38,10 +39,9 @@ int look_at(const JobStoreArguments& store, const BookAction& act) {
 Coro<Result<std::optional<ScheduleRun>>> last_run(Store& store, const ScheduleStatus& status) {
   std::optional<ScheduleRun> last;
   if (status.place.fired == 0) co_return last;
-  auto runs = co_await store.schedule_runs(status.id);
-  if (!runs) co_return std::unexpected(std::move(runs.error()));
-  const auto found = std::ranges::find_if(*runs, [](const ScheduleRun& run) { return run.job != 0; });
-  if (found != runs->end()) last = std::move(*found);
+  auto runs = co_await or_return(store.schedule_runs(status.id));
+  const auto found = std::ranges::find_if(runs, [](const ScheduleRun& run) { return run.job != 0; });
+  if (found != runs.end()) last = std::move(*found);
   co_return last;
 }
 
@@ -51,19 +51,17 @@ Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book, 
   std::size_t shown = 0;
   ScheduleId after = look.after;
   while (shown < look.limit) {
-    auto page = co_await book.list(after, std::min(kPage, look.limit - shown));
-    if (!page) co_return std::unexpected(std::move(page.error()));
-    if (page->empty()) break;
-    after = page->back().id;
-    shown += page->size();
-    for (const ScheduleStatus& status : *page) {
+    const auto page = co_await or_return(book.list(after, std::min(kPage, look.limit - shown)));
+    if (page.empty()) break;
+    after = page.back().id;
+    shown += page.size();
+    for (const ScheduleStatus& status : page) {
       if (look.store.json) {
         fmt::print("{}\n", to_json(status));
         continue;
       }
-      auto last = co_await last_run(store, status);
-      if (!last) co_return std::unexpected(std::move(last.error()));
-      table.add(schedule_row(status, *last, now));
+      const auto last = co_await or_return(last_run(store, status));
+      table.add(schedule_row(status, last, now));
     }
   }
   if (look.store.json) co_return kExitFinished;
@@ -119,30 +117,27 @@ Coro<Result<int>> show_schedules(const LookArguments& look, ScheduleBook& book) 
       fmt::print("{}\n", details_json(*found));
       continue;
     }
-    auto runs = co_await book.history(name, kRunsShown);
-    if (!runs) co_return std::unexpected(std::move(runs.error()));
-    fmt::print("{}", schedule_details(*found, *runs, upcoming(*found), EventLoop::current().clock().wall_now()));
+    const auto runs = co_await or_return(book.history(name, kRunsShown));
+    fmt::print("{}", schedule_details(*found, runs, upcoming(*found), EventLoop::current().clock().wall_now()));
   }
   co_return status;
 }
 
 Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
   const std::string& name = look.names.front();
-  auto found = co_await book.get(name);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  auto runs = co_await book.history(name, look.limit);
-  if (!runs) co_return std::unexpected(std::move(runs.error()));
+  const ScheduleStatus found = co_await or_return(book.get(name));
+  const auto runs = co_await or_return(book.history(name, look.limit));
   if (look.store.json) {
-    for (const ScheduleRun& run : *runs) fmt::print("{}\n", run_json(run));
+    for (const ScheduleRun& run : runs) fmt::print("{}\n", run_json(run));
     co_return kExitFinished;
   }
-  if (runs->empty()) {
+  if (runs.empty()) {
     fmt::print("No runs yet.\n");
     co_return kExitFinished;
   }
-  const TimeZone zone = zone_of(*found);
+  const TimeZone zone = zone_of(found);
   Table table(run_heading());
-  for (const ScheduleRun& run : *runs) table.add(run_row(run, zone));
+  for (const ScheduleRun& run : runs) table.add(run_row(run, zone));
   fmt::print("{}", table.text());
   co_return kExitFinished;
 }
@@ -150,21 +145,19 @@ Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
 // The bytes as they are to standard output; whose they are to standard error, where people read along.
 Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
   const std::string& name = look.names.front();
-  auto found = co_await book.get(name);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  auto output = co_await book.output(name);
-  if (!output) co_return std::unexpected(std::move(output.error()));
+  const ScheduleStatus found = co_await or_return(book.get(name));
+  const std::optional<ScheduleOutput> output = co_await or_return(book.output(name));
   if (look.store.json) {
-    fmt::print("{}\n", *output ? output_json(**output) : "null");
+    fmt::print("{}\n", output ? output_json(*output) : "null");
     co_return kExitFinished;
   }
-  if (!*output) {
+  if (!output) {
     fmt::print(stderr, "No run has printed anything yet.\n");
     co_return kExitFinished;
   }
-  const ScheduleOutput& last = **output;
+  const ScheduleOutput& last = *output;
   if (::isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "{}\n", output_heading(last, zone_of(*found)));
+    fmt::print(stderr, "{}\n", output_heading(last, zone_of(found)));
   }
   if (std::fwrite(last.output.data(), 1, last.output.size(), stdout) != last.output.size() || std::fflush(stdout) != 0) {
     co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
