@@ -1,4 +1,4 @@
-// Durable jobs from end to end, through the broker on SQLite with full sync: puts acknowledged after their commit, and jobs that do
+// Durable jobs from end to end, through an engine on SQLite with full sync: puts acknowledged after their commit, and jobs that do
 // nothing handed to a worker's function and settled.
 // Usage: bench_jobs [--jobs N] [--clients N] [--queued N] [--file FILE]
 // Prints "NAME VALUE UNIT" lines; bench/job_peers.py shows them beside the peers'.
@@ -16,9 +16,8 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
-#include "argiope/store/store.hpp"
 #include "bench/must.hpp"
 
 namespace {
@@ -48,34 +47,34 @@ NewJob job(std::int32_t priority) {
   return made;
 }
 
-Coro<void> fill(Broker& broker, std::size_t jobs) {
+Coro<void> fill(Engine& engine, std::size_t jobs) {
   for (std::size_t i = 0; i < jobs; i += 10'000) {
-    must(co_await broker.put_all(std::vector<NewJob>(std::min<std::size_t>(10'000, jobs - i), job(-1))));
+    must(co_await engine.book().put_all(std::vector<NewJob>(std::min<std::size_t>(10'000, jobs - i), job(-1))));
   }
 }
 
 // `clients` of them, each with `outstanding` puts on their way; jobs a second.
-Coro<double> put(Broker& broker, std::size_t jobs, std::size_t clients, std::size_t outstanding) {
+Coro<double> put(Engine& engine, std::size_t jobs, std::size_t clients, std::size_t outstanding) {
   EventLoop& loop = EventLoop::current();
   std::size_t left = jobs;
   const TimePoint start = loop.time();
   std::vector<Task<void>> tasks;
   for (std::size_t i = 0; i < clients * outstanding; ++i) {
-    tasks.push_back(loop.create_task([](Broker& to, std::size_t& remaining) -> Coro<void> {
+    tasks.push_back(loop.create_task([](Book& to, std::size_t& remaining) -> Coro<void> {
       while (remaining > 0) {
         --remaining;
         must(co_await to.put(job(0)));
       }
-    }(broker, left)));
+    }(engine.book(), left)));
   }
   for (auto& task : tasks) co_await task;
   co_return static_cast<double>(jobs) / to_seconds(loop.time() - start);
 }
 
 // A worker whose function does nothing, until `jobs` are done.
-Coro<double> work(Broker& broker, std::size_t jobs, std::size_t concurrency) {
+Coro<double> work(Engine& engine, std::size_t jobs, std::size_t concurrency) {
   EventLoop& loop = EventLoop::current();
-  Worker worker(broker, {.queues = {"bench"}, .concurrency = concurrency});
+  Worker worker(engine, {.queues = {"bench"}, .concurrency = concurrency});
   std::size_t done = 0;
   worker.add("bench", [&](JobContext&) -> Coro<void> {
     if (++done == jobs) worker.stop();
@@ -87,9 +86,8 @@ Coro<double> work(Broker& broker, std::size_t jobs, std::size_t concurrency) {
 }
 
 Coro<void> run(const Arguments& arguments) {
-  std::unique_ptr<Store> store = must(open_store("sqlite:" + arguments.file));
-  std::unique_ptr<Broker> broker = must(co_await Broker::open(*store));
-  co_await fill(*broker, arguments.queued);
+  Engine engine = must(co_await Engine::open("sqlite:" + arguments.file));
+  co_await fill(engine, arguments.queued);
   ::sync();  // what the fill has left to write is not the measurement's
   const std::string with = arguments.queued > 0 ? fmt::format(", {} queued besides", arguments.queued) : "";
   const auto report = [&](const std::string& name, double value, const char* unit) {
@@ -97,14 +95,13 @@ Coro<void> run(const Arguments& arguments) {
     std::fflush(stdout);
   };
   report(fmt::format("put, {} clients, 1 outstanding each", arguments.clients),
-         co_await put(*broker, arguments.jobs, arguments.clients, 1), "jobs/s");
-  report("processed, a worker of 512 at once", co_await work(*broker, arguments.jobs, 512), "jobs/s");
+         co_await put(engine, arguments.jobs, arguments.clients, 1), "jobs/s");
+  report("processed, a worker of 512 at once", co_await work(engine, arguments.jobs, 512), "jobs/s");
   report(fmt::format("put, {} clients, 16 outstanding each", arguments.clients),
-         co_await put(*broker, arguments.jobs, arguments.clients, 16), "jobs/s");
-  report("processed, a worker of 4096 at once", co_await work(*broker, arguments.jobs, 4096), "jobs/s");
+         co_await put(engine, arguments.jobs, arguments.clients, 16), "jobs/s");
+  report("processed, a worker of 4096 at once", co_await work(engine, arguments.jobs, 4096), "jobs/s");
   report("memory", resident_mb(), "MB");
-  must(co_await broker->close());
-  must(store->close());
+  must(co_await engine.close());
 }
 
 }  // namespace

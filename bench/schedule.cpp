@@ -20,7 +20,7 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
-#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/engine.hpp"
 #include "bench/must.hpp"
 
 namespace {
@@ -104,7 +104,7 @@ void report_rate(const std::string& name, const Rate& rate, const char* unit) {
 }
 
 // They are made before the clock runs.
-Coro<Rate> add(Scheduler& scheduler, Schedules& schedules, std::size_t count) {
+Coro<Rate> add(ScheduleBook& book, Schedules& schedules, std::size_t count) {
   EventLoop& loop = EventLoop::current();
   Duration taken{};
   double cpu = 0;
@@ -112,7 +112,7 @@ Coro<Rate> add(Scheduler& scheduler, Schedules& schedules, std::size_t count) {
     std::vector<Schedule> some = schedules.some(i, std::min(count, i + kBatch));
     const TimePoint start = loop.time();
     const double cpu_start = cpu_seconds();
-    must(co_await scheduler.add_all(std::move(some)));
+    must(co_await book.add_all(std::move(some)));
     taken += loop.time() - start;
     cpu += cpu_seconds() - cpu_start;
   }
@@ -148,19 +148,19 @@ Coro<void> in_memory(const Arguments& arguments) {
   EventLoop& loop = EventLoop::current();
   const double before = resident_bytes();
   auto store = must(open_store("memory:"));
-  auto broker = must(co_await Broker::open(*store));
-  auto scheduler = must(co_await Scheduler::open(*store, *broker));
+  auto engine = std::make_unique<Engine>(must(co_await Engine::open(*store)));
   const std::size_t count = arguments.memory;
   const Duration interval = Duration{1s} * static_cast<std::int64_t>(count / kFiresPerSecond);
   // The first is due when all have been added.
   const WallTime begin = std::chrono::ceil<std::chrono::seconds>(loop.clock().wall_now()) + 5s;
   Schedules schedules(count, interval, begin, "default");
-  report_rate("memory: add", co_await add(*scheduler, schedules, count), "schedules/s");
+  report_rate("memory: add", co_await add(engine->book().schedules(), schedules, count), "schedules/s");
   report("memory: resident", (resident_bytes() - before) / static_cast<double>(count), "bytes/schedule");
-  must(co_await scheduler->shutdown());
-  scheduler.reset();
+  must(co_await engine->close());
+  engine.reset();
   TimePoint start = loop.time();
-  scheduler = must(co_await Scheduler::open(*store, *broker));
+  engine = std::make_unique<Engine>(must(co_await Engine::open(*store)));
+  Scheduler* const scheduler = &engine->scheduler();
   report("memory: start", to_seconds(loop.time() - start), "s");
 
   // Lateness, to the commit and to the first line of the function.
@@ -187,8 +187,7 @@ Coro<void> in_memory(const Arguments& arguments) {
   report("memory: lateness, committed, p99", quantile(late.fired, 0.99), "ms");
   report("memory: lateness, run and settled, p50", quantile(late.begun, 0.5), "ms");
   report("memory: lateness, run and settled, p99", quantile(late.begun, 0.99), "ms");
-  must(co_await scheduler->shutdown());
-  must(co_await broker->close());
+  must(co_await engine->close());
 }
 
 Coro<void> in_sqlite(const Arguments& arguments) {
@@ -196,22 +195,18 @@ Coro<void> in_sqlite(const Arguments& arguments) {
   const std::size_t count = arguments.sqlite;
   {
     auto store = must(open_store("sqlite:" + arguments.file));
-    auto broker = must(co_await Broker::open(*store));
-    auto scheduler = must(co_await Scheduler::open(*store, *broker));
+    auto engine = std::make_unique<Engine>(must(co_await Engine::open(*store)));
     Schedules schedules(count, 24h, loop.clock().wall_now() + 24h, "nobody's");
-    report_rate("SQLite: add", co_await add(*scheduler, schedules, count), "schedules/s");
-    must(co_await scheduler->shutdown());
-    must(co_await broker->close());
+    report_rate("SQLite: add", co_await add(engine->book().schedules(), schedules, count), "schedules/s");
+    must(co_await engine->close());
     must(store->close());
   }
   ::sync();
   const TimePoint start = loop.time();
   auto store = must(open_store("sqlite:" + arguments.file));
-  auto broker = must(co_await Broker::open(*store));
-  auto scheduler = must(co_await Scheduler::open(*store, *broker));
+  auto engine = std::make_unique<Engine>(must(co_await Engine::open(*store)));
   report("SQLite: start", to_seconds(loop.time() - start), "s");
-  must(co_await scheduler->shutdown());
-  must(co_await broker->close());
+  must(co_await engine->close());
   must(store->close());
 }
 
@@ -219,8 +214,7 @@ Coro<void> in_sqlite(const Arguments& arguments) {
 Coro<void> all_due(std::string name, std::string where, std::size_t count) {
   EventLoop& loop = EventLoop::current();
   auto store = must(open_store(where));
-  auto broker = must(co_await Broker::open(*store));
-  auto scheduler = must(co_await Scheduler::open(*store, *broker));
+  auto engine = std::make_unique<Engine>(must(co_await Engine::open(*store)));
   const Trigger trigger = Trigger::at(loop.clock().wall_now());
   for (std::size_t i = 0; i < count; i += kBatch) {
     std::vector<Schedule> some;
@@ -228,12 +222,11 @@ Coro<void> all_due(std::string name, std::string where, std::size_t count) {
       some.push_back({.name = fmt::format("schedule {}", n), .trigger = trigger});
       some.back().job.queue = "nobody's";
     }
-    must(co_await scheduler->add_all(std::move(some)));
+    must(co_await engine->book().schedules().add_all(std::move(some)));
   }
   ::sync();
-  report_rate(name, co_await fire(*scheduler, count), "fires/s");
-  must(co_await scheduler->shutdown());
-  must(co_await broker->close());
+  report_rate(name, co_await fire(engine->scheduler(), count), "fires/s");
+  must(co_await engine->close());
   must(store->close());
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,9 +16,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
-#include "argiope/engine/broker.hpp"
-#include "argiope/engine/worker.hpp"
-#include "argiope/store/store.hpp"
+#include "argiope/engine/engine.hpp"
 
 using namespace argiope;
 using namespace std::chrono_literals;
@@ -31,12 +29,11 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
              fmt::format(format, std::forward<Args>(args)...));
 }
 
-// What one process has. The loop ends before the broker does, with whatever it was at: as when a process is killed.
+// What one process has. The loop ends before the engine does, with whatever it was at: as when a process is killed.
 struct Process {
   explicit Process(WallTime start) : backend(start) {}
   VirtualBackend backend;
-  std::unique_ptr<Store> store;
-  std::unique_ptr<Broker> broker;
+  std::optional<Engine> engine;
   EventLoop loop{backend};
 };
 
@@ -49,24 +46,23 @@ NewJob mail(std::string customer, std::string text) {
 }
 
 Coro<void> evening(Process& process, const std::string& file) {
-  process.store = value_or_throw(open_store("sqlite:" + file));
-  process.broker = value_or_throw(co_await Broker::open(*process.store));
-  Broker& broker = *process.broker;
+  process.engine = value_or_throw(co_await Engine::open("sqlite:" + file));
+  Engine& engine = *process.engine;
 
   QueueConfig config;
   config.key_limits.concurrency = 1;  // one mail to a customer at a time,
   config.key_limits.delay = 10s;      // and a pause before the next
   config.retry = {.max_attempts = 3, .first = 60s, .factor = 2, .jitter = 0};
-  value_or_throw(co_await broker.configure("mail", config));
+  value_or_throw(co_await engine.book().configure("mail", config));
 
   NewJob report;
   report.queue = "report";
   report.if_failed = DependencyPolicy::run;  // when all have ended, however they did
-  const auto put = value_or_throw(
-      co_await broker.put_batch({mail("ann", "welcome"), mail("ann", "invoice"), mail("bob", "welcome")}, report));
+  const auto put = value_or_throw(co_await engine.book().put_batch(
+      {mail("ann", "welcome"), mail("ann", "invoice"), mail("bob", "welcome")}, report));
   say("{} jobs are on the disk", put.size());
 
-  const auto leased = value_or_throw(co_await broker.lease({.queues = {"mail"}, .worker = "evening"}));
+  const auto leased = value_or_throw(co_await engine.lease({.queues = {"mail"}, .worker = "evening"}));
   say("mail {} to {} is handed out, and the process dies", leased[0].job.id, leased[0].job.key);
   co_await sleep(100ms);
 }
@@ -79,14 +75,13 @@ Coro<void> send(JobContext& context) {
 }
 
 Coro<void> morning(Process& process, const std::string& file) {
-  process.store = value_or_throw(open_store("sqlite:" + file));
-  process.broker = value_or_throw(co_await Broker::open(*process.store));
-  Broker& broker = *process.broker;
-  for (const auto& [queue, counts] : value_or_throw(co_await broker.counts())) {
+  process.engine = value_or_throw(co_await Engine::open("sqlite:" + file));
+  Engine& engine = *process.engine;
+  for (const auto& [queue, counts] : value_or_throw(co_await engine.book().counts())) {
     say("{}: {} ready, {} waiting", queue, counts.ready, counts.delayed);
   }
 
-  Worker worker(broker, {.name = "morning", .queues = {"mail", "report"}});
+  Worker worker(engine, {.name = "morning", .queues = {"mail", "report"}});
   worker.add("mail", send);
   worker.add("report", [&worker](JobContext&) -> Coro<void> {
     say("every mail has ended");
@@ -96,18 +91,18 @@ Coro<void> morning(Process& process, const std::string& file) {
   auto working = process.loop.create_task(worker.run());
 
   co_await sleep(1s);
-  for (JobId id = 1; id <= 4; ++id) say("job {}: {}", id, to_sentence(value_or_throw(co_await broker.explain(id))));
+  for (JobId id = 1; id <= 4; ++id)
+    say("job {}: {}", id, to_sentence(value_or_throw(co_await engine.book().explain(id))));
 
   value_or_throw(co_await working);
   say("{} runs done, {} failed", worker.counts().done, worker.counts().failed);
-  value_or_throw(co_await broker.close());
+  value_or_throw(co_await engine.close());
 }
 
 // Runs from `start` on until `life` ends.
 void live(WallTime start, Coro<void> (*life)(Process&, const std::string&), const std::string& file) {
   Process process(start);
   process.loop.run_until_complete(life(process, file));
-  value_or_throw(process.store->close());
 }
 
 int main() {

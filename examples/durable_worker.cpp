@@ -1,6 +1,6 @@
 // Works on a file's jobs until SIGTERM. `argiope job put mail "to: ann" --store sqlite:jobs.db` puts one.
 #include <argiope/async.hpp>
-#include <argiope/engine/worker.hpp>
+#include <argiope/engine/engine.hpp>
 #include <csignal>
 #include <cstdio>
 using namespace argiope;
@@ -9,12 +9,11 @@ Coro<void> send(JobContext& job) {  // what it throws is tried again; what runs 
   co_return;
 }
 Coro<void> amain() {
-  const auto store = value_or_throw(open_store("sqlite:jobs.db"));
-  const auto broker = value_or_throw(co_await Broker::open(*store));
-  Worker worker(*broker, {.queues = {"mail"}});
+  Engine engine = value_or_throw(co_await Engine::open("sqlite:jobs.db"));
+  Worker worker(engine, {.queues = {"mail"}});
   worker.add("mail", send);
   EventLoop::current().add_signal_handler(SIGTERM, [&] { worker.stop(); });  // ten seconds for what is running
   value_or_throw(co_await worker.run());
-  value_or_throw(co_await broker->close());
+  value_or_throw(co_await engine.close());
 }
 int main() { run(amain()); }

@@ -1,23 +1,19 @@
-// A durable job, put and run. docs/jobs.md prints this program.
+// A durable worker, and a job for it. docs/jobs.md prints this program.
 #include <argiope/async.hpp>
-#include <argiope/engine/worker.hpp>
-#include <argiope/store/store.hpp>
+#include <argiope/engine/engine.hpp>
 #include <cstdio>
 using namespace argiope;
 
 Coro<void> mail() {
-  const auto store = value_or_throw(open_store("sqlite:first_job.db"));
-  const auto broker = value_or_throw(co_await Broker::open(*store));
-  const auto put = value_or_throw(co_await broker->put({.queue = "mail", .key = "ann", .payload = "welcome"}));
-  std::printf("job %s\n", put.id > 0 ? "is on the disk" : "was not put");
-
-  Worker worker(*broker, {.name = "w1", .queues = {"mail"}, .until_empty = true});
+  Engine engine = value_or_throw(co_await Engine::open("sqlite:first_job.db"));
+  value_or_throw(co_await engine.book().put({.queue = "mail", .key = "ann", .payload = "welcome"}));  // on the disk now
+  Worker worker(engine, {.until_empty = true});
   worker.add("mail", [](JobContext& job) -> Coro<void> {
     std::printf("to %s: %s\n", job.job().key.c_str(), job.payload().c_str());  // an exception would be tried again
     co_return;
   });
   value_or_throw(co_await worker.run());
-  value_or_throw(co_await broker->close());
+  value_or_throw(co_await engine.close());
 }
 
 int main() { run(mail()); }

@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
-#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/time/timestamp.hpp"
 
 using namespace argiope;
@@ -34,13 +34,11 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
              fmt::format(format, std::forward<Args>(args)...));
 }
 
-// What one process has. The loop ends before the others do, with whatever it was at: as when a process is killed.
+// What one process has. The loop ends before the engine does, with whatever it was at: as when a process is killed.
 struct Process {
   explicit Process(WallTime start) : backend(start) {}
   VirtualBackend backend;
-  std::unique_ptr<Store> store;
-  std::unique_ptr<Broker> broker;
-  std::unique_ptr<Scheduler> scheduler;
+  std::optional<Engine> engine;
   EventLoop loop{backend};
 };
 
@@ -55,10 +53,8 @@ void note(const ScheduleEvent& event) {
 }
 
 Coro<void> open(Process& process, const std::string& file) {
-  process.store = value_or_throw(open_store("sqlite:" + file));
-  process.broker = value_or_throw(co_await Broker::open(*process.store));
-  process.scheduler = value_or_throw(co_await Scheduler::open(*process.store, *process.broker));
-  Scheduler& scheduler = *process.scheduler;
+  process.engine = value_or_throw(co_await Engine::open("sqlite:" + file));
+  Scheduler& scheduler = process.engine->scheduler();
   scheduler.add_listener(kAllScheduleEvents, note);
   value_or_throw(co_await scheduler.add_executor("default"));
   value_or_throw(scheduler.add_function("default", "tell", [&scheduler](JobContext& context) -> Coro<void> {
@@ -69,53 +65,54 @@ Coro<void> open(Process& process, const std::string& file) {
 
 Coro<void> first_night(Process& process, const std::string& file) {
   co_await open(process, file);
-  Scheduler& scheduler = *process.scheduler;
+  Scheduler& scheduler = process.engine->scheduler();
+  ScheduleBook& schedules = process.engine->book().schedules();
 
   Schedule backup{.name = "backup", .trigger = value_or_throw(Trigger::parse("30 2 * * *", {}, kBerlin))};
   backup.job.function = "tell";
-  value_or_throw(co_await scheduler.add(backup));
+  value_or_throw(co_await schedules.add(backup));
 
   Schedule report{.name = "report", .trigger = value_or_throw(Trigger::parse("0 6 * * *", {}, kBerlin))};
   report.job.function = "tell";
   report.misfire_grace = 1h;
-  value_or_throw(co_await scheduler.add(report));
+  value_or_throw(co_await schedules.add(report));
 
   scheduler.start();
   say("{} schedules; backup is {}", scheduler.size(),
-      to_sentence(value_or_throw(co_await scheduler.explain("backup"))));
+      to_sentence(value_or_throw(co_await schedules.explain("backup"))));
   co_await sleep(6h + 30min);
 
   Schedule collect{.name = "collect", .trigger = value_or_throw(Trigger::parse("*/15 * * * *", {}, kBerlin))};
   collect.job.function = "tell";
   collect.coalesce = Coalesce::latest;
-  value_or_throw(co_await scheduler.add(collect));
+  value_or_throw(co_await schedules.add(collect));
   co_await sleep(20min);
   say("the process dies");
 }
 
 Coro<void> next_day(Process& process, const std::string& file) {
   co_await open(process, file);
-  Scheduler& scheduler = *process.scheduler;
+  Scheduler& scheduler = process.engine->scheduler();
+  ScheduleBook& schedules = process.engine->book().schedules();
   say("back again");
   scheduler.start();
   co_await sleep(12min);
-  value_or_throw(co_await scheduler.pause("collect", "ann"));
+  value_or_throw(co_await schedules.pause("collect", "ann"));
   for (const char* name : {"backup", "report", "collect"}) {
-    say("{}: {}", name, to_sentence(value_or_throw(co_await scheduler.explain(name))));
+    say("{}: {}", name, to_sentence(value_or_throw(co_await schedules.explain(name))));
   }
-  for (const ScheduleRun& run : value_or_throw(co_await scheduler.history("backup"))) {
+  for (const ScheduleRun& run : value_or_throw(co_await schedules.history("backup"))) {
     say("backup, run {}: {}, fired {:%T} h late", run.number, to_string(run.outcome),
         std::chrono::floor<std::chrono::seconds>(run.fired_at - run.planned));
   }
   value_or_throw(co_await scheduler.shutdown());
-  value_or_throw(co_await process.broker->close());
+  value_or_throw(co_await process.engine->close());
 }
 
 // Runs from `start` on until `life` ends.
 void live(WallTime start, Coro<void> (*life)(Process&, const std::string&), const std::string& file) {
   Process process(start);
   process.loop.run_until_complete(life(process, file));
-  value_or_throw(process.store->close());
 }
 
 int main() {

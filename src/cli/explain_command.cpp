@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/json_writer.hpp"
@@ -89,19 +90,21 @@ int explain_url(const ExplainArguments& arguments) {
 
 enum class Known : std::uint8_t { job, schedule, neither };
 
+Coro<Result<Known>> look_for(const std::string& name, Book& book) {
+  if (co_await book.find(name)) co_return Known::job;
+  const auto schedule = co_await book.schedules().get(name);
+  if (schedule) co_return Known::schedule;
+  if (schedule.error().code == Errc::not_found) co_return Known::neither;
+  co_return std::unexpected(schedule.error());
+}
+
 int explain_named(const ExplainArguments& arguments) {
   Known known = Known::neither;
-  const int status = run_on_book(arguments.store, StoreAccess::read, IfMissing::complain,
-                                 [&](ScheduleBook&, Store& store) -> Coro<Result<int>> {
-                                   auto guest = co_await Guest::open(store);
-                                   if (!guest) co_return std::unexpected(std::move(guest.error()));
-                                   if (co_await guest->find(arguments.what)) known = Known::job;
-                                   if (known == Known::job) co_return kExitFinished;
-                                   auto schedule = co_await store.find_schedule(arguments.what);
-                                   if (!schedule) co_return std::unexpected(std::move(schedule.error()));
-                                   if (*schedule) known = Known::schedule;
-                                   co_return kExitFinished;
-                                 });
+  const auto look = [&](Book& book) -> Coro<Result<int>> {
+    known = co_await or_return(look_for(arguments.what, book));
+    co_return kExitFinished;
+  };
+  const int status = run_on_book(arguments.store, StoreAccess::read, IfMissing::complain, look);
   if (status != kExitFinished) return status;
   if (known == Known::schedule) return explain_schedules(arguments.store, {arguments.what});
   if (known == Known::job) return explain_job(arguments.store, {arguments.what});

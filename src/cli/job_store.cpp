@@ -55,7 +55,7 @@ int complain(const Error& error) {
   }
 }
 
-int run_as_guest(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const GuestAction& act) {
+int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   const auto where = arguments.where();
   if (!where) return complain(where.error());
   const std::string file = where->substr(where->find(':') + 1);
@@ -65,16 +65,14 @@ int run_as_guest(const JobStoreArguments& arguments, StoreAccess access, IfMissi
   SystemClock clock;
   AsioBackend backend(clock);
   EventLoop loop(backend);
-  auto store = open_store(*where, {.access = access});
-  if (!store) return complain(with_store_option(std::move(store.error())));
-  int status = loop.run_until_complete([](Store& opened, const GuestAction& action) -> Coro<int> {
-    auto guest = co_await Guest::open(opened, {.new_queue = default_queue_policy()});
-    if (!guest) co_return complain(guest.error());
-    auto done = co_await action(*guest, opened);
-    co_return done ? *done : complain(done.error());
-  }(**store, act));
-  if (auto closed = (*store)->close(); !closed && status == kExitFinished) status = complain(closed.error());
-  return status;
+  return loop.run_until_complete([](std::string name, StoreAccess asked, const BookAction& action) -> Coro<int> {
+    auto book = co_await Book::open(std::move(name), {.new_queue = default_queue_policy(), .access = asked});
+    if (!book) co_return complain(with_store_option(std::move(book.error())));
+    const auto done = co_await action(*book);
+    const int status = done ? *done : complain(done.error());
+    const auto closed = book->close();
+    co_return closed || status != kExitFinished ? status : complain(closed.error());
+  }(*where, access, act));
 }
 
 }  // namespace argiope

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/engine/guest.hpp"
+#include "argiope/engine/book.hpp"
 #include "argiope/store/store.hpp"
 #include "cli/commands.hpp"
 
@@ -32,9 +32,9 @@ int complain(std::string_view message, int status);
 
 enum class IfMissing : std::uint8_t { make, complain };
 
-// Opens the store without owning it, runs `act` on a loop of its own, and closes the store. What `act` gives is the exit
-// status, an error is said.
-using GuestAction = std::function<Coro<Result<int>>(Guest& guest, Store& store)>;
-int run_as_guest(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const GuestAction& act);
+// Opens a book on the store, runs `act` on a loop of its own, and closes the store. What `act` gives is the exit status, an
+// error is said.
+using BookAction = std::function<Coro<Result<int>>(Book& book)>;
+int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
 
 }  // namespace argiope

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
-#include <thread>
 
 #include "argiope/async/subprocess.hpp"
 #include "base/internal/printable.hpp"
@@ -16,41 +15,25 @@
 #include "cli/job_store.hpp"
 
 namespace argiope {
-namespace {
 
-constexpr int kTriesToOwn = 20;
-constexpr std::chrono::milliseconds kTryInterval{50};
-
-}  // namespace
-
-Result<std::unique_ptr<Store>> open_owned(const std::string& where, std::string_view advice) {
-  auto store = open_store(where);
-  for (int i = 0; i < kTriesToOwn && !store && store.error().code == Errc::busy; ++i) {
-    std::this_thread::sleep_for(kTryInterval);
-    store = open_store(where);
-  }
-  if (store) return store;
-  if (store.error().code == Errc::busy) store.error().message.append(": ").append(advice);
-  return std::unexpected(with_store_option(std::move(store.error())));
-}
-
-Coro<Result<void>> with_broker(Store& store, std::function<Coro<Result<void>>(Broker& broker)> act) {
-  BrokerOptions options;
+int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, bool fires_schedules,
+                 const OwnerAction& act) {
+  EngineOptions options;
   options.new_queue = default_queue_policy();
   options.seed = std::random_device{}();
-  auto opened = co_await Broker::open(store, options);
-  if (!opened) co_return std::unexpected(std::move(opened.error()));
-  Broker& broker = **opened;
-  auto acted = co_await act(broker);
-  auto closed = co_await broker.close();
-  co_return acted ? closed : acted;
-}
-
-int close_owned(Store& store, const Result<void>& ran) {
-  const Result<void> closed = store.close();
-  if (!ran) return complain(ran.error());
-  if (!closed) return complain(closed.error());
-  return kExitFinished;
+  options.fires_schedules = fires_schedules;
+  return loop.run_until_complete(
+      [](std::string name, std::string_view if_busy, EngineOptions with, const OwnerAction& action) -> Coro<int> {
+        auto engine = co_await Engine::open(std::move(name), std::move(with));
+        if (!engine) {
+          if (engine.error().code == Errc::busy) engine.error().message.append(": ").append(if_busy);
+          co_return complain(with_store_option(std::move(engine.error())));
+        }
+        const auto acted = co_await action(*engine);
+        const auto closed = co_await engine->close();
+        if (!acted) co_return complain(acted.error());
+        co_return closed ? kExitFinished : complain(closed.error());
+      }(std::move(where), advice, std::move(options), act));
 }
 
 std::string default_worker_name() {
@@ -73,7 +56,8 @@ Result<void> check_command(const std::vector<std::string>& command) {
 Result<bool> may_make_queue(const std::string& wanted, const std::vector<std::string>& there) {
   if (std::ranges::find(there, wanted) != there.end()) return false;
   if (const std::string meant = did_you_mean(wanted, there); !meant.empty()) {
-    return fail(Errc::invalid_input, fmt::format("there is no queue {}{} --create makes a new one", in_quotes(wanted), meant));
+    return fail(Errc::invalid_input,
+                fmt::format("there is no queue {}{} --create makes a new one", in_quotes(wanted), meant));
   }
   return true;
 }

@@ -2,15 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/clock.hpp"
-#include "argiope/engine/broker.hpp"
-#include "argiope/store/store.hpp"
+#include "argiope/engine/engine.hpp"
 
 namespace argiope {
 
@@ -20,15 +19,11 @@ inline constexpr Duration kGrace = std::chrono::seconds{2};
 // After a second signal: commands are killed after they have been told why.
 inline constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 
-// Waits for an owner that is just ending, and for a process that looks whether there is one. Blocks for a second at most.
-// Errors: as open_store(); busy when another process owns it, which `advice` follows then.
-Result<std::unique_ptr<Store>> open_owned(const std::string& where, std::string_view advice);
-
-// Opens a broker with the policy of these commands, lets `act` use it, and closes it.
-Coro<Result<void>> with_broker(Store& store, std::function<Coro<Result<void>>(Broker& broker)> act);
-
-// Closes the store, and says what went wrong first, what was run or the closing; the exit status for it.
-int close_owned(Store& store, const Result<void>& ran);
+// Opens an engine with the policy of these commands, lets `act` use it, and closes it. Says what went wrong first; the exit
+// status for it. When another process owns the store, `advice` follows.
+using OwnerAction = std::function<Coro<Result<void>>(Engine& engine)>;
+int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, bool fires_schedules,
+                 const OwnerAction& act);
 
 // "host:process".
 std::string default_worker_name();

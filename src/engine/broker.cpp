@@ -1,12 +1,14 @@
+#include "engine/broker.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
-#include "engine/broker_impl.hpp"
-#include "engine/refusals.hpp"
+#include "engine/book_rules.hpp"
 
 namespace argiope {
 namespace {
@@ -15,16 +17,15 @@ constexpr std::size_t kPruneAtOnce = 5'000;
 
 }  // namespace
 
-Coro<Result<std::unique_ptr<Broker>>> Broker::open(Store& store, BrokerOptions options) {
+Coro<Result<std::shared_ptr<Broker>>> Broker::open(Store& store, EngineOptions options) {
   const StoreUse use(store);
-  auto calendar = co_await recall_calendar(use);
-  if (!calendar) co_return std::unexpected(std::move(calendar.error()));
-  auto broker = std::make_shared<BrokerImpl>(store, std::move(options), std::move(*calendar));
-  if (auto started = co_await broker->start(); !started) co_return std::unexpected(std::move(started.error()));
-  co_return BrokerImpl::give_away(std::move(broker));
+  auto calendar = co_await or_return(recall_calendar(use));
+  auto broker = std::make_shared<Broker>(store, std::move(options), std::move(calendar));
+  co_await or_return(broker->start());
+  co_return broker;
 }
 
-BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar)
+Broker::Broker(Store& store, EngineOptions options, CalendarMemory calendar)
     : store_(store),
       options_(std::move(options)),
       loop_(EventLoop::current()),
@@ -39,19 +40,7 @@ BrokerImpl::BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calen
               }),
       background_(loop_, "broker") {}
 
-std::unique_ptr<Broker> BrokerImpl::give_away(std::shared_ptr<BrokerImpl> broker) {
-  BrokerImpl* const given = broker.get();
-  given->self_ = std::move(broker);
-  return std::unique_ptr<Broker>(given);
-}
-
-void BrokerImpl::operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept {
-  broker->let_go();
-  const std::shared_ptr<BrokerImpl> last = std::move(broker->self_);
-}
-
-// From here on nothing of the user's is touched: neither the store nor who listens.
-void BrokerImpl::let_go() noexcept {
+void Broker::let_go() noexcept {
   store_.let_go();
   listeners_.clear();
   schedules_changed_ = {};
@@ -59,12 +48,11 @@ void BrokerImpl::let_go() noexcept {
   if (EventLoop::is_alive(&loop_) && !std::exchange(closing_, true)) hand_out_nothing_more();
 }
 
-Coro<Result<void>> BrokerImpl::start() {
-  auto stored = co_await store_(&Store::queues);
-  if (!stored) co_return std::unexpected(std::move(stored.error()));
-  for (StoredQueue& queue : *stored) add_queue(std::move(queue));
-  if (auto ended = co_await end_old_leases(); !ended) co_return ended;
-  if (auto counted = co_await recount(); !counted) co_return counted;
+Coro<Result<void>> Broker::start() {
+  auto stored = co_await or_return(store_(&Store::queues));
+  for (StoredQueue& queue : stored) add_queue(std::move(queue));
+  co_await or_return(end_old_leases());
+  co_await or_return(recount());
   housekeeper_ = loop_.create_task(kept(keep_house()), "broker's housekeeping");
   // Only now may windows read: a job under an old lease would have been passed over, and not be looked for again.
   started_ = true;
@@ -72,7 +60,7 @@ Coro<Result<void>> BrokerImpl::start() {
   co_return Result<void>{};
 }
 
-void BrokerImpl::hand_out_nothing_more() {
+void Broker::hand_out_nothing_more() {
   for (Caller& caller : std::exchange(callers_, {})) {
     leave(caller);
     if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
@@ -87,7 +75,7 @@ void BrokerImpl::hand_out_nothing_more() {
   read_on_.set();
 }
 
-Coro<Result<void>> BrokerImpl::close_all() {
+Coro<Result<void>> Broker::close_all() {
   if (!std::exchange(closing_, true)) {
     hand_out_nothing_more();
     std::vector<std::uint64_t> tokens;
@@ -113,20 +101,20 @@ Coro<Result<void>> BrokerImpl::close_all() {
 
 // --- the loop ------------------------------------------------------------------------------------------------------
 
-void BrokerImpl::run_in_background(Coro<void> work, Start start) {
+void Broker::run_in_background(Coro<void> work, Start start) {
   background_.run(shared_from_this(), std::move(work), start);
 }
 
-void BrokerImpl::note_dirty(Queue& queue) {
+void Broker::note_dirty(Queue& queue) {
   if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
 }
 
-void BrokerImpl::mark(Queue& queue) {
+void Broker::mark(Queue& queue) {
   note_dirty(queue);
   ticker_.soon();
 }
 
-void BrokerImpl::pump() {
+void Broker::pump() {
   if (closing_ || !started_) return;
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
@@ -142,13 +130,13 @@ void BrokerImpl::pump() {
   if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
 }
 
-void BrokerImpl::tick(Queue& queue, TimePoint now) {
+void Broker::tick(Queue& queue, TimePoint now) {
   if (now >= unwritten_until_) renew_unwritten(now);
   queue.window.jobs().tick(now);
 }
 
 // Does what is due in a queue, and finds out whether a job of it may be leased.
-void BrokerImpl::refresh(Queue& queue, TimePoint now) {
+void Broker::refresh(Queue& queue, TimePoint now) {
   JobQueue& jobs = queue.window.jobs();
   tick(queue, now);
   for (const ExpiredLease& lease : jobs.take_expired()) expire(queue, lease);
@@ -165,7 +153,7 @@ void BrokerImpl::refresh(Queue& queue, TimePoint now) {
 }
 
 // Reads on until the window has what it needs.
-Coro<void> BrokerImpl::refill(Queue& queue) {
+Coro<void> Broker::refill(Queue& queue) {
   struct Ended {
     Queue& queue;
     Event& read_on;
@@ -214,7 +202,7 @@ Coro<void> BrokerImpl::refill(Queue& queue) {
 }
 
 // The store has failed: nobody gets anything any more.
-void BrokerImpl::stop_all(const Error& error) {
+void Broker::stop_all(const Error& error) {
   for (Caller& caller : std::exchange(callers_, {})) {
     leave(caller);
     if (!caller.answer.done()) caller.answer.set_result(std::unexpected(error));
@@ -223,7 +211,7 @@ void BrokerImpl::stop_all(const Error& error) {
 
 // --- now and then --------------------------------------------------------------------------------------------------
 
-Coro<void> BrokerImpl::keep_house() {
+Coro<void> Broker::keep_house() {
   if (options_.poll_interval <= Duration::zero()) co_return;
   TimePoint prune_at = saturating_add(loop_.time(), options_.prune_interval);
   for (;;) {
@@ -240,11 +228,11 @@ Coro<void> BrokerImpl::keep_house() {
   }
 }
 
-void BrokerImpl::look_at_calendar() {
+void Broker::look_at_calendar() {
   const auto jump = clock_.look();
   if (!jump) return;
   spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
-  run_in_background([](BrokerImpl& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
+  run_in_background([](Broker& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
     if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept)
       spdlog::error("{}", kept.error().message);
   }(*this, clock_.offset(), clock_.jumps().back()));
@@ -252,17 +240,15 @@ void BrokerImpl::look_at_calendar() {
   if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
-Coro<Result<void>> BrokerImpl::take_changes() {
-  auto changed = co_await store_(&Store::changed_elsewhere);
-  if (!changed) co_return std::unexpected(std::move(changed.error()));
-  if (!changed->schedules.empty()) {
-    if (const auto hear = schedules_changed_) hear(changed->schedules);
+Coro<Result<void>> Broker::take_changes() {
+  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
+  if (!changed.schedules.empty()) {
+    if (const auto hear = schedules_changed_) hear(changed.schedules);
   }
-  if (changed->jobs.empty()) co_return Result<void>{};
+  if (changed.jobs.empty()) co_return Result<void>{};
   // Queues first: the jobs may be in new ones.
-  auto stored = co_await store_(&Store::queues);
-  if (!stored) co_return std::unexpected(std::move(stored.error()));
-  for (StoredQueue& queue : *stored) {
+  auto stored = co_await or_return(store_(&Store::queues));
+  for (StoredQueue& queue : stored) {
     if (const auto known = by_id_.find(queue.id); known != by_id_.end()) {
       known->second->window.configure(std::move(queue.config), loop_.time());
       mark(*known->second);
@@ -270,14 +256,13 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       add_queue(std::move(queue));
     }
   }
-  std::vector<JobId>& jobs = changed->jobs;
+  std::vector<JobId>& jobs = changed.jobs;
   std::erase(jobs, JobId{0});
-  auto waiting = co_await store_(&Store::find_waiting, jobs);
-  if (!waiting) co_return std::unexpected(std::move(waiting.error()));
+  auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));
   const TimePoint now = loop_.time();
   std::vector<JobId> running;
-  for (std::size_t i = 0; i < waiting->size(); ++i) {
-    const auto& job = (*waiting)[i];
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const auto& job = waiting[i];
     if (job) {
       Queue& queue = *by_id_.at(job->queue);
       queue.window.place(*job, now);
@@ -289,11 +274,11 @@ Coro<Result<void>> BrokerImpl::take_changes() {
       for (auto& queue : queues_) queue->window.forget(jobs[i], now);
     }
   }
-  if (auto heard = co_await hear_of_cancellations(std::move(running)); !heard) co_return heard;
+  co_await or_return(hear_of_cancellations(std::move(running)));
   co_return co_await recount();
 }
 
-Coro<Result<void>> BrokerImpl::prune() {
+Coro<Result<void>> Broker::prune() {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const QueueId id = queues_[i]->window.id();
     const QueueConfig& config = queues_[i]->window.config();
@@ -303,9 +288,7 @@ Coro<Result<void>> BrokerImpl::prune() {
     for (const auto& [state, time] : kept) {
       if (time == Duration::max()) continue;
       for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
-        auto gone = co_await store_(&Store::prune, id, state, clock_.now() - time, kPruneAtOnce);
-        if (!gone) co_return std::unexpected(std::move(gone.error()));
-        pruned = *gone;
+        pruned = co_await or_return(store_(&Store::prune, id, state, clock_.now() - time, kPruneAtOnce));
       }
     }
     queues_[i]->window.jobs().prune_keys(loop_.time());
@@ -315,7 +298,7 @@ Coro<Result<void>> BrokerImpl::prune() {
 
 // --- queues --------------------------------------------------------------------------------------------------------
 
-BrokerImpl::Queue& BrokerImpl::add_queue(StoredQueue stored) {
+Broker::Queue& Broker::add_queue(StoredQueue stored) {
   const QueueId id = stored.id;
   const std::string name = stored.name;
   if (const auto known = by_id_.find(id); known != by_id_.end()) return *known->second;
@@ -330,56 +313,47 @@ BrokerImpl::Queue& BrokerImpl::add_queue(StoredQueue stored) {
   return queue;
 }
 
-BrokerImpl::Queue* BrokerImpl::find_queue(std::string_view name) const {
+Broker::Queue* Broker::find_queue(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-Coro<Result<BrokerImpl::Queue*>> BrokerImpl::queue_named(std::string name, bool may_create) {
+Coro<Result<Broker::Queue*>> Broker::queue_named(std::string name, bool may_create) {
   if (Queue* known = find_queue(name)) co_return known;
-  if (auto good = check_queue_name(name); !good) co_return std::unexpected(std::move(good.error()));
-  if (!may_create) {
-    co_return fail(Errc::not_found,
-                   fmt::format("queue {}: there is no such queue; configure it first", in_quotes(name)));
-  }
-  auto stored = co_await store_(&Store::open_queue, name, options_.new_queue);
-  if (!stored) co_return std::unexpected(std::move(stored.error()));
-  co_return &add_queue(std::move(*stored));
+  co_await or_return(check_queue_name(name));
+  if (!may_create) co_return queue_not_made(name);
+  auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
+  co_return &add_queue(std::move(stored));
 }
 
-Coro<Result<void>> BrokerImpl::configure_queue(std::string name, QueueConfig config) {
-  auto queue = co_await queue_named(std::move(name), true);
-  if (!queue) co_return std::unexpected(std::move(queue.error()));
-  auto stored = co_await store_(&Store::configure, (*queue)->window.id(), config);
-  if (!stored) co_return stored;
-  (*queue)->window.configure(std::move(config), loop_.time());
-  tell(JobEventKind::queue_changed, 0, **queue);
-  give_room(**queue, 0);
-  mark(**queue);
+Coro<Result<void>> Broker::configure_queue(std::string name, QueueConfig config) {
+  Queue& queue = *co_await or_return(queue_named(std::move(name), true));
+  co_await or_return(store_(&Store::configure, queue.window.id(), config));
+  queue.window.configure(std::move(config), loop_.time());
+  tell(JobEventKind::queue_changed, 0, queue);
+  give_room(queue, 0);
+  mark(queue);
   co_return Result<void>{};
 }
 
-Coro<Result<void>> BrokerImpl::set_paused(std::string name, bool paused) {
-  Queue* queue = find_queue(name);
-  if (queue == nullptr) co_return no_such_queue(name);
-  QueueConfig config = queue->window.config();
-  config.limits.paused = paused;
-  co_return co_await configure_queue(std::move(name), std::move(config));
+const StoredQueue* Broker::queue(std::string_view name) const {
+  const Queue* queue = find_queue(name);
+  return queue == nullptr ? nullptr : &queue->window.stored();
 }
 
-Result<QueueConfig> BrokerImpl::config(std::string_view name) const {
+Result<QueueConfig> Broker::config(std::string_view name) const {
   const Queue* queue = find_queue(name);
   if (queue == nullptr) return no_such_queue(name);
   return queue->window.config();
 }
 
-std::vector<std::string> BrokerImpl::queue_names() const {
+std::vector<std::string> Broker::queue_names() const {
   std::vector<std::string> names;
   for (const auto& [name, queue] : by_name_) names.push_back(name);
   return names;
 }
 
-Result<void> BrokerImpl::rest_key(std::string_view name, std::string_view key, TimePoint until) {
+Result<void> Broker::rest_key(std::string_view name, std::string_view key, TimePoint until) {
   Queue* queue = find_queue(name);
   if (queue == nullptr) return no_such_queue(name);
   JobQueue& jobs = queue->window.jobs();
@@ -388,7 +362,7 @@ Result<void> BrokerImpl::rest_key(std::string_view name, std::string_view key, T
   return {};
 }
 
-Result<void> BrokerImpl::wake_key(std::string_view name, std::string_view key) {
+Result<void> Broker::wake_key(std::string_view name, std::string_view key) {
   Queue* queue = find_queue(name);
   if (queue == nullptr) return no_such_queue(name);
   JobQueue& jobs = queue->window.jobs();
@@ -397,7 +371,7 @@ Result<void> BrokerImpl::wake_key(std::string_view name, std::string_view key) {
   return {};
 }
 
-std::size_t BrokerImpl::in_memory() const {
+std::size_t Broker::in_memory() const {
   std::size_t count = 0;
   for (const auto& queue : queues_) count += queue->window.jobs().size();
   return count;
@@ -405,8 +379,8 @@ std::size_t BrokerImpl::in_memory() const {
 
 // --- telling -------------------------------------------------------------------------------------------------------
 
-void BrokerImpl::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
-                      WallTime due_at, double fraction, const EndedRun& run) {
+void Broker::tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text, std::uint32_t attempt,
+                  WallTime due_at, double fraction, const EndedRun& run) {
   const auto bit = static_cast<std::uint32_t>(kind);
   if (!listeners_.listens(bit)) return;
   const JobEvent event{.kind = kind,

@@ -1,4 +1,4 @@
-// What the store keeps of the calendar for the owner and its guests: by how much job time differs from it, and the jumps
+// What the store keeps of the calendar for the owner and who is beside him: by how much job time differs from it, and the jumps
 // that made it so.
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
+#include "argiope/jobs/job_record.hpp"
 #include "engine/internal/job_clock.hpp"
 #include "engine/store_use.hpp"
 
@@ -15,6 +16,9 @@ struct CalendarMemory {
   Duration offset{};
   std::vector<JobClock::Jump> jumps;  // the oldest first
 };
+
+// All times of a record, from the store's to the calendar's.
+void to_calendar(JobRecord& record, const JobClock& clock);
 
 Coro<Result<CalendarMemory>> recall_calendar(const StoreUse& store);
 // The clock's last jump, and where it has led.

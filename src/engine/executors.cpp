@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
@@ -9,24 +10,36 @@
 namespace argiope {
 
 Coro<Result<void>> SchedulerImpl::add_executor(std::string name, ExecutorOptions options) {
-  if (shut_down_) co_return fail(Errc::refused, "the scheduler was shut down");
   if (name.empty()) co_return fail(Errc::invalid_input, "an executor needs a name");
   if (executors_.contains(name)) {
     co_return fail(Errc::refused, fmt::format("executor {}: there is one of that name", in_quotes(name)));
   }
+  co_return make_executor(std::move(name), options);
+}
+
+Result<void> SchedulerImpl::make_executor(std::string name, const ExecutorOptions& options) {
+  if (shut_down_) return fail(Errc::refused, "the scheduler was shut down");
   Executor& executor = executors_[name];
-  executor.worker = std::make_unique<Worker>(broker_, WorkerOptions{.name = "executor " + name,
-                                                                    .queues = {name},
-                                                                    .concurrency = options.concurrency,
-                                                                    .drain_limit = options.drain_limit});
-  executor.worker->add_default([this, name](JobContext& context) { return dispatch(name, context); });
+  WorkerOptions worker{.name = "executor " + name,
+                       .queues = {name},
+                       .concurrency = options.concurrency,
+                       .drain_limit = options.drain_limit};
+  executor.worker.reset(new Worker(broker_, std::move(worker)));
+  executor.worker->add_default([weak = weak_from_this(), name](JobContext& context) {
+    const auto self = weak.lock();
+    if (self == nullptr) throw CancelledError();  // its engine has gone
+    return self->kept(self->dispatch(name, context));
+  });
   executor.task = loop_.create_task(executor.worker->run(), "executor");
   tell(ScheduleEventKind::executor_added, name);
   look_at_marked(ScheduleReason::unknown_executor);
-  co_return Result<void>{};
+  return {};
 }
 
 Result<void> SchedulerImpl::add_function(std::string name, std::string function, JobFunction run) {
+  if (name == JobTemplate{}.queue && !executors_.contains(name)) {
+    if (auto made = make_executor(name, {}); !made) return made;
+  }
   const auto executor = executors_.find(name);
   if (executor == executors_.end()) {
     return fail(Errc::not_found, fmt::format("executor {}: there is no such executor", in_quotes(name)));
@@ -36,7 +49,7 @@ Result<void> SchedulerImpl::add_function(std::string name, std::string function,
   return {};
 }
 
-Coro<Result<void>> SchedulerImpl::remove_executor(std::string name, bool wait) {
+Coro<Result<void>> SchedulerImpl::end_executor(std::string name, bool wait) {
   const auto found = executors_.find(name);
   if (found == executors_.end()) {
     co_return fail(Errc::not_found, fmt::format("executor {}: there is no such executor", in_quotes(name)));
@@ -77,14 +90,14 @@ Coro<bool> SchedulerImpl::begins_too_late(const JobContext& context) {
   const ScheduleId id = job.schedule;
   if (id < graceless_.size() && graceless_[id]) co_return false;
   std::vector<ScheduleId> one{id};
-  auto loaded = co_await store_.load_schedules(std::move(one));
+  auto loaded = co_await store_(&Store::load_schedules, std::move(one));
   if (!loaded || !loaded->front()) co_return false;
   const auto parsed = reader_.read(*loaded->front());
   if (!parsed) co_return false;
   const auto grace = parsed->definition->policies.misfire_grace;
   note_grace(id, grace.has_value());
   if (!grace) co_return false;
-  auto run = co_await store_.schedule_run(id, job.run);
+  auto run = co_await store_(&Store::schedule_run, id, job.run);
   if (!run || !*run) co_return false;
   co_return now() - look_time(*parsed->trigger, {.next = (*run)->planned}) > *grace;
 }
@@ -95,7 +108,7 @@ Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
     if (job_listener_ != 0) too_late_.insert(id);
     constexpr const char* kWhy = "it began later than its misfire_grace";
     try {
-      (void)co_await broker_.cancel(id, kWhy);
+      (void)co_await broker_->change({.id = id, .kind = ChangeKind::cancel, .error = kWhy});
       co_await sleep(Duration::zero());  // where the cancellation arrives
     } catch (const CancelledError&) {
     }
@@ -113,20 +126,16 @@ Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
   co_await (*function)(context);
 }
 
-Coro<Result<std::optional<ScheduledRun>>> SchedulerImpl::run_of(JobId job) {
+Coro<Result<std::optional<ScheduledRun>>> SchedulerImpl::find_run(JobId job) {
   const std::optional<ScheduledRun> none;
-  auto record = co_await store_.get(job);
-  if (!record) co_return std::unexpected(std::move(record.error()));
-  if (!*record || (*record)->schedule == 0) co_return none;
-  std::vector<ScheduleId> id{(*record)->schedule};
-  auto loaded = co_await store_.load_schedules(std::move(id));
-  if (!loaded) co_return std::unexpected(std::move(loaded.error()));
-  if (!loaded->front()) co_return none;
-  const StoredSchedule& stored = *loaded->front();
-  auto run = co_await store_.schedule_run(stored.id, (*record)->run);
-  if (!run) co_return std::unexpected(std::move(run.error()));
-  if (!*run) co_return none;
-  co_return ScheduledRun{stored.id, stored.name, (*run)->number, (*run)->planned, (*run)->fired_at};
+  const auto record = co_await or_return(store_(&Store::get, job));
+  if (!record || record->schedule == 0) co_return none;
+  const auto loaded = co_await or_return(store_(&Store::load_schedules, std::vector<ScheduleId>{record->schedule}));
+  if (!loaded.front()) co_return none;
+  const StoredSchedule& stored = *loaded.front();
+  const auto run = co_await or_return(store_(&Store::schedule_run, stored.id, record->run));
+  if (!run) co_return none;
+  co_return ScheduledRun{stored.id, stored.name, run->number, run->planned, run->fired_at};
 }
 
 }  // namespace argiope

@@ -1,44 +1,101 @@
-#include "engine/explaining.hpp"
-
+// Why a job does not run now: in the words of whoever knows, its owner or the store.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
-#include "engine/broker_impl.hpp"
-#include "engine/refusals.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/book_state.hpp"
+#include "engine/broker.hpp"
 
 namespace argiope {
+namespace {
+
+constexpr std::uint64_t kMostAhead = 1'000'000;
 constexpr std::size_t kMostWaitedFor = 10;
+constexpr std::size_t kMostOfKey = 10'000;
 
-// --- from the record -----------------------------------------------------------------------------------------------
-
-void to_calendar(JobRecord& record, const JobClock& clock) {
-  for (WallTime* time : {&record.due_at, &record.created_at, &record.ended_at, &record.lease_until}) {
-    *time = clock.to_calendar(*time);
-  }
-}
-
-JobExplanation explanation_of(const JobRecord& record, const QueueConfig* config) {
+JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config) {
   JobExplanation why{.id = record.id, .queue = record.queue, .state = record.state};
   why.attempts = record.attempts;
-  why.max_attempts = record.max_attempts;
-  if (config != nullptr && why.max_attempts == 0) why.max_attempts = config->retry.max_attempts;
+  why.max_attempts = record.max_attempts != 0 ? record.max_attempts : config.retry.max_attempts;
   why.error = record.error;
   return why;
 }
 
-Coro<Result<bool>> explain_by_record(const StoreUse& store, const JobRecord& record, JobExplanation& why) {
+}  // namespace
+
+// --- what only the owner knows -----------------------------------------------------------------------------------------
+
+bool Broker::tell_of_run(JobId id, JobExplanation& why) const {
+  const auto token = running_ids_.find(id);
+  if (token == running_ids_.end()) return false;
+  const Running& running = running_.at(token->second);
+  why.state = JobState::running;
+  why.reason = WaitReason::running;
+  why.attempts = running.attempt;
+  why.worker = running.call->worker;
+  why.progress = running.progress;
+  why.progress_message = running.progress_message;
+  if (const auto info = running.queue->window.jobs().find(id)) {
+    why.lease_until = why.until = clock_.to_calendar(clock_.to_job_time(info->until));
+  }
+  return true;
+}
+
+std::optional<Explanation> Broker::look_in_memory(std::string_view name, JobId id) {
+  Queue* const queue = find_queue(name);
+  if (queue == nullptr) return std::nullopt;
+  const TimePoint now = loop_.time();
+  refresh(*queue, now);
+  const Explanation found = queue->window.jobs().explain(id, now);
+  return found.reason == WaitReason::not_found ? std::nullopt : std::optional(found);
+}
+
+bool Broker::is_worked_on(std::string_view name) const {
+  const Queue* const queue = find_queue(name);
+  if (queue == nullptr) return false;
+  return queue->callers > 0 ||
+         std::ranges::any_of(running_, [&](const auto& running) { return running.second.queue == queue; });
+}
+
+// --- the order of reasons ----------------------------------------------------------------------------------------------
+
+Coro<Result<JobExplanation>> Book::State::explain(JobId id) {
+  co_await or_return(set_clock());
+  const auto found = co_await or_return(store(&Store::get, id));
+  if (!found) co_return no_such_job(id);
+  const JobRecord& record = *found;
+  const StoredQueue queue = co_await or_return(this->queue(record.queue));
+  JobExplanation why = explanation_of(record, queue.config);
+  if (co_await or_return(explain_by_record(record, why))) co_return why;
+  co_await or_return(explain_waiting(record, queue, why));
+  co_return why;
+}
+
+// Of a job that runs, has ended, is buried or waits for others; false for any other job.
+Coro<Result<bool>> Book::State::explain_by_record(const JobRecord& record, JobExplanation& why) {
+  if (owner && owner->tell_of_run(record.id, why)) co_return true;
+  if (!owner && record.state == JobState::running) {
+    why.worker = record.worker;
+    why.lease_until = clock().to_calendar(record.lease_until);
+    why.reason = WaitReason::no_owner;  // whoever ran it has gone, and nobody has taken over
+    if (options.owned) {
+      ++why.attempts;
+      why.reason = WaitReason::running;
+      why.until = why.lease_until;
+    }
+    co_return true;
+  }
   if (record.state == JobState::done || record.state == JobState::cancelled) {
     why.reason = WaitReason::ended;
   } else if (record.state == JobState::buried) {
     why.reason = WaitReason::buried;
   } else if (record.pending > 0) {
-    auto waited_for = co_await store(&Store::waits_for, record.id, kMostWaitedFor);
-    if (!waited_for) co_return std::unexpected(std::move(waited_for.error()));
-    why.waits_for = std::move(*waited_for);
+    why.waits_for = co_await or_return(store(&Store::waits_for, record.id, kMostWaitedFor));
     why.state = JobState::delayed;
     why.reason = WaitReason::other_jobs;
   } else {
@@ -47,100 +104,66 @@ Coro<Result<bool>> explain_by_record(const StoreUse& store, const JobRecord& rec
   co_return true;
 }
 
-Coro<Result<std::uint64_t>> count_ahead(const StoreUse& store, const JobRecord& record, QueueId queue,
-                                        Duration ageing) {
-  const std::int32_t rank = ranked_priority(record.priority, std::max(record.created_at, record.due_at), ageing);
-  co_return co_await store(&Store::count_before, queue, Rank{rank, record.id}, kMostAhead, std::nullopt);
-}
-
-// --- by the owner --------------------------------------------------------------------------------------------------
-
-Coro<Result<JobRecord>> BrokerImpl::look_up(JobId id) {
-  auto record = co_await store_(&Store::get, id);
-  if (!record) co_return std::unexpected(std::move(record.error()));
-  if (!*record) co_return no_such_job(id);
-  to_calendar(**record, clock_);
-  co_return std::move(**record);
-}
-
-Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> BrokerImpl::count_jobs() {
-  auto counted = co_await store_(&Store::counts);
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  std::vector<std::pair<std::string, StateCounts>> named;
-  for (const QueueCounts& counts : *counted) {
-    if (const auto queue = by_id_.find(counts.queue); queue != by_id_.end()) {
-      named.emplace_back(queue->second->window.name(), counts.counts);
-    }
+Coro<Result<void>> Book::State::explain_waiting(const JobRecord& record, const StoredQueue& queue,
+                                                JobExplanation& why) {
+  const auto in_memory = owner ? owner->look_in_memory(record.queue, record.id) : std::nullopt;
+  if (!in_memory && record.state == JobState::delayed && record.due_at > clock().now()) {
+    why.reason = WaitReason::not_due;
+    why.until = clock().to_calendar(record.due_at);
+    co_return Result<void>{};
   }
-  std::ranges::sort(named, {}, &std::pair<std::string, StateCounts>::first);
-  co_return named;
-}
-
-Coro<Result<JobExplanation>> BrokerImpl::explain_job(JobId id) {
-  auto found = co_await store_(&Store::get, id);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return no_such_job(id);
-  const JobRecord& record = **found;
-  Queue* queue = find_queue(record.queue);
-  JobExplanation why = explanation_of(record, queue == nullptr ? nullptr : &queue->window.config());
-  const auto because = [&](WaitReason reason, std::optional<WallTime> until = {}) {
-    why.reason = reason;
-    why.until = until;
-  };
-  if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
-    const Running& running = running_.at(token->second);
-    why.state = JobState::running;
-    why.attempts = running.attempt;
-    why.worker = running.call->worker;
-    why.progress = running.progress;
-    why.progress_message = running.progress_message;
-    if (const auto info = running.queue->window.jobs().find(id)) {
-      why.lease_until = clock_.to_calendar(clock_.to_job_time(info->until));
-    }
-    because(WaitReason::running, why.lease_until);
-    co_return why;
-  }
-  const auto said = co_await explain_by_record(store_, record, why);
-  if (!said) co_return std::unexpected(said.error());
-  if (*said) co_return why;
-  if (queue == nullptr) co_return why;
-  const TimePoint now = loop_.time();
-  refresh(*queue, now);
-  JobQueue& jobs = queue->window.jobs();
-  const auto calendar = [&](TimePoint time) -> std::optional<WallTime> {
-    if (time == kNever) return std::nullopt;
-    return clock_.to_calendar(clock_.to_job_time(time));
-  };
-  const Explanation in_memory = jobs.explain(id, now);
-  if (in_memory.reason == WaitReason::not_found) {
-    // It lies in the store, behind what the window holds.
-    if (record.state == JobState::delayed && record.due_at > clock_.now()) {
-      why.state = JobState::delayed;
-      because(WaitReason::not_due, clock_.to_calendar(record.due_at));
-      co_return why;
-    }
-    why.state = JobState::ready;
-    if (queue->window.config().limits.paused) {
-      because(WaitReason::queue_paused);
-      co_return why;
-    }
+  why.state = JobState::ready;
+  if (in_memory) {
+    why.state = in_memory->state;
+    why.reason = in_memory->reason;
+    if (in_memory->until != kNever) why.until = clock().to_calendar(clock().to_job_time(in_memory->until));
+    if (why.reason != WaitReason::none && why.reason != WaitReason::more_important_jobs) co_return Result<void>{};
+    why.ahead = in_memory->ahead;
   } else {
-    why.state = in_memory.state;
-    because(in_memory.reason, calendar(in_memory.until));
-    if (in_memory.reason != WaitReason::none && in_memory.reason != WaitReason::more_important_jobs) co_return why;
+    const WallTime since = std::max(record.created_at, record.due_at);
+    const Rank rank{ranked_priority(record.priority, since, queue.config.ageing), record.id};
+    why.ahead = co_await or_return(store(&Store::count_before, queue.id, rank, kMostAhead, std::nullopt));
   }
-  auto ahead = co_await count_ahead(store_, record, queue->window.id(), queue->window.config().ageing);
-  if (!ahead) co_return std::unexpected(std::move(ahead.error()));
-  why.ahead = in_memory.reason == WaitReason::not_found ? *ahead : in_memory.ahead;
-  if (queue->callers == 0 &&
-      std::ranges::none_of(running_, [&](const auto& running) { return running.second.queue == queue; })) {
-    because(WaitReason::no_worker);
-  } else if (why.ahead > 0) {
-    because(WaitReason::more_important_jobs);
+  if (!owner && !options.owned) {
+    why.reason = WaitReason::no_owner;
+  } else if (const auto held = co_await or_return(held_by_limits(record, queue, why))) {
+    why.reason = *held;
+  } else if (owner && !owner->is_worked_on(record.queue)) {
+    why.reason = WaitReason::no_worker;
   } else {
-    because(WaitReason::none, clock_.to_calendar(clock_.now()));
+    why.reason = why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none;
   }
-  co_return why;
+  const bool is_next = owner && why.reason == WaitReason::none;
+  why.until = is_next ? std::optional(clock().to_calendar(clock().now())) : std::nullopt;
+  co_return Result<void>{};
+}
+
+// Which limit of its queue keeps the job, as far as the store shows what runs; what it does not show is noted. The owner's memory
+// has spoken before, so that nothing but a pause keeps a job of his.
+Coro<Result<std::optional<WaitReason>>> Book::State::held_by_limits(const JobRecord& record, const StoredQueue& queue,
+                                                                    JobExplanation& why) {
+  using Held = std::optional<WaitReason>;
+  const QueueLimits& limits = queue.config.limits;
+  const KeyLimits& of_key = queue.config.key_limits;
+  if (owner) co_return limits.paused ? Held(WaitReason::queue_paused) : Held();
+  const auto counted = co_await or_return(store(&Store::counts));
+  const auto counts = std::ranges::find(counted, queue.id, &QueueCounts::queue);
+  const std::uint64_t running = counts == counted.end() ? 0 : counts->counts.running;
+  if (running == 0) why.owner_knows.push_back(WaitReason::no_worker);
+  if (limits.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::queue_rate);
+  if (of_key.delay > Duration{}) why.owner_knows.push_back(WaitReason::key_resting);
+  if (of_key.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::key_rate);
+  if (limits.paused) co_return Held(WaitReason::queue_paused);
+  if (running >= limits.concurrency) co_return Held(WaitReason::queue_concurrency);
+  if (limits.rate == 0) co_return Held(WaitReason::queue_rate);
+  if (of_key.concurrency < running || (running > 0 && of_key.concurrency == running)) {
+    JobFilter of_same{.queue = record.queue, .state = JobState::running, .key = record.key, .payloads = false};
+    of_same.limit = std::min<std::size_t>(of_key.concurrency, kMostOfKey);
+    const auto same = co_await or_return(store(&Store::list, std::move(of_same)));
+    if (same.size() >= of_key.concurrency) co_return Held(WaitReason::key_concurrency);
+  }
+  if (of_key.rate == 0) co_return Held(WaitReason::key_rate);
+  co_return Held();
 }
 
 // --- in words ------------------------------------------------------------------------------------------------------

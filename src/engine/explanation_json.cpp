@@ -1,4 +1,4 @@
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/book.hpp"
 #include "base/internal/json_writer.hpp"
 
 namespace argiope {

@@ -1,37 +1,32 @@
 // How schedules put their jobs.
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "base/internal/printable.hpp"
-#include "engine/broker_impl.hpp"
+#include "argiope/async/or_return.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/broker.hpp"
 
 namespace argiope {
 
 // Room for all of them, or for none.
-Result<void> BrokerImpl::take_room_now(const std::vector<Queue*>& queues) {
+Result<void> Broker::take_room_now(const std::vector<Queue*>& queues) {
   for (std::size_t taken = 0; taken < queues.size(); ++taken) {
     Queue& queue = *queues[taken];
     const std::uint64_t capacity = queue.window.config().capacity;
-    if (queue.for_room.empty() && queue.live < capacity) {
+    if (queue.for_room.empty() && has_room(queue.live, 1, capacity)) {
       ++queue.live;
       ++queue.coming;
       continue;
     }
     for (std::size_t i = 0; i < taken; ++i) arrived(*queues[i], false);
-    return fail(Errc::refused, fmt::format("queue {} is full: it holds {} jobs, and at most {}",
-                                           in_quotes(queue.window.name()), queue.live, capacity));
+    return queue_is_full(queue.window.name(), queue.live, capacity);
   }
   return {};
 }
 
-Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
+Coro<Result<Broker::Step>> Broker::step_of(FireCall call) {
   Step step;
   for (const FireJob& job : call.jobs) {
-    auto queue = co_await queue_named(job.job.queue, options_.create_queues);
-    if (!queue) co_return std::unexpected(std::move(queue.error()));
-    if (auto checked = check(job.job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
-    step.queues.push_back(*queue);
+    Queue* queue = co_await or_return(queue_named(job.job.queue, options_.create_queues));
+    co_await or_return(check_job(job.job, queue->window.name(), queue->window.config().max_payload_bytes));
+    step.queues.push_back(queue);
   }
   step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
   step.request.jobs.reserve(call.jobs.size());
@@ -41,13 +36,13 @@ Coro<Result<BrokerImpl::Step>> BrokerImpl::step_of(FireCall call) {
     put.after_run = call.jobs[i].after_run;
     step.request.jobs.push_back(std::move(put));
   }
-  if (auto good = argiope::check(step.request); !good) co_return std::unexpected(std::move(good.error()));
-  if (auto room = take_room_now(step.queues); !room) co_return std::unexpected(std::move(room.error()));
+  co_await or_return(check(step.request));
+  co_await or_return(take_room_now(step.queues));
   co_return step;
 }
 
 // `reply`: null where the store has refused.
-void BrokerImpl::note_fired(const std::vector<Queue*>& queues, const FireReply* reply) {
+void Broker::note_fired(const std::vector<Queue*>& queues, const FireReply* reply) {
   for (std::size_t i = 0; i < queues.size(); ++i) {
     if (reply != nullptr && reply->fired) {
       note_put(*queues[i], reply->jobs[i]);
@@ -57,7 +52,7 @@ void BrokerImpl::note_fired(const std::vector<Queue*>& queues, const FireReply* 
   }
 }
 
-Coro<BrokerImpl::FireReplies> BrokerImpl::fire_all(std::vector<FireCall> calls) {
+Coro<Broker::FireReplies> Broker::fire_all(std::vector<FireCall> calls) {
   std::vector<Result<FireReply>> replies(calls.size(), Result<FireReply>(FireReply{}));
   std::vector<Step> steps;
   for (std::size_t i = 0; i < calls.size(); ++i) {

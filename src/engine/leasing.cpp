@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "engine/broker_impl.hpp"
-#include "engine/explaining.hpp"
+#include "argiope/async/or_return.hpp"
+#include "engine/broker.hpp"
 
 namespace argiope {
 
-void BrokerImpl::update_active(Queue& queue, TimePoint now) {
+void Broker::update_active(Queue& queue, TimePoint now) {
   const JobQueue& jobs = queue.window.jobs();
   const bool active = jobs.may_start(now) && jobs.most_important() && queue.window.top_is_certain();
   if (active && !queue.active) queue.pass = std::max(queue.pass, least_pass_);
@@ -16,7 +16,7 @@ void BrokerImpl::update_active(Queue& queue, TimePoint now) {
 }
 
 // Up to as many jobs as the caller asked for, from its queues in turn, by weight.
-BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
+Broker::Grant Broker::take(Caller& caller, TimePoint now) {
   Grant grant;
   const auto later = [](const Queue* a, const Queue* b) { return a->pass > b->pass; };
   std::vector<Queue*> heap;
@@ -56,7 +56,7 @@ BrokerImpl::Grant BrokerImpl::take(Caller& caller, TimePoint now) {
 }
 
 // Serves who waits, first come, first served.
-void BrokerImpl::serve(TimePoint now) {
+void Broker::serve(TimePoint now) {
   if (std::ranges::none_of(queues_, [](const auto& queue) { return queue->active && queue->callers > 0; })) return;
   std::vector<Grant> grants;
   for (auto caller = callers_.begin(); caller != callers_.end();) {
@@ -78,7 +78,7 @@ void BrokerImpl::serve(TimePoint now) {
 }
 
 // A store that is slow costs no job its lease: one that nobody has been given yet does not run out.
-void BrokerImpl::renew_unwritten(TimePoint now) {
+void Broker::renew_unwritten(TimePoint now) {
   unwritten_until_ = kNever;
   for (Unwritten& unwritten : unwritten_) {
     unwritten.first_until = kNever;
@@ -97,7 +97,7 @@ void BrokerImpl::renew_unwritten(TimePoint now) {
 }
 
 // Writes the leases down, and only then gives the jobs away.
-Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
+Coro<void> Broker::grant(std::vector<Grant> grants) {
   std::vector<LeaseRequest> requests;
   TimePoint first_until = kNever;
   for (Grant& grant : grants) {
@@ -170,12 +170,11 @@ Coro<void> BrokerImpl::grant(std::vector<Grant> grants) {
   }
 }
 
-Coro<Result<BrokerImpl::Caller>> BrokerImpl::caller_of(LeaseCall call) {
+Coro<Result<Broker::Caller>> Broker::caller_of(LeaseCall call) {
   Caller caller;
   for (const std::string& name : call.queues) {
-    auto queue = co_await queue_named(name, options_.create_queues);
-    if (!queue) co_return std::unexpected(std::move(queue.error()));
-    if (std::ranges::find(caller.queues, *queue) == caller.queues.end()) caller.queues.push_back(*queue);
+    Queue* queue = co_await or_return(queue_named(name, options_.create_queues));
+    if (std::ranges::find(caller.queues, queue) == caller.queues.end()) caller.queues.push_back(queue);
   }
   if (caller.queues.empty()) co_return fail(Errc::invalid_input, "a lease needs the name of a queue");
   caller.call = std::make_shared<const LeaseCall>(std::move(call));
@@ -183,24 +182,23 @@ Coro<Result<BrokerImpl::Caller>> BrokerImpl::caller_of(LeaseCall call) {
   co_return caller;
 }
 
-Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_some(LeaseCall call) {
+Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  auto caller = co_await caller_of(std::move(call));
-  if (!caller) co_return std::unexpected(std::move(caller.error()));
+  Caller caller = co_await or_return(caller_of(std::move(call)));
   for (;;) {
     if (closing_) co_return std::vector<LeasedJob>{};
-    Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
-    for (Queue* queue : caller->queues) ++queue->callers;
-    callers_.push_back(*caller);
+    Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
+    for (Queue* queue : caller.queues) ++queue->callers;
+    callers_.push_back(caller);
     ticker_.soon();
     auto leased = co_await receive(std::move(answer));
     if (!leased || !leased->empty()) co_return leased;
-    caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+    caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
   }
 }
 
 // What is granted to a caller that is cancelled before it has it, is given back.
-Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vector<LeasedJob>>> answer) {
+Coro<Result<std::vector<LeasedJob>>> Broker::receive(Future<Result<std::vector<LeasedJob>>> answer) {
   bool cancelled = false;
   try {
     co_await answer;
@@ -221,7 +219,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::receive(Future<Result<std::vect
 
 // Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not be
 // told.
-void BrokerImpl::drop_stopped(std::vector<LeasedJob>& jobs) {
+void Broker::drop_stopped(std::vector<LeasedJob>& jobs) {
   std::erase_if(jobs, [&](const LeasedJob& job) {
     const auto running = running_.find(job.token);
     if (running == running_.end()) return true;
@@ -231,7 +229,7 @@ void BrokerImpl::drop_stopped(std::vector<LeasedJob>& jobs) {
   });
 }
 
-void BrokerImpl::tell_holder(const LeaseCall& call, std::uint64_t token) noexcept {
+void Broker::tell_holder(const LeaseCall& call, std::uint64_t token) noexcept {
   if (!call.on_cancel) return;
   try {
     call.on_cancel(token);
@@ -242,11 +240,11 @@ void BrokerImpl::tell_holder(const LeaseCall& call, std::uint64_t token) noexcep
   }
 }
 
-void BrokerImpl::leave(const Caller& caller) {
+void Broker::leave(const Caller& caller) {
   for (Queue* queue : caller.queues) --queue->callers;
 }
 
-void BrokerImpl::drop_cancelled_callers() {
+void Broker::drop_cancelled_callers() {
   for (auto caller = callers_.begin(); caller != callers_.end();) {
     if (!caller->answer.done()) {
       ++caller;
@@ -257,7 +255,7 @@ void BrokerImpl::drop_cancelled_callers() {
   }
 }
 
-void BrokerImpl::give_back_unknown(const JobRecord& record, std::uint64_t token) {
+void Broker::give_back_unknown(const JobRecord& record, std::uint64_t token) {
   Queue* queue = find_queue(record.queue);
   if (queue == nullptr) return;
   submit({.settlement = {.id = record.id,
@@ -269,33 +267,32 @@ void BrokerImpl::give_back_unknown(const JobRecord& record, std::uint64_t token)
           .attempt = record.attempts + 1});
 }
 
-void BrokerImpl::give_back(std::uint64_t token) {
+void Broker::give_back(std::uint64_t token) {
   if (running_.contains(token)) end_unasked(token, {.outcome = Outcome::release});
 }
 
-Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_what_there_is(LeaseCall call) {
+Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  auto caller = co_await caller_of(std::move(call));
-  if (!caller) co_return std::unexpected(std::move(caller.error()));
+  Caller caller = co_await or_return(caller_of(std::move(call)));
   while (!closing_) {
     const TimePoint now = loop_.time();
     bool reading = false;
-    for (Queue* queue : caller->queues) {
+    for (Queue* queue : caller.queues) {
       refresh(*queue, now);
       reading = reading || (queue->refilling && !queue->active);
     }
-    Grant taken = take(*caller, now);
+    Grant taken = take(caller, now);
     if (!taken.requests.empty()) {
-      for (Queue* queue : caller->queues) ++queue->callers;
-      Future<Result<std::vector<LeasedJob>>> answer = caller->answer;
-      taken.caller = *caller;
+      for (Queue* queue : caller.queues) ++queue->callers;
+      Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
+      taken.caller = caller;
       std::vector<Grant> grants;
       grants.push_back(std::move(taken));
       run_in_background(grant(std::move(grants)));
       ticker_.soon();
       auto leased = co_await receive(std::move(answer));
       if (!leased || !leased->empty()) co_return leased;
-      caller->answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+      caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
       continue;
     }
     if (!reading) break;
@@ -305,7 +302,7 @@ Coro<Result<std::vector<LeasedJob>>> BrokerImpl::lease_what_there_is(LeaseCall c
   co_return std::vector<LeasedJob>{};
 }
 
-bool BrokerImpl::renew(std::uint64_t token) {
+bool Broker::renew(std::uint64_t token) {
   const auto running = running_.find(token);
   if (running == running_.end() || store_.is_gone()) return false;
   Queue& queue = *running->second.queue;
@@ -313,7 +310,7 @@ bool BrokerImpl::renew(std::uint64_t token) {
   return queue.window.jobs().renew(running->second.queue_token, until);
 }
 
-bool BrokerImpl::set_progress(std::uint64_t token, double fraction, std::string message) {
+bool Broker::set_progress(std::uint64_t token, double fraction, std::string message) {
   const auto found = running_.find(token);
   if (found == running_.end()) return false;
   Running& running = found->second;
@@ -324,7 +321,7 @@ bool BrokerImpl::set_progress(std::uint64_t token, double fraction, std::string 
   return true;
 }
 
-Coro<Result<void>> BrokerImpl::end_leases_of(std::string worker) {
+Coro<Result<void>> Broker::end_leases_of(std::string worker) {
   const TimePoint now = loop_.time();
   for (auto& [token, running] : running_) {
     if (running.call->worker != worker) continue;
@@ -335,8 +332,7 @@ Coro<Result<void>> BrokerImpl::end_leases_of(std::string worker) {
   pump();  // finds that they have run out, and has it written down
   // A read is answered after all that was called before it.
   run_in_background(flush_settlements(), Start::eagerly);
-  if (auto read = co_await store_(&Store::find_waiting, std::vector<JobId>{}); !read)
-    co_return std::unexpected(std::move(read.error()));
+  co_await or_return(store_(&Store::find_waiting, std::vector<JobId>{}));
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
 }

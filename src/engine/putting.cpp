@@ -1,33 +1,13 @@
 // How the broker takes jobs in.
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/internal/printable.hpp"
-#include "engine/broker_impl.hpp"
+#include "argiope/async/or_return.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/broker.hpp"
 
 namespace argiope {
 
-Result<void> BrokerImpl::check(const NewJob& job, const Queue& queue) const {
-  const auto too_long = [](std::string_view what) {
-    return fail(Errc::invalid_input, fmt::format("the {} of a job is longer than {} bytes", what, kMostNameBytes));
-  };
-  if (job.key.size() > kMostNameBytes) return too_long("key");
-  if (job.unique.size() > kMostNameBytes) return too_long("unique name");
-  if (job.name.size() > kMostNameBytes) return too_long("name");
-  if (job.function.size() > kMostNameBytes) return too_long("function");
-  if (job.id > kMostJobId) {
-    return fail(Errc::invalid_input, fmt::format("job id {}: at most {}", job.id, kMostJobId));
-  }
-  const std::size_t most = queue.window.config().max_payload_bytes;
-  if (job.payload.size() > most) {
-    return fail(Errc::too_large, fmt::format("queue {}: a payload of {} bytes; at most {}",
-                                             in_quotes(queue.window.name()), job.payload.size(), most));
-  }
-  return {};
-}
-
-PutRequest BrokerImpl::request_of(NewJob job, const Queue& queue) const {
+PutRequest Broker::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));
   const WallTime now = clock_.now();
   const std::int32_t ranked = ranked_priority(job.priority, std::max(now, job.due_at), queue.window.config().ageing);
@@ -37,21 +17,16 @@ PutRequest BrokerImpl::request_of(NewJob job, const Queue& queue) const {
 
 // --- room ----------------------------------------------------------------------------------------------------------
 
-Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
-  const auto has_room = [&] {
-    const std::uint64_t capacity = queue.window.config().capacity;
-    return queue.live <= capacity && capacity - queue.live >= count;
-  };
+Coro<Result<void>> Broker::take_room(Queue& queue, std::uint64_t count) {
+  const QueueConfig& config = queue.window.config();
   if (closing_) co_return fail(Errc::cancelled, "the queues are being closed");
-  if (queue.for_room.empty() && has_room()) {
+  if (queue.for_room.empty() && has_room(queue.live, count, config.capacity)) {
     queue.live += count;
     queue.coming += count;
     co_return Result<void>{};
   }
-  const QueueConfig& config = queue.window.config();
-  if (config.at_capacity == CapacityPolicy::refuse || count > config.capacity) {
-    co_return fail(Errc::refused, fmt::format("queue {} is full: it holds {} jobs, and at most {}",
-                                              in_quotes(queue.window.name()), queue.live, config.capacity));
+  if (!waits_for_room(config.at_capacity, count, config.capacity)) {
+    co_return queue_is_full(queue.window.name(), queue.live, config.capacity);
   }
   Future<void> room = loop_.create_future<void>();
   queue.for_room.emplace_back(count, room);
@@ -71,13 +46,13 @@ Coro<Result<void>> BrokerImpl::take_room(Queue& queue, std::uint64_t count) {
 }
 
 // Room for `count` has become free: it goes to who has waited longest.
-void BrokerImpl::give_room(Queue& queue, std::uint64_t count) {
+void Broker::give_room(Queue& queue, std::uint64_t count) {
   queue.live -= std::min(queue.live, count);
   const std::uint64_t capacity = queue.window.config().capacity;
   while (!queue.for_room.empty()) {
     auto& [wanted, room] = queue.for_room.front();
     if (!room.done()) {
-      if (queue.live > capacity || capacity - queue.live < wanted) return;
+      if (!has_room(queue.live, wanted, capacity)) return;
       queue.live += wanted;
       queue.coming += wanted;
       room.set_result();
@@ -86,16 +61,15 @@ void BrokerImpl::give_room(Queue& queue, std::uint64_t count) {
   }
 }
 
-void BrokerImpl::arrived(Queue& queue, bool stays) {
+void Broker::arrived(Queue& queue, bool stays) {
   queue.coming -= std::min<std::uint64_t>(queue.coming, 1);
   if (!stays) give_room(queue, 1);
 }
 
 // For when jobs have ended of which nobody has told the queue.
-Coro<Result<void>> BrokerImpl::recount() {
-  auto counted = co_await store_(&Store::counts);
-  if (!counted) co_return std::unexpected(std::move(counted.error()));
-  for (const QueueCounts& counts : *counted) {
+Coro<Result<void>> Broker::recount() {
+  const auto counted = co_await or_return(store_(&Store::counts));
+  for (const QueueCounts& counts : counted) {
     const auto found = by_id_.find(counts.queue);
     if (found == by_id_.end()) continue;
     Queue& queue = *found->second;
@@ -107,15 +81,39 @@ Coro<Result<void>> BrokerImpl::recount() {
 
 // --- puts ----------------------------------------------------------------------------------------------------------
 
-Coro<Result<PutReply>> BrokerImpl::put_one(std::shared_ptr<BrokerImpl> self, NewJob job) {
+Coro<Result<PutReply>> Broker::put_one(std::shared_ptr<Broker> self, NewJob job) {
   auto queue = co_await self->queue_named(job.queue, self->options_.create_queues);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
-  if (auto checked = self->check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
+  if (auto good = check_job(job, (*queue)->window.name(), (*queue)->window.config().max_payload_bytes); !good)
+    co_return std::unexpected(std::move(good.error()));
   if (auto room = co_await self->take_room(**queue, 1); !room) co_return std::unexpected(std::move(room.error()));
   co_return co_await self->submit_put(std::move(job), **queue);
 }
 
-Future<Result<PutReply>> BrokerImpl::submit_put(NewJob job, Queue& queue) {
+// Those that are on their way do not wait for room with those that come after them, and may be what fills the queue.
+Coro<Result<std::vector<Result<PutReply>>>> Broker::put_several(std::vector<NewJob> jobs) {
+  std::vector<Result<PutReply>> replies(jobs.size(), Result<PutReply>(PutReply{}));
+  std::vector<std::pair<std::size_t, Future<Result<PutReply>>>> answers;
+  answers.reserve(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    auto queue = co_await queue_named(jobs[i].queue, options_.create_queues);
+    Result<void> good = queue ? check_job(jobs[i], (*queue)->window.name(), (*queue)->window.config().max_payload_bytes)
+                              : std::unexpected(std::move(queue.error()));
+    if (good) good = co_await take_room(**queue, 1);
+    if (good) {
+      answers.emplace_back(i, submit_put(std::move(jobs[i]), **queue));
+    } else {
+      replies[i] = std::unexpected(std::move(good.error()));
+    }
+  }
+  for (auto& [place, answer] : answers) replies[place] = co_await std::move(answer);
+  // What fails them all is no fault of theirs.
+  const bool none = std::ranges::none_of(replies, [](const Result<PutReply>& reply) { return reply.has_value(); });
+  if (auto failed = store_.failure(); failed && none) co_return std::unexpected(std::move(*failed));
+  co_return replies;
+}
+
+Future<Result<PutReply>> Broker::submit_put(NewJob job, Queue& queue) {
   Future<Result<PutReply>> answer = loop_.create_future<Result<PutReply>>();
   pending_puts_.push_back({std::move(job), &queue, answer});
   if (pending_puts_.size() == kMostTogether) {
@@ -126,12 +124,12 @@ Future<Result<PutReply>> BrokerImpl::submit_put(NewJob job, Queue& queue) {
   return answer;
 }
 
-Coro<void> BrokerImpl::flush_puts() {
+Coro<void> Broker::flush_puts() {
   puts_scheduled_ = false;
   if (!pending_puts_.empty()) co_await send_puts(std::exchange(pending_puts_, {}));
 }
 
-Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
+Coro<void> Broker::send_puts(std::vector<PendingPut> pending) {
   std::vector<PutRequest> requests;
   requests.reserve(pending.size());
   for (PendingPut& put : pending) requests.push_back(request_of(std::move(put.job), *put.queue));
@@ -148,7 +146,7 @@ Coro<void> BrokerImpl::send_puts(std::vector<PendingPut> pending) {
   }
 }
 
-void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
+void Broker::note_put(Queue& queue, const PutReply& reply) {
   arrived(queue, reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
   if (reply.outcome == PutOutcome::kept) return;
   if (reply.cancelled != nullptr) {
@@ -165,13 +163,12 @@ void BrokerImpl::note_put(Queue& queue, const PutReply& reply) {
        reply.job.due_at);
 }
 
-Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob> jobs, bool last_completes) {
+Coro<Result<std::vector<PutReply>>> Broker::put_together(std::vector<NewJob> jobs, bool last_completes) {
   std::vector<Queue*> queues;
   for (const NewJob& job : jobs) {
-    auto queue = co_await queue_named(job.queue, options_.create_queues);
-    if (!queue) co_return std::unexpected(std::move(queue.error()));
-    if (auto checked = check(job, **queue); !checked) co_return std::unexpected(std::move(checked.error()));
-    queues.push_back(*queue);
+    Queue* queue = co_await or_return(queue_named(job.queue, options_.create_queues));
+    co_await or_return(check_job(job, queue->window.name(), queue->window.config().max_payload_bytes));
+    queues.push_back(queue);
   }
   std::map<Queue*, std::uint64_t> wanted;
   for (Queue* queue : queues) ++wanted[queue];
@@ -198,8 +195,8 @@ Coro<Result<std::vector<PutReply>>> BrokerImpl::put_together(std::vector<NewJob>
 }
 
 // The room for them has been taken; the queues hear of it whoever waits.
-Coro<Result<std::vector<PutReply>>> BrokerImpl::send_together(std::vector<PutRequest> requests,
-                                                              std::vector<Queue*> queues) {
+Coro<Result<std::vector<PutReply>>> Broker::send_together(std::vector<PutRequest> requests,
+                                                          std::vector<Queue*> queues) {
   auto answered = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::whole);
   std::vector<PutReply> replies;
   for (std::size_t i = 0; i < queues.size(); ++i) {

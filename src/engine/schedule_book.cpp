@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
-
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
-#include "engine/add_one.hpp"
-#include "engine/internal/job_clock.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/broker.hpp"
+#include "engine/keep_alive.hpp"
+#include "engine/schedule_book_state.hpp"
+#include "engine/scheduler_impl.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/run_request.hpp"
 #include "jobs/internal/schedule_codec.hpp"
@@ -69,8 +71,62 @@ void go_on(SchedulePlace& place, const Schedule& schedule, bool other_trigger, W
 
 }  // namespace
 
+// --- what a book offers, kept until it has ended -----------------------------------------------------------------------
+
+ScheduleBook::ScheduleBook(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+ScheduleBook::State::State(Store& its_store, const Clock& its_clock, QueueConfig its_new_queue, bool its_owned,
+                           std::shared_ptr<Broker> its_owner, std::shared_ptr<SchedulerImpl> its_scheduler)
+    : store(its_store),
+      clock(its_clock),
+      new_queue(std::move(its_new_queue)),
+      owned(its_owned),
+      owner(std::move(its_owner)),
+      scheduler(std::move(its_scheduler)) {}
+
+Coro<Result<AddReply>> ScheduleBook::add(Schedule schedule, ConflictPolicy conflict) {
+  return keep_alive(state_, state_->add(std::move(schedule), conflict));
+}
+Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {
+  return keep_alive(state_, state_->add_all(std::move(schedules), conflict));
+}
+Coro<Result<ScheduleStatus>> ScheduleBook::get(std::string name) {
+  return keep_alive(state_, state_->get(std::move(name)));
+}
+Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::list(ScheduleId after, std::size_t limit) {
+  return keep_alive(state_, state_->list(after, limit));
+}
+Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::function<void(Schedule&)> change) {
+  return keep_alive(state_, state_->modify(std::move(name), std::move(change)));
+}
+Coro<Result<ScheduleStatus>> ScheduleBook::reschedule(std::string name, Trigger trigger) {
+  return modify(std::move(name), [trigger = std::move(trigger)](Schedule& schedule) { schedule.trigger = trigger; });
+}
+Coro<Result<ScheduleStatus>> ScheduleBook::pause(std::string name, std::string by) {
+  return keep_alive(state_, state_->pause(std::move(name), std::move(by)));
+}
+Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom from) {
+  return keep_alive(state_, state_->resume(std::move(name), from));
+}
+Coro<Result<ScheduleId>> ScheduleBook::remove(std::string name) {
+  return keep_alive(state_, state_->remove(std::move(name)));
+}
+Coro<Result<std::uint64_t>> ScheduleBook::remove_all() { return keep_alive(state_, state_->remove_all()); }
+Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
+  return keep_alive(state_, state_->run_now(std::move(name)));
+}
+Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::history(std::string name, std::size_t limit) {
+  return keep_alive(state_, state_->history(std::move(name), limit));
+}
+Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::output(std::string name) {
+  return keep_alive(state_, state_->output(std::move(name)));
+}
+Coro<Result<ScheduleExplanation>> ScheduleBook::explain(std::string name) {
+  return keep_alive(state_, state_->explain(std::move(name)));
+}
+
 // A schedule that is being edited.
-struct ScheduleBook::Edited {
+struct ScheduleBook::State::Edited {
   Schedule schedule;
   SchedulePlace place;
   std::string paused_by;
@@ -80,34 +136,49 @@ struct ScheduleBook::Edited {
   std::vector<ScheduleRun> entries;  // to be written into its history
 };
 
-Coro<Result<StoredSchedule>> ScheduleBook::find(std::string name) {
-  auto found = co_await or_return(store_->find_schedule(name));
+Coro<Result<StoredSchedule>> ScheduleBook::State::find(std::string name) {
+  auto found = co_await or_return(store(&Store::find_schedule, name));
   if (!found) co_return no_such_schedule(name);
   co_return std::move(*found);
 }
 
 // --- adding ----------------------------------------------------------------------------------------------------------
 
-Coro<Result<AddReply>> ScheduleBook::add(Schedule schedule, ConflictPolicy conflict) {
-  std::string name = schedule.name;
+Coro<Result<AddReply>> ScheduleBook::State::add(Schedule schedule, ConflictPolicy conflict) {
+  const std::string name = schedule.name;
   std::vector<Schedule> one;
   one.push_back(std::move(schedule));
-  co_return reply_of_one(co_await add_all(std::move(one), conflict), name);
+  const auto replies = co_await or_return(add_all(std::move(one), conflict));
+  // What add_all() only reports.
+  if (replies.front().outcome == AddOutcome::exists) {
+    co_return fail(Errc::refused, fmt::format("schedule {}: there is one of that name", in_quotes(name)));
+  }
+  co_return replies.front();
 }
 
-Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {
-  const WallTime now = clock_->wall_now();
+Coro<Result<std::vector<AddReply>>> ScheduleBook::State::add_all(std::vector<Schedule> schedules,
+                                                                 ConflictPolicy conflict) {
+  if (!scheduler) co_return co_await write_all(std::move(schedules), conflict);
+  auto news = scheduler->note_news(schedules);
+  auto replies = co_await or_return(write_all(std::move(schedules), conflict));
+  co_await scheduler->take_news(std::move(news), replies);
+  co_return replies;
+}
+
+Coro<Result<std::vector<AddReply>>> ScheduleBook::State::write_all(std::vector<Schedule> schedules,
+                                                                   ConflictPolicy conflict) {
+  const WallTime now = clock.wall_now();
   ScheduleWriter writer;
   std::vector<PutSchedule> puts;
   puts.reserve(schedules.size());
   const bool may_replace = conflict == ConflictPolicy::replace;
   for (Schedule& schedule : schedules) {
-    if (auto good = check(schedule, now); !good) co_return std::unexpected(std::move(good.error()));
+    co_await or_return(check(schedule, now));
     puts.push_back(may_replace ? writer.write(schedule, now) : writer.write(std::move(schedule), now));
     // Those to be replaced are known by what is kept.
     puts.back().policy = conflict == ConflictPolicy::fail ? ConflictPolicy::fail : ConflictPolicy::keep;
   }
-  auto replies = co_await or_return(store_->put_schedules(std::move(puts)));
+  auto replies = co_await or_return(store(&Store::put_schedules, std::move(puts)));
   std::vector<AddReply> told;
   told.reserve(replies.size());
   for (std::size_t i = 0; i < replies.size(); ++i) {
@@ -124,11 +195,11 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> 
   co_return told;
 }
 
-Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
+Coro<Result<AddReply>> ScheduleBook::State::replace(Schedule schedule) {
   ScheduleWriter writer;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await or_return(store_->find_schedule(schedule.name));
-    const WallTime now = clock_->wall_now();
+    auto found = co_await or_return(store(&Store::find_schedule, schedule.name));
+    const WallTime now = clock.wall_now();
     PutSchedule put = writer.write(schedule, now);
     if (const auto& old = found) {
       const bool other_trigger = old->trigger != put.trigger;
@@ -145,7 +216,7 @@ Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
     }
     std::vector<PutSchedule> one;
     one.push_back(std::move(put));
-    auto replies = co_await or_return(store_->put_schedules(std::move(one)));
+    auto replies = co_await or_return(store(&Store::put_schedules, std::move(one)));
     const PutScheduleReply& reply = replies.front();
     if (reply.outcome == PutScheduleOutcome::replaced) co_return AddReply{AddOutcome::replaced, reply.id};
     if (reply.outcome == PutScheduleOutcome::added) co_return AddReply{AddOutcome::added, reply.id};
@@ -155,32 +226,39 @@ Coro<Result<AddReply>> ScheduleBook::replace(Schedule schedule) {
 
 // --- looking ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<ScheduleStatus>> ScheduleBook::get(std::string name) {
+Coro<Result<ScheduleStatus>> ScheduleBook::State::get(std::string name) {
   auto found = co_await or_return(find(std::move(name)));
   co_return status_of(std::move(found));
 }
 
-Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::list(ScheduleId after, std::size_t limit) {
-  auto found = co_await or_return(store_->schedules({.after = after, .limit = limit, .texts = true}));
+Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::State::list(ScheduleId after, std::size_t limit) {
+  auto found =
+      co_await or_return(store(&Store::schedules, ScheduleFilter{.after = after, .limit = limit, .texts = true}));
   std::vector<ScheduleStatus> told;
   told.reserve(found.size());
   for (StoredSchedule& stored : found) told.push_back(status_of(std::move(stored)));
   co_return told;
 }
 
-Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::history(std::string name, std::size_t limit) {
+Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::State::history(std::string name, std::size_t limit) {
   auto found = co_await or_return(find(std::move(name)));
-  co_return co_await store_->schedule_runs(found.id, limit);
+  co_return co_await store(&Store::schedule_runs, found.id, limit);
 }
 
-Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::output(std::string name) {
+Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::State::output(std::string name) {
   auto found = co_await or_return(find(std::move(name)));
-  co_return co_await store_->schedule_output(found.id);
+  co_return co_await store(&Store::schedule_output, found.id);
 }
 
 // --- editing ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change) {
+Coro<Result<ScheduleStatus>> ScheduleBook::State::edit(std::string name, Edit change) {
+  auto status = co_await or_return(write_edit(std::move(name), std::move(change)));
+  if (scheduler) scheduler->take_edit(status);
+  co_return status;
+}
+
+Coro<Result<ScheduleStatus>> ScheduleBook::State::write_edit(std::string name, Edit change) {
   for (int tries = 0; tries < kMostTries; ++tries) {
     auto found = co_await or_return(find(name));
     StoredSchedule& stored = found;
@@ -190,23 +268,19 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
                   .place = stored.place,
                   .paused_by = std::move(status.paused_by),
                   .paused_at = status.paused_at};
-    if (auto done = change(edited); !done) co_return std::unexpected(std::move(done.error()));
+    co_await or_return(change(edited));
     if (!edited.changed) co_return status_of(std::move(stored));
     Schedule& schedule = edited.schedule;
-    if (auto good = edited.resets_trigger ? check(schedule, clock_->wall_now()) : check(schedule); !good) {
-      co_return std::unexpected(std::move(good.error()));
-    }
+    co_await or_return(edited.resets_trigger ? check(schedule, clock.wall_now()) : check(schedule));
     if (!edited.entries.empty()) {
       // Its texts stay, so that history and place change in one transaction.
       std::vector<FireRequest> steps;
       steps.push_back(
           {.id = stored.id, .version = stored.version, .place = edited.place, .runs = std::move(edited.entries)});
-      auto replies = co_await store_->fire(std::move(steps), WallTime{});
-      if (!replies) co_return std::unexpected(std::move(replies.error()));
-      const Result<FireReply>& reply = replies->front();
-      if (!reply) co_return std::unexpected(reply.error());
-      if (!reply->fired) continue;
-      stored.version = reply->version;
+      auto replies = co_await or_return(store(&Store::fire, std::move(steps), WallTime{}));
+      const FireReply reply = co_await or_return(std::move(replies.front()));
+      if (!reply.fired) continue;
+      stored.version = reply.version;
       stored.place = edited.place;
       co_return status_of(std::move(stored));
     }
@@ -214,7 +288,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
     put.definition =
         put.place.paused ? definition_text(schedule, edited.paused_by, edited.paused_at) : definition_text(schedule);
     if (put.trigger != stored.trigger || put.definition != stored.definition) {
-      go_on(put.place, schedule, put.trigger != stored.trigger, clock_->wall_now());
+      go_on(put.place, schedule, put.trigger != stored.trigger, clock.wall_now());
     }
     put.made_from = stored.version;
     stored.trigger = put.trigger;
@@ -222,7 +296,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
     stored.place = put.place;
     std::vector<PutSchedule> one;
     one.push_back(std::move(put));
-    auto replies = co_await or_return(store_->put_schedules(std::move(one)));
+    auto replies = co_await or_return(store(&Store::put_schedules, std::move(one)));
     if (replies.front().outcome != PutScheduleOutcome::replaced) continue;
     stored.version = replies.front().version;
     co_return status_of(std::move(stored));
@@ -230,7 +304,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::edit(std::string name, Change change)
   co_return edited_all_the_time(name);
 }
 
-Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::function<void(Schedule&)> change) {
+Coro<Result<ScheduleStatus>> ScheduleBook::State::modify(std::string name, std::function<void(Schedule&)> change) {
   co_return co_await edit(name, [&](Edited& edited) -> Result<void> {
     change(edited.schedule);
     edited.resets_trigger = true;
@@ -239,17 +313,13 @@ Coro<Result<ScheduleStatus>> ScheduleBook::modify(std::string name, std::functio
                   fmt::format("name {}: a schedule keeps its name", in_quotes(edited.schedule.name)));
     }
     if (edited.schedule.paused && !edited.place.paused)
-      edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
+      edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock.wall_now());
     edited.place.paused = edited.schedule.paused;
     return {};
   });
 }
 
-Coro<Result<ScheduleStatus>> ScheduleBook::reschedule(std::string name, Trigger trigger) {
-  co_return co_await modify(std::move(name), [&trigger](Schedule& schedule) { schedule.trigger = trigger; });
-}
-
-Coro<Result<ScheduleStatus>> ScheduleBook::pause(std::string name, std::string by) {
+Coro<Result<ScheduleStatus>> ScheduleBook::State::pause(std::string name, std::string by) {
   if (by.size() > Schedule::kMostNameBytes) {
     co_return fail(Errc::invalid_input, fmt::format("by: at most {} bytes", Schedule::kMostNameBytes));
   }
@@ -257,17 +327,17 @@ Coro<Result<ScheduleStatus>> ScheduleBook::pause(std::string name, std::string b
     edited.changed = !edited.place.paused;
     edited.place.paused = true;
     edited.paused_by = by;
-    edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock_->wall_now());
+    edited.paused_at = std::chrono::floor<std::chrono::milliseconds>(clock.wall_now());
     return {};
   });
 }
 
-Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom from) {
+Coro<Result<ScheduleStatus>> ScheduleBook::State::resume(std::string name, ResumeFrom from) {
   co_return co_await edit(std::move(name), [&](Edited& edited) -> Result<void> {
     SchedulePlace& place = edited.place;
     edited.changed = place.paused;
     place.paused = false;
-    const WallTime now = clock_->wall_now();
+    const WallTime now = clock.wall_now();
     const Trigger& trigger = edited.schedule.trigger;
     if (!edited.changed || from == ResumeFrom::where_it_was || place.next >= now) return {};
     const WallTime last = trigger.previous(now).value_or(place.next);
@@ -288,52 +358,81 @@ Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom f
   });
 }
 
-Coro<Result<ScheduleId>> ScheduleBook::remove(std::string name) {
-  auto found = co_await or_return(find(name));
-  auto erased = co_await or_return(store_->erase_schedules({found.id}));
+Coro<Result<ScheduleId>> ScheduleBook::State::remove(std::string name) {
+  const auto found = co_await or_return(find(name));
+  const auto erased = co_await or_return(store(&Store::erase_schedules, std::vector<ScheduleId>{found.id}));
   if (erased == 0) co_return no_such_schedule(name);
+  if (scheduler) scheduler->take_removal(found.id, name);
   co_return found.id;
 }
 
-Coro<Result<std::uint64_t>> ScheduleBook::remove_all() {
+Coro<Result<std::uint64_t>> ScheduleBook::State::remove_all() {
   std::uint64_t count = 0;
   for (ScheduleId after = 0;;) {
-    auto page = co_await or_return(store_->schedules({.after = after, .limit = kPage, .texts = false}));
-    if (page.empty()) co_return count;
+    const auto page =
+        co_await or_return(store(&Store::schedules, ScheduleFilter{.after = after, .limit = kPage, .texts = false}));
+    if (page.empty()) break;
     std::vector<ScheduleId> ids;
     for (const StoredSchedule& stored : page) ids.push_back(stored.id);
     after = ids.back();
-    auto erased = co_await or_return(store_->erase_schedules(std::move(ids)));
-    count += erased;
+    count += co_await or_return(store(&Store::erase_schedules, std::move(ids)));
   }
+  if (scheduler) co_await or_return(scheduler->take_removal_of_all());
+  co_return count;
 }
 
-Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
-  auto offset = co_await or_return(store_->recall(kCalendarOffset));
+// --- running now -----------------------------------------------------------------------------------------------------
+
+WallTime ScheduleBook::State::now() const { return scheduler ? scheduler->now() : clock.wall_now(); }
+
+Coro<Result<JobId>> ScheduleBook::State::run_now(std::string name) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await or_return(find(name));
-    ScheduleStatus status = status_of(found);
+    const auto found = co_await or_return(find(name));
+    const ScheduleStatus status = status_of(found);
     if (!status.schedule) co_return unreadable(name, status.trouble);
     const Schedule& schedule = *status.schedule;
-    co_await or_return(store_->open_queue(schedule.job.queue, new_queue_));
-    const WallTime now = clock_->wall_now();
+    if (const auto why = scheduler ? scheduler->trouble_with(schedule.job) : std::nullopt) {
+      co_return fail(Errc::not_found, why->text);
+    }
+    const WallTime present = now();
     const std::vector<JobId> no_jobs;
     Plan plan = make_plan_now({.trigger = schedule.trigger,
                                .policies = schedule,
                                .place = found.place,
                                .active = found.active,
                                .active_jobs = no_jobs,
-                               .now = now});
-    PutRequest put{.job = job_of({schedule.job, schedule.name, schedule.trigger.zone(), now}, plan.runs.front()),
-                   .run = plan.runs.front().entry};
-    std::vector<FireRequest> steps;
-    steps.push_back({.id = found.id, .version = found.version, .place = plan.place, .runs = std::move(plan.entries)});
-    steps.back().jobs.push_back(std::move(put));
-    auto replies = co_await or_return(store_->fire(std::move(steps), now + Duration{offset.value_or(0)}));
-    const FireReply reply = co_await or_return(std::move(replies.front()));
-    if (reply.fired) co_return reply.jobs.front().id;
+                               .now = present});
+    FireCall call{.id = found.id, .version = found.version, .place = plan.place, .runs = plan.entries};
+    call.jobs.push_back({.job = job_of({schedule.job, name, schedule.trigger.zone(), present}, plan.runs.front()),
+                         .run = plan.runs.front().entry});
+    const FireReply reply = co_await or_return(fire(std::move(call)));
+    // Every other step that makes this one stale is one that has been made.
+    if (!reply.fired) continue;
+    if (scheduler) co_await scheduler->take_run(found.id, name, schedule.job.queue, std::move(plan), reply);
+    co_return reply.jobs.front().id;
   }
   co_return edited_all_the_time(name);
+}
+
+// Of a call with one job.
+Coro<Result<FireReply>> ScheduleBook::State::fire(FireCall call) {
+  if (owner) {
+    std::vector<FireCall> calls;
+    calls.push_back(std::move(call));
+    auto replies = co_await or_return(owner->fire(std::move(calls)));
+    co_return std::move(replies.front());
+  }
+  FireJob& one = call.jobs.front();
+  co_await or_return(check_queue_name(one.job.queue));
+  const auto queue = co_await or_return(store(&Store::open_queue, one.job.queue, new_queue));
+  co_await or_return(check_job(one.job, queue.name, queue.config.max_payload_bytes));
+  const auto offset = co_await or_return(store(&Store::recall, kCalendarOffset));
+  std::vector<FireRequest> steps;
+  steps.push_back({.id = call.id, .version = call.version, .place = call.place, .runs = std::move(call.runs)});
+  steps.back().jobs.push_back({.job = std::move(one.job), .run = one.run});
+  auto replies =
+      co_await or_return(store(&Store::fire, std::move(steps), clock.wall_now() + Duration{offset.value_or(0)}));
+  co_return std::move(replies.front());
 }
 
 }  // namespace argiope

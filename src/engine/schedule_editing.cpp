@@ -1,8 +1,8 @@
 // Schedules come, change and go; what is known of them in memory follows.
 #include <spdlog/spdlog.h>
 
+#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
-#include "engine/add_one.hpp"
 #include "engine/scheduler_impl.hpp"
 
 namespace argiope {
@@ -44,80 +44,58 @@ void SchedulerImpl::look_at_marked(ScheduleReason reason) {
   ticker_.soon();
 }
 
-Coro<Result<AddReply>> SchedulerImpl::add(Schedule schedule, ConflictPolicy conflict) {
-  const std::string name = schedule.name;
-  std::vector<Schedule> one;
-  one.push_back(std::move(schedule));
-  co_return reply_of_one(co_await add_all(std::move(one), conflict), name);
-}
-
-Coro<Result<std::vector<AddReply>>> SchedulerImpl::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {
+SchedulerImpl::News SchedulerImpl::note_news(const std::vector<Schedule>& schedules) const {
   // What is due of those added: as written, since nobody has moved them on yet.
   const WallTime present = loop_.clock().wall_now();
-  std::vector<SchedulePlace> places;
-  std::vector<std::string> names;
-  places.reserve(schedules.size());
-  const bool tells = listened(ScheduleEventKind::schedule_added) || listened(ScheduleEventKind::schedule_modified);
+  News news;
+  news.places.reserve(schedules.size());
+  const bool tells = listened(ScheduleEventKind::schedule_added);
   for (const Schedule& schedule : schedules) {
     const auto next = schedule.trigger.next_fire_time(std::nullopt, present);
-    places.push_back({.next = next.value_or(WallTime::max()), .paused = schedule.paused});
-    if (tells) names.push_back(schedule.name);
+    news.places.push_back({.next = next.value_or(WallTime::max()), .paused = schedule.paused});
+    if (tells) news.names.push_back(schedule.name);
   }
-  auto replies = co_await book_.add_all(std::move(schedules), conflict);
-  if (!replies) co_return replies;
+  return news;
+}
+
+Coro<void> SchedulerImpl::take_news(News news, const std::vector<AddReply>& replies) {
   std::vector<ScheduleId> replaced;
-  for (std::size_t i = 0; i < replies->size(); ++i) {
-    const AddReply& reply = (*replies)[i];
-    if (reply.outcome == AddOutcome::added) reindex(reply.id, places[i]);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const AddReply& reply = replies[i];
     if (reply.outcome == AddOutcome::replaced) replaced.push_back(reply.id);
-    if (tells && reply.outcome == AddOutcome::added) {
-      tell_of(ScheduleEventKind::schedule_added, reply.id, names[i]);
-    }
+    if (reply.outcome != AddOutcome::added) continue;
+    reindex(reply.id, news.places[i]);
+    if (!news.names.empty()) tell_of(ScheduleEventKind::schedule_added, reply.id, news.names[i]);
   }
   if (!replaced.empty()) co_await read_again(std::move(replaced));
   ticker_.soon();
-  co_return replies;
 }
 
-Coro<Result<ScheduleStatus>> SchedulerImpl::edited(Coro<Result<ScheduleStatus>> edit) {
-  auto status = co_await std::move(edit);
-  if (!status) co_return status;
-  reindex(status->id, status->place);
-  tell_of(ScheduleEventKind::schedule_modified, status->id, status->name);
+void SchedulerImpl::take_edit(const ScheduleStatus& status) {
+  reindex(status.id, status.place);
+  tell_of(ScheduleEventKind::schedule_modified, status.id, status.name);
   ticker_.soon();
-  co_return status;
 }
 
-Coro<Result<ScheduleStatus>> SchedulerImpl::modify(std::string name, std::function<void(Schedule&)> change) {
-  return edited(book_.modify(std::move(name), std::move(change)));
-}
-Coro<Result<ScheduleStatus>> SchedulerImpl::reschedule(std::string name, Trigger trigger) {
-  return edited(book_.reschedule(std::move(name), std::move(trigger)));
-}
-Coro<Result<ScheduleStatus>> SchedulerImpl::pause(std::string name, std::string by) {
-  return edited(book_.pause(std::move(name), std::move(by)));
-}
-Coro<Result<ScheduleStatus>> SchedulerImpl::resume(std::string name, ResumeFrom from) {
-  return edited(book_.resume(std::move(name), from));
+void SchedulerImpl::take_removal(ScheduleId id, std::string_view name) {
+  forget(id);
+  tell_of(ScheduleEventKind::schedule_removed, id, name);
 }
 
-Coro<Result<void>> SchedulerImpl::remove(std::string name) {
-  auto id = co_await book_.remove(name);
-  if (!id) co_return std::unexpected(std::move(id.error()));
-  forget(*id);
-  tell_of(ScheduleEventKind::schedule_removed, *id, name);
-  co_return Result<void>{};
-}
-
-Coro<Result<void>> SchedulerImpl::remove_all() {
-  auto count = co_await book_.remove_all();
-  if (!count) co_return std::unexpected(std::move(count.error()));
+Coro<Result<void>> SchedulerImpl::take_removal_of_all() {
   // One that was added meanwhile is in the store, and will be found there.
   index_ = {};
   marks_.clear();
-  if (auto read = co_await read_all(); !read) co_return read;
+  co_await or_return(read_all());
   tell(ScheduleEventKind::all_schedules_removed);
   co_return Result<void>{};
+}
+
+Coro<void> SchedulerImpl::take_run(ScheduleId id, std::string name, std::string queue, Plan plan,
+                                   const FireReply& reply) {
+  Step step{id, std::move(name), std::move(queue), std::move(plan)};
+  reindex(step.id, step.plan.place);
+  co_await fired(step, reply);
 }
 
 }  // namespace argiope

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_writer.hpp"
+#include "engine/schedule_book_state.hpp"
 #include "engine/scheduler_impl.hpp"
 
 namespace argiope {
@@ -35,57 +37,46 @@ std::string what_overlap_does(Overlap overlap) {
 
 }  // namespace
 
-Coro<Result<ScheduleExplanation>> SchedulerImpl::explain(std::string name) {
-  auto found = co_await book_.find(name);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  const StoredSchedule& stored = *found;
-  auto runs = co_await store_.schedule_runs(stored.id);
-  if (!runs) co_return std::unexpected(std::move(runs.error()));
-  ScheduleExplanation why{.id = stored.id,
+Coro<Result<ScheduleExplanation>> ScheduleBook::State::explain(std::string name) {
+  const auto status = co_await or_return(get(name));
+  ScheduleExplanation why{.id = status.id,
                           .name = std::move(name),
-                          .active = stored.active,
-                          .fired = stored.place.fired,
-                          .missed = stored.place.missed};
-  for (const ScheduleRun& run : *runs) {
+                          .active = status.active,
+                          .fired = status.place.fired,
+                          .missed = status.place.missed};
+  for (const ScheduleRun& run : co_await or_return(store(&Store::schedule_runs, status.id, kRunsKept))) {
     if (run.outcome != RunOutcome::missed && run.outcome != RunOutcome::skipped) continue;
     why.last_misfire = run;
     break;
   }
-  if (stored.place.next != WallTime::max()) why.next = stored.place.next;
-  const auto parsed = reader_.read(stored);
-  if (!parsed) {
+  if (status.place.next != WallTime::max()) why.next = status.place.next;
+  if (!status.schedule) {
     why.reason = ScheduleReason::unreadable;
-    why.text = parsed.error().message;
+    why.text = status.trouble;
     co_return why;
   }
-  const ScheduleDefinition& definition = *parsed->definition;
-  why.zone = parsed->trigger->zone();
-  why.max_instances = definition.policies.max_instances;
-  why.overlap = definition.policies.overlap;
-  SchedulePlace going_on = stored.place;
+  const Schedule& schedule = *status.schedule;
+  why.zone = schedule.trigger.zone();
+  why.max_instances = schedule.max_instances;
+  why.overlap = schedule.overlap;
+  SchedulePlace going_on = status.place;
   going_on.paused = false;
-  if (why.next) why.due_at = look_time(*parsed->trigger, going_on);
+  if (why.next) why.due_at = look_time(schedule.trigger, going_on);
 
-  const bool has_had_all = definition.policies.max_runs != 0 && stored.place.fired >= definition.policies.max_runs;
-  const auto marked = marks_.find(stored.id);
-  const auto trouble = trouble_with(definition.policies.job);
-  if (stored.place.paused) {
+  const bool has_had_all = schedule.max_runs != 0 && status.place.fired >= schedule.max_runs;
+  const auto kept_by = scheduler ? scheduler->what_keeps(status.id, schedule.job) : std::nullopt;
+  if (status.place.paused) {
     why.reason = ScheduleReason::paused;
-    why.paused_by = definition.paused_by;
-    why.paused_at = definition.paused_at;
+    why.paused_by = status.paused_by;
+    why.paused_at = status.paused_at;
   } else if (!why.next) {
     why.reason = has_had_all ? ScheduleReason::max_runs : ScheduleReason::finished;
-  } else if (state_ == SchedulerState::stopped) {
+  } else if (!owned) {
     why.reason = ScheduleReason::scheduler_stopped;
-  } else if (state_ == SchedulerState::paused) {
-    why.reason = ScheduleReason::scheduler_paused;
-  } else if (trouble) {
-    why.reason = trouble->reason;
-    why.text = trouble->text;
-  } else if (marked != marks_.end()) {
-    why.reason = marked->second.reason;
-    why.text = marked->second.text;
-  } else if (stored.active >= why.max_instances) {
+  } else if (kept_by) {
+    why.reason = kept_by->reason;
+    why.text = kept_by->text;
+  } else if (status.active >= why.max_instances) {
     why.reason = ScheduleReason::overlap;
   } else {
     why.reason = *why.due_at > now() ? ScheduleReason::not_due : ScheduleReason::due;

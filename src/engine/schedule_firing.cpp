@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
 #include "jobs/internal/run_request.hpp"
@@ -36,7 +37,7 @@ std::vector<ScheduleId> SchedulerImpl::take_due() {
 
 Coro<void> SchedulerImpl::fire(std::vector<ScheduleId> ids) {
   Result<void> done;
-  auto loaded = co_await store_.load_schedules(ids);
+  auto loaded = co_await store_(&Store::load_schedules, ids);
   if (loaded) {
     done = co_await fire_loaded(std::move(*loaded), ids);
   } else {
@@ -65,6 +66,14 @@ std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate
               job.function.empty()
                   ? fmt::format("executor {} has nothing for jobs that name no function", in_quotes(job.queue))
                   : fmt::format("executor {} has no function {}", in_quotes(job.queue), in_quotes(job.function))};
+}
+
+std::optional<SchedulerImpl::Mark> SchedulerImpl::what_keeps(ScheduleId id, const JobTemplate& job) const {
+  if (state_ == SchedulerState::stopped) return Mark{ScheduleReason::scheduler_stopped, {}};
+  if (state_ == SchedulerState::paused) return Mark{ScheduleReason::scheduler_paused, {}};
+  if (auto trouble = trouble_with(job)) return trouble;
+  const auto marked = marks_.find(id);
+  return marked == marks_.end() ? std::nullopt : std::optional(marked->second);
 }
 
 // Of what is in the store, and can be read and run; what cannot is marked.
@@ -100,12 +109,11 @@ Coro<Result<void>> SchedulerImpl::look_closer(std::vector<Due>& all) {
     places.push_back(i);
   }
   if (looks.empty()) co_return Result<void>{};
-  auto views = co_await store_.look_at_schedules(looks);
-  if (!views) co_return std::unexpected(std::move(views.error()));
+  auto views = co_await or_return(store_(&Store::look_at_schedules, looks));
   std::vector<std::size_t> gone;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     const std::uint64_t version = all[places[i]].view.schedule.version;
-    auto due = due_of(std::move((*views)[i]), looks[i].id);
+    auto due = due_of(std::move(views[i]), looks[i].id);
     if (due && due->view.schedule.version == version) {
       due->newest_left_out = looks[i].newest_left_out;
       all[places[i]] = std::move(*due);
@@ -129,7 +137,7 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
     if (loaded[i]) view = ScheduleView{.schedule = std::move(*loaded[i])};
     if (auto due = due_of(std::move(view), ids[i])) all.push_back(std::move(*due));
   }
-  if (auto looked = co_await look_closer(all); !looked) co_return looked;
+  co_await or_return(look_closer(all));
   std::vector<FireCall> calls;
   std::vector<Step> steps;
   calls.reserve(all.size());
@@ -176,10 +184,9 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
 }
 
 Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector<Step> steps) {
-  auto replies = co_await broker_.fire(std::move(calls));
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
+  const auto replies = co_await or_return(broker_->fire(std::move(calls)));
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Result<FireReply>& reply = (*replies)[i];
+    const Result<FireReply>& reply = replies[i];
     if (!reply) {
       refused(steps[i], reply.error());
     } else if (!reply->fired) {
@@ -241,7 +248,8 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
   if (plan.finished) tell_of(schedule_finished, step.id, step.name);
   for (const JobId id : plan.cancel) {
     // One that has just ended is what was wanted.
-    (void)co_await broker_.cancel(id, "the next run of its schedule is due");
+    (void)co_await broker_->change(
+        {.id = id, .kind = ChangeKind::cancel, .error = "the next run of its schedule is due"});
   }
 }
 
@@ -251,45 +259,6 @@ void SchedulerImpl::look_again(ScheduleId id, WallTime when) {
   const auto flying = in_flight_.find(id);
   if (flying != in_flight_.end() && flying->second) return;
   index_.set(id, when);
-}
-
-// --- run_now ---------------------------------------------------------------------------------------------------------
-
-Coro<Result<JobId>> SchedulerImpl::run_now(std::string name) {
-  // Every other step that makes this one stale is one that has been made.
-  for (;;) {
-    auto found = co_await book_.find(name);
-    if (!found) co_return std::unexpected(std::move(found.error()));
-    const auto parsed = reader_.read(*found);
-    if (!parsed) {
-      co_return fail(Errc::wrong_format,
-                     fmt::format("schedule {} cannot be read: {}", in_quotes(name), parsed.error().message));
-    }
-    const Schedule& policies = parsed->definition->policies;
-    if (const auto trouble = trouble_with(policies.job)) co_return fail(Errc::not_found, trouble->text);
-    const WallTime present = now();
-    const std::vector<JobId> no_jobs;
-    Step step{found->id, name, policies.job.queue,
-              make_plan_now({.trigger = *parsed->trigger,
-                             .policies = policies,
-                             .place = found->place,
-                             .active = found->active,
-                             .active_jobs = no_jobs,
-                             .now = present})};
-    FireCall call{.id = found->id, .version = found->version, .place = step.plan.place, .runs = step.plan.entries};
-    call.jobs.push_back({.job = job_of({policies.job, name, parsed->trigger->zone(), present}, step.plan.runs.front()),
-                         .run = step.plan.runs.front().entry});
-    std::vector<FireCall> calls;
-    calls.push_back(std::move(call));
-    auto replies = co_await broker_.fire(std::move(calls));
-    if (!replies) co_return std::unexpected(std::move(replies.error()));
-    const Result<FireReply>& reply = replies->front();
-    if (!reply) co_return std::unexpected(reply.error());
-    if (!reply->fired) continue;
-    reindex(step.id, step.plan.place);
-    co_await fired(step, *reply);
-    co_return reply->jobs.front().id;
-  }
 }
 
 }  // namespace argiope

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "argiope/async/or_return.hpp"
 #include "engine/scheduler_impl.hpp"
 
 namespace argiope {
@@ -14,41 +15,86 @@ constexpr std::size_t kPage = 10'000;
 
 }  // namespace
 
-Coro<Result<std::unique_ptr<Scheduler>>> Scheduler::open(Store& store, Broker& broker, SchedulerOptions options) {
-  auto scheduler = std::make_unique<SchedulerImpl>(store, broker, std::move(options));
-  if (auto read = co_await scheduler->read_all(); !read) co_return std::unexpected(std::move(read.error()));
-  co_return std::move(scheduler);
+// --- what an engine offers ---------------------------------------------------------------------------------------------
+
+Scheduler::Scheduler(std::shared_ptr<SchedulerImpl> impl) noexcept : impl_(std::move(impl)) {}
+Scheduler::~Scheduler() { impl_->let_go(); }
+void Scheduler::start(bool paused) { impl_->start(paused); }
+void Scheduler::pause() { impl_->pause(); }
+void Scheduler::resume() { impl_->resume(); }
+Coro<Result<void>> Scheduler::shutdown(bool wait) { return impl_->shutdown(wait); }
+SchedulerState Scheduler::state() const noexcept { return impl_->state(); }
+std::optional<Error> Scheduler::failure() const { return impl_->failure(); }
+std::size_t Scheduler::size() const noexcept { return impl_->size(); }
+std::optional<WallTime> Scheduler::next_due() const noexcept { return impl_->next_due(); }
+Coro<Result<void>> Scheduler::add_executor(std::string name, ExecutorOptions options) {
+  return impl_->add_executor(std::move(name), std::move(options));
+}
+Result<void> Scheduler::add_function(std::string executor, std::string function, JobFunction run) {
+  return impl_->add_function(std::move(executor), std::move(function), std::move(run));
+}
+Coro<Result<void>> Scheduler::remove_executor(std::string name, bool wait) {
+  return impl_->remove_executor(std::move(name), wait);
+}
+std::vector<std::string> Scheduler::executors() const { return impl_->executors(); }
+Coro<Result<std::optional<ScheduledRun>>> Scheduler::run_of(JobId job) { return impl_->run_of(job); }
+Scheduler::ListenerId Scheduler::add_listener(std::uint32_t mask, ScheduleListener listener) {
+  return impl_->add_listener(mask, std::move(listener));
+}
+void Scheduler::remove_listener(ListenerId id) { impl_->remove_listener(id); }
+std::uint64_t Scheduler::listener_errors() const { return impl_->listener_errors(); }
+
+// --- opening and ending ------------------------------------------------------------------------------------------------
+
+Coro<Result<std::shared_ptr<SchedulerImpl>>> SchedulerImpl::open(Store& store, std::shared_ptr<Broker> broker,
+                                                                 SchedulerOptions options) {
+  auto scheduler = std::make_shared<SchedulerImpl>(store, std::move(broker), std::move(options));
+  SchedulerImpl& made = *scheduler;
+  made.broker_->on_schedules_changed([&made](const std::vector<ScheduleId>& ids) { made.on_changed(ids); });
+  made.broker_->on_calendar_jump([&made](Duration by) { made.on_jump(by); });
+  auto read = co_await made.read_all();
+  if (read) co_return scheduler;
+  made.let_go();
+  co_return std::unexpected(std::move(read.error()));
 }
 
-SchedulerImpl::SchedulerImpl(Store& store, Broker& broker, SchedulerOptions options)
+SchedulerImpl::SchedulerImpl(Store& store, std::shared_ptr<Broker> broker, SchedulerOptions options)
     : store_(store),
-      broker_(broker),
+      broker_(std::move(broker)),
       options_(std::move(options)),
       loop_(EventLoop::current()),
-      book_(store, loop_.clock()),
-      ticker_(loop_, [this] { tick(); }),
-      background_(loop_, "scheduler") {
-  broker_.on_schedules_changed([this](const std::vector<ScheduleId>& ids) { on_changed(ids); });
-  broker_.on_calendar_jump([this](Duration by) { on_jump(by); });
+      // A listener may destroy the engine in a tick.
+      ticker_(loop_,
+              [this] {
+                const auto self = shared_from_this();
+                tick();
+              }),
+      background_(loop_, "scheduler") {}
+
+void SchedulerImpl::stop_hearing() {
+  broker_->on_schedules_changed({});
+  broker_->on_calendar_jump({});
+  if (job_listener_ != 0) broker_->remove_listener(std::exchange(job_listener_, 0));
 }
 
-SchedulerImpl::~SchedulerImpl() {
+void SchedulerImpl::let_go() noexcept {
+  if (store_.is_gone()) return;
+  store_.let_go();
+  listeners_.clear();
+  stop_hearing();
+  shut_down_ = true;
+  state_ = SchedulerState::stopped;
   if (!EventLoop::is_alive(&loop_)) return;
-  for (auto& [name, executor] : executors_) {
-    if (executor.task && !executor.task.done()) executor.task.cancel();
-  }
-  if (shut_down_) return;
-  broker_.on_schedules_changed({});
-  broker_.on_calendar_jump({});
-  if (job_listener_ != 0) broker_.remove_listener(job_listener_);
+  ticker_.stop();
+  for (auto& [name, executor] : executors_) executor.worker->stop(true);
 }
 
 Coro<Result<void>> SchedulerImpl::read_all() {
   for (ScheduleId after = 0;;) {
-    auto page = co_await store_.schedules({.after = after, .limit = kPage, .texts = false});
-    if (!page) co_return std::unexpected(std::move(page.error()));
-    if (page->empty()) co_return Result<void>{};
-    for (const StoredSchedule& stored : *page) {
+    const auto page =
+        co_await or_return(store_(&Store::schedules, ScheduleFilter{.after = after, .limit = kPage, .texts = false}));
+    if (page.empty()) co_return Result<void>{};
+    for (const StoredSchedule& stored : page) {
       reindex(stored.id, stored.place);
       // One that has never been due may have been added while the clock was wrong, which the plan finds out. A million of
       // them are not looked at for that, but for those that would be silent for long.
@@ -58,7 +104,7 @@ Coro<Result<void>> SchedulerImpl::read_all() {
       if (place.paused || place.last != WallTime{} || place.next == WallTime::max()) continue;
       if (index_.size() <= kMostLookedAt || place.next - now() > kLong) index_.set(stored.id, now());
     }
-    after = page->back().id;
+    after = page.back().id;
   }
 }
 
@@ -86,18 +132,18 @@ void SchedulerImpl::resume() {
   ticker_.soon();
 }
 
-Coro<Result<void>> SchedulerImpl::shutdown(bool wait) {
+Coro<Result<void>> SchedulerImpl::shut_down(bool wait) {
   if (!std::exchange(shut_down_, true)) {
     state_ = SchedulerState::stopped;
     ticker_.stop();
-    broker_.on_schedules_changed({});
-    broker_.on_calendar_jump({});
+    broker_->on_schedules_changed({});
+    broker_->on_calendar_jump({});
     for (auto& [name, executor] : executors_) executor.worker->stop(!wait);
     for (auto& [name, executor] : executors_) {
       if (auto stopped = co_await stop_executor(executor, wait); !stopped && !failure_) failure_ = stopped.error();
     }
     co_await background_.quiet();
-    if (job_listener_ != 0) broker_.remove_listener(std::exchange(job_listener_, 0));
+    stop_hearing();
     tell(ScheduleEventKind::scheduler_shutdown);
   } else if (!wait) {
     for (auto& [name, executor] : executors_) executor.worker->stop(true);
@@ -112,14 +158,14 @@ Coro<Result<void>> SchedulerImpl::shutdown(bool wait) {
 // Fires what is due, as far as there is room for it on the way into the store, and sees to being called again.
 void SchedulerImpl::tick() {
   if (state_ == SchedulerState::stopped || failure_) return;
-  broker_.look_at_calendar();
+  broker_->look_at_calendar();
   TimePoint wake = saturating_add(loop_.time(), options_.look_interval);
   if (state_ == SchedulerState::running) {
     while (batches_ < kMostInFlight) {
       std::vector<ScheduleId> due = take_due();
       if (due.empty()) break;
       ++batches_;
-      background_.run(nullptr, fire(std::move(due)));
+      run_in_background(fire(std::move(due)));
     }
     // With all batches under way the end of one of them is waited for.
     if (batches_ < kMostInFlight && !index_.empty()) {
@@ -141,13 +187,13 @@ void SchedulerImpl::on_jump(Duration by) {
   tell({.kind = ScheduleEventKind::calendar_jumped, .at = now(), .jump = by});
   ticker_.forget_time();
   ticker_.soon();
-  if (by < Duration::zero()) background_.run(nullptr, find_lost());
+  if (by < Duration::zero()) run_in_background(find_lost());
 }
 
 // Schedules that a wrong clock has led into the future are looked at, however late they are due.
 Coro<void> SchedulerImpl::find_lost() {
   for (ScheduleId after = 0;;) {
-    auto page = co_await store_.schedules({.after = after, .limit = kPage, .texts = false});
+    auto page = co_await store_(&Store::schedules, ScheduleFilter{.after = after, .limit = kPage, .texts = false});
     if (!page) co_return fail_all(page.error());
     if (page->empty()) break;
     const WallTime present = now();
@@ -159,14 +205,14 @@ Coro<void> SchedulerImpl::find_lost() {
   ticker_.soon();
 }
 
-void SchedulerImpl::on_changed(const std::vector<ScheduleId>& ids) { background_.run(nullptr, read_again(ids)); }
+void SchedulerImpl::on_changed(const std::vector<ScheduleId>& ids) { run_in_background(read_again(ids)); }
 
 Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
   for (std::size_t from = 0; from < ids.size(); from += kPage) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(from);
     const std::size_t count = std::min(kPage, ids.size() - from);
     std::vector<ScheduleId> some(begin, begin + static_cast<std::ptrdiff_t>(count));
-    auto loaded = co_await store_.load_schedules(some);
+    auto loaded = co_await store_(&Store::load_schedules, some);
     if (!loaded) co_return fail_all(loaded.error());
     for (std::size_t i = 0; i < some.size(); ++i) {
       const auto& stored = (*loaded)[i];
@@ -186,7 +232,7 @@ Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
 
 // --- telling ---------------------------------------------------------------------------------------------------------
 
-Scheduler::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleListener listener) {
+SchedulerImpl::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleListener listener) {
   constexpr auto kEnds = static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
                          static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
                          static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
@@ -195,7 +241,7 @@ Scheduler::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, ScheduleLi
     constexpr auto kEndOfJob =
         static_cast<std::uint32_t>(JobEventKind::done) | static_cast<std::uint32_t>(JobEventKind::buried) |
         static_cast<std::uint32_t>(JobEventKind::cancelled) | static_cast<std::uint32_t>(JobEventKind::erased);
-    job_listener_ = broker_.add_listener(kEndOfJob, [this](const JobEvent& event) { note_job(event); });
+    job_listener_ = broker_->add_listener(kEndOfJob, [this](const JobEvent& event) { note_job(event); });
   }
   return listeners_.add(mask, std::move(listener));
 }
@@ -220,7 +266,7 @@ void SchedulerImpl::note_job(const JobEvent& event) {
   if (!listened(kind)) return;
   ended_.push_back(
       {kind, event.at, event.schedule, event.run, event.id, std::string(event.queue), std::string(event.text)});
-  if (!std::exchange(telling_, true)) background_.run(nullptr, tell_ended());
+  if (!std::exchange(telling_, true)) run_in_background(tell_ended());
 }
 
 // Names and planned times are not in memory, and looked up for those who listen.
@@ -238,8 +284,8 @@ Coro<void> SchedulerImpl::tell_ended() {
       co_await batch_done_.wait();
     }
     std::vector<ScheduleId> id{ended.schedule};
-    auto loaded = co_await store_.load_schedules(std::move(id));
-    auto run = co_await store_.schedule_run(ended.schedule, ended.run);
+    auto loaded = co_await store_(&Store::load_schedules, std::move(id));
+    auto run = co_await store_(&Store::schedule_run, ended.schedule, ended.run);
     if (!loaded || !run) co_return;
     ScheduleEvent event{.kind = ended.kind, .at = ended.at, .schedule = ended.schedule};
     if (loaded->front()) event.name = loaded->front()->name;

@@ -1,5 +1,5 @@
-// The scheduler's inside. Split over several files: scheduler.cpp (opening, its loop, events), firing.cpp (what is due),
-// editing.cpp (schedules come and change), executors.cpp, explaining.cpp.
+// SchedulerImpl: an engine's schedules, as far as it fires them. Split over several files: scheduler.cpp (opening, its loop, events),
+// schedule_firing.cpp (what is due), schedule_editing.cpp (schedules come and change), executors.cpp.
 #pragma once
 
 #include <deque>
@@ -16,56 +16,67 @@
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/listeners.hpp"
+#include "engine/broker.hpp"
 #include "engine/due_index.hpp"
+#include "engine/keep_alive.hpp"
+#include "engine/store_use.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/schedule_codec.hpp"
 
 namespace argiope {
 
-class SchedulerImpl final : public Scheduler {
+// Freed when the last coroutine that works in it has ended, whoever has let go of it before.
+class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
  public:
-  SchedulerImpl(Store& store, Broker& broker, SchedulerOptions options);
-  ~SchedulerImpl() override;
-  Coro<Result<void>> read_all();
+  // `store` lives until let_go() at least.
+  static Coro<Result<std::shared_ptr<SchedulerImpl>>> open(Store& store, std::shared_ptr<Broker> broker,
+                                                           SchedulerOptions options);
+  SchedulerImpl(Store& store, std::shared_ptr<Broker> broker, SchedulerOptions options);
+  // Its engine has gone: from here on nothing of the user's is touched, and runs of executors are cancelled.
+  void let_go() noexcept;
 
-  void start(bool paused) override;
-  void pause() override;
-  void resume() override;
-  Coro<Result<void>> shutdown(bool wait) override;
-  SchedulerState state() const noexcept override { return state_; }
-  std::optional<Error> failure() const override { return failure_; }
-
-  Coro<Result<AddReply>> add(Schedule schedule, ConflictPolicy conflict) override;
-  Coro<Result<std::vector<AddReply>>> add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) override;
-  Coro<Result<ScheduleStatus>> get(std::string name) override { return book_.get(std::move(name)); }
-  Coro<Result<std::vector<ScheduleStatus>>> list(ScheduleId after, std::size_t limit) override {
-    return book_.list(after, limit);
-  }
-  Coro<Result<ScheduleStatus>> modify(std::string name, std::function<void(Schedule&)> change) override;
-  Coro<Result<ScheduleStatus>> reschedule(std::string name, Trigger trigger) override;
-  Coro<Result<ScheduleStatus>> pause(std::string name, std::string by) override;
-  Coro<Result<ScheduleStatus>> resume(std::string name, ResumeFrom from) override;
-  Coro<Result<void>> remove(std::string name) override;
-  Coro<Result<void>> remove_all() override;
-  Coro<Result<JobId>> run_now(std::string name) override;
-  Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit) override {
-    return book_.history(std::move(name), limit);
-  }
-  Coro<Result<ScheduleExplanation>> explain(std::string name) override;
-  std::size_t size() const noexcept override { return index_.size(); }
-  std::optional<WallTime> next_due() const noexcept override {
+  // --- what Scheduler offers
+  void start(bool paused);
+  void pause();
+  void resume();
+  Coro<Result<void>> shutdown(bool wait) { return kept(shut_down(wait)); }
+  SchedulerState state() const noexcept { return state_; }
+  std::optional<Error> failure() const { return failure_; }
+  std::size_t size() const noexcept { return index_.size(); }
+  std::optional<WallTime> next_due() const noexcept {
     return index_.empty() ? std::nullopt : std::optional(index_.top_due());
   }
+  Coro<Result<void>> add_executor(std::string name, ExecutorOptions options);
+  Result<void> add_function(std::string executor, std::string function, JobFunction run);
+  Coro<Result<void>> remove_executor(std::string name, bool wait) { return kept(end_executor(std::move(name), wait)); }
+  std::vector<std::string> executors() const;
+  Coro<Result<std::optional<ScheduledRun>>> run_of(JobId job) { return kept(find_run(job)); }
+  using ListenerId = std::uint64_t;
+  ListenerId add_listener(std::uint32_t mask, ScheduleListener listener);
+  void remove_listener(ListenerId id) { listeners_.remove(id); }
+  std::uint64_t listener_errors() const { return listeners_.errors(); }
 
-  Coro<Result<void>> add_executor(std::string name, ExecutorOptions options) override;
-  Result<void> add_function(std::string executor, std::string function, JobFunction run) override;
-  Coro<Result<void>> remove_executor(std::string name, bool wait) override;
-  std::vector<std::string> executors() const override;
-  Coro<Result<std::optional<ScheduledRun>>> run_of(JobId job) override;
-
-  ListenerId add_listener(std::uint32_t mask, ScheduleListener listener) override;
-  void remove_listener(ListenerId id) override { listeners_.remove(id); }
-  std::uint64_t listener_errors() const override { return listeners_.errors(); }
+  // --- what its book tells it and asks it
+  // Schedules on their way into the store: what will be known of those that are new.
+  struct News {
+    std::vector<SchedulePlace> places;
+    std::vector<std::string> names;  // where somebody listens
+  };
+  News note_news(const std::vector<Schedule>& schedules) const;
+  Coro<void> take_news(News news, const std::vector<AddReply>& replies);
+  void take_edit(const ScheduleStatus& status);
+  void take_removal(ScheduleId id, std::string_view name);
+  Coro<Result<void>> take_removal_of_all();
+  Coro<void> take_run(ScheduleId id, std::string name, std::string queue, Plan plan, const FireReply& reply);
+  // Why a schedule is not fired although it is due.
+  struct Mark {
+    ScheduleReason reason{};
+    std::string text;
+  };
+  std::optional<Mark> trouble_with(const JobTemplate& job) const;
+  // The first reason that holds of the scheduler itself, of the job, or of the last time it was due.
+  std::optional<Mark> what_keeps(ScheduleId id, const JobTemplate& job) const;
+  WallTime now() const { return broker_->calendar_now(); }
 
  private:
   static constexpr std::size_t kMostInFlight = 2;
@@ -74,11 +85,6 @@ class SchedulerImpl final : public Scheduler {
     std::unique_ptr<Worker> worker;
     Task<Result<void>> task;
     std::map<std::string, std::shared_ptr<const JobFunction>, std::less<>> functions;
-  };
-  // Why a schedule is not fired although it is due.
-  struct Mark {
-    ScheduleReason reason{};
-    std::string text;
   };
   // A schedule on its way into the store.
   struct Step {
@@ -103,8 +109,15 @@ class SchedulerImpl final : public Scheduler {
     std::string text;
   };
   // --- the loop
+  template <class T>
+  Coro<T> kept(Coro<T> work) {
+    return keep_alive(shared_from_this(), std::move(work));
+  }
+  void run_in_background(Coro<void> work) { background_.run(shared_from_this(), std::move(work)); }
+  void stop_hearing();
+  Coro<Result<void>> read_all();
+  Coro<Result<void>> shut_down(bool wait);
   void tick();
-  WallTime now() const { return broker_.calendar_now(); }
   void on_jump(Duration by);
   Coro<void> find_lost();
   void on_changed(const std::vector<ScheduleId>& ids);
@@ -116,7 +129,6 @@ class SchedulerImpl final : public Scheduler {
   Coro<void> fire(std::vector<ScheduleId> ids);
   Coro<Result<void>> fire_loaded(std::vector<std::optional<StoredSchedule>> loaded, const std::vector<ScheduleId>& ids);
   Coro<Result<void>> write(std::vector<FireCall> calls, std::vector<Step> steps);
-  std::optional<Mark> trouble_with(const JobTemplate& job) const;
   std::optional<Due> due_of(std::optional<ScheduleView> view, ScheduleId id);
   Coro<Result<void>> look_closer(std::vector<Due>& all);
   void look_again(ScheduleId id, WallTime when);
@@ -131,13 +143,15 @@ class SchedulerImpl final : public Scheduler {
   void mark(ScheduleId id, std::string_view name, Mark mark);
   void unmark(ScheduleId id, std::string_view name = {});
   void look_at_marked(ScheduleReason reason);
-  Coro<Result<ScheduleStatus>> edited(Coro<Result<ScheduleStatus>> edit);
 
   // --- executors
+  Result<void> make_executor(std::string name, const ExecutorOptions& options);
   Coro<void> dispatch(std::string executor, JobContext& context);
   Coro<bool> begins_too_late(const JobContext& context);
   void note_grace(ScheduleId id, bool has_one);
+  Coro<Result<void>> end_executor(std::string name, bool wait);
   Coro<Result<void>> stop_executor(Executor& executor, bool wait);
+  Coro<Result<std::optional<ScheduledRun>>> find_run(JobId job);
 
   // --- telling
   bool listened(ScheduleEventKind kind) const noexcept { return listeners_.listens(static_cast<std::uint32_t>(kind)); }
@@ -151,11 +165,10 @@ class SchedulerImpl final : public Scheduler {
   void note_job(const JobEvent& event);
   Coro<void> tell_ended();
 
-  Store& store_;
-  Broker& broker_;
+  StoreUse store_;
+  const std::shared_ptr<Broker> broker_;
   const SchedulerOptions options_;
   EventLoop& loop_;
-  ScheduleBook book_;
   ScheduleReader reader_;
   DueIndex index_;
   std::unordered_map<ScheduleId, Mark> marks_;
@@ -168,7 +181,7 @@ class SchedulerImpl final : public Scheduler {
   std::unordered_set<JobId> too_late_;  // runs that are cancelled because they began too late
 
   Listeners<ScheduleEvent> listeners_;
-  Broker::ListenerId job_listener_ = 0;
+  std::uint64_t job_listener_ = 0;
   std::deque<Ended> ended_;
   bool telling_ = false;
 

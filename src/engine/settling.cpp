@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "engine/broker_impl.hpp"
-#include "engine/refusals.hpp"
+#include "argiope/async/or_return.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/broker.hpp"
 
 namespace argiope {
 namespace {
@@ -35,7 +36,7 @@ EndedRun run_of(JobId id, const std::vector<EndedRun>& ended_runs) noexcept {
 // --- runs ----------------------------------------------------------------------------------------------------------
 
 // What the verdict comes to under the queue's policy, and the same done to the queue in memory.
-Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
+Settlement Broker::settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
   Queue& queue = *running.queue;
   JobQueue& jobs = queue.window.jobs();
   const QueueConfig& config = queue.window.config();
@@ -85,13 +86,13 @@ Settlement BrokerImpl::settlement_of(const Running& running, std::uint64_t token
   return settlement;
 }
 
-void BrokerImpl::end_run(std::uint64_t token) {
+void Broker::end_run(std::uint64_t token) {
   const auto running = running_.find(token);
   running_ids_.erase(running->second.id);
   running_.erase(running);
 }
 
-void BrokerImpl::end_unasked(std::uint64_t token, Verdict verdict) {
+void Broker::end_unasked(std::uint64_t token, Verdict verdict) {
   const Running& running = running_.at(token);
   Queue& queue = *running.queue;
   const std::uint32_t attempt = running.attempt;
@@ -100,7 +101,7 @@ void BrokerImpl::end_unasked(std::uint64_t token, Verdict verdict) {
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
 }
 
-void BrokerImpl::submit(PendingSettlement pending) {
+void Broker::submit(PendingSettlement pending) {
   pending_settlements_.push_back(std::move(pending));
   if (pending_settlements_.size() == kMostTogether) {
     run_in_background(send_settlements(std::exchange(pending_settlements_, {})), Start::eagerly);
@@ -109,7 +110,7 @@ void BrokerImpl::submit(PendingSettlement pending) {
   }
 }
 
-Coro<Result<bool>> BrokerImpl::settle_run(std::shared_ptr<BrokerImpl> self, std::uint64_t token, Verdict verdict) {
+Coro<Result<bool>> Broker::settle_run(std::shared_ptr<Broker> self, std::uint64_t token, Verdict verdict) {
   if (auto failed = self->store_.failure()) co_return std::unexpected(std::move(*failed));
   const auto is_new = [&](const NewJob& job) { return self->find_queue(job.queue) == nullptr; };
   if (std::ranges::any_of(verdict.follow_ups, is_new)) {
@@ -119,7 +120,7 @@ Coro<Result<bool>> BrokerImpl::settle_run(std::shared_ptr<BrokerImpl> self, std:
   co_return co_await self->submit_verdict(token, std::move(verdict));
 }
 
-Coro<Result<bool>> BrokerImpl::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
+Coro<Result<bool>> Broker::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
   const auto running = running_.find(token);
   if (running == running_.end()) co_return false;
   running->second.queue->window.jobs().renew(running->second.queue_token, kNever);  // it only waits for the store
@@ -134,19 +135,20 @@ Coro<Result<bool>> BrokerImpl::settle_in_new_queues(std::uint64_t token, Verdict
 }
 
 // Of each follow-up, or why one of them cannot be put.
-Result<std::vector<BrokerImpl::Queue*>> BrokerImpl::queues_of(const std::vector<NewJob>& follow_ups) const {
+Result<std::vector<Broker::Queue*>> Broker::queues_of(const std::vector<NewJob>& follow_ups) const {
   std::vector<Queue*> queues;
   for (const NewJob& job : follow_ups) {
     Queue* queue = find_queue(job.queue);
     if (auto good = check_queue_name(job.queue); !good) return std::unexpected(std::move(good.error()));
     if (queue == nullptr) return no_such_queue(job.queue);
-    if (auto checked = check(job, *queue); !checked) return std::unexpected(std::move(checked.error()));
+    auto checked = check_job(job, queue->window.name(), queue->window.config().max_payload_bytes);
+    if (!checked) return std::unexpected(std::move(checked.error()));
     queues.push_back(queue);
   }
   return queues;
 }
 
-Future<Result<bool>> BrokerImpl::submit_verdict(std::uint64_t token, Verdict verdict) {
+Future<Result<bool>> Broker::submit_verdict(std::uint64_t token, Verdict verdict) {
   const auto running = running_.find(token);
   Queue& queue = *running->second.queue;
   const std::uint32_t attempt = running->second.attempt;
@@ -178,7 +180,7 @@ Future<Result<bool>> BrokerImpl::submit_verdict(std::uint64_t token, Verdict ver
 }
 
 // A run whose follow-ups cannot be put has failed, and that is its own affair.
-void BrokerImpl::submit_refused(PendingSettlement pending, Error why) {
+void Broker::submit_refused(PendingSettlement pending, Error why) {
   Verdict failed{.outcome = Outcome::retry, .error = fmt::format("a follow-up was refused: {}", why.message)};
   if (pending.settlement.outcome == Outcome::bury || pending.settlement.outcome == Outcome::cancel) {
     failed.outcome = pending.settlement.outcome;
@@ -190,12 +192,12 @@ void BrokerImpl::submit_refused(PendingSettlement pending, Error why) {
   submit(std::move(pending));
 }
 
-Coro<void> BrokerImpl::flush_settlements() {
+Coro<void> Broker::flush_settlements() {
   settlements_scheduled_ = false;
   if (!pending_settlements_.empty()) co_await send_settlements(std::exchange(pending_settlements_, {}));
 }
 
-Coro<void> BrokerImpl::send_settlements(std::vector<PendingSettlement> pending) {
+Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
   std::vector<Settlement> settlements;
   settlements.reserve(pending.size());
   for (PendingSettlement& one : pending) {
@@ -229,7 +231,7 @@ Coro<void> BrokerImpl::send_settlements(std::vector<PendingSettlement> pending) 
   if (!replies) stop_all(replies.error());
 }
 
-void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& reply) {
+void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) {
   Queue& queue = *pending.queue;
   if (!reply.settled) {
     for (Queue* follow_up : pending.follow_up_queues) arrived(*follow_up, false);
@@ -247,8 +249,8 @@ void BrokerImpl::note_settled(const PendingSettlement& pending, SettleReply& rep
 }
 
 // Jobs that have waited for another one, which has ended.
-void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& released,
-                               const std::vector<JobId>& cancelled, const std::vector<EndedRun>& ended_runs) {
+void Broker::note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
+                           const std::vector<EndedRun>& ended_runs) {
   for (const WaitingJob& job : released) {
     const auto found = by_id_.find(job.queue);
     if (found == by_id_.end()) continue;  // of a queue that another process has made: take_changes() will find it
@@ -267,12 +269,12 @@ void BrokerImpl::note_released(Queue& queue, const std::vector<WaitingJob>& rele
          has_one ? *its_run : EndedRun{});
   }
   if (cancelled.empty()) return;
-  run_in_background([](BrokerImpl& broker) -> Coro<void> {
+  run_in_background([](Broker& broker) -> Coro<void> {
     if (auto counted = co_await broker.recount(); !counted) broker.stop_all(counted.error());
   }(*this));
 }
 
-void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
+void Broker::expire(Queue& queue, const ExpiredLease& lease) {
   const auto id = running_ids_.find(lease.id);
   if (id == running_ids_.end()) return;
   const std::uint64_t token = id->second;
@@ -296,14 +298,12 @@ void BrokerImpl::expire(Queue& queue, const ExpiredLease& lease) {
 }
 
 // What ran when the owner before this one ended, runs no more.
-Coro<Result<void>> BrokerImpl::end_old_leases() {
-  auto old = co_await store_(&Store::old_leases);
-  if (!old) co_return std::unexpected(std::move(old.error()));
+Coro<Result<void>> Broker::end_old_leases() {
+  const auto old = co_await or_return(store_(&Store::old_leases));
   std::vector<Settlement> settlements;
-  for (const OldLease& lease : *old) {
-    auto record = co_await store_(&Store::get, lease.id);
-    if (!record) co_return std::unexpected(std::move(record.error()));
-    Queue* queue = *record ? find_queue((*record)->queue) : nullptr;
+  for (const OldLease& lease : old) {
+    const auto record = co_await or_return(store_(&Store::get, lease.id));
+    Queue* queue = record ? find_queue(record->queue) : nullptr;
     Settlement settlement{.id = lease.id,
                           .token = lease.token,
                           .outcome = Outcome::release,
@@ -311,7 +311,7 @@ Coro<Result<void>> BrokerImpl::end_old_leases() {
                           .calendar_at = calendar_now()};
     settlement.worker = lease.worker;
     if (options_.blame_old_leases) {
-      const bool last = queue != nullptr && (*record)->expiries + 1 >= queue->window.config().max_lease_expiries;
+      const bool last = queue != nullptr && record->expiries + 1 >= queue->window.config().max_lease_expiries;
       settlement.outcome = last ? Outcome::bury : Outcome::expire;
       settlement.error = "the process that ran it has ended";
     }
@@ -321,54 +321,52 @@ Coro<Result<void>> BrokerImpl::end_old_leases() {
     const Duration delay = queue->window.config().key_limits.delay;
     JobQueue& jobs = queue->window.jobs();
     const TimePoint now = loop_.time();
-    if (delay > Duration::zero()) jobs.rest_key(jobs.key((*record)->key), saturating_add(now, delay), now);
+    if (delay > Duration::zero()) jobs.rest_key(jobs.key(record->key), saturating_add(now, delay), now);
   }
   if (settlements.empty()) co_return Result<void>{};
-  auto settled = co_await store_(&Store::settle, std::move(settlements));
-  if (!settled) co_return std::unexpected(std::move(settled.error()));
+  co_await or_return(store_(&Store::settle, std::move(settlements)));
   // Nothing has been read yet, so the windows will find them.
   co_return Result<void>{};
 }
 
 // --- changes -------------------------------------------------------------------------------------------------------
 
-Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
-  const JobId id = change.id;
-  const ChangeKind kind = change.kind;
+Coro<Result<ChangeReply>> Broker::change_one(Change change) {
   change.at = clock_.now();
   change.calendar_at = calendar_now();
-  const WallTime due_at = change.due_at;
-  std::string why = change.error;
-  std::vector<Change> changes;
-  changes.push_back(std::move(change));
-  auto before = co_await store_(&Store::get, id);
-  if (!before) co_return std::unexpected(std::move(before.error()));
-  if (!*before) co_return no_such_job(id);
-  auto replies = co_await store_(&Store::change, std::move(changes));
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
-  ChangeReply& reply = replies->front();
-  using enum ChangeReply::Verdict;
-  switch (reply.verdict) {
-    case not_found: co_return no_such_job(id);
-    case running: co_return fail(Errc::refused, fmt::format("job {}: it runs", id));
-    case wrong_state: co_return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string((*before)->state)));
-    case asked:  // it has been leased since it was looked for
-      if (const auto token = running_ids_.find(id); token != running_ids_.end())
-        ask_to_stop(token->second, std::move(why));
-      co_return std::move(reply);
-    case changed: break;
+  change.due_at = whole_ms(clock_.from_calendar(change.due_at));
+  if (const auto token = running_ids_.find(change.id);
+      change.kind == ChangeKind::cancel && token != running_ids_.end()) {
+    co_return co_await cancel_running(token->second, std::move(change));
   }
-  Queue* queue = find_queue((*before)->queue);
-  if (queue == nullptr) co_return std::move(reply);
-  const JobState state = (*before)->state;
-  const bool was_live = state == JobState::ready || state == JobState::delayed;
-  switch (kind) {
+  const auto before = co_await or_return(store_(&Store::get, change.id));
+  if (!before) co_return ChangeReply{.verdict = ChangeReply::Verdict::not_found};
+  if (const Queue* queue = find_queue(before->queue); change.kind == ChangeKind::cancel) {
+    change.keep = queue != nullptr && queue->window.config().keep_cancelled > Duration::zero();
+  }
+  auto replies = co_await or_return(store_(&Store::change, std::vector<Change>{change}));
+  ChangeReply& reply = replies.front();
+  if (reply.verdict == ChangeReply::Verdict::asked) {  // it has been leased since it was looked for
+    const auto token = running_ids_.find(change.id);
+    if (token != running_ids_.end()) ask_to_stop(token->second, std::move(change.error));
+  } else if (reply.verdict == ChangeReply::Verdict::changed) {
+    note_changed(*before, change, reply);
+  }
+  co_return std::move(reply);
+}
+
+void Broker::note_changed(const JobRecord& before, const Change& change, const ChangeReply& reply) {
+  Queue* const queue = find_queue(before.queue);
+  if (queue == nullptr) return;
+  const JobId id = change.id;
+  const bool was_live = before.state == JobState::ready || before.state == JobState::delayed;
+  switch (change.kind) {
     case ChangeKind::cancel:
     case ChangeKind::erase:
       queue->window.forget(id, loop_.time());
       if (was_live) give_room(*queue, 1);
-      tell(kind == ChangeKind::cancel ? JobEventKind::cancelled : JobEventKind::erased, id, *queue,
-           kind == ChangeKind::cancel ? std::string_view{"asked for"} : std::string_view{}, 0, {}, 0,
+      tell(change.kind == ChangeKind::cancel ? JobEventKind::cancelled : JobEventKind::erased, id, *queue,
+           change.kind == ChangeKind::cancel ? std::string_view{"asked for"} : std::string_view{}, 0, {}, 0,
            run_of(id, reply.ended_runs));
       break;
     case ChangeKind::kick:
@@ -376,15 +374,14 @@ Coro<Result<ChangeReply>> BrokerImpl::change(Change change) {
       tell(JobEventKind::kicked, id, *queue);
       break;
     case ChangeKind::set_priority:
-    case ChangeKind::set_due: tell(JobEventKind::changed, id, *queue, {}, 0, due_at); break;
+    case ChangeKind::set_due: tell(JobEventKind::changed, id, *queue, {}, 0, change.due_at); break;
   }
   if (reply.job) queue->window.place(*reply.job, loop_.time());
   mark(*queue);
   note_released(*queue, reply.released, reply.cancelled, reply.ended_runs);
-  co_return std::move(reply);
 }
 
-void BrokerImpl::ask_to_stop(std::uint64_t token, std::string why) {
+void Broker::ask_to_stop(std::uint64_t token, std::string why) {
   Running& running = running_.at(token);
   running.cancel_asked = true;
   running.cancel_why = std::move(why);
@@ -393,64 +390,28 @@ void BrokerImpl::ask_to_stop(std::uint64_t token, std::string why) {
 }
 
 // Asked of the store before its worker can answer.
-Coro<Result<void>> BrokerImpl::cancel_running(std::uint64_t token, std::string why) {
-  const JobId id = running_.at(token).id;
-  Queue& queue = *running_.at(token).queue;
-  std::vector<Change> changes{{.id = id,
-                               .kind = ChangeKind::cancel,
-                               .at = clock_.now(),
-                               .calendar_at = calendar_now(),
-                               .keep = queue.window.config().keep_cancelled > Duration::zero(),
-                               .error = why}};
-  auto written = loop_.create_task(store_(&Store::change, std::move(changes)), "broker", Start::eagerly);
-  ask_to_stop(token, std::move(why));
+Coro<Result<ChangeReply>> Broker::cancel_running(std::uint64_t token, Change change) {
+  const Queue& queue = *running_.at(token).queue;
+  change.keep = queue.window.config().keep_cancelled > Duration::zero();
+  auto written = loop_.create_task(store_(&Store::change, std::vector<Change>{change}), "broker", Start::eagerly);
+  ask_to_stop(token, change.error);
   auto replies = co_await std::move(written);
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   ChangeReply& reply = replies->front();
-  if (reply.verdict == ChangeReply::Verdict::changed)
-    note_cancelled(queue, id, reply);  // its lease was not written down yet
-  co_return Result<void>{};
-}
-
-void BrokerImpl::note_cancelled(Queue& queue, JobId id, const ChangeReply& reply) {
-  queue.window.forget(id, loop_.time());
-  give_room(queue, 1);
-  tell(JobEventKind::cancelled, id, queue, "asked for", 0, {}, 0, run_of(id, reply.ended_runs));
-  mark(queue);
-  note_released(queue, reply.released, reply.cancelled, reply.ended_runs);
+  if (reply.verdict == ChangeReply::Verdict::changed) {  // its lease was not written down yet
+    note_changed({.queue = queue.window.name(), .state = JobState::ready}, change, reply);
+  }
+  co_return std::move(reply);
 }
 
 // Of jobs that others have changed, those that run here and are to be cancelled.
-Coro<Result<void>> BrokerImpl::hear_of_cancellations(std::vector<JobId> jobs) {
+Coro<Result<void>> Broker::hear_of_cancellations(std::vector<JobId> jobs) {
   for (const JobId id : jobs) {
-    const auto record = co_await store_(&Store::get, id);
-    if (!record) co_return std::unexpected(record.error());
+    const auto record = co_await or_return(store_(&Store::get, id));
     const auto token = running_ids_.find(id);
-    if (!*record || !(*record)->cancel_asked || token == running_ids_.end()) continue;
-    if (!running_.at(token->second).cancel_asked) ask_to_stop(token->second, (*record)->error);
+    if (!record || !record->cancel_asked || token == running_ids_.end()) continue;
+    if (!running_.at(token->second).cancel_asked) ask_to_stop(token->second, record->error);
   }
-  co_return Result<void>{};
-}
-
-Coro<Result<void>> BrokerImpl::cancel_job(JobId id, std::string why) {
-  if (const auto token = running_ids_.find(id); token != running_ids_.end()) {
-    co_return co_await cancel_running(token->second, std::move(why));
-  }
-  auto record = co_await store_(&Store::get, id);
-  if (!record) co_return std::unexpected(std::move(record.error()));
-  Change change{.id = id, .kind = ChangeKind::cancel, .error = std::move(why)};
-  if (*record) {
-    const Queue* queue = find_queue((*record)->queue);
-    change.keep = queue != nullptr && queue->window.config().keep_cancelled > Duration::zero();
-  }
-  auto reply = co_await this->change(std::move(change));
-  if (!reply) co_return std::unexpected(std::move(reply.error()));
-  co_return Result<void>{};
-}
-
-Coro<Result<void>> BrokerImpl::apply(Change wanted) {
-  auto reply = co_await change(std::move(wanted));
-  if (!reply) co_return std::unexpected(std::move(reply.error()));
   co_return Result<void>{};
 }
 

@@ -8,6 +8,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/waiting.hpp"
+#include "engine/engine_state.hpp"
 #include "engine/keep_alive.hpp"
 
 namespace argiope {
@@ -38,8 +39,8 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
     bool settling = false;  // the store has it: nothing stops it now, and its lease needs no renewal
   };
 
-  State(Broker& its_broker, WorkerOptions its_options)
-      : broker(its_broker), broker_alive(its_broker.hold()), options(std::move(its_options)) {}
+  State(std::shared_ptr<Broker> its_broker, WorkerOptions its_options)
+      : broker(std::move(its_broker)), options(std::move(its_options)) {}
 
   Coro<Result<void>> run();
   Coro<Result<void>> work();
@@ -57,8 +58,7 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   static void interrupt(Run& run);
   Duration shortest_lease() const;
 
-  Broker& broker;
-  const std::shared_ptr<const void> broker_alive;
+  const std::shared_ptr<Broker> broker;  // answers, though its engine may have gone
   const WorkerOptions options;
   std::unordered_map<std::string, JobFunction> functions;
   JobFunction default_function;
@@ -73,10 +73,16 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   std::optional<Error> unfit;  // WorkerUnfit was thrown
 };
 
-Worker::Worker(Broker& broker, WorkerOptions options) : state_(std::make_shared<State>(broker, std::move(options))) {}
+Worker::Worker(const Engine& engine, WorkerOptions options) : Worker(engine.state_->broker, std::move(options)) {}
+Worker::Worker(std::shared_ptr<Broker> broker, WorkerOptions options)
+    : state_(std::make_shared<State>(std::move(broker), std::move(options))) {}
 
 Worker::~Worker() {
   if (state_->is_running && EventLoop::is_alive(state_->loop)) state_->stop(true);
+}
+
+void JobContext::progress(double fraction, std::string message) {
+  broker_.set_progress(token(), fraction, std::move(message));
 }
 
 void Worker::add(std::string function, JobFunction run) { state_->functions[std::move(function)] = std::move(run); }
@@ -140,7 +146,7 @@ Duration Worker::State::shortest_lease() const {
   constexpr Duration kUnknown = std::chrono::seconds{3};
   Duration shortest = std::chrono::hours{1};
   const auto shorten = [&](const std::string& queue) {
-    const auto config = broker.config(queue);
+    const auto config = broker->config(queue);
     shortest = std::min(shortest, config ? config->lease_time : kUnknown);
   };
   for (const std::string& queue : options.queues) shorten(queue);
@@ -155,7 +161,7 @@ Coro<void> Worker::State::beat() {
     co_await sleep(std::max<Duration>(shortest_lease() / 3, std::chrono::milliseconds{1}));
     std::vector<std::uint64_t> lost;
     for (const auto& [token, run] : runs) {
-      if (!run.settling && !broker.renew(token)) lost.push_back(token);
+      if (!run.settling && !broker->renew(token)) lost.push_back(token);
     }
     for (const std::uint64_t token : lost) ask_to_stop(token);
   }
@@ -208,7 +214,7 @@ Coro<Result<void>> Worker::State::work() {
     if (!leased) co_return std::unexpected(std::move(leased.error()));
     for (LeasedJob& job : *leased) begin(std::move(job));
     if (!leased->empty()) continue;
-    if (!options.until_empty) break;  // the broker closes
+    if (!options.until_empty) break;  // the engine closes
     if (runs.empty()) break;
     changed.clear();
     co_await changed.wait();
@@ -219,7 +225,7 @@ Coro<Result<void>> Worker::State::work() {
 // A store that another process holds is waited for.
 Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call) {
   for (;;) {
-    auto leased = options.until_empty ? co_await broker.lease_now(call) : co_await broker.lease(call);
+    auto leased = options.until_empty ? co_await broker->lease_now(call) : co_await broker->lease(call);
     const bool busy = !leased && leased.error().code == Errc::busy;
     if (busy && !std::exchange(told_busy, true)) {
       spdlog::warn("worker {} waits: {}", options.name, leased.error().message);
@@ -235,7 +241,7 @@ Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call)
 // Begun at once: a task that is cancelled before its first step would end without settling its job.
 void Worker::State::begin(LeasedJob&& job) {
   const std::uint64_t token = job.token;
-  runs[token].context = std::make_unique<JobContext>(broker, std::move(job));
+  runs[token].context = std::unique_ptr<JobContext>(new JobContext(*broker, std::move(job)));
   counts.running = runs.size();
   Task<void> task = loop->create_task(run_job(shared_from_this(), token), "job", Start::eagerly);
   const auto run = runs.find(token);
@@ -263,7 +269,7 @@ Coro<void> Worker::State::run_job(std::shared_ptr<State> self, std::uint64_t tok
     cancelled = true;
   }
   if (cancelled) {
-    // Not asked for by the broker nor by a drain: the function has cancelled itself.
+    // Not asked for by the engine nor by a drain: the function has cancelled itself.
     verdict.outcome = run.lost ? Outcome::cancel : run.give_back ? Outcome::release : Outcome::retry;
     verdict.error = run.lost ? "cancelled" : run.give_back ? "" : "the function was cancelled";
   }
@@ -275,11 +281,11 @@ Coro<void> Worker::State::settle(Run& run, Verdict verdict) {
   Outcome outcome = verdict.outcome;
   bool settled = false;
   try {
-    if (auto answer = co_await broker.settle(run.context->token(), std::move(verdict)); answer) {
+    if (auto answer = co_await broker->settle(run.context->token(), std::move(verdict)); answer) {
       settled = *answer;
-    } else if (answer.error().code != Errc::cancelled) {  // else the broker has gone
+    } else if (answer.error().code != Errc::cancelled) {  // else the engine has gone
       spdlog::error("job {}: {}", run.context->job().id, answer.error().message);
-      settled = !broker.failure();  // as failed: a follow-up was refused
+      settled = !broker->failure();  // as failed: a follow-up was refused
       if (outcome == Outcome::done) outcome = Outcome::retry;
     }
   } catch (const CancelledError&) {

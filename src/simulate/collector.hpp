@@ -1,4 +1,4 @@
-// Collector: listens to the broker and the scheduler of a simulation, and adds up. What it keeps grows with the number of
+// Collector: listens to the engine and the scheduler of a simulation, and adds up. What it keeps grows with the number of
 // schedules, steps and jobs that have not ended, and not with the runs.
 #pragma once
 

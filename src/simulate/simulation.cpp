@@ -14,7 +14,7 @@
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
@@ -88,37 +88,33 @@ class Simulation {
   }
 
   Coro<Result<SimulationReport>> run() {
-    const std::unique_ptr<Store> store = co_await or_return(open_store("memory:"));
-    auto done = co_await run_on(*store);
-    if (auto closed = store->close(); done && !closed) done = std::unexpected(std::move(closed.error()));
-    co_await or_return(std::move(done));
+    // Nobody sets this calendar, and nobody shares this store: to look for that every second would only take time.
+    Engine engine =
+        co_await or_return(Engine::open("memory:", {.poll_interval = std::chrono::minutes{1},
+                                                    .seed = configuration_.simulation.seed,
+                                                    .schedules = {.look_interval = std::chrono::hours{1}}}));
+    const auto done = co_await run_on(engine);
+    const auto closed = co_await engine.close();
+    co_await or_return(done);
+    co_await or_return(closed);
     co_return std::move(report_);
   }
 
  private:
-  Coro<Result<void>> run_on(Store& store) {
-    // Nobody sets this calendar, and nobody shares this store: to look for that every second would only take time.
-    const std::unique_ptr<Broker> broker = co_await or_return(Broker::open(
-        store, {.poll_interval = std::chrono::minutes{1}, .seed = configuration_.simulation.seed}));
+  Coro<Result<void>> run_on(Engine& engine) {
     for (const ConfiguredQueue& queue : configuration_.queues) {
-      co_await or_return(broker->configure(queue.name, queue.config));
+      co_await or_return(engine.book().configure(queue.name, queue.config));
     }
-    const auto scheduler =
-        co_await or_return(Scheduler::open(store, *broker, {.look_interval = std::chrono::hours{1}}));
-    auto done = co_await fire_all(*broker, *scheduler);
-    auto stopped = co_await scheduler->shutdown(false);
-    if (done) done = std::move(stopped);
-    auto closed = co_await broker->close();
-    co_return done ? std::move(closed) : std::move(done);
+    co_return co_await fire_all(engine, engine.scheduler());
   }
 
-  Coro<Result<void>> fire_all(Broker& broker, Scheduler& scheduler) {
-    const auto added = co_await or_return(scheduler.add_all(configuration_.schedules));
+  Coro<Result<void>> fire_all(Engine& engine, Scheduler& scheduler) {
+    const auto added = co_await or_return(engine.book().schedules().add_all(configuration_.schedules));
     for (std::size_t i = 0; i < added.size(); ++i) {
       collector_.name_schedule(added[i].id, static_cast<std::uint32_t>(i));
     }
     co_await or_return(add_executors(scheduler));
-    broker.add_listener(kAllJobEvents, [this](const JobEvent& event) {
+    engine.add_listener(kAllJobEvents, [this](const JobEvent& event) {
       if (!over_) collector_.hear(event);
     });
     scheduler.add_listener(kHeard, [this](const ScheduleEvent& event) {
@@ -133,7 +129,7 @@ class Simulation {
       // What is due at the end belongs to what follows.
       co_await sleep_until(start + passed - Duration{1});
       if (auto failure = scheduler.failure()) co_return std::unexpected(std::move(*failure));
-      if (auto failure = broker.failure()) co_return std::unexpected(std::move(*failure));
+      if (auto failure = engine.failure()) co_return std::unexpected(std::move(*failure));
       if (collector_.live_jobs() > options_.most_jobs) {
         report_.stopped = fmt::format("more than {} jobs have not ended", options_.most_jobs);
       }
@@ -143,7 +139,7 @@ class Simulation {
     over_ = true;
     report_.until = options_.from + passed;
     collector_.finish(report_, report_.until);
-    co_return co_await explain(scheduler);
+    co_return co_await explain(engine.book().schedules());
   }
 
   Coro<Result<void>> add_executors(Scheduler& scheduler) {
@@ -201,11 +197,11 @@ class Simulation {
     return static_cast<std::size_t>(fits - jobs.begin());
   }
 
-  Coro<Result<void>> explain(Scheduler& scheduler) {
+  Coro<Result<void>> explain(ScheduleBook& schedules) {
     for (std::size_t i = 0; i < report_.schedules.size(); ++i) {
       ScheduleFindings& findings = report_.schedules[i];
       findings.trigger = shown(configuration_.schedules[i].trigger);
-      const ScheduleExplanation why = co_await or_return(scheduler.explain(findings.name));
+      const auto why = co_await or_return(schedules.explain(findings.name));
       findings.next = why.next;
       const SimulationConfig& simulation = configuration_.simulation;
       if (behaviours_[i] == simulation.jobs.size() && !simulation.others_given)

@@ -1,4 +1,4 @@
-// A broker on a store in memory, over simulated time.
+// An engine on a store in memory, over simulated time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,25 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "argiope/engine/broker.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/open_engine.hpp"
 
 namespace argiope {
 
 class BrokerTest : public OnVirtualLoop {
  protected:
-  // Opens the broker, runs `body`, closes it.
+  // Opens the engine, runs `body`, closes it.
   template <class Body>
-  void with_broker(Body body, BrokerOptions options = {}) {
+  void with_broker(Body body, EngineOptions options = {}) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      auto opened = co_await Broker::open(store_, options);
-      if (!opened) throw std::runtime_error(opened.error().message);
-      broker_ = std::move(*opened);
+      engine_ = co_await open_engine(store_, options);
       co_await body();
-      auto closed = co_await broker_->close();
+      auto closed = co_await engine_->close();
       EXPECT_TRUE(closed);
-      broker_.reset();
+      engine_.reset();
     }));
   }
 
@@ -44,14 +42,14 @@ class BrokerTest : public OnVirtualLoop {
     return made;
   }
   Coro<JobId> put(NewJob what) {
-    auto reply = co_await broker_->put(std::move(what));
+    auto reply = co_await engine_->book().put(std::move(what));
     if (!reply) throw std::runtime_error(reply.error().message);
     co_return reply->id;
   }
   // What may start now, in the order given; they stay leased.
   Coro<std::vector<LeasedJob>> lease_all(std::string queue, std::size_t most = 1000) {
     LeaseCall call{.queues = {queue}, .most = most, .worker = "w"};
-    auto leased = co_await broker_->lease_now(std::move(call));
+    auto leased = co_await engine_->lease_now(std::move(call));
     if (!leased) throw std::runtime_error(leased.error().message);
     co_return std::move(*leased);
   }
@@ -70,18 +68,18 @@ class BrokerTest : public OnVirtualLoop {
     co_return std::move(leased.front());
   }
   Coro<bool> settle(std::uint64_t token, Verdict verdict = {}) {
-    auto settled = co_await broker_->settle(token, std::move(verdict));
+    auto settled = co_await engine_->settle(token, std::move(verdict));
     if (!settled) throw std::runtime_error(settled.error().message);
     co_return *settled;
   }
   Coro<JobExplanation> explained(JobId id) {
-    auto why = co_await broker_->explain(id);
+    auto why = co_await engine_->book().explain(id);
     if (!why) throw std::runtime_error(why.error().message);
     co_return std::move(*why);
   }
 
   MemoryStore store_;
-  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<Engine> engine_;
   std::vector<std::uint64_t> tokens_;
 };
 

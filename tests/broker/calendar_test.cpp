@@ -1,7 +1,7 @@
-// What a jump of the calendar does to times that are past, and to guests that stay open.
+// What a jump of the calendar does to times that are past, and to books that stay open beside the owner.
 #include <gmock/gmock.h>
 
-#include "argiope/engine/guest.hpp"
+#include "argiope/engine/book.hpp"
 #include "broker/broker_fixture.hpp"
 
 namespace argiope {
@@ -12,7 +12,7 @@ class CalendarTest : public BrokerTest {
   WallTime now() const { return loop_.clock().wall_now(); }
   void jump(Duration by) { backend_.manual_clock().set_wall(now() + by); }
   Coro<JobRecord> record(JobId id) {
-    auto found = co_await broker_->get(id);
+    auto found = co_await engine_->book().get(id);
     if (!found) throw std::runtime_error(found.error().message);
     co_return std::move(*found);
   }
@@ -24,7 +24,7 @@ TEST_F(CalendarTest, AJumpDoesNotMoveWhatIsPast) {
     WallTime created, ended;
     store_.reopen();
     with_broker([&]() -> Coro<void> {
-      EXPECT_TRUE(co_await broker_->configure("q", {.keep_done = std::chrono::hours{1000}}));
+      EXPECT_TRUE(co_await engine_->book().configure("q", {.keep_done = std::chrono::hours{1000}}));
       created = now();
       id = co_await put(job("q"));
       co_await sleep(10min);
@@ -40,16 +40,16 @@ TEST_F(CalendarTest, AJumpDoesNotMoveWhatIsPast) {
       const JobId later = co_await put(delayed("q", 1h));
       EXPECT_EQ((co_await record(later)).due_at, now() + 1h);
       EXPECT_EQ((co_await record(later)).created_at, now());
-      EXPECT_TRUE(co_await broker_->erase(later));
+      EXPECT_TRUE(co_await engine_->book().erase(later));
     });
-    // The next owner and its guests know of the jumps.
+    // The next owner and those beside him know of the jumps.
     store_.reopen();
     with_broker([&]() -> Coro<void> {
       EXPECT_EQ((co_await record(id)).created_at, created);
       EXPECT_EQ((co_await record(id)).ended_at, ended);
-      auto guest = std::move(*co_await Guest::open(store_));
-      EXPECT_EQ((co_await guest.get(id))->created_at, created);
-      EXPECT_EQ((co_await guest.get(id))->ended_at, ended);
+      auto beside = std::move(*co_await Book::open(store_));
+      EXPECT_EQ((co_await beside.get(id))->created_at, created);
+      EXPECT_EQ((co_await beside.get(id))->ended_at, ended);
     });
   }
 }
@@ -70,32 +70,32 @@ TEST_F(CalendarTest, OfVeryManyJumpsTheLastAreRemembered) {
   });
 }
 
-TEST_F(CalendarTest, AGuestThatStaysOpenPutsForTheTimeItIsAskedFor) {
+TEST_F(CalendarTest, ABookThatStaysOpenPutsForTheTimeItIsAskedFor) {
   with_broker([&]() -> Coro<void> {
-    auto guest = std::move(*co_await Guest::open(store_));
+    auto beside = std::move(*co_await Book::open(store_));
     for (const Duration by : {Duration{5h}, Duration{-7h}}) {
       jump(by);
       // At once, before the owner has looked.
-      const auto put = co_await guest.put({delayed("q", 1min)});
-      const JobId id = put->at(0)->id;
-      EXPECT_EQ((co_await guest.get(id))->due_at, (co_await record(id)).due_at);
+      const auto put = co_await beside.put(delayed("q", 1min));
+      const JobId id = put->id;
+      EXPECT_EQ((co_await beside.get(id))->due_at, (co_await record(id)).due_at);
       const Duration until = (co_await record(id)).due_at - now();
       EXPECT_LE(until, 1min);
       EXPECT_GT(until, 50s);
-      EXPECT_LE(guest.job_now() - (*co_await store_.get(id))->created_at, 3s);
+      EXPECT_LE(beside.job_now() - (*co_await store_.get(id))->created_at, 3s);
       co_await sleep(10min);
-      EXPECT_EQ((co_await guest.get(id))->state, JobState::ready);
+      EXPECT_EQ((co_await beside.get(id))->state, JobState::ready);
     }
   });
 }
 
 TEST_F(CalendarTest, WithoutAnOwnerAJumpIsTimeThatPasses) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto guest = std::move(*co_await Guest::open(store_));
+    auto beside = std::move(*co_await Book::open(store_));
     jump(5h);
-    const auto put = co_await guest.put({delayed("q", 1min)});
-    EXPECT_LE((*co_await store_.get(put->at(0)->id))->due_at - now(), 1min);
-    EXPECT_GT((*co_await store_.get(put->at(0)->id))->due_at - now(), 50s);
+    const auto put = co_await beside.put(delayed("q", 1min));
+    EXPECT_LE((*co_await store_.get(put->id))->due_at - now(), 1min);
+    EXPECT_GT((*co_await store_.get(put->id))->due_at - now(), 50s);
   }));
 }
 

@@ -1,10 +1,11 @@
-// A broker, a worker or a guest may be destroyed at any moment, with calls under way and without close().
+// An engine, a worker or a book may be destroyed at any moment, with calls under way and without close().
 #include <gmock/gmock.h>
 
 #include "argiope/async/waiting.hpp"
-#include "argiope/engine/guest.hpp"
+#include "argiope/engine/book.hpp"
 #include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/slow_store.hpp"
 
 namespace argiope {
@@ -29,47 +30,47 @@ class DestructionTest : public OnVirtualLoop {
   std::unique_ptr<SlowStore> store_ = std::make_unique<SlowStore>(*inner_);
 };
 
-// Every call of a broker is under way when it is destroyed, and its store right after it, at each step of theirs.
-TEST_F(DestructionTest, ABrokerMayBeDestroyedWithEveryCallUnderWay) {
+// Every call of an engine is under way when it is destroyed, and its store right after it, at each step of theirs.
+TEST_F(DestructionTest, AnEngineMayBeDestroyedWithEveryCallUnderWay) {
   for (std::size_t steps = 0; steps < 60; ++steps) {
     inner_ = std::make_unique<MemoryStore>();
     store_ = std::make_unique<SlowStore>(*inner_);
     Errors errors;
     std::size_t calls = 0;
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      auto broker = std::move(*co_await Broker::open(*store_));
-      EXPECT_TRUE(co_await broker->configure("full", {.capacity = 1, .at_capacity = CapacityPolicy::wait}));
-      EXPECT_TRUE(co_await broker->put(job("full")));
-      EXPECT_TRUE(co_await broker->put_all({job(), job(), job()}));
-      const auto leased = co_await broker->lease_now({.queues = {"q"}, .most = 2, .worker = "w"});
+      auto engine = co_await open_engine(*store_);
+      EXPECT_TRUE(co_await engine->book().configure("full", {.capacity = 1, .at_capacity = CapacityPolicy::wait}));
+      EXPECT_TRUE(co_await engine->book().put(job("full")));
+      EXPECT_TRUE(co_await engine->book().put_all({job(), job(), job()}));
+      const auto leased = co_await engine->lease_now({.queues = {"q"}, .most = 2, .worker = "w"});
       store_->delay = 1s;
       const auto start = [&](auto call) {
         loop_.create_task(told(std::move(call), errors));
         ++calls;
       };
-      start(broker->put(job()));
-      start(broker->put(job("new")));
-      start(broker->put(job("full")));
-      start(broker->put_all({job(), job("full"), job("newer")}));
-      start(broker->put_batch({job()}, job()));
-      start(broker->lease({.queues = {"nothing here"}}));
-      start(broker->lease({.queues = {"q"}, .most = 5}));
-      start(broker->lease_now({.queues = {"q"}}));
-      start(broker->settle(leased->at(0).token, {}));
+      start(engine->book().put(job()));
+      start(engine->book().put(job("new")));
+      start(engine->book().put(job("full")));
+      start(engine->book().put_all({job(), job("full"), job("newer")}));
+      start(engine->book().put_batch({job()}, job()));
+      start(engine->lease({.queues = {"nothing here"}}));
+      start(engine->lease({.queues = {"q"}, .most = 5}));
+      start(engine->lease_now({.queues = {"q"}}));
+      start(engine->settle(leased->at(0).token, {}));
       Verdict followed;
       followed.follow_ups.push_back(job("newest"));
-      start(broker->settle(leased->at(1).token, std::move(followed)));
-      start(broker->cancel(leased->at(1).job.id, {}));
-      start(broker->cancel(4, {}));
-      start(broker->set_priority(4, 7));
-      start(broker->configure("q", {}));
-      start(broker->pause("q"));
-      start(broker->get(1));
-      start(broker->explain(4));
-      start(broker->counts());
-      start(broker->worker_gone("w"));
-      start(broker->fire({}));
-      start(broker->erase(3));
+      start(engine->settle(leased->at(1).token, std::move(followed)));
+      start(engine->book().cancel(leased->at(1).job.id, {}));
+      start(engine->book().cancel(4, {}));
+      start(engine->book().set_priority(4, 7));
+      start(engine->book().configure("q", {}));
+      start(engine->book().pause("q"));
+      start(engine->book().get(1));
+      start(engine->book().explain(4));
+      start(engine->book().counts());
+      start(engine->worker_gone("w"));
+      start(engine->fire({}));
+      start(engine->book().erase(3));
       for (std::size_t i = 0; i < steps; ++i) {
         if (i % 10 == 9) {
           co_await sleep(300ms);
@@ -77,7 +78,7 @@ TEST_F(DestructionTest, ABrokerMayBeDestroyedWithEveryCallUnderWay) {
           co_await yield_now();
         }
       }
-      broker.reset();
+      engine.reset();
       store_.reset();
       inner_.reset();
       co_await sleep(1min);
@@ -89,17 +90,17 @@ TEST_F(DestructionTest, ABrokerMayBeDestroyedWithEveryCallUnderWay) {
   }
 }
 
-TEST_F(DestructionTest, ABrokerThatIsUnwoundByAnExceptionLeavesTheLoopGoing) {
+TEST_F(DestructionTest, AnEngineThatIsUnwoundByAnExceptionLeavesTheLoopGoing) {
   bool worked = false;
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     Task<Result<PutReply>> putting;
     Task<Result<std::vector<LeasedJob>>> leasing;
     try {
-      auto broker = std::move(*co_await Broker::open(*store_));
+      auto engine = co_await open_engine(*store_);
       store_->delay = 1s;
-      leasing = loop_.create_task(broker->lease({.queues = {"q"}}));
+      leasing = loop_.create_task(engine->lease({.queues = {"q"}}));
       co_await sleep(2s);
-      putting = loop_.create_task(broker->put(job()));
+      putting = loop_.create_task(engine->book().put(job()));
       throw std::runtime_error("something else");
     } catch (const std::runtime_error&) {
       worked = true;
@@ -110,65 +111,64 @@ TEST_F(DestructionTest, ABrokerThatIsUnwoundByAnExceptionLeavesTheLoopGoing) {
   EXPECT_TRUE(worked);
 }
 
-TEST_F(DestructionTest, ABrokerMayOutliveItsLoop) {
-  std::unique_ptr<Broker> broker;
+TEST_F(DestructionTest, AnEngineMayOutliveItsLoop) {
+  std::unique_ptr<Engine> engine;
   {
     VirtualBackend backend;
     EventLoop loop(backend);
     loop.run_until_complete(keeping([&]() -> Coro<void> {
-      broker = std::move(*co_await Broker::open(*store_));
+      engine = co_await open_engine(*store_);
       store_->delay = 1s;
-      loop.create_task(broker->put(job()));
-      loop.create_task(broker->lease({.queues = {"q"}}));
+      loop.create_task(engine->book().put(job()));
+      loop.create_task(engine->lease({.queues = {"q"}}));
       co_await sleep(100ms);
     }));
   }
-  broker.reset();
+  engine.reset();
 }
 
-TEST_F(DestructionTest, AListenerMayDestroyItsBroker) {
+TEST_F(DestructionTest, AListenerMayDestroyItsEngine) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = std::move(*co_await Broker::open(*store_));
+    auto engine = co_await open_engine(*store_);
     int told_of = 0;
-    broker->add_listener(kAllJobEvents, [&](const JobEvent&) {
+    engine->add_listener(kAllJobEvents, [&](const JobEvent&) {
       ++told_of;
-      broker.reset();
+      engine.reset();
     });
-    broker->add_listener(kAllJobEvents, [&](const JobEvent&) { ++told_of; });
-    Broker& same = *broker;
-    (void)co_await same.put_all({job(), job()});
+    engine->add_listener(kAllJobEvents, [&](const JobEvent&) { ++told_of; });
+    (void)co_await engine->book().put_all({job(), job()});
     EXPECT_EQ(told_of, 1);
   }));
 }
 
 TEST_F(DestructionTest, AWorkerThatIsDestroyedGivesItsJobsBack) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = std::move(*co_await Broker::open(*store_));
-    (void)co_await broker->put(job());
-    auto worker = std::make_unique<Worker>(*broker, WorkerOptions{.queues = {"q"}});
+    auto engine = co_await open_engine(*store_);
+    (void)co_await engine->book().put(job());
+    auto worker = std::make_unique<Worker>(*engine, WorkerOptions{.queues = {"q"}});
     worker->add("q", [](JobContext&) -> Coro<void> { co_await sleep(1h); });
     auto working = loop_.create_task(worker->run());
     co_await sleep(1s);
     worker.reset();
     EXPECT_TRUE(co_await working);
-    const auto again = co_await broker->lease_now({.queues = {"q"}});
+    const auto again = co_await engine->lease_now({.queues = {"q"}});
     EXPECT_EQ(again->at(0).attempt, 1u);
-    EXPECT_TRUE(co_await broker->close());
+    EXPECT_TRUE(co_await engine->close());
   }));
 }
 
-TEST_F(DestructionTest, AWorkerWhoseBrokerIsDestroyedEnds) {
+TEST_F(DestructionTest, AWorkerWhoseEngineIsDestroyedEnds) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = std::move(*co_await Broker::open(*store_));
-    (void)co_await broker->put(job());
-    Worker worker(*broker, {.queues = {"q"}});
+    auto engine = co_await open_engine(*store_);
+    (void)co_await engine->book().put(job());
+    Worker worker(*engine, {.queues = {"q"}});
     worker.add("q", [](JobContext& context) -> Coro<void> {
       co_await sleep(5s);
       context.progress(0.5);
     });
     auto working = loop_.create_task(worker.run());
     co_await sleep(1s);
-    broker.reset();
+    engine.reset();
     store_.reset();
     inner_.reset();
     co_await working;
@@ -176,35 +176,36 @@ TEST_F(DestructionTest, AWorkerWhoseBrokerIsDestroyedEnds) {
   }));
 }
 
-TEST_F(DestructionTest, AGuestMayBeDestroyedOrMovedWithCallsUnderWay) {
+TEST_F(DestructionTest, ABookBesideTheOwnerMayBeDestroyedOrMovedWithCallsUnderWay) {
   for (std::size_t steps = 0; steps < 30; ++steps) {
     inner_ = std::make_unique<MemoryStore>();
     store_ = std::make_unique<SlowStore>(*inner_);
     Errors errors;
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      auto guest = std::make_unique<Guest>(std::move(*co_await Guest::open(*store_)));
+      auto book = std::make_unique<Book>(std::move(*co_await Book::open(*store_)));
       store_->delay = 1s;
       const auto start = [&](auto call) { loop_.create_task(told(std::move(call), errors)); };
-      start(guest->put({job(), job("other")}));
-      start(guest->change({{.id = 1, .kind = ChangeKind::cancel}}));
-      start(guest->get(1));
-      start(guest->list({}));
-      start(guest->counts());
-      start(guest->explain(1, false));
-      start(guest->history(1));
+      start(book->put_each({job(), job("other")}));
+      start(book->put_all({job(), job("third")}));
+      start(book->change({{.id = 1, .kind = ChangeKind::cancel}}));
+      start(book->get(1));
+      start(book->list({}));
+      start(book->counts());
+      start(book->explain(1));
+      start(book->history(1));
       for (std::size_t i = 0; i < steps; ++i) {
         if (i % 5 == 4) {
           co_await sleep(300ms);
         } else {
           co_await yield_now();
         }
-        if (i == 3) guest = std::make_unique<Guest>(std::move(*guest));
+        if (i == 3) book = std::make_unique<Book>(std::move(*book));
       }
-      guest.reset();
+      book.reset();
       store_.reset();
       inner_.reset();
       co_await sleep(1min);
-      EXPECT_EQ(errors.size(), 7u);
+      EXPECT_EQ(errors.size(), 8u);
     }));
   }
 }

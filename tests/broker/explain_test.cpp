@@ -13,12 +13,12 @@ class ExplainTest : public BrokerTest {
  protected:
   WallTime now() const { return loop_.clock().wall_now(); }
   Coro<void> configure(QueueConfig config) {
-    auto done = co_await broker_->configure("q", std::move(config));
+    auto done = co_await engine_->book().configure("q", std::move(config));
     EXPECT_TRUE(done);
   }
   // Somebody who would take what he can get, but never another queue's jobs.
   Task<Result<std::vector<LeasedJob>>> somebody_waits() {
-    return loop_.create_task(broker_->lease({.queues = {"q"}, .worker = "somebody"}));
+    return loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "somebody"}));
   }
 };
 
@@ -36,7 +36,7 @@ TEST_F(ExplainTest, NotDue) {
 TEST_F(ExplainTest, QueuePaused) {
   with_broker([&]() -> Coro<void> {
     const JobId id = co_await put(job("q"));
-    co_await broker_->pause("q");
+    co_await engine_->book().pause("q");
     const auto why = co_await explained(id);
     EXPECT_EQ(why.reason, WaitReason::queue_paused);
     EXPECT_EQ(why.state, JobState::ready);
@@ -75,11 +75,11 @@ TEST_F(ExplainTest, KeyRestingUntil) {
   with_broker([&]() -> Coro<void> {
     const JobId id = co_await put(job("q", {}, 0, "host"));
     const WallTime until = now() + 1h;
-    EXPECT_TRUE(broker_->rest_key("q", "host", loop_.time() + 1h));
+    EXPECT_TRUE(engine_->rest_key("q", "host", loop_.time() + 1h));
     const auto why = co_await explained(id);
     EXPECT_EQ(why.reason, WaitReason::key_resting);
     EXPECT_EQ(why.until, until);
-    EXPECT_TRUE(broker_->wake_key("q", "host"));
+    EXPECT_TRUE(engine_->wake_key("q", "host"));
     EXPECT_NE((co_await explained(id)).reason, WaitReason::key_resting);
   });
 }
@@ -111,7 +111,7 @@ TEST_F(ExplainTest, KeyBucketEmptyUntil) {
 }
 
 TEST_F(ExplainTest, MoreImportantJobsAhead) {
-  BrokerOptions options;
+  EngineOptions options;
   options.window = 8;
   with_broker(
       [&]() -> Coro<void> {
@@ -160,7 +160,7 @@ TEST_F(ExplainTest, Running) {
   with_broker([&]() -> Coro<void> {
     const JobId id = co_await put(job("q"));
     const LeasedJob running = co_await one("q");
-    broker_->set_progress(running.token, 0.25, "a quarter");
+    engine_->set_progress(running.token, 0.25, "a quarter");
     const auto why = co_await explained(id);
     EXPECT_EQ(why.reason, WaitReason::running);
     EXPECT_EQ(why.lease_until, now() + 60s);
@@ -204,7 +204,7 @@ TEST_F(ExplainTest, TheNextOne) {
 
 TEST_F(ExplainTest, AJobThatIsNotThereIsAnError) {
   with_broker([&]() -> Coro<void> {
-    const auto why = co_await broker_->explain(17);
+    const auto why = co_await engine_->book().explain(17);
     EXPECT_EQ(why.error().code, Errc::not_found);
     EXPECT_EQ(why.error().message, "job 17: there is no such job");
   });

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 
 namespace argiope {
 namespace {

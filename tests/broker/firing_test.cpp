@@ -8,6 +8,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -39,7 +40,7 @@ class FiringTest : public BrokerTest {
     co_return call;
   }
   Coro<std::vector<Result<FireReply>>> fire(std::vector<FireCall> calls) {
-    auto replies = co_await broker_->fire(std::move(calls));
+    auto replies = co_await engine_->fire(std::move(calls));
     co_return replies.value();
   }
   Coro<Result<FireReply>> fire(FireCall call) {
@@ -58,7 +59,7 @@ class FiringTest : public BrokerTest {
     co_return runs.value().at(0);
   }
   void listen() {
-    broker_->add_listener(kAllJobEvents, [this](const JobEvent& event) {
+    engine_->add_listener(kAllJobEvents, [this](const JobEvent& event) {
       heard_ += fmt::format("{} {}/{} ", to_string(event.kind), event.schedule, event.run);
     });
   }
@@ -89,9 +90,9 @@ TEST_F(FiringTest, JobsOfAStepAreHandedOutAsOthersAre) {
 TEST_F(FiringTest, AWorkerThatWaitsGetsItAtOnce) {
   with_broker([&]() -> Coro<void> {
     const ScheduleId id = co_await add("a");
-    EXPECT_TRUE(co_await broker_->configure("q", {}));
+    EXPECT_TRUE(co_await engine_->book().configure("q", {}));
     LeaseCall call{.queues = {"q"}, .worker = "w"};
-    auto waiting = loop_.create_task(broker_->lease(std::move(call)));
+    auto waiting = loop_.create_task(engine_->lease(std::move(call)));
     co_await fired(id);
     const auto leased = co_await waiting;
     EXPECT_EQ(leased.value().at(0).job.schedule, id);
@@ -113,9 +114,9 @@ TEST_F(FiringTest, WhatEndsARunTellsWhoseItWas) {
     EXPECT_EQ(run.error, "broken");
     heard_.clear();
     const JobId second = co_await fired(id);
-    EXPECT_TRUE(co_await broker_->cancel(second, "not wanted"));
+    EXPECT_TRUE(co_await engine_->book().cancel(second, "not wanted"));
     const JobId third = co_await fired(id);
-    EXPECT_TRUE(co_await broker_->erase(third));
+    EXPECT_TRUE(co_await engine_->book().erase(third));
     EXPECT_EQ(heard_, "added 0/0 cancelled 1/2 added 0/0 erased 1/3 ");
   });
 }
@@ -135,7 +136,7 @@ TEST_F(FiringTest, RunsThatAreCancelledWithOthersAreToldOf) {
       EXPECT_TRUE(reply.value().fired);
     }
     listen();
-    EXPECT_TRUE(co_await broker_->cancel(first));
+    EXPECT_TRUE(co_await engine_->book().cancel(first));
     EXPECT_EQ(heard_, "cancelled 0/0 cancelled 0/0 cancelled 1/1 cancelled 2/1 ");
   });
 }
@@ -143,7 +144,7 @@ TEST_F(FiringTest, RunsThatAreCancelledWithOthersAreToldOf) {
 TEST_F(FiringTest, AStaleStepIsNoErrorAndGivesItsRoomBack) {
   with_broker([&]() -> Coro<void> {
     const ScheduleId id = co_await add("a");
-    EXPECT_TRUE(co_await broker_->configure("q", holding(2)));
+    EXPECT_TRUE(co_await engine_->book().configure("q", holding(2)));
     const FireCall call = co_await step(id);
     const auto first = co_await fire(call);
     EXPECT_TRUE(first.value().fired);
@@ -162,7 +163,7 @@ TEST_F(FiringTest, AStepFindsNoRoomAndIsRefusedAloneWithoutWaiting) {
     const ScheduleId c = co_await add("c");
     QueueConfig config = holding(2);
     config.at_capacity = CapacityPolicy::wait;
-    EXPECT_TRUE(co_await broker_->configure("q", config));
+    EXPECT_TRUE(co_await engine_->book().configure("q", config));
     // Two jobs of one step, of which only one would fit.
     FireCall two = co_await step(b);
     two.runs.push_back({.number = ++two.place.entries});
@@ -184,7 +185,7 @@ TEST_F(FiringTest, AMistakeInOneStepKeepsNoOtherBack) {
         const ScheduleId b = co_await add("b");
         const ScheduleId c = co_await add("c");
         const ScheduleId d = co_await add("d");
-        EXPECT_TRUE(co_await broker_->configure("q", holding(3)));
+        EXPECT_TRUE(co_await engine_->book().configure("q", holding(3)));
         std::vector<FireCall> calls{co_await step(a), co_await step(b), co_await step(c), co_await step(d, "none"),
                                     co_await step(d)};
         calls[1].jobs.at(0).job.waits_for = {12345};
@@ -228,27 +229,28 @@ TEST_F(FiringTest, HistoriesSpeakOfTheCalendarWhateverItsJumps) {
     const LeasedJob leased = co_await one("q");
     EXPECT_TRUE(co_await settle(leased.token));
     EXPECT_EQ((co_await last_run(id)).ended_at, loop_.clock().wall_now());
-    EXPECT_EQ(broker_->calendar_now(), loop_.clock().wall_now());
+    EXPECT_EQ(engine_->calendar_now(), loop_.clock().wall_now());
   });
 }
 
 TEST_F(FiringTest, AJumpOfTheCalendarIsHeardOfBeforeItIsSeen) {
   with_broker([&]() -> Coro<void> {
     std::vector<Duration> jumps;
-    broker_->on_calendar_jump([&](Duration by) {
-      jumps.push_back(by);
-      EXPECT_EQ(broker_->calendar_now(), loop_.clock().wall_now());
+    const auto heard = static_cast<std::uint32_t>(ScheduleEventKind::calendar_jumped);
+    const auto listener = engine_->scheduler().add_listener(heard, [&](const ScheduleEvent& event) {
+      jumps.push_back(event.jump);
+      EXPECT_EQ(engine_->calendar_now(), loop_.clock().wall_now());
     });
-    const WallTime before = broker_->calendar_now();
+    const WallTime before = engine_->calendar_now();
     backend_.manual_clock().set_wall(loop_.clock().wall_now() - 3h);
-    EXPECT_EQ(broker_->calendar_now(), before);
-    broker_->look_at_calendar();
+    EXPECT_EQ(engine_->calendar_now(), before);
+    engine_->look_at_calendar();
     EXPECT_EQ(jumps, std::vector{Duration{-3h}});
     co_await sleep(2s);
     EXPECT_EQ(jumps.size(), 1u);
-    broker_->on_calendar_jump({});
+    engine_->scheduler().remove_listener(listener);
     backend_.manual_clock().set_wall(loop_.clock().wall_now() + 3h);
-    broker_->look_at_calendar();
+    engine_->look_at_calendar();
     EXPECT_EQ(jumps.size(), 1u);
   });
 }
@@ -258,7 +260,7 @@ TEST_F(FiringTest, WhenTheStoreFailsNothingIsFiredAndTheErrorIsItsOwn) {
   const std::string where = "sqlite:" + folder.file("jobs.db");
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     auto small = std::move(open_store(where, {.sync = SyncMode::off, .max_bytes = 400 * 1024}).value());
-    auto broker = std::move((co_await Broker::open(*small)).value());
+    auto engine = co_await open_engine(*small);
     std::vector<PutSchedule> wanted(1, PutSchedule{.name = "a"});
     EXPECT_TRUE(co_await small->put_schedules(std::move(wanted)));
     std::uint64_t fired = 0;
@@ -267,7 +269,7 @@ TEST_F(FiringTest, WhenTheStoreFailsNothingIsFiredAndTheErrorIsItsOwn) {
       FireCall call{.id = 1, .version = fired + 1, .place = {.entries = fired + 1}, .runs = {{.number = fired + 1}}};
       call.jobs.push_back({.job = job("q", std::string(5'000, 'p')), .run = fired + 1});
       std::vector<FireCall> calls(1, call);
-      const auto replies = co_await broker->fire(std::move(calls));
+      const auto replies = co_await engine->fire(std::move(calls));
       if (replies) {
         EXPECT_TRUE(replies->at(0).value().fired);
         ++fired;
@@ -280,7 +282,7 @@ TEST_F(FiringTest, WhenTheStoreFailsNothingIsFiredAndTheErrorIsItsOwn) {
     const auto there = co_await small->load_schedules(std::move(ids));
     EXPECT_EQ(there.value().at(0)->place.entries, fired);
     EXPECT_EQ(there.value().at(0)->active, fired);
-    EXPECT_FALSE(co_await broker->close());
+    EXPECT_FALSE(co_await engine->close());
   }));
 }
 
@@ -289,9 +291,11 @@ TEST_F(FiringTest, WhatOthersDoToSchedulesIsHeardOf) {
   const std::string where = "sqlite:" + folder.file("jobs.db");
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     auto owned = std::move(open_store(where, {.sync = SyncMode::off}).value());
-    auto broker = std::move((co_await Broker::open(*owned)).value());
+    auto engine = co_await open_engine(*owned);
     std::vector<ScheduleId> heard;
-    broker->on_schedules_changed([&](const std::vector<ScheduleId>& changed) { heard = changed; });
+    engine->scheduler().add_listener(kAllScheduleEvents, [&](const ScheduleEvent& event) {
+      if (event.schedule != 0) heard = {event.schedule};
+    });
     auto shared = std::move(open_store(where, {.access = StoreAccess::share, .sync = SyncMode::off}).value());
     std::vector<PutSchedule> wanted(1, PutSchedule{.name = "a"});
     auto added = co_await shared->put_schedules(std::move(wanted));
@@ -307,11 +311,11 @@ TEST_F(FiringTest, WhatOthersDoToSchedulesIsHeardOf) {
     std::vector<FireRequest> requests(1, request);
     EXPECT_TRUE(co_await shared->fire(std::move(requests), loop_.clock().wall_now()));
     // The job comes with the news, into a queue that the owner has not known.
-    while (broker->queue_names().empty() && in_time()) co_await sleep(10ms);
-    auto leased = co_await broker->lease({.queues = {"q"}});
+    while (engine->queue_names().empty() && in_time()) co_await sleep(10ms);
+    auto leased = co_await engine->lease({.queues = {"q"}});
     EXPECT_EQ(leased.value().at(0).job.schedule, id);
     EXPECT_EQ(heard, std::vector{id});
-    EXPECT_TRUE(co_await broker->close());
+    EXPECT_TRUE(co_await engine->close());
   }));
 }
 

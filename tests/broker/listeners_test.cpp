@@ -91,15 +91,15 @@ class JobListenersTest : public BrokerTest {};
 
 TEST_F(JobListenersTest, JobsGoOnWhateverAListenerThrows) {
   with_broker([&]() -> Coro<void> {
-    broker_->add_listener(kAllJobEvents, [](const JobEvent&) { throw std::runtime_error("broken"); });
+    engine_->add_listener(kAllJobEvents, [](const JobEvent&) { throw std::runtime_error("broken"); });
     std::vector<std::string> told;
-    Broker::ListenerId id = 0;
-    id = broker_->add_listener(static_cast<std::uint32_t>(JobEventKind::done), [&](const JobEvent& event) {
+    Engine::ListenerId id = 0;
+    id = engine_->add_listener(static_cast<std::uint32_t>(JobEventKind::done), [&](const JobEvent& event) {
       told.emplace_back(to_string(event.kind));
-      broker_->remove_listener(id);
+      engine_->remove_listener(id);
     });
     for (int i = 0; i < 3; ++i) co_await put(job("q"));
-    Worker worker(*broker_, {.queues = {"q"}, .until_empty = true});
+    Worker worker(*engine_, {.queues = {"q"}, .until_empty = true});
     worker.add("q", [](JobContext& context) -> Coro<void> {
       context.progress(0.5);
       co_return;
@@ -107,7 +107,7 @@ TEST_F(JobListenersTest, JobsGoOnWhateverAListenerThrows) {
     EXPECT_TRUE(co_await worker.run());
     EXPECT_EQ(worker.counts().done, 3u);
     EXPECT_THAT(told, ElementsAre("done"));
-    EXPECT_GE(broker_->listener_errors(), 12u);  // added, leased, progress and done of each
+    EXPECT_GE(engine_->listener_errors(), 12u);  // added, leased, progress and done of each
     EXPECT_EQ(co_await payloads("q"), "");
   });
 }
@@ -117,10 +117,10 @@ TEST_F(JobListenersTest, WhoeverIsAskedToStopMayThrow) {
     const JobId id = co_await put(job("q"));
     LeaseCall call{.queues = {"q"}, .worker = "w"};
     call.on_cancel = [](std::uint64_t) { throw std::runtime_error("broken"); };
-    const auto leased = co_await broker_->lease_now(std::move(call));
-    EXPECT_TRUE(co_await broker_->cancel(id));
+    const auto leased = co_await engine_->lease_now(std::move(call));
+    EXPECT_TRUE(co_await engine_->book().cancel(id));
     EXPECT_TRUE(co_await settle(leased->at(0).token, {.outcome = Outcome::retry}));
-    EXPECT_EQ((co_await broker_->get(id)).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().get(id)).error().code, Errc::not_found);
   });
 }
 

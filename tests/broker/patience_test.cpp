@@ -3,6 +3,7 @@
 
 #include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/slow_store.hpp"
 
 namespace argiope {
@@ -13,18 +14,18 @@ class PatienceTest : public BrokerTest {
   template <class Body>
   void with_slow_broker(Body body) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      broker_ = std::move(*co_await Broker::open(slow_));
-      co_await broker_->configure("q",
-                                  {.lease_time = 6s, .max_lease_expiries = 1, .keep_done = 1h, .keep_cancelled = 1h});
+      engine_ = co_await open_engine(slow_);
+      co_await engine_->book().configure(
+          "q", {.lease_time = 6s, .max_lease_expiries = 1, .keep_done = 1h, .keep_cancelled = 1h});
       co_await body();
       slow_.delay = {};
       slow_.busy_until = {};
-      EXPECT_TRUE(co_await broker_->close());
-      broker_.reset();
+      EXPECT_TRUE(co_await engine_->close());
+      engine_.reset();
     }));
   }
   Coro<JobRecord> record(JobId id) {
-    auto found = co_await broker_->get(id);
+    auto found = co_await engine_->book().get(id);
     if (!found) throw std::runtime_error(found.error().message);
     co_return std::move(*found);
   }
@@ -35,9 +36,10 @@ TEST_F(PatienceTest, ALeaseThatTheStoreIsLongInWritingDownDoesNotRunOut) {
   with_slow_broker([&]() -> Coro<void> {
     const JobId id = co_await put(job("q"));
     slow_.delay = 30s;
-    auto leasing = loop_.create_task(broker_->lease({.queues = {"q"}, .worker = "w"}));
+    auto leasing = loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "w"}));
     co_await sleep(29s);
-    auto looking = loop_.create_task(broker_->put(job("q", "another", -1)));  // has the broker look at what is due
+    auto looking =
+        loop_.create_task(engine_->book().put(job("q", "another", -1)));  // has the broker look at what is due
     const auto leased = co_await leasing;
     EXPECT_EQ(leased->size(), 1u);
     slow_.delay = {};
@@ -53,7 +55,7 @@ TEST_F(PatienceTest, ARunThatIsBeingSettledIsNotCancelledByItsHeartbeat) {
   with_slow_broker([&]() -> Coro<void> {
     const JobId plain = co_await put(job("q", "plain"));
     const JobId followed = co_await put(job("q", "followed"));
-    Worker worker(*broker_, {.queues = {"q"}, .until_empty = true});
+    Worker worker(*engine_, {.queues = {"q"}, .until_empty = true});
     worker.add("q", [&](JobContext& context) -> Coro<void> {
       if (context.payload() == "followed") context.follow_up(job("new", "follow-up"));
       slow_.delay = 60s;  // ten times its lease
@@ -73,7 +75,7 @@ TEST_F(PatienceTest, AStoreThatIsBusyForLongLosesNoSettlementAndEndsNoWorker) {
   with_slow_broker([&]() -> Coro<void> {
     std::vector<JobId> ids;
     for (int i = 0; i < 20; ++i) ids.push_back(co_await put(job("q")));
-    Worker worker(*broker_, {.queues = {"q"}, .concurrency = 4});
+    Worker worker(*engine_, {.queues = {"q"}, .concurrency = 4});
     int runs = 0;
     worker.add("q", [&](JobContext&) -> Coro<void> {
       if (++runs % 5 == 0) slow_.busy_until = loop_.time() + 25s;
@@ -87,7 +89,7 @@ TEST_F(PatienceTest, AStoreThatIsBusyForLongLosesNoSettlementAndEndsNoWorker) {
     for (const JobId id : ids) EXPECT_EQ((co_await record(id)).state, JobState::done) << id;
     // The housekeeper goes on: what is too old is pruned.
     co_await sleep(2h);
-    EXPECT_EQ((co_await broker_->get(ids[0])).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().get(ids[0])).error().code, Errc::not_found);
     worker.stop();
     EXPECT_TRUE(co_await working);
   });
@@ -95,24 +97,24 @@ TEST_F(PatienceTest, AStoreThatIsBusyForLongLosesNoSettlementAndEndsNoWorker) {
 
 TEST_F(PatienceTest, APutAllThatIsCancelledGivesBackTheRoomItTook) {
   with_slow_broker([&]() -> Coro<void> {
-    EXPECT_TRUE(co_await broker_->configure("a", {.capacity = 2, .at_capacity = CapacityPolicy::wait}));
-    EXPECT_TRUE(co_await broker_->configure("b", {.capacity = 1, .at_capacity = CapacityPolicy::wait}));
+    EXPECT_TRUE(co_await engine_->book().configure("a", {.capacity = 2, .at_capacity = CapacityPolicy::wait}));
+    EXPECT_TRUE(co_await engine_->book().configure("b", {.capacity = 1, .at_capacity = CapacityPolicy::wait}));
     co_await put(job("b"));
     for (int i = 0; i < 3; ++i) {
-      auto putting = loop_.create_task(broker_->put_all({job("a"), job("a"), job("b")}));
+      auto putting = loop_.create_task(engine_->book().put_all({job("a"), job("a"), job("b")}));
       co_await sleep(1s);
       putting.cancel();
       co_await sleep(1s);
       EXPECT_TRUE(putting.cancelled());
     }
-    EXPECT_TRUE(co_await broker_->put_all({job("a"), job("a")}));
+    EXPECT_TRUE(co_await engine_->book().put_all({job("a"), job("a")}));
   });
 }
 
 TEST_F(PatienceTest, APutAllThatNobodyWaitsForAnyMoreIsRunAllTheSame) {
   with_slow_broker([&]() -> Coro<void> {
     slow_.delay = 1s;
-    auto putting = loop_.create_task(broker_->put_all({job("q", "a"), job("q", "b")}));
+    auto putting = loop_.create_task(engine_->book().put_all({job("q", "a"), job("q", "b")}));
     co_await sleep(500ms);
     putting.cancel();
     co_await sleep(5s);
@@ -122,14 +124,14 @@ TEST_F(PatienceTest, APutAllThatNobodyWaitsForAnyMoreIsRunAllTheSame) {
 
 TEST_F(PatienceTest, AChangeThatNobodyWaitsForAnyMoreIsKnownToTheQueue) {
   with_slow_broker([&]() -> Coro<void> {
-    EXPECT_TRUE(co_await broker_->configure("q", {.capacity = 1}));
+    EXPECT_TRUE(co_await engine_->book().configure("q", {.capacity = 1}));
     const JobId id = co_await put(job("q"));
     slow_.delay = 1s;
-    auto cancelling = loop_.create_task(broker_->cancel(id));
+    auto cancelling = loop_.create_task(engine_->book().cancel(id));
     co_await sleep(500ms);
     cancelling.cancel();
     co_await sleep(5s);
-    EXPECT_TRUE(co_await broker_->put(job("q", "next")));  // there is room again
+    EXPECT_TRUE(co_await engine_->book().put(job("q", "next")));  // there is room again
     EXPECT_EQ(co_await payloads("q"), "next ");
   });
 }

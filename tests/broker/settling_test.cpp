@@ -1,9 +1,10 @@
 // Ends that do not go as asked: follow-ups that cannot be put, and jobs that are cancelled while they run.
 #include <gmock/gmock.h>
 
-#include "argiope/engine/guest.hpp"
+#include "argiope/engine/book.hpp"
 #include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -24,12 +25,12 @@ class SettlingTest : public BrokerTest {
     return made;
   }
   Coro<JobRecord> record(JobId id) {
-    auto found = co_await broker_->get(id);
+    auto found = co_await engine_->book().get(id);
     if (!found) throw std::runtime_error(found.error().message);
     co_return std::move(*found);
   }
   Coro<void> configure(QueueConfig config) {
-    auto done = co_await broker_->configure("q", std::move(config));
+    auto done = co_await engine_->book().configure("q", std::move(config));
     EXPECT_TRUE(done);
   }
 };
@@ -41,8 +42,8 @@ TEST_F(SettlingTest, ARefusedFollowUpIsAFailedAttemptOfItsOwnJobAlone) {
     const JobId good = co_await put(job("q", "good"));
     const auto leased = co_await lease_all("q");
     // In one turn, and so in one call of the store.
-    auto first = loop_.create_task(broker_->settle(leased.at(0).token, followed_by(of_no_batch())));
-    auto second = loop_.create_task(broker_->settle(leased.at(1).token, followed_by(job("next"))));
+    auto first = loop_.create_task(engine_->settle(leased.at(0).token, followed_by(of_no_batch())));
+    auto second = loop_.create_task(engine_->settle(leased.at(1).token, followed_by(job("next"))));
     const auto refused = co_await first;
     EXPECT_EQ(refused.error().code, Errc::invalid_input);
     EXPECT_TRUE((co_await second).value());
@@ -52,10 +53,10 @@ TEST_F(SettlingTest, ARefusedFollowUpIsAFailedAttemptOfItsOwnJobAlone) {
     EXPECT_THAT((co_await record(bad)).error, HasSubstr("a follow-up was refused: job 77 cannot complete a batch"));
     EXPECT_EQ(co_await payloads("next"), " ");
     // Its last attempt buries it.
-    auto again = co_await broker_->lease({.queues = {"q"}, .worker = "w"});
-    EXPECT_FALSE(co_await broker_->settle(again->at(0).token, followed_by(of_no_batch())));
+    auto again = co_await engine_->lease({.queues = {"q"}, .worker = "w"});
+    EXPECT_FALSE(co_await engine_->settle(again->at(0).token, followed_by(of_no_batch())));
     EXPECT_EQ((co_await record(bad)).state, JobState::buried);
-    const auto counts = co_await broker_->counts();
+    const auto counts = co_await engine_->book().counts();
     for (const auto& [name, of_queue] : *counts) EXPECT_EQ(of_queue.running, name == "next" ? 1u : 0u) << name;
   });
 }
@@ -69,7 +70,7 @@ TEST_F(SettlingTest, WhatTheBrokerItselfRefusesIsAFailedAttemptToo) {
                                                        {job("new", {}, 0, std::string(513, 'k')), Errc::invalid_input}};
     for (const auto& [follow_up, code] : refused) {
       const JobId id = co_await put(job("q", "x", 1));
-      const auto settled = co_await broker_->settle((co_await one("q")).token, followed_by(follow_up));
+      const auto settled = co_await engine_->settle((co_await one("q")).token, followed_by(follow_up));
       EXPECT_EQ(settled ? Errc::internal : settled.error().code, code);
       EXPECT_EQ((co_await record(id)).state, JobState::delayed);
     }
@@ -80,16 +81,16 @@ TEST_F(SettlingTest, AFullQueueHasRoomAgainForWhatWasRefused) {
   with_broker([&]() -> Coro<void> {
     co_await configure({.capacity = 2});
     co_await put(job("q"));
-    EXPECT_FALSE(co_await broker_->settle((co_await one("q")).token, followed_by(of_no_batch())));
+    EXPECT_FALSE(co_await engine_->settle((co_await one("q")).token, followed_by(of_no_batch())));
     co_await put(job("q"));
-    EXPECT_EQ((co_await broker_->put(job("q"))).error().code, Errc::refused);
+    EXPECT_EQ((co_await engine_->book().put(job("q"))).error().code, Errc::refused);
   });
 }
 
 TEST_F(SettlingTest, AWorkerGoesOnAfterRefusedFollowUps) {
   with_broker([&]() -> Coro<void> {
     co_await configure({.retry = {.max_attempts = 1}});
-    Worker worker(*broker_, {.queues = {"q"}, .until_empty = true});
+    Worker worker(*engine_, {.queues = {"q"}, .until_empty = true});
     worker.add("q", [&](JobContext& context) -> Coro<void> {
       if (context.payload() == "bad") context.follow_up(of_no_batch());
       co_return;
@@ -111,7 +112,7 @@ TEST_F(SettlingTest, ASettlementThatNobodyWaitsForTakesEffect) {
     co_await put(job("q"));
     const LeasedJob leased = co_await one("q");
     auto settling =
-        loop_.create_task(broker_->settle(leased.token, followed_by(job("new", "follow-up"))), {}, Start::eagerly);
+        loop_.create_task(engine_->settle(leased.token, followed_by(job("new", "follow-up"))), {}, Start::eagerly);
     settling.cancel();
     co_await let_others_run();
     EXPECT_EQ(co_await payloads("new"), "follow-up ");
@@ -123,12 +124,12 @@ TEST_F(SettlingTest, ASettlementThatNobodyWaitsForTakesEffect) {
 TEST_F(SettlingTest, AJobThatWasToBeCancelledIsNotRunAgainByTheNextOwner) {
   JobId id = 0;
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    broker_ = std::move(*co_await Broker::open(store_));
+    engine_ = co_await open_engine(store_);
     co_await configure({.keep_cancelled = 1h});
     id = co_await put(job("q"));
     (void)co_await one("q");
-    EXPECT_TRUE(co_await broker_->cancel(id, "no more"));
-    broker_.reset();  // as if the process had died
+    EXPECT_TRUE(co_await engine_->book().cancel(id, "no more"));
+    engine_.reset();  // as if the process had died
     store_.reopen();
   }));
   with_broker([&]() -> Coro<void> {
@@ -144,7 +145,7 @@ TEST_F(SettlingTest, AJobThatIsToBeCancelledIsCancelledHoweverItsRunEndsButWell)
     for (const Outcome outcome : {Outcome::done, Outcome::retry, Outcome::bury, Outcome::cancel, Outcome::release}) {
       const JobId id = co_await put(job("q"));
       const LeasedJob leased = co_await one("q");
-      EXPECT_TRUE(co_await broker_->cancel(id));
+      EXPECT_TRUE(co_await engine_->book().cancel(id));
       EXPECT_EQ((co_await record(id)).cancel_asked, true);
       EXPECT_TRUE(co_await settle(leased.token, {.outcome = outcome, .error = "x"}));
       EXPECT_EQ((co_await record(id)).state, outcome == Outcome::done ? JobState::done : JobState::cancelled);
@@ -154,7 +155,7 @@ TEST_F(SettlingTest, AJobThatIsToBeCancelledIsCancelledHoweverItsRunEndsButWell)
 }
 
 // A guest of the same file, as another process is one.
-class GuestBesideOwnerTest : public OnVirtualLoop {
+class BookBesideOwnerTest : public OnVirtualLoop {
  protected:
   std::unique_ptr<Store> open(StoreAccess access) {
     auto opened = open_store("sqlite:" + folder_.file("jobs.db"), {.access = access, .sync = SyncMode::off});
@@ -164,19 +165,19 @@ class GuestBesideOwnerTest : public OnVirtualLoop {
   TemporaryFolder folder_;
 };
 
-TEST_F(GuestBesideOwnerTest, AGuestCancelsWhatRuns) {
+TEST_F(BookBesideOwnerTest, AGuestCancelsWhatRuns) {
   auto store = open(StoreAccess::own);
   auto shared = open(StoreAccess::share);
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = std::move(*co_await Broker::open(*store));
-    auto guest = std::move(*co_await Guest::open(*shared));
+    auto engine = co_await open_engine(*store);
+    auto guest = std::move(*co_await Book::open(*shared));
     std::vector<std::string> told;
-    broker->add_listener(static_cast<std::uint32_t>(JobEventKind::cancelled),
+    engine->add_listener(static_cast<std::uint32_t>(JobEventKind::cancelled),
                          [&](const JobEvent& event) { told.emplace_back(event.text); });
     NewJob job;
     job.queue = "q";
-    const JobId id = (co_await broker->put(job))->id;
-    Worker worker(*broker, {.queues = {"q"}, .until_empty = true});
+    const JobId id = (co_await engine->book().put(job))->id;
+    Worker worker(*engine, {.queues = {"q"}, .until_empty = true});
     Event begun;
     worker.add("q", [&](JobContext&) -> Coro<void> {
       begun.set();
@@ -190,30 +191,30 @@ TEST_F(GuestBesideOwnerTest, AGuestCancelsWhatRuns) {
     EXPECT_TRUE(co_await working);
     EXPECT_LE(loop_.time() - asked, 1s);
     EXPECT_EQ(told, std::vector<std::string>{"by a guest"});
-    EXPECT_EQ((co_await broker->get(id)).error().code, Errc::not_found);
-    EXPECT_TRUE(co_await broker->close());
+    EXPECT_EQ((co_await engine->book().get(id)).error().code, Errc::not_found);
+    EXPECT_TRUE(co_await engine->close());
   }));
   EXPECT_TRUE(shared->close());
   EXPECT_TRUE(store->close());
 }
 
-TEST_F(GuestBesideOwnerTest, WhatAGuestHasCancelledIsNotRunAgainAlthoughTheOwnerNeverHeardOfIt) {
+TEST_F(BookBesideOwnerTest, WhatAGuestHasCancelledIsNotRunAgainAlthoughTheOwnerNeverHeardOfIt) {
   auto store = open(StoreAccess::own);
   auto shared = open(StoreAccess::share);
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = std::move(*co_await Broker::open(*store, {.poll_interval = 1h}));
-    auto guest = std::move(*co_await Guest::open(*shared));
+    auto engine = co_await open_engine(*store, {.poll_interval = 1h});
+    auto guest = std::move(*co_await Book::open(*shared));
     NewJob job;
     job.queue = "q";
-    const JobId id = (co_await broker->put(job))->id;
-    const auto leased = co_await broker->lease_now({.queues = {"q"}, .worker = "w"});
+    const JobId id = (co_await engine->book().put(job))->id;
+    const auto leased = co_await engine->lease_now({.queues = {"q"}, .worker = "w"});
     (void)co_await guest.change({{.id = id, .kind = ChangeKind::cancel}});
-    EXPECT_TRUE((co_await broker->settle(leased->at(0).token, {.outcome = Outcome::retry})).value());
-    EXPECT_EQ((co_await broker->get(id)).error().code, Errc::not_found);
+    EXPECT_TRUE((co_await engine->settle(leased->at(0).token, {.outcome = Outcome::retry})).value());
+    EXPECT_EQ((co_await engine->book().get(id)).error().code, Errc::not_found);
     co_await sleep(10min);
-    EXPECT_TRUE((co_await broker->lease_now({.queues = {"q"}}))->empty());
-    EXPECT_EQ(broker->in_memory(), 0u);
-    EXPECT_TRUE(co_await broker->close());
+    EXPECT_TRUE((co_await engine->lease_now({.queues = {"q"}}))->empty());
+    EXPECT_EQ(engine->in_memory(), 0u);
+    EXPECT_TRUE(co_await engine->close());
   }));
   EXPECT_TRUE(shared->close());
   EXPECT_TRUE(store->close());

@@ -9,10 +9,10 @@
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/async/waiting.hpp"
-#include "argiope/engine/broker.hpp"
 #include "argiope/engine/worker.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/slow_store.hpp"
 
 namespace argiope {
@@ -44,16 +44,16 @@ class Life {
 
  private:
   Coro<void> live() {
-    broker_ = std::move(*co_await Broker::open(store_));
-    co_await broker_->configure(
+    engine_ = co_await open_engine(store_);
+    co_await engine_->book().configure(
         "q", {.retry = {.max_attempts = 1}, .lease_time = 6s, .keep_done = 1h, .keep_cancelled = 1h});
     for (int i = 0; i < 3; ++i) {
       NewJob job;
       job.queue = "q";
-      co_await broker_->put(std::move(job));
+      co_await engine_->book().put(std::move(job));
     }
     worker_ = std::make_unique<Worker>(
-        *broker_, WorkerOptions{.queues = {"q"}, .concurrency = 2, .drain_limit = kDrainLimit, .until_empty = true});
+        *engine_, WorkerOptions{.queues = {"q"}, .concurrency = 2, .drain_limit = kDrainLimit, .until_empty = true});
     worker_->add("q", [this](JobContext& context) { return work(context); });
     working_ = loop_.create_task(worker_->run(), "the worker's");
     const TimePoint begun = loop_.time();
@@ -63,17 +63,17 @@ class Life {
     EXPECT_LE(loop_.time() - begun, kBound) << what();
     if (acting_) co_await argiope::wait(std::vector{acting_});
     co_await sleep(kBound);  // what nobody waits for any more comes to its end
-    if (broker_ == nullptr) {
+    if (engine_ == nullptr) {
       inner_.reopen();
       store_.delay = {};
-      broker_ = std::move(*co_await Broker::open(store_));
+      engine_ = co_await open_engine(store_);
     } else if (worker_ != nullptr) {
       EXPECT_EQ(worker_->counts().running, 0u) << what();
     }
     const auto counts = co_await inner_.counts();
     EXPECT_EQ(counts->at(0).counts.running, 0u) << what();
-    EXPECT_TRUE(co_await broker_->close()) << what();
-    broker_.reset();
+    EXPECT_TRUE(co_await engine_->close()) << what();
+    engine_.reset();
   }
   Coro<void> work(JobContext& context) {
     if (function_ == "sleeps") co_await sleep(4s);
@@ -101,11 +101,11 @@ class Life {
       case Action::stop_at_once: worker_->stop(true); break;
       case Action::close: acting_ = loop_.create_task(closed()); break;
       case Action::destroy_worker: worker_.reset(); break;
-      case Action::destroy_broker: broker_.reset(); break;
+      case Action::destroy_broker: engine_.reset(); break;
     }
   }
-  Coro<void> cancelled() { (void)co_await broker_->cancel(1); }
-  Coro<void> closed() { (void)co_await broker_->close(); }
+  Coro<void> cancelled() { (void)co_await engine_->book().cancel(1); }
+  Coro<void> closed() { (void)co_await engine_->close(); }
   std::string what() const {
     return "action " + std::to_string(static_cast<int>(action_)) + ", a function that " + function_ + ", at step " +
            std::to_string(at_);
@@ -120,7 +120,7 @@ class Life {
   EventLoop loop_{backend_};
   MemoryStore inner_;
   SlowStore store_{inner_};
-  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<Engine> engine_;
   std::unique_ptr<Worker> worker_;
   Task<Result<void>> working_;
   Task<void> acting_;

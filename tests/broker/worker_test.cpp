@@ -21,7 +21,7 @@ class WorkerTest : public BrokerTest {
 
 TEST_F(WorkerTest, RunsTheFunctionThatAJobNamesOrThatOfItsQueue) {
   with_broker([&]() -> Coro<void> {
-    Worker worker(*broker_, until_empty());
+    Worker worker(*engine_, until_empty());
     std::vector<std::string> ran;
     worker.add("q", [&](JobContext& context) -> Coro<void> {
       ran.push_back("q:" + context.payload());
@@ -45,7 +45,7 @@ TEST_F(WorkerTest, RunsAsManyAtOnceAsItMay) {
   with_broker([&]() -> Coro<void> {
     WorkerOptions options = until_empty();
     options.concurrency = 4;
-    Worker worker(*broker_, options);
+    Worker worker(*engine_, options);
     std::size_t running = 0;
     std::size_t most = 0;
     worker.add("q", [&](JobContext&) -> Coro<void> {
@@ -63,7 +63,7 @@ TEST_F(WorkerTest, RunsAsManyAtOnceAsItMay) {
 
 TEST_F(WorkerTest, EachErrorGetsItsVerdict) {
   with_broker([&]() -> Coro<void> {
-    Worker worker(*broker_, until_empty());
+    Worker worker(*engine_, until_empty());
     worker.add("q", [&](JobContext& context) -> Coro<void> {
       if (context.attempt() > 1) co_return;
       if (context.payload() == "retry") throw RetryJob("later", 1h);
@@ -77,12 +77,12 @@ TEST_F(WorkerTest, EachErrorGetsItsVerdict) {
     const JobId failed = co_await put(job("q", "fail"));
     const WallTime start = loop_.clock().wall_now();
     co_await work(worker);
-    EXPECT_EQ((co_await broker_->get(retried))->due_at, start + 1h);
-    EXPECT_EQ((co_await broker_->get(retried))->error, "later");
-    EXPECT_EQ((co_await broker_->get(buried))->state, JobState::buried);
-    EXPECT_EQ((co_await broker_->get(snoozed))->due_at, start + 2h);
-    EXPECT_EQ((co_await broker_->get(snoozed))->attempts, 0u);
-    EXPECT_EQ((co_await broker_->get(failed))->error, "broken");
+    EXPECT_EQ((co_await engine_->book().get(retried))->due_at, start + 1h);
+    EXPECT_EQ((co_await engine_->book().get(retried))->error, "later");
+    EXPECT_EQ((co_await engine_->book().get(buried))->state, JobState::buried);
+    EXPECT_EQ((co_await engine_->book().get(snoozed))->due_at, start + 2h);
+    EXPECT_EQ((co_await engine_->book().get(snoozed))->attempts, 0u);
+    EXPECT_EQ((co_await engine_->book().get(failed))->error, "broken");
     EXPECT_EQ(worker.counts().failed, 3u);
   });
 }
@@ -93,14 +93,14 @@ TEST_F(WorkerTest, TheUsersRuleJudgesOtherErrors) {
     options.verdict = [](const JobRecord&, const std::exception_ptr&) {
       return Verdict{.outcome = Outcome::bury, .error = "by rule"};
     };
-    Worker worker(*broker_, options);
+    Worker worker(*engine_, options);
     worker.add("q", [](JobContext&) -> Coro<void> {
       throw 7;
       co_return;
     });
     const JobId id = co_await put(job("q"));
     co_await work(worker);
-    EXPECT_EQ((co_await broker_->get(id))->error, "by rule");
+    EXPECT_EQ((co_await engine_->book().get(id))->error, "by rule");
   });
 }
 
@@ -110,7 +110,7 @@ TEST_F(WorkerTest, ARuleThatThrowsFailsItsRun) {
     options.verdict = [](const JobRecord&, const std::exception_ptr&) -> Verdict {
       throw std::runtime_error("no rule");
     };
-    Worker worker(*broker_, options);
+    Worker worker(*engine_, options);
     worker.add("q", [](JobContext&) -> Coro<void> {
       throw std::runtime_error("broken");
       co_return;
@@ -118,13 +118,14 @@ TEST_F(WorkerTest, ARuleThatThrowsFailsItsRun) {
     const JobId id = co_await put(job("q"));
     co_await work(worker);
     EXPECT_EQ(worker.counts().failed, 1u);
-    EXPECT_EQ((co_await broker_->get(id))->error, "broken (and the rule that judges errors has thrown: no rule)");
+    EXPECT_EQ((co_await engine_->book().get(id))->error,
+              "broken (and the rule that judges errors has thrown: no rule)");
   });
 }
 
 TEST_F(WorkerTest, RunsAgainWhenItHasEndedButNotTwiceAtOnce) {
   with_broker([&]() -> Coro<void> {
-    Worker worker(*broker_, until_empty());
+    Worker worker(*engine_, until_empty());
     int runs = 0;
     worker.add("q", [&](JobContext&) -> Coro<void> {
       ++runs;
@@ -154,15 +155,15 @@ TEST_F(WorkerTest, AJobThatIsCancelledOnItsWayToTheWorkerNeverRuns) {
   for (int turns = 0; turns < 12; ++turns) {
     store_.reopen();
     with_broker([&]() -> Coro<void> {
-      Worker worker(*broker_, {.queues = {"q"}});
+      Worker worker(*engine_, {.queues = {"q"}});
       worker.add("q", [&](JobContext&) -> Coro<void> { co_await sleep(1h); });
       auto working = loop_.create_task(work(worker));
       co_await sleep(1s);
       const JobId id = co_await put(job("q"));
       for (int i = 0; i < turns; ++i) co_await yield_now();
-      EXPECT_TRUE(co_await broker_->cancel(id)) << turns;
+      EXPECT_TRUE(co_await engine_->book().cancel(id)) << turns;
       co_await sleep(1s);
-      EXPECT_EQ((co_await broker_->get(id)).error().code, Errc::not_found) << turns;
+      EXPECT_EQ((co_await engine_->book().get(id)).error().code, Errc::not_found) << turns;
       EXPECT_EQ(worker.counts().running, 0u);
       worker.stop();
       const TimePoint asked = loop_.time();
@@ -174,13 +175,13 @@ TEST_F(WorkerTest, AJobThatIsCancelledOnItsWayToTheWorkerNeverRuns) {
 
 TEST_F(WorkerTest, AJobForNobodyIsTriedAgain) {
   with_broker([&]() -> Coro<void> {
-    Worker worker(*broker_, until_empty());
+    Worker worker(*engine_, until_empty());
     worker.add("q", [](JobContext&) -> Coro<void> { co_return; });
     NewJob stranger = job("q");
     stranger.function = "nobody";
     const JobId id = co_await put(stranger);
     co_await work(worker);
-    EXPECT_THAT((co_await broker_->get(id))->error, testing::HasSubstr("no function \"nobody\""));
+    EXPECT_THAT((co_await engine_->book().get(id))->error, testing::HasSubstr("no function \"nobody\""));
   });
 }
 
@@ -188,8 +189,8 @@ TEST_F(WorkerTest, KeepsTheLeaseOfAFunctionThatTakesLong) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.lease_time = 10s;
-    co_await broker_->configure("q", config);
-    Worker worker(*broker_, until_empty());
+    co_await engine_->book().configure("q", config);
+    Worker worker(*engine_, until_empty());
     int runs = 0;
     worker.add("q", [&](JobContext& context) -> Coro<void> {
       ++runs;
@@ -205,7 +206,7 @@ TEST_F(WorkerTest, KeepsTheLeaseOfAFunctionThatTakesLong) {
 
 TEST_F(WorkerTest, PutsFollowUpsWithTheEndOfTheJob) {
   with_broker([&]() -> Coro<void> {
-    Worker worker(*broker_, until_empty());
+    Worker worker(*engine_, until_empty());
     std::vector<std::string> ran;
     worker.add("q", [&](JobContext& context) -> Coro<void> {
       ran.push_back(context.payload());
@@ -221,7 +222,7 @@ TEST_F(WorkerTest, PutsFollowUpsWithTheEndOfTheJob) {
 TEST_F(WorkerTest, CancellingAJobCancelsItsFunction) {
   with_broker([&]() -> Coro<void> {
     WorkerOptions options = until_empty();
-    Worker worker(*broker_, options);
+    Worker worker(*engine_, options);
     bool cancelled = false;
     worker.add("q", [&](JobContext&) -> Coro<void> {
       try {
@@ -234,19 +235,19 @@ TEST_F(WorkerTest, CancellingAJobCancelsItsFunction) {
     const JobId id = co_await put(job("q"));
     auto working = loop_.create_task(work(worker));
     co_await sleep(1s);
-    EXPECT_TRUE(co_await broker_->cancel(id));
+    EXPECT_TRUE(co_await engine_->book().cancel(id));
     const TimePoint asked = loop_.time();
     co_await working;
     EXPECT_EQ(loop_.time(), asked);
     EXPECT_TRUE(cancelled);
-    EXPECT_EQ((co_await broker_->get(id)).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().get(id)).error().code, Errc::not_found);
   });
 }
 
 TEST_F(WorkerTest, StopsWithinItsDrainLimitAndLosesNothing) {
   with_broker([&]() -> Coro<void> {
     WorkerOptions options{.queues = {"q"}, .concurrency = 2, .drain_limit = 10s};
-    Worker worker(*broker_, options);
+    Worker worker(*engine_, options);
     worker.add("q", [&](JobContext& context) -> Coro<void> { co_await sleep(context.payload() == "short" ? 5s : 1h); });
     co_await put(job("q", "short"));
     co_await put(job("q", "long"));
@@ -268,7 +269,7 @@ TEST_F(WorkerTest, StopsWithinItsDrainLimitAndLosesNothing) {
 
 TEST_F(WorkerTest, AWorkerThatIsCancelledGivesItsJobsBack) {
   with_broker([&]() -> Coro<void> {
-    Worker worker(*broker_, {.queues = {"q"}, .drain_limit = 0s});
+    Worker worker(*engine_, {.queues = {"q"}, .drain_limit = 0s});
     worker.add("q", [&](JobContext&) -> Coro<void> { co_await sleep(1h); });
     co_await put(job("q", "x"));
     auto working = loop_.create_task(work(worker));
@@ -284,13 +285,13 @@ TEST_F(WorkerTest, RunsBlockingFunctionsOnThreads) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.keep_done = 1h;
-    co_await broker_->configure("q", config);
+    co_await engine_->book().configure("q", config);
     ThreadPoolExecutor threads(2);
-    Worker worker(*broker_, until_empty());
+    Worker worker(*engine_, until_empty());
     worker.add("q", on_threads(threads, [](const JobRecord& record) { return record.payload + "!"; }));
     const JobId id = co_await put(job("q", "hello"));
     co_await work(worker);
-    EXPECT_EQ((co_await broker_->get(id))->result, "hello!");
+    EXPECT_EQ((co_await engine_->book().get(id))->result, "hello!");
   });
 }
 

@@ -4,6 +4,7 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/calls/command.hpp"
 #include "schedule/scheduler_fixture.hpp"
+#include "support/open_engine.hpp"
 
 namespace argiope {
 namespace {
@@ -19,11 +20,11 @@ TEST(CommandCall, KnowsTheScheduleItRunsFor) {
   MemoryStore store;
   std::string result;
   loop.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = (co_await Broker::open(store)).value();
+    auto engine = co_await open_engine(store);
     QueueConfig config;
     config.keep_done = 1h;
-    EXPECT_TRUE(co_await broker->configure("default", config));
-    auto scheduler = (co_await Scheduler::open(store, *broker)).value();
+    EXPECT_TRUE(co_await engine->book().configure("default", config));
+    Scheduler* const scheduler = &engine->scheduler();
     EXPECT_TRUE(co_await scheduler->add_executor("default"));
     EXPECT_TRUE(scheduler->add_function("default", "command", as_command_call(*scheduler)));
     Schedule schedule{.name = "nightly", .trigger = Trigger::at(at("2026-01-01"))};
@@ -35,13 +36,13 @@ TEST(CommandCall, KnowsTheScheduleItRunsFor) {
     scheduler->add_listener(static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
                                 static_cast<std::uint32_t>(ScheduleEventKind::job_error),
                             [&](const ScheduleEvent&) { over.set(); });
-    EXPECT_TRUE(co_await scheduler->add(std::move(schedule)));
+    EXPECT_TRUE(co_await engine->book().schedules().add(std::move(schedule)));
     scheduler->start();
     co_await over.wait();
-    const auto runs = (co_await scheduler->history("nightly")).value();
-    result = (co_await broker->get(runs.at(0).job)).value().result;
+    const auto runs = (co_await engine->book().schedules().history("nightly")).value();
+    result = (co_await engine->book().get(runs.at(0).job)).value().result;
     EXPECT_TRUE(co_await scheduler->shutdown());
-    EXPECT_TRUE(co_await broker->close());
+    EXPECT_TRUE(co_await engine->close());
   }));
   EXPECT_EQ(result, "for nightly 2026-01-01T00:00:00Z 1\n");
 }

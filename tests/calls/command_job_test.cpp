@@ -19,19 +19,19 @@ class CommandJobTest : public testing::Test {
     JobRecord record;
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       MemoryStore store;
-      auto opened = co_await Broker::open(store);
-      Broker& broker = **opened;
-      co_await broker.configure("q", config);
+      auto opened = co_await Engine::open(store);
+      Engine& engine = *opened;
+      co_await engine.book().configure("q", config);
       NewJob job;
       job.queue = "q";
       job.key = "the key";
       job.payload = payload;
-      const JobId id = (co_await broker.put(job))->id;
-      Worker worker(broker, {.queues = {"q"}, .until_empty = true});
+      const JobId id = (co_await engine.book().put(job))->id;
+      Worker worker(engine, {.queues = {"q"}, .until_empty = true});
       worker.add("q", as_command(options));
       EXPECT_TRUE(co_await worker.run());
-      record = *co_await broker.get(id);
-      EXPECT_TRUE(co_await broker.close());
+      record = *co_await engine.book().get(id);
+      EXPECT_TRUE(co_await engine.close());
     }));
     return record;
   }

@@ -1,4 +1,6 @@
 // Command lines as jobs, where processes die, leave others behind, or cannot be started: real ones, so in real time.
+#include "argiope/calls/command.hpp"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -14,7 +16,6 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/subprocess.hpp"
 #include "argiope/async/timeout.hpp"
-#include "argiope/calls/command.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
 #include "support/processes.hpp"
@@ -27,7 +28,8 @@ using testing::MatchesRegex;
 
 // A command that starts a grandchild in a session of its own, which outlives whoever started it and says its pid.
 std::string leaves_behind(const std::string& file) {
-  return "setsid sh -c 'echo $$ > " + file + ".new; mv " + file + ".new " + file + "; exec sleep 300' >/dev/null 2>&1 </dev/null & ";
+  return "setsid sh -c 'echo $$ > " + file + ".new; mv " + file + ".new " + file +
+         "; exec sleep 300' >/dev/null 2>&1 </dev/null & ";
 }
 // The same forked twice, so that it is nobody's child any more.
 std::string leaves_orphan_behind(const std::string& file) { return "( ( " + leaves_behind(file) + ") & ); "; }
@@ -43,21 +45,21 @@ class CommandTest : public testing::Test {
     Ended ended;
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       MemoryStore store;
-      auto opened = co_await Broker::open(store);
-      Broker& broker = **opened;
+      auto opened = co_await Engine::open(store);
+      Engine& engine = *opened;
       QueueConfig config;
       config.keep_done = 1h;
       config.retry.max_attempts = 1;
-      co_await broker.configure("q", config);
+      co_await engine.book().configure("q", config);
       NewJob job;
       job.queue = "q";
       job.payload = payload;
-      const JobId id = (co_await broker.put(job))->id;
-      Worker worker(broker, {.queues = {"q"}, .until_empty = true});
+      const JobId id = (co_await engine.book().put(job))->id;
+      Worker worker(engine, {.queues = {"q"}, .until_empty = true});
       worker.add("q", as_command(options));
       ended.worker = co_await worker.run();
-      ended.record = *co_await broker.get(id);
-      EXPECT_TRUE(co_await broker.close());
+      ended.record = *co_await engine.book().get(id);
+      EXPECT_TRUE(co_await engine.close());
     }));
     return ended;
   }
@@ -121,21 +123,21 @@ TEST_F(CommandTest, WhereNothingCanBeStartedTheWorkerStopsAndTheJobHasLostNothin
   Result<void> worked;
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     MemoryStore store;
-    auto opened = co_await Broker::open(store);
-    Broker& broker = **opened;
+    auto opened = co_await Engine::open(store);
+    Engine& engine = *opened;
     NewJob job;
     job.queue = "q";
     job.max_attempts = 1;
-    const JobId id = (co_await broker.put(job))->id;
-    Worker worker(broker, {.queues = {"q"}});
+    const JobId id = (co_await engine.book().put(job))->id;
+    Worker worker(engine, {.queues = {"q"}});
     worker.add("q", as_command({.args = {"true"}, .patience = 200ms}));
     rlimit few = before;
     few.rlim_cur = 3;
     ::setrlimit(RLIMIT_NOFILE, &few);
     worked = co_await worker.run();
     ::setrlimit(RLIMIT_NOFILE, &before);
-    record = *co_await broker.get(id);
-    EXPECT_TRUE(co_await broker.close());
+    record = *co_await engine.book().get(id);
+    EXPECT_TRUE(co_await engine.close());
   }));
   EXPECT_FALSE(worked);
   if (!worked) EXPECT_THAT(worked.error().message, HasSubstr("Too many open files"));
@@ -196,11 +198,12 @@ TEST_F(CommandTest, OfLongErrorsTheEndIsKept) {
 TEST_F(CommandTest, AtTheTimeoutAllThatDescendsFromItIsKilled) {
   for (const bool orphan : {false, true}) {
     const std::string mark = file(orphan ? "orphan" : "session");
-    const JobRecord record = run({.args = {"sh", "-c", (orphan ? leaves_orphan_behind(mark) : leaves_behind(mark)) +
-                                                           wait_for(mark) + "sleep 300"},
-                                  .timeout = 3s,
-                                  .grace = 1s})
-                                 .record;
+    const JobRecord record =
+        run({.args = {"sh", "-c",
+                      (orphan ? leaves_orphan_behind(mark) : leaves_behind(mark)) + wait_for(mark) + "sleep 300"},
+             .timeout = 3s,
+             .grace = 1s})
+            .record;
     EXPECT_EQ(record.error, "out of time after 3s");
     const pid_t left = read_pid(mark);
     ASSERT_GT(left, 0);
@@ -261,7 +264,8 @@ TEST_F(SupervisedTest, KillsEveryGenerationAtOnce) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     const std::string mark = file("left");
     std::string line = "sleep 300";
-    for (int i = 0; i < 5; ++i) line = leaves_behind(mark + std::to_string(i)) + wait_for(mark + std::to_string(i)) + line;
+    for (int i = 0; i < 5; ++i)
+      line = leaves_behind(mark + std::to_string(i)) + wait_for(mark + std::to_string(i)) + line;
     Process process = start(line);
     EXPECT_TRUE(comes_true([&] { return read_pid(mark + "0") > 0 && read_pid(mark + "4") > 0; }));
     process.kill();

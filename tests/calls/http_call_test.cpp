@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "argiope/engine/broker.hpp"
 #include "argiope/web/http_client.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/raw_server.hpp"
 
 namespace argiope {
@@ -115,15 +115,15 @@ class HttpCallTest : public LoopTest<RealTime> {
       policy.retry.max_attempts = attempts;
       policy.retry.first = 0ms;
       policy.keep_done = 1h;
-      auto broker = co_await Broker::open(*store.value(), {.new_queue = policy});
+      auto engine = co_await open_engine(*store.value(), {.new_queue = policy});
       NewJob job;
       job.queue = "http";
       job.payload = std::move(payload);
-      auto put = co_await broker.value()->put(std::move(job));
-      Worker worker(*broker.value(), {.queues = {"http"}});
+      auto put = co_await engine->book().put(std::move(job));
+      Worker worker(*engine, {.queues = {"http"}});
       worker.add("http", as_http_call(client, {.most_kept = 20}));
       // To its end, or to a retry that is far away.
-      broker.value()->add_listener(kAllJobEvents, [&](const JobEvent& event) {
+      engine->add_listener(kAllJobEvents, [&](const JobEvent& event) {
         const bool is_over = event.kind == JobEventKind::done || event.kind == JobEventKind::buried;
         const bool waits = event.kind == JobEventKind::retrying && event.due_at - event.at > 1min;
         if (is_over || waits) worker.stop();
@@ -132,7 +132,7 @@ class HttpCallTest : public LoopTest<RealTime> {
       EXPECT_TRUE(worked);
       auto found = co_await store.value()->get(put.value().id);
       record = found.value().value();
-      auto closed = co_await broker.value()->close();
+      auto closed = co_await engine->close();
       EXPECT_TRUE(closed);
       serving.cancel();
     });

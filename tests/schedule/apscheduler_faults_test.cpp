@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "schedule/scheduler_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -29,22 +30,19 @@ TEST_F(ApschedulerFaults, AJobIsSubmittedAndTheStoreUpdatedInOneStep) {
   std::uint64_t with = 0, without = 0;
   for (int steps = 0; steps < 40; ++steps) {
     MemoryStore store;
-    std::unique_ptr<Broker> broker;
-    std::unique_ptr<Scheduler> scheduler;
+    std::unique_ptr<Engine> engine;
     VirtualBackend backend;
     {
       EventLoop loop(backend);
       loop.run_until_complete(keeping([&]() -> Coro<void> {
-        broker = value_or_throw(co_await Broker::open(store));
-        scheduler = value_or_throw(co_await Scheduler::open(store, *broker));
-        value_or_throw(co_await scheduler->add(every(24h)));
+        engine = co_await open_engine(store);
+        value_or_throw(co_await engine->book().schedules().add(every(24h)));
       }));
       // Dies so many steps later.
-      loop.call_soon([&] { scheduler->start(); });
+      loop.call_soon([&] { engine->scheduler().start(); });
       for (int i = 0; i < steps; ++i) loop.run_once(TimePoint::min());
     }
-    scheduler.reset();
-    broker.reset();
+    engine.reset();
     store.reopen();
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       const auto stored = value_or_throw(co_await store.find_schedule("s")).value();
@@ -67,7 +65,7 @@ TEST_F(ApschedulerFaults, AnUnknownExecutorDeletesNothing) {
         Schedule schedule = every(10min);
         schedule.job.queue = "missing";
         co_await start_with(std::move(schedule), 1h);
-        EXPECT_TRUE(co_await scheduler_->get("s"));
+        EXPECT_TRUE(co_await engine_->book().schedules().get("s"));
         EXPECT_THAT(co_await sentence(), HasSubstr("there is no executor \"missing\" here"));
       },
       {.foreign_queues = false});
@@ -86,7 +84,8 @@ TEST_F(ApschedulerFaults, ALateRunIsRunAndAMissedOneIsInTheHistory) {
     co_await sleep(1s);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00"));
     EXPECT_THAT(co_await history("strict"), ElementsAre("missed 00:00"));
-    EXPECT_EQ(value_or_throw(co_await scheduler_->history("strict")).at(0).error, "later than its misfire_grace of 1s");
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().history("strict")).at(0).error,
+              "later than its misfire_grace of 1s");
   });
 }
 
@@ -100,20 +99,22 @@ TEST_F(ApschedulerFaults, TwoProcessesOnOneStoreDoNotRunAnythingTwice) {
   EXPECT_EQ(second.error().code, Errc::busy);
   // And were there two all the same: a step that was made from what is no more does nothing.
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = value_or_throw(co_await Broker::open(*first));
-    auto one = value_or_throw(co_await Scheduler::open(*first, *broker));
-    auto two = value_or_throw(co_await Scheduler::open(*first, *broker));
-    value_or_throw(co_await one->add(every(10min)));
-    EXPECT_TRUE(co_await two->modify("s", [](Schedule&) {}));
-    one->start();
-    two->start();
+    auto one = co_await open_engine(*first);
+    auto two = co_await open_engine(*first);
+    ScheduleBook& schedules = one->book().schedules();
+    value_or_throw(co_await schedules.add(every(10min)));
+    EXPECT_TRUE(co_await two->book().schedules().modify("s", [](Schedule&) {}));
+    one->scheduler().start();
+    two->scheduler().start();
     co_await sleep(35min);
-    EXPECT_EQ(value_or_throw(co_await one->get("s")).place.fired + value_or_throw(co_await one->get("s")).place.missed,
+    EXPECT_EQ(value_or_throw(co_await schedules.get("s")).place.fired +
+                  value_or_throw(co_await schedules.get("s")).place.missed,
               4u);
-    EXPECT_EQ(value_or_throw(co_await broker->counts()).at(0).second.ready, 1u);
-    value_or_throw(co_await one->shutdown());
-    value_or_throw(co_await two->shutdown());
-    value_or_throw(co_await broker->close());
+    EXPECT_EQ(value_or_throw(co_await one->book().counts()).at(0).second.ready, 1u);
+    value_or_throw(co_await one->scheduler().shutdown());
+    value_or_throw(co_await two->scheduler().shutdown());
+    value_or_throw(co_await one->close());
+    value_or_throw(co_await two->close());
   }));
   EXPECT_TRUE(first->close());
 }

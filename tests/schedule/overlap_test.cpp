@@ -8,6 +8,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/random.hpp"
 #include "schedule/scheduler_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -28,9 +29,9 @@ class OverlapOnEveryStore : public OnVirtualLoop, public testing::WithParamInter
     store_ = std::move(open_store(where, {.sync = SyncMode::off}).value());
   }
   Coro<void> look_while_runs_end() {
-    auto broker = (co_await Broker::open(*store_, {.poll_interval = 1h})).value();
-    (void)co_await broker->configure("default", {.lease_time = 24h});
-    auto scheduler = (co_await Scheduler::open(*store_, *broker, {.look_interval = 1h})).value();
+    auto engine = co_await open_engine(*store_, {.poll_interval = 1h, .schedules = {.look_interval = 1h}});
+    (void)co_await engine->book().configure("default", {.lease_time = 24h});
+    Scheduler* const scheduler = &engine->scheduler();
     (void)(co_await scheduler->add_executor("default")).value();
     int yields = 0;
     scheduler
@@ -43,28 +44,27 @@ class OverlapOnEveryStore : public OnVirtualLoop, public testing::WithParamInter
     scheduler->start();
     for (const Overlap overlap : kWaiting) {
       for (const Coalesce coalesce : {Coalesce::latest, Coalesce::all}) {
-        for (yields = 0; yields < 2400; yields += 60) co_await look(*scheduler, overlap, coalesce);
+        for (yields = 0; yields < 2400; yields += 60) co_await look(engine->book().schedules(), overlap, coalesce);
       }
     }
     (void)(co_await scheduler->shutdown());
-    scheduler.reset();
-    (void)(co_await broker->close());
+    (void)(co_await engine->close());
   }
-  static Coro<void> look(Scheduler& scheduler, Overlap overlap, Coalesce coalesce) {
+  static Coro<void> look(ScheduleBook& schedules, Overlap overlap, Coalesce coalesce) {
     const WallTime start = EventLoop::current().clock().wall_now() + 1min;
     Schedule schedule{.name = "s", .trigger = Trigger::every(10min, start).value().ending(start + 10min)};
     schedule.overlap = overlap;
     schedule.coalesce = coalesce;
-    (void)(co_await scheduler.add(std::move(schedule))).value();
+    (void)(co_await schedules.add(std::move(schedule))).value();
     co_await sleep(40min);
-    const auto history = (co_await scheduler.history("s")).value();
+    const auto history = (co_await schedules.history("s")).value();
     EXPECT_EQ(history.size(), 2u);
     for (const ScheduleRun& run : history) {
       const bool cancelled = run.outcome == RunOutcome::cancelled && overlap == Overlap::cancel_running;
       EXPECT_TRUE(run.outcome == RunOutcome::done || cancelled)
           << to_string(overlap) << ' ' << to_string(coalesce) << ": " << to_string(run.outcome) << ' ' << run.error;
     }
-    (void)(co_await scheduler.remove("s")).value();
+    (void)(co_await schedules.remove("s")).value();
   }
 
   TemporaryFolder folder_;
@@ -94,7 +94,7 @@ class OverlapTest : public SchedulerTest {
     store_.reopen();
   }
   Coro<void> work_for(std::function<Duration(WallTime)> takes) {
-    value_or_throw(co_await broker_->configure("default", {.lease_time = 24h * 365}));
+    value_or_throw(co_await engine_->book().configure("default", {.lease_time = 24h * 365}));
     value_or_throw(co_await scheduler_->add_executor("default", {.concurrency = 10'000}));
     value_or_throw(scheduler_->add_function("default", "", [this, takes](JobContext& context) -> Coro<void> {
       const auto clock = [] { return EventLoop::current().clock().wall_now(); };

@@ -1,8 +1,8 @@
 // Why a schedule does not run now, one fact a test; what cannot be run is marked and kept.
 #include <gmock/gmock.h>
 
-
 #include "schedule/scheduler_fixture.hpp"
+#include "support/open_engine.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -21,7 +21,7 @@ TEST_F(ExplainScheduleTest, NotDueSaysWhenAndWithWhichJitter) {
     co_await start_with(every(10min), 1min);
     EXPECT_EQ(co_await sentence(), "not due; next planned for 2026-01-01T00:10:00Z");
     const Trigger jittery = every(10min).trigger.with_jitter(5min, 42);
-    value_or_throw(co_await scheduler_->reschedule("s", jittery));
+    value_or_throw(co_await engine_->book().schedules().reschedule("s", jittery));
     EXPECT_EQ(co_await sentence(), "not due; next planned for 2026-01-01T00:10:00Z, to run at " +
                                        format_timestamp(jittery.due_at(at("2026-01-01T00:10:00Z"))) +
                                        " with its jitter");
@@ -33,7 +33,7 @@ TEST_F(ExplainScheduleTest, TimesAreShownInTheZoneOfTheTrigger) {
     co_await work();
     co_await start_with(cron("CRON_TZ=Asia/Tokyo 0 9 * * *"), 1min);
     EXPECT_THAT(co_await sentence(), HasSubstr("next planned for 2026-01-02T"));
-    EXPECT_EQ(value_or_throw(co_await scheduler_->explain("s")).next, at("2026-01-02T00:00:00Z"));
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().explain("s")).next, at("2026-01-02T00:00:00Z"));
   });
 }
 
@@ -41,7 +41,7 @@ TEST_F(ExplainScheduleTest, PausedSaysByWhomAndSinceWhen) {
   with_scheduler([&]() -> Coro<void> {
     co_await add(every(10min));
     co_await sleep(30s);
-    value_or_throw(co_await scheduler_->pause("s", "alice"));
+    value_or_throw(co_await engine_->book().schedules().pause("s", "alice"));
     EXPECT_EQ(co_await reason(), ScheduleReason::paused);
     EXPECT_THAT(co_await sentence(), StartsWith("paused by alice since 2026-01-01T00:00:30Z; next planned for"));
   });
@@ -120,12 +120,12 @@ TEST_F(ExplainScheduleTest, UnreadableIsKeptAndMarked) {
     co_await sleep(1h);
     EXPECT_THAT(co_await sentence(), StartsWith("cannot be read: type \"moon\""));
     EXPECT_THAT(co_await sentence("t"), StartsWith("cannot be read: member \"from_the_future\""));
-    const auto all = value_or_throw(co_await scheduler_->list());
+    const auto all = value_or_throw(co_await engine_->book().schedules().list());
     EXPECT_EQ(all.size(), 2u);
     EXPECT_FALSE(all.at(0).schedule);
     EXPECT_THAT(all.at(0).trouble, HasSubstr("moon"));
-    EXPECT_EQ((co_await scheduler_->modify("s", [](Schedule&) {})).error().code, Errc::wrong_format);
-    EXPECT_EQ((co_await scheduler_->run_now("s")).error().code, Errc::wrong_format);
+    EXPECT_EQ((co_await engine_->book().schedules().modify("s", [](Schedule&) {})).error().code, Errc::wrong_format);
+    EXPECT_EQ((co_await engine_->book().schedules().run_now("s")).error().code, Errc::wrong_format);
     // A replace makes it whole again.
     co_await work();
     co_await add(every(10min), ConflictPolicy::replace);
@@ -138,14 +138,14 @@ TEST_F(ExplainScheduleTest, AFullQueueIsTriedAgain) {
   with_scheduler([&]() -> Coro<void> {
     QueueConfig config;
     config.capacity = 1;
-    value_or_throw(co_await broker_->configure("q", config));
-    const auto first = value_or_throw(co_await broker_->put({.queue = "q"}));
+    value_or_throw(co_await engine_->book().configure("q", config));
+    const auto first = value_or_throw(co_await engine_->book().put({.queue = "q"}));
     Schedule schedule = every(10min);
     schedule.job.queue = "q";
     co_await start_with(std::move(schedule), 5min);
     EXPECT_EQ(co_await reason(), ScheduleReason::queue_full);
     EXPECT_THAT(co_await sentence(), HasSubstr("queue \"q\" is full"));
-    value_or_throw(co_await broker_->cancel(first.id));
+    value_or_throw(co_await engine_->book().cancel(first.id));
     co_await sleep(2s);
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
     EXPECT_EQ(co_await reason(), ScheduleReason::overlap);
@@ -156,7 +156,7 @@ TEST_F(ExplainScheduleTest, APayloadThatItsQueueRefuses) {
   with_scheduler([&]() -> Coro<void> {
     QueueConfig config;
     config.max_payload_bytes = 3;
-    value_or_throw(co_await broker_->configure("q", config));
+    value_or_throw(co_await engine_->book().configure("q", config));
     Schedule schedule = every(10min);
     schedule.job = {.queue = "q", .payload = "four"};
     co_await add(std::move(schedule));
@@ -165,7 +165,8 @@ TEST_F(ExplainScheduleTest, APayloadThatItsQueueRefuses) {
     co_await sleep(1min);
     EXPECT_EQ(co_await reason(), ScheduleReason::job_refused);
     EXPECT_THAT(co_await history("other"), ElementsAre("running 00:00"));
-    value_or_throw(co_await scheduler_->modify("s", [](Schedule& change) { change.job.payload = "3"; }));
+    value_or_throw(
+        co_await engine_->book().schedules().modify("s", [](Schedule& change) { change.job.payload = "3"; }));
     co_await sleep(1s);
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
   });
@@ -185,13 +186,13 @@ TEST_F(ExplainScheduleTest, AsJson) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1h);
     co_await start_with(every(10min), 15min);
-    EXPECT_EQ(to_json(value_or_throw(co_await scheduler_->explain("s"))),
+    EXPECT_EQ(to_json(value_or_throw(co_await engine_->book().schedules().explain("s"))),
               R"({"name":"s","id":1,"reason":"overlap","text":"","next":"2026-01-01T00:20:00Z",)"
               R"("due_at":"2026-01-01T00:20:00Z","zone":"UTC","paused_by":"","paused_at":null,"active":1,)"
               R"("max_instances":1,"overlap":"skip","runs":1,"missed":1,"last_misfire":{)"
               R"("planned":"2026-01-01T00:10:00Z","last_planned":"2026-01-01T00:10:00Z","count":1,)"
               R"("outcome":"skipped","why":"1 of its runs had not ended"}})");
-    EXPECT_EQ((co_await scheduler_->explain("t")).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().schedules().explain("t")).error().code, Errc::not_found);
   });
 }
 
@@ -209,30 +210,31 @@ TEST_F(SharedScheduleTest, WhatOthersDoReachesTheScheduler) {
   auto theirs = open_store(where_, {.access = StoreAccess::share, .sync = SyncMode::off}).value();
   std::vector<std::string> events;
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    auto broker = (co_await Broker::open(*own)).value();
-    auto scheduler = (co_await Scheduler::open(*own, *broker)).value();
+    auto engine = co_await open_engine(*own);
+    Scheduler* const scheduler = &engine->scheduler();
     scheduler->add_listener(kAllScheduleEvents, [&](const ScheduleEvent& event) {
       events.push_back(std::string(to_string(event.kind)) + ' ' + std::string(event.name));
     });
     scheduler->start();
-    ScheduleBook book(*theirs, loop_.clock());
+    auto beside = value_or_throw(co_await Book::open(*theirs));
+    ScheduleBook& book = beside.schedules();
     const Schedule schedule{.name = "s", .trigger = Trigger::every(10min, at("2026-01-01")).value()};
     EXPECT_TRUE(co_await book.add(schedule));
     co_await sleep(1s);
     EXPECT_EQ(scheduler->size(), 1u);
     EXPECT_TRUE(co_await book.pause("s", "bob"));
     co_await sleep(1h);
-    EXPECT_EQ((co_await scheduler->get("s")).value().place.fired, 1u);
-    EXPECT_EQ((co_await scheduler->explain("s")).value().paused_by, "bob");
+    EXPECT_EQ((co_await engine->book().schedules().get("s")).value().place.fired, 1u);
+    EXPECT_EQ((co_await engine->book().schedules().explain("s")).value().paused_by, "bob");
     EXPECT_TRUE(co_await book.run_now("s"));
     EXPECT_TRUE(co_await book.resume("s", ResumeFrom::now));
     co_await sleep(1s);
-    EXPECT_EQ((co_await broker->lease_now({.queues = {"default"}, .most = 10, .worker = "w"})).value().size(), 2u);
+    EXPECT_EQ((co_await engine->lease_now({.queues = {"default"}, .most = 10, .worker = "w"})).value().size(), 2u);
     EXPECT_TRUE(co_await book.remove("s"));
     co_await sleep(1s);
     EXPECT_EQ(scheduler->size(), 0u);
     EXPECT_TRUE(co_await scheduler->shutdown());
-    EXPECT_TRUE(co_await broker->close());
+    EXPECT_TRUE(co_await engine->close());
   }));
   EXPECT_THAT(events, Contains("schedule_added s"));
   EXPECT_THAT(events, Contains("schedule_modified s"));

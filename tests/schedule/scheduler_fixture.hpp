@@ -1,4 +1,4 @@
-// A scheduler and its broker on a store in memory, over simulated time.
+// An engine and its scheduler on a store in memory, over simulated time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "argiope/time/timestamp.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/open_engine.hpp"
 
 namespace argiope {
 
@@ -22,25 +23,25 @@ inline WallTime at(std::string_view text) { return parse_timestamp(text).value()
 // The clock begins at 2026-01-01T00:00:00Z.
 class SchedulerTest : public OnVirtualLoop {
  protected:
-  // Opens broker and scheduler on the store, runs `body`, and shuts them down.
+  // Opens an engine on the store, runs `body`, and shuts it down.
   template <class Body>
-  void with_scheduler(Body body, SchedulerOptions options = {}, BrokerOptions broker_options = {}) {
+  void with_scheduler(Body body, SchedulerOptions options = {}, EngineOptions engine_options = {}) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      co_await open(options, broker_options);
+      co_await open(options, engine_options);
       co_await body();
       co_await close();
     }));
   }
-  Coro<void> open(SchedulerOptions options = {}, BrokerOptions broker_options = {}) {
-    broker_ = value_or_throw(co_await Broker::open(store_, broker_options));
-    scheduler_ = value_or_throw(co_await Scheduler::open(store_, *broker_, options));
+  Coro<void> open(SchedulerOptions options = {}, EngineOptions engine_options = {}) {
+    engine_options.schedules = options;
+    engine_ = co_await open_engine(store_, engine_options);
+    scheduler_ = &engine_->scheduler();
     scheduler_->add_listener(kAllScheduleEvents, [this](const ScheduleEvent& event) { note(event); });
   }
   Coro<void> close() {
     value_or_throw(co_await scheduler_->shutdown());
-    scheduler_.reset();
-    value_or_throw(co_await broker_->close());
-    broker_.reset();
+    value_or_throw(co_await engine_->close());
+    engine_.reset();
   }
   // As a process that is killed: nothing is written any more. Runs in a loop of its own.
   template <class Body>
@@ -53,8 +54,7 @@ class SchedulerTest : public OnVirtualLoop {
         co_await body();
       }));
     }
-    scheduler_.reset();
-    broker_.reset();
+    engine_.reset();
     store_.reopen();
     backend_.manual_clock().set_wall(backend.clock().wall_now());
   }
@@ -66,7 +66,7 @@ class SchedulerTest : public OnVirtualLoop {
     return {.name = std::move(name), .trigger = Trigger::parse(expression).value()};
   }
   Coro<void> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail) {
-    value_or_throw(co_await scheduler_->add(std::move(schedule), conflict));
+    value_or_throw(co_await engine_->book().schedules().add(std::move(schedule), conflict));
   }
   // Adds the schedule, starts the scheduler, and lets so long go by.
   Coro<void> start_with(Schedule schedule, Duration time) {
@@ -95,7 +95,7 @@ class SchedulerTest : public OnVirtualLoop {
 
   // "run 00:10", "missed 00:10-00:20 x2" …, oldest first.
   Coro<std::vector<std::string>> history(std::string name = "s") {
-    auto runs = value_or_throw(co_await scheduler_->history(std::move(name)));
+    auto runs = value_or_throw(co_await engine_->book().schedules().history(std::move(name)));
     std::vector<std::string> lines;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const auto time = [](WallTime when) { return format_timestamp(when).substr(11, 5); };
@@ -108,10 +108,10 @@ class SchedulerTest : public OnVirtualLoop {
     co_return lines;
   }
   Coro<std::string> sentence(std::string name = "s") {
-    co_return to_sentence(value_or_throw(co_await scheduler_->explain(std::move(name))));
+    co_return to_sentence(value_or_throw(co_await engine_->book().schedules().explain(std::move(name))));
   }
   Coro<ScheduleReason> reason(std::string name = "s") {
-    co_return value_or_throw(co_await scheduler_->explain(std::move(name))).reason;
+    co_return value_or_throw(co_await engine_->book().schedules().explain(std::move(name))).reason;
   }
 
   void note(const ScheduleEvent& event) {
@@ -125,10 +125,10 @@ class SchedulerTest : public OnVirtualLoop {
   using Lines = std::vector<std::string>;
 
   MemoryStore store_;
-  std::unique_ptr<Broker> broker_;
-  std::unique_ptr<Scheduler> scheduler_;
-  Lines ran_;       // when the function began
-  Lines payloads_;  // and with what
+  std::unique_ptr<Engine> engine_;
+  Scheduler* scheduler_ = nullptr;  // of the engine
+  Lines ran_;                       // when the function began
+  Lines payloads_;                  // and with what
   int now_running_ = 0, most_running_ = 0;
   Lines events_;
 };

@@ -17,7 +17,7 @@ TEST_F(SchedulerListenersTest, AListenerThatThrowsAtEachEventStopsNoSchedule) {
     });
     co_await work();
     co_await start_with(every(10min), 95min);
-    const auto status = value_or_throw(co_await scheduler_->get("s"));
+    const auto status = value_or_throw(co_await engine_->book().schedules().get("s"));
     EXPECT_EQ(status.place.fired, 10u);
     EXPECT_EQ(scheduler_->state(), SchedulerState::running);
     EXPECT_GE(told, 22);  // added, started, ten submitted, ten executed

@@ -1,4 +1,4 @@
-// The scheduler on a broker, over simulated time: what fires when, what its edits do, what it tells.
+// The scheduler on a engine, over simulated time: what fires when, what its edits do, what it tells.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ TEST_F(SchedulerTest, FiresWhatIsDueWhenItIsDue) {
     co_await start_with(every(10min), 35min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "00:20:00", "00:30:00"));
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:10", "done 00:20", "done 00:30"));
-    const auto status = value_or_throw(co_await scheduler_->get("s"));
+    const auto status = value_or_throw(co_await engine_->book().schedules().get("s"));
     EXPECT_EQ(status.place.fired, 4u);
     EXPECT_EQ(status.place.next, at("2026-01-01T00:40:00Z"));
     EXPECT_EQ(status.active, 0u);
@@ -36,7 +36,7 @@ TEST_F(SchedulerTest, HistorySaysWhenARunWasPlannedFiredAndEnded) {
     co_await sleep(30s);
     scheduler_->start();
     co_await sleep(5min);
-    const auto runs = value_or_throw(co_await scheduler_->history("s"));
+    const auto runs = value_or_throw(co_await engine_->book().schedules().history("s"));
     EXPECT_EQ(runs.size(), 1u);
     EXPECT_EQ(runs.at(0).planned, at("2026-01-01T00:00:00Z"));
     EXPECT_EQ(runs.at(0).fired_at, at("2026-01-01T00:00:30Z"));
@@ -53,7 +53,7 @@ TEST_F(SchedulerTest, AFailureIsInTheHistoryWithItsError) {
       co_return;
     }));
     co_await start_with(every(10min), 1min);
-    const auto runs = value_or_throw(co_await scheduler_->history("s"));
+    const auto runs = value_or_throw(co_await engine_->book().schedules().history("s"));
     EXPECT_EQ(runs.at(0).outcome, RunOutcome::failed);
     EXPECT_EQ(runs.at(0).error, "disk full");
     EXPECT_THAT(events_, Contains("job_error s 00:00: disk full"));
@@ -71,7 +71,7 @@ TEST_F(SchedulerTest, AJobCarriesWhatItsTemplateSays) {
                     .priority = 7,
                     .max_attempts = 2};
     co_await start_with(std::move(schedule), 1min);
-    const auto leased = value_or_throw(co_await broker_->lease_now({.queues = {"theirs"}, .worker = "w"}));
+    const auto leased = value_or_throw(co_await engine_->lease_now({.queues = {"theirs"}, .worker = "w"}));
     const JobRecord& job = leased.at(0).job;
     EXPECT_EQ(job.function, "f");
     EXPECT_EQ(job.key, "k");
@@ -83,7 +83,7 @@ TEST_F(SchedulerTest, AJobCarriesWhatItsTemplateSays) {
     EXPECT_EQ(run.run, 1u);
     EXPECT_EQ(run.planned, at("2026-01-01T00:00:00Z"));
     EXPECT_FALSE(value_or_throw(co_await scheduler_->run_of(12345)));
-    value_or_throw(co_await broker_->settle(leased.at(0).token, {}));
+    value_or_throw(co_await engine_->settle(leased.at(0).token, {}));
   });
 }
 
@@ -92,7 +92,7 @@ TEST_F(SchedulerTest, ThousandsThatAreDueTogetherAllFire) {
       [&]() -> Coro<void> {
         std::vector<Schedule> many;
         for (int i = 0; i < 5000; ++i) many.push_back(every(1h, "s" + std::to_string(i)));
-        value_or_throw(co_await scheduler_->add_all(std::move(many)));
+        value_or_throw(co_await engine_->book().schedules().add_all(std::move(many)));
         scheduler_->start();
         co_await sleep(1min);
         EXPECT_EQ(std::ranges::count_if(events_, [](auto& line) { return line.starts_with("job_submitted"); }), 5000);
@@ -198,7 +198,7 @@ TEST_F(SchedulerTest, ARunThatBeginsLaterThanItsGraceIsMissed) {
     co_await start_with(std::move(hasty), 3h);
     EXPECT_THAT(co_await history("patient"), ElementsAre("done 00:00", "done 01:00", "done 02:00"));
     EXPECT_THAT(co_await history("hasty"), ElementsAre("cancelled 00:00", "cancelled 01:00", "cancelled 02:00"));
-    EXPECT_EQ(value_or_throw(co_await scheduler_->history("hasty")).at(1).error,
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().history("hasty")).at(1).error,
               "it began later than its misfire_grace");
     EXPECT_THAT(events_, Contains("job_missed hasty 00:00: it began later than its misfire_grace"));
     EXPECT_EQ(ran_.size(), 3u);
@@ -209,17 +209,17 @@ TEST_F(SchedulerTest, WhatCannotBeDecidedOrEndsBeforeItStartsIsRefused) {
   with_scheduler([&]() -> Coro<void> {
     Schedule never = every(1h);
     never.trigger = Trigger::all_of({Trigger::parse("0 8 * * *").value(), Trigger::parse("0 9 * * *").value()}).value();
-    const auto undecided = co_await scheduler_->add(never);
+    const auto undecided = co_await engine_->book().schedules().add(never);
     EXPECT_FALSE(undecided);
     EXPECT_THAT(undecided ? "" : undecided.error().message, HasSubstr("trigger: no time was found until 20"));
     Schedule over = every(1h);
     over.trigger = over.trigger.starting(at("2026-03-01")).ending(at("2026-02-01"));
-    const auto refused = co_await scheduler_->add(over);
+    const auto refused = co_await engine_->book().schedules().add(over);
     EXPECT_FALSE(refused);
     EXPECT_EQ(refused ? "" : refused.error().message,
               R"(end "2026-02-01T00:00:00Z": not before the start, 2026-03-01T00:00:00Z)");
     co_await add(every(1h));
-    EXPECT_FALSE(co_await scheduler_->reschedule("s", never.trigger));
+    EXPECT_FALSE(co_await engine_->book().schedules().reschedule("s", never.trigger));
   });
 }
 
@@ -232,7 +232,7 @@ TEST_F(SchedulerTest, WhatAWrongClockLedIntoTheFutureComesBack) {
     backend_.manual_clock().set_wall(at("2026-01-01T00:10:00Z"));
     co_await sleep(1h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", testing::_, "01:00:00"));
-    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).place.next, at("2026-01-01T02:00:00Z"));
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().get("s")).place.next, at("2026-01-01T02:00:00Z"));
   });
 }
 
@@ -314,7 +314,7 @@ TEST_F(SchedulerTest, EndsAfterSoManyRunsAndStaysToBeSeen) {
     EXPECT_THAT(events_, Contains("schedule_finished s"));
     EXPECT_EQ(co_await reason(), ScheduleReason::max_runs);
     // More runs, and it goes on from now.
-    value_or_throw(co_await scheduler_->modify("s", [](Schedule& change) { change.max_runs = 3; }));
+    value_or_throw(co_await engine_->book().schedules().modify("s", [](Schedule& change) { change.max_runs = 3; }));
     co_await sleep(1h);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:10:00", "01:00:00"));
   });
@@ -334,13 +334,14 @@ TEST_F(SchedulerTest, ADateRunsOnceThoughItIsPast) {
 TEST_F(SchedulerTest, ASecondOfTheSameNameIsRefusedKeptOrReplaces) {
   with_scheduler([&]() -> Coro<void> {
     co_await add(every(10min));
-    EXPECT_EQ((co_await scheduler_->add(every(20min))).error().code, Errc::refused);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->add(every(20min), ConflictPolicy::keep)).outcome, AddOutcome::kept);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).schedule->trigger, every(10min).trigger);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->add(every(20min), ConflictPolicy::replace)).outcome,
+    EXPECT_EQ((co_await engine_->book().schedules().add(every(20min))).error().code, Errc::refused);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().add(every(20min), ConflictPolicy::keep)).outcome,
+              AddOutcome::kept);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().get("s")).schedule->trigger, every(10min).trigger);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().add(every(20min), ConflictPolicy::replace)).outcome,
               AddOutcome::replaced);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).schedule->trigger, every(20min).trigger);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->list()).size(), 1u);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().get("s")).schedule->trigger, every(20min).trigger);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().list()).size(), 1u);
   });
 }
 
@@ -358,15 +359,19 @@ TEST_F(SchedulerTest, AModifiedScheduleKeepsItsPlaceItsHistoryAndItsName) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 15min);
-    value_or_throw(co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.job.payload = "new"; }));
+    value_or_throw(
+        co_await engine_->book().schedules().modify("s", [](Schedule& schedule) { schedule.job.payload = "new"; }));
     co_await sleep(10min);
     EXPECT_THAT(payloads_, ElementsAre("", "", "new"));
     EXPECT_EQ((co_await history()).size(), 3u);
-    EXPECT_EQ((co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.name = "t"; })).error().message,
+    EXPECT_EQ((co_await engine_->book().schedules().modify("s", [](Schedule& schedule) { schedule.name = "t"; }))
+                  .error()
+                  .message,
               "name \"t\": a schedule keeps its name");
-    const auto wrong = co_await scheduler_->modify("s", [](Schedule& schedule) { schedule.max_instances = 0; });
+    const auto wrong =
+        co_await engine_->book().schedules().modify("s", [](Schedule& schedule) { schedule.max_instances = 0; });
     EXPECT_EQ(wrong.error().message, "max_instances \"0\": a whole number, 1 to 1000000");
-    EXPECT_EQ((co_await scheduler_->modify("t", [](Schedule&) {})).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().schedules().modify("t", [](Schedule&) {})).error().code, Errc::not_found);
     EXPECT_THAT(events_, Contains("schedule_modified s"));
   });
 }
@@ -378,10 +383,11 @@ TEST_F(SchedulerTest, EditsAtTheSameMomentAllTakeEffect) {
     co_await add(std::move(schedule));
     std::vector<Task<Result<ScheduleStatus>>> edits;
     for (int i = 0; i < 20; ++i) {
-      edits.push_back(loop_.create_task(scheduler_->modify("s", [](Schedule& change) { ++change.job.priority; })));
+      edits.push_back(
+          loop_.create_task(engine_->book().schedules().modify("s", [](Schedule& change) { ++change.job.priority; })));
     }
     for (auto& edit : edits) EXPECT_TRUE(co_await edit);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).schedule->job.priority, 20);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().get("s")).schedule->job.priority, 20);
   });
 }
 
@@ -389,7 +395,7 @@ TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(24h), 1min);
-    value_or_throw(co_await scheduler_->reschedule("s", every(1min).trigger));
+    value_or_throw(co_await engine_->book().schedules().reschedule("s", every(1min).trigger));
     co_await sleep(2min + 1s);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:01:00", "00:02:00", "00:03:00"));
   });
@@ -398,19 +404,19 @@ TEST_F(SchedulerTest, ReschedulingTakesEffectAtOnce) {
 TEST_F(SchedulerTest, APauseStopsItAndIsRememberedWithWhoMadeIt) {
   life([&]() -> Coro<void> {
     co_await start_with(every(10min), 5min);
-    value_or_throw(co_await scheduler_->pause("s", "alice"));
+    value_or_throw(co_await engine_->book().schedules().pause("s", "alice"));
     co_await sleep(30min);
   });
   life([&]() -> Coro<void> {
     scheduler_->start();
     co_await sleep(10min);
     EXPECT_THAT(co_await history(), ElementsAre("running 00:00"));
-    const auto status = value_or_throw(co_await scheduler_->get("s"));
+    const auto status = value_or_throw(co_await engine_->book().schedules().get("s"));
     EXPECT_EQ(status.paused_by, "alice");
     EXPECT_EQ(status.paused_at, at("2026-01-01T00:05:00Z"));
     // Not even a replace goes on with it.
     co_await add(every(10min), ConflictPolicy::replace);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).paused_by, "alice");
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().get("s")).paused_by, "alice");
   });
 }
 
@@ -418,9 +424,9 @@ TEST_F(SchedulerTest, AResumeFromWhereItWasCatchesUp) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 5min);
-    value_or_throw(co_await scheduler_->pause("s"));
+    value_or_throw(co_await engine_->book().schedules().pause("s"));
     co_await sleep(30min);
-    value_or_throw(co_await scheduler_->resume("s", ResumeFrom::where_it_was));
+    value_or_throw(co_await engine_->book().schedules().resume("s", ResumeFrom::where_it_was));
     co_await sleep(1s);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-00:20 x2", "done 00:30"));
   });
@@ -430,12 +436,12 @@ TEST_F(SchedulerTest, AResumeFromNowSaysWhatWasMissed) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 5min);
-    value_or_throw(co_await scheduler_->pause("s"));
+    value_or_throw(co_await engine_->book().schedules().pause("s"));
     co_await sleep(30min);
-    value_or_throw(co_await scheduler_->resume("s", ResumeFrom::now));
+    value_or_throw(co_await engine_->book().schedules().resume("s", ResumeFrom::now));
     co_await sleep(10min);
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "missed 00:10-00:30 x3", "done 00:40"));
-    EXPECT_EQ(value_or_throw(co_await scheduler_->history("s")).at(1).error, "it was paused");
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().history("s")).at(1).error, "it was paused");
   });
 }
 
@@ -446,11 +452,11 @@ TEST_F(SchedulerTest, WhatIsRemovedIsGoneAndItsJobsStay) {
     co_await add(every(10min, "t"));
     scheduler_->start();
     co_await sleep(1min);
-    value_or_throw(co_await scheduler_->remove("s"));
-    EXPECT_EQ((co_await scheduler_->get("s")).error().code, Errc::not_found);
-    EXPECT_EQ((co_await scheduler_->remove("s")).error().code, Errc::not_found);
+    value_or_throw(co_await engine_->book().schedules().remove("s"));
+    EXPECT_EQ((co_await engine_->book().schedules().get("s")).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().schedules().remove("s")).error().code, Errc::not_found);
     EXPECT_EQ(now_running_, 2);
-    value_or_throw(co_await scheduler_->remove_all());
+    value_or_throw(co_await engine_->book().schedules().remove_all());
     EXPECT_EQ(scheduler_->size(), 0u);
     co_await sleep(2h);
     EXPECT_EQ(ran_.size(), 2u);
@@ -463,13 +469,13 @@ TEST_F(SchedulerTest, RunNowRunsBesideThePlan) {
   with_scheduler([&]() -> Coro<void> {
     co_await work();
     co_await start_with(every(10min), 3min);
-    value_or_throw(co_await scheduler_->pause("s"));
-    EXPECT_GT(value_or_throw(co_await scheduler_->run_now("s")), 0u);
-    value_or_throw(co_await scheduler_->resume("s"));
+    value_or_throw(co_await engine_->book().schedules().pause("s"));
+    EXPECT_GT(value_or_throw(co_await engine_->book().schedules().run_now("s")), 0u);
+    value_or_throw(co_await engine_->book().schedules().resume("s"));
     co_await sleep(10min);
     EXPECT_THAT(ran_, ElementsAre("00:00:00", "00:03:00", "00:10:00"));
     EXPECT_THAT(co_await history(), ElementsAre("done 00:00", "done 00:03", "done 00:10"));
-    EXPECT_EQ((co_await scheduler_->run_now("t")).error().code, Errc::not_found);
+    EXPECT_EQ((co_await engine_->book().schedules().run_now("t")).error().code, Errc::not_found);
   });
 }
 
@@ -478,11 +484,11 @@ TEST_F(SchedulerTest, ManyRunNowsAtOnceAllRun) {
     co_await work();
     co_await start_with(every(10min), 1s);
     std::vector<Task<Result<JobId>>> runs;
-    for (int i = 0; i < 10; ++i) runs.push_back(loop_.create_task(scheduler_->run_now("s")));
+    for (int i = 0; i < 10; ++i) runs.push_back(loop_.create_task(engine_->book().schedules().run_now("s")));
     for (auto& run : runs) EXPECT_TRUE(co_await run);
     co_await sleep(1s);
     EXPECT_EQ(ran_.size(), 11u);
-    EXPECT_EQ(value_or_throw(co_await scheduler_->get("s")).place.fired, 11u);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().schedules().get("s")).place.fired, 11u);
   });
 }
 
@@ -537,7 +543,7 @@ TEST_F(SchedulerTest, ShutdownWaitsForRunsOrGivesThemBack) {
   store_.reopen();
   with_scheduler([&]() -> Coro<void> {
     co_await work(30min);
-    value_or_throw(co_await scheduler_->run_now("s"));
+    value_or_throw(co_await engine_->book().schedules().run_now("s"));
     co_await sleep(1min);
     value_or_throw(co_await scheduler_->shutdown(false));
     EXPECT_EQ(clock(), "00:31:00");

@@ -35,7 +35,8 @@ class GraphWeb {
   static constexpr std::uint32_t kHosts = 5;
   // The second is the first one's www.
   static std::vector<std::string> origins() {
-    return {"http://host0.test", "http://www.host0.test", "http://host2.test", "http://host3.test", "http://host4.test"};
+    return {"http://host0.test", "http://www.host0.test", "http://host2.test", "http://host3.test",
+            "http://host4.test"};
   }
 
   explicit GraphWeb(Random& random) {
@@ -153,8 +154,8 @@ std::set<std::string> walk(const GraphWeb& web, const CrawlOptions& options) {
   const auto in_scope = [&](std::size_t node) { return seeds.contains(node) || hosts.contains(web.host_of(node)); };
   const auto is_trap = [&](std::size_t node) {
     const Node& page = web.nodes[node];
-    return !seeds.contains(node) && ((page.repeats && options.max_segment_repeats < 4) ||
-                                     (page.long_url && options.max_url_length < 100));
+    return !seeds.contains(node) &&
+           ((page.repeats && options.max_segment_repeats < 4) || (page.long_url && options.max_url_length < 100));
   };
   std::map<std::size_t, std::uint32_t> depths;
   std::deque<std::size_t> queue;
@@ -235,7 +236,8 @@ class Runs {
                 std::to_string(record.status_code) + ", depth " + std::to_string(record.depth) + ", limit " +
                 std::to_string(record.limit) + ", referrer " + std::to_string(record.referrer) + ' ' + record.error;
       });
-      ADD_FAILURE() << (ours.contains(url) ? "fetched and not found by the walk: " : "found by the walk and not fetched: ")
+      ADD_FAILURE() << (ours.contains(url) ? "fetched and not found by the walk: "
+                                           : "found by the walk and not fetched: ")
                     << url << ": " << known;
     }
   }
@@ -276,7 +278,8 @@ class Runs {
     for (const char* host : {"host0.test", "host2.test", "host3.test", "host4.test"}) {
       if (random_.chance(0.25)) options.whitelist.emplace_back(host);
     }
-    options.max_depth = random_.chance(0.25) ? std::nullopt : std::optional(static_cast<std::uint32_t>(random_.below(7)));
+    options.max_depth =
+        random_.chance(0.25) ? std::nullopt : std::optional(static_cast<std::uint32_t>(random_.below(7)));
     if (always_limited_ && !options.max_depth) options.max_depth = 5;
     options.robots = random_.chance(0.85);
     options.check_links = random_.chance(0.3);
@@ -427,7 +430,8 @@ using Urls = std::vector<std::string>;
 TEST_F(CrawlRuns, ARunWithAnotherSeedLeavesWhatWaitsForTheFirstAlone) {
   Site site;
   site.pages["http://a.test/"] = {"/1", "/2", "/3"};
-  for (const char* url : {"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/"}) site.pages[url] = {};
+  for (const char* url : {"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/"})
+    site.pages[url] = {};
   site.sim.options.max_pages = 2;
   EXPECT_EQ(site.run(), Urls({"http://a.test/", "http://a.test/1"}));
   site.sim.options.max_pages = 0;
@@ -496,7 +500,9 @@ TEST_F(CrawlRuns, RobotsFilesThatChangeOrAreIgnoredLetInWhatTheyForbade) {
 
 TEST_F(CrawlRuns, WhatIsDeepIsTakenUpWhenTheLimitIsLargerOrItIsASeed) {
   Site site;
-  const auto page = [](int number) { return "http://a.test/" + (number == 0 ? std::string() : std::to_string(number)); };
+  const auto page = [](int number) {
+    return "http://a.test/" + (number == 0 ? std::string() : std::to_string(number));
+  };
   for (int i = 0; i < 9; ++i) site.pages[page(i)] = {page(i + 1)};
   site.sim.options.max_depth = 2;
   EXPECT_EQ(site.run(), Urls({page(0), page(1), page(2)}));
@@ -522,8 +528,9 @@ TEST_F(CrawlRuns, DepthFirstFindsWhatIsNearerLater) {
     site.sim.options.order = order;
     site.sim.options.max_depth = 3;
     site.sim.options.per_host = 1;
-    EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/", "http://a.test/1", "http://a.test/1/2",
-                                                     "http://a.test/middle", "http://a.test/end", "http://a.test/last"}));
+    EXPECT_EQ(site.run_set(),
+              (std::set<std::string>{"http://a.test/", "http://a.test/1", "http://a.test/1/2", "http://a.test/middle",
+                                     "http://a.test/end", "http://a.test/last"}));
     EXPECT_EQ(site.asked.size(), 6u) << "each once";
     EXPECT_EQ(site.record("http://a.test/last").depth, 3u);
   }
@@ -531,7 +538,9 @@ TEST_F(CrawlRuns, DepthFirstFindsWhatIsNearerLater) {
 
 TEST_F(CrawlRuns, AChainHasNoEndWithoutALimit) {
   Site site;
-  const auto page = [](int number) { return "http://a.test/" + (number == 0 ? std::string() : std::to_string(number)); };
+  const auto page = [](int number) {
+    return "http://a.test/" + (number == 0 ? std::string() : std::to_string(number));
+  };
   for (int i = 0; i < 400; ++i) site.pages[page(i)] = {page(i + 1)};
   site.pages[page(400)] = {};
   EXPECT_EQ(site.run().size(), 401u);
@@ -566,12 +575,14 @@ TEST_F(CrawlRuns, WhatGuardsAgainstTrapsLeaveOutIsSaidAndTakenUpByLargerOnes) {
   EXPECT_EQ(site.run(), Urls({"http://a.test/", "http://a.test/1", "http://a.test/2"}));
   EXPECT_TRUE(site.report.finished);
   EXPECT_FALSE(site.report.complete());
-  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{
-                                      {"url_length", 1}, {"repeated_segment", 1}, {"pages_per_host", 1}, {"links_per_page", 1}}));
+  EXPECT_EQ(site.report.left_out,
+            (std::map<std::string, std::uint64_t>{
+                {"url_length", 1}, {"repeated_segment", 1}, {"pages_per_host", 1}, {"links_per_page", 1}}));
   EXPECT_EQ(site.run(), Urls()) << "the same limits";
   EXPECT_FALSE(site.report.complete()) << "though nothing was due";
   options = usual;
-  EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/", "http://a.test/3", "http://a.test/4", length, repeated}));
+  EXPECT_EQ(site.run_set(),
+            (std::set<std::string>{"http://a.test/", "http://a.test/3", "http://a.test/4", length, repeated}));
   EXPECT_TRUE(site.report.complete());
 }
 

@@ -9,11 +9,11 @@
 #include <unordered_map>
 
 #include "argiope/async/sleep.hpp"
-#include "argiope/engine/broker.hpp"
 #include "sim/jobs_sim_model.hpp"
 #include "store/memory_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/open_engine.hpp"
 
 namespace argiope {
 namespace {
@@ -67,11 +67,11 @@ class JobsDay {
     std::string key;
     std::int32_t priority;
   };
-  // From the opening of a store to the death of its owner; the loop is destroyed before the broker, as a process is.
+  // From the opening of a store to the death of its owner; the loop is destroyed before the engine, as a process is.
   struct Life {
     explicit Life(WallTime start) : backend(start) {}
     VirtualBackend backend;
-    std::unique_ptr<Broker> broker;
+    std::unique_ptr<Engine> engine;
     std::vector<bool> idle = std::vector<bool>(kWorkers);
     EventLoop loop{backend};
     TimePoint now() const { return TimePoint{backend.clock().wall_now().time_since_epoch()}; }
@@ -103,23 +103,21 @@ class JobsDay {
   }
 
   Coro<void> body(Life& life, TimePoint until, bool last) {
-    BrokerOptions options;
+    EngineOptions options;
     options.window = kWindow;
     options.poll_interval = 10min;
     options.seed = random_.next();
     options.blame_old_leases = false;
-    auto opened = co_await Broker::open(store_, options);
-    if (!opened) throw std::runtime_error(opened.error().message);
-    life.broker = std::move(*opened);
+    life.engine = co_await open_engine(store_, options);
     // What ran when the owner before died, waits again.
     for (const JobId id : std::exchange(running_, {})) {
       model_.ends(id, life.now());
       const Asked& asked = asked_.at(id);
       model_.waits(asked.queue, id, asked.key, asked.priority, TimePoint::min(), life.now());
     }
-    life.broker->add_listener(kAllJobEvents, [&](const JobEvent& event) { note(life, event); });
+    life.engine->add_listener(kAllJobEvents, [&](const JobEvent& event) { note(life, event); });
     for (std::size_t i = 0; i < kQueues && lives_ == 0; ++i)
-      (void)co_await life.broker->configure(name(i), configs_[i]);
+      (void)co_await life.engine->book().configure(name(i), configs_[i]);
     for (std::size_t i = 0; i < kWorkers; ++i) life.loop.create_task(work(life, i, random_.fork()));
     life.loop.create_task(check(life, random_.fork()));
     if (last) {
@@ -148,7 +146,7 @@ class JobsDay {
     job.priority = static_cast<std::int32_t>(random.below(4));
     if (random.chance(0.3)) job.due_at = life.backend.clock().wall_now() + from_seconds(random.unit() * 7200);
     asked_[job.id] = {queue, job.key, job.priority};
-    auto reply = co_await life.broker->put(std::move(job));
+    auto reply = co_await life.engine->book().put(std::move(job));
     if (!reply) ADD_FAILURE() << reply.error().message;
   }
 
@@ -194,12 +192,12 @@ class JobsDay {
     for (;;) {
       call.most = 1 + random.below(8);
       life.idle[index] = true;
-      auto leased = co_await life.broker->lease(call);
+      auto leased = co_await life.engine->lease(call);
       life.idle[index] = false;
       if (!leased || leased->empty()) co_return;
       if (random.chance(0.005)) {  // its process dies
         co_await sleep(from_seconds(random.unit() * 60));
-        (void)co_await life.broker->worker_gone(call.worker);
+        (void)co_await life.engine->worker_gone(call.worker);
         continue;
       }
       for (const LeasedJob& job : *leased) {
@@ -215,7 +213,7 @@ class JobsDay {
           verdict = {.outcome = Outcome::release, .delay = from_seconds(random.unit() * 100)};
         else if (fate < 0.15)
           verdict = {.outcome = Outcome::release};
-        (void)co_await life.broker->settle(job.token, std::move(verdict));
+        (void)co_await life.engine->settle(job.token, std::move(verdict));
       }
     }
   }

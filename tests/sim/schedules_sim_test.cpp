@@ -16,6 +16,7 @@
 #include "store/memory_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/open_engine.hpp"
 
 namespace argiope {
 namespace {
@@ -79,8 +80,7 @@ class SchedulesLife {
   struct Life {
     explicit Life(WallTime start) : backend(start) {}
     VirtualBackend backend;
-    std::unique_ptr<Broker> broker;
-    std::unique_ptr<Scheduler> scheduler;
+    std::unique_ptr<Engine> engine;
     bool running = true;  // or the whole is paused
     EventLoop loop{backend};
     WallTime now() const { return backend.clock().wall_now(); }
@@ -137,29 +137,28 @@ class SchedulesLife {
   }
 
   Coro<void> body(Life& life, TimePoint until) {
-    BrokerOptions broker_options;
-    broker_options.poll_interval = 1h;
-    broker_options.blame_old_leases = false;
-    broker_options.window = 1000;
-    life.broker = (co_await Broker::open(store_, broker_options)).value();
+    EngineOptions engine_options;
+    engine_options.poll_interval = 1h;
+    engine_options.blame_old_leases = false;
+    engine_options.window = 1000;
+    engine_options.schedules = {.look_interval = 1h, .step_back = kStepBack};
+    life.engine = co_await open_engine(store_, engine_options);
     QueueConfig config;
     config.lease_time = 24h * 365;
-    (void)co_await life.broker->configure("default", config);
-    life.scheduler =
-        (co_await Scheduler::open(store_, *life.broker, {.look_interval = 1h, .step_back = kStepBack})).value();
-    life.scheduler->add_listener(
+    (void)co_await life.engine->book().configure("default", config);
+    life.engine->scheduler().add_listener(
         static_cast<std::uint32_t>(ScheduleEventKind::job_submitted),
         [this](const ScheduleEvent& event) { all_.at(by_id_.at(event.schedule)).seen.push_back(event.planned); });
     constexpr auto kEnds = static_cast<std::uint32_t>(JobEventKind::done) |
                            static_cast<std::uint32_t>(JobEventKind::buried) |
                            static_cast<std::uint32_t>(JobEventKind::cancelled);
-    life.broker->add_listener(kEnds, [this, &life](const JobEvent& event) {
+    life.engine->add_listener(kEnds, [this, &life](const JobEvent& event) {
       if (event.schedule != 0) all_.at(by_id_.at(event.schedule)).ended_now.push_back(life.loop.time());
     });
-    (void)co_await life.scheduler->add_executor("default", {.concurrency = 100'000});
-    (void)life.scheduler->add_function("default", "", [this](JobContext& context) { return work(context); });
+    (void)co_await life.engine->scheduler().add_executor("default", {.concurrency = 100'000});
+    (void)life.engine->scheduler().add_function("default", "", [this](JobContext& context) { return work(context); });
     if (all_.empty()) co_await add_all(life);
-    life.scheduler->start();
+    life.engine->scheduler().start();
     co_await look_at_all(life);
     while (life.loop.time() < until && complaints_.empty()) {
       const TimePoint action =
@@ -177,7 +176,7 @@ class SchedulesLife {
         // Never a whole number of seconds, so that no run ends when another is due. Those that line up must get through.
         const bool lines_up = one.model.schedule().overlap == Overlap::queue_all;
         one.takes = from_seconds(600 + random_.unit() * random_.unit() * (lines_up ? 20'000 : 200'000)) + 123'457ns;
-        one.id = (co_await life.scheduler->add(one.model.schedule())).value().id;
+        one.id = (co_await life.engine->book().schedules().add(one.model.schedule())).value().id;
         by_id_[one.id] = all_.size() - 1;
       }
     }
@@ -254,7 +253,7 @@ class SchedulesLife {
   Coro<void> jump(Life& life, Duration by) {
     ++jumps_;
     life.backend.manual_clock().set_wall(life.now() + by);
-    life.broker->look_at_calendar();
+    life.engine->look_at_calendar();
     co_await look_at_all(life);
   }
 
@@ -275,7 +274,7 @@ class SchedulesLife {
       case 3:
       case 4:
         if (!one.paused) {
-          one.paused = (co_await life.scheduler->pause(name, "sim")).has_value();
+          one.paused = (co_await life.engine->book().schedules().pause(name, "sim")).has_value();
           co_return;
         }
         [[fallthrough]];
@@ -284,7 +283,8 @@ class SchedulesLife {
         const bool from_now = random_.chance(0.5);
         const WallTime now = life.now();
         const TimePoint when = life.loop.time();
-        (void)co_await life.scheduler->resume(name, from_now ? ResumeFrom::now : ResumeFrom::where_it_was);
+        (void)co_await life.engine->book().schedules().resume(name,
+                                                              from_now ? ResumeFrom::now : ResumeFrom::where_it_was);
         one.paused = false;
         if (from_now) one.model.resume_from_now(now);
         co_await sleep(kTick);
@@ -293,8 +293,8 @@ class SchedulesLife {
       default:
         if (life.running && !random_.chance(0.2)) co_return;
         life.running = !life.running;
-        if (!life.running) co_return life.scheduler->pause();
-        life.scheduler->resume();
+        if (!life.running) co_return life.engine->scheduler().pause();
+        life.engine->scheduler().resume();
         co_return co_await look_at_all(life);
     }
   }
@@ -303,7 +303,7 @@ class SchedulesLife {
   Coro<void> compare(Life& life) {
     fired_ = missed_ = begun_anew_ = 0;
     for (Scheduled& one : all_) {
-      const auto status = (co_await life.scheduler->get(one.model.schedule().name)).value();
+      const auto status = (co_await life.engine->book().schedules().get(one.model.schedule().name)).value();
       const ScheduleModel& model = one.model;
       if (status.place.fired != model.fired()) complain(one, "the store counts other runs");
       if (model.missed_many() ? status.place.missed > model.missed() : status.place.missed != model.missed()) {

@@ -47,7 +47,7 @@ struct JobEvent {
 };
 
 // Called on the owner's loop when the change is committed, in the order of the changes of each job. The views end with the
-// call. It may add and remove listeners, itself too; what it throws is logged and counted (Broker::listener_errors).
+// call. It may add and remove listeners, itself too; what it throws is logged and counted (Engine::listener_errors).
 using JobListener = std::function<void(const JobEvent&)>;
 
 }  // namespace argiope

@@ -1,13 +1,14 @@
-// ScheduleBook: what any process that has a store open may do with its schedules, whether or not a Scheduler fires
-// them: a command that adds or pauses while a scheduler runs elsewhere, or while none does. The scheduler sees its
+// ScheduleBook: what anyone may do with the schedules of a store, whether or not an engine fires them: Book::schedules().
+// Beside the owner, a command adds or pauses while a scheduler runs elsewhere, or while none does; the scheduler sees its
 // changes when it next looks at the store.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "argiope/async/coro.hpp"
@@ -54,19 +55,59 @@ enum class ResumeFrom : std::uint8_t {
   where_it_was,  // they are due, and the misfire policy applies
 };
 
-// Times are the calendar's, from `clock`.
+// Why a schedule does not run now. Of several reasons the one named is the first of this list that holds.
+enum class ScheduleReason : std::uint8_t {
+  unreadable,         // what the store holds of it is from another version, or damaged
+  paused,             // see paused_by
+  finished,           // no more planned times
+  max_runs,           // it has had all its runs
+  scheduler_stopped,  // it was not started, or was shut down
+  scheduler_paused,
+  unknown_executor,  // its queue has no executor here, and `foreign_queues` is off
+  unknown_function,  // its executor has no such function
+  queue_full,        // its queue has no room; tried again
+  job_refused,       // its job is refused for another reason: a payload larger than its queue takes; tried again
+  overlap,           // max_instances of its runs have not ended
+  not_due,
+  due,  // it is on its way
+};
+std::string_view to_string(ScheduleReason reason) noexcept;
+
+struct ScheduleExplanation {
+  ScheduleId id = 0;
+  std::string name;
+  ScheduleReason reason = ScheduleReason::not_due;
+  std::string text;                // what cannot be read, the executor or function that is missing, the error
+  std::optional<WallTime> next;    // planned
+  std::optional<WallTime> due_at;  // when it is to run: with its jitter
+  TimeZone zone;                   // to show times in
+  std::string paused_by;           // empty: not said
+  WallTime paused_at{};
+  std::uint32_t active = 0;
+  std::uint32_t max_instances = 1;
+  Overlap overlap = Overlap::skip;  // what happens to a time that comes while max_instances are active
+  std::uint64_t fired = 0;
+  std::uint64_t missed = 0;
+  std::optional<ScheduleRun> last_misfire;  // the last missed or skipped entry of its history
+};
+// One sentence for people: `runs next at 2026-03-29T03:00:00+02:00; paused by alice since …`.
+std::string to_sentence(const ScheduleExplanation& explanation);
+// One line; reasons as to_string() has them, with _ for spaces.
+std::string to_json(const ScheduleExplanation& explanation);
+
+// docs/from-apscheduler.md compares it with APScheduler's BaseScheduler, name by name. Times are the calendar's.
 //
 // Suspends: until the effect is committed.
+// Cancel:   cancelling the wait does not undo a change.
 // Errors:   those of the store; not_found for a name that is not there; invalid_input for what breaks a bound; refused where
 //           said. An edit never makes a second schedule of a name, and never leaves one half done. Edits of the same schedule at
 //           the same moment all take effect, one after the other.
+// Lifetime: as its Book.
 // Threads:  the loop's own.
 class ScheduleBook {
  public:
-  // Both outlive the book. The store was opened with any access; what writes needs more than to read.
-  // `new_queue`: the policy of a queue that run_now() has to make; give what the owner's BrokerOptions::new_queue is.
-  ScheduleBook(Store& store, const Clock& clock, QueueConfig new_queue = {})
-      : store_(&store), clock_(&clock), new_queue_(std::move(new_queue)) {}
+  struct State;
+  explicit ScheduleBook(std::shared_ptr<State> state) noexcept;  // Book makes it
 
   // Begins with the first planned time from now on; a date is due whenever it was. Errors: refused when there is one of that
   // name and the policy is to fail.
@@ -89,25 +130,19 @@ class ScheduleBook {
   Coro<Result<ScheduleId>> remove(std::string name);
   // How many there were.
   Coro<Result<std::uint64_t>> remove_all();
-  // Puts a run at once, whatever its trigger, pause and max_instances say, and leaves its planned times as they are. Not
-  // where this process owns the queues, for its broker would not hear of the job: Scheduler::run_now().
+  // Puts a run at once, whatever its trigger, pause and max_instances say, and leaves its planned times as they are.
+  // Errors: too_large for a payload above the queue's limit; of the owner refused for a queue without room, and not_found when
+  //         its executor or function is not there.
   Coro<Result<JobId>> run_now(std::string name);
   // What became of its last planned times, the newest first; at most kRunsKept.
   Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit = 20);
   // What the last of its runs that left a result has left; nullopt when none has.
   Coro<Result<std::optional<ScheduleOutput>>> output(std::string name);
+  // Beside the owner: as far as the store tells.
+  Coro<Result<ScheduleExplanation>> explain(std::string name);
 
  private:
-  friend class SchedulerImpl;
-  struct Edited;
-  using Change = std::function<Result<void>(Edited&)>;
-  Coro<Result<ScheduleStatus>> edit(std::string name, Change change);
-  Coro<Result<AddReply>> replace(Schedule schedule);
-  Coro<Result<StoredSchedule>> find(std::string name);
-
-  Store* store_;
-  const Clock* clock_;
-  QueueConfig new_queue_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace argiope

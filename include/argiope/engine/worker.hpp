@@ -1,4 +1,4 @@
-// Worker: runs the functions that jobs name, at most `concurrency` at a time, and tells the broker how they ended.
+// Worker: runs the functions that jobs name, at most `concurrency` at a time, and tells the engine how they ended.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,13 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/lease.hpp"
 
 namespace argiope {
+
+class Broker;
+class Engine;
+class SchedulerImpl;
 
 // Thrown by a job's function to say more than "it failed", which by the queue's policy is tried again or buried.
 struct RetryJob : std::runtime_error {
@@ -44,16 +48,12 @@ struct WorkerUnfit : std::runtime_error {
 // Threads: the loop's own.
 class JobContext {
  public:
-  JobContext(Broker& broker, LeasedJob&& leased) : broker_(broker), leased_(std::move(leased)) {}
-
   const JobRecord& job() const noexcept { return leased_.job; }
   const std::string& payload() const noexcept { return leased_.job.payload; }
   std::uint32_t attempt() const noexcept { return leased_.attempt; }  // from 1
   std::uint64_t token() const noexcept { return leased_.token; }
   // How far it is, from 0 to 1; explain() shows it.
-  void progress(double fraction, std::string message = {}) {
-    broker_.set_progress(token(), fraction, std::move(message));
-  }
+  void progress(double fraction, std::string message = {});
   // Kept with the job; when the function fails after it, too.
   void set_result(std::string result) { result_ = std::move(result); }
   // Puts `job` in the same transaction that settles this one as done.
@@ -61,6 +61,8 @@ class JobContext {
 
  private:
   friend class Worker;
+  JobContext(Broker& broker, LeasedJob&& leased) : broker_(broker), leased_(std::move(leased)) {}
+
   Broker& broker_;
   LeasedJob leased_;
   std::string result_;
@@ -93,12 +95,12 @@ struct WorkerOptions {
 // functions do when they are cancelled, and by the store.
 //
 // Lifetime: may be destroyed at any moment, which is stop(true) without waiting: what it needs lives until its runs
-//           have ended. The caller keeps alive what the functions themselves refer to. Calls after its
-//           broker was destroyed are answered `cancelled`, so it ends then.
+//           have ended. The caller keeps alive what the functions themselves refer to. It may outlive its engine: calls
+//           after that are answered `cancelled`, so it ends then.
 // Threads:  the loop's own.
 class Worker {
  public:
-  Worker(Broker& broker, WorkerOptions options);
+  Worker(const Engine& engine, WorkerOptions options);
   ~Worker();
   Worker(const Worker&) = delete;
 
@@ -107,10 +109,10 @@ class Worker {
   // For jobs that name nothing known.
   void add_default(JobFunction run);
 
-  // Works until stop(), until the broker closes or, with until_empty, until there is nothing left. May be called again
+  // Works until stop(), until the engine closes or, with until_empty, until there is nothing left. May be called again
   // when it has ended.
   // Cancel: as stop(), and throws CancelledError at the end of the drain.
-  // Errors: std::logic_error while it runs already; those of the broker.
+  // Errors: std::logic_error while it runs already; those of the engine.
   Coro<Result<void>> run();
   // Takes no more jobs and lets running ones end within the drain limit, or, `at_once`, cancels them and gives them
   // back. Called before run(), it makes that end at once.
@@ -125,6 +127,9 @@ class Worker {
   const Counts& counts() const noexcept;
 
  private:
+  friend class SchedulerImpl;
+  Worker(std::shared_ptr<Broker> broker, WorkerOptions options);
+
   struct State;
   std::shared_ptr<State> state_;
 };

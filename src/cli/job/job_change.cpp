@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/internal/json_writer.hpp"
+#include "argiope/async/or_return.hpp"
 #include "cli/job/job_command.hpp"
 
 namespace argiope {
@@ -48,8 +49,8 @@ const Verb kDelete{"delete", "deleted", ChangeKind::erase,
 
 class Changer {
  public:
-  Changer(const ChangeArguments& arguments, const Verb& verb, Guest& guest)
-      : arguments_(arguments), verb_(verb), guest_(guest) {}
+  Changer(const ChangeArguments& arguments, const Verb& verb, Book& book)
+      : arguments_(arguments), verb_(verb), book_(book) {}
 
   Coro<Result<int>> run() {
     if (auto done = arguments_.all ? co_await change_all() : co_await change_named(); !done) {
@@ -64,7 +65,7 @@ class Changer {
  private:
   Coro<Result<void>> change_named() {
     for (const std::string& name : arguments_.jobs) {
-      auto id = co_await guest_.find(name);
+      auto id = co_await book_.find(name);
       if (!id) {
         status_ = complain(id.error());
         continue;
@@ -77,13 +78,13 @@ class Changer {
 
   Coro<Result<void>> change_all() {
     const std::string queue = arguments_.jobs.front();
-    if (auto known = co_await guest_.queue(queue); !known) co_return std::unexpected(std::move(known.error()));
+    if (auto known = co_await book_.queue(queue); !known) co_return std::unexpected(std::move(known.error()));
     for (const JobState state : verb_.of_all) {
       if (!arguments_.state.empty() && to_string(state) != arguments_.state) continue;
       JobFilter filter{.queue = queue, .state = state, .payloads = false};
       for (bool more = true; more && changed_ < arguments_.limit;) {
         filter.limit = std::min(kPage, arguments_.limit - changed_);
-        auto page = co_await guest_.list(filter);
+        auto page = co_await book_.list(filter);
         if (!page) co_return std::unexpected(std::move(page.error()));
         more = page->size() == filter.limit;
         if (page->empty()) break;
@@ -100,7 +101,7 @@ class Changer {
   Coro<Result<void>> change(std::vector<JobId> ids, bool named) {
     std::vector<Change> changes;
     for (const JobId id : ids) changes.push_back({.id = id, .kind = verb_.kind, .error = arguments_.why});
-    auto replies = co_await guest_.change(std::move(changes));
+    auto replies = co_await book_.change(std::move(changes));
     if (!replies) co_return std::unexpected(std::move(replies.error()));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       using enum ChangeReply::Verdict;
@@ -132,7 +133,7 @@ class Changer {
 
   const ChangeArguments& arguments_;
   const Verb& verb_;
-  Guest& guest_;
+  Book& book_;
   std::size_t changed_ = 0;
   int status_ = kExitFinished;
 };
@@ -154,9 +155,9 @@ std::function<int()> add_change(CLI::App& job, const Verb& verb, const std::stri
   command->footer(examples);
   return [arguments, &verb] {
     if (arguments->all && arguments->jobs.size() != 1) return complain("--all takes one queue", kExitUsage);
-    return run_as_guest(arguments->store, StoreAccess::share, IfMissing::complain,
-                        [&](Guest& guest, Store&) -> Coro<Result<int>> {
-                          Changer changer(*arguments, verb, guest);
+    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
+                        [&](Book& book) -> Coro<Result<int>> {
+                          Changer changer(*arguments, verb, book);
                           co_return co_await changer.run();
                         });
   };
@@ -165,7 +166,7 @@ std::function<int()> add_change(CLI::App& job, const Verb& verb, const std::stri
 // --- retry ---------------------------------------------------------------------------------------------------------
 
 // What to say, or the id that will run.
-Coro<Result<JobId>> retry_one(Guest& guest, const JobRecord& record) {
+Coro<Result<JobId>> retry_one(Book& book, const JobRecord& record) {
   if (record.state == JobState::running) {
     co_return fail(Errc::refused, fmt::format("job {}: it runs; wait until it has ended", record.id));
   }
@@ -174,10 +175,8 @@ Coro<Result<JobId>> retry_one(Guest& guest, const JobRecord& record) {
   }
   if (record.state == JobState::ready) co_return record.id;
   if (record.state == JobState::buried || record.state == JobState::delayed) {
-    std::vector<Change> changes{{.id = record.id, .kind = ChangeKind::kick}};
-    auto replies = co_await guest.change(std::move(changes));
-    if (!replies) co_return std::unexpected(std::move(replies.error()));
-    if (replies->front().verdict == ChangeReply::Verdict::changed) co_return record.id;
+    const auto replies = co_await or_return(book.change({{.id = record.id, .kind = ChangeKind::kick}}));
+    if (replies.front().verdict == ChangeReply::Verdict::changed) co_return record.id;
     co_return fail(Errc::refused, fmt::format("job {}: another process has changed it; look again", record.id));
   }
   // It has ended, and that stays true: a copy runs.
@@ -188,20 +187,16 @@ Coro<Result<JobId>> retry_one(Guest& guest, const JobRecord& record) {
   copy.function = record.function;
   copy.payload = record.payload;
   copy.max_attempts = record.max_attempts;
-  std::vector<NewJob> jobs;
-  jobs.push_back(std::move(copy));
-  auto replies = co_await guest.put(std::move(jobs));
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
-  if (!replies->front()) co_return std::unexpected(std::move(replies->front().error()));
-  co_return replies->front()->id;
+  const PutReply put = co_await or_return(book.put(std::move(copy)));
+  co_return put.id;
 }
 
-Coro<Result<int>> retry(const ChangeArguments& arguments, Guest& guest) {
+Coro<Result<int>> retry(const ChangeArguments& arguments, Book& book) {
   int status = kExitFinished;
   for (const std::string& name : arguments.jobs) {
-    auto id = co_await guest.find(name);
-    auto record = id ? co_await guest.get(*id) : Result<JobRecord>(std::unexpected(std::move(id.error())));
-    auto again = record ? co_await retry_one(guest, *record) : Result<JobId>(std::unexpected(std::move(record.error())));
+    auto id = co_await book.find(name);
+    auto record = id ? co_await book.get(*id) : Result<JobRecord>(std::unexpected(std::move(id.error())));
+    auto again = record ? co_await retry_one(book, *record) : Result<JobId>(std::unexpected(std::move(record.error())));
     if (!again) {
       status = complain(again.error());
       if (status != kExitUsage) co_return status;
@@ -243,8 +238,8 @@ std::function<int()> add_job_retry(CLI::App& job) {
   command->add_option("JOB", arguments->jobs, "Ids or names")->required()->type_name("");
   command->footer("Prints the id that will run: the job's own, or that of its copy. Example: argiope job retry 17");
   return [arguments] {
-    return run_as_guest(arguments->store, StoreAccess::share, IfMissing::complain,
-                        [&](Guest& guest, Store&) { return retry(*arguments, guest); });
+    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
+                        [&](Book& book) { return retry(*arguments, book); });
   };
 }
 

@@ -27,8 +27,8 @@ bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") ==
 
 }  // namespace
 
-JobFeed::JobFeed(Guest& guest, int descriptor, std::string source, bool json)
-    : guest_(guest), descriptor_(descriptor), source_(std::move(source)), json_(json) {}
+JobFeed::JobFeed(Book& book, int descriptor, std::string source, bool json)
+    : book_(book), descriptor_(descriptor), source_(std::move(source)), json_(json) {}
 
 void JobFeed::stop() {
   stopped_ = true;
@@ -148,12 +148,12 @@ Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<s
 
 Coro<Result<void>> JobFeed::look_up(JobNames names, NewJob& job) {
   for (const std::string& name : names.waits_for) {
-    auto id = co_await guest_.find(name);
+    auto id = co_await book_.find(name);
     if (!id) co_return fail(id.error().code, fmt::format("waits_for: {}", id.error().message));
     job.waits_for.push_back(*id);
   }
   if (!names.batch.empty()) {
-    auto id = co_await guest_.find(names.batch);
+    auto id = co_await book_.find(names.batch);
     if (!id) co_return fail(id.error().code, fmt::format("batch: {}", id.error().message));
     job.batch = *id;
   }
@@ -168,7 +168,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
     names[i] = jobs[i].name;
     queues[i] = jobs[i].queue;
   }
-  auto replies = co_await guest_.put(std::move(jobs));
+  auto replies = co_await book_.put_each(std::move(jobs));
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   std::string out;
   for (std::size_t i = 0; i < replies->size(); ++i) {

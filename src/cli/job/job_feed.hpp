@@ -11,7 +11,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/engine/guest.hpp"
+#include "argiope/engine/book.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
@@ -23,7 +23,7 @@ namespace argiope {
 // A line that is refused is told of on standard error, and the rest goes on. Blank lines are passed over.
 class JobFeed {
  public:
-  JobFeed(Guest& guest, int descriptor, std::string source, bool json);
+  JobFeed(Book& book, int descriptor, std::string source, bool json);
   // The exit status. Errors: the store's; what was printed is committed, nothing else is known to be.
   Coro<Result<int>> run();
   // Reads no more; what was read is put. For signals.
@@ -38,7 +38,7 @@ class JobFeed {
   Coro<Result<void>> look_up(JobNames names, NewJob& job);
   void refuse(std::uint64_t line, std::string_view why);
 
-  Guest& guest_;
+  Book& book_;
   const int descriptor_;
   const std::string source_;
   const bool json_;

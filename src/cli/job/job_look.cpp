@@ -47,25 +47,25 @@ Result<int> print_jobs(const LookArguments& look, const std::vector<JobRecord>& 
   return kExitFinished;
 }
 
-Coro<Result<int>> list_jobs(const LookArguments& look, Guest& guest) {
+Coro<Result<int>> list_jobs(const LookArguments& look, Book& book) {
   JobFilter filter{.queue = look.queue, .after = look.after, .limit = look.limit};
   if (!look.queue.empty()) {
-    if (auto known = co_await guest.queue(look.queue); !known) co_return std::unexpected(std::move(known.error()));
+    if (auto known = co_await book.queue(look.queue); !known) co_return std::unexpected(std::move(known.error()));
   }
   if (const auto state = std::ranges::find(kStates, look.state); state != kStates.end()) {
     filter.state = static_cast<JobState>(state - kStates.begin());
   }
   if (look.by_key) filter.key = look.key;
-  auto found = co_await guest.list(std::move(filter));
+  auto found = co_await book.list(std::move(filter));
   if (!found) co_return std::unexpected(std::move(found.error()));
   co_return print_jobs(look, *found);
 }
 
-Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest) {
+Coro<Result<int>> show_jobs(const LookArguments& look, Book& book) {
   int status = kExitFinished;
   for (const std::string& name : look.jobs) {
-    auto id = co_await guest.find(name);
-    auto record = id ? co_await guest.get(*id) : Result<JobRecord>(std::unexpected(std::move(id.error())));
+    auto id = co_await book.find(name);
+    auto record = id ? co_await book.get(*id) : Result<JobRecord>(std::unexpected(std::move(id.error())));
     if (!record) {
       status = complain(record.error());
       continue;
@@ -77,7 +77,7 @@ Coro<Result<int>> show_jobs(const LookArguments& look, Guest& guest) {
       }
       continue;
     }
-    auto history = co_await guest.history(record->id);
+    auto history = co_await book.history(record->id);
     if (!history) co_return std::unexpected(std::move(history.error()));
     if (look.store.json) {
       fmt::print("{}\n", job_details_json(*record, *history));
@@ -105,8 +105,8 @@ std::string stats_json(const std::vector<std::pair<std::string, StateCounts>>& c
   });
 }
 
-Coro<Result<int>> print_stats(const LookArguments& look, Guest& guest) {
-  auto counted = co_await guest.counts(look.queue);
+Coro<Result<int>> print_stats(const LookArguments& look, Book& book) {
+  auto counted = co_await book.counts(look.queue);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   if (look.store.json) {
     fmt::print("{}\n", stats_json(*counted));
@@ -129,11 +129,11 @@ Coro<Result<int>> print_stats(const LookArguments& look, Guest& guest) {
   co_return kExitFinished;
 }
 
-Coro<Result<int>> explain_jobs(const std::vector<std::string>& jobs, bool json, bool owned, Guest& guest) {
+Coro<Result<int>> explain_jobs(const std::vector<std::string>& jobs, bool json, Book& book) {
   int status = kExitFinished;
   for (const std::string& name : jobs) {
-    auto id = co_await guest.find(name);
-    auto why = id ? co_await guest.explain(*id, owned) : Result<JobExplanation>(std::unexpected(std::move(id.error())));
+    auto id = co_await book.find(name);
+    auto why = id ? co_await book.explain(*id) : Result<JobExplanation>(std::unexpected(std::move(id.error())));
     if (!why) {
       status = complain(why.error());
       continue;
@@ -149,8 +149,8 @@ Coro<Result<int>> explain_jobs(const std::vector<std::string>& jobs, bool json, 
 
 using Look = std::shared_ptr<LookArguments>;
 
-int look_at(const JobStoreArguments& store, const GuestAction& act) {
-  return run_as_guest(store, StoreAccess::read, IfMissing::complain, act);
+int look_at(const JobStoreArguments& store, const BookAction& act) {
+  return run_on_book(store, StoreAccess::read, IfMissing::complain, act);
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ std::function<int()> add_job_list(CLI::App& job) {
   command->add_option("--limit", look->limit, "At most N")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
   command->footer("Example: argiope job list --queue mail --state buried --json | jq -r .error | sort | uniq -c");
-  return [look] { return look_at(look->store, [&](Guest& guest, Store&) { return list_jobs(*look, guest); }); };
+  return [look] { return look_at(look->store, [&](Book& book) { return list_jobs(*look, book); }); };
 }
 
 std::function<int()> add_job_show(CLI::App& job) {
@@ -184,7 +184,7 @@ std::function<int()> add_job_show(CLI::App& job) {
     if ((look->payload || look->result) && (look->jobs.size() != 1 || look->store.json)) {
       return complain("--payload and --result are of one job, and without --json", kExitUsage);
     }
-    return look_at(look->store, [&](Guest& guest, Store&) { return show_jobs(*look, guest); });
+    return look_at(look->store, [&](Book& book) { return show_jobs(*look, book); });
   };
 }
 
@@ -197,7 +197,7 @@ std::function<int()> add_job_stats(CLI::App& job) {
       "\"done\" and \"cancelled\" count those that are still kept: a day and a week, unless the queue says otherwise\n"
       "(argiope job queue NAME --keep-done SPAN). \"delayed\" counts those that wait for other jobs, too; delayed jobs whose\n"
       "time has come count as ready.");
-  return [look] { return look_at(look->store, [&](Guest& guest, Store&) { return print_stats(*look, guest); }); };
+  return [look] { return look_at(look->store, [&](Book& book) { return print_stats(*look, book); }); };
 }
 
 std::function<int()> add_job_explain(CLI::App& job) {
@@ -214,10 +214,7 @@ std::function<int()> add_job_explain(CLI::App& job) {
 // clang-format on
 
 int explain_job(const JobStoreArguments& arguments, const std::vector<std::string>& jobs) {
-  const auto where = arguments.where();
-  if (!where) return complain(where.error());
-  const bool owned = has_owner(*where);
-  return look_at(arguments, [&](Guest& guest, Store&) { return explain_jobs(jobs, arguments.json, owned, guest); });
+  return look_at(arguments, [&](Book& book) { return explain_jobs(jobs, arguments.json, book); });
 }
 
 }  // namespace argiope

@@ -8,7 +8,7 @@
 #include "cli/human.hpp"
 
 namespace argiope {
-Coro<void> JobProgress::run(Broker& broker, const Worker& worker, const WorkCounts& counts) {
+Coro<void> JobProgress::run(Engine& engine, const Worker& worker, const WorkCounts& counts) {
   EventLoop& loop = EventLoop::current();
   const TimePoint start = loop.time();
   TimePoint last = start;
@@ -20,7 +20,7 @@ Coro<void> JobProgress::run(Broker& broker, const Worker& worker, const WorkCoun
     last = now;
     last_done = counts.done;
     line_.show(fmt::format("{} done  {:.0f}/s  {} running  {} failed  {} buried  {} in memory  {}", counts.done, rate,
-                           worker.counts().running, counts.retried, counts.buried, broker.in_memory(),
+                           worker.counts().running, counts.retried, counts.buried, engine.in_memory(),
                            human_duration(to_seconds(now - start))));
   }
 }

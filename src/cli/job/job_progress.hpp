@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
 #include "cli/live_line.hpp"
 
@@ -25,7 +25,7 @@ class JobProgress {
  public:
   explicit JobProgress(std::FILE* out) : line_(out) {}
   // Shows them until cancelled.
-  Coro<void> run(Broker& broker, const Worker& worker, const WorkCounts& counts);
+  Coro<void> run(Engine& engine, const Worker& worker, const WorkCounts& counts);
   // Takes the live line away, so that something else can be printed.
   void clear() { line_.clear(); }
 

@@ -109,25 +109,21 @@ Result<NewJob> job_of(const PutArguments& put, WallTime now) {
   return job;
 }
 
-Coro<Result<int>> put_one(const PutArguments& put, Guest& guest) {
+Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
   auto job = job_of(put, EventLoop::current().clock().wall_now());
   if (!job) co_return std::unexpected(std::move(job.error()));
   for (const std::string& name : put.waits_for) {
-    auto id = co_await guest.find(name);
+    auto id = co_await book.find(name);
     if (!id) co_return std::unexpected(std::move(id.error()));
     job->waits_for.push_back(*id);
   }
   if (!put.batch.empty()) {
-    auto id = co_await guest.find(put.batch);
+    auto id = co_await book.find(put.batch);
     if (!id) co_return std::unexpected(std::move(id.error()));
     job->batch = *id;
   }
   const std::string name = job->name, queue = job->queue;
-  std::vector<NewJob> jobs;
-  jobs.push_back(std::move(*job));
-  auto replies = co_await guest.put(std::move(jobs));
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
-  const Result<PutReply>& reply = replies->front();
+  const Result<PutReply> reply = co_await book.put(std::move(*job));
   if (!reply) co_return std::unexpected(with_queue_option(reply.error(), queue));
   if (put.store.json) {
     fmt::print("{}", put_reply_json(*reply, name));
@@ -137,8 +133,8 @@ Coro<Result<int>> put_one(const PutArguments& put, Guest& guest) {
   co_return kExitFinished;
 }
 
-Coro<Result<int>> put_lines(const PutArguments& put, Guest& guest, int descriptor) {
-  JobFeed feed(guest, descriptor, put.file.empty() ? "standard input" : put.file, put.store.json);
+Coro<Result<int>> put_lines(const PutArguments& put, Book& book, int descriptor) {
+  JobFeed feed(book, descriptor, put.file.empty() ? "standard input" : put.file, put.store.json);
   EventLoop& loop = EventLoop::current();
   for (const int signal_number : {SIGINT, SIGTERM}) loop.add_signal_handler(signal_number, [&feed] { feed.stop(); });
   co_return co_await feed.run();
@@ -159,8 +155,8 @@ int run_put(const PutArguments& put) {
     descriptor = ::open(put.file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return complain(fmt::format("--file {}: {}", put.file, std::strerror(errno)), kExitUsage);
   }
-  return run_as_guest(put.store, StoreAccess::share, IfMissing::make,
-                      [&](Guest& guest, Store&) { return from_lines ? put_lines(put, guest, descriptor) : put_one(put, guest); });
+  return run_on_book(put.store, StoreAccess::share, IfMissing::make,
+                      [&](Book& book) { return from_lines ? put_lines(put, book, descriptor) : put_one(put, book); });
 }
 
 }  // namespace

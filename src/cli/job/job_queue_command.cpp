@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/base/duration.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
@@ -158,33 +159,27 @@ void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_
   if (!changed) fmt::print("  {} as before; argiope job queue {} shows all of it\n", is_new ? "policy" : "all is", queue.name);
 }
 
-Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, Guest& guest, Store& store) {
+Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, Book& book) {
   if (arguments.name.empty()) {
-    auto all = co_await store.queues();
-    if (!all) co_return std::unexpected(std::move(all.error()));
-    for (const StoredQueue& queue : *all) print(queue, arguments.store.json);
-    if (all->empty() && !arguments.store.json) fmt::print("No queues yet.\n");
+    const auto all = co_await or_return(book.queues());
+    for (const StoredQueue& queue : all) print(queue, arguments.store.json);
+    if (all.empty() && !arguments.store.json) fmt::print("No queues yet.\n");
     co_return kExitFinished;
   }
   if (!changes) {
-    auto queue = co_await guest.queue(arguments.name);
-    if (!queue) co_return std::unexpected(std::move(queue.error()));
-    print(*queue, arguments.store.json);
+    print(co_await or_return(book.queue(arguments.name)), arguments.store.json);
     co_return kExitFinished;
   }
   // Looked at before it is made, so that a mistake makes none.
-  auto known = co_await guest.queue(arguments.name);
+  auto known = co_await book.queue(arguments.name);
   if (!known && known.error().code != Errc::not_found) co_return std::unexpected(std::move(known.error()));
-  auto config = changed(arguments, known ? known->config : default_queue_policy());
-  if (!config) co_return std::unexpected(std::move(config.error()));
-  auto queue = co_await store.open_queue(arguments.name, *config);
-  if (!queue) co_return std::unexpected(std::move(queue.error()));
-  if (auto done = co_await store.configure(queue->id, *config); !done) co_return std::unexpected(std::move(done.error()));
-  queue->config = std::move(*config);
+  const QueueConfig before = known ? known->config : default_queue_policy();
+  StoredQueue queue{.name = arguments.name, .config = co_await or_return(changed(arguments, before))};
+  co_await or_return(book.configure(queue.name, queue.config));
   if (arguments.store.json) {
-    print(*queue, true);
+    print(queue, true);
   } else {
-    print_changes(*queue, known ? known->config : default_queue_policy(), !known);
+    print_changes(queue, before, !known);
   }
   co_return kExitFinished;
 }
@@ -213,9 +208,9 @@ std::function<int()> add_job_queue(CLI::App& job) {
     bool changes = !arguments->config.empty() || arguments->pause || arguments->resume;
     for (const std::string& value : arguments->values) changes = changes || !value.empty();
     if (changes && arguments->name.empty()) return complain("which queue? Give its NAME", kExitUsage);
-    return run_as_guest(arguments->store, changes ? StoreAccess::share : StoreAccess::read,
-                        changes ? IfMissing::make : IfMissing::complain, [&](Guest& guest, Store& store) {
-                          return look_or_change(*arguments, changes, guest, store);
+    return run_on_book(arguments->store, changes ? StoreAccess::share : StoreAccess::read,
+                        changes ? IfMissing::make : IfMissing::complain, [&](Book& book) {
+                          return look_or_change(*arguments, changes, book);
                         });
   };
 }

@@ -15,7 +15,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/calls/command.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
@@ -88,13 +88,11 @@ class WorkCommand {
     if (auto good = check_command(arguments_.command); !good) return complain(good.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
-    auto store = open_owned(*where, "one worker at a time owns a store. Stop that one, or give it more --concurrency");
-    if (!store) return complain(store.error());
     const TimePoint start = clock_.now();
-    const Result<void> worked =
-        loop.run_until_complete(with_broker(**store, [&](Broker& broker) { return work(**store, broker); }));
+    const int status =
+        run_as_owner(loop, *where, "one worker at a time owns a store. Stop that one, or give it more --concurrency",
+                     false, [this](Engine& engine) { return work(engine); });
     seconds_ = to_seconds(clock_.now() - start);
-    const int status = close_owned(**store, worked);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
     if (signals_ > 0) return kExitInterrupted;
@@ -102,12 +100,12 @@ class WorkCommand {
   }
 
  private:
-  Coro<Result<void>> work(Store& store, Broker& broker) {
+  Coro<Result<void>> work(Engine& engine) {
     for (const std::string& queue : arguments_.queues) {
-      if (auto set = co_await prepare(broker, queue); !set) co_return set;
+      if (auto set = co_await prepare(engine, queue); !set) co_return set;
     }
-    const auto listener = broker.add_listener(kAllJobEvents, [this](const JobEvent& event) { note(event); });
-    Worker worker(broker, {.name = arguments_.name.empty() ? default_worker_name() : arguments_.name,
+    const auto listener = engine.add_listener(kAllJobEvents, [this](const JobEvent& event) { note(event); });
+    Worker worker(engine, {.name = arguments_.name.empty() ? default_worker_name() : arguments_.name,
                            .queues = arguments_.queues,
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
@@ -118,8 +116,8 @@ class WorkCommand {
     const auto on_signal = [&] { interrupt(worker, running); };
     for (const int number : {SIGINT, SIGTERM}) loop.add_signal_handler(number, on_signal);
     Task<void> progress, watch;
-    if (!arguments_.quiet) progress = loop.create_task(progress_.run(broker, worker, counts_), "progress");
-    if (arguments_.until_empty) watch = loop.create_task(stop_when_empty(store, broker, worker), "until empty");
+    if (!arguments_.quiet) progress = loop.create_task(progress_.run(engine, worker, counts_), "progress");
+    if (arguments_.until_empty) watch = loop.create_task(stop_when_empty(engine, worker), "until empty");
     Result<void> result;
     try {
       result = co_await running;
@@ -129,17 +127,17 @@ class WorkCommand {
     if (watch) watch.cancel();
     for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);
     progress_.clear();
-    broker.remove_listener(listener);
+    engine.remove_listener(listener);
     if (result && failure_) co_return std::unexpected(*failure_);
     co_return result;
   }
 
   // The queue is there, and has the lease that was asked for.
-  Coro<Result<void>> prepare(Broker& broker, const std::string& queue) {
-    auto config = broker.config(queue);
+  Coro<Result<void>> prepare(Engine& engine, const std::string& queue) {
+    auto config = engine.config(queue);
     if (!config && config.error().code != Errc::not_found) co_return std::unexpected(std::move(config.error()));
     if (!config && !arguments_.create) {
-      auto may = may_make_queue(queue, broker.queue_names());
+      auto may = may_make_queue(queue, engine.queue_names());
       if (!may) co_return std::unexpected(std::move(may.error()));
       if (*may && !arguments_.quiet)
         spdlog::info("queue {} is new: nothing has been put into it yet", in_quotes(queue));
@@ -148,7 +146,7 @@ class WorkCommand {
     const Duration lease = arguments_.lease.value_or(wanted.lease_time);
     if (config && wanted.lease_time == lease) co_return Result<void>{};
     wanted.lease_time = lease;
-    co_return co_await broker.configure(queue, std::move(wanted));
+    co_return co_await engine.book().configure(queue, std::move(wanted));
   }
 
   void note(const JobEvent& event) {
@@ -192,10 +190,10 @@ class WorkCommand {
 
   // --- until empty
 
-  Coro<void> stop_when_empty(Store& store, Broker& broker, Worker& worker) {
+  Coro<void> stop_when_empty(Engine& engine, Worker& worker) {
     for (;;) {
       if (worker.counts().running == 0) {
-        auto left = co_await something_left(store);
+        auto left = co_await something_left(engine.store());
         if (!left) failure_ = left.error();
         if (!left || (!*left && worker.counts().running == 0)) co_return worker.stop();
       }
@@ -204,7 +202,7 @@ class WorkCommand {
         co_await Timeout(saturating_add(EventLoop::current().time(), kLookInterval)).run(wait_for_end());
       } catch (const TimeoutError&) {
       }
-      if (broker.failure()) co_return;
+      if (engine.failure()) co_return;
     }
   }
   Coro<void> wait_for_end() { co_await ended_.wait(); }

@@ -519,9 +519,9 @@ int run_add(const AddArguments& add) {
     }
   }
   return run_on_book(add.store, StoreAccess::share, IfMissing::make,
-                     [&](ScheduleBook& book, Store&) -> Coro<Result<int>> {
-                       if (add.file.empty()) co_return co_await add_one(add, book);
-                       LineAdder adder(add, book, descriptor);
+                     [&](Book& book) -> Coro<Result<int>> {
+                       if (add.file.empty()) co_return co_await add_one(add, book.schedules());
+                       LineAdder adder(add, book.schedules(), descriptor);
                        co_return co_await adder.run();
                      });
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
@@ -97,11 +98,11 @@ Arguments add_common(CLI::App& command) {
 std::function<int()> changing(Arguments arguments, ChangeWith& change) {
   return [arguments, &change] {
     return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
-                       [&](ScheduleBook& book, Store&) -> Coro<Result<int>> {
+                       [&](Book& book) -> Coro<Result<int>> {
                          const ChangeOne one = [&](ScheduleBook& opened, const std::string& name) {
                            return change(*arguments, opened, name);
                          };
-                         co_return co_await change_each(*arguments, book, one);
+                         co_return co_await change_each(*arguments, book.schedules(), one);
                        });
   };
 }

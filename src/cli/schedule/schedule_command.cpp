@@ -11,13 +11,6 @@
 
 namespace argiope {
 
-int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
-  return run_as_guest(arguments, access, if_missing, [&act](Guest&, Store& store) -> Coro<Result<int>> {
-    ScheduleBook book(store, EventLoop::current().clock(), default_queue_policy());
-    co_return co_await act(book, store);
-  });
-}
-
 Result<void> check_call(const JobTemplate& job) {
   if (job.queue != kScheduleExecutor) return {};
   if (job.function == kCommandFunction) {
@@ -26,49 +19,6 @@ Result<void> check_call(const JobTemplate& job) {
     if (auto call = parse_http_call(job.payload); !call) return std::unexpected(std::move(call.error()));
   }
   return {};
-}
-
-Coro<Result<ScheduleExplanation>> explain_from_store(ScheduleBook& book, std::string name, bool owned, WallTime now) {
-  auto status = co_await book.get(name);
-  if (!status) co_return std::unexpected(std::move(status.error()));
-  auto runs = co_await book.history(name);
-  if (!runs) co_return std::unexpected(std::move(runs.error()));
-  ScheduleExplanation why{.id = status->id,
-                          .name = status->name,
-                          .paused_by = status->paused_by,
-                          .paused_at = status->paused_at,
-                          .active = status->active,
-                          .fired = status->place.fired,
-                          .missed = status->place.missed};
-  for (const ScheduleRun& run : *runs) {
-    if (run.outcome != RunOutcome::missed && run.outcome != RunOutcome::skipped) continue;
-    why.last_misfire = run;
-    break;
-  }
-  if (status->place.next != WallTime::max()) why.next = status->place.next;
-  if (!status->schedule) {
-    why.reason = ScheduleReason::unreadable;
-    why.text = status->trouble;
-    co_return why;
-  }
-  const Schedule& schedule = *status->schedule;
-  why.zone = schedule.trigger.zone();
-  why.max_instances = schedule.max_instances;
-  why.overlap = schedule.overlap;
-  if (why.next) why.due_at = std::chrono::floor<std::chrono::milliseconds>(schedule.trigger.due_at(*why.next));
-  const bool has_had_all = schedule.max_runs != 0 && status->place.fired >= schedule.max_runs;
-  if (status->place.paused) {
-    why.reason = ScheduleReason::paused;
-  } else if (!why.next) {
-    why.reason = has_had_all ? ScheduleReason::max_runs : ScheduleReason::finished;
-  } else if (!owned) {
-    why.reason = ScheduleReason::scheduler_stopped;
-  } else if (status->active >= schedule.max_instances) {
-    why.reason = ScheduleReason::overlap;
-  } else {
-    why.reason = *why.due_at > now ? ScheduleReason::not_due : ScheduleReason::due;
-  }
-  co_return why;
 }
 
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command) {

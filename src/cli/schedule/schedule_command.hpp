@@ -6,10 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/coro.hpp"
 #include "argiope/engine/schedule_book.hpp"
-#include "argiope/engine/scheduler.hpp"
-#include "argiope/store/store.hpp"
 #include "cli/job_store.hpp"
 
 namespace argiope {
@@ -19,17 +16,9 @@ inline constexpr std::string_view kScheduleExecutor = "default";
 inline constexpr std::string_view kCommandFunction = "command";
 inline constexpr std::string_view kHttpFunction = "http";
 
-// Opens the store beside whoever owns it, runs `act` on a loop of its own, and closes the store. What `act` gives is the
-// exit status, an error is said.
-using BookAction = std::function<Coro<Result<int>>(ScheduleBook& book, Store& store)>;
-int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
-
 // Whether a job of that queue and function has a payload that `argiope schedule run` can run.
 // Errors: invalid_input naming the member.
 Result<void> check_call(const JobTemplate& job);
-
-// Why a schedule does not run now, as far as the store tells. `owned`: whether a process owns it.
-Coro<Result<ScheduleExplanation>> explain_from_store(ScheduleBook& book, std::string name, bool owned, WallTime now);
 
 // "argiope schedule NAME": registers it, and says how to run it.
 using ScheduleSubcommand = std::function<int()>(CLI::App& schedule);

@@ -36,16 +36,18 @@ int look_at(const JobStoreArguments& store, const BookAction& act) {
 }
 
 // The newest of its history that has a job.
-Coro<Result<std::optional<ScheduleRun>>> last_run(Store& store, const ScheduleStatus& status) {
+Coro<Result<std::optional<ScheduleRun>>> last_run(ScheduleBook& book, const ScheduleStatus& status) {
   std::optional<ScheduleRun> last;
   if (status.place.fired == 0) co_return last;
-  auto runs = co_await or_return(store.schedule_runs(status.id));
-  const auto found = std::ranges::find_if(runs, [](const ScheduleRun& run) { return run.job != 0; });
-  if (found != runs.end()) last = std::move(*found);
+  auto runs = co_await book.history(status.name, kRunsKept);
+  if (!runs && runs.error().code == Errc::not_found) co_return last;  // removed since it was listed
+  if (!runs) co_return std::unexpected(std::move(runs.error()));
+  const auto found = std::ranges::find_if(*runs, [](const ScheduleRun& run) { return run.job != 0; });
+  if (found != runs->end()) last = std::move(*found);
   co_return last;
 }
 
-Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book, Store& store) {
+Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book) {
   const WallTime now = EventLoop::current().clock().wall_now();
   Table table(schedule_heading());
   std::size_t shown = 0;
@@ -60,7 +62,7 @@ Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book, 
         fmt::print("{}\n", to_json(status));
         continue;
       }
-      const auto last = co_await or_return(last_run(store, status));
+      const auto last = co_await or_return(last_run(book, status));
       table.add(schedule_row(status, last, now));
     }
   }
@@ -165,10 +167,10 @@ Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
   co_return kExitFinished;
 }
 
-Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& book, bool owned) {
+Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& book) {
   int status = kExitFinished;
   for (const std::string& name : look.names) {
-    auto why = co_await explain_from_store(book, name, owned, EventLoop::current().clock().wall_now());
+    auto why = co_await book.explain(name);
     if (!why) {
       status = complain(why.error());
       if (status != kExitUsage) co_return status;
@@ -191,7 +193,7 @@ std::function<int()> add_schedule_list(CLI::App& schedule) {
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
   command->footer("Times are in each schedule's zone. Example: argiope schedule list --json | jq -r 'select(.paused).name'");
-  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store& store) { return list_schedules(*look, book, store); }); };
+  return [look] { return look_at(look->store, [&](Book& book) { return list_schedules(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_show(CLI::App& schedule) {
@@ -199,7 +201,7 @@ std::function<int()> add_schedule_show(CLI::App& schedule) {
   CLI::App* command = schedule.add_subcommand("show", "Show everything about schedules, with the next times and the last runs");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Their names")->required()->type_name("");
-  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_schedules(*look, book); }); };
+  return [look] { return look_at(look->store, [&](Book& book) { return show_schedules(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_history(CLI::App& schedule) {
@@ -211,7 +213,7 @@ std::function<int()> add_schedule_history(CLI::App& schedule) {
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(std::uint64_t{1}, kRunsKept))->type_name("N")->capture_default_str();
   command->footer("Of each schedule the last 20 are kept. A job's own story: argiope job show ID\n"
       "ENDED AFTER counts from its firing, waits in its queue and between attempts included.");
-  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_history(*look, book); }); };
+  return [look] { return look_at(look->store, [&](Book& book) { return show_history(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_output(CLI::App& schedule) {
@@ -222,7 +224,7 @@ std::function<int()> add_schedule_output(CLI::App& schedule) {
   command->footer(
       "Of a command: its standard output, and when it has failed the end of its standard error; of a request: the answer.\n"
       "With --json also which run it was, of which job, and how it ended. Example: argiope schedule output backup");
-  return [look] { return look_at(look->store, [&](ScheduleBook& book, Store&) { return show_output(*look, book); }); };
+  return [look] { return look_at(look->store, [&](Book& book) { return show_output(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_explain(CLI::App& schedule) {
@@ -236,11 +238,8 @@ std::function<int()> add_schedule_explain(CLI::App& schedule) {
 // clang-format on
 
 int explain_schedules(const JobStoreArguments& arguments, const std::vector<std::string>& names) {
-  const auto where = arguments.where();
-  if (!where) return complain(where.error());
-  const bool owned = has_owner(*where);
   const LookArguments look{.store = arguments, .names = names};
-  return look_at(arguments, [&](ScheduleBook& book, Store&) { return explain_schedules(look, book, owned); });
+  return look_at(arguments, [&](Book& book) { return explain_schedules(look, book.schedules()); });
 }
 
 }  // namespace argiope

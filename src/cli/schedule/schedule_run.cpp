@@ -19,7 +19,7 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/time/timestamp.hpp"
@@ -202,20 +202,17 @@ class RunCommand {
     if (arguments_.quiet) spdlog::set_level(spdlog::level::err);
     AsioBackend backend(clock_);
     EventLoop loop(backend);
-    auto store = open_owned(*where,
-                            "one process at a time owns a store, argiope schedule run or job work. "
-                            "Stop that one; adding and changing schedules works without owning it");
-    if (!store) return complain(store.error());
     const AddressGuard guard(arguments_.allow_private, kAllowPrivateAdvice);
     CaresResolver resolver({}, backend);
     HttpClient client({.user_agent = arguments_.user_agent, .accept = "*/*", .extra_ca_file = arguments_.ca_file},
                       backend, resolver, guard);
     const TimePoint start = clock_.now();
-    const Result<void> ran =
-        loop.run_until_complete(with_broker(**store, [&](Broker& broker) { return work(**store, broker, client); }));
+    const int status = run_as_owner(loop, *where,
+                                    "one process at a time owns a store, argiope schedule run or job work. "
+                                    "Stop that one; adding and changing schedules works without owning it",
+                                    true, [&](Engine& engine) { return work(engine, client); });
     client.close_idle();
     seconds_ = to_seconds(clock_.now() - start);
-    const int status = close_owned(**store, ran);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
     if (signals_ > 0) return kExitInterrupted;
@@ -253,12 +250,10 @@ class RunCommand {
     return {};
   }
 
-  Coro<Result<void>> work(Store& store, Broker& broker, HttpTransport& transport) {
-    auto opened = co_await Scheduler::open(store, broker);
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
-    Scheduler& scheduler = **opened;
+  Coro<Result<void>> work(Engine& engine, HttpTransport& transport) {
+    Scheduler& scheduler = engine.scheduler();
     const auto heard = scheduler.add_listener(kAllScheduleEvents, [this](const ScheduleEvent& event) { note(event); });
-    const auto listened = broker.add_listener(kAllJobEvents, [this](const JobEvent& event) { note(event); });
+    const auto listened = engine.add_listener(kAllJobEvents, [this](const JobEvent& event) { note(event); });
     for (const ExecutorSpec& spec : executors_) {
       auto added = co_await scheduler.add_executor(spec.name, {.concurrency = spec.concurrency, .drain_limit = kDrain});
       if (added)
@@ -268,14 +263,14 @@ class RunCommand {
       if (!added) co_return added;
     }
     for (const std::string& queue : arguments_.queues) {
-      if (broker.config(queue)) continue;
+      if (engine.config(queue)) continue;
       if (!arguments_.create) {
-        const auto may = may_make_queue(queue, broker.queue_names());
+        const auto may = may_make_queue(queue, engine.queue_names());
         if (!may) co_return std::unexpected(may.error());
       }
-      if (auto made = co_await broker.configure(queue, default_queue_policy()); !made) co_return made;
+      if (auto made = co_await engine.book().configure(queue, default_queue_policy()); !made) co_return made;
     }
-    Worker worker(broker, {.name = default_worker_name(),
+    Worker worker(engine, {.name = default_worker_name(),
                            .queues = arguments_.queues,
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
@@ -289,7 +284,7 @@ class RunCommand {
     for (const int number : {SIGINT, SIGTERM}) loop.add_signal_handler(number, on_signal);
     Task<void> progress;
     if (!arguments_.quiet && !arguments_.store.json) progress = loop.create_task(show(scheduler), "progress");
-    Task<void> watch = loop.create_task(watch_over(store, broker, scheduler), "watch");
+    Task<void> watch = loop.create_task(watch_over(engine, scheduler), "watch");
     scheduler.start();
     co_await stop_.wait();
 
@@ -304,7 +299,7 @@ class RunCommand {
     if (progress) progress.cancel();
     for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);
     line_.clear();
-    broker.remove_listener(listened);
+    engine.remove_listener(listened);
     scheduler.remove_listener(heard);
     if (result && failure_) co_return std::unexpected(*failure_);
     co_return result;
@@ -399,13 +394,13 @@ class RunCommand {
     loop.call_later(2 * kTellAgain, kill_commands);
   }
 
-  Coro<void> watch_over(Store& store, Broker& broker, Scheduler& scheduler) {
+  Coro<void> watch_over(Engine& engine, Scheduler& scheduler) {
     while (!stop_.is_set()) {
       co_await sleep(kLookInterval);
-      if (!failure_) failure_ = broker.failure();
+      if (!failure_) failure_ = engine.failure();
       if (!failure_) failure_ = scheduler.failure();
       if (!failure_ && arguments_.until_idle && running_.empty() && !scheduler.next_due()) {
-        auto idle = co_await is_idle(store);
+        auto idle = co_await is_idle(engine.store());
         if (!idle) failure_ = idle.error();
         if (idle && *idle) stop_.set();
       }

@@ -30,6 +30,7 @@ class QueueWindow {
 
   QueueId id() const noexcept { return stored_.id; }
   const std::string& name() const noexcept { return stored_.name; }
+  const StoredQueue& stored() const noexcept { return stored_; }
   const QueueConfig& config() const noexcept { return stored_.config; }
   void configure(QueueConfig config, TimePoint now);
   JobQueue& jobs() noexcept { return jobs_; }

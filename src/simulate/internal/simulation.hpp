@@ -1,4 +1,4 @@
-// A configuration run on the real scheduler, broker, workers and memory store over virtual time. Only what jobs do is
+// A configuration run on the real engine, workers and memory store over virtual time. Only what jobs do is
 // simulated: they take their time, and fail or not.
 #pragma once
 

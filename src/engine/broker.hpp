@@ -1,5 +1,6 @@
-// The broker's inside. Split over several files: broker.cpp (opening, closing, its loop), leasing.cpp, putting.cpp,
-// firing.cpp, settling.cpp, explaining.cpp.
+// Broker: an engine's jobs. Of each queue it keeps a window in memory, and it takes jobs in, hands them out and stores how they
+// ended. Split over several files: broker.cpp (opening, closing, its loop), leasing.cpp, putting.cpp, firing.cpp, settling.cpp,
+// explaining.cpp.
 #pragma once
 
 #include <deque>
@@ -15,7 +16,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/engine/broker.hpp"
+#include "argiope/engine/engine.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/listeners.hpp"
@@ -27,78 +28,73 @@
 
 namespace argiope {
 
-// What the user holds is the object itself, but it is freed only when the last coroutine that works in it has ended.
-class BrokerImpl final : public Broker, public std::enable_shared_from_this<BrokerImpl> {
+// Freed when the last coroutine that works in it has ended, whoever has let go of it before.
+class Broker final : public std::enable_shared_from_this<Broker> {
  public:
-  BrokerImpl(Store& store, BrokerOptions options, CalendarMemory calendar);
-  // Of what was made by make_shared and given away by open(): lets go of it instead of freeing it.
-  static void operator delete(BrokerImpl* broker, std::destroying_delete_t) noexcept;
+  // `store` lives until let_go() at least.
+  static Coro<Result<std::shared_ptr<Broker>>> open(Store& store, EngineOptions options);
+  Broker(Store& store, EngineOptions options, CalendarMemory calendar);
   Coro<Result<void>> start();
-  static std::unique_ptr<Broker> give_away(std::shared_ptr<BrokerImpl> broker);
+  // Its engine has gone: from here on nothing of the user's is touched, neither the store nor who listens.
+  void let_go() noexcept;
+  Coro<Result<void>> close() { return kept(close_all()); }
 
-  Coro<Result<void>> close() override { return kept(close_all()); }
-  Coro<Result<void>> configure(std::string queue, QueueConfig config) override {
-    return to_its_end(configure_queue(std::move(queue), std::move(config)));
-  }
-  Coro<Result<void>> pause(std::string queue) override { return to_its_end(set_paused(std::move(queue), true)); }
-  Coro<Result<void>> resume(std::string queue) override { return to_its_end(set_paused(std::move(queue), false)); }
-  Result<QueueConfig> config(std::string_view queue) const override;
-  std::vector<std::string> queue_names() const override;
-  Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until) override;
-  Result<void> wake_key(std::string_view queue, std::string_view key) override;
-
-  Coro<Result<PutReply>> put(NewJob job) override { return put_one(shared_from_this(), std::move(job)); }
-  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs) override {
-    return kept(put_together(std::move(jobs), false));
-  }
-  Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion) override {
-    jobs.push_back(std::move(completion));
-    return kept(put_together(std::move(jobs), true));
-  }
-
-  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) override {
-    return to_its_end(fire_all(std::move(calls)));
-  }
-  void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) override {
-    schedules_changed_ = std::move(hear);
-  }
-  WallTime calendar_now() const override { return clock_.to_calendar(clock_.now()); }
-  void look_at_calendar() override;
-  void on_calendar_jump(std::function<void(Duration)> hear) override { calendar_jumped_ = std::move(hear); }
-
-  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override { return kept(lease_some(std::move(call))); }
-  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override {
-    return kept(lease_what_there_is(std::move(call)));
-  }
-  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override {
+  // --- what Engine offers
+  Result<QueueConfig> config(std::string_view queue) const;
+  std::vector<std::string> queue_names() const;
+  Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until);
+  Result<void> wake_key(std::string_view queue, std::string_view key);
+  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) { return kept(lease_some(std::move(call))); }
+  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) { return kept(lease_what_there_is(std::move(call))); }
+  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) {
     return settle_run(shared_from_this(), token, std::move(verdict));
   }
-  bool renew(std::uint64_t token) override;
-  bool set_progress(std::uint64_t token, double fraction, std::string message) override;
-  Coro<Result<void>> worker_gone(std::string worker) override { return kept(end_leases_of(std::move(worker))); }
-
-  Coro<Result<void>> cancel(JobId id, std::string why) override { return to_its_end(cancel_job(id, std::move(why))); }
-  Coro<Result<void>> kick(JobId id) override { return to_its_end(apply({.id = id, .kind = ChangeKind::kick})); }
-  Coro<Result<void>> set_priority(JobId id, std::int32_t priority) override {
-    return to_its_end(apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority}));
+  bool renew(std::uint64_t token);
+  bool set_progress(std::uint64_t token, double fraction, std::string message);
+  Coro<Result<void>> worker_gone(std::string worker) { return kept(end_leases_of(std::move(worker))); }
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) {
+    return kept(to_its_end(fire_all(std::move(calls))));
   }
-  Coro<Result<void>> set_due(JobId id, WallTime due_at) override {
-    return to_its_end(apply({.id = id, .kind = ChangeKind::set_due, .due_at = whole_ms(clock_.from_calendar(due_at))}));
-  }
-  Coro<Result<void>> erase(JobId id) override { return to_its_end(apply({.id = id, .kind = ChangeKind::erase})); }
-
-  Coro<Result<JobRecord>> get(JobId id) override { return kept(look_up(id)); }
-  Coro<Result<JobExplanation>> explain(JobId id) override { return kept(explain_job(id)); }
-  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> counts() override { return kept(count_jobs()); }
-  std::size_t in_memory() const override;
-  std::optional<Error> failure() const override { return store_.failure(); }
-
-  ListenerId add_listener(std::uint32_t mask, JobListener listener) override {
+  WallTime calendar_now() const { return clock_.to_calendar(clock_.now()); }
+  void look_at_calendar();
+  std::size_t in_memory() const;
+  std::optional<Error> failure() const { return store_.failure(); }
+  using ListenerId = std::uint64_t;
+  ListenerId add_listener(std::uint32_t mask, JobListener listener) {
     return listeners_.add(mask, std::move(listener));
   }
-  void remove_listener(ListenerId id) override { listeners_.remove(id); }
-  std::uint64_t listener_errors() const override { return listeners_.errors(); }
-  std::shared_ptr<const void> hold() override { return shared_from_this(); }
+  void remove_listener(ListenerId id) { listeners_.remove(id); }
+  std::uint64_t listener_errors() const { return listeners_.errors(); }
+
+  // --- what its book does
+  const JobClock& clock() const noexcept { return clock_; }
+  Coro<Result<PutReply>> put(NewJob job) { return put_one(shared_from_this(), std::move(job)); }
+  Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs) {
+    return kept(put_several(std::move(jobs)));
+  }
+  // `last_completes`: the last one waits for those before it.
+  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs, bool last_completes) {
+    return kept(put_together(std::move(jobs), last_completes));
+  }
+  Coro<Result<ChangeReply>> change(Change change) { return kept(to_its_end(change_one(std::move(change)))); }
+  Coro<Result<void>> configure(std::string queue, QueueConfig config) {
+    return kept(to_its_end(configure_queue(std::move(queue), std::move(config))));
+  }
+  // As it is in memory; null where no queue of that name is known.
+  const StoredQueue* queue(std::string_view name) const;
+  // Says of a job that runs here what there is to say; false for any other.
+  bool tell_of_run(JobId id, JobExplanation& why) const;
+  // What memory knows of a job that waits; nullopt: it lies in the store, behind what the window holds.
+  std::optional<Explanation> look_in_memory(std::string_view queue, JobId id);
+  // Whether a worker asks for jobs of the queue, or runs one.
+  bool is_worked_on(std::string_view queue) const;
+
+  // --- what its scheduler hears: what other processes have done to schedules, and how far the calendar has jumped. Called on the
+  // loop; an empty function ends it. They must not throw.
+  void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) {
+    schedules_changed_ = std::move(hear);
+  }
+  void on_calendar_jump(std::function<void(Duration)> hear) { calendar_jumped_ = std::move(hear); }
 
  private:
   static constexpr std::uint64_t kStride = 1 << 20;
@@ -164,7 +160,6 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
     std::optional<Error> refused;  // what the answer is then, once that is committed
   };
   // --- the loop
-  void let_go() noexcept;
   void hand_out_nothing_more();
   template <class T>
   Coro<T> kept(Coro<T> work) {
@@ -205,7 +200,6 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   Queue* find_queue(std::string_view name) const;
   Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
   Coro<Result<void>> configure_queue(std::string name, QueueConfig config);
-  Coro<Result<void>> set_paused(std::string queue, bool paused);
   void give_room(Queue& queue, std::uint64_t count);
   // A put is in the store, or has failed; `stays` says whether it has added a job.
   void arrived(Queue& queue, bool stays);
@@ -213,13 +207,13 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   Coro<Result<void>> take_room(Queue& queue, std::uint64_t count);
 
   // --- putting
-  Result<void> check(const NewJob& job, const Queue& queue) const;
   PutRequest request_of(NewJob job, const Queue& queue) const;
   void note_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();
   Coro<void> send_puts(std::vector<PendingPut> pending);
   // Static, as settle_run(): it keeps the broker itself, because a frame more a job would be felt.
-  static Coro<Result<PutReply>> put_one(std::shared_ptr<BrokerImpl> self, NewJob job);
+  static Coro<Result<PutReply>> put_one(std::shared_ptr<Broker> self, NewJob job);
+  Coro<Result<std::vector<Result<PutReply>>>> put_several(std::vector<NewJob> jobs);
   Future<Result<PutReply>> submit_put(NewJob job, Queue& queue);
   Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
   Coro<Result<std::vector<PutReply>>> send_together(std::vector<PutRequest> requests, std::vector<Queue*> queues);
@@ -246,7 +240,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   void submit(PendingSettlement pending);
   Coro<void> flush_settlements();
   Coro<void> send_settlements(std::vector<PendingSettlement> pending);
-  static Coro<Result<bool>> settle_run(std::shared_ptr<BrokerImpl> self, std::uint64_t token, Verdict verdict);
+  static Coro<Result<bool>> settle_run(std::shared_ptr<Broker> self, std::uint64_t token, Verdict verdict);
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
   Future<Result<bool>> submit_verdict(std::uint64_t token, Verdict verdict);
@@ -259,25 +253,19 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   void end_unasked(std::uint64_t token, Verdict verdict);
   void expire(Queue& queue, const ExpiredLease& lease);
   Settlement settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now);
-  Coro<Result<ChangeReply>> change(Change change);
-  Coro<Result<void>> apply(Change change);
-  Coro<Result<void>> cancel_job(JobId id, std::string why);
-  Coro<Result<void>> cancel_running(std::uint64_t token, std::string why);
-  void note_cancelled(Queue& queue, JobId id, const ChangeReply& reply);
+  Coro<Result<ChangeReply>> change_one(Change change);
+  Coro<Result<ChangeReply>> cancel_running(std::uint64_t token, Change change);
+  void note_changed(const JobRecord& before, const Change& change, const ChangeReply& reply);
   void ask_to_stop(std::uint64_t token, std::string why);
   Coro<Result<void>> hear_of_cancellations(std::vector<JobId> jobs);
   Coro<Result<void>> end_old_leases();
-
-  Coro<Result<JobRecord>> look_up(JobId id);
-  Coro<Result<JobExplanation>> explain_job(JobId id);
-  Coro<Result<std::vector<std::pair<std::string, StateCounts>>>> count_jobs();
 
   // --- telling
   void tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text = {}, std::uint32_t attempt = 0,
             WallTime due_at = {}, double fraction = 0, const EndedRun& run = {});
 
   StoreUse store_;
-  const BrokerOptions options_;
+  const EngineOptions options_;
   EventLoop& loop_;
   JobClock clock_;
   Random random_;
@@ -313,8 +301,7 @@ class BrokerImpl final : public Broker, public std::enable_shared_from_this<Brok
   Background background_;
   Task<void> housekeeper_;
   bool closing_ = false;
-  Event read_on_;                     // set whenever a window has been read on
-  std::shared_ptr<BrokerImpl> self_;  // while a user holds it
+  Event read_on_;  // set whenever a window has been read on
 };
 
 }  // namespace argiope

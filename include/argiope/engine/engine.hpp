@@ -1,0 +1,139 @@
+// Engine: the owner of a store. It hands out its jobs under leases when they are due and allowed, most important first,
+// stores how they ended, and fires its schedules. What anyone may do is in its book.
+//
+// The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the window
+// empties. A store has one owner at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/engine/book.hpp"
+#include "argiope/engine/events.hpp"
+#include "argiope/engine/lease.hpp"
+#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/worker.hpp"
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+struct EngineOptions {
+  // Ready jobs of one queue kept in memory, and as many delayed ones; twice that for a moment.
+  std::size_t window = 20'000;
+  // false: a put into a queue that was not made or configured before is an error.
+  bool create_queues = true;
+  QueueConfig new_queue;  // the policy of queues made by a put
+  // Jobs that were running when the owner before this one ended: true, it counts as an expiry of their lease, so that a
+  // job which kills its process is buried in the end; false, they are run again as if they had not been leased.
+  bool blame_old_leases = true;
+  // How often to look for what other processes have put into the store.
+  Duration poll_interval = std::chrono::milliseconds{200};
+  Duration prune_interval = std::chrono::seconds{60};
+  std::uint64_t seed = 0;  // of the jitter of retries
+  SchedulerOptions schedules;
+  // false: it reads no schedules and has no scheduler(); another program fires them.
+  bool fires_schedules = true;
+  // open() of a name waits so long for another process to give the store up.
+  Duration owner_limit = std::chrono::seconds{1};
+};
+
+// Times that go in and come out are the calendar's. What the store holds may differ from them by what the calendar has
+// jumped since (the engine's time runs on through jumps, so that delays and leases keep their length).
+//
+// Suspends: where a Coro is returned, until the change is committed. Changes take effect in the order they are called.
+// Cancel:   cancelling the wait does not undo a change; a cancelled lease() takes nothing, or gives back.
+// Errors:   those of the store, after which nothing works any more but close(); not_found for a queue or job that does not
+//           exist; too_large for a payload above the queue's limit; refused for a queue at capacity; invalid_input for
+//           what breaks the bounds of NewJob.
+// Waits:    a store that is slow is waited for, and so is one that answers `busy`; meanwhile no lease runs out whose job has
+//           not been given yet, or whose end is on its way into the store.
+// Lifetime: may be moved, or destroyed at any moment, without close() and with calls under way, as when an exception
+//           unwinds. What is on its way into the store takes effect or does not, and every call that waits is answered: with
+//           its result, a lease with nothing, others with Errc::cancelled. Leases end as if the process had: the next owner
+//           ends them. No listener is called any more.
+// Threads:  the loop's own.
+class Engine {
+ public:
+  // Opens the store that `where` names ("sqlite:FILE", "memory:"), which closes with the engine. Blocks while files are opened.
+  // Errors: as open_store(); busy when another process has owned it for `owner_limit`.
+  static Coro<Result<Engine>> open(std::string where, EngineOptions options = {});
+  // `store` was opened with StoreAccess::own and outlives the engine.
+  static Coro<Result<Engine>> open(Store& store, EngineOptions options = {});
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  // Fires and hands out nothing more, gives back what is leased, waits until all that was asked is committed, and closes the
+  // store if it was opened by its name. To let runs of executors end first, call scheduler().shutdown().
+  Coro<Result<void>> close();
+
+  // What anyone may do with the store's jobs and schedules, as this owner knows them. Stays where it is when the engine moves.
+  Book& book() const noexcept;
+  // Throws std::logic_error where `fires_schedules` is off.
+  Scheduler& scheduler() const;
+  // For reads of what the book does not show.
+  Store& store() const noexcept;
+
+  // --- queues, as they are in memory
+  Result<QueueConfig> config(std::string_view queue) const;
+  std::vector<std::string> queue_names() const;
+  // Jobs of this key start not before `until` (kNever: until wake_key); not remembered by the store.
+  Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until);
+  Result<void> wake_key(std::string_view queue, std::string_view key);
+
+  // --- jobs run
+  // Waits until there is a job, and gives up to `most` that may start now. An empty answer: the engine closes.
+  // Callers are served first come, first served; queues that have work share by their weights.
+  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call);
+  // The same without waiting: perhaps nothing.
+  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call);
+  // False when the lease was lost before: nothing was done then, and no follow-up put.
+  // Errors: of a follow-up that cannot be put, as Book::put() would give it. The run is settled then, as a failed attempt
+  //         with that error, and none of its follow-ups is put.
+  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict);
+  // Extends the lease by the queue's lease time from now; false when it is lost.
+  bool renew(std::uint64_t token);
+  bool set_progress(std::uint64_t token, double fraction, std::string message);
+  // Its connection or process is gone: its leases end at once.
+  Coro<Result<void>> worker_gone(std::string worker);
+
+  // --- schedules come; Scheduler calls this for those that are due
+  // Store::fire: each by itself, and those that are accepted in one transaction. It waits for no room: an item is refused
+  // alone (refused) when a queue has not enough for all of its jobs, as it is for every other fault of its own (not_found,
+  // too_large, invalid_input). A stale one is no error: FireReply::fired.
+  // Errors: of the store, and then nothing was fired.
+  Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls);
+
+  // --- to look at
+  // The calendar's time as of the last look at it and run on from there, so that its jumps are heard of before they are
+  // seen.
+  WallTime calendar_now() const;
+  // Looks whether the calendar has jumped, as the engine does itself every poll_interval.
+  void look_at_calendar();
+  // How many jobs are in memory.
+  std::size_t in_memory() const;
+  std::optional<Error> failure() const;
+
+  // --- events
+  using ListenerId = std::uint64_t;
+  ListenerId add_listener(std::uint32_t mask, JobListener listener);
+  void remove_listener(ListenerId id);
+  // How often a listener has thrown. Such an exception is logged and goes no further.
+  std::uint64_t listener_errors() const;
+
+ private:
+  friend class Worker;
+  struct State;
+  explicit Engine(std::shared_ptr<State> state) noexcept;
+  void let_go() noexcept;
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,57 @@
+// What passes between the owner of a store and those who run its jobs: leases, and how runs ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/jobs/job_record.hpp"
+#include "argiope/store/store.hpp"
+
+namespace argiope {
+
+struct LeasedJob {
+  JobRecord job;
+  std::uint64_t token = 0;
+  std::uint32_t attempt = 0;  // from 1
+  TimePoint until{};          // of the lease
+};
+
+struct LeaseCall {
+  std::vector<std::string> queues;
+  std::size_t most = 1;  // jobs
+  std::string worker;
+  // Asked to stop a job that was cancelled, by its token; runs on the loop. Not for jobs that the lease has not given yet:
+  // those that are cancelled on the way are never given. What it throws is logged.
+  std::function<void(std::uint64_t)> on_cancel;
+};
+
+// How a run ended.
+struct Verdict {
+  Outcome outcome = Outcome::done;
+  std::string result;             // done; retry, bury: what is kept of the failed attempt
+  std::string error;              // retry, bury, cancel
+  std::optional<Duration> delay;  // retry, release: from now; nullopt: retry by the queue's policy, release at once
+  std::optional<std::int32_t> priority;  // retry
+  std::vector<NewJob> follow_ups;        // put in the same transaction
+};
+
+// One step of one schedule, as FireRequest; the jobs are the caller's.
+struct FireJob {
+  NewJob job;
+  std::uint64_t run = 0;        // the entry it is the run of
+  std::uint64_t after_run = 0;  // the entry whose job it waits for
+};
+struct FireCall {
+  ScheduleId id = 0;
+  std::uint64_t version = 0;
+  SchedulePlace place;
+  std::vector<ScheduleRun> runs;
+  std::vector<FireJob> jobs;
+  std::optional<ScheduleRun> amended;
+};
+
+}  // namespace argiope

@@ -1,0 +1,329 @@
+#include "argiope/engine/book.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
+#include "base/internal/printable.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/book_state.hpp"
+#include "engine/broker.hpp"
+#include "engine/keep_alive.hpp"
+#include "jobs/internal/job_json.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr int kLooksAfterJump = 20;
+constexpr std::size_t kPage = 10'000;
+constexpr std::size_t kFirstPage = 100;
+
+}  // namespace
+
+// --- opening ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<Book>> Book::open(std::string where, BookOptions options) {
+  options.owned = has_owner(where);
+  auto store = co_await or_return(open_store(where, {.access = options.access}));
+  Book book = co_await or_return(open(*store, std::move(options)));
+  book.state_->opened = std::move(store);
+  co_return book;
+}
+
+Coro<Result<Book>> Book::open(Store& store, BookOptions options) {
+  auto state = std::make_shared<State>(store, std::move(options), nullptr);
+  const auto schedules = std::make_shared<ScheduleBook::State>(
+      store, EventLoop::current().clock(), state->options.new_queue, state->options.owned, nullptr, nullptr);
+  state->schedules.emplace(schedules);
+  state->schedules_state = schedules;
+  co_await or_return(state->set_clock());
+  co_return Book(std::move(state));
+}
+
+Book Book::of_owner(Store& store, std::shared_ptr<Broker> owner, std::shared_ptr<SchedulerImpl> scheduler,
+                    QueueConfig new_queue) {
+  const bool fires = scheduler != nullptr;
+  auto state = std::make_shared<State>(store, BookOptions{.new_queue = new_queue}, owner);
+  state->schedules_state = std::make_shared<ScheduleBook::State>(
+      store, EventLoop::current().clock(), std::move(new_queue), fires, std::move(owner), std::move(scheduler));
+  state->schedules.emplace(state->schedules_state);
+  return Book(std::move(state));
+}
+
+Book::State::State(Store& its_store, BookOptions its_options, std::shared_ptr<Broker> its_owner)
+    : store(its_store), options(std::move(its_options)), owner(std::move(its_owner)) {}
+
+void Book::State::let_go() noexcept {
+  store.let_go();
+  schedules_state->store.let_go();
+}
+
+Book::Book(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+Book::Book(Book&&) noexcept = default;
+Book& Book::operator=(Book&& other) noexcept {
+  if (this != &other) let_go();
+  state_ = std::move(other.state_);
+  return *this;
+}
+Book::~Book() { let_go(); }
+void Book::let_go() noexcept {
+  if (state_ == nullptr) return;
+  state_->let_go();
+  state_->opened.reset();
+}
+Result<void> Book::close() { return state_->opened == nullptr ? Result<void>{} : state_->opened->close(); }
+
+// --- what it offers: by the owner where there is one, or by itself, with the book kept until it has ended ----------------
+
+Coro<Result<PutReply>> Book::put(NewJob job) {
+  if (state_->owner) return state_->owner->put(std::move(job));
+  return keep_alive(state_, state_->put(std::move(job)));
+}
+Coro<Result<std::vector<Result<PutReply>>>> Book::put_each(std::vector<NewJob> jobs) {
+  if (state_->owner) return state_->owner->put_each(std::move(jobs));
+  return keep_alive(state_, state_->put_each(std::move(jobs)));
+}
+Coro<Result<std::vector<PutReply>>> Book::put_all(std::vector<NewJob> jobs) {
+  if (state_->owner) return state_->owner->put_all(std::move(jobs), false);
+  return keep_alive(state_, state_->put_all(std::move(jobs), false));
+}
+Coro<Result<std::vector<PutReply>>> Book::put_batch(std::vector<NewJob> jobs, NewJob completion) {
+  jobs.push_back(std::move(completion));
+  if (state_->owner) return state_->owner->put_all(std::move(jobs), true);
+  return keep_alive(state_, state_->put_all(std::move(jobs), true));
+}
+
+Coro<Result<void>> Book::cancel(JobId id, std::string why) {
+  return keep_alive(state_, state_->apply({.id = id, .kind = ChangeKind::cancel, .error = std::move(why)}));
+}
+Coro<Result<void>> Book::kick(JobId id) {
+  return keep_alive(state_, state_->apply({.id = id, .kind = ChangeKind::kick}));
+}
+Coro<Result<void>> Book::set_priority(JobId id, std::int32_t priority) {
+  return keep_alive(state_, state_->apply({.id = id, .kind = ChangeKind::set_priority, .priority = priority}));
+}
+Coro<Result<void>> Book::set_due(JobId id, WallTime due_at) {
+  return keep_alive(state_, state_->apply({.id = id, .kind = ChangeKind::set_due, .due_at = due_at}));
+}
+Coro<Result<void>> Book::erase(JobId id) {
+  return keep_alive(state_, state_->apply({.id = id, .kind = ChangeKind::erase}));
+}
+Coro<Result<std::vector<ChangeReply>>> Book::change(std::vector<Change> changes) {
+  return keep_alive(state_, state_->change(std::move(changes)));
+}
+
+Coro<Result<JobId>> Book::find(std::string id_or_name) {
+  return keep_alive(state_, state_->find(std::move(id_or_name)));
+}
+Coro<Result<JobRecord>> Book::get(JobId id) { return keep_alive(state_, state_->get(id)); }
+Coro<Result<std::vector<Attempt>>> Book::history(JobId id) { return keep_alive(state_, state_->history(id)); }
+Coro<Result<std::vector<JobRecord>>> Book::list(JobFilter filter) {
+  return keep_alive(state_, state_->list(std::move(filter)));
+}
+Coro<Result<std::vector<NamedCounts>>> Book::counts(std::string only) {
+  return keep_alive(state_, state_->counts(std::move(only)));
+}
+Coro<Result<JobExplanation>> Book::explain(JobId id) { return keep_alive(state_, state_->explain(id)); }
+
+Coro<Result<StoredQueue>> Book::queue(std::string name) { return keep_alive(state_, state_->queue(std::move(name))); }
+Coro<Result<std::vector<StoredQueue>>> Book::queues() { return keep_alive(state_, state_->queues()); }
+Coro<Result<void>> Book::configure(std::string queue, QueueConfig config) {
+  return keep_alive(state_, state_->configure(std::move(queue), std::move(config)));
+}
+Coro<Result<void>> Book::pause(std::string queue) {
+  return keep_alive(state_, state_->set_paused(std::move(queue), true));
+}
+Coro<Result<void>> Book::resume(std::string queue) {
+  return keep_alive(state_, state_->set_paused(std::move(queue), false));
+}
+
+ScheduleBook& Book::schedules() noexcept { return *state_->schedules; }
+WallTime Book::job_now() const { return state_->clock().now(); }
+
+// --- time ------------------------------------------------------------------------------------------------------------
+
+const JobClock& Book::State::clock() const { return owner ? owner->clock() : *own_clock; }
+
+// The owner notes a jump of the calendar in the store: who stays open for long has to look there now and then, and at once
+// where he sees one himself.
+Coro<Result<void>> Book::State::set_clock() {
+  if (owner) co_return Result<void>{};
+  EventLoop& loop = EventLoop::current();
+  const bool jumped = own_clock && own_clock->look();
+  if (own_clock && !jumped && loop.time() < clock_until) co_return Result<void>{};
+  auto calendar = jumped ? co_await or_return(recall_after_jump()) : co_await or_return(recall_calendar(store));
+  if (!own_clock || jumped || own_clock->offset() != calendar.offset) {
+    own_clock.emplace(loop.clock(), calendar.offset, std::move(calendar.jumps));
+  }
+  clock_until = saturating_add(loop.time(), options.believe);
+  co_return Result<void>{};
+}
+
+// Waits a moment for an owner to note the jump. Without one there is nobody for whom time has not jumped as well.
+Coro<Result<CalendarMemory>> Book::State::recall_after_jump() {
+  const Duration before = own_clock->jumps().back().before;
+  for (int looks = 0;; ++looks) {
+    auto calendar = co_await recall_calendar(store);
+    if (!calendar || calendar->offset != before || looks == kLooksAfterJump) co_return calendar;
+    co_await sleep(options.poll_interval);
+  }
+}
+
+void Book::State::as_of_now(JobRecord& record) const {
+  if (record.state == JobState::delayed && record.pending == 0 && record.due_at <= clock().now()) {
+    record.state = JobState::ready;
+  }
+  to_calendar(record, clock());
+}
+
+// --- changes ---------------------------------------------------------------------------------------------------------
+
+Coro<Result<void>> Book::State::apply(Change wanted) {
+  const JobId id = wanted.id;
+  const auto replies = co_await or_return(change({std::move(wanted)}));
+  const ChangeReply::Verdict verdict = replies.front().verdict;
+  JobState state{};
+  if (verdict == ChangeReply::Verdict::wrong_state) {
+    const auto record = co_await or_return(store(&Store::get, id));
+    if (!record) co_return no_such_job(id);
+    state = record->state;
+  }
+  co_return meaning_of(verdict, id, state);
+}
+
+Coro<Result<std::vector<ChangeReply>>> Book::State::change(std::vector<Change> changes) {
+  co_await or_return(set_clock());
+  if (!owner) {
+    for (Change& change : changes) {
+      change.at = clock().now();
+      change.calendar_at = clock().to_calendar(change.at);
+      change.due_at = whole_ms(clock().from_calendar(change.due_at));
+    }
+    co_return co_await store(&Store::change, std::move(changes));
+  }
+  std::vector<ChangeReply> replies;
+  replies.reserve(changes.size());
+  for (Change& change : changes) replies.push_back(co_await or_return(owner->change(std::move(change))));
+  co_return replies;
+}
+
+Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config) {
+  if (owner) co_return co_await owner->configure(std::move(name), std::move(config));
+  co_await or_return(check_queue_name(name));
+  const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
+  known.erase(name);
+  co_return co_await store(&Store::configure, opened_queue.id, std::move(config));
+}
+
+Coro<Result<void>> Book::State::set_paused(std::string name, bool paused) {
+  StoredQueue found = co_await or_return(queue(name));
+  found.config.limits.paused = paused;
+  co_return co_await configure(std::move(name), std::move(found.config));
+}
+
+// --- looks -----------------------------------------------------------------------------------------------------------
+
+Coro<Result<JobId>> Book::State::find(std::string id_or_name) {
+  const auto number = co_await or_return(parse_job_id(id_or_name));
+  if (number) co_return *number;
+  const auto named = co_await or_return(store(&Store::find_name, id_or_name));
+  if (!named)
+    co_return fail(Errc::not_found, fmt::format("job {}: there is no job of that name", in_quotes(id_or_name)));
+  co_return *named;
+}
+
+Coro<Result<JobRecord>> Book::State::get(JobId id) {
+  co_await or_return(set_clock());
+  auto found = co_await or_return(store(&Store::get, id));
+  if (!found) co_return no_such_job(id);
+  as_of_now(*found);
+  co_return std::move(*found);
+}
+
+Coro<Result<std::vector<Attempt>>> Book::State::history(JobId id) {
+  co_await or_return(set_clock());
+  auto attempts = co_await or_return(store(&Store::history, id));
+  for (Attempt& attempt : attempts) attempt.ended_at = clock().to_calendar(attempt.ended_at);
+  co_return attempts;
+}
+
+Coro<Result<std::vector<JobRecord>>> Book::State::list(JobFilter filter) {
+  co_await or_return(set_clock());
+  const std::size_t limit = filter.limit;
+  const std::optional<JobState> wanted = filter.state;
+  // Those that are due may lie among the delayed ones.
+  std::vector<std::optional<JobState>> kinds{wanted};
+  if (wanted == JobState::ready) kinds.push_back(JobState::delayed);
+  std::vector<JobRecord> all;
+  for (const std::optional<JobState> kind : kinds) {
+    JobFilter page_filter = filter;
+    page_filter.state = kind;
+    for (std::size_t found = 0; found < limit;) {
+      page_filter.limit = std::min(limit, kPage);
+      auto page = co_await or_return(store(&Store::list, page_filter));
+      for (JobRecord& record : page) {
+        page_filter.after = record.id;
+        as_of_now(record);
+        if ((wanted && record.state != *wanted) || found == limit) continue;
+        all.push_back(std::move(record));
+        ++found;
+      }
+      if (page.size() < page_filter.limit) break;
+    }
+  }
+  std::ranges::sort(all, {}, &JobRecord::id);
+  if (all.size() > limit) all.resize(limit);
+  co_return all;
+}
+
+Coro<Result<StoredQueue>> Book::State::queue(std::string name) {
+  if (owner) {
+    if (const StoredQueue* found = owner->queue(name)) co_return *found;
+  }
+  auto all = co_await or_return(queues());
+  const auto found = std::ranges::find(all, name, &StoredQueue::name);
+  if (found == all.end()) co_return no_such_queue(name);
+  co_return std::move(*found);
+}
+
+Coro<Result<std::vector<StoredQueue>>> Book::State::queues() { return store(&Store::queues); }
+
+Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
+  co_await or_return(set_clock());
+  const auto queues = co_await or_return(this->queues());
+  auto counted = co_await or_return(store(&Store::counts));
+  std::vector<NamedCounts> named;
+  for (QueueCounts& of_queue : counted) {
+    const auto queue = std::ranges::find(queues, of_queue.queue, &StoredQueue::id);
+    if (queue == queues.end() || (!only.empty() && queue->name != only)) continue;
+    StateCounts& counts = of_queue.counts;
+    if (counts.delayed > 0) {
+      const std::uint64_t due = std::min(co_await or_return(count_due(queue->id)), counts.delayed);
+      counts.ready += due;
+      counts.delayed -= due;
+    }
+    named.emplace_back(queue->name, counts);
+  }
+  if (!only.empty() && named.empty()) co_return no_such_queue(only);
+  std::ranges::sort(named, {}, &NamedCounts::first);
+  co_return named;
+}
+
+// Of a queue's delayed jobs.
+Coro<Result<std::uint64_t>> Book::State::count_due(QueueId queue) {
+  const WallTime now = clock().now();
+  std::uint64_t count = 0;
+  WaitingJob last;
+  for (std::size_t limit = kFirstPage;; limit = kPage) {
+    auto page = co_await or_return(store(&Store::load_delayed, queue, last.due_at, last.id, limit));
+    const auto is_due = [&](const WaitingJob& job) { return job.due_at <= now; };
+    const auto due = static_cast<std::uint64_t>(std::ranges::count_if(page, is_due));
+    count += due;
+    if (due < limit) co_return count;
+    last = std::move(page.back());
+  }
+}
+
+}  // namespace argiope

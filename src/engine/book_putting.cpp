@@ -1,0 +1,172 @@
+// How a book beside the owner puts jobs: it looks up what the owner knows.
+#include <algorithm>
+
+#include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
+#include "engine/book_rules.hpp"
+#include "engine/book_state.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostQueuesKnown = 10'000;
+constexpr int kMostTimesBusy = 5;
+constexpr std::uint64_t kNoCapacity = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+// --- what decides ------------------------------------------------------------------------------------------------------
+
+const Book::State::Known* Book::State::find_known(const std::string& name) const {
+  const auto found = known.find(name);
+  return found != known.end() && EventLoop::current().time() < found->second.until ? &found->second : nullptr;
+}
+
+Coro<Result<Book::State::Known>> Book::State::get_known(std::string name) {
+  if (const Known* found = find_known(name)) co_return *found;
+  const auto queue_there = co_await or_return(open_queue(name));
+  if (known.size() >= kMostQueuesKnown) known.clear();
+  const QueueConfig& config = queue_there.config;
+  const Known now_known{queue_there.id, config.max_payload_bytes, config.capacity, config.at_capacity,
+                        saturating_add(EventLoop::current().time(), options.believe)};
+  known[name] = now_known;
+  co_return now_known;
+}
+
+Coro<Result<StoredQueue>> Book::State::open_queue(std::string name) {
+  co_await or_return(check_queue_name(name));
+  if (options.create_queues) co_return co_await store(&Store::open_queue, std::move(name), options.new_queue);
+  auto there = co_await queue(name);
+  if (!there && there.error().code == Errc::not_found) co_return queue_not_made(name);
+  co_return there;
+}
+
+// Jobs of the queue that have not ended.
+Coro<Result<std::uint64_t>> Book::State::live_in(QueueId queue) {
+  const auto counted = co_await or_return(store(&Store::counts));
+  const auto found = std::ranges::find(counted, queue, &QueueCounts::queue);
+  if (found == counted.end()) co_return std::uint64_t{0};
+  co_return found->counts.ready + found->counts.delayed + found->counts.running;
+}
+
+// Why the job may not be put, as far as its queue's policy says; `queue` is filled in. An error of the call is the store's.
+Coro<Result<std::optional<Error>>> Book::State::why_not(const NewJob& job, Known& queue) {
+  using Refusal = std::optional<Error>;
+  if (const Known* there = find_known(job.queue)) {
+    queue = *there;
+  } else {
+    auto got = co_await get_known(job.queue);
+    const bool is_the_jobs = !got && (got.error().code == Errc::invalid_input || got.error().code == Errc::not_found);
+    if (is_the_jobs) co_return Refusal(std::move(got.error()));
+    queue = co_await or_return(std::move(got));
+  }
+  auto good = check_job(job, job.queue, queue.max_payload_bytes);
+  co_return good ? Refusal() : Refusal(std::move(good.error()));
+}
+
+// --- one, or several each by itself ------------------------------------------------------------------------------------
+
+Coro<Result<PutReply>> Book::State::put(NewJob job) {
+  std::vector<NewJob> one;
+  one.push_back(std::move(job));
+  auto replies = co_await or_return(put_each(std::move(one)));
+  co_return std::move(replies.front());
+}
+
+Coro<Result<std::vector<Result<PutReply>>>> Book::State::put_each(std::vector<NewJob> jobs) {
+  co_await or_return(set_clock());
+  std::vector<Result<PutReply>> replies(jobs.size(), Result<PutReply>(PutReply{}));
+  std::vector<PutRequest> requests;
+  std::vector<std::size_t> places;
+  std::map<QueueId, std::uint64_t> wanted;  // of this call, of queues with a capacity
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    NewJob& job = jobs[i];
+    Known queue;
+    if (auto refusal = co_await or_return(why_not(job, queue))) {
+      replies[i] = std::unexpected(std::move(*refusal));
+      continue;
+    }
+    while (queue.capacity != kNoCapacity) {
+      std::uint64_t& before = wanted[queue.id];
+      const std::uint64_t live = co_await or_return(live_in(queue.id)) + before;
+      if (has_room(live, 1, queue.capacity)) {
+        ++before;
+        break;
+      }
+      if (!waits_for_room(queue.at_capacity, 1, queue.capacity)) {
+        replies[i] = queue_is_full(job.queue, live, queue.capacity);
+        break;
+      }
+      // Those before this one need not wait with it, and may be what fills the queue.
+      if (!requests.empty()) {
+        auto put = co_await or_return(send(std::exchange(requests, {}), Refusal::alone));
+        for (std::size_t k = 0; k < put.size(); ++k) replies[places[k]] = std::move(put[k]);
+        places.clear();
+        for (auto& [id, of_queue] : wanted) of_queue = 0;
+      }
+      co_await sleep(options.poll_interval);
+      co_await or_return(set_clock());
+    }
+    if (!replies[i]) continue;
+    requests.push_back({std::move(job)});
+    places.push_back(i);
+  }
+  if (requests.empty()) co_return replies;
+  auto put = co_await or_return(send(std::move(requests), Refusal::alone));
+  for (std::size_t k = 0; k < put.size(); ++k) replies[places[k]] = std::move(put[k]);
+  co_return replies;
+}
+
+// --- all or none -------------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<PutReply>>> Book::State::put_all(std::vector<NewJob> jobs, bool last_completes) {
+  co_await or_return(set_clock());
+  std::map<std::string, std::uint64_t> wanted;
+  std::vector<PutRequest> requests;
+  requests.reserve(jobs.size());
+  for (NewJob& job : jobs) {
+    Known queue;
+    if (auto refusal = co_await or_return(why_not(job, queue))) co_return std::unexpected(std::move(*refusal));
+    if (queue.capacity != kNoCapacity) ++wanted[job.queue];
+    requests.push_back({std::move(job)});
+  }
+  if (last_completes) requests.back().waits_for_those_before = true;
+  co_await or_return(wait_for_room(wanted));
+  auto put = co_await or_return(send(std::move(requests), Refusal::whole));
+  std::vector<PutReply> replies;
+  replies.reserve(put.size());
+  for (Result<PutReply>& reply : put) replies.push_back(co_await or_return(std::move(reply)));
+  co_return replies;
+}
+
+// Until all of these queues have room for so many at the same moment.
+Coro<Result<void>> Book::State::wait_for_room(const std::map<std::string, std::uint64_t>& wanted) {
+  for (auto name_and_count = wanted.begin(); name_and_count != wanted.end();) {
+    const auto& [name, count] = *name_and_count;
+    const Known queue = co_await or_return(get_known(name));
+    const std::uint64_t live = co_await or_return(live_in(queue.id));
+    if (has_room(live, count, queue.capacity)) {
+      ++name_and_count;
+      continue;
+    }
+    if (!waits_for_room(queue.at_capacity, count, queue.capacity)) co_return queue_is_full(name, live, queue.capacity);
+    co_await sleep(options.poll_interval);
+    co_await or_return(set_clock());
+    name_and_count = wanted.begin();
+  }
+  co_return Result<void>{};
+}
+
+// --- into the store ----------------------------------------------------------------------------------------------------
+
+Coro<Result<std::vector<Result<PutReply>>>> Book::State::send(std::vector<PutRequest> requests, Refusal refusal) {
+  for (PutRequest& request : requests) request.job.due_at = whole_ms(clock().from_calendar(request.job.due_at));
+  for (int again = 0;; ++again) {
+    auto put = co_await store(&Store::put, requests, clock().now(), refusal);
+    // Another process has kept the store locked for long; nothing has been put.
+    if (put || put.error().code != Errc::busy || again == kMostTimesBusy) co_return put;
+    co_await sleep(options.poll_interval);
+  }
+}
+
+}  // namespace argiope

@@ -1,0 +1,84 @@
+// A book's inside. Split over several files: book.cpp (opening, changes, queues, looks), book_putting.cpp (puts beside the owner),
+// explaining.cpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/engine/book.hpp"
+#include "engine/calendar_memory.hpp"
+#include "engine/internal/job_clock.hpp"
+#include "engine/schedule_book_state.hpp"
+#include "engine/store_use.hpp"
+
+namespace argiope {
+
+// All of a book. Its coroutines keep it, so that it may outlive its Book until they have ended.
+struct Book::State {
+  State(Store& its_store, BookOptions its_options, std::shared_ptr<Broker> its_owner);
+  void let_go() noexcept;
+
+  // --- time
+  const JobClock& clock() const;
+  Coro<Result<void>> set_clock();
+  Coro<Result<CalendarMemory>> recall_after_jump();
+  void as_of_now(JobRecord& record) const;
+
+  // --- puts beside the owner
+  // What decides about puts into a queue.
+  struct Known {
+    QueueId id = 0;
+    std::size_t max_payload_bytes = 0;
+    std::uint64_t capacity = 0;
+    CapacityPolicy at_capacity{};
+    TimePoint until{};
+  };
+  const Known* find_known(const std::string& name) const;
+  Coro<Result<Known>> get_known(std::string name);
+  Coro<Result<StoredQueue>> open_queue(std::string name);
+  Coro<Result<std::uint64_t>> live_in(QueueId queue);
+  Coro<Result<std::optional<Error>>> why_not(const NewJob& job, Known& queue);
+  Coro<Result<PutReply>> put(NewJob job);
+  Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs);
+  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs, bool last_completes);
+  Coro<Result<void>> wait_for_room(const std::map<std::string, std::uint64_t>& wanted);
+  Coro<Result<std::vector<Result<PutReply>>>> send(std::vector<PutRequest> requests, Refusal refusal);
+
+  // --- changes
+  Coro<Result<void>> apply(Change change);
+  Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
+  Coro<Result<void>> configure(std::string name, QueueConfig config);
+  Coro<Result<void>> set_paused(std::string name, bool paused);
+
+  // --- looks
+  Coro<Result<JobId>> find(std::string id_or_name);
+  Coro<Result<JobRecord>> get(JobId id);
+  Coro<Result<std::vector<Attempt>>> history(JobId id);
+  Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
+  Coro<Result<StoredQueue>> queue(std::string name);
+  Coro<Result<std::vector<StoredQueue>>> queues();
+  Coro<Result<std::vector<NamedCounts>>> counts(std::string only);
+  Coro<Result<std::uint64_t>> count_due(QueueId queue);
+
+  // --- explaining
+  Coro<Result<JobExplanation>> explain(JobId id);
+  Coro<Result<bool>> explain_by_record(const JobRecord& record, JobExplanation& why);
+  Coro<Result<void>> explain_waiting(const JobRecord& record, const StoredQueue& queue, JobExplanation& why);
+  Coro<Result<std::optional<WaitReason>>> held_by_limits(const JobRecord& record, const StoredQueue& queue,
+                                                         JobExplanation& why);
+
+  std::unique_ptr<Store> opened;  // where the book has opened it
+  StoreUse store;
+  const BookOptions options;
+  const std::shared_ptr<Broker> owner;  // null beside the owner
+  std::optional<JobClock> own_clock;    // beside the owner
+  TimePoint clock_until{};              // when that is to be compared with the store's
+  std::map<std::string, Known> known;
+  std::shared_ptr<ScheduleBook::State> schedules_state;
+  std::optional<ScheduleBook> schedules;
+};
+
+}  // namespace argiope

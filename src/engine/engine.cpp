@@ -1,0 +1,125 @@
+#include "argiope/engine/engine.hpp"
+
+#include <stdexcept>
+
+#include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
+#include "engine/engine_state.hpp"
+#include "engine/scheduler_impl.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr Duration kTryInterval = std::chrono::milliseconds{50};
+
+// An owner that is just ending, or one who looks whether there is one, is waited for.
+Coro<Result<std::unique_ptr<Store>>> open_owned(std::string where, Duration limit) {
+  EventLoop& loop = EventLoop::current();
+  const TimePoint until = saturating_add(loop.time(), limit);
+  for (;;) {
+    auto store = open_store(where);
+    if (store || store.error().code != Errc::busy || loop.time() >= until) co_return store;
+    co_await sleep(kTryInterval);
+  }
+}
+
+}  // namespace
+
+Coro<Result<Engine>> Engine::open(std::string where, EngineOptions options) {
+  auto store = co_await or_return(open_owned(std::move(where), options.owner_limit));
+  Engine engine = co_await or_return(open(*store, std::move(options)));
+  engine.state_->opened = std::move(store);
+  co_return engine;
+}
+
+Coro<Result<Engine>> Engine::open(Store& store, EngineOptions options) {
+  Engine engine(std::make_shared<State>());
+  State& state = *engine.state_;
+  const SchedulerOptions of_scheduler = options.schedules;
+  const QueueConfig new_queue = options.new_queue;
+  const bool fires = options.fires_schedules;
+  state.store = &store;
+  state.broker = co_await or_return(Broker::open(store, std::move(options)));
+  std::shared_ptr<SchedulerImpl> scheduler;
+  if (fires) {
+    scheduler = co_await or_return(SchedulerImpl::open(store, state.broker, of_scheduler));
+    state.scheduler.emplace(scheduler);
+  }
+  state.book = Book::of_owner(store, state.broker, std::move(scheduler), new_queue);
+  co_return engine;
+}
+
+Engine::Engine(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&& other) noexcept {
+  if (this != &other) let_go();
+  state_ = std::move(other.state_);
+  return *this;
+}
+Engine::~Engine() { let_go(); }
+void Engine::let_go() noexcept {
+  if (state_ != nullptr) state_->let_go();
+}
+
+void Engine::State::let_go() noexcept {
+  book.reset();
+  scheduler.reset();
+  if (broker != nullptr) broker->let_go();
+  opened.reset();
+}
+
+Coro<Result<void>> Engine::close() { return State::close(state_); }
+
+Coro<Result<void>> Engine::State::close(std::shared_ptr<State> state) {
+  const std::shared_ptr<Broker> broker = state->broker;
+  Result<void> result;
+  if (state->scheduler) result = co_await state->scheduler->shutdown(false);
+  if (auto closed = co_await broker->close(); result) result = std::move(closed);
+  if (state->opened == nullptr) co_return result;
+  if (auto closed = state->opened->close(); result) result = std::move(closed);
+  co_return result;
+}
+
+Book& Engine::book() const noexcept { return *state_->book; }
+Scheduler& Engine::scheduler() const {
+  if (!state_->scheduler) throw std::logic_error("this engine was opened with fires_schedules off");
+  return *state_->scheduler;
+}
+Store& Engine::store() const noexcept { return *state_->store; }
+
+Result<QueueConfig> Engine::config(std::string_view queue) const { return state_->broker->config(queue); }
+std::vector<std::string> Engine::queue_names() const { return state_->broker->queue_names(); }
+Result<void> Engine::rest_key(std::string_view queue, std::string_view key, TimePoint until) {
+  return state_->broker->rest_key(queue, key, until);
+}
+Result<void> Engine::wake_key(std::string_view queue, std::string_view key) {
+  return state_->broker->wake_key(queue, key);
+}
+
+Coro<Result<std::vector<LeasedJob>>> Engine::lease(LeaseCall call) { return state_->broker->lease(std::move(call)); }
+Coro<Result<std::vector<LeasedJob>>> Engine::lease_now(LeaseCall call) {
+  return state_->broker->lease_now(std::move(call));
+}
+Coro<Result<bool>> Engine::settle(std::uint64_t token, Verdict verdict) {
+  return state_->broker->settle(token, std::move(verdict));
+}
+bool Engine::renew(std::uint64_t token) { return state_->broker->renew(token); }
+bool Engine::set_progress(std::uint64_t token, double fraction, std::string message) {
+  return state_->broker->set_progress(token, fraction, std::move(message));
+}
+Coro<Result<void>> Engine::worker_gone(std::string worker) { return state_->broker->worker_gone(std::move(worker)); }
+Coro<Result<std::vector<Result<FireReply>>>> Engine::fire(std::vector<FireCall> calls) {
+  return state_->broker->fire(std::move(calls));
+}
+
+WallTime Engine::calendar_now() const { return state_->broker->calendar_now(); }
+void Engine::look_at_calendar() { state_->broker->look_at_calendar(); }
+std::size_t Engine::in_memory() const { return state_->broker->in_memory(); }
+std::optional<Error> Engine::failure() const { return state_->broker->failure(); }
+Engine::ListenerId Engine::add_listener(std::uint32_t mask, JobListener listener) {
+  return state_->broker->add_listener(mask, std::move(listener));
+}
+void Engine::remove_listener(ListenerId id) { state_->broker->remove_listener(id); }
+std::uint64_t Engine::listener_errors() const { return state_->broker->listener_errors(); }
+
+}  // namespace argiope
