@@ -199,6 +199,8 @@ Made read_calendar(JsonMembers& in, const TimeZone& zone) {
 std::optional<Trigger> read(const JsonValue& form, int depth);
 
 Made read_parts(JsonMembers& in, bool all, int depth) {
+  Duration threshold = std::chrono::seconds{1};
+  if (all) in.parsed("threshold", threshold, parse_span);
   const JsonValue* triggers = in.find("triggers");
   if (triggers == nullptr || !triggers->is_list()) {
     return {fail(Errc::invalid_input, "and, or: a list of triggers"), triggers};
@@ -209,8 +211,6 @@ Made read_parts(JsonMembers& in, bool all, int depth) {
     if (auto trigger = read(part, depth + 1)) parts.push_back(std::move(*trigger));
   });
   if (!all) return {Trigger::any_of(std::move(parts)), triggers};
-  Duration threshold = std::chrono::seconds{1};
-  in.parsed("threshold", threshold, parse_span);
   const JsonValue* blamed = parts.empty() ? triggers : in.find("threshold");
   return {Trigger::all_of(std::move(parts), threshold), blamed};
 }

@@ -441,6 +441,9 @@ TEST(TriggerJson, AnErrorNamesTheMembersThatLeadToIt) {
   EXPECT_EQ(error_of(R"({"type":"or","triggers":[]})"), "triggers: or: at least one trigger");
   EXPECT_EQ(error_of(R"({"type":"date","time":"2026-01-01","jitter":"long"})").substr(0, 23), R"(jitter: duration "long")");
   EXPECT_EQ(error_of(R"({"type":"date"})"), "date: a time");
+  EXPECT_EQ(error_of(R"({"type":"and","threshold":"5s"})"), "and, or: a list of triggers");
+  EXPECT_EQ(error_of(R"({"type":"and","threshold":"2y","triggers":[{"type":"date","time":"2026-01-01"}]})").substr(0, 24),
+            R"(threshold: duration "2y")");
   EXPECT_EQ(error_of("{}"), "a trigger needs a type: date, interval, calendar, cron, and, or");
 }
 
