@@ -1,29 +1,12 @@
-// A schedule and two of its runs. docs/schedules.md prints this program.
-#include <argiope/async.hpp>
-#include <argiope/engine/engine.hpp>
-#include <cstdio>
+#include <argiope/argiope.hpp>  // A schedule, and two nights of it in a moment. docs/schedules.md prints this program.
 using namespace argiope;
-using namespace std::chrono_literals;
-
+Coro<void> save(JobContext&) { co_return void(std::puts("saving, at half past three")); }
 Coro<void> nights() {
   Engine engine = value_or_throw(co_await Engine::open("memory:"));  // "sqlite:FILE" keeps schedules and jobs
-  value_or_throw(co_await engine.scheduler().add_executor("default"));
-  value_or_throw(engine.scheduler().add_function("default", "back up", [](JobContext& job) -> Coro<void> {
-    std::printf("backup planned for %s\n", job.payload().c_str());
-    co_return;
-  }));
-
-  Schedule backup{.name = "backup", .trigger = value_or_throw(Trigger::parse("30 3 * * *"))};
-  backup.job.function = "back up";
-  backup.job.payload = "{planned_at}";
-  backup.job.fill_in = true;
-  value_or_throw(co_await engine.book().schedules().add(backup));
+  value_or_throw(engine.scheduler().add_function("default", "save", save));
+  Schedule saving{.name = "save", .trigger = value_or_throw(Trigger::parse("30 3 * * *")), .job = {.function = "save"}};
+  value_or_throw(co_await engine.book().schedules().add(saving));
   engine.scheduler().start();
-  co_await sleep(48h);
-  value_or_throw(co_await engine.close());
+  co_await sleep(std::chrono::days(2));
 }
-
-int main() {
-  VirtualBackend backend(WallTime{1'767'225'600s});  // from 2026-01-01 on, two days in a moment;
-  run(backend, nights());                            // run(nights()) takes two days
-}
+int main() { run(*std::make_unique<VirtualBackend>(), nights()); }  // in real time: run(nights())
