@@ -50,6 +50,7 @@
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/jobs/job_record.hpp"
 #include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/requests.hpp"
 #include "argiope/jobs/retry.hpp"
 #include "argiope/jobs/schedule.hpp"
 #include "argiope/jobs/schedule_record.hpp"
