@@ -6,17 +6,11 @@
 #include <algorithm>
 
 #include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
+#include "engine/window_reader.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr std::size_t kPruneAtOnce = 5'000;
-
-}  // namespace
-
 Coro<Result<std::shared_ptr<Broker>>> Broker::open(Store& store, EngineOptions options) {
   const StoreUse use(store);
   auto calendar = co_await or_return(recall_calendar(use));
@@ -31,7 +25,7 @@ Broker::Broker(Store& store, EngineOptions options, CalendarMemory calendar)
       loop_(EventLoop::current()),
       clock_(loop_.clock(), calendar.offset, std::move(calendar.jumps)),
       random_(options_.seed),
-      next_token_(store.last_token()),
+      runs_(store.last_token()),
       // A listener may destroy the broker in a tick.
       ticker_(loop_,
               [this] {
@@ -65,11 +59,7 @@ void Broker::hand_out_nothing_more() {
     leave(caller);
     if (!caller.answer.done()) caller.answer.set_result(std::vector<LeasedJob>{});
   }
-  for (auto& queue : queues_) {
-    for (auto& [count, room] : std::exchange(queue->for_room, {})) {
-      if (!room.done()) room.set_result();
-    }
-  }
+  for (auto& queue : queues_) queue->room.close();
   ticker_.stop();
   if (housekeeper_ && !housekeeper_.done()) housekeeper_.cancel();
   read_on_.set();
@@ -78,12 +68,10 @@ void Broker::hand_out_nothing_more() {
 Coro<Result<void>> Broker::close_all() {
   if (!std::exchange(closing_, true)) {
     hand_out_nothing_more();
-    std::vector<std::uint64_t> tokens;
-    for (const auto& [token, running] : running_) tokens.push_back(token);
-    std::ranges::sort(tokens);
+    const std::vector<std::uint64_t> tokens = runs_.tokens();
     for (const std::uint64_t token : tokens) {
-      if (const auto running = running_.find(token); running != running_.end()) {
-        const std::shared_ptr<const LeaseCall> call = running->second.call;
+      if (const Run* run = runs_.find(token)) {
+        const std::shared_ptr<const LeaseCall> call = run->call;
         tell_holder(*call, token);
       }
     }
@@ -118,7 +106,7 @@ void Broker::pump() {
   if (closing_ || !started_) return;
   const TimePoint now = loop_.time();
   while (!wakeups_.empty() && wakeups_.top().rank <= now) {
-    Queue& queue = *queues_[wakeups_.top().handle];
+    Queue& queue = queues_[wakeups_.top().handle];
     wakeups_.update(0, kNever, wakeup_place());
     note_dirty(queue);
   }
@@ -162,41 +150,13 @@ Coro<void> Broker::refill(Queue& queue) {
       read_on.set();
     }
   } const ended{queue, read_on_};
-  QueueWindow& window = queue.window;
   while (!closing_) {
-    const TimePoint now = loop_.time();
-    std::vector<QueueWindow::Load> loads = window.loads(now);
-    QueueWindow::Moves moves = window.take_moves();
-    if (!moves.to_ready.empty()) {
-      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_ready), Shelf::ready); !moved) {
-        co_return stop_all(moved.error());
-      }
-    }
-    if (!moves.to_set_aside.empty()) {
-      if (auto moved = co_await store_(&Store::shelve, std::move(moves.to_set_aside), Shelf::set_aside); !moved) {
-        co_return stop_all(moved.error());
-      }
-    }
-    if (loads.empty()) break;
-    for (const QueueWindow::Load& load : loads) {
-      using From = QueueWindow::Load::From;
-      if (load.from == From::keys) {
-        auto keys = co_await store_(&Store::keys_set_aside, window.id(), load.after_key, load.limit);
-        if (!keys) co_return stop_all(keys.error());
-        window.loaded_keys(load, *keys);
-        continue;
-      }
-      auto jobs =
-          load.from == From::ready ? co_await store_(&Store::load_ready, window.id(), load.after, load.limit)
-          : load.from == From::key
-              ? co_await store_(&Store::load_set_aside, window.id(), load.key, load.after, load.limit)
-              : co_await store_(&Store::load_delayed, window.id(), load.due_after, load.due_after_id, load.limit);
-      if (!jobs) co_return stop_all(jobs.error());
-      window.loaded(load, *jobs, loop_.time());
-    }
+    const auto read = co_await read_on(store_, queue.window, loop_);
+    if (!read) co_return stop_all(read.error());
+    if (!*read) break;
     tick(queue, loop_.time());
     mark(queue);
-    if (!window.wants_load(loop_.time())) break;
+    if (!queue.window.wants_load(loop_.time())) break;
   }
   mark(queue);
 }
@@ -209,117 +169,20 @@ void Broker::stop_all(const Error& error) {
   }
 }
 
-// --- now and then --------------------------------------------------------------------------------------------------
-
-Coro<void> Broker::keep_house() {
-  if (options_.poll_interval <= Duration::zero()) co_return;
-  TimePoint prune_at = saturating_add(loop_.time(), options_.prune_interval);
-  for (;;) {
-    co_await sleep(options_.poll_interval);
-    look_at_calendar();
-    // One who holds the store for long is waited for; the others' changes are there afterwards too.
-    if (auto taken = co_await take_changes(); !taken) {
-      spdlog::error("{}", taken.error().message);
-      co_return stop_all(taken.error());
-    }
-    if (loop_.time() < prune_at) continue;
-    if (auto pruned = co_await prune(); !pruned) spdlog::error("{}", pruned.error().message);
-    prune_at = saturating_add(loop_.time(), options_.prune_interval);
-  }
-}
-
-void Broker::look_at_calendar() {
-  const auto jump = clock_.look();
-  if (!jump) return;
-  spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
-  run_in_background([](Broker& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
-    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept)
-      spdlog::error("{}", kept.error().message);
-  }(*this, clock_.offset(), clock_.jumps().back()));
-  // A copy: it may take itself away.
-  if (const auto hear = calendar_jumped_) hear(*jump);
-}
-
-Coro<Result<void>> Broker::take_changes() {
-  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
-  if (!changed.schedules.empty()) {
-    if (const auto hear = schedules_changed_) hear(changed.schedules);
-  }
-  if (changed.jobs.empty()) co_return Result<void>{};
-  // Queues first: the jobs may be in new ones.
-  auto stored = co_await or_return(store_(&Store::queues));
-  for (StoredQueue& queue : stored) {
-    if (const auto known = by_id_.find(queue.id); known != by_id_.end()) {
-      known->second->window.configure(std::move(queue.config), loop_.time());
-      mark(*known->second);
-    } else {
-      add_queue(std::move(queue));
-    }
-  }
-  std::vector<JobId>& jobs = changed.jobs;
-  std::erase(jobs, JobId{0});
-  auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));
-  const TimePoint now = loop_.time();
-  std::vector<JobId> running;
-  for (std::size_t i = 0; i < waiting.size(); ++i) {
-    const auto& job = waiting[i];
-    if (job) {
-      Queue& queue = *by_id_.at(job->queue);
-      queue.window.place(*job, now);
-      tell(JobEventKind::changed, job->id, queue);
-      mark(queue);
-    } else if (running_ids_.contains(jobs[i])) {
-      running.push_back(jobs[i]);
-    } else {
-      for (auto& queue : queues_) queue->window.forget(jobs[i], now);
-    }
-  }
-  co_await or_return(hear_of_cancellations(std::move(running)));
-  co_return co_await recount();
-}
-
-Coro<Result<void>> Broker::prune() {
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    const QueueId id = queues_[i]->window.id();
-    const QueueConfig& config = queues_[i]->window.config();
-    const std::pair<JobState, Duration> kept[] = {{JobState::done, config.keep_done},
-                                                  {JobState::cancelled, config.keep_cancelled},
-                                                  {JobState::buried, config.keep_buried}};
-    for (const auto& [state, time] : kept) {
-      if (time == Duration::max()) continue;
-      for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
-        pruned = co_await or_return(store_(&Store::prune, id, state, clock_.now() - time, kPruneAtOnce));
-      }
-    }
-    queues_[i]->window.jobs().prune_keys(loop_.time());
-  }
-  co_return Result<void>{};
-}
-
 // --- queues --------------------------------------------------------------------------------------------------------
 
 Broker::Queue& Broker::add_queue(StoredQueue stored) {
-  const QueueId id = stored.id;
-  const std::string name = stored.name;
-  if (const auto known = by_id_.find(id); known != by_id_.end()) return *known->second;
-  queues_.push_back(std::make_unique<Queue>(std::move(stored), options_.window, clock_));
-  Queue& queue = *queues_.back();
+  if (Queue* known = queues_.find(stored.id)) return *known;
+  Queue& queue = queues_.add(std::make_unique<Queue>(loop_, std::move(stored), options_.window, clock_));
   queue.window.jobs().set_due_log(&due_log_);
   queue.pass = least_pass_;
-  by_name_.emplace(name, &queue);
-  by_id_.emplace(id, &queue);
   wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1), wakeup_place());
   mark(queue);
   return queue;
 }
 
-Broker::Queue* Broker::find_queue(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : found->second;
-}
-
 Coro<Result<Broker::Queue*>> Broker::queue_named(std::string name, bool may_create) {
-  if (Queue* known = find_queue(name)) co_return known;
+  if (Queue* known = queues_.find(name)) co_return known;
   co_await or_return(check_queue_name(name));
   if (!may_create) co_return queue_not_made(name);
   auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
@@ -331,30 +194,26 @@ Coro<Result<void>> Broker::configure_queue(std::string name, QueueConfig config)
   co_await or_return(store_(&Store::configure, queue.window.id(), config));
   queue.window.configure(std::move(config), loop_.time());
   tell(JobEventKind::queue_changed, 0, queue);
-  give_room(queue, 0);
+  queue.room.look_again();
   mark(queue);
   co_return Result<void>{};
 }
 
 const StoredQueue* Broker::queue(std::string_view name) const {
-  const Queue* queue = find_queue(name);
+  const Queue* queue = queues_.find(name);
   return queue == nullptr ? nullptr : &queue->window.stored();
 }
 
 Result<QueueConfig> Broker::config(std::string_view name) const {
-  const Queue* queue = find_queue(name);
+  const Queue* queue = queues_.find(name);
   if (queue == nullptr) return no_such_queue(name);
   return queue->window.config();
 }
 
-std::vector<std::string> Broker::queue_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, queue] : by_name_) names.push_back(name);
-  return names;
-}
+std::vector<std::string> Broker::queue_names() const { return queues_.names(); }
 
 Result<void> Broker::rest_key(std::string_view name, std::string_view key, TimePoint until) {
-  Queue* queue = find_queue(name);
+  Queue* queue = queues_.find(name);
   if (queue == nullptr) return no_such_queue(name);
   JobQueue& jobs = queue->window.jobs();
   jobs.rest_key(jobs.key(key), until, loop_.time());
@@ -363,7 +222,7 @@ Result<void> Broker::rest_key(std::string_view name, std::string_view key, TimeP
 }
 
 Result<void> Broker::wake_key(std::string_view name, std::string_view key) {
-  Queue* queue = find_queue(name);
+  Queue* queue = queues_.find(name);
   if (queue == nullptr) return no_such_queue(name);
   JobQueue& jobs = queue->window.jobs();
   jobs.wake_key(jobs.key(key), loop_.time());

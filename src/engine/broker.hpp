@@ -1,16 +1,13 @@
 // Broker: an engine's jobs. Of each queue it keeps a window in memory, and it takes jobs in, hands them out and stores how they
-// ended. Split over several files: broker.cpp (opening, closing, its loop), leasing.cpp, putting.cpp, firing.cpp, settling.cpp,
-// explaining.cpp.
+// ended. Its parts: OwnedQueues (windows, Room), Runs, TurnBatch (puts and settlements that go to the store together),
+// window_reader.hpp. Split over several files: broker.cpp (opening, closing, its loop), housekeeping.cpp, leasing.cpp,
+// putting.cpp, firing.cpp, settling.cpp, changing.cpp, explaining.cpp.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
-#include <new>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
@@ -22,9 +19,11 @@
 #include "base/internal/listeners.hpp"
 #include "engine/calendar_memory.hpp"
 #include "engine/internal/job_clock.hpp"
-#include "engine/internal/queue_window.hpp"
 #include "engine/keep_alive.hpp"
+#include "engine/owned_queue.hpp"
+#include "engine/runs.hpp"
 #include "engine/store_use.hpp"
+#include "engine/turn_batch.hpp"
 
 namespace argiope {
 
@@ -100,35 +99,10 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   static constexpr std::uint64_t kStride = 1 << 20;
 
   auto wakeup_place() noexcept {
-    return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index]->wakeup_place; };
+    return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index].wakeup_place; };
   }
 
-  struct Queue {
-    Queue(StoredQueue stored, std::size_t most, const JobClock& clock) : window(std::move(stored), most, clock) {}
-    QueueWindow window;
-    std::uint64_t live = 0;     // jobs that have not ended, and puts that may add to them
-    std::uint64_t coming = 0;   // of those, puts that are on their way into the store
-    std::uint64_t pass = 0;     // what it has had, by its weight
-    std::uint32_t callers = 0;  // that wait for its jobs
-    bool dirty = false;
-    bool refilling = false;
-    bool active = false;  // a job of it may be leased now
-    std::uint32_t wakeup_place = 0;
-    std::deque<std::pair<std::uint64_t, Future<void>>> for_room;  // puts that wait for so much room
-  };
-  struct Running {
-    Queue* queue = nullptr;
-    std::uint64_t queue_token = 0;
-    JobId id = 0;
-    std::uint32_t attempt = 0;
-    std::uint32_t max_attempts = 0;
-    bool cancel_asked = false;
-    bool holder_gone = false;  // worker_gone(): its lease is to run out
-    std::string cancel_why;
-    double progress = 0;
-    std::string progress_message;
-    std::shared_ptr<const LeaseCall> call;
-  };
+  using Queue = OwnedQueue;
   struct Caller {
     std::shared_ptr<const LeaseCall> call;
     std::vector<Queue*> queues;
@@ -156,7 +130,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
     std::uint32_t attempt;
     std::vector<Queue*> follow_up_queues;
     Future<Result<bool>> answer;   // empty: nobody waits
-    std::unique_ptr<Running> run;  // with follow-ups: what to settle it as where they are refused
+    std::unique_ptr<Run> run;      // with follow-ups: what to settle it as where they are refused
     std::optional<Error> refused;  // what the answer is then, once that is committed
   };
   // --- the loop
@@ -197,14 +171,9 @@ class Broker final : public std::enable_shared_from_this<Broker> {
 
   // --- queues
   Queue& add_queue(StoredQueue stored);
-  Queue* find_queue(std::string_view name) const;
   Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
   Coro<Result<void>> configure_queue(std::string name, QueueConfig config);
-  void give_room(Queue& queue, std::uint64_t count);
-  // A put is in the store, or has failed; `stays` says whether it has added a job.
-  void arrived(Queue& queue, bool stays);
   Coro<Result<void>> recount();
-  Coro<Result<void>> take_room(Queue& queue, std::uint64_t count);
 
   // --- putting
   PutRequest request_of(NewJob job, const Queue& queue) const;
@@ -248,11 +217,10 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   void note_settled(const PendingSettlement& pending, SettleReply& reply);
   void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
                      const std::vector<EndedRun>& ended_runs);
-  void end_run(std::uint64_t token);
   // Settles it though nobody has asked for that, or waits for it.
   void end_unasked(std::uint64_t token, Verdict verdict);
   void expire(Queue& queue, const ExpiredLease& lease);
-  Settlement settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now);
+  Settlement settlement_of(const Run& run, std::uint64_t token, Verdict& verdict, TimePoint now);
   Coro<Result<ChangeReply>> change_one(Change change);
   Coro<Result<ChangeReply>> cancel_running(std::uint64_t token, Change change);
   void note_changed(const JobRecord& before, const Change& change, const ChangeReply& reply);
@@ -269,27 +237,18 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   EventLoop& loop_;
   JobClock clock_;
   Random random_;
-  std::vector<std::unique_ptr<Queue>> queues_;
-  std::map<std::string, Queue*, std::less<>> by_name_;
-  std::unordered_map<QueueId, Queue*> by_id_;
+  OwnedQueues queues_;
   IndexedHeap<TimePoint, std::uint32_t> wakeups_;  // queues by when they are to be looked at
   std::vector<Queue*> dirty_;
   std::uint64_t least_pass_ = 0;
 
   std::list<Caller> callers_;
-  std::unordered_map<std::uint64_t, Running> running_;
-  std::unordered_map<JobId, std::uint64_t> running_ids_;
-  std::uint64_t next_token_ = 0;
+  Runs runs_;
   std::list<Unwritten> unwritten_;
   TimePoint unwritten_until_ = kNever;  // when the first of them would run out
 
-  // What one turn puts and settles goes to the store together, but in parts of so many: it can work on the first while the
-  // loop makes the next.
-  static constexpr std::size_t kMostTogether = 32;
-  std::vector<PendingPut> pending_puts_;
-  std::vector<PendingSettlement> pending_settlements_;
-  bool puts_scheduled_ = false;
-  bool settlements_scheduled_ = false;
+  TurnBatch<PendingPut> puts_;
+  TurnBatch<PendingSettlement> settlements_;
 
   std::vector<JobId> due_log_;
   Listeners<JobEvent> listeners_;

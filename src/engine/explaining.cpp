@@ -31,9 +31,9 @@ JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config
 // --- what only the owner knows -----------------------------------------------------------------------------------------
 
 bool Broker::tell_of_run(JobId id, JobExplanation& why) const {
-  const auto token = running_ids_.find(id);
-  if (token == running_ids_.end()) return false;
-  const Running& running = running_.at(token->second);
+  const std::uint64_t token = runs_.token_of(id);
+  if (token == 0) return false;
+  const Run& running = runs_.at(token);
   why.state = JobState::running;
   why.reason = WaitReason::running;
   why.attempts = running.attempt;
@@ -47,7 +47,7 @@ bool Broker::tell_of_run(JobId id, JobExplanation& why) const {
 }
 
 std::optional<Explanation> Broker::look_in_memory(std::string_view name, JobId id) {
-  Queue* const queue = find_queue(name);
+  Queue* const queue = queues_.find(name);
   if (queue == nullptr) return std::nullopt;
   const TimePoint now = loop_.time();
   refresh(*queue, now);
@@ -56,10 +56,9 @@ std::optional<Explanation> Broker::look_in_memory(std::string_view name, JobId i
 }
 
 bool Broker::is_worked_on(std::string_view name) const {
-  const Queue* const queue = find_queue(name);
+  const Queue* const queue = queues_.find(name);
   if (queue == nullptr) return false;
-  return queue->callers > 0 ||
-         std::ranges::any_of(running_, [&](const auto& running) { return running.second.queue == queue; });
+  return queue->callers > 0 || std::ranges::any_of(runs_, [&](const auto& run) { return run.second.queue == queue; });
 }
 
 // --- the order of reasons ----------------------------------------------------------------------------------------------

@@ -8,15 +8,10 @@ namespace argiope {
 // Room for all of them, or for none.
 Result<void> Broker::take_room_now(const std::vector<Queue*>& queues) {
   for (std::size_t taken = 0; taken < queues.size(); ++taken) {
-    Queue& queue = *queues[taken];
-    const std::uint64_t capacity = queue.window.config().capacity;
-    if (queue.for_room.empty() && has_room(queue.live, 1, capacity)) {
-      ++queue.live;
-      ++queue.coming;
-      continue;
-    }
-    for (std::size_t i = 0; i < taken; ++i) arrived(*queues[i], false);
-    return queue_is_full(queue.window.name(), queue.live, capacity);
+    const Queue& queue = *queues[taken];
+    if (queues[taken]->room.take_now(1)) continue;
+    for (std::size_t i = 0; i < taken; ++i) queues[i]->room.arrived(false);
+    return queue_is_full(queue.name(), queue.room.live(), queue.config().capacity);
   }
   return {};
 }
@@ -47,7 +42,7 @@ void Broker::note_fired(const std::vector<Queue*>& queues, const FireReply* repl
     if (reply != nullptr && reply->fired) {
       note_put(*queues[i], reply->jobs[i]);
     } else {
-      arrived(*queues[i], false);
+      queues[i]->room.arrived(false);
     }
   }
 }

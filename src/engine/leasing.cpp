@@ -33,12 +33,11 @@ Broker::Grant Broker::take(Caller& caller, TimePoint now) {
     if (lease) {
       queue.window.took(lease->key);
       queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
-      const std::uint64_t token = ++next_token_;
-      Running running{.queue = &queue, .queue_token = lease->token, .id = lease->id};
-      running.attempt = lease->attempts;
-      running.call = caller.call;
-      running_.emplace(token, std::move(running));
-      running_ids_[lease->id] = token;
+      const std::uint64_t token = runs_.begin({.queue = &queue,
+                                               .queue_token = lease->token,
+                                               .id = lease->id,
+                                               .attempt = lease->attempts,
+                                               .call = caller.call});
       const TimePoint until = saturating_add(now, config.lease_time);
       grant.requests.push_back({lease->id, token, clock_.to_job_time(until), caller.call->worker});
       grant.until.push_back(until);
@@ -84,11 +83,10 @@ void Broker::renew_unwritten(TimePoint now) {
     unwritten.first_until = kNever;
     for (const Grant& grant : *unwritten.grants) {
       for (const LeaseRequest& request : grant.requests) {
-        const auto running = running_.find(request.token);
-        if (running == running_.end() || running->second.holder_gone) continue;
-        JobQueue& jobs = running->second.queue->window.jobs();
-        const TimePoint until = saturating_add(now, running->second.queue->window.config().lease_time);
-        jobs.renew(running->second.queue_token, until);
+        const Run* const run = runs_.find(request.token);
+        if (run == nullptr || run->holder_gone) continue;
+        const TimePoint until = saturating_add(now, run->queue->config().lease_time);
+        run->queue->window.jobs().renew(run->queue_token, until);
         unwritten.first_until = std::min(unwritten.first_until, until);
       }
     }
@@ -125,33 +123,33 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
     for (std::size_t i = 0; i < grant.requests.size(); ++i) {
       std::optional<JobRecord>& record = (*leased)[next++];
       const std::uint64_t token = grant.requests[i].token;
-      const auto running = running_.find(token);
+      Run* const run = runs_.find(token);
       if (!record) {
         // Another process has taken it away meanwhile.
-        if (running == running_.end()) continue;
-        running->second.queue->window.jobs().done(running->second.queue_token, loop_.time());
-        mark(*running->second.queue);
-        end_run(token);
+        if (run == nullptr) continue;
+        run->queue->window.jobs().done(run->queue_token, loop_.time());
+        mark(*run->queue);
+        runs_.end(token);
         continue;
       }
-      if (running == running_.end()) {
+      if (run == nullptr) {
         // Given back by close(), or run out, before it was written down: the store may have heard of that first.
         give_back_unknown(*record, token);
         continue;
       }
-      if (running->second.cancel_asked) {  // before anybody could tell its worker
-        end_unasked(token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
+      if (run->cancel_asked) {  // before anybody could tell its worker
+        end_unasked(token, {.outcome = Outcome::cancel, .error = run->cancel_why});
         continue;
       }
-      Queue& queue = *running->second.queue;
+      Queue& queue = *run->queue;
       const Duration lease_time = queue.window.config().lease_time;
       // Whoever gets it has nearly all of it before him.
-      if (now - asked > lease_time / 8 && !running->second.holder_gone) {
+      if (now - asked > lease_time / 8 && !run->holder_gone) {
         grant.until[i] = saturating_add(now, lease_time);
-        queue.window.jobs().renew(running->second.queue_token, grant.until[i]);
+        queue.window.jobs().renew(run->queue_token, grant.until[i]);
       }
-      running->second.max_attempts = record->max_attempts;
-      const std::uint32_t attempt = running->second.attempt;
+      run->max_attempts = record->max_attempts;
+      const std::uint32_t attempt = run->attempt;
       tell(JobEventKind::leased, record->id, queue, grant.caller.call->worker, attempt);
       to_calendar(*record, clock_);
       jobs.emplace_back(std::move(*record), token, attempt, grant.until[i]);
@@ -221,10 +219,10 @@ Coro<Result<std::vector<LeasedJob>>> Broker::receive(Future<Result<std::vector<L
 // told.
 void Broker::drop_stopped(std::vector<LeasedJob>& jobs) {
   std::erase_if(jobs, [&](const LeasedJob& job) {
-    const auto running = running_.find(job.token);
-    if (running == running_.end()) return true;
-    if (!running->second.cancel_asked) return false;
-    end_unasked(job.token, {.outcome = Outcome::cancel, .error = running->second.cancel_why});
+    const Run* const run = runs_.find(job.token);
+    if (run == nullptr) return true;
+    if (!run->cancel_asked) return false;
+    end_unasked(job.token, {.outcome = Outcome::cancel, .error = run->cancel_why});
     return true;
   });
 }
@@ -256,7 +254,7 @@ void Broker::drop_cancelled_callers() {
 }
 
 void Broker::give_back_unknown(const JobRecord& record, std::uint64_t token) {
-  Queue* queue = find_queue(record.queue);
+  Queue* queue = queues_.find(record.queue);
   if (queue == nullptr) return;
   submit({.settlement = {.id = record.id,
                          .token = token,
@@ -268,7 +266,7 @@ void Broker::give_back_unknown(const JobRecord& record, std::uint64_t token) {
 }
 
 void Broker::give_back(std::uint64_t token) {
-  if (running_.contains(token)) end_unasked(token, {.outcome = Outcome::release});
+  if (runs_.find(token) != nullptr) end_unasked(token, {.outcome = Outcome::release});
 }
 
 Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call) {
@@ -303,17 +301,16 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
 }
 
 bool Broker::renew(std::uint64_t token) {
-  const auto running = running_.find(token);
-  if (running == running_.end() || store_.is_gone()) return false;
-  Queue& queue = *running->second.queue;
-  const TimePoint until = saturating_add(loop_.time(), queue.window.config().lease_time);
-  return queue.window.jobs().renew(running->second.queue_token, until);
+  const Run* const run = runs_.find(token);
+  if (run == nullptr || store_.is_gone()) return false;
+  const TimePoint until = saturating_add(loop_.time(), run->queue->config().lease_time);
+  return run->queue->window.jobs().renew(run->queue_token, until);
 }
 
 bool Broker::set_progress(std::uint64_t token, double fraction, std::string message) {
-  const auto found = running_.find(token);
-  if (found == running_.end()) return false;
-  Running& running = found->second;
+  Run* const found = runs_.find(token);
+  if (found == nullptr) return false;
+  Run& running = *found;
   running.progress = std::clamp(fraction, 0.0, 1.0);
   running.progress_message = std::move(message);
   tell(JobEventKind::progress, running.id, *running.queue, running.progress_message, running.attempt, {},
@@ -323,7 +320,7 @@ bool Broker::set_progress(std::uint64_t token, double fraction, std::string mess
 
 Coro<Result<void>> Broker::end_leases_of(std::string worker) {
   const TimePoint now = loop_.time();
-  for (auto& [token, running] : running_) {
+  for (auto& [token, running] : runs_) {
     if (running.call->worker != worker) continue;
     running.holder_gone = true;
     running.queue->window.jobs().renew(running.queue_token, now);

@@ -15,66 +15,11 @@ PutRequest Broker::request_of(NewJob job, const Queue& queue) const {
   return {std::move(job), aside};
 }
 
-// --- room ----------------------------------------------------------------------------------------------------------
-
-Coro<Result<void>> Broker::take_room(Queue& queue, std::uint64_t count) {
-  const QueueConfig& config = queue.window.config();
-  if (closing_) co_return fail(Errc::cancelled, "the queues are being closed");
-  if (queue.for_room.empty() && has_room(queue.live, count, config.capacity)) {
-    queue.live += count;
-    queue.coming += count;
-    co_return Result<void>{};
-  }
-  if (!waits_for_room(config.at_capacity, count, config.capacity)) {
-    co_return queue_is_full(queue.window.name(), queue.live, config.capacity);
-  }
-  Future<void> room = loop_.create_future<void>();
-  queue.for_room.emplace_back(count, room);
-  bool cancelled = false;
-  try {
-    co_await room;
-  } catch (const CancelledError&) {
-    cancelled = true;
-  }
-  if (cancelled) {
-    if (!room.cancelled()) queue.coming -= std::min(queue.coming, count);
-    give_room(queue, room.cancelled() ? 0 : count);  // who stands behind may fit
-    throw CancelledError();
-  }
-  if (closing_) co_return fail(Errc::cancelled, "the queues are being closed");
-  co_return Result<void>{};
-}
-
-// Room for `count` has become free: it goes to who has waited longest.
-void Broker::give_room(Queue& queue, std::uint64_t count) {
-  queue.live -= std::min(queue.live, count);
-  const std::uint64_t capacity = queue.window.config().capacity;
-  while (!queue.for_room.empty()) {
-    auto& [wanted, room] = queue.for_room.front();
-    if (!room.done()) {
-      if (!has_room(queue.live, wanted, capacity)) return;
-      queue.live += wanted;
-      queue.coming += wanted;
-      room.set_result();
-    }
-    queue.for_room.pop_front();
-  }
-}
-
-void Broker::arrived(Queue& queue, bool stays) {
-  queue.coming -= std::min<std::uint64_t>(queue.coming, 1);
-  if (!stays) give_room(queue, 1);
-}
-
-// For when jobs have ended of which nobody has told the queue.
 Coro<Result<void>> Broker::recount() {
   const auto counted = co_await or_return(store_(&Store::counts));
   for (const QueueCounts& counts : counted) {
-    const auto found = by_id_.find(counts.queue);
-    if (found == by_id_.end()) continue;
-    Queue& queue = *found->second;
-    queue.live = counts.counts.ready + counts.counts.delayed + counts.counts.running + queue.coming;
-    give_room(queue, 0);
+    Queue* const queue = queues_.find(counts.queue);
+    if (queue != nullptr) queue->room.recount(counts.counts.ready + counts.counts.delayed + counts.counts.running);
   }
   co_return Result<void>{};
 }
@@ -84,9 +29,13 @@ Coro<Result<void>> Broker::recount() {
 Coro<Result<PutReply>> Broker::put_one(std::shared_ptr<Broker> self, NewJob job) {
   auto queue = co_await self->queue_named(job.queue, self->options_.create_queues);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
-  if (auto good = check_job(job, (*queue)->window.name(), (*queue)->window.config().max_payload_bytes); !good)
+  if (auto good = check_job(job, (*queue)->name(), (*queue)->config().max_payload_bytes); !good)
     co_return std::unexpected(std::move(good.error()));
-  if (auto room = co_await self->take_room(**queue, 1); !room) co_return std::unexpected(std::move(room.error()));
+  if (!(*queue)->room.take_now(1)) {
+    if (auto room = co_await (*queue)->room.take((*queue)->name(), 1); !room) {
+      co_return std::unexpected(std::move(room.error()));
+    }
+  }
   co_return co_await self->submit_put(std::move(job), **queue);
 }
 
@@ -97,9 +46,9 @@ Coro<Result<std::vector<Result<PutReply>>>> Broker::put_several(std::vector<NewJ
   answers.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     auto queue = co_await queue_named(jobs[i].queue, options_.create_queues);
-    Result<void> good = queue ? check_job(jobs[i], (*queue)->window.name(), (*queue)->window.config().max_payload_bytes)
+    Result<void> good = queue ? check_job(jobs[i], (*queue)->name(), (*queue)->config().max_payload_bytes)
                               : std::unexpected(std::move(queue.error()));
-    if (good) good = co_await take_room(**queue, 1);
+    if (good && !(*queue)->room.take_now(1)) good = co_await (*queue)->room.take((*queue)->name(), 1);
     if (good) {
       answers.emplace_back(i, submit_put(std::move(jobs[i]), **queue));
     } else {
@@ -115,18 +64,16 @@ Coro<Result<std::vector<Result<PutReply>>>> Broker::put_several(std::vector<NewJ
 
 Future<Result<PutReply>> Broker::submit_put(NewJob job, Queue& queue) {
   Future<Result<PutReply>> answer = loop_.create_future<Result<PutReply>>();
-  pending_puts_.push_back({std::move(job), &queue, answer});
-  if (pending_puts_.size() == kMostTogether) {
-    run_in_background(send_puts(std::exchange(pending_puts_, {})), Start::eagerly);
-  } else if (!std::exchange(puts_scheduled_, true)) {
-    run_in_background(flush_puts());
+  switch (puts_.add({std::move(job), &queue, answer})) {
+    case Next::send_now: run_in_background(send_puts(puts_.take()), Start::eagerly); break;
+    case Next::send_after_turn: run_in_background(flush_puts()); break;
+    case Next::wait: break;
   }
   return answer;
 }
 
 Coro<void> Broker::flush_puts() {
-  puts_scheduled_ = false;
-  if (!pending_puts_.empty()) co_await send_puts(std::exchange(pending_puts_, {}));
+  if (auto pending = puts_.take_after_turn(); !pending.empty()) co_await send_puts(std::move(pending));
 }
 
 Coro<void> Broker::send_puts(std::vector<PendingPut> pending) {
@@ -140,14 +87,14 @@ Coro<void> Broker::send_puts(std::vector<PendingPut> pending) {
     if (reply) {
       note_put(*put.queue, *reply);
     } else {
-      arrived(*put.queue, false);
+      put.queue->room.arrived(false);
     }
     if (!put.answer.done()) put.answer.set_result(std::move(reply));
   }
 }
 
 void Broker::note_put(Queue& queue, const PutReply& reply) {
-  arrived(queue, reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
+  queue.room.arrived(reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
   if (reply.outcome == PutOutcome::kept) return;
   if (reply.cancelled != nullptr) {
     tell(JobEventKind::cancelled, reply.id, queue, reply.cancelled->why);
@@ -167,7 +114,7 @@ Coro<Result<std::vector<PutReply>>> Broker::put_together(std::vector<NewJob> job
   std::vector<Queue*> queues;
   for (const NewJob& job : jobs) {
     Queue* queue = co_await or_return(queue_named(job.queue, options_.create_queues));
-    co_await or_return(check_job(job, queue->window.name(), queue->window.config().max_payload_bytes));
+    co_await or_return(check_job(job, queue->name(), queue->config().max_payload_bytes));
     queues.push_back(queue);
   }
   std::map<Queue*, std::uint64_t> wanted;
@@ -176,13 +123,13 @@ Coro<Result<std::vector<PutReply>>> Broker::put_together(std::vector<NewJob> job
     Result<void> room;
     bool cancelled = false;
     try {
-      room = co_await take_room(*taken->first, taken->second);
+      room = co_await taken->first->room.take(taken->first->name(), taken->second);
     } catch (const CancelledError&) {
       cancelled = true;
     }
     if (room && !cancelled) continue;
     for (auto back = wanted.begin(); back != taken; ++back) {
-      for (std::uint64_t i = 0; i < back->second; ++i) arrived(*back->first, false);
+      for (std::uint64_t i = 0; i < back->second; ++i) back->first->room.arrived(false);
     }
     if (cancelled) throw CancelledError();
     co_return std::unexpected(std::move(room.error()));
@@ -204,7 +151,7 @@ Coro<Result<std::vector<PutReply>>> Broker::send_together(std::vector<PutRequest
       replies.push_back(std::move(*(*answered)[i]));
       note_put(*queues[i], replies.back());
     } else {
-      arrived(*queues[i], false);
+      queues[i]->room.arrived(false);
     }
   }
   if (!answered) co_return std::unexpected(std::move(answered.error()));

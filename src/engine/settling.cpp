@@ -1,4 +1,4 @@
-// How runs end, and how jobs that do not run are changed.
+// How runs end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,17 +26,12 @@ bool ends_job(Outcome outcome) noexcept {
   return outcome == Outcome::done || outcome == Outcome::bury || outcome == Outcome::cancel;
 }
 
-// The job that ends for others has its run, if it is one, at the front.
-EndedRun run_of(JobId id, const std::vector<EndedRun>& ended_runs) noexcept {
-  return !ended_runs.empty() && ended_runs.front().job == id ? ended_runs.front() : EndedRun{};
-}
-
 }  // namespace
 
 // --- runs ----------------------------------------------------------------------------------------------------------
 
 // What the verdict comes to under the queue's policy, and the same done to the queue in memory.
-Settlement Broker::settlement_of(const Running& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
+Settlement Broker::settlement_of(const Run& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
   Queue& queue = *running.queue;
   JobQueue& jobs = queue.window.jobs();
   const QueueConfig& config = queue.window.config();
@@ -86,51 +81,44 @@ Settlement Broker::settlement_of(const Running& running, std::uint64_t token, Ve
   return settlement;
 }
 
-void Broker::end_run(std::uint64_t token) {
-  const auto running = running_.find(token);
-  running_ids_.erase(running->second.id);
-  running_.erase(running);
-}
-
 void Broker::end_unasked(std::uint64_t token, Verdict verdict) {
-  const Running& running = running_.at(token);
+  const Run& running = runs_.at(token);
   Queue& queue = *running.queue;
   const std::uint32_t attempt = running.attempt;
   Settlement settlement = settlement_of(running, token, verdict, loop_.time());
-  end_run(token);
+  runs_.end(token);
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
 }
 
 void Broker::submit(PendingSettlement pending) {
-  pending_settlements_.push_back(std::move(pending));
-  if (pending_settlements_.size() == kMostTogether) {
-    run_in_background(send_settlements(std::exchange(pending_settlements_, {})), Start::eagerly);
-  } else if (!std::exchange(settlements_scheduled_, true)) {
-    run_in_background(flush_settlements());
+  switch (settlements_.add(std::move(pending))) {
+    case Next::send_now: run_in_background(send_settlements(settlements_.take()), Start::eagerly); break;
+    case Next::send_after_turn: run_in_background(flush_settlements()); break;
+    case Next::wait: break;
   }
 }
 
 Coro<Result<bool>> Broker::settle_run(std::shared_ptr<Broker> self, std::uint64_t token, Verdict verdict) {
   if (auto failed = self->store_.failure()) co_return std::unexpected(std::move(*failed));
-  const auto is_new = [&](const NewJob& job) { return self->find_queue(job.queue) == nullptr; };
+  const auto is_new = [&](const NewJob& job) { return self->queues_.find(job.queue) == nullptr; };
   if (std::ranges::any_of(verdict.follow_ups, is_new)) {
     co_return co_await self->to_its_end(self->settle_in_new_queues(token, std::move(verdict)));
   }
-  if (!self->running_.contains(token)) co_return false;
+  if (self->runs_.find(token) == nullptr) co_return false;
   co_return co_await self->submit_verdict(token, std::move(verdict));
 }
 
 Coro<Result<bool>> Broker::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
-  const auto running = running_.find(token);
-  if (running == running_.end()) co_return false;
-  running->second.queue->window.jobs().renew(running->second.queue_token, kNever);  // it only waits for the store
+  const Run* const run = runs_.find(token);
+  if (run == nullptr) co_return false;
+  run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
   for (const NewJob& job : verdict.follow_ups) {
     // What is refused here is refused again, and said, when it is looked up.
     if (auto made = co_await queue_named(job.queue, options_.create_queues); !made && store_.failure()) {
       co_return std::unexpected(std::move(made.error()));
     }
   }
-  if (!running_.contains(token)) co_return false;
+  if (runs_.find(token) == nullptr) co_return false;
   co_return co_await submit_verdict(token, std::move(verdict));
 }
 
@@ -138,10 +126,10 @@ Coro<Result<bool>> Broker::settle_in_new_queues(std::uint64_t token, Verdict ver
 Result<std::vector<Broker::Queue*>> Broker::queues_of(const std::vector<NewJob>& follow_ups) const {
   std::vector<Queue*> queues;
   for (const NewJob& job : follow_ups) {
-    Queue* queue = find_queue(job.queue);
+    Queue* queue = queues_.find(job.queue);
     if (auto good = check_queue_name(job.queue); !good) return std::unexpected(std::move(good.error()));
     if (queue == nullptr) return no_such_queue(job.queue);
-    auto checked = check_job(job, queue->window.name(), queue->window.config().max_payload_bytes);
+    auto checked = check_job(job, queue->name(), queue->config().max_payload_bytes);
     if (!checked) return std::unexpected(std::move(checked.error()));
     queues.push_back(queue);
   }
@@ -149,16 +137,16 @@ Result<std::vector<Broker::Queue*>> Broker::queues_of(const std::vector<NewJob>&
 }
 
 Future<Result<bool>> Broker::submit_verdict(std::uint64_t token, Verdict verdict) {
-  const auto running = running_.find(token);
-  Queue& queue = *running->second.queue;
-  const std::uint32_t attempt = running->second.attempt;
+  const Run& running = runs_.at(token);
+  Queue& queue = *running.queue;
+  const std::uint32_t attempt = running.attempt;
   Future<Result<bool>> answer = loop_.create_future<Result<bool>>();
   auto queues = queues_of(verdict.follow_ups);
-  std::unique_ptr<Running> run;
-  if (!verdict.follow_ups.empty()) run = std::make_unique<Running>(running->second);
+  std::unique_ptr<Run> run;
+  if (!verdict.follow_ups.empty()) run = std::make_unique<Run>(running);
   Settlement settlement;
-  if (queues) settlement = settlement_of(running->second, token, verdict, loop_.time());
-  end_run(token);
+  if (queues) settlement = settlement_of(running, token, verdict, loop_.time());
+  runs_.end(token);
   if (!queues) {
     const Outcome outcome = verdict.outcome;
     submit_refused({.settlement = {.token = token, .outcome = outcome},
@@ -171,8 +159,7 @@ Future<Result<bool>> Broker::submit_verdict(std::uint64_t token, Verdict verdict
   }
   // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
   for (std::size_t i = 0; i < queues->size(); ++i) {
-    ++(*queues)[i]->live;
-    ++(*queues)[i]->coming;
+    (*queues)[i]->room.take_anyway(1);
     settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *(*queues)[i]));
   }
   submit({std::move(settlement), &queue, attempt, std::move(*queues), answer, std::move(run), {}});
@@ -193,8 +180,7 @@ void Broker::submit_refused(PendingSettlement pending, Error why) {
 }
 
 Coro<void> Broker::flush_settlements() {
-  settlements_scheduled_ = false;
-  if (!pending_settlements_.empty()) co_await send_settlements(std::exchange(pending_settlements_, {}));
+  if (auto pending = settlements_.take_after_turn(); !pending.empty()) co_await send_settlements(std::move(pending));
 }
 
 Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
@@ -234,11 +220,11 @@ Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
 void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) {
   Queue& queue = *pending.queue;
   if (!reply.settled) {
-    for (Queue* follow_up : pending.follow_up_queues) arrived(*follow_up, false);
+    for (Queue* follow_up : pending.follow_up_queues) follow_up->room.arrived(false);
     return;
   }
   const Outcome outcome = reply.outcome;
-  if (ends_job(outcome)) give_room(queue, 1);
+  if (ends_job(outcome)) queue.room.give(1);
   if (outcome != pending.settlement.outcome) queue.window.forget(pending.settlement.id, loop_.time());
   if (reply.again) queue.window.place(*reply.again, loop_.time());
   mark(queue);
@@ -252,9 +238,9 @@ void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) 
 void Broker::note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
                            const std::vector<EndedRun>& ended_runs) {
   for (const WaitingJob& job : released) {
-    const auto found = by_id_.find(job.queue);
-    if (found == by_id_.end()) continue;  // of a queue that another process has made: take_changes() will find it
-    Queue& its_queue = *found->second;
+    Queue* const found = queues_.find(job.queue);
+    if (found == nullptr) continue;  // of a queue that another process has made: take_changes() will find it
+    Queue& its_queue = *found;
     its_queue.window.place(job, loop_.time());
     mark(its_queue);
     tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
@@ -275,10 +261,9 @@ void Broker::note_released(Queue& queue, const std::vector<WaitingJob>& released
 }
 
 void Broker::expire(Queue& queue, const ExpiredLease& lease) {
-  const auto id = running_ids_.find(lease.id);
-  if (id == running_ids_.end()) return;
-  const std::uint64_t token = id->second;
-  const Running& running = running_.at(token);
+  const std::uint64_t token = runs_.token_of(lease.id);
+  if (token == 0) return;
+  const Run& running = runs_.at(token);
   if (running.queue != &queue || running.queue_token != lease.token) return;
   Settlement settlement{.id = lease.id, .token = token, .at = clock_.now(), .calendar_at = calendar_now()};
   settlement.outcome = lease.buried ? Outcome::bury : Outcome::expire;
@@ -292,7 +277,7 @@ void Broker::expire(Queue& queue, const ExpiredLease& lease) {
   settlement.worker = running.call->worker;
   const std::uint32_t attempt = running.attempt;
   const std::shared_ptr<const LeaseCall> call = running.call;
-  end_run(token);
+  runs_.end(token);
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
   tell_holder(*call, token);
 }
@@ -303,7 +288,7 @@ Coro<Result<void>> Broker::end_old_leases() {
   std::vector<Settlement> settlements;
   for (const OldLease& lease : old) {
     const auto record = co_await or_return(store_(&Store::get, lease.id));
-    Queue* queue = record ? find_queue(record->queue) : nullptr;
+    Queue* queue = record ? queues_.find(record->queue) : nullptr;
     Settlement settlement{.id = lease.id,
                           .token = lease.token,
                           .outcome = Outcome::release,
@@ -326,92 +311,6 @@ Coro<Result<void>> Broker::end_old_leases() {
   if (settlements.empty()) co_return Result<void>{};
   co_await or_return(store_(&Store::settle, std::move(settlements)));
   // Nothing has been read yet, so the windows will find them.
-  co_return Result<void>{};
-}
-
-// --- changes -------------------------------------------------------------------------------------------------------
-
-Coro<Result<ChangeReply>> Broker::change_one(Change change) {
-  change.at = clock_.now();
-  change.calendar_at = calendar_now();
-  change.due_at = whole_ms(clock_.from_calendar(change.due_at));
-  if (const auto token = running_ids_.find(change.id);
-      change.kind == ChangeKind::cancel && token != running_ids_.end()) {
-    co_return co_await cancel_running(token->second, std::move(change));
-  }
-  const auto before = co_await or_return(store_(&Store::get, change.id));
-  if (!before) co_return ChangeReply{.verdict = ChangeReply::Verdict::not_found};
-  if (const Queue* queue = find_queue(before->queue); change.kind == ChangeKind::cancel) {
-    change.keep = queue != nullptr && queue->window.config().keep_cancelled > Duration::zero();
-  }
-  auto replies = co_await or_return(store_(&Store::change, std::vector<Change>{change}));
-  ChangeReply& reply = replies.front();
-  if (reply.verdict == ChangeReply::Verdict::asked) {  // it has been leased since it was looked for
-    const auto token = running_ids_.find(change.id);
-    if (token != running_ids_.end()) ask_to_stop(token->second, std::move(change.error));
-  } else if (reply.verdict == ChangeReply::Verdict::changed) {
-    note_changed(*before, change, reply);
-  }
-  co_return std::move(reply);
-}
-
-void Broker::note_changed(const JobRecord& before, const Change& change, const ChangeReply& reply) {
-  Queue* const queue = find_queue(before.queue);
-  if (queue == nullptr) return;
-  const JobId id = change.id;
-  const bool was_live = before.state == JobState::ready || before.state == JobState::delayed;
-  switch (change.kind) {
-    case ChangeKind::cancel:
-    case ChangeKind::erase:
-      queue->window.forget(id, loop_.time());
-      if (was_live) give_room(*queue, 1);
-      tell(change.kind == ChangeKind::cancel ? JobEventKind::cancelled : JobEventKind::erased, id, *queue,
-           change.kind == ChangeKind::cancel ? std::string_view{"asked for"} : std::string_view{}, 0, {}, 0,
-           run_of(id, reply.ended_runs));
-      break;
-    case ChangeKind::kick:
-      if (!was_live) ++queue->live;
-      tell(JobEventKind::kicked, id, *queue);
-      break;
-    case ChangeKind::set_priority:
-    case ChangeKind::set_due: tell(JobEventKind::changed, id, *queue, {}, 0, change.due_at); break;
-  }
-  if (reply.job) queue->window.place(*reply.job, loop_.time());
-  mark(*queue);
-  note_released(*queue, reply.released, reply.cancelled, reply.ended_runs);
-}
-
-void Broker::ask_to_stop(std::uint64_t token, std::string why) {
-  Running& running = running_.at(token);
-  running.cancel_asked = true;
-  running.cancel_why = std::move(why);
-  const std::shared_ptr<const LeaseCall> call = running.call;
-  tell_holder(*call, token);
-}
-
-// Asked of the store before its worker can answer.
-Coro<Result<ChangeReply>> Broker::cancel_running(std::uint64_t token, Change change) {
-  const Queue& queue = *running_.at(token).queue;
-  change.keep = queue.window.config().keep_cancelled > Duration::zero();
-  auto written = loop_.create_task(store_(&Store::change, std::vector<Change>{change}), "broker", Start::eagerly);
-  ask_to_stop(token, change.error);
-  auto replies = co_await std::move(written);
-  if (!replies) co_return std::unexpected(std::move(replies.error()));
-  ChangeReply& reply = replies->front();
-  if (reply.verdict == ChangeReply::Verdict::changed) {  // its lease was not written down yet
-    note_changed({.queue = queue.window.name(), .state = JobState::ready}, change, reply);
-  }
-  co_return std::move(reply);
-}
-
-// Of jobs that others have changed, those that run here and are to be cancelled.
-Coro<Result<void>> Broker::hear_of_cancellations(std::vector<JobId> jobs) {
-  for (const JobId id : jobs) {
-    const auto record = co_await or_return(store_(&Store::get, id));
-    const auto token = running_ids_.find(id);
-    if (!record || !record->cancel_asked || token == running_ids_.end()) continue;
-    if (!running_.at(token->second).cancel_asked) ask_to_stop(token->second, record->error);
-  }
   co_return Result<void>{};
 }
 

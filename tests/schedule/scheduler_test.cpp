@@ -217,7 +217,7 @@ TEST_F(SchedulerTest, WhatCannotBeDecidedOrEndsBeforeItStartsIsRefused) {
     const auto refused = co_await engine_->book().schedules().add(over);
     EXPECT_FALSE(refused);
     EXPECT_EQ(refused ? "" : refused.error().message,
-              R"(end "2026-02-01T00:00:00Z": not before the start, 2026-03-01T00:00:00Z)");
+              R"(trigger.end "2026-02-01T00:00:00Z": not before the start, 2026-03-01T00:00:00Z)");
     co_await add(every(1h));
     EXPECT_FALSE(co_await engine_->book().schedules().reschedule("s", never.trigger));
   });

@@ -1,0 +1,101 @@
+// What an owner does now and then: looks at the calendar and at what others have changed, and prunes what has ended.
+#include <spdlog/spdlog.h>
+
+#include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/base/duration.hpp"
+#include "engine/broker.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kPruneAtOnce = 5'000;
+
+}  // namespace
+
+Coro<void> Broker::keep_house() {
+  if (options_.poll_interval <= Duration::zero()) co_return;
+  TimePoint prune_at = saturating_add(loop_.time(), options_.prune_interval);
+  for (;;) {
+    co_await sleep(options_.poll_interval);
+    look_at_calendar();
+    // One who holds the store for long is waited for; the others' changes are there afterwards too.
+    if (auto taken = co_await take_changes(); !taken) {
+      spdlog::error("{}", taken.error().message);
+      co_return stop_all(taken.error());
+    }
+    if (loop_.time() < prune_at) continue;
+    if (auto pruned = co_await prune(); !pruned) spdlog::error("{}", pruned.error().message);
+    prune_at = saturating_add(loop_.time(), options_.prune_interval);
+  }
+}
+
+void Broker::look_at_calendar() {
+  const auto jump = clock_.look();
+  if (!jump) return;
+  spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
+  run_in_background([](Broker& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
+    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept)
+      spdlog::error("{}", kept.error().message);
+  }(*this, clock_.offset(), clock_.jumps().back()));
+  // A copy: it may take itself away.
+  if (const auto hear = calendar_jumped_) hear(*jump);
+}
+
+Coro<Result<void>> Broker::take_changes() {
+  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
+  if (!changed.schedules.empty()) {
+    if (const auto hear = schedules_changed_) hear(changed.schedules);
+  }
+  if (changed.jobs.empty()) co_return Result<void>{};
+  // Queues first: the jobs may be in new ones.
+  auto stored = co_await or_return(store_(&Store::queues));
+  for (StoredQueue& queue : stored) {
+    if (Queue* known = queues_.find(queue.id)) {
+      known->window.configure(std::move(queue.config), loop_.time());
+      mark(*known);
+    } else {
+      add_queue(std::move(queue));
+    }
+  }
+  std::vector<JobId>& jobs = changed.jobs;
+  std::erase(jobs, JobId{0});
+  auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));
+  const TimePoint now = loop_.time();
+  std::vector<JobId> running;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const auto& job = waiting[i];
+    if (job) {
+      Queue& queue = *queues_.find(job->queue);
+      queue.window.place(*job, now);
+      tell(JobEventKind::changed, job->id, queue);
+      mark(queue);
+    } else if (runs_.token_of(jobs[i]) != 0) {
+      running.push_back(jobs[i]);
+    } else {
+      for (auto& queue : queues_) queue->window.forget(jobs[i], now);
+    }
+  }
+  co_await or_return(hear_of_cancellations(std::move(running)));
+  co_return co_await recount();
+}
+
+Coro<Result<void>> Broker::prune() {
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const QueueId id = queues_[i].window.id();
+    const QueueConfig& config = queues_[i].config();
+    const std::pair<JobState, Duration> kept[] = {{JobState::done, config.keep_done},
+                                                  {JobState::cancelled, config.keep_cancelled},
+                                                  {JobState::buried, config.keep_buried}};
+    for (const auto& [state, time] : kept) {
+      if (time == Duration::max()) continue;
+      for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
+        pruned = co_await or_return(store_(&Store::prune, id, state, clock_.now() - time, kPruneAtOnce));
+      }
+    }
+    queues_[i].window.jobs().prune_keys(loop_.time());
+  }
+  co_return Result<void>{};
+}
+
+}  // namespace argiope

@@ -1,0 +1,70 @@
+// A queue as its owner has it, and all of them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/internal/queue_window.hpp"
+#include "engine/room.hpp"
+
+namespace argiope {
+
+struct OwnedQueue {
+  OwnedQueue(EventLoop& loop, StoredQueue stored, std::size_t most, const JobClock& clock)
+      : window(std::move(stored), most, clock), room(loop, window.config()) {}
+
+  const std::string& name() const noexcept { return window.name(); }
+  const QueueConfig& config() const noexcept { return window.config(); }
+
+  QueueWindow window;
+  Room room;
+  std::uint64_t pass = 0;     // what it has had, by its weight
+  std::uint32_t callers = 0;  // that wait for its jobs
+  bool dirty = false;
+  bool refilling = false;
+  bool active = false;  // a job of it may be leased now
+  std::uint32_t wakeup_place = 0;
+};
+
+// They stay where they are, and none goes.
+// Threads: one at a time.
+class OwnedQueues {
+ public:
+  // null: there is none.
+  OwnedQueue* find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+  OwnedQueue* find(QueueId id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+  OwnedQueue& add(std::unique_ptr<OwnedQueue> queue) {
+    OwnedQueue& added = *queue;
+    by_name_.emplace(added.name(), &added);
+    by_id_.emplace(added.window.id(), &added);
+    all_.push_back(std::move(queue));
+    return added;
+  }
+
+  std::size_t size() const noexcept { return all_.size(); }
+  OwnedQueue& operator[](std::size_t index) const noexcept { return *all_[index]; }
+  auto begin() const noexcept { return all_.begin(); }
+  auto end() const noexcept { return all_.end(); }
+  std::vector<std::string> names() const {  // in order
+    std::vector<std::string> names;
+    for (const auto& [name, queue] : by_name_) names.push_back(name);
+    return names;
+  }
+
+ private:
+  std::vector<std::unique_ptr<OwnedQueue>> all_;
+  std::map<std::string, OwnedQueue*, std::less<>> by_name_;
+  std::unordered_map<QueueId, OwnedQueue*> by_id_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,57 @@
+// Room: how many jobs of a queue have not ended, and who waits until there are fewer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <utility>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/jobs/queue_config.hpp"
+
+namespace argiope {
+
+// Counted are the jobs in the store and those on their way there, which have taken their room before. Whoever waits is served
+// first come, first served.
+//
+// Lifetime: coroutines that wait end before it: close().
+// Threads:  the loop's own.
+class Room {
+ public:
+  // `config` is the queue's, as it changes.
+  Room(EventLoop& loop, const QueueConfig& config) noexcept : loop_(loop), config_(config) {}
+  Room(const Room&) = delete;
+
+  std::uint64_t live() const noexcept { return live_; }
+
+  // False: they do not fit, or others wait.
+  bool take_now(std::uint64_t count) noexcept;
+  // Waits where the queue's policy says so. Errors: refused; cancelled by close().
+  Coro<Result<void>> take(std::string_view queue, std::uint64_t count);
+  // Whatever the capacity.
+  void take_anyway(std::uint64_t count) noexcept;
+
+  // One that has taken room is in the store, or has failed; `stays` says whether it has added a job.
+  void arrived(bool stays);
+  // A job that had ended is there again.
+  void came_back() noexcept { ++live_; }
+  // So many have ended.
+  void give(std::uint64_t count);
+  // The capacity is another one.
+  void look_again() { give(0); }
+  // For when jobs have ended that nobody has told of: so many are in the store.
+  void recount(std::uint64_t in_store);
+  // Nobody waits any more.
+  void close();
+
+ private:
+  EventLoop& loop_;
+  const QueueConfig& config_;
+  std::uint64_t live_ = 0;
+  std::uint64_t coming_ = 0;  // of those, on their way into the store
+  std::deque<std::pair<std::uint64_t, Future<void>>> waiting_;
+  bool closed_ = false;
+};
+
+}  // namespace argiope
