@@ -59,12 +59,12 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
   News news;
   // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
   // follows gave them more to wait for.
-  if (asked.outcome == Outcome::done && !asked.keep && well_formed) {
+  if (asked.outcome == Outcome::done && !asked.keep && well_formed && asked.id <= kMostJobId) {
     const auto erased = rows_.erase_done(asked.id, asked.token);
     if (!erased) return reply;
     news = settle_done(*erased, asked, ending);
   } else {
-    const auto row = rows_.load(asked.id);
+    const auto row = load_any(asked.id);
     if (!row || !row->runs() || row->token != asked.token) return reply;
     if (!well_formed) throw RequestRefused{std::move(check_plain(asked.follow_ups).error())};
     reply.outcome = asked.outcome;
@@ -218,7 +218,7 @@ ChangeReply JobTransitions::change_one(const Change& change) {
     reply.verdict = verdict;
     return reply;
   };
-  const auto before = rows_.load(change.id);
+  const auto before = load_any(change.id);
   if (!before) return refuse(Verdict::not_found);
   JobRow row = *before;
   if (row.runs()) {
@@ -274,7 +274,7 @@ ChangeReply JobTransitions::change_one(const Change& change) {
 void JobTransitions::shelve(const std::vector<JobId>& jobs, Shelf shelf) {
   if (shelf != Shelf::ready && shelf != Shelf::set_aside) throw RequestRefused{no_such_shelf()};
   for (const JobId id : jobs) {
-    const auto before = rows_.load(id);
+    const auto before = load_any(id);
     if (!before || !is_leasable(before->state) || before->runs() || before->state == row_state(shelf)) continue;
     JobRow row = *before;
     row.state = row_state(shelf);
@@ -285,10 +285,9 @@ void JobTransitions::shelve(const std::vector<JobId>& jobs, Shelf shelf) {
 std::size_t JobTransitions::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
   (void)queue(queue_id);
   if (!has_ended(state)) throw RequestRefused{job_rules::not_ended()};
-  const auto old = rows_.load_ended(queue_id, state, before, limit);
-  for (const JobRow& row : old) {
-    rows_.erase(row);
-    if (!how_failed(state).empty()) rows_.set_failure(row.id, how_failed(state));
+  const auto old = rows_.erase_ended(queue_id, state, before, limit);
+  for (const JobId id : old) {
+    if (!how_failed(state).empty()) rows_.set_failure(id, how_failed(state));
   }
   return old.size();
 }
@@ -297,7 +296,7 @@ std::vector<std::optional<WaitingJob>> JobTransitions::find_waiting(const std::v
   std::vector<std::optional<WaitingJob>> found;
   found.reserve(ids.size());
   for (const JobId id : ids) {
-    const auto row = rows_.load(id);
+    const auto row = load_any(id);
     found.push_back(row && !row->has_ended() && !row->runs() ? std::optional(waiting(*row)) : std::nullopt);
   }
   return found;

@@ -245,8 +245,7 @@ PutReply JobTransitions::put_on(const JobRow& holder, const PutRequest& request,
 }
 
 void JobTransitions::place_now(JobRow& row, std::int64_t at_ms, bool set_aside) {
-  const Place now =
-      place(row.priority, from_ms(row.due_ms), from_ms(at_ms), set_aside, queue(row.queue).config.ageing);
+  const Place now = place(row.priority, from_ms(row.due_ms), from_ms(at_ms), set_aside, queue(row.queue).config.ageing);
   row.state = row_state(now.shelf);
   row.rank = now.rank;
 }
@@ -262,8 +261,7 @@ std::vector<Result<FireReply>> JobTransitions::fire(const std::vector<FireReques
       replies.emplace_back(std::unexpected(std::move(good.error())));
       continue;
     }
-    const bool may_be_refused =
-        std::ranges::any_of(request.jobs, [&](const PutRequest& job) { return depends(job); });
+    const bool may_be_refused = std::ranges::any_of(request.jobs, [&](const PutRequest& job) { return depends(job); });
     try {
       replies.emplace_back(undone_if_refused(may_be_refused, [&] { return fire_one(request, stored(now)); }));
     } catch (RequestRefused& refused) {
@@ -271,6 +269,19 @@ std::vector<Result<FireReply>> JobTransitions::fire(const std::vector<FireReques
     }
   }
   return replies;
+}
+
+// A put that is cancelled at once may end runs of the same step, whose entries are still to be written.
+static void note_ended(const FireRequest& step, const PutReply& put, WallTime now, std::vector<ScheduleRun>& runs) {
+  if (put.cancelled == nullptr) return;
+  const std::uint64_t entries = step.place.entries - step.runs.size();
+  for (const EndedRun& ended : put.cancelled->ended_runs) {
+    if (ended.schedule != step.id || ended.number <= entries) continue;
+    ScheduleRun& run = runs[ended.number - entries - 1];
+    run.outcome = ended.outcome;
+    run.ended_at = now;
+    run.error = cancelled_with(put.id, kCancelled);
+  }
 }
 
 FireReply JobTransitions::fire_one(const FireRequest& request, WallTime now) {
@@ -296,8 +307,8 @@ FireReply JobTransitions::fire_one(const FireRequest& request, WallTime now) {
     } else {
       reply.jobs.push_back(put_one(put, now, {}, schedule));
     }
-    if (put.run == 0) continue;
-    if (!schedule_rules::take_put(runs[put.run - entries - 1], reply.jobs.back())) ++not_added;
+    if (put.run != 0 && !schedule_rules::take_put(runs[put.run - entries - 1], reply.jobs.back())) ++not_added;
+    note_ended(request, reply.jobs.back(), now, runs);
   }
   if (not_added > 0) rows_.take_off_started(request.id, not_added);
   rows_.write_runs(request, runs);

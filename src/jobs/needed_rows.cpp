@@ -1,10 +1,17 @@
 // Which rows a store that is far away has to bring before a call begins.
+#include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/job_transitions.hpp"
 
 namespace argiope {
 namespace {
 
+void add(NeededRows& needed, JobId id) {
+  if (id <= kMostJobId) needed.ids.push_back(id);
+}
+
+// One that is not well formed looks at nothing.
 void add(NeededRows& needed, const PutRequest& put) {
+  if (!job_rules::check(put)) return;
   const NewJob& job = put.job;
   if (job.id != 0) needed.ids.push_back(job.id);
   if (job.batch != 0) needed.ids.push_back(job.batch);
@@ -24,7 +31,7 @@ NeededRows needed_by(std::span<const PutRequest> puts) {
 NeededRows needed_by(std::span<const Settlement> settlements) {
   NeededRows needed;
   for (const Settlement& settlement : settlements) {
-    if (settlement.outcome != Outcome::done || settlement.keep) needed.ids.push_back(settlement.id);
+    if (settlement.outcome != Outcome::done || settlement.keep) add(needed, settlement.id);
     for (const PutRequest& put : settlement.follow_ups) add(needed, put);
   }
   return needed;
@@ -32,17 +39,15 @@ NeededRows needed_by(std::span<const Settlement> settlements) {
 
 NeededRows needed_by(std::span<const Change> changes) {
   NeededRows needed;
-  for (const Change& change : changes) needed.ids.push_back(change.id);
+  for (const Change& change : changes) add(needed, change.id);
   return needed;
 }
 
 NeededRows needed_by(std::span<const FireRequest> steps) {
   NeededRows needed;
   for (const FireRequest& step : steps) {
-    for (const PutRequest& put : step.jobs) {
-      add(needed, put);
-      if (put.after_run != 0) needed.schedules.push_back(step.id);
-    }
+    needed.schedules.push_back(step.id);
+    for (const PutRequest& put : step.jobs) add(needed, put);
   }
   return needed;
 }

@@ -25,6 +25,7 @@ Result<void> check(const FireRequest& request) {
   for (std::size_t i = 0; i < count; ++i) {
     const ScheduleRun& run = request.runs[i];
     if (run.number != first + i) return wrong("its entries are not numbered on from those before");
+    if (run.job != 0) return wrong("an entry is given its job by the put");
     if (run.outcome != RunOutcome::running) continue;
     while (job < request.jobs.size() && request.jobs[job].run == 0) ++job;
     if (job == request.jobs.size() || request.jobs[job].run != run.number) {

@@ -326,8 +326,10 @@ Coro<Result<ChangedElsewhere>> JobStore::changed_elsewhere() {
 }
 
 Coro<Result<void>> JobStore::remember(std::string name, std::int64_t value) {
-  return write<void>(StoreAccess::own, 1,
-                     [name = std::move(name), value](StoreDriver& driver) { driver.remember(name, value); });
+  return write<void>(StoreAccess::own, 1, [name = std::move(name), value](StoreDriver& driver) {
+    if (auto fits = job_rules::check_name("name", name); !fits) throw RequestRefused{fits.error()};
+    driver.remember(name, value);
+  });
 }
 
 Coro<Result<std::optional<std::int64_t>>> JobStore::recall(std::string name) {

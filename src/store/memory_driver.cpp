@@ -37,6 +37,7 @@ void each_second(const std::set<std::pair<JobId, JobId>>& pairs, JobId first, Vi
 
 void MemoryDriver::mark() {
   marked_ = true;
+  jobs_before_.clear();
   undo_.clear();
   schedules_.start();
   counters_before_ = counters_;
@@ -45,26 +46,27 @@ void MemoryDriver::mark() {
 
 void MemoryDriver::keep() {
   marked_ = false;
+  jobs_before_.clear();
   undo_.clear();
   schedules_.start();
 }
 
 void MemoryDriver::take_back() {
   marked_ = false;
+  // All out before any goes in: two of them may have had the same name at different times.
+  for (const auto& [id, before] : jobs_before_) {
+    if (jobs_.contains(id)) erase(JobRow{.id = id});
+  }
+  for (auto& [id, before] : jobs_before_) {
+    if (!before) continue;
+    const Job& again = jobs_.emplace(id, std::move(*before)).first->second;
+    if (!again.name.empty()) names_[again.name] = id;
+    index(again);
+  }
+  jobs_before_.clear();
   for (; !undo_.empty(); undo_.pop_back()) {
     Before& before = undo_.back();
-    if (auto* job = std::get_if<JobBefore>(&before)) {
-      if (const auto now = jobs_.find(job->id); now != jobs_.end()) {
-        unindex(now->second);
-        if (!now->second.name.empty()) names_.erase(now->second.name);
-        jobs_.erase(now);
-      }
-      if (job->job) {
-        const Job& again = jobs_.emplace(job->id, std::move(*job->job)).first->second;
-        if (!again.name.empty()) names_[again.name] = again.row.id;
-        index(again);
-      }
-    } else if (const auto* link = std::get_if<LinkBefore>(&before)) {
+    if (const auto* link = std::get_if<LinkBefore>(&before)) {
       set_link(link->waited_for, link->job, link->was_there);
     } else if (const auto* failure = std::get_if<FailureBefore>(&before)) {
       failures_[failure->slot] = failure->failure;
@@ -138,7 +140,7 @@ void MemoryDriver::unindex(const Job& job) {
 
 MemoryDriver::Job& MemoryDriver::changing(JobId id) {
   Job& job = jobs_.at(id);
-  remember_before([&] { return JobBefore{id, job}; });
+  if (marked_) jobs_before_.try_emplace(id, job);
   return job;
 }
 
@@ -148,7 +150,7 @@ std::optional<JobRow> MemoryDriver::load(JobId id) {
 }
 
 void MemoryDriver::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
-  remember_before([&] { return JobBefore{row.id, std::nullopt}; });
+  if (marked_) jobs_before_.try_emplace(row.id, std::nullopt);
   Job job{.row = row,
           .name = wanted.name,
           .function = wanted.function,
@@ -195,13 +197,14 @@ std::optional<ErasedJob> MemoryDriver::erase_done(JobId id, std::uint64_t token)
   return erased;
 }
 
-std::vector<JobRow> MemoryDriver::load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
-  std::vector<JobRow> found;
+std::vector<JobId> MemoryDriver::erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
+  std::vector<JobId> old;
   for (const auto& [ended_ms, id] : of_queues_[queue - 1].ended_jobs[row_state(state)]) {
-    if (ended_ms >= to_ms(before) || found.size() == limit) break;
-    found.push_back(jobs_.at(id).row);
+    if (ended_ms >= to_ms(before) || old.size() == limit) break;
+    old.push_back(id);
   }
-  return found;
+  for (const JobId id : old) erase(jobs_.at(id).row);
+  return old;
 }
 
 // --- what rows do not say --------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class MemoryDriver : public StoreDriver {
   void save(const JobRow& before, const JobRow& after) override;
   void erase(const JobRow& row) override;
   std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) override;
-  std::vector<JobRow> load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
+  std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
   void write_work(JobId id, const NewJob& job) override;
   void write_attempt(JobId id, const Attempt& attempt, const std::string& result) override;
   void write_end(JobId id, const std::string& error, const std::string& result) override;
@@ -107,10 +107,6 @@ class MemoryDriver : public StoreDriver {
     std::string_view how;
   };
   // What was there before a change.
-  struct JobBefore {
-    JobId id;
-    std::optional<Job> job;
-  };
   struct LinkBefore {
     JobId waited_for, job;
     bool was_there;
@@ -123,7 +119,7 @@ class MemoryDriver : public StoreDriver {
     QueueId queue;
     std::uint64_t ended;
   };
-  using Before = std::variant<JobBefore, LinkBefore, FailureBefore, EndedBefore>;
+  using Before = std::variant<LinkBefore, FailureBefore, EndedBefore>;
 
   template <class What>
   void remember_before(What what) {
@@ -142,14 +138,15 @@ class MemoryDriver : public StoreDriver {
   std::map<JobId, Job> jobs_;
   std::map<std::pair<QueueId, std::string>, JobId> uniques_;
   std::map<std::string, JobId> names_;
-  std::set<std::pair<JobId, JobId>> dependants_;  // waited for, job
-  std::set<std::pair<JobId, JobId>> waits_for_;   // the other way round
+  std::set<std::pair<JobId, JobId>> dependants_;        // waited for, job
+  std::set<std::pair<JobId, JobId>> waits_for_;         // the other way round
   boost::unordered_flat_map<JobId, Failure> failures_;  // by slot
   std::map<std::string, std::int64_t> remembered_;
   MemorySchedules schedules_;
   JobCounters counters_;
 
   bool marked_ = false;
+  std::map<JobId, std::optional<Job>> jobs_before_;  // nullopt: there was none
   std::vector<Before> undo_;
   JobCounters counters_before_;
   std::size_t queues_before_ = 0;

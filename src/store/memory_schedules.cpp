@@ -195,7 +195,8 @@ PutScheduleReply MemorySchedules::put(const PutSchedule& wanted, std::size_t has
     by_name_.insert(made, hash);
     return {added, made->id, 1};
   }
-  if (outcome != replaced) return old == nullptr ? PutScheduleReply{outcome} : PutScheduleReply{outcome, old->id, old->version};
+  if (outcome != replaced)
+    return old == nullptr ? PutScheduleReply{outcome} : PutScheduleReply{outcome, old->id, old->version};
   Schedule* changed = make(wanted.name, wanted.trigger);
   changed->id = old->id;
   changed->version = old->version + 1;
@@ -340,12 +341,16 @@ void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_vi
   if (!result.empty()) {
     const auto before = output(run.schedule);
     undo_.emplace_back(OutputBefore{run.schedule, before});
-    set_output(run.schedule, ScheduleOutput{run.number, run.job, stored(when), run.outcome, std::string(cut_error(error)), std::string(result)});
+    set_output(run.schedule, ScheduleOutput{run.number, run.job, stored(when), run.outcome,
+                                            std::string(cut_error(error)), std::string(result)});
   }
   Past& past = *schedule->past;
   --past.active;
   const std::size_t at = (run.number - 1) % kRunsKept;
-  if (past.runs[at].number != run.number) return set_older(*schedule, run.number, std::nullopt);
+  // Its entry may have given its place to another, or be still to be written.
+  if (at >= past.runs.size() || past.runs[at].number != run.number) {
+    return set_older(*schedule, run.number, std::nullopt);
+  }
   ScheduleRun& entry = past.runs[at];
   undo_.emplace_back(RunBefore{schedule->id, at, entry});
   entry.outcome = run.outcome;

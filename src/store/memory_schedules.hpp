@@ -1,4 +1,4 @@
-// The reference's schedules. A million of them cost little more than what they say: each is one block with its texts,
+// Schedules in memory. A million of them cost little more than what they say: each is one block with its texts,
 // equal definitions are kept once, and what only a schedule has that has fired before is kept apart.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The reference's schedules by name. A million of them do not fit into the caches, so what counts is how often memory is
+// Schedules in memory by name. A million of them do not fit into the caches, so what counts is how often memory is
 // waited for: each place of the table holds a pointer and 16 bits of its name's hash, so that a look at a name that is
 // not there reads one line and no schedule, and a batch asks for the lines of its names before it comes to them.
 #pragma once

@@ -88,9 +88,10 @@ void SqliteJobs::roll_back() noexcept {
 
 Result<void> SqliteJobs::in_place() const {
   if (files_.in_place()) return {};
-  return fail(Errc::io, "database " + path_ +
-                            ": it was removed or replaced while it was open; nothing more is written. Start again to use "
-                            "the file that lies there now");
+  return fail(Errc::io,
+              "database " + path_ +
+                  ": it was removed or replaced while it was open; nothing more is written. Start again to use "
+                  "the file that lies there now");
 }
 
 // What a transaction keeps in memory until its end, so that it costs a row each and not one each job.
@@ -234,10 +235,7 @@ ChangedElsewhere SqliteJobs::changed_elsewhere() {
   return changed;
 }
 
-void SqliteJobs::remember(const std::string& name, std::int64_t value) {
-  if (auto fits = check_name("name", name); !fits) throw RequestRefused{fits.error()};
-  set_meta("owner." + name, value);
-}
+void SqliteJobs::remember(const std::string& name, std::int64_t value) { set_meta("owner." + name, value); }
 std::optional<std::int64_t> SqliteJobs::recall(const std::string& name) { return meta("owner." + name); }
 
 }  // namespace argiope

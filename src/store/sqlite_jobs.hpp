@@ -67,7 +67,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   void save(const JobRow& before, const JobRow& after) override;
   void erase(const JobRow& row) override;
   std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) override;
-  std::vector<JobRow> load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
+  std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
   void write_work(JobId id, const NewJob& job) override;
   void write_attempt(JobId id, const Attempt& attempt, const std::string& result) override;
   void write_end(JobId id, const std::string& error, const std::string& result) override;

@@ -278,8 +278,7 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
 }
 
 Result<void> SqliteJobs::open_file() {
-  const int flags =
-      access() == StoreAccess::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int flags = access() == StoreAccess::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   auto opened = SqliteDatabase::open(path_, flags);
   if (!opened) return std::unexpected(std::move(opened.error()));
   database_ = std::move(*opened);

@@ -62,12 +62,12 @@ void SqliteJobs::save(const JobRow& before, const JobRow& after) {
       .with_or_null(after.unique)
       .run();
   const bool keeps_unique = before.holds_unique() && after.holds_unique();
-  if (before.holds_unique() && !keeps_unique) use(Query::unique_delete).with(before.queue, before.unique, before.id).run();
+  if (before.holds_unique() && !keeps_unique)
+    use(Query::unique_delete).with(before.queue, before.unique, before.id).run();
   if (after.holds_unique() && !keeps_unique) use(Query::unique_add).with(after.queue, after.unique, after.id).run();
   if (before.has_ended()) use(Query::ended_delete).with(before.queue, before.state, before.ended_ms, before.id).run();
   if (after.has_ended()) use(Query::ended_add).with(after.queue, after.state, after.ended_ms, after.id).run();
   if (before.runs() && !after.runs()) set_lease(after.id, std::nullopt);
-  if (after.runs()) leases_.at(after.id).flags = after.flags;
   touch(after.id);
 }
 
@@ -115,20 +115,29 @@ std::optional<ErasedJob> SqliteJobs::erase_done(JobId id, std::uint64_t token) {
   return erased;
 }
 
-std::vector<JobRow> SqliteJobs::load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
-  std::vector<JobRow> found;
-  Use rows = use(Query::jobs_ended);
-  rows.with(queue, row_state(state), to_ms(before),
-            static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
-  while (rows.next()) {
-    JobRow& row = found.emplace_back();
-    row.id = static_cast<JobId>(rows.number(0));
-    row.queue = queue;
-    row.state = row_state(state);
-    row.ended_ms = rows.number(1);
-    row.flags = rows.number(2);
+// The owner does not hear of it: its windows hold nothing that has ended.
+std::vector<JobId> SqliteJobs::erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
+  struct Old {
+    JobId id;
+    std::int64_t ended_ms;
+    std::int64_t flags;
+  };
+  std::vector<Old> old;
+  {
+    Use rows = use(Query::jobs_ended);
+    rows.with(queue, row_state(state), to_ms(before),
+              static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
+    while (rows.next()) old.push_back({static_cast<JobId>(rows.number(0)), rows.number(1), rows.number(2)});
   }
-  return found;
+  std::vector<JobId> erased;
+  erased.reserve(old.size());
+  for (const Old& job : old) {
+    erase_row(job.id, job.flags);
+    use(Query::ended_delete).with(queue, row_state(state), job.ended_ms, job.id).run();
+    count(queue, state, -1);
+    erased.push_back(job.id);
+  }
+  return erased;
 }
 
 void SqliteJobs::add_flags(JobId id, std::int64_t flags) {

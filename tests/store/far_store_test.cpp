@@ -25,7 +25,10 @@ class FarDriver final : public MemoryDriver {
     if (needed.empty()) return;
     ++trips;
     known_.insert(needed.ids.begin(), needed.ids.end());
-    for (const auto& name : needed.names) known_names_.insert(name);
+    for (const auto& name : needed.names) {
+      known_names_.insert(name);
+      known_.insert(MemoryDriver::find_name(name));
+    }
     for (const auto& [queue, unique] : needed.uniques) {
       known_names_.insert(queue + '/' + unique);
       known_.insert(MemoryDriver::find_unique(find_queue(queue), unique));
@@ -120,9 +123,27 @@ TEST_F(FarStore, BringsAllThatABatchOfOtherRequestsNamesAtOnce) {
   EXPECT_EQ(trips_of([&] {
               std::vector<Change> changes;
               for (JobId id = 1; id <= 100; ++id) changes.push_back({.id = id, .kind = ChangeKind::cancel, .at = kNow});
-              for (const ChangeReply& reply : rules_.change(changes)) EXPECT_EQ(reply.verdict, ChangeReply::Verdict::changed);
+              for (const ChangeReply& reply : rules_.change(changes))
+                EXPECT_EQ(reply.verdict, ChangeReply::Verdict::changed);
             }),
             1u);
+}
+
+TEST_F(FarStore, BringsTheJobsThatNamesBelongToAsWell) {
+  auto named = jobs(kBatch);
+  for (std::size_t i = 0; i < kBatch; ++i) named[i].job.name = "order " + std::to_string(i);
+  named.push_back({.job = {.queue = "mail"}, .waits_for_those_before = true});
+  rules_.put(named, kNow, Refusal::alone);
+  EXPECT_EQ(trips_of([&] { rules_.put(named, kNow, Refusal::alone); }), 1u);
+}
+
+TEST_F(FarStore, IsToldOfNothingThatCannotBe) {
+  auto puts = jobs(2);
+  puts[0].job.name = std::string(kMostNameBytes + 1, 'n');
+  puts[1].job.id = kMostJobId + 1;
+  const NeededRows needed = needed_by(puts);
+  EXPECT_TRUE(needed.empty());
+  EXPECT_TRUE(needed_by(std::vector<Change>{{.id = ~JobId{0}}}).empty());
 }
 
 TEST_F(FarStore, IsAskedOnceForEachJobThatOthersWaitedFor) {

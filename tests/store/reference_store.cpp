@@ -196,7 +196,7 @@ Coro<Result<std::vector<StoredQueue>>> ReferenceStore::queues() {
 // --- put -------------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<Result<PutReply>>>> ReferenceStore::put(std::vector<PutRequest> requests, WallTime now,
-                                                             Refusal refusal) {
+                                                                Refusal refusal) {
   return call([this, requests = std::move(requests), now, refusal]() -> Result<std::vector<Result<PutReply>>> {
     std::lock_guard lock(mutex_);
     std::vector<Result<PutReply>> replies;
@@ -209,7 +209,8 @@ Coro<Result<std::vector<Result<PutReply>>>> ReferenceStore::put(std::vector<PutR
     if (refusal == Refusal::alone) {
       for (const PutRequest& request : requests) {
         auto good = check_plain(request);
-        replies.push_back(good ? all_or_nothing([&] { return put(request); }) : std::unexpected(std::move(good.error())));
+        replies.push_back(good ? all_or_nothing([&] { return put(request); })
+                               : std::unexpected(std::move(good.error())));
       }
       return replies;
     }
@@ -227,7 +228,7 @@ Coro<Result<std::vector<Result<PutReply>>>> ReferenceStore::put(std::vector<PutR
 }
 
 Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now, std::span<const JobId> before,
-                                      ScheduleId schedule) {
+                                         ScheduleId schedule) {
   const NewJob& wanted = request.job;
   if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
   if (!wanted.name.empty()) {
@@ -571,7 +572,7 @@ void ReferenceStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_
 }
 
 void ReferenceStore::tell_dependants(JobId ended, bool ended_badly, std::string_view what_befell_it, WallTime at,
-                                  WallTime calendar_at, Effects into) {
+                                     WallTime calendar_at, Effects into) {
   struct Ended {
     JobId id;
     bool badly;
@@ -781,7 +782,8 @@ Coro<Result<std::optional<StoredSchedule>>> ReferenceStore::find_schedule(std::s
   });
 }
 
-Coro<Result<std::vector<std::optional<ScheduleView>>>> ReferenceStore::look_at_schedules(std::vector<ScheduleLook> looks) {
+Coro<Result<std::vector<std::optional<ScheduleView>>>> ReferenceStore::look_at_schedules(
+    std::vector<ScheduleLook> looks) {
   return call([this, looks = std::move(looks)]() -> Result<std::vector<std::optional<ScheduleView>>> {
     std::lock_guard lock(mutex_);
     std::vector<std::optional<ScheduleView>> found;
@@ -841,18 +843,31 @@ Result<FireReply> ReferenceStore::fire_one(const FireRequest& request, WallTime 
     const auto run = schedules_.run(request.id, number);
     return run ? run->job : 0;
   };
-  std::uint32_t started = 0;
+  const auto wanted = std::ranges::count_if(request.jobs, [](const PutRequest& put) { return put.run != 0; });
+  reply.fired =
+      schedules_.advance(request.id, request.version, before_them, request.place, static_cast<std::uint32_t>(wanted));
+  std::uint32_t not_added = 0;
   for (PutRequest put : request.jobs) {
     if (const JobId before = put.after_run == 0 ? 0 : job_of(put.after_run); before != 0) {
       put.job.waits_for.push_back(before);
     }
     auto added = put_one(put, now, {}, put.run == 0 ? 0 : request.id);
     if (!added) return std::unexpected(added.error());
-    if (put.run != 0 && schedule_rules::take_put(entries[put.run - before_them - 1], *added)) ++started;
+    if (put.run != 0 && !schedule_rules::take_put(entries[put.run - before_them - 1], *added)) ++not_added;
+    // A job that is cancelled at its put may take others of this step with it.
+    if (added->cancelled != nullptr) {
+      for (const EndedRun& ended : added->cancelled->ended_runs) {
+        if (ended.schedule != request.id || ended.number <= before_them) continue;
+        ScheduleRun& run = entries[ended.number - before_them - 1];
+        run.outcome = ended.outcome;
+        run.ended_at = now;
+        run.error = cancelled_with(added->id, kCancelled);
+      }
+    }
     reply.jobs.push_back(std::move(*added));
   }
   if (request.amended) entries.insert(entries.begin(), *request.amended);
-  reply.fired = schedules_.advance(request.id, request.version, before_them, request.place, started);
+  if (not_added > 0) schedules_.take_off_started(request.id, not_added);
   for (const ScheduleRun& entry : entries) schedules_.write(request.id, entry);
   reply.version = request.version + 1;
   return reply;
@@ -874,7 +889,7 @@ Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_ready(QueueId queue_i
 }
 
 Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_set_aside(QueueId queue_id, std::string key, Rank after,
-                                                                  std::size_t limit) {
+                                                                     std::size_t limit) {
   return call([this, queue_id, key = std::move(key), after, limit]() -> Result<std::vector<WaitingJob>> {
     std::lock_guard lock(mutex_);
     if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
@@ -888,8 +903,9 @@ Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_set_aside(QueueId que
   });
 }
 
-Coro<Result<std::vector<std::string>>> ReferenceStore::keys_set_aside(QueueId queue_id, std::optional<std::string> after,
-                                                                   std::size_t limit) {
+Coro<Result<std::vector<std::string>>> ReferenceStore::keys_set_aside(QueueId queue_id,
+                                                                      std::optional<std::string> after,
+                                                                      std::size_t limit) {
   return call([this, queue_id, after = std::move(after), limit]() -> Result<std::vector<std::string>> {
     std::lock_guard lock(mutex_);
     if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
@@ -903,7 +919,7 @@ Coro<Result<std::vector<std::string>>> ReferenceStore::keys_set_aside(QueueId qu
 }
 
 Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_delayed(QueueId queue_id, WallTime after, JobId after_id,
-                                                                std::size_t limit) {
+                                                                   std::size_t limit) {
   return call([this, queue_id, after, after_id, limit]() -> Result<std::vector<WaitingJob>> {
     std::lock_guard lock(mutex_);
     if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
@@ -985,7 +1001,7 @@ Coro<Result<std::vector<QueueCounts>>> ReferenceStore::counts() {
 }
 
 Coro<Result<std::uint64_t>> ReferenceStore::count_before(QueueId queue_id, Rank rank, std::uint64_t most,
-                                                      std::optional<std::string> key) {
+                                                         std::optional<std::string> key) {
   return call([this, queue_id, rank, most, key = std::move(key)]() -> Result<std::uint64_t> {
     std::lock_guard lock(mutex_);
     if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));

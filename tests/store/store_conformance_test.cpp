@@ -400,6 +400,37 @@ TEST_P(StoreTest, ASettlementWhoseFollowUpIsRefusedKeepsNoOtherBack) {
   EXPECT_EQ(put({}).id, 6u);
 }
 
+TEST_P(StoreTest, ASettlementThatIsRefusedLeavesNoMemoryOfAFailure) {
+  const JobId id = put({}).id;
+  const JobId completion = put({.waits_for = {id}}).id;
+  ASSERT_TRUE(lease(id));
+  const SettleReply refused =
+      settle({.id = id, .outcome = Outcome::cancel, .follow_ups = {{{.queue = "q", .batch = 77}}}});
+  ASSERT_TRUE(refused.refused);
+  EXPECT_EQ(state(id), JobState::running);
+  EXPECT_EQ(get(completion)->pending, 1u);
+  ASSERT_TRUE(settle({.id = id, .outcome = Outcome::done}).settled);
+  EXPECT_EQ(put({.waits_for = {id}}).outcome, PutOutcome::added);
+}
+
+TEST_P(StoreTest, AKickForgetsTheLeasesThatRanOut) {
+  const JobId id = put({}).id;
+  run(id, Outcome::expire);
+  run(id, Outcome::bury);
+  EXPECT_EQ(get(id)->expiries, 1u);
+  change({.id = id, .kind = ChangeKind::kick});
+  EXPECT_EQ(get(id)->expiries, 0u);
+  EXPECT_EQ(get(id)->attempts, 0u);
+}
+
+TEST_P(StoreTest, IdsThatCannotBeAreNotThere) {
+  const JobId beyond = ~JobId{0};
+  EXPECT_EQ(change({.id = beyond, .kind = ChangeKind::erase}).verdict, ChangeReply::Verdict::not_found);
+  EXPECT_FALSE(settle({.id = beyond, .token = 1}).settled);
+  EXPECT_FALSE(get(beyond));
+  EXPECT_EQ(must(store_->find_waiting({beyond})).at(0), std::nullopt);
+}
+
 TEST_P(StoreTest, ACancellationOfAJobThatRunsIsKeptUntilItsRunEnds) {
   must(store_->open_queue("q", {.keep_cancelled = 1h}));
   for (const Outcome outcome : {Outcome::retry, Outcome::bury, Outcome::cancel, Outcome::release, Outcome::expire}) {

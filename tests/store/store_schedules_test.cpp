@@ -87,6 +87,49 @@ TEST_P(StoreSchedulesTest, KeepsEverythingAScheduleIsPutWith) {
   EXPECT_EQ(must(store_->schedules({})), std::vector{expected});
 }
 
+TEST_P(StoreSchedulesTest, AStepWhoseEntriesHaveJobsAlreadyIsRefusedWhole) {
+  const ScheduleId id = add("a");
+  FireRequest request = step(id);
+  request.runs[0].job = 999;
+  EXPECT_EQ(fire_error(request), Errc::invalid_input);
+  EXPECT_EQ(get(id)->version, 1u);
+  EXPECT_EQ(get(id)->active, 0u);
+  EXPECT_TRUE(runs(id).empty());
+}
+
+TEST_P(StoreSchedulesTest, AStepMayCancelARunOfItsOwn) {
+  const ScheduleId id = add("a");
+  const JobId failed = put_job({});
+  ASSERT_TRUE(must(store_->lease({{failed, ++token_, kNow + 60s, "w"}})).at(0));
+  must(store_->settle({{.id = failed, .token = token_, .outcome = Outcome::bury, .at = kNow}}));
+  FireRequest request = step(id);
+  request.runs.push_back(request.runs[0]);
+  ++request.runs[1].number;
+  ++request.place.entries;
+  request.jobs.push_back(job(request.runs[1].number));
+  // The second is cancelled at its put, because of the one that failed, and the first, which waits for it, with it.
+  request.jobs[1].job.batch = failed + 1;
+  request.jobs[1].job.waits_for = {failed};
+  const FireReply reply = fire(request);
+  ASSERT_TRUE(reply.fired);
+  EXPECT_EQ(reply.jobs.at(1).outcome, PutOutcome::cancelled);
+  EXPECT_EQ(get(id)->active, 0u);
+  const auto written = runs(id);
+  ASSERT_EQ(written.size(), 2u);
+  for (const ScheduleRun& run : written) EXPECT_EQ(run.outcome, RunOutcome::cancelled);
+}
+
+TEST_P(StoreSchedulesTest, AnEndThatIsRefusedLeavesNoOutput) {
+  const ScheduleId id = add("a");
+  const JobId run = fired(id);
+  const SettleReply refused =
+      end(run, {.outcome = Outcome::done, .result = "out", .follow_ups = {{{.queue = "q", .batch = 77}}}});
+  ASSERT_TRUE(refused.refused);
+  EXPECT_EQ(must(store_->schedule_output(id)), std::nullopt);
+  EXPECT_EQ(runs(id).at(0).outcome, RunOutcome::running);
+  EXPECT_EQ(get(id)->active, 1u);
+}
+
 TEST_P(StoreSchedulesTest, TimesAreKeptInMillisecondsAndNeverStaysNever) {
   PutSchedule wanted = schedule("a");
   wanted.place.next = WallTime::max();

@@ -38,10 +38,10 @@ std::string say(const WaitingJob& job) {
 std::string say(const JobRecord& r) {
   return fmt::format(
       "<{} {} {} k\"{}\" u\"{}\" {} p{} due {} f\"{}\" \"{}\" {}/{}/{} pending {} if {} made {} ended {} \"{}\" \"{}\" "
-      "t{} \"{}\" until {} of {}/{}>",
+      "t{} \"{}\" until {} of {}/{} asked {}>",
       r.id, r.name, r.queue, r.key, r.unique, to_string(r.state), r.priority, ms(r.due_at), r.function, r.payload,
       r.attempts, r.max_attempts, r.expiries, r.pending, static_cast<int>(r.if_failed), ms(r.created_at),
-      ms(r.ended_at), r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run);
+      ms(r.ended_at), r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run, r.cancel_asked);
 }
 std::string say(JobId id) { return fmt::format("{}", id); }
 std::string say(std::int64_t number) { return fmt::format("{}", number); }
@@ -74,7 +74,16 @@ std::string say(const PutScheduleReply& r) {
 }
 template <class T>
 std::string say(const Result<T>& result);
+template <class T>
+std::string say(const std::optional<T>& value);
 std::string say(const FireReply& reply);
+std::string say(const ScheduleOutput& o) {
+  return fmt::format("<{} {} {} {} \"{}\" \"{}\">", o.run, o.job, ms(o.ended_at), to_string(o.outcome), o.error,
+                     o.output);
+}
+std::string say(const ScheduleView& view) {
+  return fmt::format("{} last {} active {}", say(view.schedule), say(view.last_entry), view.active_jobs);
+}
 std::string say(const PutReply& reply);
 std::string say(const SettleReply& reply);
 std::string say(const ChangeReply& reply);
@@ -207,7 +216,8 @@ class Pair {
     said_ = say(loop_.run_until_complete(ask(*store_)));
     if (said_ != expected) differs_ += fmt::format("{}\n  reference: {}\n  file:      {}\n", asked_, expected, said_);
     const std::string in_memory = say(loop_.run_until_complete(ask(*memory_)));
-    if (in_memory != expected) differs_ += fmt::format("{}\n  reference: {}\n  memory:    {}\n", asked_, expected, in_memory);
+    if (in_memory != expected)
+      differs_ += fmt::format("{}\n  reference: {}\n  memory:    {}\n", asked_, expected, in_memory);
   }
 
   // Many at once: one turn of the loop, one transaction.
@@ -249,7 +259,13 @@ class Pair {
     return drawn == 0 ? "" : std::string(1, static_cast<char>('a' + drawn - 1));
   }
   WallTime time(Random& random) {
-    return random.chance(0.5) ? WallTime{} : now_ + std::chrono::milliseconds(random.between(-2'000, 6'000));
+    if (random.chance(0.03)) {
+      constexpr WallTime kOdd[] = {WallTime{-5s}, WallTime{std::chrono::microseconds{300}}, WallTime::max()};
+      return kOdd[random.below(std::size(kOdd))];
+    }
+    if (random.chance(0.5)) return {};
+    return now_ + std::chrono::milliseconds(random.between(-2'000, 6'000)) +
+           std::chrono::microseconds(random.below(1'000));
   }
   PutRequest request(Random& random) {
     PutRequest request{.set_aside = random.chance(0.3), .waits_for_those_before = random.chance(0.1)};
@@ -273,6 +289,11 @@ class Pair {
     if (random.chance(0.02)) job.waits_for.push_back(far_id(random));
     job.if_failed = random.chance(0.5) ? DependencyPolicy::run : DependencyPolicy::cancel;
     if (random.chance(0.12)) job.batch = 1 + id(random) % 9;
+    // What no store takes.
+    if (random.chance(0.01)) request.run = 1;
+    if (random.chance(0.005)) job.name = std::string(600, 'n');
+    if (random.chance(0.005)) job.id = ~JobId{0} - random.below(3);
+    if (random.chance(0.005)) job.batch = job.id;
     return request;
   }
   std::vector<PutRequest> requests(Random& random, std::uint64_t most) {
@@ -302,6 +323,20 @@ class Pair {
   JobId likely_running(Random& random) {
     const auto ids = running();
     return ids.empty() || random.chance(0.1) ? id(random) : ids[random.below(ids.size())];
+  }
+
+  Change change(Random& random) {
+    const Change change{.id = random.chance(0.3) ? likely_running(random) : id(random),
+                        .kind = static_cast<ChangeKind>(random.below(5)),
+                        .at = now_,
+                        .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
+                        .priority = static_cast<std::int32_t>(random.between(-3, 3)),
+                        .due_at = time(random),
+                        .keep = random.chance(0.5),
+                        .error = word(random, 1)};
+    asked_ += fmt::format(" {} kind {} due {} keep {}", change.id, static_cast<int>(change.kind), ms(change.due_at),
+                          change.keep);
+    return change;
   }
 
   void act(Kind kind, Random& random) {
@@ -349,20 +384,12 @@ class Pair {
         return both([&](Store& store) { return store.renew(leases); });
       }
       case Kind::change: {
-        const Change change{.id = random.chance(0.3) ? likely_running(random) : id(random),
-                            .kind = static_cast<ChangeKind>(random.below(5)),
-                            .at = now_,
-                            .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
-                            .priority = static_cast<std::int32_t>(random.between(-3, 3)),
-                            .due_at = time(random),
-                            .keep = random.chance(0.5),
-                            .error = word(random, 1)};
-        asked_ += fmt::format(" {} kind {} due {} keep {}", change.id, static_cast<int>(change.kind), ms(change.due_at),
-                              change.keep);
-        return both([&](Store& store) { return store.change({change}); });
+        std::vector<Change> changes;
+        for (auto n = 1 + random.below(3); n > 0; --n) changes.push_back(change(random));
+        return both([&](Store& store) { return store.change(changes); });
       }
       case Kind::shelve: {
-        const std::vector<JobId> ids{id(random), id(random), id(random)};
+        const std::vector<JobId> ids{id(random), id(random), random.chance(0.02) ? ~JobId{0} : id(random)};
         const auto shelf = static_cast<Shelf>(random.below(10) == 0 ? 2 : random.below(2));
         asked_ += fmt::format(" {} {}", ids, static_cast<int>(shelf));
         return both([&](Store& store) { return store.shelve(ids, shelf); });
@@ -464,6 +491,17 @@ class Pair {
       request.jobs.insert(request.jobs.begin() + static_cast<std::ptrdiff_t>(random.below(request.jobs.size() + 1)),
                           this->request(random));
     }
+    const std::uint64_t last = request.place.entries - request.runs.size();
+    if (random.chance(0.2) && last > 0) {
+      const auto was = *loop_.run_until_complete(reference_.schedule_run(request.id, last));
+      if (was && was->outcome != RunOutcome::running && was->job == 0) {
+        request.amended = ScheduleRun{.number = last,
+                                      .planned = planned(random),
+                                      .count = 7,
+                                      .outcome = random.chance(0.5) ? RunOutcome::missed : RunOutcome::skipped,
+                                      .error = "again"};
+      }
+    }
     for (PutRequest& put : request.jobs) {
       const std::uint64_t before = put.run == 0 ? request.place.entries : put.run - 1;
       if (random.chance(0.3)) put.after_run = random.chance(0.03) ? before + 1 : random.below(before + 1);
@@ -517,6 +555,9 @@ class Pair {
     asks.push_back([=](Store& store) { return told(store.find_schedule(key)); });
     asks.push_back([=](Store& store) { return told(store.load_schedules({rank.id, 1, 2})); });
     asks.push_back([=](Store& store) { return told(store.schedule_runs(rank.id, limit)); });
+    asks.push_back([=](Store& store) { return told(store.schedule_output(rank.id)); });
+    const ScheduleLook closer{.id = rank.id, .newest_left_out = static_cast<std::uint32_t>(limit), .most = 1 + limit};
+    asks.push_back([=](Store& store) { return told(store.look_at_schedules({closer, {.id = 1}})); });
     both(asks);
   }
 
@@ -549,6 +590,7 @@ class Pair {
     asks.push_back([=](Store& store) { return told(store.schedules({})); });
     for (JobId id = 1; id < 20; ++id) {
       asks.push_back([=](Store& store) { return told(store.schedule_runs(id)); });
+      asks.push_back([=](Store& store) { return told(store.schedule_output(id)); });
       asks.push_back([=](Store& store) { return told(store.history(id)); });
       asks.push_back([=](Store& store) { return told(store.waits_for(id, 99)); });
     }

@@ -1,4 +1,4 @@
-// Store: where jobs are true. In memory (the reference), in SQLite, and in whatever else passes the conformance suite.
+// Store: where jobs are true. In memory, in SQLite, and in whatever else passes the conformance suite.
 //
 // A store keeps jobs and schedules and finds them; it decides nothing. The owner of its queues (engine/engine.hpp)
 // decides which job runs next, under which limits; it keeps a window of each queue in memory and reads on from here.

@@ -90,18 +90,19 @@ struct JobCounters {
   std::uint64_t last_token = 0;
 };
 
-// The rows and names that requests are about to look at, as far as the requests say. Those that wait for a job that ends
-// are not among them; they come one load each, and once a transaction.
+// The rows and names that requests are about to look at, as far as the requests say: of ids that are gone, whether they had
+// failed; of names and unique names, the rows of who holds them too. Those that wait for a job that ends are not among
+// them: they come with take_dependants().
 struct NeededRows {
   std::vector<JobId> ids;
   std::vector<std::string> names;
-  std::vector<std::pair<std::string, std::string>> uniques;  // queue, unique name: the row of who holds it too
+  std::vector<std::pair<std::string, std::string>> uniques;  // queue, unique name
   std::vector<ScheduleId> schedules;
   bool empty() const noexcept { return ids.empty() && names.empty() && uniques.empty() && schedules.empty(); }
 };
 
-// All within one transaction, which is not the rules' business. Ids are at most kMostJobId, and those of queues are of
-// queues that there are, unless said.
+// All within one transaction, which is not the rules' business. Ids are at most kMostJobId, those of queues are of queues
+// that there are, and names are no longer than kMostNameBytes.
 class JobRows {
  public:
   virtual ~JobRows() = default;
@@ -127,11 +128,12 @@ class JobRows {
   virtual void insert(const JobRow& row, const NewJob& job, WallTime now) = 0;
   // Its shelf, its unique name's holder, its lease and the counts of its queue follow from the two.
   virtual void save(const JobRow& before, const JobRow& after) = 0;
+  // Links of those that wait for it stay: take_dependants().
   virtual void erase(const JobRow& row) = 0;
   // The commonest end: a job that runs under this token is done, and its record goes. nullopt: it does not.
   virtual std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) = 0;
-  // Of those that ended in `state` before `before`, the earliest first: what erase() needs of them.
-  virtual std::vector<JobRow> load_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
+  // Erases those that ended in `state` before `before`, the earliest first; which they were.
+  virtual std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
 
   // --- what rows do not say
   virtual void write_work(JobId id, const NewJob& job) = 0;  // function and payload

@@ -59,6 +59,8 @@ class JobTransitions {
     std::vector<JobId>& cancelled;
   };
 
+  // The row of an id that somebody gives.
+  std::optional<JobRow> load_any(JobId id) { return id > kMostJobId ? std::nullopt : rows_.load(id); }
   template <class Requests>
   void bring_for(const Requests& requests) {
     if (rows_.is_far()) rows_.bring(needed_by(std::span(requests)));
