@@ -10,6 +10,7 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::refused: return "refused";
     case Errc::wrong_format: return "wrong_format";
     case Errc::newer_version: return "newer_version";
+    case Errc::older_version: return "older_version";
     case Errc::busy: return "busy";
     case Errc::io: return "io";
     case Errc::disk_full: return "disk_full";

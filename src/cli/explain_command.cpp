@@ -27,9 +27,12 @@ std::string sentence(const FoundUrl& found, WallTime now) {
   const UrlRecord& url = found.record;
   const std::string attempts = fmt::format("{} attempt{}", url.attempts, url.attempts == 1 ? "" : "s");
   const std::string why = url.error.empty() ? std::string() : ": " + url.error;
-  if (url.reason == UrlReason::off_scope) return "is linked from the crawl but out of its scope; --whitelist takes it in";
-  if (url.reason == UrlReason::depth) return fmt::format("is {} links from a seed, farther than --max-depth", url.depth);
-  if (url.reason == UrlReason::host_down) return "was not asked, because its host did not answer; the next run tries again";
+  if (url.reason == UrlReason::off_scope)
+    return "is linked from the crawl but out of its scope; --whitelist takes it in";
+  if (url.reason == UrlReason::depth)
+    return fmt::format("is {} links from a seed, farther than --max-depth", url.depth);
+  if (url.reason == UrlReason::host_down)
+    return "was not asked, because its host did not answer; the next run tries again";
   switch (url.state) {
     case UrlState::queued:
       if (url.due > now) return fmt::format("is not due until {}, after {}{}", to_rfc3339(url.due), attempts, why);
@@ -38,7 +41,8 @@ std::string sentence(const FoundUrl& found, WallTime now) {
     case UrlState::done:
       return fmt::format("was fetched {}, with status {}{}", to_rfc3339(url.mtime), url.status_code,
                          url.redirect_to.empty() ? "" : ", and leads to " + url.redirect_to);
-    case UrlState::failed: return fmt::format("was given up {} after {}{}; the next run tries again", to_rfc3339(url.mtime), attempts, why);
+    case UrlState::failed:
+      return fmt::format("was given up {} after {}{}; the next run tries again", to_rfc3339(url.mtime), attempts, why);
     case UrlState::excluded:
       return fmt::format("is excluded: {}", url.reason == UrlReason::none ? url.error : to_string(url.reason));
   }
@@ -70,7 +74,10 @@ int explain_url(const ExplainArguments& arguments) {
   if (!url) return complain(fmt::format("URL {}: {}", in_quotes(arguments.what), url.error().message), kExitUsage);
   url->strip_fragment();
   const std::string database = arguments.database.empty() ? "argiope.db" : arguments.database;
-  const auto found = find_url(database, url->href());
+  auto found = find_url(database, url->href());
+  if (!found && found.error().code == Errc::older_version) {
+    if (auto opened = open_url_store(database); opened && (*opened)->close()) found = find_url(database, url->href());
+  }
   if (!found) return complain(with_database_option(found.error()));
   if (!*found) {
     return complain(fmt::format("{}: not in database {}: no page that was fetched links to it, or it is outside "
@@ -115,12 +122,17 @@ int explain_named(const ExplainArguments& arguments) {
 
 std::function<int()> add_explain_command(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
-  CLI::App* command = app.add_subcommand("explain", "Why does a job, a schedule or a URL not run now, and when will it?");
+  CLI::App* command =
+      app.add_subcommand("explain", "Why does a job, a schedule or a URL not run now, and when will it?");
   arguments->store.add_to(*command);
-  command->add_option("WHAT", arguments->what, "The id or name of a job, the name of a schedule, or a URL")->required()->type_name("");
-  command->add_option("-d,--db", arguments->database, "The database of the crawl (default for URLs: argiope.db)")->type_name("FILE");
+  command->add_option("WHAT", arguments->what, "The id or name of a job, the name of a schedule, or a URL")
+      ->required()
+      ->type_name("");
+  command->add_option("-d,--db", arguments->database, "The database of the crawl (default for URLs: argiope.db)")
+      ->type_name("FILE");
   command->footer(
-      "If a job and a schedule have the same name, it explains the job; argiope schedule explain NAME explains the other.\n"
+      "If a job and a schedule have the same name, it explains the job; argiope schedule explain NAME explains the "
+      "other.\n"
       "Examples: argiope explain 17 --store sqlite:jobs.db\n"
       "          argiope explain backup --store sqlite:jobs.db\n"
       "          argiope explain https://example.org/page -d argiope.db");

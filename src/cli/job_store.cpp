@@ -55,6 +55,30 @@ int complain(const Error& error) {
   }
 }
 
+namespace {
+
+// Opening to share does it.
+Result<void> bring_up_to_date(const std::string& where) {
+  auto store = open_store(where, {.access = StoreAccess::share});
+  if (!store) return std::unexpected(std::move(store.error()));
+  return (*store)->close();
+}
+
+Coro<Result<Book>> open_book(std::string where, StoreAccess access) {
+  const BookOptions options{.new_queue = default_queue_policy(), .access = access};
+  auto book = co_await Book::open(where, options);
+  if (book || book.error().code != Errc::older_version) co_return book;
+  // A file that an older argiope has made cannot be read before it is brought up to date, which needs a moment of writing.
+  if (const auto done = bring_up_to_date(where); done) {
+    book = co_await Book::open(where, options);
+  } else if (done.error().code == Errc::busy) {
+    book = std::unexpected(done.error());  // it says of whom
+  }
+  co_return book;
+}
+
+}  // namespace
+
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   const auto where = arguments.where();
   if (!where) return complain(where.error());
@@ -66,7 +90,7 @@ int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissin
   AsioBackend backend(clock);
   EventLoop loop(backend);
   return loop.run_until_complete([](std::string name, StoreAccess asked, const BookAction& action) -> Coro<int> {
-    auto book = co_await Book::open(std::move(name), {.new_queue = default_queue_policy(), .access = asked});
+    auto book = co_await open_book(std::move(name), asked);
     if (!book) co_return complain(with_store_option(std::move(book.error())));
     const auto done = co_await action(*book);
     const int status = done ? *done : complain(done.error());

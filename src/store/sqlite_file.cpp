@@ -173,7 +173,7 @@ Result<void> require_format_to_read(SqliteDatabase& database, const std::string&
   }
   if (found->version != std::ssize(format.migrations)) {
     return fail(
-        Errc::wrong_format,
+        Errc::older_version,
         fmt::format("database {}: made by an older argiope; open it once for writing to bring it up to date", path));
   }
   return {};

@@ -58,7 +58,7 @@ TEST_F(StoreMigrationTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   run_sql(kFromVersion4ToVersion3);
   run_sql(kFromVersion3ToVersion2);
   run_sql(kFromVersion2ToVersion1);
-  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot";
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::older_version) << "a reader cannot";
   owner = open();
   EXPECT_EQ(ask(owner->get(waits))->value().payload.size(), 20'000u);
   EXPECT_EQ(state(*owner, runs), JobState::running);
@@ -163,7 +163,7 @@ TEST_F(StoreMigrationTest, AFileOfTheFifthVersionKeepsWhatItKnowsOfFailedJobsAnd
   ASSERT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
   ASSERT_TRUE(owner->close());
   run_sql(kBackToVersion5);
-  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot bring it up to date";
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::older_version) << "a reader cannot bring it up to date";
   owner = open();
   ASSERT_NE(owner, nullptr);
   EXPECT_EQ(*ask(owner->schedule_output(id)), std::nullopt);
@@ -180,7 +180,7 @@ TEST_F(StoreMigrationTest, AFileOfTheFifthVersionKeepsWhatItKnowsOfFailedJobsAnd
 
 TEST_F(StoreMigrationTest, AllThatIsInAFileOfTheThirdVersionIsThere) {
   run_sql(kFileOfVersion3);
-  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::wrong_format) << "a reader cannot bring it up to date";
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::older_version) << "a reader cannot bring it up to date";
   auto owner = open();
   ASSERT_NE(owner, nullptr);
   EXPECT_EQ(state(*owner, 1), JobState::done);

@@ -23,6 +23,7 @@ enum class Errc : std::uint8_t {
   refused,        // a rule forbids it (robots, address guard, read-only)
   wrong_format,   // a file that is not ours
   newer_version,  // a file of ours, made by a newer Argiope
+  older_version,  // a file of ours, made by an older Argiope: opened to write, it is brought up to date
   busy,           // held by another process
   io,             // the operating system said no
   disk_full,

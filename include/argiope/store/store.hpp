@@ -183,7 +183,7 @@ enum class StoreAccess : std::uint8_t {
   // Put, change, prune, open and configure queues, put, erase and fire schedules, and look at what another process may
   // own; the owner learns of it by changed_elsewhere().
   share,
-  read,  // look; creates nothing
+  read,  // look; creates nothing. Errc::older_version of a file that the others would bring up to date
 };
 struct StoreOptions {
   StoreAccess access = StoreAccess::own;

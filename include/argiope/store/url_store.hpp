@@ -84,7 +84,8 @@ struct UrlStoreOptions {
 Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options = {});
 
 // What the database at `path` knows of `url`, as Url spells it, and the URL that first linked to it. Only looks, so
-// that a crawl that runs is not disturbed; reads the whole table. Errors: as open_url_store, but busy.
+// that a crawl that runs is not disturbed; reads the whole table. Errors: as open_url_store without
+// busy, and older_version of a database that open_url_store() would bring up to date.
 struct FoundUrl {
   UrlRecord record;
   std::string referrer;  // empty: a seed
