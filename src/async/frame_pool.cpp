@@ -1,5 +1,6 @@
 #include "argiope/async/detail/frame_pool.hpp"
 
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <type_traits>
@@ -21,6 +22,11 @@ namespace {
 // Less than malloc maps and unmaps by itself, with room for its header.
 constexpr std::size_t kSlabBytes = 64 * 1024 - 16;
 
+constexpr std::size_t kSlots = kPooledBytes / kPoolStep + 1;
+
+// What a thread that gives keeps of each size, and what one that lacks takes at a time.
+constexpr std::size_t handful(std::size_t slot) noexcept { return kSlabBytes / (slot * kPoolStep); }
+
 void push(FreeBlock*& list, void* block) noexcept {
   auto* free_block = static_cast<FreeBlock*>(block);
   free_block->next = list;
@@ -28,19 +34,80 @@ void push(FreeBlock*& list, void* block) noexcept {
 }
 void* pop(FreeBlock*& list) noexcept { return std::exchange(list, list->next); }
 
+// The last of the first `count` blocks of a list that is not empty.
+FreeBlock* last_of(FreeBlock* list, std::size_t count) noexcept {
+  while (--count > 0 && list->next != nullptr) list = list->next;
+  return list;
+}
+
+// Blocks of one size that no thread has: lists of any length one behind the other, of which nobody counts the blocks.
+class Spare {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  void add_list(FreeBlock* list) noexcept {
+    auto* first = static_cast<First*>(list);
+    first->next_list = std::exchange(first_, first);
+  }
+  void add(void* block) noexcept {
+    auto* first = static_cast<First*>(block);
+    first->next = first_;
+    first->next_list = first_ == nullptr ? nullptr : first_->next_list;
+    first_ = first;
+  }
+  // A list of at most `count` blocks; not to be called when empty.
+  FreeBlock* take(std::size_t count) noexcept {
+    First* const taken = first_;
+    FreeBlock* const last = last_of(taken, count);
+    first_ = taken->next_list;
+    if (last->next != nullptr) add_list(last->next);
+    last->next = nullptr;
+    return taken;
+  }
+
+ private:
+  // The first block of a list. No block is smaller.
+  struct First : FreeBlock {
+    First* next_list;
+  };
+  static_assert(sizeof(First) <= kPoolStep);
+  First* first_;
+};
+
 // A thread's lists between its end and the thread that takes them over.
 struct Estate {
-  FramePool pool;
+  FrameLists lists;
   Estate* next;
 };
 
-// What no thread has at present. As many estates as threads have ever had lists at a time, so threads that come and go
-// need no more memory than one of them.
+// The pool of a thread that runs.
+struct Member {
+  FramePool* pool;
+  Member* previous;
+  Member* next;
+};
+
+// What no thread has at present, and the threads there are. As many estates as threads have ever had lists at a time, so
+// threads that come and go need no more memory than one of them.
 struct Depot {
   std::mutex mutex;
   Estate* estates;
-  // Freed by threads that had no lists: yet or any more.
-  FreeBlock* orphans[kPooledBytes / kPoolStep + 1];
+  Member* members;
+  // Freed by threads that had no lists, yet or any more; and given by those that were asked.
+  Spare spare[kSlots];
+
+  // Has what the caller lacks put into the depot: at once from estates, in time by threads. Under the mutex.
+  void ask(std::size_t slot, const FramePool& asker) noexcept {
+    for (Estate* estate = estates; estate != nullptr; estate = estate->next) {
+      if (FreeBlock* const list = std::exchange(estate->lists.free[slot], nullptr)) spare[slot].add_list(list);
+    }
+    if (!spare[slot].empty()) return;
+    for (Member* member = members; member != nullptr; member = member->next) {
+      std::atomic<PoolState>& state = member->pool->state;
+      if (member->pool != &asker && state.load(std::memory_order_relaxed) == PoolState::open) {
+        state.store(PoolState::asked, std::memory_order_relaxed);  // nobody else takes a pool out of this state
+      }
+    }
+  }
 };
 constinit Depot depot{};
 static_assert(std::is_trivially_destructible_v<Depot>, "frames are freed until the very end of the process");
@@ -51,9 +118,11 @@ struct Heritage {
   ~Heritage() {
     closed = true;
     if (estate == nullptr) return;
-    frame_pool.open = false;
-    estate->pool = std::exchange(frame_pool, FramePool{});
     const std::lock_guard lock(depot.mutex);
+    frame_pool.state.store(PoolState::closed, std::memory_order_relaxed);
+    (self.previous == nullptr ? depot.members : self.previous->next) = self.next;
+    if (self.next != nullptr) self.next->previous = self.previous;
+    estate->lists = std::exchange(static_cast<FrameLists&>(frame_pool), FrameLists{});
     estate->next = std::exchange(depot.estates, estate);
   }
   void open() {
@@ -62,10 +131,15 @@ struct Heritage {
       if (depot.estates != nullptr) estate = std::exchange(depot.estates, depot.estates->next);
     }
     if (estate == nullptr) estate = new Estate{};
-    frame_pool = estate->pool;
-    frame_pool.open = true;
+    const std::lock_guard lock(depot.mutex);
+    static_cast<FrameLists&>(frame_pool) = estate->lists;
+    self = {&frame_pool, nullptr, depot.members};
+    if (self.next != nullptr) self.next->previous = &self;
+    depot.members = &self;
+    frame_pool.state.store(PoolState::open, std::memory_order_relaxed);
   }
   Estate* estate = nullptr;
+  Member self{};
   bool closed = false;
 };
 thread_local Heritage heritage;
@@ -76,7 +150,12 @@ void* cut(std::size_t slot) {
   if (frame_pool.rest_bytes < bytes) {
     {
       const std::lock_guard lock(depot.mutex);
-      frame_pool.free[slot] = std::exchange(depot.orphans[slot], nullptr);
+      Spare& spare = depot.spare[slot];
+      if (spare.empty()) depot.ask(slot, frame_pool);
+      if (!spare.empty()) {
+        frame_pool.free[slot] = spare.take(handful(slot));
+        if (spare.empty()) depot.ask(slot, frame_pool);  // in time for when these are used up
+      }
     }
     if (frame_pool.free[slot] != nullptr) return pop(frame_pool.free[slot]);
     auto* slab = static_cast<std::byte*>(::operator new(kSlabBytes));
@@ -88,11 +167,40 @@ void* cut(std::size_t slot) {
   return std::exchange(frame_pool.rest, frame_pool.rest + bytes);
 }
 
+// How far a thread is in giving.
+struct Giving {
+  // Blocks of each size that were freed since the list was last looked at.
+  std::uint16_t freed[kSlots];
+  // Looks, one after the other, that found nothing to give.
+  int in_vain;
+};
+constinit thread_local Giving giving{};
+constexpr int kLooksInVain = 64;
+
+// A block has been freed on a thread that was asked to give.
+void give(std::size_t slot) noexcept {
+  if (frame_pool.state.load(std::memory_order_relaxed) == PoolState::asked) {
+    for (std::size_t each = 1; each < kSlots; ++each) giving.freed[each] = static_cast<std::uint16_t>(handful(each));
+    giving.in_vain = 0;
+    frame_pool.state.store(PoolState::giving, std::memory_order_relaxed);
+  }
+  if (++giving.freed[slot] < handful(slot)) return;
+  giving.freed[slot] = 0;
+  FreeBlock* const kept = last_of(frame_pool.free[slot], handful(slot));
+  if (kept->next == nullptr) {
+    if (++giving.in_vain == kLooksInVain) frame_pool.state.store(PoolState::open, std::memory_order_relaxed);
+    return;
+  }
+  giving.in_vain = 0;
+  const std::lock_guard lock(depot.mutex);
+  depot.spare[slot].add_list(std::exchange(kept->next, nullptr));
+}
+
 // On a thread whose end has begun.
 void* allocate_late(std::size_t slot) {
   {
     const std::lock_guard lock(depot.mutex);
-    if (depot.orphans[slot] != nullptr) return pop(depot.orphans[slot]);
+    if (!depot.spare[slot].empty()) return depot.spare[slot].take(1);
   }
   const std::size_t bytes = slot * kPoolStep;
   return ::operator new(bytes);
@@ -104,7 +212,7 @@ void* allocate_frame_slowly(std::size_t bytes) {
   if (bytes > kPooledBytes) return ::operator new(bytes);
   const std::size_t slot = pool_slot(bytes);
   if (heritage.closed) return allocate_late(slot);
-  if (!frame_pool.open) {
+  if (frame_pool.state.load(std::memory_order_relaxed) == PoolState::closed) {
     heritage.open();
     if (frame_pool.free[slot] != nullptr) return pop(frame_pool.free[slot]);
   }
@@ -113,8 +221,13 @@ void* allocate_frame_slowly(std::size_t bytes) {
 
 void free_frame_slowly(void* block, std::size_t bytes) noexcept {
   if (bytes > kPooledBytes) return ::operator delete(block);
+  const std::size_t slot = pool_slot(bytes);
+  if (frame_pool.state.load(std::memory_order_relaxed) != PoolState::closed) {
+    push(frame_pool.free[slot], block);
+    return give(slot);
+  }
   const std::lock_guard lock(depot.mutex);
-  push(depot.orphans[pool_slot(bytes)], block);
+  depot.spare[slot].add(block);
 }
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <cstdint>
 #include <cstring>
 #include <set>
@@ -88,6 +89,81 @@ TEST(FramePool, WhatAThreadThatNeverAllocatedFreesIsUsedAgain) {
     on_a_thread([&] { free_all(blocks, kBytes); });
   }
   EXPECT_LE(seen.size(), 3u * 200);
+}
+
+// Two threads that take turns: what the first makes the second frees.
+std::size_t blocks_taken_in_turns(std::size_t rounds, std::size_t count, std::size_t bytes) {
+  std::set<void*> seen;
+  std::vector<void*> blocks;
+  std::barrier turn(2);
+  std::thread frees([&] {
+    free_frame(allocate_frame(bytes), bytes);
+    for (std::size_t i = 0; i < rounds; ++i) {
+      turn.arrive_and_wait();
+      free_all(blocks, bytes);
+      turn.arrive_and_wait();
+    }
+  });
+  on_a_thread([&] {
+    for (std::size_t i = 0; i < rounds; ++i) {
+      blocks = allocate_many(count, bytes);
+      seen.insert(blocks.begin(), blocks.end());
+      EXPECT_EQ(std::set<void*>(blocks.begin(), blocks.end()).size(), count) << "no block is given out twice";
+      turn.arrive_and_wait();
+      turn.arrive_and_wait();
+    }
+  });
+  frees.join();
+  return seen.size();
+}
+
+TEST(FramePool, AMillionBlocksMadeOnOneThreadAndFreedOnAnotherTakeTheMemoryOfFew) {
+  EXPECT_LE(blocks_taken_in_turns(1'000, 1'000, 1'200), 3'000u);
+  EXPECT_LE(blocks_taken_in_turns(50, 20'000, 16), 60'000u) << "the smallest";
+  EXPECT_LE(blocks_taken_in_turns(100, 300, kPooledBytes), 900u) << "the largest";
+}
+
+TEST(FramePool, WhatManyThreadsHandToEachOtherIsUsedAgain) {
+  constexpr std::size_t kBytes = 1'504, kThreads = 4, kRounds = 300, kCount = 250;
+  std::vector<std::vector<void*>> made(kThreads);
+  std::vector<std::set<void*>> seen(kThreads);
+  std::barrier turn(kThreads);
+  std::vector<std::thread> threads;
+  for (std::size_t self = 0; self < kThreads; ++self) {
+    threads.emplace_back([&, self] {
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        made[self] = allocate_many(kCount, kBytes);
+        seen[self].insert(made[self].begin(), made[self].end());
+        turn.arrive_and_wait();
+        // Mostly the first thread's lot; now and then another's.
+        const std::size_t heir = round % 10 == 0 ? (round / 10) % kThreads : 0;
+        if (self == heir) {
+          for (const auto& blocks : made) free_all(blocks, kBytes);
+        }
+        turn.arrive_and_wait();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<void*> all;
+  for (const auto& blocks : seen) all.insert(blocks.begin(), blocks.end());
+  EXPECT_LE(all.size(), 3 * kThreads * kCount);
+}
+
+TEST(FramePool, WhatAThreadThatHasEndedHeldIsUsedByThoseThatRun) {
+  constexpr std::size_t kBytes = 1'712;
+  std::set<void*> seen;
+  on_a_thread([&] {
+    for (int i = 0; i < 20; ++i) {
+      const std::vector<void*> blocks = allocate_many(500, kBytes);
+      seen.insert(blocks.begin(), blocks.end());
+      on_a_thread([&] {
+        free_frame(allocate_frame(kBytes), kBytes);
+        free_all(blocks, kBytes);
+      });
+    }
+  });
+  EXPECT_LE(seen.size(), 3u * 500);
 }
 
 // Destroyed after the thread's lists have been left to others, for it was made before them.

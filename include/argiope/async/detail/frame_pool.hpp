@@ -2,6 +2,7 @@
 // pop from a free list instead of a trip to the allocator.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace argiope::detail {
@@ -11,8 +12,12 @@ namespace argiope::detail {
 // leaves its lists to one that comes. Under the address sanitizer everything comes from operator new, so that a use after
 // free is seen.
 //
+// A block freed on another thread joins that thread's lists. When a thread has used up its own and would need a new slab,
+// it asks the others: from its next free on each gives away what it has beyond a slab's worth of blocks of a size, until it
+// has had nothing to give for a while. So a thread that makes what another destroys goes on with the same memory.
+//
 // Errors:  std::bad_alloc.
-// Threads: any; a block freed on another thread joins that thread's lists.
+// Threads: any.
 inline constexpr std::size_t kPooledBytes = 2048;
 inline constexpr std::size_t kPoolStep = 16;
 
@@ -25,13 +30,20 @@ inline constexpr std::size_t kPoolStep = 16;
 struct FreeBlock {
   FreeBlock* next;
 };
-struct FramePool {
+struct FrameLists {
   FreeBlock* free[kPooledBytes / kPoolStep + 1];
   // What has not been cut from the newest slab yet.
   std::byte* rest;
   std::size_t rest_bytes;
-  // From the thread's first allocation to its end: only then will somebody leave the lists to others.
-  bool open;
+};
+enum class PoolState : unsigned char {
+  closed,  // before the thread's first allocation and after its end: its lists would be lost
+  open,
+  asked,   // another thread is short of blocks
+  giving,  // and this one has begun to give
+};
+struct FramePool : FrameLists {
+  std::atomic<PoolState> state;  // written by other threads too
 };
 extern constinit thread_local FramePool frame_pool;
 
@@ -55,7 +67,7 @@ inline void* allocate_frame(std::size_t bytes) {
 
 inline void free_frame(void* block, std::size_t bytes) noexcept {
 #ifndef ARGIOPE_NO_FRAME_POOL
-  if (bytes <= kPooledBytes && frame_pool.open) [[likely]] {
+  if (bytes <= kPooledBytes && frame_pool.state.load(std::memory_order_relaxed) == PoolState::open) [[likely]] {
     FreeBlock*& free = frame_pool.free[pool_slot(bytes)];
     auto* free_block = static_cast<FreeBlock*>(block);
     free_block->next = free;
