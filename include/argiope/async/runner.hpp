@@ -67,7 +67,7 @@ class Runner {
   //         run, when `main` is dropped unrun; as EventLoop::run_until_complete.
   template <class T>
   T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
-    // Else what is refused would be a task all the same.
+    // Else the coroutine that is refused would become a task.
     if (loop().is_running()) throw std::logic_error("this runner is running already");
     Task<T> task = loop_->create_task(std::move(main), "main", Start::next_turn, where);
     const detail::InterruptGuard interrupts(*loop_, task);

@@ -196,7 +196,7 @@ class Semaphore {
     waiter.semaphore.release();
   }
 
-  // Somebody waits only while no permit is free: a permit given back goes straight to the first.
+  // A task waits only while no permit is free: a permit given back goes straight to the first.
   IntrusiveList<detail::Waiter> waiters_;
   // Those who have a permit and have not run on since.
   IntrusiveList<detail::Waiter> served_;

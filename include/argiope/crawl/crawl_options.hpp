@@ -76,7 +76,7 @@ struct CrawlOptions {
   // Called with each answer, whatever its status, before it is written down that it came; not with those that are tried
   // again, that have not changed (304), or that only told whether a link is broken. While it runs, its request still counts
   // as under way. When the crawl is cancelled or killed meanwhile, the page comes again in the next run: at least once.
-  // What it throws is logged, counted, and kept with the URL, which is done all the same.
+  // What it throws is logged, counted, and kept with the URL; the page counts as done.
   // Threads: that of the shard that has fetched the page; with several, from several at a time.
   PageHandler on_page;
 

@@ -79,7 +79,7 @@ class TokenBucket {
   IntrusiveList<detail::Waiter> waiters_;
   // Those who have a permit and have not run on since.
   IntrusiveList<detail::Waiter> served_;
-  // Runs while somebody waits.
+  // Runs while acquire() waits.
   Handle timer_;
 };
 

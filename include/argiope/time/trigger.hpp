@@ -160,7 +160,7 @@ class Trigger {
   Bounds bounds_;
 };
 
-// What is to be said of an answer that is not decided, as an error has it; nullopt of others.
+// Why an answer is not decided, in the words of an error; nullopt when it is decided.
 std::optional<std::string> why_undecided(const Trigger::Answer& answer);
 
 }  // namespace argiope

@@ -159,7 +159,7 @@ class EventLoop {
 
   // Schedules `coro` as a task, to start at the next turn. The loop keeps it alive until it ends.
   // Start::eagerly runs it until its first wait before this returns; the task may then be done already. While the
-  // loop is not running, it starts at the next turn all the same.
+  // loop is not running, even that starts at the next turn.
   // Errors: std::invalid_argument when `coro` is empty; std::bad_alloc, with the loop intact.
   template <class T>
   Task<T> create_task(Coro<T> coro, std::string_view name = {}, Start start = Start::next_turn,
