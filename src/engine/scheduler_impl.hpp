@@ -60,7 +60,7 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   // Schedules on their way into the store: what will be known of those that are new.
   struct News {
     std::vector<SchedulePlace> places;
-    std::vector<std::string> names;  // where somebody listens
+    std::vector<std::string> names;  // where there are listeners
   };
   News note_news(const std::vector<Schedule>& schedules) const;
   Coro<void> take_news(News news, const std::vector<AddReply>& replies);

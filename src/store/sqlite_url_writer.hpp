@@ -30,7 +30,7 @@ class SqliteUrlWriter final : public Transactions {
   // With SyncMode::full it is synced apart.
   SqliteLog& log() noexcept override { return log_; }
 
-  // From any thread: while somebody waits for what is written, a foreign lock is waited for no longer than busy_limit.
+  // From any thread: while a caller waits for a write, it waits for a foreign lock no longer than busy_limit.
   LockWait& lock_wait() noexcept { return lock_wait_; }
 
   // In a transaction.

@@ -71,7 +71,7 @@ class HttpConnection : public ListHook {
   // --- interrupting
 
   // Awaits `work`; says by which interrupt it was ended, if it was.
-  // Errors: what `work` throws, and CancelledError when the task was cancelled by somebody else.
+  // Errors: what `work` throws, and CancelledError when another cancelled the task.
   Coro<Interrupt> guarded(Coro<void> work);
   void interrupt(Interrupt why) noexcept;
   // From `when` on the timer interrupts. Moving it back and forth costs nothing.
@@ -93,7 +93,7 @@ class HttpConnection : public ListHook {
 
   // --- its answer
 
-  // Sets what is to be answered; false when there is nobody to answer.
+  // Sets the answer; false when there is nobody to answer.
   Coro<bool> ask_handler();
   Coro<void> run_handler();
   // False when the connection is to be closed.

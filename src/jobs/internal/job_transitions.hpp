@@ -59,7 +59,7 @@ class JobTransitions {
     std::vector<JobId>& cancelled;
   };
 
-  // The row of an id that somebody gives.
+  // The row of an id that a caller gives.
   std::optional<JobRow> load_any(JobId id) { return id > kMostJobId ? std::nullopt : rows_.load(id); }
   template <class Requests>
   void bring_for(const Requests& requests) {
