@@ -67,7 +67,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
 
   // --- what its book does
   const JobClock& clock() const noexcept { return clock_; }
-  Coro<Result<PutReply>> put(NewJob job) { return put_one(shared_from_this(), std::move(job)); }
+  Coro<Result<PutReply>> put(NewJob&& job) { return put_one(shared_from_this(), std::move(job)); }
   Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs) {
     return kept(put_several(std::move(jobs)));
   }

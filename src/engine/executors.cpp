@@ -114,6 +114,7 @@ Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
     }
     throw std::runtime_error(kWhy);  // a run that fails when it has been cancelled is cancelled
   }
+  if (store_.is_gone()) throw CancelledError();  // its engine has gone, and what the function refers to may have as well
   const auto executor = executors_.find(name);
   const auto& functions = executor->second.functions;
   const auto found = functions.find(context.job().function);
