@@ -24,19 +24,6 @@ bool is_loopback(const Url& url) {
   return address && classify(*address) == AddressClass::loopback;
 }
 
-constexpr UrlShelf shelf_of(Shelf shelf) noexcept {
-  return shelf == Shelf::delayed     ? UrlShelf::delayed
-         : shelf == Shelf::set_aside ? UrlShelf::set_aside
-                                     : UrlShelf::ready;
-}
-constexpr Shelf shelf_of(UrlShelf shelf) noexcept {
-  return shelf == UrlShelf::delayed ? Shelf::delayed : shelf == UrlShelf::set_aside ? Shelf::set_aside : Shelf::ready;
-}
-
-std::int64_t url_id_of(JobId id) noexcept {
-  return static_cast<std::int64_t>(std::min<JobId>(id, std::numeric_limits<std::int64_t>::max()));
-}
-
 void count_url(Host& host) noexcept {
   if (host.urls < std::numeric_limits<std::uint32_t>::max()) ++host.urls;
 }
@@ -56,11 +43,8 @@ Frontier::Frontier(const CrawlOptions& options, std::uint32_t part, std::uint32_
       parts_(parts),
       clock_(std::in_place, given_clock_, Duration::zero()),
       window_(StoredQueue{}, (options.queue_size + 2 * parts - 1) / (2 * parts), *clock_,
-              (options.queue_size + parts - 1) / parts),
-      queue_(window_.jobs()) {
-  window_.nothing_is_stored();
-  window_.set_log_of_leaving(&leaving_);
-}
+              (options.queue_size + parts - 1) / parts, QueueWindow::OnShelves::all_but_here),
+      queue_(window_.jobs()) {}
 
 void Frontier::start_clock(TimePoint now, WallTime wall) {
   pass_time(now);
@@ -140,16 +124,15 @@ void Frontier::note_on_shelf(Host& host, const Rank& rank) {
 // gives what may start without having read them.
 bool Frontier::is_its_turn(Host& host, const Lease& lease) const {
   auto& on_shelf = host.on_shelf;
-  if (on_shelf && window_.has_read(on_shelf->last)) on_shelf.reset();
+  if (on_shelf && window_.ready().has_read(on_shelf->last)) on_shelf.reset();
   if (!on_shelf) return true;
-  if (window_.has_read(on_shelf->first)) on_shelf->first = window_.first_unread();
+  if (window_.ready().has_read(on_shelf->first)) on_shelf->first = window_.ready().first_unread();
   return !more_important(on_shelf->first, Rank{lease.priority, lease.id});
 }
 
-void Frontier::move_to(UrlShelf shelf, const UrlTask& task, Host& host) {
-  if (shelf == UrlShelf::ready) note_on_shelf(host, {priority_of(task), static_cast<JobId>(task.id)});
-  moves_.push_back(
-      {task.id, shelf, shelf == UrlShelf::none ? 0 : host.site_fingerprint, priority_of(task), task.depth});
+void Frontier::move_to(std::optional<Shelf> shelf, const UrlTask& task, Host& host) {
+  if (shelf == Shelf::ready) note_on_shelf(host, {priority_of(task), static_cast<JobId>(task.id)});
+  moves_.push_back({task.id, shelf, shelf ? host.site_fingerprint : 0, priority_of(task), task.depth});
 }
 
 void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
@@ -160,7 +143,7 @@ void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
   WaitingJob job = job_of(task, host);
   if (due > now) job.due_at = stored_time(due);
   if (const auto shelf = window_.offer(job, now)) {
-    move_to(shelf_of(*shelf), task, host);
+    move_to(*shelf, task, host);
   } else {
     remember(std::move(task));
     window_.trim(now);
@@ -171,17 +154,17 @@ void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
 
 void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
   const bool delayed = record.state == UrlState::queued && record.due != WallTime{};
-  if (record.shelf == UrlShelf::none && !delayed) {
+  if (!record.shelf && !delayed) {
     put(std::move(task), host, TimePoint{}, TimePoint{});
     return;
   }
   count_url(host);
   WaitingJob job = job_of(task, host);
   job.due_at = record.due;
-  const UrlShelf shelf = record.shelf == UrlShelf::none ? UrlShelf::delayed : record.shelf;
-  job.shelf = shelf_of(shelf);
+  const Shelf shelf = record.shelf.value_or(Shelf::delayed);
+  job.shelf = shelf;
   window_.left_in_store(job);
-  if (shelf == UrlShelf::ready) note_on_shelf(host, {job.priority, job.id});
+  if (shelf == Shelf::ready) note_on_shelf(host, {job.priority, job.id});
   if (record.shelf != shelf || record.priority != job.priority) move_to(shelf, task, host);
   let_go_of_idle_hosts(TimePoint{});
 }
@@ -194,7 +177,7 @@ void Frontier::found_nearer(std::uint64_t url_fingerprint, std::uint32_t depth, 
   queued.depth = depth;
   const auto id = static_cast<JobId>(queued.id);
   queue_.set_priority(id, priority_of(queued), now);
-  move_to(UrlShelf::none, queued, *queued.host);
+  move_to(std::nullopt, queued, *queued.host);
 }
 
 std::optional<Frontier::Ticket> Frontier::next(TimePoint now) {
@@ -240,17 +223,12 @@ void Frontier::put_back(const Ticket& ticket, TimePoint now) {
 
 // --- the store -------------------------------------------------------------------------------------------------------
 
-// What the window has let go of goes to the shelf it names; so does what was read and belongs to another shelf.
+// What the window does not keep goes to the shelf it names.
 void Frontier::write_down_moves() {
-  for (const QueueWindow::LetGo& left : leaving_) {
-    const UrlTask& task = tasks_.at(static_cast<std::int64_t>(left.id));
-    move_to(shelf_of(left.shelf), task, *task.host);
+  for (const QueueWindow::Move& moved : window_.take_moves()) {
+    const UrlTask& task = tasks_.at(static_cast<std::int64_t>(moved.id));
+    move_to(moved.shelf, task, *task.host);
     forget(task.id);
-  }
-  leaving_.clear();
-  for (const JobId id : window_.take_moves().to_set_aside) {
-    const auto task = tasks_.find(static_cast<std::int64_t>(id));
-    if (task != tasks_.end()) move_to(UrlShelf::set_aside, task->second, *task->second.host);
   }
 }
 
@@ -258,6 +236,7 @@ bool Frontier::wants_read(TimePoint now) {
   pass_time(now);
   queue_.tick(now);
   window_.trim(now);
+  write_down_moves();
   const bool wanted = !reading_ && window_.wants_load(now);
   write_down_moves();
   // Who has something to do can wait until more is wanted; a read makes the store commit.
@@ -270,25 +249,10 @@ std::vector<Frontier::Read> Frontier::begin_read(TimePoint now) {
   std::size_t rows = 0;
   for (QueueWindow::Load& load : window_.loads(now)) {
     if (rows >= kRowsAtOnce) break;
-    load.limit = std::min(load.limit, kRowsAtOnce - rows);
-    rows += load.limit;
-    using From = QueueWindow::Load::From;
-    Read read;
-    read.query.part = part_;
-    read.query.parts = parts_;
-    read.query.limit = load.limit;
-    if (load.from == From::delayed) {
-      read.query.shelf = UrlShelf::delayed;
-      read.query.due = load.due_after;
-      read.query.url_id = url_id_of(load.due_after_id);
-    } else {
-      read.query.shelf = load.from == From::key ? UrlShelf::set_aside : UrlShelf::ready;
-      if (load.from == From::key) read.query.site = fingerprint(load.key);
-      read.query.priority = load.after.priority;
-      read.query.url_id = url_id_of(load.after.id);
-    }
-    read.load = std::move(load);
-    reads.push_back(std::move(read));
+    load.read.limit = std::min(load.read.limit, kRowsAtOnce - rows);
+    rows += load.read.limit;
+    const std::uint64_t site = load.read.shelf == Shelf::set_aside ? fingerprint(load.key) : 0;
+    reads.push_back({std::move(load), {.site = site, .part = part_, .parts = parts_}});
   }
   reading_ = !reads.empty();
   write_down_moves();
@@ -302,8 +266,8 @@ void Frontier::take_rows(const Read& read, std::vector<Row> rows, TimePoint now)
   jobs.reserve(rows.size());
   for (Row& row : rows) {
     WaitingJob& job = jobs.emplace_back(job_of(row.task, *row.host));
-    job.shelf = shelf_of(row.shelf);
-    if (row.shelf == UrlShelf::delayed) job.due_at = row.due;
+    job.shelf = read.load.read.shelf;
+    if (job.shelf == Shelf::delayed) job.due_at = row.due;
     if (tasks_.contains(row.task.id)) continue;
     fresh.push_back(row.task.id);
     row.task.host = row.host;

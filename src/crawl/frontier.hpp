@@ -70,7 +70,7 @@ class Frontier {
   // shelf stays there.
   void resume(const UrlRecord& record, Host& host, UrlTask task);
   // Whether resume() could do without the task but for its depth and url.
-  static bool stays_on_shelf(const UrlRecord& record) noexcept { return record.shelf != UrlShelf::none; }
+  static bool stays_on_shelf(const UrlRecord& record) noexcept { return record.shelf.has_value(); }
 
   // A link at `depth` leads to a URL that is known: if it is in memory, and farther from a seed, this is its depth now.
   // With a depth limit alone; and of what is in the store alone it finds nothing: nobody looks up URLs there.
@@ -106,13 +106,12 @@ class Frontier {
   std::size_t moves_waiting() const noexcept { return moves_.size(); }
   // A stretch of a shelf that is wanted, and what was found there.
   struct Read {
-    ShelfRead query;
     QueueWindow::Load load;
+    ShelfSites sites;
   };
   struct Row {
     UrlTask task;
     Host* host = nullptr;
-    UrlShelf shelf{};
     WallTime due{};
   };
   // Whether something should be read now.
@@ -137,7 +136,7 @@ class Frontier {
   WaitingJob job_of(const UrlTask& task, const Host& host) const;
   void remember(UrlTask task);
   void forget(std::int64_t id);
-  void move_to(UrlShelf shelf, const UrlTask& task, Host& host);
+  void move_to(std::optional<Shelf> shelf, const UrlTask& task, Host& host);
   static void note_on_shelf(Host& host, const Rank& rank);
   bool is_its_turn(Host& host, const Lease& lease) const;
   void write_down_moves();
@@ -153,7 +152,6 @@ class Frontier {
   std::unordered_map<std::int64_t, UrlTask> tasks_;                 // what is in memory, by url_id
   std::unordered_map<std::uint64_t, std::int64_t> by_fingerprint_;  // the same; with a depth limit alone
   std::vector<UrlMove> moves_;
-  std::vector<QueueWindow::LetGo> leaving_;
   bool reading_ = false;
   std::vector<std::int64_t> settled_;  // while reading: what is found there may be older than this
   TimePoint next_read_at_ = TimePoint::min();

@@ -133,12 +133,12 @@ void Crawler::Shard::read_on(TimePoint now) {
 
 Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
   std::vector<Frontier::Row> rows;
-  rows.reserve(wanted.query.limit);
-  auto done = shared_.store.read_shelf(wanted.query, [&](const UrlRecord& record) {
+  rows.reserve(wanted.load.read.limit);
+  auto done = shared_.store.read_shelf(wanted.load.read, wanted.sites, [&](const UrlRecord& record) {
     auto url = Url::parse(record.url);
     // What is no URL will fail when it is fetched, as any other that cannot be.
     if (!url) url = Url::parse("http://invalid/");
-    rows.push_back({shared_.task_of(record), &frontier_.host_of(*url), record.shelf, record.due});
+    rows.push_back({shared_.task_of(record), &frontier_.host_of(*url), record.due});
     return true;
   });
   if (done) frontier_.take_rows(wanted, std::move(rows), now);

@@ -181,7 +181,7 @@ void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   if (const UrlTask& task = task_of(visit); task.revisit) {
     // Of a page that is known nothing changes.
     batch.moves.push_back(
-        {task.id, UrlShelf::none, 0, crawl_priority(options_.order, task.depth, task.url), task.depth});
+        {task.id, std::nullopt, 0, crawl_priority(options_.order, task.depth, task.url), task.depth});
   } else {
     UrlOutcome outcome = outcome_of(visit);
     outcome.state = UrlState::queued;

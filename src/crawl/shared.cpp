@@ -99,8 +99,8 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
     if (inside(Stage::opening) != UrlWork::leave && inside(Stage::going_on) == UrlWork::leave) {
       passed_over_.push_back(record.url_id);
     }
-    if (record.shelf != UrlShelf::none) {
-      batch.moves.push_back({record.url_id, UrlShelf::none, 0, record.priority, record.depth});
+    if (record.shelf) {
+      batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
     }
     return 0;
   }
@@ -108,7 +108,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   UrlRecord queued = record;
   queued.state = UrlState::queued;
   queued.reason = work == UrlWork::check ? UrlReason::checked : UrlReason::none;
-  queued.shelf = UrlShelf::none;
+  queued.shelf.reset();
   queued.attempts = 0;
   queued.due = WallTime{};
   UrlOutcome outcome;
@@ -123,7 +123,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
 std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
   if (shards.size() == 1) return 0;
   std::uint64_t site = record.site;
-  if (record.shelf == UrlShelf::none) {
+  if (!record.shelf) {
     const auto url = Url::parse(record.url);
     if (url) site = fingerprint(url->site_key());
   }

@@ -315,14 +315,14 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
 Coro<Result<std::uint64_t>> Book::State::count_due(QueueId queue) {
   const WallTime now = clock().now();
   std::uint64_t count = 0;
-  WaitingJob last;
-  for (std::size_t limit = kFirstPage;; limit = kPage) {
-    auto page = co_await or_return(store(&Store::load_delayed, queue, last.due_at, last.id, limit));
+  ShelfRead read{.shelf = Shelf::delayed, .limit = kFirstPage};
+  for (;; read.limit = kPage) {
+    const auto page = co_await or_return(store(&Store::read_shelf, queue, read, std::string{}));
     const auto is_due = [&](const WaitingJob& job) { return job.due_at <= now; };
     const auto due = static_cast<std::uint64_t>(std::ranges::count_if(page, is_due));
     count += due;
-    if (due < limit) co_return count;
-    last = std::move(page.back());
+    if (due < read.limit) co_return count;
+    read.due_after = {page.back().due_at, page.back().id};
   }
 }
 

@@ -13,9 +13,19 @@ constexpr std::uint32_t kSequences = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-QueueWindow::QueueWindow(StoredQueue stored, std::size_t most, const JobClock& clock, std::size_t room)
-    : stored_(std::move(stored)), most_(std::max<std::size_t>(most, 8)), room_(std::max(room, most_)), clock_(clock) {
+QueueWindow::QueueWindow(StoredQueue stored, std::size_t most, const JobClock& clock, std::size_t room,
+                         OnShelves on_shelves)
+    : stored_(std::move(stored)),
+      most_(std::max<std::size_t>(most, 8)),
+      room_(std::max(room, most_)),
+      on_shelves_(on_shelves),
+      clock_(clock) {
   configure(stored_.config, clock.monotonic_now());
+  if (on_shelves == OnShelves::all) return;
+  // The shelves are empty but for what is told.
+  keys_known_ = true;
+  ready_ = ShelfBound<Rank>::at_end();
+  delayed_ = ShelfBound<DueRank>::at_end();
 }
 
 void QueueWindow::configure(QueueConfig config, TimePoint now) {
@@ -59,60 +69,58 @@ void QueueWindow::put(const WaitingJob& job, TimePoint now) {
   jobs_.put(spec, now);
 }
 
-void QueueWindow::pass_by(const Rank& rank) noexcept {
-  if (more_important(rank, ready_bound_)) ready_bound_ = rank;
-  if (more_important(rank, ready_missed_)) ready_missed_ = rank;
-}
-
-void QueueWindow::pass_by(const DueRank& rank) noexcept {
-  delayed_bound_ = std::min(delayed_bound_, rank);
-  delayed_missed_ = std::min(delayed_missed_, rank);
-}
-
-void QueueWindow::pass_by(Aside& aside, const Rank& rank) noexcept {
-  if (more_important(rank, aside.bound)) aside.bound = rank;
-  if (more_important(rank, aside.missed)) aside.missed = rank;
-}
-
 bool QueueWindow::sets_aside(std::string_view key, std::int32_t priority) const {
   if (asides_.empty()) return false;
   const auto aside = asides_.find(std::string(key));
-  return aside != asides_.end() && !more_important({priority, kMostJobId}, aside->second.bound);
+  return aside != asides_.end() && !aside->second.has_read({priority, kMostJobId});
 }
 
-// Whether the job is to be in memory. If not, what is remembered of its shelf covers it.
+// Whether the job belongs in memory. If not, what is remembered of its shelf covers it.
 bool QueueWindow::admit(const WaitingJob& job) {
   const Rank rank{job.priority, job.id};
   switch (job.shelf) {
     case Shelf::waiting: return false;
-    case Shelf::delayed: {
-      const DueRank due{job.due_at, job.id};
-      if (due < delayed_bound_ || (all_delayed() && jobs_.delayed_count() < room_)) return true;
-      pass_by(due);
-      return false;
-    }
-    case Shelf::set_aside: {
-      Aside& aside = asides_[job.key];
-      if (more_important(rank, aside.bound)) return true;
-      if (aside.bound == kLastRank && jobs_.ready_count() < most_) return true;
-      pass_by(aside, rank);
-      update_hunger(job.key);
-      return false;
-    }
+    case Shelf::delayed:
+      if (delayed_.has_read({job.due_at, job.id})) return true;
+      break;
+    case Shelf::set_aside:
+      if (aside_of(job.key).has_read(rank)) return true;
+      break;
     case Shelf::ready: {
       // More important ones of its key lie aside, and it must not go before them.
       if (sets_aside(job.key, job.priority)) {
-        moves_.to_set_aside.push_back(job.id);
-        pass_by(asides_[job.key], rank);
+        move(job.id, Shelf::ready, Shelf::set_aside);
+        aside_of(job.key).pass_by(rank);
         update_hunger(job.key);
         return false;
       }
-      if (more_important(rank, ready_bound_) || (all_ready() && jobs_.ready_count() < room_)) return true;
-      pass_by(rank);
-      return false;
+      if (ready_.has_read(rank)) return true;
+      break;
     }
   }
+  left_in_store(job);
+  if (job.shelf == Shelf::set_aside) update_hunger(job.key);
   return false;
+}
+
+void QueueWindow::left_in_store(const WaitingJob& job) {
+  const Rank rank{job.priority, job.id};
+  switch (job.shelf) {
+    case Shelf::waiting: break;
+    case Shelf::ready: ready_.pass_by(rank); break;
+    case Shelf::delayed: delayed_.pass_by({job.due_at, job.id}); break;
+    case Shelf::set_aside: {
+      ShelfBound<Rank>& aside = aside_of(job.key);
+      const bool first = aside.has_read(rank);
+      aside.pass_by(rank);
+      if (first) update_hunger(job.key);
+      break;
+    }
+  }
+}
+
+void QueueWindow::move(JobId id, Shelf from, Shelf to) {
+  if (from != to || on_shelves_ == OnShelves::all_but_here) moves_.push_back({id, to});
 }
 
 void QueueWindow::place(const WaitingJob& job, TimePoint now) {
@@ -123,29 +131,7 @@ void QueueWindow::place(const WaitingJob& job, TimePoint now) {
   if (admit(job)) put(job, now);
 }
 
-// --- for who stores only what is not here ----------------------------------------------------------------------------
-
-void QueueWindow::nothing_is_stored() {
-  keys_known_ = true;
-  ready_bound_ = kLastRank;
-  delayed_bound_ = kLastDue;
-}
-
-void QueueWindow::left_in_store(const WaitingJob& job) {
-  const Rank rank{job.priority, job.id};
-  switch (job.shelf) {
-    case Shelf::waiting: break;
-    case Shelf::ready: pass_by(rank); break;
-    case Shelf::delayed: pass_by(DueRank{job.due_at, job.id}); break;
-    case Shelf::set_aside: {
-      Aside& aside = asides_[job.key];
-      const bool first = more_important(rank, aside.bound);
-      pass_by(aside, rank);
-      if (first) update_hunger(job.key);
-      break;
-    }
-  }
-}
+// --- for an owner that puts on shelves what is not here ---------------------------------------------------------------
 
 // Whether the key has as much in memory as it may have when others want some.
 bool QueueWindow::has_its_share(const std::string& key) {
@@ -160,14 +146,14 @@ std::optional<Shelf> QueueWindow::offer(const WaitingJob& job, TimePoint now) {
     offered.shelf = Shelf::delayed;
   } else if (const auto aside = asides_.find(job.key); aside != asides_.end()) {
     // With those of its key that come before the first one set aside, it belongs here.
-    if (more_important(rank, aside->second.bound)) {
+    if (aside->second.has_read(rank)) {
       put(offered, now);
       return std::nullopt;
     }
     offered.shelf = Shelf::set_aside;
   } else {
     offered.shelf = Shelf::ready;
-    const bool fits = all_ready() ? jobs_.ready_count() < room_ : more_important(rank, ready_bound_);
+    const bool fits = ready_.has_read_all() ? jobs_.ready_count() < room_ : ready_.has_read(rank);
     // One key's flood is set aside at once, so that it need not be read to get at what lies behind it.
     if (!fits && has_its_share(job.key)) offered.shelf = Shelf::set_aside;
   }
@@ -183,25 +169,25 @@ std::optional<Shelf> QueueWindow::offer(const WaitingJob& job, TimePoint now) {
 void QueueWindow::let_go(JobId id, TimePoint now) {
   const auto info = jobs_.find(id);
   if (!info || info->state != JobState::ready) return;
-  tell_leaving(id, Shelf::ready);
-  pass_by(rank_of(id, *info));
+  move(id, shelf_of(*info), Shelf::ready);
+  ready_.pass_by(rank_of(id, *info));
   jobs_.remove(id, now);
   took(info->key);
 }
 
-bool QueueWindow::comes_before(std::optional<JobId> job, const Rank& bound) const {
-  return job && more_important(rank_of(*job, *jobs_.find(*job)), bound);
+bool QueueWindow::has_read(const ShelfBound<Rank>& shelf, std::optional<JobId> job) const {
+  return job && shelf.has_read(rank_of(*job, *jobs_.find(*job)));
 }
 
 bool QueueWindow::top_is_certain_but_for_keys() const {
-  return keys_known_ && (all_ready() || saturated_ || comes_before(jobs_.most_important(), ready_bound_));
+  return keys_known_ && (ready_.has_read_all() || saturated_ || has_read(ready_, jobs_.most_important()));
 }
 
 // --- reading on ----------------------------------------------------------------------------------------------------
 
 void QueueWindow::update_hunger(const std::string& key) {
   const auto aside = asides_.find(key);
-  if (aside == asides_.end() || aside->second.bound == kLastRank) {
+  if (aside == asides_.end() || aside->second.has_read_all()) {
     hungry_.erase(key);
     starving_.erase(key);
     if (aside != asides_.end()) asides_.erase(aside);  // all of them are in memory: a key like any other
@@ -209,7 +195,7 @@ void QueueWindow::update_hunger(const std::string& key) {
   }
   const KeyId id = jobs_.key(key);
   // What is here may have come from another shelf, and lie behind what was set aside.
-  const bool starves = !comes_before(jobs_.most_important(id), aside->second.bound);
+  const bool starves = !has_read(aside->second, jobs_.most_important(id));
   if (starves) {
     starving_.insert(key);
   } else {
@@ -225,12 +211,13 @@ void QueueWindow::took(KeyId key) {
 }
 
 bool QueueWindow::top_is_certain() const {
-  if (!starving_.empty() || (!all_delayed() && delayed_bound_.due_at <= clock_.now())) return false;
+  if (!starving_.empty() || (!delayed_.has_read_all() && delayed_.first_unread().due_at <= clock_.now())) return false;
   return top_is_certain_but_for_keys();
 }
 
 bool QueueWindow::wants_delayed() const {
-  return !all_delayed() && (jobs_.delayed_count() < most_ / 2 || delayed_bound_.due_at <= clock_.now());
+  return !delayed_.has_read_all() &&
+         (jobs_.delayed_count() < most_ / 2 || delayed_.first_unread().due_at <= clock_.now());
 }
 
 bool QueueWindow::wants_load(TimePoint now) {
@@ -240,10 +227,10 @@ bool QueueWindow::wants_load(TimePoint now) {
 bool QueueWindow::wants_ready(TimePoint now) {
   const std::size_t count = jobs_.ready_count();
   saturated_ = saturated_ && count + most_ / 4 >= 2 * most_;
-  if (all_ready() || saturated_) return false;
+  if (ready_.has_read_all() || saturated_) return false;
   if (count < most_ / 2) return true;
   if (!jobs_.may_start(now)) return false;
-  if (comes_before(jobs_.most_important(), ready_bound_)) return false;
+  if (has_read(ready_, jobs_.most_important())) return false;
   // Nothing of what is here may run, or only what is less important than what is not here.
   if (count >= most_ && !set_blocked_keys_aside(now) && count >= 2 * most_) {
     saturated_ = true;
@@ -255,28 +242,22 @@ bool QueueWindow::wants_ready(TimePoint now) {
 std::vector<QueueWindow::Load> QueueWindow::loads(TimePoint now) {
   std::vector<Load> wanted;
   if (!keys_known_) {
-    Load load{.from = Load::From::keys, .limit = kKeyNamesAtOnce};
+    Load load{.keys = true, .read = {.limit = kKeyNamesAtOnce}};
     if (!last_key_.empty() || !asides_.empty()) load.after_key = last_key_;
     wanted.push_back(std::move(load));
     return wanted;
   }
   const std::size_t batch = std::max<std::size_t>(most_ / 4, 4);
   if (wants_delayed()) {
-    Load load{.from = Load::From::delayed, .limit = batch};
-    load.due_after = delayed_bound_.due_at;
-    load.due_after_id = delayed_bound_.id == 0 ? 0 : delayed_bound_.id - 1;
-    delayed_missed_ = kLastDue;
-    wanted.push_back(std::move(load));
+    wanted.push_back({.read = {.shelf = Shelf::delayed, .due_after = delayed_.begin_read(), .limit = batch}});
   }
   if (wants_ready(now)) {
-    ready_missed_ = kLastRank;
-    wanted.push_back({.from = Load::From::ready, .after = before(ready_bound_), .limit = batch});
+    wanted.push_back({.read = {.shelf = Shelf::ready, .after = ready_.begin_read(), .limit = batch}});
   }
   const auto read_on = [&](const std::string& key) {
     if (wanted.size() >= kKeysAtOnce) return;
-    Aside& aside = asides_.at(key);
-    aside.missed = kLastRank;
-    wanted.push_back({.from = Load::From::key, .after = before(aside.bound), .key = key, .limit = key_cap()});
+    const Rank after = asides_.at(key).begin_read();
+    wanted.push_back({.read = {.shelf = Shelf::set_aside, .after = after, .limit = key_cap()}, .key = key});
   };
   for (const std::string& key : starving_) read_on(key);
   for (const std::string& key : hungry_) {
@@ -286,16 +267,15 @@ std::vector<QueueWindow::Load> QueueWindow::loads(TimePoint now) {
 }
 
 void QueueWindow::loaded(const Load& load, const std::vector<WaitingJob>& jobs, TimePoint now) {
-  const bool all = jobs.size() < load.limit;
-  if (load.from == Load::From::delayed) {
-    const DueRank next = all ? kLastDue : DueRank{jobs.back().due_at, jobs.back().id + 1};
-    delayed_bound_ = std::min(next, delayed_missed_);
+  const bool to_the_end = jobs.size() < load.read.limit;
+  if (load.read.shelf == Shelf::delayed) {
+    delayed_.read_up_to(to_the_end ? std::nullopt : std::optional(DueRank{jobs.back().due_at, jobs.back().id}));
   } else {
-    const Rank next = all ? kLastRank : Rank{jobs.back().priority, jobs.back().id + 1};
-    if (load.from == Load::From::ready) {
-      ready_bound_ = more_important(next, ready_missed_) ? next : ready_missed_;
+    const auto last = to_the_end ? std::nullopt : std::optional(Rank{jobs.back().priority, jobs.back().id});
+    if (load.read.shelf == Shelf::ready) {
+      ready_.read_up_to(last);
     } else if (const auto aside = asides_.find(load.key); aside != asides_.end()) {
-      aside->second.bound = more_important(next, aside->second.missed) ? next : aside->second.missed;
+      aside->second.read_up_to(last);
     }
   }
   for (const WaitingJob& job : jobs) {
@@ -306,7 +286,7 @@ void QueueWindow::loaded(const Load& load, const std::vector<WaitingJob>& jobs, 
       put(job, now);
     }
   }
-  if (load.from == Load::From::key) {
+  if (load.read.shelf == Shelf::set_aside) {
     hungry_.erase(load.key);
     update_hunger(load.key);
   }
@@ -314,11 +294,11 @@ void QueueWindow::loaded(const Load& load, const std::vector<WaitingJob>& jobs, 
 
 void QueueWindow::loaded_keys(const Load& load, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
-    asides_[key].bound = Rank{};
+    asides_[key] = {};
     update_hunger(key);
   }
   if (!keys.empty()) last_key_ = keys.back();
-  keys_known_ = keys.size() < load.limit;
+  keys_known_ = keys.size() < load.read.limit;
 }
 
 // --- letting go ----------------------------------------------------------------------------------------------------
@@ -328,16 +308,14 @@ void QueueWindow::drop(JobId id, const JobInfo& info, TimePoint now) {
   const Rank rank = rank_of(id, info);
   const Shelf shelf = shelf_of(info);
   if (info.state == JobState::delayed) {
-    tell_leaving(id, Shelf::delayed);
-    pass_by(DueRank{clock_.to_job_time(info.until), id});
+    move(id, Shelf::delayed, Shelf::delayed);
+    delayed_.pass_by({clock_.to_job_time(info.until), id});
   } else if (shelf == Shelf::set_aside) {
-    const std::string key{jobs_.name_of(info.key)};
-    tell_leaving(id, Shelf::set_aside);
-    pass_by(asides_[key], rank);
+    move(id, shelf, Shelf::set_aside);
+    aside_of(std::string(jobs_.name_of(info.key))).pass_by(rank);
   } else {
-    if (shelf == Shelf::delayed) moves_.to_ready.push_back(id);
-    tell_leaving(id, Shelf::ready);
-    pass_by(rank);
+    move(id, shelf, Shelf::ready);
+    ready_.pass_by(rank);
   }
   jobs_.remove(id, now);
 }
@@ -387,11 +365,10 @@ bool QueueWindow::set_blocked_keys_aside(TimePoint now) {
     const std::string key{jobs_.name_of(KeyId{key_id})};
     const auto kept = jobs.begin() + static_cast<std::ptrdiff_t>(cap);
     std::ranges::nth_element(jobs, kept, more_important_first);
-    Aside& aside = asides_[key];
+    ShelfBound<Rank>& aside = aside_of(key);
     std::for_each(kept, jobs.end(), [&](const auto& job) {
-      if (shelf_of(job.second) != Shelf::set_aside) moves_.to_set_aside.push_back(job.first);
-      tell_leaving(job.first, Shelf::set_aside);
-      pass_by(aside, rank_of(job.first, job.second));
+      move(job.first, shelf_of(job.second), Shelf::set_aside);
+      aside.pass_by(rank_of(job.first, job.second));
       jobs_.remove(job.first, now);
     });
     update_hunger(key);

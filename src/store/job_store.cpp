@@ -244,15 +244,16 @@ Coro<Result<std::vector<Result<FireReply>>>> JobStore::fire(std::vector<FireRequ
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<WaitingJob>>> JobStore::load_ready(QueueId queue, Rank after, std::size_t limit) {
-  return read<std::vector<WaitingJob>>(
-      [=](StoreDriver& driver) { return driver.load_ranked(known(driver, queue), nullptr, after, limit); });
-}
-
-Coro<Result<std::vector<WaitingJob>>> JobStore::load_set_aside(QueueId queue, std::string key, Rank after,
-                                                               std::size_t limit) {
+Coro<Result<std::vector<WaitingJob>>> JobStore::read_shelf(QueueId queue, ShelfRead wanted, std::string key) {
   return read<std::vector<WaitingJob>>([=, key = std::move(key)](StoreDriver& driver) {
-    return driver.load_ranked(known(driver, queue), &key, after, limit);
+    const QueueId of = known(driver, queue);
+    switch (wanted.shelf) {
+      case Shelf::ready: return driver.load_ranked(of, nullptr, wanted.after, wanted.limit);
+      case Shelf::set_aside: return driver.load_ranked(of, &key, wanted.after, wanted.limit);
+      case Shelf::delayed: return driver.load_delayed(of, wanted.due_after, wanted.limit);
+      case Shelf::waiting: break;
+    }
+    throw RequestRefused{{Errc::invalid_input, "jobs that wait for others are not read as a shelf"}};
   });
 }
 
@@ -261,12 +262,6 @@ Coro<Result<std::vector<std::string>>> JobStore::keys_set_aside(QueueId queue, s
   return read<std::vector<std::string>>([=, after = std::move(after)](StoreDriver& driver) {
     return driver.keys_set_aside(known(driver, queue), after, limit);
   });
-}
-
-Coro<Result<std::vector<WaitingJob>>> JobStore::load_delayed(QueueId queue, WallTime after, JobId after_id,
-                                                             std::size_t limit) {
-  return read<std::vector<WaitingJob>>(
-      [=](StoreDriver& driver) { return driver.load_delayed(known(driver, queue), after, after_id, limit); });
 }
 
 Coro<Result<std::vector<std::optional<WaitingJob>>>> JobStore::find_waiting(std::vector<JobId> ids) {

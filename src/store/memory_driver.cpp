@@ -391,10 +391,10 @@ std::vector<std::string> MemoryDriver::keys_set_aside(QueueId queue, const std::
   return keys;
 }
 
-std::vector<WaitingJob> MemoryDriver::load_delayed(QueueId queue, WallTime after, JobId after_id, std::size_t limit) {
+std::vector<WaitingJob> MemoryDriver::load_delayed(QueueId queue, DueRank after, std::size_t limit) {
   std::vector<WaitingJob> found;
   const auto& delayed = of_queues_[queue - 1].delayed;
-  for (auto it = delayed.upper_bound({to_ms(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
+  for (auto it = delayed.upper_bound({to_ms(after.due_at), after.id}); it != delayed.end() && found.size() < limit; ++it) {
     found.push_back(waiting(jobs_.at(it->second).row));
   }
   return found;

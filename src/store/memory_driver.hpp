@@ -60,7 +60,7 @@ class MemoryDriver : public StoreDriver {
   std::uint64_t count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) override;
   std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after,
                                           std::size_t limit) override;
-  std::vector<WaitingJob> load_delayed(QueueId queue, WallTime after, JobId after_id, std::size_t limit) override;
+  std::vector<WaitingJob> load_delayed(QueueId queue, DueRank after, std::size_t limit) override;
   std::optional<JobRecord> record(JobId id) override;
   std::vector<Attempt> attempts(JobId id) override;
   std::vector<JobRecord> list(const JobFilter& filter) override;

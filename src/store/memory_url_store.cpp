@@ -16,16 +16,16 @@ std::int64_t in_ms(WallTime time) noexcept {
 }  // namespace
 
 MemoryUrlStore::Place MemoryUrlStore::place_of(const UrlRecord& record) noexcept {
-  return {record.shelf, record.shelf == UrlShelf::set_aside ? record.site : 0,
-          record.shelf == UrlShelf::delayed ? in_ms(record.due) : -std::int64_t{record.priority}, record.url_id};
+  return {record.shelf, record.shelf == Shelf::set_aside ? record.site : 0,
+          record.shelf == Shelf::delayed ? in_ms(record.due) : -std::int64_t{record.priority}, record.url_id};
 }
 
 void MemoryUrlStore::put_on_shelf(const UrlRecord& record) {
-  if (record.shelf != UrlShelf::none) shelves_.insert(place_of(record));
+  if (record.shelf) shelves_.insert(place_of(record));
 }
 
 void MemoryUrlStore::take_from_shelf(const UrlRecord& record) {
-  if (record.shelf != UrlShelf::none) shelves_.erase(place_of(record));
+  if (record.shelf) shelves_.erase(place_of(record));
 }
 
 void MemoryUrlStore::submit(UrlBatch batch) {
@@ -47,7 +47,7 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     if (found == records_.end()) continue;
     UrlRecord& record = found->second;
     take_from_shelf(record);
-    record.shelf = UrlShelf::none;
+    record.shelf.reset();
     record.site = 0;
     record.state = outcome.state;
     record.mtime = stored(outcome.mtime);
@@ -134,10 +134,12 @@ Result<void> MemoryUrlStore::scan_redirects(const Visitor& visit) {
   return scan(1, [&](const UrlRecord& record) { return record.redirect_to.empty() || visit(record); });
 }
 
-Result<void> MemoryUrlStore::read_shelf(const ShelfRead& read, const Visitor& visit) {
-  const bool aside = read.shelf == UrlShelf::set_aside;
-  Place at{read.shelf, aside ? read.site : 0,
-           read.shelf == UrlShelf::delayed ? in_ms(read.due) : -std::int64_t{read.priority}, read.url_id};
+Result<void> MemoryUrlStore::read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) {
+  const bool aside = read.shelf == Shelf::set_aside;
+  const bool delayed = read.shelf == Shelf::delayed;
+  Place at{read.shelf, aside ? sites.site : 0,
+           delayed ? in_ms(read.due_after.due_at) : -std::int64_t{read.after.priority},
+           url_id_of(delayed ? read.due_after.id : read.after.id)};
   // As in scan(): from place to place.
   for (std::size_t visited = 0; visited < read.limit;) {
     UrlRecord record;
@@ -148,7 +150,7 @@ Result<void> MemoryUrlStore::read_shelf(const ShelfRead& read, const Visitor& vi
       at = *next;
       record = records_.at(at.url_id);
     }
-    if (!aside && part_of_site(record.site, read.parts) != read.part) continue;
+    if (!aside && part_of_site(record.site, sites.parts) != sites.part) continue;
     ++visited;
     if (!visit(record)) return {};
   }

@@ -20,16 +20,16 @@ class MemoryUrlStore final : public UrlStore {
   Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override;
   Result<void> scan_broken(const Visitor& visit) override;
   Result<void> scan_redirects(const Visitor& visit) override;
-  Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override;
+  Result<void> read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) override;
   Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;
   Result<void> close() override { return {}; }
 
  private:
-  // A record's place on its shelf; of the shelf `none`, nowhere.
+  // A record's place on its shelf; on none, nowhere.
   struct Place {
-    UrlShelf shelf;
+    std::optional<Shelf> shelf;
     std::uint64_t site;  // set_aside alone
     std::int64_t order;  // -priority, or the milliseconds of `due`
     std::int64_t url_id;

@@ -113,10 +113,10 @@ std::vector<std::string> SqliteJobs::keys_set_aside(QueueId queue_id, const std:
   return keys;
 }
 
-std::vector<WaitingJob> SqliteJobs::load_delayed(QueueId queue_id, WallTime after, JobId after_id, std::size_t limit) {
+std::vector<WaitingJob> SqliteJobs::load_delayed(QueueId queue_id, DueRank after, std::size_t limit) {
   std::vector<WaitingJob> found;
   Use rows = use(Query::delayed);
-  rows.with(queue_id, to_ms(after), std::min<JobId>(after_id, kMostJobId));
+  rows.with(queue_id, to_ms(after.due_at), std::min<JobId>(after.id, kMostJobId));
   while (found.size() < limit && rows.next()) {
     if (!runs(static_cast<JobId>(rows.number(0)), rows.number(1))) {
       found.push_back(read_waiting(rows.row(), queue_id, Shelf::delayed));

@@ -90,6 +90,11 @@ UrlReason parse_reason(std::string_view text) noexcept {
   return UrlReason::none;
 }
 
+std::optional<Shelf> shelf_of(std::int64_t stored) noexcept {
+  if (stored == 0) return std::nullopt;
+  return static_cast<Shelf>(stored - 1);
+}
+
 }  // namespace
 
 constinit const SqliteFormat kFormat{kApplicationId, kMigrations};
@@ -137,7 +142,7 @@ void read_record(const SqliteStatement& row, UrlRecord& record) {
   record.last_modified = row.text(15);
   record.digest = row.text(16);
   record.error = row.text(17);
-  record.shelf = static_cast<UrlShelf>(row.number(18));
+  record.shelf = shelf_of(row.number(18));
   record.site = static_cast<std::uint64_t>(row.number(19));
   record.reason = parse_reason(row.text(20));
   record.limit = row.number(21);
@@ -154,7 +159,7 @@ void read_to_go_on(const SqliteStatement& row, UrlRecord& record) {
   record.attempts = static_cast<std::uint32_t>(row.number(7));
   record.referrer = row.number(8);
   record.redirect_to = row.text(9);
-  record.shelf = static_cast<UrlShelf>(row.number(10));
+  record.shelf = shelf_of(row.number(10));
   record.site = static_cast<std::uint64_t>(row.number(11));
   record.reason = parse_reason(row.text(12));
   record.limit = row.number(13);

@@ -27,6 +27,9 @@ void read_record(const SqliteStatement& row, UrlRecord& record);
 // Only what UrlStore::Fields::to_go_on asks for.
 void read_to_go_on(const SqliteStatement& row, UrlRecord& record);
 
+// As the column `shelf` has it.
+constexpr std::int64_t stored_shelf(Shelf shelf) noexcept { return static_cast<std::int64_t>(shelf) + 1; }
+
 // Ids in ascending order, as the differences in LEB128.
 void append_ids(std::string& out, const std::vector<std::int64_t>& ids);
 void read_ids(std::string_view bytes, std::vector<std::int64_t>& ids);

@@ -167,23 +167,21 @@ class SqliteUrlStore final : public UrlStore {
     return visit_rows(reader_->scan_redirects, visit);
   }
 
-  Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) override {
+  Result<void> read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) override {
     std::lock_guard lock(read_mutex_);
-    const bool delayed = read.shelf == UrlShelf::delayed;
+    const bool aside = read.shelf == Shelf::set_aside;
+    const bool delayed = read.shelf == Shelf::delayed;
     std::size_t left = read.limit;
     bool more = true;
-    Reader::ShelfQueries& queries = delayed                             ? reader_->delayed
-                                    : read.shelf == UrlShelf::set_aside ? reader_->aside
-                                                                        : reader_->ready;
-    for (SqliteStatement& query : queries) {
+    for (SqliteStatement& query : delayed ? reader_->delayed : aside ? reader_->aside : reader_->ready) {
       if (left == 0 || !more) break;
-      query.bind(1, delayed ? to_ms(read.due) : std::int64_t{read.priority});
-      query.bind(2, read.url_id);  // bound to nothing beyond the order
-      if (read.shelf == UrlShelf::set_aside) {
-        query.bind(5, static_cast<std::int64_t>(read.site));
+      query.bind(1, delayed ? to_ms(read.due_after.due_at) : std::int64_t{read.after.priority});
+      query.bind(2, url_id_of(delayed ? read.due_after.id : read.after.id));  // bound to nothing beyond the order
+      if (aside) {
+        query.bind(5, static_cast<std::int64_t>(sites.site));
       } else {
-        query.bind(3, std::int64_t{read.part});
-        query.bind(4, std::int64_t{read.parts});
+        query.bind(3, std::int64_t{sites.part});
+        query.bind(4, std::int64_t{sites.parts});
       }
       query.bind(6, static_cast<std::int64_t>(left));
       auto visited = visit_rows(query, [&](const UrlRecord& record) {

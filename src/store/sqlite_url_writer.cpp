@@ -174,11 +174,12 @@ void SqliteUrlWriter::store_links(const UrlLinks& links) {
 
 void SqliteUrlWriter::store_move(const UrlMove& move) {
   move_.bind(1, move.url_id);
-  move_.bind_or_null(2, static_cast<std::int64_t>(move.shelf));
-  if (move.shelf == UrlShelf::none) {
-    move_.bind_null(3);
-  } else {
+  if (move.shelf) {
+    move_.bind(2, stored_shelf(*move.shelf));
     move_.bind(3, static_cast<std::int64_t>(move.site));
+  } else {
+    move_.bind_null(2);
+    move_.bind_null(3);
   }
   move_.bind(4, std::int64_t{move.priority});
   move_.bind(5, std::int64_t{move.depth});

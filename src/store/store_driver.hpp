@@ -24,7 +24,7 @@ class StoreDriver : public JobRows {
   virtual std::uint64_t count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) = 0;
   virtual std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after,
                                                   std::size_t limit) = 0;
-  virtual std::vector<WaitingJob> load_delayed(QueueId queue, WallTime after, JobId after_id, std::size_t limit) = 0;
+  virtual std::vector<WaitingJob> load_delayed(QueueId queue, DueRank after, std::size_t limit) = 0;
 
   // --- to look at
   virtual std::optional<JobRecord> record(JobId id) = 0;

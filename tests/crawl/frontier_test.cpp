@@ -261,7 +261,7 @@ class FrontierStoreTest : public FrontierTest {
     task.fingerprint = static_cast<std::uint64_t>(record.url_id);
     task.url = record.url;
     task.depth = record.depth;
-    return {task, &host(record.url), record.shelf, record.due};
+    return {task, &host(record.url), record.due};
   }
   void read_on() {
     while (frontier().wants_read(now)) {
@@ -271,7 +271,7 @@ class FrontierStoreTest : public FrontierTest {
       if (reads.empty()) continue;
       for (const Frontier::Read& read : reads) {
         std::vector<Frontier::Row> rows;
-        EXPECT_TRUE(store->read_shelf(read.query, [&](const UrlRecord& record) {
+        EXPECT_TRUE(store->read_shelf(read.load.read, read.sites, [&](const UrlRecord& record) {
           rows.push_back(row_of(record));
           return true;
         }));
@@ -413,7 +413,7 @@ TEST_F(FrontierStoreTest, WhatWasSettledWhileItWasReadDoesNotComeBack) {
       for (Frontier::Read& read : frontier().begin_read(now)) {
         write();
         std::vector<Frontier::Row> rows;
-        EXPECT_TRUE(store->read_shelf(read.query, [&](const UrlRecord& record) {
+        EXPECT_TRUE(store->read_shelf(read.load.read, read.sites, [&](const UrlRecord& record) {
           rows.push_back(row_of(record));
           return true;
         }));

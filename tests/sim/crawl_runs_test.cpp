@@ -217,7 +217,7 @@ class Runs {
     std::map<std::string, std::uint64_t> excluded;
     for_each_record([&](const UrlRecord& record) {
       EXPECT_NE(record.state, UrlState::queued) << record.url;
-      EXPECT_EQ(record.shelf, UrlShelf::none) << record.url;
+      EXPECT_EQ(record.shelf, std::nullopt) << record.url;
       if (record.state == UrlState::excluded) ++excluded[std::string(to_string(record.reason))];
     });
     EXPECT_EQ(report.left_out, excluded);

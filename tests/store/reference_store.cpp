@@ -875,30 +875,23 @@ Result<FireReply> ReferenceStore::fire_one(const FireRequest& request, WallTime 
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
-Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_ready(QueueId queue_id, Rank after, std::size_t limit) {
-  return call([this, queue_id, after, limit]() -> Result<std::vector<WaitingJob>> {
+Coro<Result<std::vector<WaitingJob>>> ReferenceStore::read_shelf(QueueId queue_id, ShelfRead read, std::string key) {
+  return call([this, queue_id, read, key = std::move(key)]() -> Result<std::vector<WaitingJob>> {
     std::lock_guard lock(mutex_);
     if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
+    if (read.shelf == Shelf::waiting) return fail(Errc::invalid_input, "no shelf");
     std::vector<WaitingJob> found;
-    const Ranked& ready = queue(queue_id)->ready;
-    for (auto it = ready.upper_bound(after); it != ready.end() && found.size() < limit; ++it) {
+    if (read.shelf == Shelf::delayed) {
+      const auto& delayed = queue(queue_id)->delayed;
+      auto it = delayed.upper_bound({stored(read.due_after.due_at), read.due_after.id});
+      for (; it != delayed.end() && found.size() < read.limit; ++it) found.push_back(waiting(jobs_.at(it->second)));
+      return found;
+    }
+    const Ranked& ranked = read.shelf == Shelf::ready ? queue(queue_id)->ready : queue(queue_id)->set_aside[key];
+    for (auto it = ranked.upper_bound(read.after); it != ranked.end() && found.size() < read.limit; ++it) {
       found.push_back(waiting(jobs_.at(it->id)));
     }
-    return found;
-  });
-}
-
-Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_set_aside(QueueId queue_id, std::string key, Rank after,
-                                                                     std::size_t limit) {
-  return call([this, queue_id, key = std::move(key), after, limit]() -> Result<std::vector<WaitingJob>> {
-    std::lock_guard lock(mutex_);
-    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
-    std::vector<WaitingJob> found;
-    const Ranked& ranked = queue(queue_id)->set_aside[key];
-    for (auto it = ranked.upper_bound(after); it != ranked.end() && found.size() < limit; ++it) {
-      found.push_back(waiting(jobs_.at(it->id)));
-    }
-    if (ranked.empty()) queue(queue_id)->set_aside.erase(key);
+    if (read.shelf == Shelf::set_aside && ranked.empty()) queue(queue_id)->set_aside.erase(key);
     return found;
   });
 }
@@ -915,20 +908,6 @@ Coro<Result<std::vector<std::string>>> ReferenceStore::keys_set_aside(QueueId qu
       keys.push_back(it->first);
     }
     return keys;
-  });
-}
-
-Coro<Result<std::vector<WaitingJob>>> ReferenceStore::load_delayed(QueueId queue_id, WallTime after, JobId after_id,
-                                                                   std::size_t limit) {
-  return call([this, queue_id, after, after_id, limit]() -> Result<std::vector<WaitingJob>> {
-    std::lock_guard lock(mutex_);
-    if (queue(queue_id) == nullptr) return std::unexpected(unknown_queue(queue_id));
-    std::vector<WaitingJob> found;
-    const auto& delayed = queue(queue_id)->delayed;
-    for (auto it = delayed.upper_bound({stored(after), after_id}); it != delayed.end() && found.size() < limit; ++it) {
-      found.push_back(waiting(jobs_.at(it->second)));
-    }
-    return found;
   });
 }
 

@@ -42,13 +42,9 @@ class ReferenceStore final : public Store {
   Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit) override;
   Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) override;
   Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) override;
-  Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override;
-  Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
-                                                       std::size_t limit) override;
+  Coro<Result<std::vector<WaitingJob>>> read_shelf(QueueId queue, ShelfRead read, std::string key) override;
   Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                         std::size_t limit) override;
-  Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
-                                                     std::size_t limit) override;
   Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) override;
   Coro<Result<std::optional<JobRecord>>> get(JobId id) override;
   Coro<Result<std::optional<JobId>>> find_name(std::string name) override;

@@ -42,7 +42,7 @@ class StoreTest : public EveryStoreTest {
   std::optional<JobRecord> get(JobId id) { return must(store_->get(id)); }
   JobState state(JobId id) { return get(id).value().state; }
   std::vector<JobId> ready(Rank after = {}, std::size_t limit = 100) {
-    return ids(must(store_->load_ready(1, after, limit)));
+    return ids(must(store_->read_shelf(1, {.after = after, .limit = limit})));
   }
   static std::vector<JobId> ids(const std::vector<WaitingJob>& jobs) {
     std::vector<JobId> all;
@@ -506,7 +506,7 @@ TEST_P(StoreTest, RetryCountsTheAttemptAndComesBackWhenItIsDue) {
       settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow + 1min, .priority = 4, .error = "no", .worker = "w"});
   EXPECT_EQ(later.again, (WaitingJob{1, 1, "", 4, kNow + 1min, 1, 0, Shelf::delayed}));
   EXPECT_EQ(get(1)->error, "no");
-  EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), Ids{1});
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .limit = 9}))), Ids{1});
   lease(1);
   EXPECT_EQ(settle({.id = 1, .outcome = Outcome::retry, .due_at = kNow}).again->shelf, Shelf::ready);
   EXPECT_EQ(must(store_->history(1)),
@@ -577,9 +577,9 @@ TEST_P(StoreTest, AJobWaitsUntilAllItWaitsForHaveEnded) {
 TEST_P(StoreTest, AReleasedJobThatIsNotDueIsDelayed) {
   put({});
   put({.due_at = kNow + 1h, .waits_for = {1}});
-  EXPECT_TRUE(must(store_->load_delayed(1, {}, 0, 9)).empty());
+  EXPECT_TRUE(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .limit = 9})).empty());
   EXPECT_EQ(run(1).released.at(0).shelf, Shelf::delayed);
-  EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), Ids{2});
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .limit = 9}))), Ids{2});
 }
 
 TEST_P(StoreTest, JobsThatHaveEndedOrWereDeletedAreNotWaitedFor) {
@@ -699,7 +699,7 @@ TEST_P(StoreTest, ShelveMovesReadyAndDueJobsAndPassesOverTheRest) {
   put({});
   lease(4);
   must(store_->shelve({1, 2, 3, 4, 99}, Shelf::set_aside));
-  EXPECT_EQ(ids(must(store_->load_set_aside(1, "", {}, 9))), (Ids{1, 2}));
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::set_aside, .after = {}, .limit = 9}, ""))), (Ids{1, 2}));
   EXPECT_EQ(state(2), JobState::ready);
   must(store_->shelve({2}, Shelf::ready));
   EXPECT_EQ(ready(), Ids{2});
@@ -719,7 +719,8 @@ TEST_P(StoreTest, LoadsReadyJobsByRankAndThenById) {
   EXPECT_EQ(must(store_->count_before(1, {2, 6}, 99)), 3u);
   EXPECT_EQ(must(store_->count_before(1, {-9, 0}, 99)), 5u);
   EXPECT_EQ(must(store_->count_before(1, {-9, 0}, 2)), 2u);
-  EXPECT_EQ(tried(store_->load_ready(2, {}, 1)).error().code, Errc::invalid_input);
+  EXPECT_EQ(tried(store_->read_shelf(1, {.shelf = Shelf::waiting, .limit = 1})).error().code, Errc::invalid_input);
+  EXPECT_EQ(tried(store_->read_shelf(2, {.after = {}, .limit = 1})).error().code, Errc::invalid_input);
 }
 
 TEST_P(StoreTest, AgeingRanksByAge) {
@@ -740,16 +741,16 @@ TEST_P(StoreTest, LoadsJobsSetAsideByKey) {
   EXPECT_EQ(must(store_->keys_set_aside(1, std::nullopt, 9)), (std::vector<std::string>{"", "a", "b"}));
   EXPECT_EQ(must(store_->keys_set_aside(1, "", 9)), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(must(store_->keys_set_aside(1, "a", 1)), (std::vector<std::string>{"b"}));
-  EXPECT_EQ(ids(must(store_->load_set_aside(1, "b", {}, 9))), (Ids{1, 3}));
-  EXPECT_EQ(ids(must(store_->load_set_aside(1, "b", {1, 1}, 9))), Ids{3});
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::set_aside, .after = {}, .limit = 9}, "b"))), (Ids{1, 3}));
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::set_aside, .after = {1, 1}, .limit = 9}, "b"))), Ids{3});
   EXPECT_EQ(must(store_->count_before(1, {1, 3}, 9, "b")), 1u);
   EXPECT_EQ(ready(), Ids{6});
 }
 
 TEST_P(StoreTest, LoadsDelayedJobsByTime) {
   for (const auto seconds : {3s, 1s, 2s, 1s}) put({.due_at = kNow + seconds});
-  EXPECT_EQ(ids(must(store_->load_delayed(1, {}, 0, 9))), (Ids{2, 4, 3, 1}));
-  EXPECT_EQ(ids(must(store_->load_delayed(1, kNow + 1s, 2, 2))), (Ids{4, 3}));
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .limit = 9}))), (Ids{2, 4, 3, 1}));
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .due_after = {kNow + 1s, 2}, .limit = 2}))), (Ids{4, 3}));
 }
 
 TEST_P(StoreTest, ListsByQueueStateKeyAndId) {

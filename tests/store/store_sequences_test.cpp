@@ -536,10 +536,11 @@ class Pair {
     const Rank rank{static_cast<std::int32_t>(random.between(-3, 3)), id(random)};
     const std::string key = word(random, 2);
     const WallTime after = time(random);
-    asks.push_back([=](Store& store) { return told(store.load_ready(queue, rank, limit)); });
-    asks.push_back([=](Store& store) { return told(store.load_set_aside(queue, key, rank, limit)); });
+    for (const Shelf shelf : {Shelf::ready, Shelf::set_aside, Shelf::delayed}) {
+      const ShelfRead read{.shelf = shelf, .after = rank, .due_after = {after, rank.id}, .limit = limit};
+      asks.push_back([=](Store& store) { return told(store.read_shelf(queue, read, key)); });
+    }
     asks.push_back([=](Store& store) { return told(store.keys_set_aside(queue, key, limit)); });
-    asks.push_back([=](Store& store) { return told(store.load_delayed(queue, after, rank.id, limit)); });
     asks.push_back([=](Store& store) { return told(store.count_before(queue, rank, limit)); });
     asks.push_back([=](Store& store) { return told(store.find_name(key)); });
     const std::vector<JobId> some{id(random), id(random)};
@@ -580,12 +581,12 @@ class Pair {
     asks.push_back([=](Store& store) { return told(store.list({.limit = 1'000})); });
     asks.push_back([=](Store& store) { return told(store.counts()); });
     for (QueueId queue = 1; queue <= 2; ++queue) {
-      asks.push_back([=](Store& store) { return told(store.load_ready(queue, {}, 99)); });
       asks.push_back([=](Store& store) { return told(store.keys_set_aside(queue, std::nullopt, 99)); });
-      for (const std::string key : {"", "a", "b"}) {
-        asks.push_back([=](Store& store) { return told(store.load_set_aside(queue, key, {}, 99)); });
+      for (const Shelf shelf : {Shelf::ready, Shelf::set_aside, Shelf::delayed}) {
+        for (const std::string key : {"", "a", "b"}) {
+          asks.push_back([=](Store& store) { return told(store.read_shelf(queue, {.shelf = shelf, .limit = 99}, key)); });
+        }
       }
-      asks.push_back([=](Store& store) { return told(store.load_delayed(queue, {}, 0, 99)); });
     }
     asks.push_back([=](Store& store) { return told(store.schedules({})); });
     for (JobId id = 1; id < 20; ++id) {

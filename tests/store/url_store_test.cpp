@@ -141,7 +141,7 @@ TEST_P(UrlStoreTest, ScansWhatACrawlNeedsToGoOn) {
   UrlBatch batch;
   for (std::int64_t id = 1; id <= 50; ++id) batch.discovered.push_back(new_url(id));
   for (std::int64_t id = 1; id <= 50; id += 2) batch.outcomes.push_back(outcome(id, random));
-  batch.moves.push_back({2, UrlShelf::ready, 77, -1, 3});
+  batch.moves.push_back({2, Shelf::ready, 77, -1, 3});
   store->submit(std::move(batch));
   const auto needed = [](const UrlRecord& r) {
     return std::tuple(r.url_id, r.url, r.state, r.mtime, r.due, r.depth, r.priority, r.attempts, r.referrer,
@@ -276,19 +276,24 @@ TEST_P(UrlStoreTest, KeepsWhereUrlsLead) {
   EXPECT_EQ(found, expected);
 }
 
-UrlMove move(std::int64_t id, UrlShelf shelf, std::uint64_t site, std::int32_t priority) {
-  return {id, shelf, shelf == UrlShelf::none ? 0 : site, priority, 0};
+UrlMove move(std::int64_t id, std::optional<Shelf> shelf, std::uint64_t site, std::int32_t priority) {
+  return {id, shelf, shelf ? site : 0, priority, 0};
 }
 
-std::vector<std::int64_t> ids_on_shelf(UrlStore& store, const ShelfRead& read) {
+std::vector<std::int64_t> ids_on_shelf(UrlStore& store, const ShelfRead& read, const ShelfSites& sites = {}) {
   std::vector<std::int64_t> ids;
   EXPECT_TRUE(store.flush());
-  EXPECT_TRUE(store.read_shelf(read, [&](const UrlRecord& record) {
+  EXPECT_TRUE(store.read_shelf(read, sites, [&](const UrlRecord& record) {
     EXPECT_EQ(record.shelf, read.shelf);
     ids.push_back(record.url_id);
     return true;
   }));
   return ids;
+}
+
+std::optional<Shelf> drawn_shelf(Random& random) {
+  const auto shelf = random.below(4);
+  return shelf == 3 ? std::nullopt : std::optional(static_cast<Shelf>(shelf));
 }
 
 using Ids = std::vector<std::int64_t>;
@@ -299,24 +304,24 @@ TEST_P(UrlStoreTest, ReadsAShelfInItsOrderFromAPlaceOn) {
   UrlBatch batch;
   for (std::int64_t id = 1; id <= 10; ++id) batch.discovered.push_back(new_url(id));
   constexpr std::uint64_t kLarge = 0xf000'0000'0000'0001;
-  for (const std::int64_t id : {4, 2, 6}) batch.moves.push_back(move(id, UrlShelf::ready, 7, 5));
-  batch.moves.push_back(move(3, UrlShelf::ready, 8, 9));
-  batch.moves.push_back(move(5, UrlShelf::ready, 8, -9));
-  for (const std::int64_t id : {8, 7}) batch.moves.push_back(move(id, UrlShelf::set_aside, kLarge, id == 7 ? 0 : 1));
-  batch.moves.push_back(move(9, UrlShelf::set_aside, 8, 0));
+  for (const std::int64_t id : {4, 2, 6}) batch.moves.push_back(move(id, Shelf::ready, 7, 5));
+  batch.moves.push_back(move(3, Shelf::ready, 8, 9));
+  batch.moves.push_back(move(5, Shelf::ready, 8, -9));
+  for (const std::int64_t id : {8, 7}) batch.moves.push_back(move(id, Shelf::set_aside, kLarge, id == 7 ? 0 : 1));
+  batch.moves.push_back(move(9, Shelf::set_aside, 8, 0));
   store->submit(std::move(batch));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({3, 2, 4, 6, 5}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = 5, .url_id = 2, .limit = 100}), Ids({4, 6, 5}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = 5, .url_id = 2, .limit = 2}), Ids({4, 6}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .part = 0, .parts = 2, .limit = 9}),
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({3, 2, 4, 6, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {5, 2}, .limit = 100}), Ids({4, 6, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {5, 2}, .limit = 2}), Ids({4, 6}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 9}, {.part = 0, .parts = 2}),
             Ids({3, 5}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = kLarge, .priority = kFirst, .limit = 9}),
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::set_aside, .after = {kFirst, 0}, .limit = 9}, {.site = kLarge}),
             Ids({8, 7}));
   EXPECT_EQ((*store->get(8))->site, kLarge);
   // From shelf to shelf, and off it.
-  store->submit({{}, {}, {move(3, UrlShelf::set_aside, 8, 9), move(2, UrlShelf::none, 0, 5)}});
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({4, 6, 5}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = 8, .priority = kFirst, .limit = 9}),
+  store->submit({{}, {}, {move(3, Shelf::set_aside, 8, 9), move(2, std::nullopt, 0, 5)}});
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({4, 6, 5}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::set_aside, .after = {kFirst, 0}, .limit = 9}, {.site = 8}),
             Ids({3, 9}));
 }
 
@@ -325,7 +330,7 @@ TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue
   UrlBatch batch;
   for (std::int64_t id = 1; id <= 4; ++id) {
     batch.discovered.push_back(new_url(id));
-    batch.moves.push_back(move(id, UrlShelf::ready, 7, 5));
+    batch.moves.push_back(move(id, Shelf::ready, 7, 5));
   }
   store->submit(std::move(batch));
   UrlBatch later;
@@ -337,13 +342,13 @@ TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue
     later.outcomes.push_back(outcome);
   }
   store->submit(std::move(later));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({4}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({4}));
   store->submit(
-      {{}, {}, {move(1, UrlShelf::delayed, 7, 5), move(2, UrlShelf::delayed, 7, 5), move(3, UrlShelf::delayed, 8, 5)}});
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .limit = 100}), Ids({3, 2, 1}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .due = WallTime{97s}, .url_id = 3, .limit = 1}),
+      {{}, {}, {move(1, Shelf::delayed, 7, 5), move(2, Shelf::delayed, 7, 5), move(3, Shelf::delayed, 8, 5)}});
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .limit = 100}), Ids({3, 2, 1}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .due_after = {WallTime{97s}, 3}, .limit = 1}),
             Ids({2}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::delayed, .part = 1, .parts = 2, .limit = 9}), Ids({2, 1}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .limit = 9}, {.part = 1, .parts = 2}), Ids({2, 1}));
 }
 
 TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
@@ -351,11 +356,11 @@ TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
   UrlBatch batch;
   for (std::int64_t id = 1; id <= 3; ++id) {
     batch.discovered.push_back(new_url(id));
-    batch.moves.push_back(move(id, UrlShelf::ready, 7, -5));
+    batch.moves.push_back(move(id, Shelf::ready, 7, -5));
   }
   batch.depths.push_back({3, 1, -1});
   store->submit(std::move(batch));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::ready, .priority = kFirst, .limit = 100}), Ids({3, 1, 2}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({3, 1, 2}));
   EXPECT_EQ((*store->get(3))->depth, 1u);
 }
 
@@ -388,7 +393,7 @@ TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
       for (std::uint64_t i = random.below(4); i > 0; --i) batch.discovered.push_back(new_url(next++));
       for (std::uint64_t i = random.below(4); i > 0 && next > 1; --i) {
         const auto id = random.between(1, next - 1);
-        batch.moves.push_back(move(id, static_cast<UrlShelf>(random.below(4)), random.below(3) << 62 | random.below(4),
+        batch.moves.push_back(move(id, drawn_shelf(random), random.below(3) << 62 | random.below(4),
                                    static_cast<std::int32_t>(random.between(-2, 2))));
       }
       reference->submit(batch);
@@ -398,16 +403,16 @@ TEST_P(UrlStoreTest, AgreesWithTheReferenceOnRandomSequences) {
         store = open(file, {.sync = SyncMode::off, .linger = 0ms});
       }
       ASSERT_EQ(store->next_id(), reference->next_id());
-      const ShelfRead read{.shelf = static_cast<UrlShelf>(random.between(1, 3)),
-                           .site = random.below(3) << 62 | random.below(4),
-                           .priority = static_cast<std::int32_t>(random.between(-2, 3)),
-                           .due = WallTime{std::chrono::seconds{random.between(1, 3001)}},
-                           .url_id = random.between(0, next),
-                           .part = static_cast<std::uint32_t>(random.below(2)),
-                           .parts = 2,
+      const auto id = static_cast<JobId>(random.between(0, next));
+      const ShelfRead read{.shelf = static_cast<Shelf>(random.below(3)),
+                           .after = {static_cast<std::int32_t>(random.between(-2, 3)), id},
+                           .due_after = {WallTime{std::chrono::seconds{random.between(1, 3001)}}, id},
                            .limit = random.below(20)};
+      const ShelfSites sites{.site = random.below(3) << 62 | random.below(4),
+                             .part = static_cast<std::uint32_t>(random.below(2)),
+                             .parts = 2};
       if (step % 10 == 0) {
-        ASSERT_EQ(ids_on_shelf(*store, read), ids_on_shelf(*reference, read));
+        ASSERT_EQ(ids_on_shelf(*store, read, sites), ids_on_shelf(*reference, read, sites));
       }
     }
     ASSERT_EQ(all(*store), all(*reference)) << "seed " << seed;
@@ -577,10 +582,10 @@ TEST_F(SqliteFileTest, BringsADatabaseOfAnOlderVersionUpToDate) {
     for (const UrlRecord& record : records) found.emplace_back(record.state, record.reason, record.limit);
     EXPECT_EQ(found, expected);
     EXPECT_EQ(records[0].digest, "d");
-    EXPECT_EQ(records[1].shelf, version == 2 ? UrlShelf::ready : UrlShelf::none);
+    EXPECT_EQ(records[1].shelf, version == 2 ? Shelf::ready : std::nullopt);
     EXPECT_EQ(records[5].error, "HTTP 503");
-    store->submit({{}, {}, {move(2, UrlShelf::set_aside, 7, 5)}});
-    EXPECT_EQ(ids_on_shelf(*store, {.shelf = UrlShelf::set_aside, .site = 7, .priority = kFirst, .limit = 9}), Ids({2}));
+    store->submit({{}, {}, {move(2, Shelf::set_aside, 7, 5)}});
+    EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::set_aside, .after = {kFirst, 0}, .limit = 9}, {.site = 7}), Ids({2}));
     ASSERT_TRUE(store->close());
     EXPECT_EQ(all(*open(file)).size(), 10u) << "the second opening changes nothing";
     run_sql(file, "SELECT reason FROM pages");

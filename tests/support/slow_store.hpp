@@ -80,20 +80,12 @@ class SlowStore final : public Store {
   Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) override {
     return write(&Store::fire, std::move(requests), now);
   }
-  Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) override {
-    return read(&Store::load_ready, queue, after, limit);
-  }
-  Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
-                                                       std::size_t limit) override {
-    return read(&Store::load_set_aside, queue, std::move(key), after, limit);
+  Coro<Result<std::vector<WaitingJob>>> read_shelf(QueueId queue, ShelfRead wanted, std::string key) override {
+    return read(&Store::read_shelf, queue, wanted, std::move(key));
   }
   Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                         std::size_t limit) override {
     return read(&Store::keys_set_aside, queue, std::move(after), limit);
-  }
-  Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
-                                                     std::size_t limit) override {
-    return read(&Store::load_delayed, queue, after, after_id, limit);
   }
   Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) override {
     return read(&Store::find_waiting, std::move(jobs));

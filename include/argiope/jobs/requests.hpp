@@ -14,6 +14,7 @@
 #include "argiope/jobs/job_record.hpp"
 #include "argiope/jobs/queue_config.hpp"
 #include "argiope/jobs/schedule_record.hpp"
+#include "argiope/jobs/shelf.hpp"
 
 namespace argiope {
 
@@ -27,10 +28,6 @@ struct StoredQueue {
 
 // --- what an owner's window needs to know of a job ---------------------------------------------------------------------
 
-// On which of the store's shelves a job that waits lies. Two of them hold ready jobs: those that are found by their rank
-// in the queue, and those set aside because so many of their key lie before them, found by their rank in the key.
-enum class Shelf : std::uint8_t { ready, set_aside, delayed, waiting /* for other jobs */ };
-
 struct WaitingJob {
   JobId id = 0;
   QueueId queue = 0;
@@ -42,16 +39,6 @@ struct WaitingJob {
   Shelf shelf = Shelf::ready;
   friend bool operator==(const WaitingJob&, const WaitingJob&) = default;
 };
-
-// A place in the order of ready jobs: higher (ranked) priority first, then smaller id. What comes after it is less important.
-struct Rank {
-  std::int32_t priority = std::numeric_limits<std::int32_t>::max();
-  JobId id = 0;
-  friend bool operator==(const Rank&, const Rank&) = default;
-};
-constexpr bool more_important(const Rank& a, const Rank& b) noexcept {
-  return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
-}
 
 // --- writes --------------------------------------------------------------------------------------------------------
 

@@ -132,17 +132,11 @@ class Store {
   virtual Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) = 0;
 
   // --- windows. Jobs that run are on no shelf.
-  // Those on the ready shelf that come after `after`, most important first.
-  virtual Coro<Result<std::vector<WaitingJob>>> load_ready(QueueId queue, Rank after, std::size_t limit) = 0;
-  // Those set aside of one key.
-  virtual Coro<Result<std::vector<WaitingJob>>> load_set_aside(QueueId queue, std::string key, Rank after,
-                                                               std::size_t limit) = 0;
+  // Of one shelf, in its order; due ones of the delayed are included. `key`: whose, of those set aside.
+  virtual Coro<Result<std::vector<WaitingJob>>> read_shelf(QueueId queue, ShelfRead read, std::string key = {}) = 0;
   // Keys greater than `after` that have jobs set aside, in order of bytes; nullopt: from the first.
   virtual Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                                 std::size_t limit) = 0;
-  // Those on the delayed shelf after (due_at, id), the earliest first, due ones included.
-  virtual Coro<Result<std::vector<WaitingJob>>> load_delayed(QueueId queue, WallTime after, JobId after_id,
-                                                             std::size_t limit) = 0;
 
   // Those of `jobs` that wait, as they wait; nullopt for others.
   virtual Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) = 0;

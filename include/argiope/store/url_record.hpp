@@ -1,12 +1,16 @@
 // What is known of one URL, and what changes about it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/jobs/shelf.hpp"
 
 namespace argiope {
 
@@ -49,15 +53,6 @@ constexpr std::string_view to_string(UrlReason reason) noexcept {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
-// Where a URL waits that is not in the memory of its crawl. The store reads each shelf in its own order, and has an
-// index of nothing else.
-enum class UrlShelf : std::uint8_t {
-  none,       // on no shelf: in a crawl's memory, or not to be fetched
-  ready,      // higher priority first, then smaller url_id
-  set_aside,  // the same, for each site by itself
-  delayed,    // the earliest `due` first, then smaller url_id; for those that have one
-};
-
 // Of 1 to 2³¹ parts, the one to which a site belongs, given its fingerprint.
 constexpr std::uint32_t part_of_site(std::uint64_t site, std::uint32_t parts) noexcept {
   return static_cast<std::uint32_t>((site & 0x7fffffff) % parts);
@@ -83,7 +78,9 @@ struct UrlRecord {
   std::string last_modified;
   std::string digest;
   std::string error;
-  UrlShelf shelf = UrlShelf::none;
+  // Where it waits while it is not in the memory of its crawl; nullopt: on no shelf. The store reads each shelf in its own
+  // order, set_aside for each site by itself, and has an index of nothing else.
+  std::optional<Shelf> shelf;
   std::uint64_t site = 0;  // on a shelf: the fingerprint of scheme, host and port
   UrlReason reason = UrlReason::none;
   std::int64_t limit = 0;  // the one that was met, for reasons that have one
@@ -139,8 +136,8 @@ struct UrlOutcome {
 // A URL goes to a shelf, or leaves one; and what may have changed about its place there.
 struct UrlMove {
   std::int64_t url_id = 0;
-  UrlShelf shelf = UrlShelf::none;
-  std::uint64_t site = 0;  // 0 with UrlShelf::none
+  std::optional<Shelf> shelf{};  // delayed: for those that have a due
+  std::uint64_t site = 0;        // 0 with nullopt
   std::int32_t priority = 0;
   std::uint32_t depth = 0;
 };
@@ -174,16 +171,18 @@ struct UrlBatch {
   }
 };
 
-// What to read of a shelf: at most `limit` records after a place in its order. On `delayed` only what has a `due` counts.
-struct ShelfRead {
-  UrlShelf shelf = UrlShelf::ready;
-  std::uint64_t site = 0;     // set_aside: of this site
-  std::int32_t priority = 0;  // ready, set_aside: after (priority, url_id)
-  WallTime due{};             // delayed: after (due, url_id)
-  std::int64_t url_id = 0;
-  std::uint32_t part = 0;  // ready, delayed: of the sites of this part of `parts`
+// The id of a URL as that of a place on a shelf, and back. There are places after all ids.
+constexpr JobId job_id_of(std::int64_t url_id) noexcept { return static_cast<JobId>(url_id); }
+constexpr std::int64_t url_id_of(JobId id) noexcept {
+  return static_cast<std::int64_t>(std::min<JobId>(id, std::numeric_limits<std::int64_t>::max()));
+}
+
+// Of whose URLs to read a shelf; see ShelfRead.
+struct ShelfSites {
+  std::uint64_t site = 0;  // set_aside: of this one
+  // ready, delayed: of those of one part of `parts`
+  std::uint32_t part = 0;
   std::uint32_t parts = 1;
-  std::size_t limit = 0;
 };
 
 }  // namespace argiope

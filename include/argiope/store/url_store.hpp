@@ -50,8 +50,8 @@ class UrlStore {
   virtual Result<void> scan_broken(const Visitor& visit) = 0;
   // The same for those that redirect, to where `redirect_to` says.
   virtual Result<void> scan_redirects(const Visitor& visit) = 0;
-  // Visits records that lie on a shelf, in its order.
-  virtual Result<void> read_shelf(const ShelfRead& read, const Visitor& visit) = 0;
+  // Visits records that lie on a shelf, not on waiting, in its order. On delayed only what has a `due` counts.
+  virtual Result<void> read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) = 0;
   // Visits all that is known of where URLs lead, by url_id.
   virtual Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;

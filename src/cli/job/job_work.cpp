@@ -233,7 +233,7 @@ class WorkCommand {
 
   // Whether a delayed job is due, or is one that has failed before and is due again before long. Notes those that are neither.
   Coro<Result<bool>> due_soon(Store& store, QueueId queue) {
-    auto delayed = co_await store.load_delayed(queue, WallTime{}, 0, kMostDelayedLookedAt);
+    auto delayed = co_await store.read_shelf(queue, {.shelf = Shelf::delayed, .limit = kMostDelayedLookedAt});
     if (!delayed) co_return std::unexpected(std::move(delayed.error()));
     const WallTime now = clock_.wall_now();
     const WallTime horizon{saturating_add(TimePoint{now.time_since_epoch()}, arguments_.linger).time_since_epoch()};
