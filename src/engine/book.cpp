@@ -183,14 +183,14 @@ void Book::State::as_of_now(JobRecord& record) const {
 Coro<Result<void>> Book::State::apply(Change wanted) {
   const JobId id = wanted.id;
   const auto replies = co_await or_return(change({std::move(wanted)}));
-  const ChangeReply::Verdict verdict = replies.front().verdict;
+  const ChangeOutcome outcome = replies.front().outcome;
   JobState state{};
-  if (verdict == ChangeReply::Verdict::wrong_state) {
+  if (outcome == ChangeOutcome::wrong_state) {
     const auto record = co_await or_return(store(&Store::get, id));
     if (!record) co_return no_such_job(id);
     state = record->state;
   }
-  co_return meaning_of(verdict, id, state);
+  co_return meaning_of(outcome, id, state);
 }
 
 Coro<Result<std::vector<ChangeReply>>> Book::State::change(std::vector<Change> changes) {

@@ -35,9 +35,9 @@ Result<void> check_job(const NewJob& job, std::string_view queue, std::size_t ma
                                            in_quotes(queue), max_payload_bytes));
 }
 
-Result<void> meaning_of(ChangeReply::Verdict verdict, JobId id, JobState state) {
-  using enum ChangeReply::Verdict;
-  switch (verdict) {
+Result<void> meaning_of(ChangeOutcome outcome, JobId id, JobState state) {
+  using enum ChangeOutcome;
+  switch (outcome) {
     case not_found: return no_such_job(id);
     case running: return fail(Errc::refused, fmt::format("job {}: it runs", id));
     case wrong_state: return fail(Errc::refused, fmt::format("job {}: it is {}", id, to_string(state)));

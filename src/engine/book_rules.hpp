@@ -31,6 +31,6 @@ constexpr bool waits_for_room(CapacityPolicy policy, std::uint64_t count, std::u
 }
 
 // What a change has come to for whoever asked for it: `state` is the job's.
-Result<void> meaning_of(ChangeReply::Verdict verdict, JobId id, JobState state);
+Result<void> meaning_of(ChangeOutcome outcome, JobId id, JobState state);
 
 }  // namespace argiope

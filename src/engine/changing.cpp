@@ -12,16 +12,16 @@ Coro<Result<ChangeReply>> Broker::change_one(Change change) {
     co_return co_await cancel_running(token, std::move(change));
   }
   const auto before = co_await or_return(store_(&Store::get, change.id));
-  if (!before) co_return ChangeReply{.verdict = ChangeReply::Verdict::not_found};
+  if (!before) co_return ChangeReply{.outcome = ChangeOutcome::not_found};
   if (const Queue* queue = queues_.find(before->queue); change.kind == ChangeKind::cancel) {
     change.keep = queue != nullptr && queue->window.config().keep_cancelled > Duration::zero();
   }
   auto replies = co_await or_return(store_(&Store::change, std::vector<Change>{change}));
   ChangeReply& reply = replies.front();
-  if (reply.verdict == ChangeReply::Verdict::asked) {  // it has been leased since it was looked for
+  if (reply.outcome == ChangeOutcome::asked) {  // it has been leased since it was looked for
     const std::uint64_t token = runs_.token_of(change.id);
     if (token != 0) ask_to_stop(token, std::move(change.error));
-  } else if (reply.verdict == ChangeReply::Verdict::changed) {
+  } else if (reply.outcome == ChangeOutcome::changed) {
     note_changed(*before, change, reply);
   }
   co_return std::move(reply);
@@ -70,7 +70,7 @@ Coro<Result<ChangeReply>> Broker::cancel_running(std::uint64_t token, Change cha
   auto replies = co_await std::move(written);
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   ChangeReply& reply = replies->front();
-  if (reply.verdict == ChangeReply::Verdict::changed) {  // its lease was not written down yet
+  if (reply.outcome == ChangeOutcome::changed) {  // its lease was not written down yet
     note_changed({.queue = queue.window.name(), .state = JobState::ready}, change, reply);
   }
   co_return std::move(reply);

@@ -212,21 +212,20 @@ std::vector<ChangeReply> JobTransitions::change(const std::vector<Change>& chang
 }
 
 ChangeReply JobTransitions::change_one(const Change& change) {
-  using Verdict = ChangeReply::Verdict;
   ChangeReply reply;
-  const auto refuse = [&](Verdict verdict) {
-    reply.verdict = verdict;
+  const auto refuse = [&](ChangeOutcome outcome) {
+    reply.outcome = outcome;
     return reply;
   };
   const auto before = load_any(change.id);
-  if (!before) return refuse(Verdict::not_found);
+  if (!before) return refuse(ChangeOutcome::not_found);
   JobRow row = *before;
   if (row.runs()) {
-    if (change.kind != ChangeKind::cancel) return refuse(Verdict::running);
+    if (change.kind != ChangeKind::cancel) return refuse(ChangeOutcome::running);
     row.flags |= JobRow::kCancelAsked;
     rows_.save(*before, row);
     rows_.write_error(row.id, change.error);
-    return refuse(Verdict::asked);
+    return refuse(ChangeOutcome::asked);
   }
   const bool has_ended = row.has_ended();
   const std::int64_t at_ms = to_ms(change.at);
@@ -234,7 +233,7 @@ ChangeReply JobTransitions::change_one(const Change& change) {
     case ChangeKind::cancel:
     case ChangeKind::erase: {
       const bool erases = change.kind == ChangeKind::erase;
-      if (!erases && has_ended && row.state != RowState::buried) return refuse(Verdict::wrong_state);
+      if (!erases && has_ended && row.state != RowState::buried) return refuse(ChangeOutcome::wrong_state);
       const Ending ending{at_ms, calendar_time(change.calendar_at, at_ms), reply.ended_runs};
       // What has ended goes on to have ended so when its record is deleted.
       const std::string_view how = !erases ? kCancelled : has_ended ? how_failed(state_of(row.state)) : kDeleted;
@@ -245,10 +244,10 @@ ChangeReply JobTransitions::change_one(const Change& change) {
       return reply;
     }
     case ChangeKind::kick:
-      if (row.state != RowState::buried && row.state != RowState::delayed) return refuse(Verdict::wrong_state);
+      if (row.state != RowState::buried && row.state != RowState::delayed) return refuse(ChangeOutcome::wrong_state);
       if (has_ended) {
         // Another may have taken its unique name since.
-        if (!row.unique.empty() && rows_.find_unique(row.queue, row.unique) != 0) return refuse(Verdict::wrong_state);
+        if (!row.unique.empty() && rows_.find_unique(row.queue, row.unique) != 0) return refuse(ChangeOutcome::wrong_state);
         row.attempts = row.expiries = 0;
       }
       row.ended_ms = 0;
@@ -256,12 +255,12 @@ ChangeReply JobTransitions::change_one(const Change& change) {
       place_now(row, at_ms);
       break;
     case ChangeKind::set_priority:
-      if (has_ended) return refuse(Verdict::wrong_state);
+      if (has_ended) return refuse(ChangeOutcome::wrong_state);
       row.rank = shifted(row.rank, row.priority, change.priority);
       row.priority = change.priority;
       break;
     case ChangeKind::set_due:
-      if (!is_leasable(row.state)) return refuse(Verdict::wrong_state);
+      if (!is_leasable(row.state)) return refuse(ChangeOutcome::wrong_state);
       row.due_ms = to_ms(change.due_at);
       place_now(row, at_ms);
       break;

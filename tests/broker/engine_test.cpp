@@ -165,7 +165,7 @@ TEST_P(BothBooks, ChangesSayWhatTheJobsStateDoesNotAllow) {
     EXPECT_TRUE(co_await book.erase(id));
     EXPECT_EQ((co_await book.erase(id)).error().message, "job 1: there is no such job");
     const auto several = value_or_throw(co_await book.change({{.id = 1, .kind = ChangeKind::kick}}));
-    EXPECT_EQ(several.at(0).verdict, ChangeReply::Verdict::not_found);
+    EXPECT_EQ(several.at(0).outcome, ChangeOutcome::not_found);
   });
 }
 

@@ -187,7 +187,7 @@ TEST_F(BookBesideOwnerTest, AGuestCancelsWhatRuns) {
     co_await begun.wait();
     const TimePoint asked = loop_.time();
     const auto replies = co_await guest.change({{.id = id, .kind = ChangeKind::cancel, .error = "by a guest"}});
-    EXPECT_EQ(replies->at(0).verdict, ChangeReply::Verdict::asked);
+    EXPECT_EQ(replies->at(0).outcome, ChangeOutcome::asked);
     EXPECT_TRUE(co_await working);
     EXPECT_LE(loop_.time() - asked, 1s);
     EXPECT_EQ(told, std::vector<std::string>{"by a guest"});

@@ -124,7 +124,7 @@ TEST_F(FarStore, BringsAllThatABatchOfOtherRequestsNamesAtOnce) {
               std::vector<Change> changes;
               for (JobId id = 1; id <= 100; ++id) changes.push_back({.id = id, .kind = ChangeKind::cancel, .at = kNow});
               for (const ChangeReply& reply : rules_.change(changes))
-                EXPECT_EQ(reply.verdict, ChangeReply::Verdict::changed);
+                EXPECT_EQ(reply.outcome, ChangeOutcome::changed);
             }),
             1u);
 }

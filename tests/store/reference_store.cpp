@@ -630,22 +630,21 @@ Coro<Result<std::vector<ChangeReply>>> ReferenceStore::change(std::vector<Change
 }
 
 ChangeReply ReferenceStore::change_one(const Change& change) {
-  using Verdict = ChangeReply::Verdict;
   ChangeReply reply;
-  const auto refuse = [&](Verdict verdict) {
-    reply.verdict = verdict;
+  const auto refuse = [&](ChangeOutcome outcome) {
+    reply.outcome = outcome;
     return reply;
   };
   const Job* found = find(change.id);
-  if (found == nullptr) return refuse(Verdict::not_found);
+  if (found == nullptr) return refuse(ChangeOutcome::not_found);
   const JobState state = found->record.state;
-  if (state == JobState::running && change.kind != ChangeKind::cancel) return refuse(Verdict::running);
+  if (state == JobState::running && change.kind != ChangeKind::cancel) return refuse(ChangeOutcome::running);
   if (state == JobState::running) {
     alter(change.id, [&](Job& job) {
       job.record.cancel_asked = true;
       job.record.error = change.error;
     });
-    return refuse(Verdict::asked);
+    return refuse(ChangeOutcome::asked);
   }
   const bool waits = !has_ended(state);
   const bool waits_for_others = waits && found->shelf == Shelf::waiting;
@@ -656,7 +655,7 @@ ChangeReply ReferenceStore::change_one(const Change& change) {
   const Effects effects{reply.released, reply.cancelled, reply.ended_runs};
   switch (change.kind) {
     case ChangeKind::cancel:
-      if (!waits && state != JobState::buried) return refuse(Verdict::wrong_state);
+      if (!waits && state != JobState::buried) return refuse(ChangeOutcome::wrong_state);
       end(id, {JobState::cancelled, at, calendar_at, change.keep, kCancelled, none, change.error}, reply.ended_runs);
       tell_dependants(id, true, kCancelled, at, calendar_at, effects);
       return reply;
@@ -668,11 +667,11 @@ ChangeReply ReferenceStore::change_one(const Change& change) {
       return reply;
     case ChangeKind::kick:
       if (state != JobState::buried && (state != JobState::delayed || waits_for_others)) {
-        return refuse(Verdict::wrong_state);
+        return refuse(ChangeOutcome::wrong_state);
       }
       // Another has taken its unique name since.
       if (!waits && !found->record.unique.empty() && uniques_.contains({found->queue, found->record.unique})) {
-        return refuse(Verdict::wrong_state);
+        return refuse(ChangeOutcome::wrong_state);
       }
       alter(id, [&](Job& job) {
         if (!waits) job.record.attempts = job.record.expiries = 0;
@@ -682,14 +681,14 @@ ChangeReply ReferenceStore::change_one(const Change& change) {
       });
       break;
     case ChangeKind::set_priority:
-      if (!waits) return refuse(Verdict::wrong_state);
+      if (!waits) return refuse(ChangeOutcome::wrong_state);
       alter(id, [&](Job& job) {
         job.rank = shifted(job.rank, job.record.priority, change.priority);
         job.record.priority = change.priority;
       });
       break;
     case ChangeKind::set_due:
-      if (!waits || waits_for_others) return refuse(Verdict::wrong_state);
+      if (!waits || waits_for_others) return refuse(ChangeOutcome::wrong_state);
       alter(id, [&](Job& job) {
         job.record.due_at = stored(change.due_at);
         place_now(job, at);

@@ -67,8 +67,8 @@ TEST_F(SqliteStoreTest, OthersCancelWhatRunsAndTheNextOwnerStillKnows) {
   ASSERT_TRUE(lease(*owner, id, 7));
   {
     auto other = open(StoreAccess::share);
-    EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel, .error = "why"}}))->at(0).verdict,
-              ChangeReply::Verdict::asked);
+    EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel, .error = "why"}}))->at(0).outcome,
+              ChangeOutcome::asked);
   }
   EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, Ids{id});
   EXPECT_TRUE(ask(owner->get(id))->value().cancel_asked);
@@ -88,12 +88,12 @@ TEST_F(SqliteStoreTest, OthersSeeWhatRunsAndCannotTakeItAway) {
   auto other = open(StoreAccess::share);
   ASSERT_TRUE(lease(*owner, id, 7));
   EXPECT_EQ(state(*other, id), JobState::running);
-  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::erase}}))->at(0).verdict, ChangeReply::Verdict::running);
+  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::erase}}))->at(0).outcome, ChangeOutcome::running);
   EXPECT_EQ(ask(other->put({{{.queue = "q", .unique = "u", .run_again = true}}}, kNow))->at(0)->outcome,
             PutOutcome::run_again);
   EXPECT_TRUE(settle(*owner, id, 7, Outcome::retry));
   EXPECT_EQ(state(*other, id), JobState::ready);
-  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel}}))->at(0).verdict, ChangeReply::Verdict::changed);
+  EXPECT_EQ(ask(other->change({{.id = id, .kind = ChangeKind::cancel}}))->at(0).outcome, ChangeOutcome::changed);
   EXPECT_EQ(lease(*owner, id, 8), std::nullopt);
 }
 

@@ -10,8 +10,6 @@
 namespace argiope {
 namespace {
 
-using Verdict = ChangeReply::Verdict;
-
 class StoreTest : public EveryStoreTest {
  protected:
   PutReply put(NewJob job, bool set_aside = false) {
@@ -296,9 +294,9 @@ TEST_P(StoreTest, AUniqueNameIsFreeWhenItsJobHasEnded) {
   put({.unique = "u"});
   run(1, Outcome::bury);
   EXPECT_EQ(put({.unique = "u"}).id, 2u);
-  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).verdict, Verdict::wrong_state);  // taken meanwhile
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).outcome, ChangeOutcome::wrong_state);  // taken meanwhile
   run(2);
-  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).verdict, Verdict::changed);
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).outcome, ChangeOutcome::changed);
   EXPECT_EQ(put({.unique = "u"}).id, 1u);
 }
 
@@ -425,7 +423,7 @@ TEST_P(StoreTest, AKickForgetsTheLeasesThatRanOut) {
 
 TEST_P(StoreTest, IdsThatCannotBeAreNotThere) {
   const JobId beyond = ~JobId{0};
-  EXPECT_EQ(change({.id = beyond, .kind = ChangeKind::erase}).verdict, ChangeReply::Verdict::not_found);
+  EXPECT_EQ(change({.id = beyond, .kind = ChangeKind::erase}).outcome, ChangeOutcome::not_found);
   EXPECT_FALSE(settle({.id = beyond, .token = 1}).settled);
   EXPECT_FALSE(get(beyond));
   EXPECT_EQ(must(store_->find_waiting({beyond})).at(0), std::nullopt);
@@ -437,7 +435,7 @@ TEST_P(StoreTest, ACancellationOfAJobThatRunsIsKeptUntilItsRunEnds) {
     const JobId id = put({}).id;
     lease(id);
     EXPECT_FALSE(get(id)->cancel_asked);
-    EXPECT_EQ(change({.id = id, .kind = ChangeKind::cancel, .error = "no more"}).verdict, Verdict::asked);
+    EXPECT_EQ(change({.id = id, .kind = ChangeKind::cancel, .error = "no more"}).outcome, ChangeOutcome::asked);
     EXPECT_EQ(state(id), JobState::running);
     EXPECT_TRUE(get(id)->cancel_asked);
     EXPECT_TRUE(must(store_->list({.state = JobState::running})).at(0).cancel_asked);
@@ -456,7 +454,7 @@ TEST_P(StoreTest, AJobThatIsDoneAllTheSameIsDone) {
   for (const bool keep : {false, true}) {
     const JobId id = put({}).id;
     lease(id);
-    EXPECT_EQ(change({.id = id, .kind = ChangeKind::cancel}).verdict, Verdict::asked);
+    EXPECT_EQ(change({.id = id, .kind = ChangeKind::cancel}).outcome, ChangeOutcome::asked);
     const SettleReply reply = settle({.id = id, .outcome = Outcome::done, .keep = keep, .result = "42"});
     EXPECT_EQ(reply.outcome, Outcome::done);
     EXPECT_EQ(get(id).has_value(), keep);
@@ -665,23 +663,23 @@ TEST_P(StoreTest, ChangesAreJudgedByState) {
   put({.waits_for = {1}});
   put({});
   lease(4);
-  const auto verdict = [&](JobId id, ChangeKind kind) { return change({.id = id, .kind = kind}).verdict; };
+  const auto outcome = [&](JobId id, ChangeKind kind) { return change({.id = id, .kind = kind}).outcome; };
   for (const ChangeKind kind :
        {ChangeKind::cancel, ChangeKind::kick, ChangeKind::set_priority, ChangeKind::set_due, ChangeKind::erase}) {
-    EXPECT_EQ(verdict(99, kind), Verdict::not_found);
-    if (kind != ChangeKind::cancel) EXPECT_EQ(verdict(4, kind), Verdict::running);
+    EXPECT_EQ(outcome(99, kind), ChangeOutcome::not_found);
+    if (kind != ChangeKind::cancel) EXPECT_EQ(outcome(4, kind), ChangeOutcome::running);
   }
-  EXPECT_EQ(verdict(1, ChangeKind::kick), Verdict::wrong_state);
-  EXPECT_EQ(verdict(3, ChangeKind::kick), Verdict::wrong_state);
-  EXPECT_EQ(verdict(3, ChangeKind::set_due), Verdict::wrong_state);
-  EXPECT_EQ(verdict(3, ChangeKind::set_priority), Verdict::changed);
-  EXPECT_EQ(verdict(2, ChangeKind::kick), Verdict::changed);
+  EXPECT_EQ(outcome(1, ChangeKind::kick), ChangeOutcome::wrong_state);
+  EXPECT_EQ(outcome(3, ChangeKind::kick), ChangeOutcome::wrong_state);
+  EXPECT_EQ(outcome(3, ChangeKind::set_due), ChangeOutcome::wrong_state);
+  EXPECT_EQ(outcome(3, ChangeKind::set_priority), ChangeOutcome::changed);
+  EXPECT_EQ(outcome(2, ChangeKind::kick), ChangeOutcome::changed);
   EXPECT_EQ(state(2), JobState::ready);
-  EXPECT_EQ(verdict(2, ChangeKind::cancel), Verdict::changed);
+  EXPECT_EQ(outcome(2, ChangeKind::cancel), ChangeOutcome::changed);
   EXPECT_EQ(state(2), JobState::cancelled);
-  EXPECT_EQ(verdict(2, ChangeKind::cancel), Verdict::wrong_state);
-  EXPECT_EQ(verdict(2, ChangeKind::set_priority), Verdict::wrong_state);
-  EXPECT_EQ(verdict(2, ChangeKind::erase), Verdict::changed);
+  EXPECT_EQ(outcome(2, ChangeKind::cancel), ChangeOutcome::wrong_state);
+  EXPECT_EQ(outcome(2, ChangeKind::set_priority), ChangeOutcome::wrong_state);
+  EXPECT_EQ(outcome(2, ChangeKind::erase), ChangeOutcome::changed);
   EXPECT_EQ(get(2), std::nullopt);
 }
 

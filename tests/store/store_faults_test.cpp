@@ -213,7 +213,7 @@ class StoreFaultsTest : public OnVirtualLoop {
       Said said;
       const ChangeReply& reply = replies->front();
       const bool ends = change.kind == ChangeKind::cancel || change.kind == ChangeKind::erase;
-      if (ends && reply.verdict == ChangeReply::Verdict::changed) said.gone.push_back(change.id);
+      if (ends && reply.outcome == ChangeOutcome::changed) said.gone.push_back(change.id);
       said.gone.insert(said.gone.end(), reply.cancelled.begin(), reply.cancelled.end());
       co_return said;
     };

@@ -111,7 +111,7 @@ std::string say(const SettleReply& r) {
                      say(r.released), say(r.cancelled), say(r.ended_runs));
 }
 std::string say(const ChangeReply& r) {
-  return fmt::format("verdict {} {} released {} cancelled {} runs {}", static_cast<int>(r.verdict), say(r.job),
+  return fmt::format("outcome {} {} released {} cancelled {} runs {}", static_cast<int>(r.outcome), say(r.job),
                      say(r.released), say(r.cancelled), say(r.ended_runs));
 }
 std::string say(const FireReply& r) { return fmt::format("fired {} v{} {}", r.fired, r.version, say(r.jobs)); }

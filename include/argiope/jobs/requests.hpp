@@ -150,8 +150,15 @@ struct Change {
   bool keep = true;   // cancel: keep the record
   std::string error;  // cancel: why
 };
+enum class ChangeOutcome : std::uint8_t {
+  changed,
+  not_found,
+  running,      // nothing was done: it runs
+  wrong_state,  // nothing was done: what waits or has ended so cannot be changed so
+  asked,        // cancel: it runs, and has been asked to stop
+};
 struct ChangeReply {
-  enum class Verdict : std::uint8_t { changed, not_found, running, wrong_state, asked } verdict = Verdict::changed;
+  ChangeOutcome outcome = ChangeOutcome::changed;
   std::optional<WaitingJob> job;  // as it waits now, if it does
   std::vector<WaitingJob> released;
   std::vector<JobId> cancelled;

@@ -104,16 +104,16 @@ class Changer {
     auto replies = co_await book_.change(std::move(changes));
     if (!replies) co_return std::unexpected(std::move(replies.error()));
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      using enum ChangeReply::Verdict;
-      const auto verdict = (*replies)[i].verdict;
-      if (verdict == changed) {
+      using enum ChangeOutcome;
+      const auto outcome = (*replies)[i].outcome;
+      if (outcome == changed) {
         ++changed_;
         if (arguments_.store.json) {
           print_outcome(ids[i], verb_.past);
         } else if (named) {
           fmt::print("{} {}\n", verb_.past, ids[i]);
         }
-      } else if (verdict == asked) {
+      } else if (outcome == asked) {
         ++changed_;
         if (arguments_.store.json) {
           print_outcome(ids[i], "asked");
@@ -121,8 +121,8 @@ class Changer {
           fmt::print("asked {} to stop: it runs\n", ids[i]);
         }
       } else if (named) {
-        status_ = complain(verdict == not_found ? fmt::format("job {}: there is no such job", ids[i])
-                           : verdict == running ? fmt::format("job {}: it runs; wait until it has ended", ids[i])
+        status_ = complain(outcome == not_found ? fmt::format("job {}: there is no such job", ids[i])
+                           : outcome == running ? fmt::format("job {}: it runs; wait until it has ended", ids[i])
                                                 : fmt::format("job {}: cannot be {}; only what {} can", ids[i],
                                                               verb_.past, verb_.whom),
                            kExitUsage);
@@ -176,7 +176,7 @@ Coro<Result<JobId>> retry_one(Book& book, const JobRecord& record) {
   if (record.state == JobState::ready) co_return record.id;
   if (record.state == JobState::buried || record.state == JobState::delayed) {
     const auto replies = co_await or_return(book.change({{.id = record.id, .kind = ChangeKind::kick}}));
-    if (replies.front().verdict == ChangeReply::Verdict::changed) co_return record.id;
+    if (replies.front().outcome == ChangeOutcome::changed) co_return record.id;
     co_return fail(Errc::refused, fmt::format("job {}: another process has changed it; look again", record.id));
   }
   // It has ended, and that stays true: a copy runs.
