@@ -54,6 +54,7 @@
 #include "argiope/jobs/retry.hpp"
 #include "argiope/jobs/schedule.hpp"
 #include "argiope/jobs/schedule_record.hpp"
+#include "argiope/jobs/shelf.hpp"
 #include "argiope/jobs/token_bucket.hpp"
 #include "argiope/jobs/token_level.hpp"
 #include "argiope/store/store.hpp"

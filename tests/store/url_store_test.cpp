@@ -582,7 +582,7 @@ TEST_F(SqliteFileTest, BringsADatabaseOfAnOlderVersionUpToDate) {
     for (const UrlRecord& record : records) found.emplace_back(record.state, record.reason, record.limit);
     EXPECT_EQ(found, expected);
     EXPECT_EQ(records[0].digest, "d");
-    EXPECT_EQ(records[1].shelf, version == 2 ? Shelf::ready : std::nullopt);
+    EXPECT_EQ(records[1].shelf, version == 2 ? std::optional(Shelf::ready) : std::nullopt);
     EXPECT_EQ(records[5].error, "HTTP 503");
     store->submit({{}, {}, {move(2, Shelf::set_aside, 7, 5)}});
     EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::set_aside, .after = {kFirst, 0}, .limit = 9}, {.site = 7}), Ids({2}));
