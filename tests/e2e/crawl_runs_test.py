@@ -71,14 +71,14 @@ class CrawlRuns(EndToEnd):
             lines = []
             for line in lines_of(process):  # until it says that it waits
                 lines.append(line)
-                if 'write lock' in line:
+                if 'has kept it locked' in line:
                     break
-            self.assertIn('write lock', lines[-1])
+            self.assertIn('has kept it locked', lines[-1])
             self.assertIsNone(process.poll())
             other.execute('COMMIT')
         output = ''.join(lines) + process.communicate(timeout=60)[0]
         self.assertEqual(process.returncode, 0, output)
-        self.assertEqual(output.count('write lock'), 1, output)
+        self.assertEqual(output.count('has kept it locked'), 1, output)
         self.assertTrue(json.loads(output.splitlines()[-1])['finished'])
         self.assertEqual(self.rows("SELECT count(*) FROM urls WHERE state = 'done'"), [(300,)])
 
