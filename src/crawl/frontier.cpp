@@ -198,7 +198,9 @@ std::optional<Frontier::Ticket> Frontier::next(TimePoint now) {
 
 TimePoint Frontier::next_wakeup(TimePoint now) {
   if (reading_) return now + kReadPoll;
-  const TimePoint read = window_.wants_load(now) ? std::max(now, next_read_at_) : window_.next_load_time();
+  const bool wanted = window_.wants_load(now);
+  write_down_moves();
+  const TimePoint read = wanted ? std::max(now, next_read_at_) : window_.next_load_time();
   const bool certain = window_.top_is_certain_but_for_keys();
   return std::min(read, certain ? queue_.next_wakeup(now) : queue_.next_change(now));
 }
@@ -206,28 +208,36 @@ TimePoint Frontier::next_wakeup(TimePoint now) {
 void Frontier::done(const Ticket& ticket, TimePoint now) {
   pass_time(now);
   queue_.done(ticket.lease.token, now);
-  if (reading_) settled_.push_back(ticket.task->id);
+  if (reading_) settled_.insert(ticket.task->id);
   forget(ticket.task->id);
 }
 
 void Frontier::retry(const Ticket& ticket, TimePoint due, TimePoint now) {
   pass_time(now);
   queue_.retry(ticket.lease.token, clock_->to_monotonic(stored_time(due)), now);
+  note_depth(ticket, now);
 }
 
 void Frontier::put_back(const Ticket& ticket, TimePoint now) {
   pass_time(now);
   queue_.put_back(ticket.lease.token, now);
+  note_depth(ticket, now);
   window_.took(ticket.lease.key);
+}
+
+// A URL that was found nearer while it was leased waits again: at the place that its task says, as the store does.
+void Frontier::note_depth(const Ticket& ticket, TimePoint now) {
+  const std::int32_t priority = priority_of(*ticket.task);
+  if (priority != ticket.lease.priority) queue_.set_priority(ticket.lease.id, priority, now);
 }
 
 // --- the store -------------------------------------------------------------------------------------------------------
 
-// What the window does not keep goes to the shelf it names.
+// What the window does not keep goes to the shelf it names, but for what was fetched while it was read once more.
 void Frontier::write_down_moves() {
   for (const QueueWindow::Move& moved : window_.take_moves()) {
     const UrlTask& task = tasks_.at(static_cast<std::int64_t>(moved.id));
-    move_to(moved.shelf, task, *task.host);
+    if (!settled_.contains(task.id)) move_to(moved.shelf, task, *task.host);
     forget(task.id);
   }
 }

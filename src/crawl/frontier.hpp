@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "argiope/crawl/crawl_options.hpp"
@@ -140,6 +141,7 @@ class Frontier {
   static void note_on_shelf(Host& host, const Rank& rank);
   bool is_its_turn(Host& host, const Lease& lease) const;
   void write_down_moves();
+  void note_depth(const Ticket& ticket, TimePoint now);
   void let_go_of_idle_hosts(TimePoint now);
 
   const CrawlOptions& options_;
@@ -153,7 +155,7 @@ class Frontier {
   std::unordered_map<std::uint64_t, std::int64_t> by_fingerprint_;  // the same; with a depth limit alone
   std::vector<UrlMove> moves_;
   bool reading_ = false;
-  std::vector<std::int64_t> settled_;  // while reading: what is found there may be older than this
+  std::unordered_set<std::int64_t> settled_;  // while reading: what is found there may be older than this
   TimePoint next_read_at_ = TimePoint::min();
   HostBook hosts_;
 };

@@ -435,5 +435,101 @@ TEST_F(FrontierStoreTest, WhatWasSettledWhileItWasReadDoesNotComeBack) {
   for (const auto& [id, count] : times) EXPECT_EQ(count, 1) << id;
 }
 
+// What happens to a shard in any order: links are found nearer, visits end in every way, and the store answers late.
+class FrontierSequenceTest : public FrontierStoreTest, public testing::WithParamInterface<std::uint64_t> {
+ protected:
+  static constexpr std::int64_t kUrls = 300;
+
+  FrontierSequenceTest() {
+    options.order = GetParam() % 2 == 0 ? CrawlOrder::bfs : CrawlOrder::dfs;
+    options.queue_size = 16 + GetParam() % 5 * 8;
+    options.max_depth = 100;
+    options.per_host = 1 + GetParam() % 7;
+    options.rate = 1e6;
+  }
+  void begin_read() {
+    if (!answers_.empty() || !frontier().wants_read(now)) return;
+    auto reads = frontier().begin_read(now);
+    write();
+    for (Frontier::Read& read : reads) {
+      auto& answer = answers_.emplace_back(std::move(read), std::vector<Frontier::Row>{});
+      EXPECT_TRUE(store->read_shelf(answer.first.load.read, answer.first.sites, [&](const UrlRecord& record) {
+        answer.second.push_back(row_of(record));
+        return true;
+      }));
+    }
+  }
+  void end_read() {
+    if (answers_.empty()) return;
+    for (auto& [read, rows] : std::exchange(answers_, {})) frontier().take_rows(read, std::move(rows), now);
+    frontier().end_read(now);
+    write();
+  }
+  void retry(const Frontier::Ticket& ticket) {
+    const TimePoint due = now + std::chrono::milliseconds{random.below(100)};
+    UrlBatch batch;
+    UrlOutcome outcome;
+    outcome.url_id = frontier().task(ticket).id;
+    outcome.state = UrlState::queued;
+    outcome.due = frontier().stored_time(due);
+    batch.outcomes.push_back(outcome);
+    store->submit(std::move(batch));
+    frontier().retry(ticket, due, now);
+  }
+  void end_a_visit() {
+    if (tickets.empty()) return;
+    const auto chosen = tickets.begin() + static_cast<std::ptrdiff_t>(random.below(tickets.size()));
+    const Frontier::Ticket ticket = *chosen;
+    tickets.erase(chosen);
+    switch (random.below(3)) {
+      case 0: return frontier().put_back(ticket, now);
+      case 1: return retry(ticket);
+      default: return settle_once(ticket);
+    }
+  }
+  void settle_once(const Frontier::Ticket& ticket) {
+    const std::int64_t id = frontier().task(ticket).id;
+    EXPECT_TRUE(settled.insert(id).second) << id;
+    settle(ticket);
+  }
+
+  Random random{GetParam()};
+  std::int64_t last = 0;
+  std::set<std::int64_t> settled;
+
+ private:
+  std::vector<std::pair<Frontier::Read, std::vector<Frontier::Row>>> answers_;
+};
+
+TEST_P(FrontierSequenceTest, EveryUrlIsFetchedOnce) {
+  for (int step = 0; step < 4000; ++step) {
+    now += std::chrono::milliseconds{random.below(10)};
+    switch (random.below(8)) {
+      case 0:
+        if (last == kUrls) break;
+        discover(++last, static_cast<int>(random.below(1 + GetParam() % 11)),
+                 static_cast<std::uint32_t>(random.below(1 + GetParam() % 20)));
+        break;
+      case 1:
+        frontier().found_nearer(1 + random.below(kUrls), static_cast<std::uint32_t>(random.below(20)), now);
+        break;
+      case 2: (void)frontier().next_wakeup(now); break;
+      case 3: begin_read(); break;
+      case 4: end_read(); break;
+      case 5:
+      case 6:
+        if (const auto ticket = frontier().next(now)) tickets.push_back(*ticket);
+        break;
+      default: end_a_visit();
+    }
+  }
+  end_read();
+  for (const auto& ticket : std::exchange(tickets, {})) settle_once(ticket);
+  for (const std::int64_t id : drain()) EXPECT_TRUE(settled.insert(id).second) << id;
+  EXPECT_EQ(settled.size(), std::size_t{kUrls});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, FrontierSequenceTest, testing::Range<std::uint64_t>(1, 41));
+
 }  // namespace
 }  // namespace argiope
