@@ -309,7 +309,7 @@ void QueueWindow::drop(JobId id, const JobInfo& info, TimePoint now) {
   const Shelf shelf = shelf_of(info);
   if (info.state == JobState::delayed) {
     move(id, Shelf::delayed, Shelf::delayed);
-    delayed_.pass_by({clock_.to_job_time(info.until), id});
+    delayed_.pass_by({clock_.earliest_job_time(info.until), id});
   } else if (shelf == Shelf::set_aside) {
     move(id, shelf, Shelf::set_aside);
     aside_of(std::string(jobs_.name_of(info.key))).pass_by(rank);

@@ -1,6 +1,7 @@
 // The time line on which jobs are due: the calendar's, but without its jumps.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -53,8 +54,10 @@ class JobClock {
       jumps_.push_back({std::chrono::floor<std::chrono::milliseconds>(job_now), offset_});
       offset_ -= moved;
     } else {
-      anchor_ = clock_.now();
-      job_anchor_ = job_now + moved;
+      const TimePoint anchor_before = std::exchange(anchor_, clock_.now());
+      const WallTime job_anchor_before = std::exchange(job_anchor_, job_now + moved);
+      const Duration corrected = (job_anchor_ - job_anchor_before) - (anchor_ - anchor_before);
+      corrections_ = std::max(corrections_ + corrected, Duration::zero());
     }
     return jumped ? std::optional(moved) : std::nullopt;
   }
@@ -83,6 +86,8 @@ class JobClock {
     }
     return shifted(job_anchor_, Duration{since});
   }
+  // The earliest job time that to_monotonic() has made `time` of, ever: it was another before a slow correction.
+  WallTime earliest_job_time(TimePoint time) const noexcept { return shifted(to_job_time(time), -corrections_); }
 
  private:
   static WallTime shifted(WallTime time, Duration by) noexcept {
@@ -100,6 +105,7 @@ class JobClock {
   Duration offset_;
   TimePoint anchor_;
   WallTime job_anchor_;
+  Duration corrections_{};  // how far slow corrections have taken job time forward, from its lowest
   std::vector<Jump> jumps_;
 };
 
