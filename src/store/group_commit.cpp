@@ -16,7 +16,12 @@ bool is_read(const std::unique_ptr<GroupCommit::Call>& call) noexcept {
 GroupCommit::GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer)
     : rules_(rules), answer_(std::move(answer)), transactions_(std::move(transactions)) {
   if (transactions_->log().is_apart()) syncer_ = std::thread([this] { sync(); });
-  thread_ = std::thread([this] { work(); });
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (...) {
+    stop_syncing();
+    throw;
+  }
 }
 
 bool GroupCommit::submit(std::unique_ptr<Call> call) {
@@ -55,19 +60,22 @@ Result<void> GroupCommit::stop() {
   }
   transactions_->stop_waiting();
   thread_.join();
-  if (syncer_.joinable()) {
-    {
-      std::lock_guard lock(mutex_);
-      no_more_ = true;
-      wake_syncer_.notify_one();
-    }
-    syncer_.join();
-  }
+  stop_syncing();
   const auto failed = failure();
   if (failed) transactions_->log().keep();
   transactions_.reset();
   if (failed) return std::unexpected(*failed);
   return {};
+}
+
+void GroupCommit::stop_syncing() {
+  if (!syncer_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    no_more_ = true;
+    wake_syncer_.notify_one();
+  }
+  syncer_.join();
 }
 
 // --- the thread that commits -----------------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ class GroupCommit {
   // From this size on a call is worth a transaction of its own, and a transaction another thread to sync it.
   static constexpr std::size_t kLarge = 32;
 
+  // Errors: std::system_error, where the system refuses a thread.
   GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer);
   ~GroupCommit() { (void)stop(); }
   GroupCommit(const GroupCommit&) = delete;
@@ -123,6 +124,7 @@ class GroupCommit {
   void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);
   void finish(Finished finished);
   void sync();
+  void stop_syncing();
   // Of whichever thread has something to sync; never of both.
   void sync_and_answer(std::vector<Finished> transactions);
   void move_log();

@@ -9,7 +9,13 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include "argiope/store/store.hpp"
+#include "argiope/store/url_store.hpp"
+#include "support/few_threads.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -292,6 +298,22 @@ TEST_F(GroupCommitTest, WhatAnAnswerSubmitsIsRunToo) {
   write("a");
   EXPECT_EQ(wake_and_await("b done"),
             (Lines{"begin to write", "a", "commit", "a done", "begin to write", "b", "commit", "b done"}));
+}
+
+TEST(GroupCommit, ThatIsRefusedAThreadSaysSoAndLetsGoOfItsFile) {
+#ifdef ARGIOPE_SANITIZED
+  GTEST_SKIP() << "sanitizers take all addresses there are";
+#endif
+  const TemporaryFolder folder;
+  const std::string jobs = "sqlite:" + folder.file("jobs");
+  const std::string urls = folder.file("urls");
+  for (const rlim_t threads : {0, 1}) {
+    const FewThreads few(threads);
+    EXPECT_THROW((void)open_store(jobs, {.sync = SyncMode::full}), std::system_error) << threads;
+    EXPECT_THROW((void)open_url_store(urls, {.sync = SyncMode::full}), std::system_error) << threads;
+  }
+  EXPECT_TRUE(open_store(jobs, {.sync = SyncMode::full}));
+  EXPECT_TRUE(open_url_store(urls, {.sync = SyncMode::full}));
 }
 
 }  // namespace
