@@ -210,17 +210,24 @@ Coro<Result<std::vector<ChangeReply>>> Book::State::change(std::vector<Change> c
 }
 
 Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config) {
-  if (owner) co_return co_await owner->configure(std::move(name), std::move(config));
-  co_await or_return(check_queue_name(name));
-  const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
-  known.erase(name);
-  co_return co_await store(&Store::configure, opened_queue.id, std::move(config));
+  const auto in_turn = co_await configuring.scoped();
+  co_return co_await write_config(std::move(name), std::move(config));
 }
 
 Coro<Result<void>> Book::State::set_paused(std::string name, bool paused) {
+  const auto in_turn = co_await configuring.scoped();
   StoredQueue found = co_await or_return(queue(name));
   found.config.limits.paused = paused;
-  co_return co_await configure(std::move(name), std::move(found.config));
+  co_return co_await write_config(std::move(name), std::move(found.config));
+}
+
+Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config) {
+  if (owner) co_return co_await owner->configure(std::move(name), std::move(config));
+  co_await or_return(check_queue_name(name));
+  const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
+  const auto written = co_await store(&Store::configure, opened_queue.id, std::move(config));
+  known.erase(name);
+  co_return written;
 }
 
 // --- looks -----------------------------------------------------------------------------------------------------------

@@ -106,6 +106,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Book::State::put_each(std::vector<Ne
       }
       co_await sleep(options.poll_interval);
       co_await or_return(set_clock());
+      queue = co_await or_return(get_known(job.queue));  // its policy may be another one by now
     }
     if (!replies[i]) continue;
     requests.push_back({std::move(job)});

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "argiope/async/sync.hpp"
 #include "argiope/engine/book.hpp"
 #include "engine/calendar_memory.hpp"
 #include "engine/internal/job_clock.hpp"
@@ -52,6 +53,7 @@ struct Book::State {
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
   Coro<Result<void>> configure(std::string name, QueueConfig config);
   Coro<Result<void>> set_paused(std::string name, bool paused);
+  Coro<Result<void>> write_config(std::string name, QueueConfig config);
 
   // --- looks
   Coro<Result<JobId>> find(std::string id_or_name);
@@ -77,6 +79,7 @@ struct Book::State {
   std::optional<JobClock> own_clock;    // beside the owner
   TimePoint clock_until{};              // when that is to be compared with the store's
   std::map<std::string, Known> known;
+  Lock configuring;  // a pause is made from the policy that the change before it has left
   std::shared_ptr<ScheduleBook::State> schedules_state;
   std::optional<ScheduleBook> schedules;
 };

@@ -71,6 +71,13 @@ void go_on(SchedulePlace& place, const Schedule& schedule, bool other_trigger, W
 
 }  // namespace
 
+// A scheduler hears of what has been committed for it, whoever waits.
+template <class T>
+Coro<T> ScheduleBook::State::to_its_end(Coro<T> work) {
+  if (scheduler) return scheduler->to_its_end(shared_from_this(), std::move(work));
+  return keep_alive(shared_from_this(), std::move(work));
+}
+
 // --- what a book offers, kept until it has ended -----------------------------------------------------------------------
 
 ScheduleBook::ScheduleBook(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -85,10 +92,10 @@ ScheduleBook::State::State(Store& its_store, const Clock& its_clock, QueueConfig
       scheduler(std::move(its_scheduler)) {}
 
 Coro<Result<AddReply>> ScheduleBook::add(Schedule schedule, ConflictPolicy conflict) {
-  return keep_alive(state_, state_->add(std::move(schedule), conflict));
+  return state_->to_its_end(state_->add(std::move(schedule), conflict));
 }
 Coro<Result<std::vector<AddReply>>> ScheduleBook::add_all(std::vector<Schedule> schedules, ConflictPolicy conflict) {
-  return keep_alive(state_, state_->add_all(std::move(schedules), conflict));
+  return state_->to_its_end(state_->add_all(std::move(schedules), conflict));
 }
 Coro<Result<ScheduleStatus>> ScheduleBook::get(std::string name) {
   return keep_alive(state_, state_->get(std::move(name)));
@@ -109,11 +116,11 @@ Coro<Result<ScheduleStatus>> ScheduleBook::resume(std::string name, ResumeFrom f
   return keep_alive(state_, state_->resume(std::move(name), from));
 }
 Coro<Result<ScheduleId>> ScheduleBook::remove(std::string name) {
-  return keep_alive(state_, state_->remove(std::move(name)));
+  return state_->to_its_end(state_->remove(std::move(name)));
 }
-Coro<Result<std::uint64_t>> ScheduleBook::remove_all() { return keep_alive(state_, state_->remove_all()); }
+Coro<Result<std::uint64_t>> ScheduleBook::remove_all() { return state_->to_its_end(state_->remove_all()); }
 Coro<Result<JobId>> ScheduleBook::run_now(std::string name) {
-  return keep_alive(state_, state_->run_now(std::move(name)));
+  return state_->to_its_end(state_->run_now(std::move(name)));
 }
 Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::history(std::string name, std::size_t limit) {
   return keep_alive(state_, state_->history(std::move(name), limit));
@@ -252,16 +259,11 @@ Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::State::output(std::str
 
 // --- editing ---------------------------------------------------------------------------------------------------------
 
+// A function of the user's is called only while the user waits; what it has come to is written, and told to the scheduler,
+// whoever waits.
 Coro<Result<ScheduleStatus>> ScheduleBook::State::edit(std::string name, Edit change) {
-  auto status = co_await or_return(write_edit(std::move(name), std::move(change)));
-  if (scheduler) scheduler->take_edit(status);
-  co_return status;
-}
-
-Coro<Result<ScheduleStatus>> ScheduleBook::State::write_edit(std::string name, Edit change) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await or_return(find(name));
-    StoredSchedule& stored = found;
+    auto stored = co_await or_return(find(name));
     ScheduleStatus status = status_of(stored);
     if (!status.schedule) co_return unreadable(name, status.trouble);
     Edited edited{.schedule = std::move(*status.schedule),
@@ -269,39 +271,51 @@ Coro<Result<ScheduleStatus>> ScheduleBook::State::write_edit(std::string name, E
                   .paused_by = std::move(status.paused_by),
                   .paused_at = status.paused_at};
     co_await or_return(change(edited));
-    if (!edited.changed) co_return status_of(std::move(stored));
-    Schedule& schedule = edited.schedule;
-    co_await or_return(edited.resets_trigger ? check(schedule, clock.wall_now()) : check(schedule));
-    if (!edited.entries.empty()) {
-      // Its texts stay, so that history and place change in one transaction.
-      std::vector<FireRequest> steps;
-      steps.push_back(
-          {.id = stored.id, .version = stored.version, .place = edited.place, .runs = std::move(edited.entries)});
-      auto replies = co_await or_return(store(&Store::fire, std::move(steps), WallTime{}));
-      const FireReply reply = co_await or_return(std::move(replies.front()));
-      if (!reply.fired) continue;
-      stored.version = reply.version;
-      stored.place = edited.place;
-      co_return status_of(std::move(stored));
-    }
-    PutSchedule put{.name = name, .trigger = trigger_text(schedule.trigger), .place = edited.place};
-    put.definition =
-        put.place.paused ? definition_text(schedule, edited.paused_by, edited.paused_at) : definition_text(schedule);
-    if (put.trigger != stored.trigger || put.definition != stored.definition) {
-      go_on(put.place, schedule, put.trigger != stored.trigger, clock.wall_now());
-    }
-    put.made_from = stored.version;
-    stored.trigger = put.trigger;
-    stored.definition = put.definition;
-    stored.place = put.place;
-    std::vector<PutSchedule> one;
-    one.push_back(std::move(put));
-    auto replies = co_await or_return(store(&Store::put_schedules, std::move(one)));
-    if (replies.front().outcome != PutScheduleOutcome::replaced) continue;
-    stored.version = replies.front().version;
-    co_return status_of(std::move(stored));
+    if (!edited.changed) co_return taken(std::move(stored));
+    co_await or_return(edited.resets_trigger ? check(edited.schedule, clock.wall_now()) : check(edited.schedule));
+    auto written = co_await or_return(to_its_end(write_edit(std::move(stored), std::move(edited))));
+    if (written) co_return std::move(*written);
   }
   co_return edited_all_the_time(name);
+}
+
+ScheduleStatus ScheduleBook::State::taken(StoredSchedule stored) {
+  ScheduleStatus status = status_of(std::move(stored));
+  if (scheduler) scheduler->take_edit(status);
+  return status;
+}
+
+// nullopt: another change came first.
+Coro<Result<std::optional<ScheduleStatus>>> ScheduleBook::State::write_edit(StoredSchedule stored, Edited edited) {
+  const Schedule& schedule = edited.schedule;
+  if (!edited.entries.empty()) {
+    // Its texts stay, so that history and place change in one transaction.
+    std::vector<FireRequest> steps;
+    steps.push_back(
+        {.id = stored.id, .version = stored.version, .place = edited.place, .runs = std::move(edited.entries)});
+    auto replies = co_await or_return(store(&Store::fire, std::move(steps), WallTime{}));
+    const FireReply reply = co_await or_return(std::move(replies.front()));
+    if (!reply.fired) co_return std::nullopt;
+    stored.version = reply.version;
+    stored.place = edited.place;
+    co_return taken(std::move(stored));
+  }
+  PutSchedule put{.name = stored.name, .trigger = trigger_text(schedule.trigger), .place = edited.place};
+  put.definition =
+      put.place.paused ? definition_text(schedule, edited.paused_by, edited.paused_at) : definition_text(schedule);
+  if (put.trigger != stored.trigger || put.definition != stored.definition) {
+    go_on(put.place, schedule, put.trigger != stored.trigger, clock.wall_now());
+  }
+  put.made_from = stored.version;
+  stored.trigger = put.trigger;
+  stored.definition = put.definition;
+  stored.place = put.place;
+  std::vector<PutSchedule> one;
+  one.push_back(std::move(put));
+  auto replies = co_await or_return(store(&Store::put_schedules, std::move(one)));
+  if (replies.front().outcome != PutScheduleOutcome::replaced) co_return std::nullopt;
+  stored.version = replies.front().version;
+  co_return taken(std::move(stored));
 }
 
 Coro<Result<ScheduleStatus>> ScheduleBook::State::modify(std::string name, std::function<void(Schedule&)> change) {

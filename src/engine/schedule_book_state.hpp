@@ -18,13 +18,15 @@ class Broker;
 class SchedulerImpl;
 
 // As Book::State.
-struct ScheduleBook::State {
+struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   struct Edited;
   using Edit = std::function<Result<void>(Edited&)>;
 
   State(Store& its_store, const Clock& its_clock, QueueConfig its_new_queue, bool its_owned,
         std::shared_ptr<Broker> its_owner, std::shared_ptr<SchedulerImpl> its_scheduler);
 
+  template <class T>
+  Coro<T> to_its_end(Coro<T> work);
   Coro<Result<AddReply>> add(Schedule schedule, ConflictPolicy conflict);
   Coro<Result<std::vector<AddReply>>> add_all(std::vector<Schedule> schedules, ConflictPolicy conflict);
   Coro<Result<std::vector<AddReply>>> write_all(std::vector<Schedule> schedules, ConflictPolicy conflict);
@@ -36,7 +38,8 @@ struct ScheduleBook::State {
   Coro<Result<ScheduleStatus>> pause(std::string name, std::string by);
   Coro<Result<ScheduleStatus>> resume(std::string name, ResumeFrom from);
   Coro<Result<ScheduleStatus>> edit(std::string name, Edit change);
-  Coro<Result<ScheduleStatus>> write_edit(std::string name, Edit change);
+  ScheduleStatus taken(StoredSchedule stored);
+  Coro<Result<std::optional<ScheduleStatus>>> write_edit(StoredSchedule stored, Edited edited);
   Coro<Result<ScheduleId>> remove(std::string name);
   Coro<Result<std::uint64_t>> remove_all();
   Coro<Result<JobId>> run_now(std::string name);

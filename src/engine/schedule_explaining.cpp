@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
@@ -61,7 +62,7 @@ Coro<Result<ScheduleExplanation>> ScheduleBook::State::explain(std::string name)
   why.overlap = schedule.overlap;
   SchedulePlace going_on = status.place;
   going_on.paused = false;
-  if (why.next) why.due_at = look_time(schedule.trigger, going_on);
+  if (why.next) why.due_at = std::chrono::floor<std::chrono::milliseconds>(look_time(schedule.trigger, going_on));
 
   const bool has_had_all = schedule.max_runs != 0 && status.place.fired >= schedule.max_runs;
   const auto kept_by = scheduler ? scheduler->what_keeps(status.id, schedule.job) : std::nullopt;

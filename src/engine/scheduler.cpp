@@ -176,7 +176,7 @@ void SchedulerImpl::tick() {
 }
 
 void SchedulerImpl::fail_all(const Error& error) {
-  if (failure_) return;
+  if (failure_ || store_.is_gone()) return;  // the end of its engine is no failure
   failure_ = error;
   spdlog::error("the scheduler stops: {}", error.message);
 }

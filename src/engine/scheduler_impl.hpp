@@ -77,6 +77,11 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   // The first reason that holds of the scheduler itself, of the job, or of the last time it was due.
   std::optional<Mark> what_keeps(ScheduleId id, const JobTemplate& job) const;
   WallTime now() const { return broker_->calendar_now(); }
+  // Work of its book, which `owner` is, goes on though nobody waits for it any more.
+  template <class T>
+  Coro<T> to_its_end(std::shared_ptr<const void> owner, Coro<T> work) {
+    return background_.to_its_end(std::move(owner), std::move(work));
+  }
 
  private:
   static constexpr std::size_t kMostInFlight = 2;

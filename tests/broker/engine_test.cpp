@@ -200,7 +200,97 @@ TEST_P(BothBooks, RunASchedulesJobNow) {
   });
 }
 
+TEST_P(BothBooks, APutThatWaitsForRoomHearsOfAnotherCapacity) {
+  with_book([&](Book& book) -> Coro<void> {
+    value_or_throw(co_await book.configure("q", {.capacity = 1, .at_capacity = CapacityPolicy::wait}));
+    value_or_throw(co_await book.put(job("q")));
+    auto putting = loop_.create_task(book.put(job("q")));
+    co_await sleep(1min);
+    EXPECT_FALSE(putting.done());
+    value_or_throw(co_await engine_->book().configure("q", {.capacity = 2, .at_capacity = CapacityPolicy::wait}));
+    co_await sleep(1min);
+    EXPECT_TRUE(putting.done());
+    putting.cancel();  // where it still waits
+  });
+}
+
+TEST_P(BothBooks, APauseKeepsWhatTheChangeBeforeItHasSet) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    SlowStore slow(store_);
+    Engine engine = value_or_throw(co_await Engine::open(slow));
+    Book beside = value_or_throw(co_await Book::open(slow));
+    Book& book = GetParam() ? engine.book() : beside;
+    value_or_throw(co_await book.configure("q", {}));
+    slow.delay = 1s;
+    auto configuring = loop_.create_task(book.configure("q", {.max_payload_bytes = 7}));
+    auto pausing = loop_.create_task(book.pause("q"));
+    value_or_throw(co_await configuring);
+    value_or_throw(co_await pausing);
+    const StoredQueue queue = value_or_throw(co_await book.queue("q"));
+    EXPECT_EQ(queue.config.max_payload_bytes, 7u);
+    EXPECT_TRUE(queue.config.limits.paused);
+    value_or_throw(co_await engine.close());
+  }));
+}
+
+TEST_P(BothBooks, ScheduledTimesAreExplainedInWholeMilliseconds) {
+  with_book([&](Book& book) -> Coro<void> {
+    Schedule schedule = every(1h);
+    schedule.trigger = schedule.trigger.with_jitter(10min, 1);
+    value_or_throw(co_await book.schedules().add(std::move(schedule)));
+    const ScheduleExplanation why = value_or_throw(co_await book.schedules().explain("s"));
+    EXPECT_NE(why.due_at, why.next);
+    EXPECT_EQ(why.due_at, std::chrono::floor<std::chrono::milliseconds>(why.due_at.value()));
+  });
+}
+
 // --- schedules -------------------------------------------------------------------------------------------------------
+
+TEST_F(EngineTest, ItsSchedulerHearsOfChangesWhoseWaitsWereCancelled) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    SlowStore slow(store_);
+    Engine engine = value_or_throw(co_await Engine::open(slow));
+    ScheduleBook& schedules = engine.book().schedules();
+    slow.delay = 2s;
+    const auto cancelled_under_way = [&](auto call) -> Coro<void> {
+      auto calling = loop_.create_task(std::move(call));
+      co_await sleep(3s);  // an edit has looked, and is being written
+      calling.cancel();
+      co_await sleep(1min);
+    };
+    auto adding = loop_.create_task(schedules.add(every(1h)));
+    co_await sleep(1s);
+    adding.cancel();
+    co_await sleep(1min);
+    EXPECT_TRUE(adding.cancelled());
+    EXPECT_EQ(engine.scheduler().size(), 1u);
+    EXPECT_TRUE(engine.scheduler().next_due());
+    co_await cancelled_under_way(schedules.pause("s"));
+    EXPECT_FALSE(engine.scheduler().next_due());
+    co_await cancelled_under_way(schedules.resume("s"));
+    EXPECT_TRUE(engine.scheduler().next_due());
+    co_await cancelled_under_way(schedules.remove("s"));
+    EXPECT_EQ(engine.scheduler().size(), 0u);
+    value_or_throw(co_await engine.close());
+  }));
+}
+
+// A user's function is not called when whoever asked has gone.
+TEST_F(EngineTest, AnEditThatIsCancelledBeforeItsFunctionIsCalledDoesNotCallIt) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    SlowStore slow(store_);
+    Engine engine = value_or_throw(co_await Engine::open(slow));
+    value_or_throw(co_await engine.book().schedules().add(every(1h)));
+    slow.delay = 2s;
+    bool called = false;
+    auto editing = loop_.create_task(engine.book().schedules().modify("s", [&](Schedule&) { called = true; }));
+    co_await sleep(1s);
+    editing.cancel();
+    co_await sleep(1min);
+    EXPECT_FALSE(called);
+    value_or_throw(co_await engine.close());
+  }));
+}
 
 TEST_F(EngineTest, ThatFiresNoSchedulesStillPutsTheirRuns) {
   with_broker(
