@@ -7,14 +7,14 @@ ARGIOPE := build/release/bin/argiope
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build run test bench install debug asan tsan fuzz clean packages-build packages-test packages-bench
+.PHONY: help build run dashboard test bench install deb package-test debug asan tsan fuzz clean packages-build packages-dashboard packages-test packages-bench packages-package
 
 help: ## this list
 	@echo 'Argiope: make TARGET'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'Variables: URL=https://… (run), PREFIX=/path and DESTDIR= (install), FUZZ_SECONDS=20 (fuzz), JOBS=processors.'
 
-packages-build packages-test packages-bench: packages-%:
+packages-build packages-dashboard packages-test packages-bench packages-package: packages-%:
 	@tools/install-packages.sh $*
 
 # $(call configure,PRESET,CMAKE OPTIONS): prints only what went wrong.
@@ -29,12 +29,16 @@ build/release/build.ninja: | packages-build
 	$(call configure,release,-DARGIOPE_TESTS=OFF)
 
 build: packages-build build/release/build.ninja ## the command: build/release/bin/argiope
+	@tools/install-dashboard.sh --if-possible
 	$(call compile,release,argiope)
+
+dashboard: packages-dashboard build ## the command with the dashboard of `argiope serve`, for which it installs npm
 
 run: build ## crawl a synthetic web on this machine, or URL=…
 	@tools/run-demo.sh $(ARGIOPE) $(URL)
 
 test: packages-build packages-test ## build everything and run every test
+	@tools/install-dashboard.sh --if-possible && tools/install-dashboard.sh --if-possible tests
 	$(call configure,release,-DARGIOPE_TESTS=ON)
 	$(call compile,release,all)
 	$(call check,release)
@@ -45,8 +49,18 @@ bench: packages-build packages-test packages-bench ## run every benchmark beside
 	@bench/run-all.sh build/release/bin
 
 install: build/release/build.ninja ## the command and the library, into PREFIX (/usr/local)
-	$(call compile,release,argiope argiope_libraries)
+	$(call compile,release,argiope argiope_help_files argiope_libraries)
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+deb: packages-package dashboard ## a package for Debian 12: build/release/argiope_…_….deb
+	$(call configure,release)
+	$(call compile,release,argiope argiope_help_files argiope_package_files)
+	@cd build/release && rm -f argiope_*.deb && cpack -G DEB >cpack.log 2>&1 || { cat cpack.log; exit 1; }
+	@ls build/release/argiope_*.deb
+
+package-test: deb ## installs the package on a bare Debian 12, asks every shell; needs root and a mirror
+	@ARGIOPE_ALL_SHELLS=1 tests/packaging/help_files_test.sh $(ARGIOPE)
+	@tests/packaging/deb_test.sh $$(ls build/release/argiope_*.deb)
 
 debug: packages-build packages-test ## all tests, built for the debugger
 	$(call configure,debug)

@@ -1,7 +1,8 @@
 // The HTTP server beside others: one thread each, 64 connections, a POST of 100 bytes of JSON that is given back; one at a
 // time and 16 pipelined. Each server is a process of its own; the client is this one, on the other core.
-// Usage: bench_http_server [--requests N] [--rounds N] [--only NAME]
-// Prints requests/s, and the server's processor time a request, which other work on the machine changes less.
+// Usage: bench_http_server [--requests N] [--rounds N] [--only NAME] | --serve NAME
+// Prints requests/s, and the server's processor time a request, which other work on the machine changes less. --serve is for
+// other programs: one server, whose port goes to the standard output in two bytes, until it is killed.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -40,7 +41,7 @@ constexpr std::size_t kConnections = 64;
 struct Arguments {
   std::size_t requests = 200'000;
   std::size_t rounds = 3;
-  std::string only;
+  std::string only, serve;
 };
 
 [[noreturn]] void stop(std::string_view why) {
@@ -286,6 +287,7 @@ Arguments arguments(int argc, char** argv) {
     if (name == "--requests") given.requests = std::stoul(argv[i + 1]);
     if (name == "--rounds") given.rounds = std::stoul(argv[i + 1]);
     if (name == "--only") given.only = argv[i + 1];
+    if (name == "--serve") given.serve = argv[i + 1];
   }
   return given;
 }
@@ -303,6 +305,9 @@ int main(int argc, char** argv) {
       {"Beast", serve_beast},
       {"node", serve_node},
   };
+  for (const Server& server : servers) {
+    if (given.serve == server.name) return server.serve(STDOUT_FILENO), 0;
+  }
   use_core(1);
   for (const std::size_t pipelined : {std::size_t{1}, std::size_t{16}}) {
     std::vector<bench::Peer> rates, costs;

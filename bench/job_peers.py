@@ -75,7 +75,7 @@ def server(command, folder, is_ready, stop_signal=signal.SIGTERM, **options):
                 lines = log_path.read_text(errors='replace').strip().splitlines()
                 raise RuntimeError(f'{command[0]} did not start: {lines[-1] if lines else "it said nothing"}')
             time.sleep(0.02)
-        yield
+        yield process
     finally:
         process.send_signal(stop_signal)
         try:

@@ -27,6 +27,14 @@ function(argiope_precompile target)
     <spdlog/spdlog.h> ${ARGN})
 endfunction()
 
+# argiope_join_sources(TARGET): compiles several of its sources at a time where no compiler cache takes its place, because most
+# of a source's time goes into the templates that its neighbours instantiate too.
+function(argiope_join_sources target)
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
+endfunction()
+
 # All modules that are installed beside the command.
 add_custom_target(argiope_libraries)
 
@@ -45,6 +53,7 @@ function(argiope_module name)
   target_link_libraries(argiope_${name} PUBLIC $<BUILD_INTERFACE:argiope_flags> ${ARG_BELOW} ${ARG_LIBS}
     PRIVATE ${ARG_PRIVATE})
   argiope_precompile(argiope_${name})
+  argiope_join_sources(argiope_${name})
   if(ARG_NOT_INSTALLED)
     return()
   endif()

@@ -32,6 +32,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
+#include "argiope/calls/http_push.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
@@ -74,4 +75,5 @@
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/robots.hpp"
 #include "argiope/web/robots_meta.hpp"
+#include "argiope/web/tls.hpp"
 #include "argiope/web/url.hpp"

@@ -67,7 +67,8 @@ struct LiveLoops {
   std::vector<const EventLoop*> loops;
 };
 LiveLoops& live_loops() {
-  static LiveLoops instance;
+  // Never freed: a static object of the program may hold a loop, and what ends after this list would still ask it.
+  static LiveLoops& instance = *new LiveLoops;
   return instance;
 }
 

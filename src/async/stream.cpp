@@ -127,10 +127,54 @@ StreamState::Received StreamState::receive() {
   for (;;) {
     const ssize_t count = ::read(fd_.get(), chunk, sizeof chunk);
     if (count > 0) {
-      input_.append({chunk, static_cast<std::size_t>(count)});
+      const std::string_view came(chunk, static_cast<std::size_t>(count));
+      if (layer_ != nullptr) return receive_through_layer(came);
+      input_.append(came);
       return Received::some;
     }
     if (const auto received = after_failed_read(count)) return *received;
+  }
+}
+
+StreamState::Received StreamState::receive_through_layer(std::string_view came) {
+  std::string plain;
+  std::string to_peer;
+  bool ended = false;
+  try {
+    ended = layer_->receive(came, plain, to_peer);
+  } catch (const std::system_error& error) {
+    read_failure_ = error.code();
+  }
+  // A peer that asks for answers and takes none fills no memory.
+  if (!to_peer.empty() && output_.size() > options_.high_water) {
+    read_failure_ = std::make_error_code(std::errc::no_buffer_space);
+  } else if (!eof_written_ && !closing_) {
+    put_out(to_peer);
+  }
+  input_.append(plain);
+  input_ended_ = input_ended_ || ended;
+  if (!plain.empty()) return Received::some;
+  if (read_failure_) throw std::system_error(read_failure_, "stream");
+  return ended ? Received::end : Received::nothing_yet;
+}
+
+Coro<void> StreamState::start_layer(Shared self, std::unique_ptr<StreamLayer> layer) {
+  const Reading reading(*self);
+  self->layer_ = std::move(layer);
+  try {
+    self->receive_through_layer(self->input_.take(self->input_.size()));
+    while (!self->layer_->is_ready()) {
+      if (self->input_ended_ || self->closing_) {
+        throw std::system_error(std::make_error_code(std::errc::connection_aborted), "stream");
+      }
+      if (self->receive() != Received::nothing_yet || self->layer_->is_ready()) continue;
+      WaitingReader waiting(*self);
+      co_await waiting.awaiter;
+    }
+  } catch (const std::system_error&) {
+    self->layer_ = nullptr;
+    self->read_failure_ = {};
+    throw;
   }
 }
 
@@ -186,7 +230,8 @@ Coro<bool> StreamState::read_onto(Shared self, std::string& buffer, std::size_t 
     if (self->read_failure_) throw std::system_error(self->read_failure_, "stream");
     if (self->input_ended_ || self->closing_) co_return false;
     if (!std::exchange(self->was_emptied_, false)) {
-      const Received received = self->receive_onto(buffer, n);
+      const Received received = self->layer_ != nullptr ? self->receive() : self->receive_onto(buffer, n);
+      if (!self->input_.empty()) continue;  // the layer's
       if (received != Received::nothing_yet) co_return received == Received::some;
     }
     WaitingReader waiting(*self);
@@ -298,6 +343,22 @@ void StreamState::write(std::string_view bytes) {
     throw std::length_error(fmt::format("{} bytes unsent and {} more: over the write_limit of {}; await drain()",
                                         output_.size(), bytes.size(), options_.write_limit));
   }
+  layer_ != nullptr ? write_through_layer(bytes) : put_out(bytes);
+}
+
+void StreamState::write_through_layer(std::string_view bytes) {
+  std::string to_peer;
+  try {
+    layer_->send(bytes, to_peer);
+  } catch (const std::system_error& error) {
+    write_failure_ = error.code();
+    return;
+  }
+  put_out(to_peer);
+}
+
+void StreamState::put_out(std::string_view bytes) {
+  if (write_failure_ || fd_.get() < 0) return;
   const bool idle = output_.empty();
   if (idle) bytes.remove_prefix(send(bytes));
   if (bytes.empty() || write_failure_) return;
@@ -348,6 +409,7 @@ void StreamState::output_is_empty() {
 
 void StreamState::write_eof() {
   if (eof_written_ || closing_) return;
+  end_layer();
   eof_written_ = true;
   if (output_.empty()) output_is_empty();
 }
@@ -359,8 +421,16 @@ Coro<void> StreamState::drain(Shared self) {
 
 // --- StreamState: the end --------------------------------------------------------------------------------------
 
+void StreamState::end_layer() noexcept {
+  if (layer_ == nullptr || eof_written_) return;
+  std::string to_peer;
+  layer_->end(to_peer);
+  put_out(to_peer);
+}
+
 void StreamState::close() {
   if (closing_) return;
+  end_layer();
   closing_ = true;
   if (waiting_reader_ != nullptr) waiting_reader_->wake();
   if (output_.empty()) shut();
@@ -455,6 +525,9 @@ Coro<bool> Stream::read_onto(std::string& buffer, std::size_t n) {
   return StreamState::read_onto(shared_state(), buffer, n);
 }
 void Stream::when_ended(std::move_only_function<void()> ended) { state().when_ended(std::move(ended)); }
+Coro<void> Stream::start_layer(std::unique_ptr<detail::StreamLayer> layer) {
+  return StreamState::start_layer(shared_state(), std::move(layer));
+}
 bool Stream::at_eof() const { return state().at_eof(); }
 void Stream::write(std::string_view bytes) { state().write(bytes); }
 Coro<void> Stream::drain() { return StreamState::drain(shared_state()); }

@@ -12,6 +12,7 @@
 #include "argiope/async/descriptor.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
+#include "async/internal/stream_layer.hpp"
 #include "async/unique_fd.hpp"
 
 namespace argiope::detail {
@@ -47,6 +48,7 @@ class StreamState {
   static Coro<std::string> read_line(Shared self);
   static Coro<bool> read_onto(Shared self, std::string& buffer, std::size_t n);
   void when_ended(std::move_only_function<void()> ended);
+  static Coro<void> start_layer(Shared self, std::unique_ptr<StreamLayer> layer);
   static Coro<void> drain(Shared self);
   static Coro<void> wait_closed(Shared self);
   // Suspends until connect(), which was begun, has ended; throws std::system_error when it failed.
@@ -70,12 +72,19 @@ class StreamState {
   [[gnu::noinline]] Received receive();  // its large buffer belongs on the stack, not in a coroutine's frame
   // The same onto a buffer of the caller's, `n` bytes at most.
   [[gnu::noinline]] Received receive_onto(std::string& buffer, std::size_t n);
+  // What the layer makes of bytes that came; its failure is noted in read_failure_, and thrown when they said nothing.
+  Received receive_through_layer(std::string_view came);
+  // Ends the layer: what is written from now on it does not see.
+  void end_layer() noexcept;
   // What a read that failed or gave nothing means; nullopt: try again.
   std::optional<Received> after_failed_read(ssize_t count);
   // False at the end of the stream.
   Coro<bool> fill();
   // Nobody reads: what comes is kept, and the end is told to ended_.
   void read_ahead();
+  void write_through_layer(std::string_view bytes);
+  // Sends or keeps them.
+  void put_out(std::string_view bytes);
   // How much of `bytes` the kernel took. A failure is noted in write_failure_.
   std::size_t send(std::string_view bytes);
   void send_when_writable();
@@ -88,6 +97,7 @@ class StreamState {
   // Goes before the descriptor does.
   std::unique_ptr<Watch> watch_;
   bool is_socket_ = false;
+  std::unique_ptr<StreamLayer> layer_;  // null: bytes go as they are
 
   ByteBuffer input_;
   std::error_code read_failure_;

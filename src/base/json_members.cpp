@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <span>
+#include <unordered_set>
 
 #include "base/internal/printable.hpp"
 
@@ -63,6 +64,14 @@ std::optional<std::size_t> JsonMembers::place_among(std::string_view name, const
   if (place != all.end()) return static_cast<std::size_t>(place - all.begin());
   given->complain(text ? fmt::format("{}", fmt::join(all, ", ")) : "a string");
   return std::nullopt;
+}
+
+void JsonMembers::refuse_repeated() const {
+  std::unordered_set<std::string_view> names;
+  for (const Member& member : members_) {
+    if (names.insert(member.name).second) continue;
+    return member.value.refuse_member(fmt::format("member {} is there twice", in_quotes(member.name)));
+  }
 }
 
 void JsonMembers::finish(std::string_view why) const {

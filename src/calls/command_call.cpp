@@ -8,11 +8,11 @@
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_members.hpp"
+#include "calls/internal/call_functions.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostCallBytes = 1024 * 1024;
 constexpr std::size_t kMostArguments = 10'000;
 
 void read_args(JsonMembers& in, CommandOptions& call) {

@@ -11,13 +11,14 @@
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "calls/http_call_form.hpp"
+#include "calls/internal/call_functions.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostCallBytes = 1024 * 1024;
 constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
                                    HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
 // What frames the message or says whom it is for is the client's business.
@@ -155,22 +156,23 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
 
 }  // namespace
 
-Result<HttpCall> parse_http_call(std::string_view text) {
+Result<HttpCall> detail::read_http_call(std::string_view text, HttpMethod usual,
+                                        const std::function<void(JsonMembers& in, HttpCall& call)>& read_more) {
   const auto parsed = JsonText::parse_object("HTTP call", text, kMostCallBytes);
   if (!parsed) return std::unexpected(parsed.error());
   JsonErrors errors;
   const JsonValue form = parsed->root(errors);
   JsonMembers in(form);
   HttpCall call;
-  const auto member = [&](std::string_view name, auto read, auto& into) {
-    if (const JsonValue* value = in.find(name)) read(*value, into);
+  call.request.method = usual;
+  const auto member = [&](std::string_view name, auto read) {
+    if (const JsonValue* value = in.find(name)) read(*value, call.request);
   };
-  member("url", read_url, call.request);
-  member("method", read_method, call.request);
-  member("headers", read_headers, call.request);
-  member("expect", read_expect, call);
-  member("timeout", read_timeout, call.request);
-  const JsonValue* body = in.find("body");
+  member("url", read_url);
+  member("method", read_method);
+  member("headers", read_headers);
+  member("timeout", read_timeout);
+  read_more(in, call);
   in.finish("an HTTP call has none");
   if (!in.has("url")) form.refuse("an HTTP call needs a url");
   if (errors) return std::unexpected(errors.error());
@@ -179,8 +181,14 @@ Result<HttpCall> parse_http_call(std::string_view text) {
   if (std::string value = take_credentials(call.request.url); !value.empty() && !authorized) {
     call.request.headers.emplace_back("Authorization", std::move(value));
   }
-  if (body != nullptr) read_body(*body, call.request);
   return call;
+}
+
+Result<HttpCall> parse_http_call(std::string_view text) {
+  return detail::read_http_call(text, HttpMethod::get, [](JsonMembers& in, HttpCall& call) {
+    if (const JsonValue* expect = in.find("expect")) read_expect(*expect, call);
+    if (const JsonValue* body = in.find("body")) read_body(*body, call.request);
+  });
 }
 
 JobFunction as_http_call(HttpTransport& transport, HttpCallOptions options) {

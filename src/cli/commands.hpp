@@ -19,6 +19,8 @@ enum ExitStatus : int {
 
 // Adds the subcommand to `app`; what is returned runs it after parsing and gives the exit status.
 std::function<int()> add_crawl_command(CLI::App& app);
+std::function<int()> add_serve_command(CLI::App& app);
+std::function<int()> add_beanstalkd_command(CLI::App& app);
 std::function<int()> add_site_command(CLI::App& app);
 std::function<int()> add_explain_command(CLI::App& app);
 // `command`: what comes after "--" on the command line; must outlive what is returned.
@@ -26,5 +28,6 @@ std::function<int()> add_job_command(CLI::App& app, const std::vector<std::strin
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command);
 std::function<int()> add_next_command(CLI::App& app);
 std::function<int()> add_simulate_command(CLI::App& app);
+std::function<int()> add_token_command(CLI::App& app);
 
 }  // namespace argiope

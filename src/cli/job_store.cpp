@@ -10,12 +10,18 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/daemon_store.hpp"
 #include "cli/error_advice.hpp"
+#include "serve/internal/http_book.hpp"
+#include "serve/internal/serve_options.hpp"
 
 namespace argiope {
 
 void JobStoreArguments::add_to(CLI::App& command) {
-  command.add_option("--store", store, "Where the jobs are: sqlite:FILE, or just FILE")
+  command
+      .add_option(
+          "--store", store,
+          "Where the jobs are: sqlite:FILE, or just FILE; or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN)")
       ->envname("ARGIOPE_STORE")
       ->type_name("STORE");
   command.add_flag("--json", json, "One JSON object a line instead of text for people");
@@ -23,7 +29,7 @@ void JobStoreArguments::add_to(CLI::App& command) {
 
 Result<std::string> JobStoreArguments::where() const {
   if (store.empty()) {
-    return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE, or set ARGIOPE_STORE");
+    return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE or http://HOST:7733, or set ARGIOPE_STORE");
   }
   if (store == "memory:" || store == ":memory:") {
     return fail(Errc::invalid_input,
@@ -33,12 +39,7 @@ Result<std::string> JobStoreArguments::where() const {
   return "sqlite:" + store;
 }
 
-QueueConfig default_queue_policy() {
-  QueueConfig policy;
-  policy.keep_done = std::chrono::hours{24};
-  policy.keep_cancelled = std::chrono::hours{7 * 24};
-  return policy;
-}
+QueueConfig default_queue_policy() { return default_new_queue(); }
 
 int complain(std::string_view message, int status) {
   fmt::print(stderr, "argiope: {}\n", printable_lines(message));
@@ -77,11 +78,26 @@ Coro<Result<Book>> open_book(std::string where, StoreAccess access) {
   co_return book;
 }
 
+int run_on_daemon(const std::string& where, const BookAction& act) {
+  const auto address = daemon_address(where);
+  if (!address) return complain(with_store_option(address.error()));
+  SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  DaemonStore daemon(*address, backend);
+  return loop.run_until_complete([](ApiClient& client, const BookAction& action) -> Coro<int> {
+    Book book = Book::of_remote(std::make_shared<HttpBook>(client));
+    const auto done = co_await action(book);
+    co_return done ? *done : complain(with_store_option(done.error()));
+  }(daemon.client(), act));
+}
+
 }  // namespace
 
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   const auto where = arguments.where();
   if (!where) return complain(where.error());
+  if (is_daemon(*where)) return run_on_daemon(*where, act);
   const std::string file = where->substr(where->find(':') + 1);
   if (if_missing == IfMissing::complain && where->starts_with("sqlite:") && ::access(file.c_str(), F_OK) != 0) {
     return complain(fmt::format("--store {}: {}", file, std::strerror(errno)), kExitNothing);

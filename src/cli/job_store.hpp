@@ -26,6 +26,9 @@ struct JobStoreArguments {
 // The policy of queues that these commands make: what is done can be asked about for a day, what was cancelled for a week.
 QueueConfig default_queue_policy();
 
+// Long lists are read from the store, and changed, by so many.
+inline constexpr std::size_t kListPage = 1000;
+
 // Says what went wrong on standard error; the exit status for it: 2 for what was asked, 3 for the store.
 int complain(const Error& error);
 int complain(std::string_view message, int status);

@@ -17,6 +17,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
+#include "cli/help/help_files.hpp"
 #include "cli/version.hpp"
 
 namespace {
@@ -73,6 +74,10 @@ int main(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
   auto crawl = add_crawl_command(app);
   commands.emplace_back(app.get_subcommand("crawl"), std::move(crawl));
+  auto serve = add_serve_command(app);
+  commands.emplace_back(app.get_subcommand("serve"), std::move(serve));
+  auto beanstalkd = add_beanstalkd_command(app);
+  commands.emplace_back(app.get_subcommand("beanstalkd"), std::move(beanstalkd));
   auto site = add_site_command(app);
   commands.emplace_back(app.get_subcommand("site"), std::move(site));
   auto next = add_next_command(app);
@@ -86,6 +91,10 @@ int main(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("schedule"), std::move(schedule));
   auto explain = add_explain_command(app);
   commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
+  auto token = add_token_command(app);
+  commands.emplace_back(app.get_subcommand("token"), std::move(token));
+
+  add_help_files_option(app);
 
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string wrong = wrong_command(app, words); !wrong.empty()) {
@@ -100,6 +109,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "{}\n", sentence_of(error, app, words));
     return kExitUsage;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "argiope: {}\n", printable_lines(error.what()));
+    return kExitNothing;
   }
   try {
     for (const auto& [subcommand, run] : commands) {

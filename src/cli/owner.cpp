@@ -13,15 +13,25 @@
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"
+#include "serve/internal/api_client.hpp"
 
 namespace argiope {
 
-int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, bool fires_schedules,
-                 const OwnerAction& act) {
+EngineOptions owner_options() {
   EngineOptions options;
   options.new_queue = default_queue_policy();
   options.seed = std::random_device{}();
-  options.fires_schedules = fires_schedules;
+  return options;
+}
+
+int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, EngineOptions options,
+                 const OwnerAction& act) {
+  if (is_daemon(where)) {
+    return complain(fmt::format("--store {}: the daemon itself runs its schedules; argiope schedule add, list and the "
+                                "other commands work on it",
+                                where),
+                    kExitUsage);
+  }
   return loop.run_until_complete(
       [](std::string name, std::string_view if_busy, EngineOptions with, const OwnerAction& action) -> Coro<int> {
         auto engine = co_await Engine::open(std::move(name), std::move(with));

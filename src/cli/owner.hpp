@@ -10,6 +10,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/engine/engine.hpp"
+#include "calls/internal/call_functions.hpp"
 
 namespace argiope {
 
@@ -22,8 +23,13 @@ inline constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 // Opens an engine with the policy of these commands, lets `act` use it, and closes it. Says what went wrong first; the exit
 // status for it. When another process owns the store, `advice` follows.
 using OwnerAction = std::function<Coro<Result<void>>(Engine& engine)>;
-int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, bool fires_schedules,
+int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, EngineOptions options,
                  const OwnerAction& act);
+// The policy of these commands for queues that they make, and a seed.
+EngineOptions owner_options();
+
+// The executor that `argiope schedule run` and `argiope serve` always have.
+inline constexpr std::string_view kScheduleExecutor = "default";
 
 // "host:process".
 std::string default_worker_name();

@@ -22,5 +22,8 @@ class Table {
 
 // One line of at most `most` characters, whatever the text was: control characters and broken UTF-8 are replaced.
 std::string one_line(std::string_view text, std::size_t most);
+// How much of a name is shown in a sentence, and of a text in a list of facts.
+inline constexpr std::size_t kMostOfName = 80;
+inline constexpr std::size_t kMostOfText = 2000;
 
 }  // namespace argiope

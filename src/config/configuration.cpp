@@ -114,17 +114,15 @@ class ConfigurationReader {
       complain(error.source(), error.description());
       return std::unexpected(*error_);
     }
-    each_member(root, "a configuration", {"queue", "schedule", "simulate"});
+    each_member(root, "a configuration", {"serve", "queue", "schedule", "notify", "simulate"});
+    one_table(root, "serve", [&](const toml::table& table) { read_serve(table); });
     each_table(root, "queue", [&](const toml::table& table) { read_queue(table); });
     each_table(root, "schedule", [&](const toml::table& table) { read_schedule(table); });
-    if (const toml::node* node = root.get("simulate")) {
-      if (const toml::table* table = node->as_table()) {
-        out_.simulates = true;
-        read_simulation(*table);
-      } else {
-        complain(node->source(), "simulate: a table, [simulate]");
-      }
-    }
+    each_table(root, "notify", [&](const toml::table& table) { read_notify(table); });
+    one_table(root, "simulate", [&](const toml::table& table) {
+      out_.simulates = true;
+      read_simulation(table);
+    });
     if (error_) return std::unexpected(*error_);
     return std::move(out_);
   }
@@ -162,6 +160,34 @@ class ConfigurationReader {
       }
       about_.clear();
     }
+  }
+
+  template <class Read>
+  void one_table(const toml::table& parent, std::string_view name, Read read) {
+    const toml::node* node = parent.get(name);
+    if (node == nullptr) return;
+    if (const toml::table* table = node->as_table()) {
+      read(*table);
+    } else {
+      complain(node->source(), fmt::format("{0}: a table, [{0}]", name));
+    }
+    about_.clear();
+  }
+
+  // --- tables as JSON, for what is read from both. What is wrong is told of the line where it stands.
+  // read(const JsonValue&)
+  template <class Read>
+  void read_as_json(const toml::node& node, Read read) {
+    const toml::node* trouble = nullptr;
+    std::string json;
+    JsonWriter out(json);
+    write_json(out, node, trouble);
+    if (trouble != nullptr) return complain(trouble->source(), "a number must be finite");
+    const auto form = JsonText::parse(json);
+    if (!form) return complain(node.source(), form.error().message);
+    JsonErrors errors;
+    read(form->root(errors));
+    if (errors) complain(source_of(node, errors.where()), errors.error().message);
   }
 
   // --- values
@@ -210,7 +236,52 @@ class ConfigurationReader {
     return parsed.value_or(Duration{});
   }
 
+  // --- [serve]
+  void read_serve(const toml::table& table) {
+    about_ = "serve: ";
+    read_as_json(table, [&](const JsonValue& form) { read_serve_options(form, out_.serve); });
+  }
+
   // --- [[queue]]
+  // `command`: its arguments, or a table of docs/configuration.md. `push`: an address, or a table.
+  void read_target(const toml::table& table, ConfiguredQueue& queue) {
+    if (const toml::node* node = table.get("command")) {
+      queue.target_text = read_call(*node, "command", "args", parse_command_call, queue.command);
+      if (queue.command) {
+        queue.command->is_from_job = false;
+        const toml::table* form = node->as_table();
+        if (form == nullptr || !form->contains("input")) queue.command->input.reset();  // the payload
+      }
+    }
+    const toml::node* node = table.get("push");
+    if (node == nullptr) return;
+    if (queue.command) return complain(node->source(), "push: it has a command already");
+    queue.target_text = read_call(*node, "push", "url", parse_http_push, queue.push);
+  }
+  // What is no table stands for its most important member. Its JSON.
+  template <class Call, class Parse>
+  std::string read_call(const toml::node& node, std::string_view name, std::string_view main, Parse parse,
+                 std::optional<Call>& out) {
+    const toml::node* trouble = nullptr;
+    std::string json;
+    JsonWriter writer(json);
+    if (node.is_table()) {
+      write_json(writer, node, trouble);
+    } else {
+      writer.object([&] {
+        writer.key(main);
+        write_json(writer, node, trouble);
+      });
+    }
+    if (trouble != nullptr) complain(trouble->source(), fmt::format("{}: a number must be finite", name));
+    auto call = parse(json);
+    if (!call) {
+      complain(node.source(), fmt::format("{}: {}", name, call.error().message));
+      return {};
+    }
+    out = *std::move(call);
+    return json;
+  }
   void read_queue(const toml::table& table) {
     const auto name = name_of(table, "queue");
     if (!name) return;
@@ -218,11 +289,13 @@ class ConfigurationReader {
     once(queue_lines_, table, *name);
     ConfiguredQueue queue{.name = *name};
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
+    queue.says_workers = table.contains("workers");
+    read_target(table, queue);
     const toml::node* trouble = nullptr;
     std::string_view troubled;
     const std::string config = json_object([&](JsonWriter& out) {
       for (const auto& [key, value] : table) {
-        if (key == "name" || key == "workers") continue;
+        if (key == "name" || key == "workers" || key == "command" || key == "push") continue;
         out.key(key.str());
         write_json(out, value, trouble);
         if (trouble != nullptr && troubled.empty()) troubled = key.str();
@@ -242,24 +315,28 @@ class ConfigurationReader {
     if (!name) return;
     about_ = fmt::format("schedule {}: ", in_quotes(*name, kMostShown));
     once(schedule_lines_, table, *name);
-    const toml::node* trouble = nullptr;
-    std::string json;
-    JsonWriter out(json);
-    write_json(out, table, trouble);
-    if (trouble != nullptr) return complain(trouble->source(), "a number must be finite");
     const toml::node* trigger = table.get("trigger");
     if (trigger != nullptr && !trigger->is_table() && !trigger->is_string()) {
       return wrong(*trigger, "trigger", "a table or a string");
     }
-    const auto form = JsonText::parse(json);
-    if (!form) return complain(table.source(), form.error().message);
-    JsonErrors errors;
-    auto schedule = detail::read_schedule(form->root(errors));
-    if (!schedule) return complain(source_of(table, errors.where()), schedule.error().message);
-    if (auto found = check(*schedule, kSearchedFrom); !found) {
+    std::optional<Schedule> read;
+    read_as_json(table, [&](const JsonValue& form) {
+      if (auto schedule = detail::read_schedule(form)) read = *std::move(schedule);
+    });
+    if (!read) return;
+    if (auto found = check(*read, kSearchedFrom); !found) {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }
-    out_.schedules.push_back(std::move(*schedule));
+    out_.schedules.push_back(*std::move(read));
+  }
+
+  // --- [[notify]]
+  void read_notify(const toml::table& table) {
+    const auto name = name_of(table, "notify");
+    if (!name) return;
+    about_ = fmt::format("notify {}: ", in_quotes(*name, kMostShown));
+    once(notify_lines_, table, *name);
+    read_as_json(table, [&](const JsonValue& form) { out_.notify.push_back(read_notify_rule(form)); });
   }
 
   // --- [simulate]
@@ -373,7 +450,7 @@ class ConfigurationReader {
   std::string about_;  // what is being read, for errors
   std::optional<Error> error_;
   Configuration out_;
-  std::map<std::string, std::uint32_t> queue_lines_, schedule_lines_;
+  std::map<std::string, std::uint32_t> queue_lines_, schedule_lines_, notify_lines_;
   std::set<std::string> known_queues_, known_functions_;
 };
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
@@ -17,8 +20,9 @@ namespace argiope {
 namespace {
 
 constexpr int kLooksAfterJump = 20;
-constexpr std::size_t kPage = 10'000;
+constexpr std::size_t kJobsAPage = 10'000;
 constexpr std::size_t kFirstPage = 100;
+constexpr std::size_t kChangesTogether = 256;
 
 }  // namespace
 
@@ -52,8 +56,18 @@ Book Book::of_owner(Store& store, std::shared_ptr<Broker> owner, std::shared_ptr
   return Book(std::move(state));
 }
 
+Book Book::of_remote(std::shared_ptr<RemoteBook> remote) {
+  auto state = std::make_shared<State>(remote);
+  state->schedules_state = std::make_shared<ScheduleBook::State>(std::move(remote), EventLoop::current().clock());
+  state->schedules.emplace(state->schedules_state);
+  return Book(std::move(state));
+}
+
 Book::State::State(Store& its_store, BookOptions its_options, std::shared_ptr<Broker> its_owner)
     : store(its_store), options(std::move(its_options)), owner(std::move(its_owner)) {}
+// Whoever asks a daemon is told the calendar's times.
+Book::State::State(std::shared_ptr<RemoteBook> its_remote)
+    : options{}, remote(std::move(its_remote)), own_clock(std::in_place, EventLoop::current().clock(), Duration{}) {}
 
 void Book::State::let_go() noexcept {
   store.let_go();
@@ -95,6 +109,8 @@ Coro<Result<std::vector<PutReply>>> Book::put_batch(std::vector<NewJob> jobs, Ne
   return keep_alive(state_, state_->put_all(std::move(jobs), true));
 }
 
+Coro<Result<OnceReply>> Book::once(OnceCall call) { return keep_alive(state_, state_->once(std::move(call))); }
+
 Coro<Result<void>> Book::cancel(JobId id, std::string why) {
   return keep_alive(state_, state_->apply({.id = id, .kind = ChangeKind::cancel, .error = std::move(why)}));
 }
@@ -134,6 +150,12 @@ Coro<Result<void>> Book::configure(std::string queue, QueueConfig config) {
 }
 Coro<Result<void>> Book::pause(std::string queue) {
   return keep_alive(state_, state_->set_paused(std::move(queue), true));
+}
+Coro<Result<void>> Book::pause(std::string queue, WallTime until) {
+  return keep_alive(state_, state_->set_paused(std::move(queue), true, until));
+}
+Coro<Result<void>> Book::erase_queue(std::string queue) {
+  return keep_alive(state_, state_->erase_queue(std::move(queue)));
 }
 Coro<Result<void>> Book::resume(std::string queue) {
   return keep_alive(state_, state_->set_paused(std::move(queue), false));
@@ -186,42 +208,74 @@ Coro<Result<void>> Book::State::apply(Change wanted) {
   const ChangeOutcome outcome = replies.front().outcome;
   JobState state{};
   if (outcome == ChangeOutcome::wrong_state) {
-    const auto record = co_await or_return(store(&Store::get, id));
-    if (!record) co_return no_such_job(id);
-    state = record->state;
+    const auto record = co_await or_return(get(id));
+    state = record.state;
   }
   co_return meaning_of(outcome, id, state);
 }
 
 Coro<Result<std::vector<ChangeReply>>> Book::State::change(std::vector<Change> changes) {
+  if (remote) co_return co_await remote->change(std::move(changes));
   co_await or_return(set_clock());
   if (!owner) {
-    for (Change& change : changes) {
-      change.at = clock().now();
-      change.calendar_at = clock().to_calendar(change.at);
-      change.due_at = whole_ms(clock().from_calendar(change.due_at));
-    }
+    for (Change& change : changes) set_times(change);
     co_return co_await store(&Store::change, std::move(changes));
   }
+  co_return co_await change_as_owner(std::move(changes));
+}
+
+// Those of different jobs go to the store together.
+Coro<Result<std::vector<ChangeReply>>> Book::State::change_as_owner(std::vector<Change> changes) {
   std::vector<ChangeReply> replies;
   replies.reserve(changes.size());
-  for (Change& change : changes) replies.push_back(co_await or_return(owner->change(std::move(change))));
+  std::vector<Task<Result<ChangeReply>>> under_way;
+  std::unordered_set<JobId> changing;
+  for (auto change = changes.begin(); change != changes.end();) {
+    for (; change != changes.end() && changing.size() < kChangesTogether && changing.insert(change->id).second;
+         ++change) {
+      under_way.push_back(EventLoop::current().create_task(owner->change(std::move(*change))));
+    }
+    for (auto& one : under_way) replies.push_back(co_await or_return(co_await one));
+    under_way.clear();
+    changing.clear();
+  }
   co_return replies;
 }
 
+void Book::State::set_times(Change& change) const {
+  change.at = clock().now();
+  change.calendar_at = clock().to_calendar(change.at);
+  change.due_at = whole_ms(clock().from_calendar(change.due_at));
+  change.keep = std::nullopt;
+}
+
 Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config) {
+  if (remote) co_return co_await remote->configure(std::move(name), std::move(config));
   const auto in_turn = co_await configuring.scoped();
   co_return co_await write_config(std::move(name), std::move(config));
 }
 
-Coro<Result<void>> Book::State::set_paused(std::string name, bool paused) {
+Coro<Result<void>> Book::State::set_paused(std::string name, bool paused, WallTime until) {
+  if (remote) co_return co_await remote->set_paused(std::move(name), paused, until);
   const auto in_turn = co_await configuring.scoped();
   StoredQueue found = co_await or_return(queue(name));
   found.config.limits.paused = paused;
+  found.config.paused_until = until;
   co_return co_await write_config(std::move(name), std::move(found.config));
 }
 
+Coro<Result<void>> Book::State::erase_queue(std::string name) {
+  if (remote) co_return co_await remote->erase_queue(std::move(name));
+  const auto in_turn = co_await configuring.scoped();
+  if (owner) co_return co_await owner->erase_queue(std::move(name));
+  const StoredQueue found = co_await or_return(queue(name));
+  known.erase(name);
+  co_return co_await store(&Store::erase_queue, found.id);
+}
+
 Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config) {
+  co_await or_return(set_clock());
+  config.paused_until = whole_ms(clock().from_calendar(config.paused_until));
   if (owner) co_return co_await owner->configure(std::move(name), std::move(config));
   co_await or_return(check_queue_name(name));
   const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
@@ -233,7 +287,9 @@ Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig confi
 // --- looks -----------------------------------------------------------------------------------------------------------
 
 Coro<Result<JobId>> Book::State::find(std::string id_or_name) {
+  if (remote) co_return co_await remote->find(std::move(id_or_name));
   const auto number = co_await or_return(parse_job_id(id_or_name));
+  if (number && !co_await or_return(store(&Store::get, *number))) co_return no_such_job(*number);
   if (number) co_return *number;
   const auto named = co_await or_return(store(&Store::find_name, id_or_name));
   if (!named)
@@ -242,6 +298,7 @@ Coro<Result<JobId>> Book::State::find(std::string id_or_name) {
 }
 
 Coro<Result<JobRecord>> Book::State::get(JobId id) {
+  if (remote) co_return co_await remote->get(id);
   co_await or_return(set_clock());
   auto found = co_await or_return(store(&Store::get, id));
   if (!found) co_return no_such_job(id);
@@ -250,6 +307,7 @@ Coro<Result<JobRecord>> Book::State::get(JobId id) {
 }
 
 Coro<Result<std::vector<Attempt>>> Book::State::history(JobId id) {
+  if (remote) co_return co_await remote->history(id);
   co_await or_return(set_clock());
   auto attempts = co_await or_return(store(&Store::history, id));
   for (Attempt& attempt : attempts) attempt.ended_at = clock().to_calendar(attempt.ended_at);
@@ -257,6 +315,7 @@ Coro<Result<std::vector<Attempt>>> Book::State::history(JobId id) {
 }
 
 Coro<Result<std::vector<JobRecord>>> Book::State::list(JobFilter filter) {
+  if (remote) co_return co_await remote->list(std::move(filter));
   co_await or_return(set_clock());
   const std::size_t limit = filter.limit;
   const std::optional<JobState> wanted = filter.state;
@@ -268,7 +327,7 @@ Coro<Result<std::vector<JobRecord>>> Book::State::list(JobFilter filter) {
     JobFilter page_filter = filter;
     page_filter.state = kind;
     for (std::size_t found = 0; found < limit;) {
-      page_filter.limit = std::min(limit, kPage);
+      page_filter.limit = std::min(limit, kJobsAPage);
       auto page = co_await or_return(store(&Store::list, page_filter));
       for (JobRecord& record : page) {
         page_filter.after = record.id;
@@ -286,8 +345,9 @@ Coro<Result<std::vector<JobRecord>>> Book::State::list(JobFilter filter) {
 }
 
 Coro<Result<StoredQueue>> Book::State::queue(std::string name) {
+  if (remote) co_return co_await remote->queue(std::move(name));
   if (owner) {
-    if (const StoredQueue* found = owner->queue(name)) co_return *found;
+    if (const StoredQueue* found = owner->queue(name)) co_return as_of_now(*found);
   }
   auto all = co_await or_return(queues());
   const auto found = std::ranges::find(all, name, &StoredQueue::name);
@@ -295,23 +355,46 @@ Coro<Result<StoredQueue>> Book::State::queue(std::string name) {
   co_return std::move(*found);
 }
 
-Coro<Result<std::vector<StoredQueue>>> Book::State::queues() { return store(&Store::queues); }
+Coro<Result<std::vector<StoredQueue>>> Book::State::queues() {
+  if (remote) co_return co_await remote->queues();
+  co_await or_return(set_clock());
+  auto all = co_await or_return(store(&Store::queues));
+  for (StoredQueue& queue : all) queue = as_of_now(std::move(queue));
+  co_return all;
+}
+
+StoredQueue Book::State::as_of_now(StoredQueue queue) const {
+  end_pause_if_over(queue.config, clock().now());
+  queue.config.paused_until = clock().to_calendar(queue.config.paused_until);
+  return queue;
+}
 
 Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
+  if (remote) co_return co_await remote->counts(std::move(only));
   co_await or_return(set_clock());
   const auto queues = co_await or_return(this->queues());
   auto counted = co_await or_return(store(&Store::counts));
+  std::unordered_map<QueueId, const StoredQueue*> by_id;
+  for (const StoredQueue& queue : queues) by_id.emplace(queue.id, &queue);
   std::vector<NamedCounts> named;
-  for (QueueCounts& of_queue : counted) {
-    const auto queue = std::ranges::find(queues, of_queue.queue, &StoredQueue::id);
-    if (queue == queues.end() || (!only.empty() && queue->name != only)) continue;
-    StateCounts& counts = of_queue.counts;
-    if (counts.delayed > 0) {
-      const std::uint64_t due = std::min(co_await or_return(count_due(queue->id)), counts.delayed);
-      counts.ready += due;
-      counts.delayed -= due;
-    }
-    named.emplace_back(queue->name, counts);
+  std::vector<std::size_t> with_delayed;
+  std::vector<Coro<Result<std::uint64_t>>> counting;
+  for (const QueueCounts& of_queue : counted) {
+    const auto found = by_id.find(of_queue.queue);
+    if (found == by_id.end() || (!only.empty() && found->second->name != only)) continue;
+    named.emplace_back(found->second->name, of_queue.counts);
+    if (of_queue.counts.delayed == 0) continue;
+    with_delayed.push_back(named.size() - 1);
+    counting.push_back(count_due(of_queue.queue));
+  }
+  // All queues at once: the store reads them one after the other without being asked again in between.
+  const auto dues = co_await gather(std::move(counting));
+  for (std::size_t i = 0; i < dues.size(); ++i) {
+    if (!dues[i]) co_return std::unexpected(dues[i].error());
+    StateCounts& counts = named[with_delayed[i]].second;
+    const std::uint64_t due = std::min(*dues[i], counts.delayed);
+    counts.ready += due;
+    counts.delayed -= due;
   }
   if (!only.empty() && named.empty()) co_return no_such_queue(only);
   std::ranges::sort(named, {}, &NamedCounts::first);
@@ -323,7 +406,7 @@ Coro<Result<std::uint64_t>> Book::State::count_due(QueueId queue) {
   const WallTime now = clock().now();
   std::uint64_t count = 0;
   ShelfRead read{.shelf = Shelf::delayed, .limit = kFirstPage};
-  for (;; read.limit = kPage) {
+  for (;; read.limit = kJobsAPage) {
     const auto page = co_await or_return(store(&Store::read_shelf, queue, read, std::string{}));
     const auto is_due = [&](const WaitingJob& job) { return job.due_at <= now; };
     const auto due = static_cast<std::uint64_t>(std::ranges::count_if(page, is_due));

@@ -5,6 +5,7 @@
 #include "argiope/async/sleep.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/book_state.hpp"
+#include "engine/broker.hpp"
 
 namespace argiope {
 namespace {
@@ -74,11 +75,12 @@ Coro<Result<PutReply>> Book::State::put(NewJob job) {
 }
 
 Coro<Result<std::vector<Result<PutReply>>>> Book::State::put_each(std::vector<NewJob> jobs) {
+  if (remote) co_return co_await remote->put_each(std::move(jobs));
   co_await or_return(set_clock());
   std::vector<Result<PutReply>> replies(jobs.size(), Result<PutReply>(PutReply{}));
   std::vector<PutRequest> requests;
   std::vector<std::size_t> places;
-  std::map<QueueId, std::uint64_t> wanted;  // of this call, of queues with a capacity
+  std::map<QueueId, std::uint64_t> live;  // of queues with a capacity, those of this call included
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     NewJob& job = jobs[i];
     Known queue;
@@ -87,14 +89,14 @@ Coro<Result<std::vector<Result<PutReply>>>> Book::State::put_each(std::vector<Ne
       continue;
     }
     while (queue.capacity != kNoCapacity) {
-      std::uint64_t& before = wanted[queue.id];
-      const std::uint64_t live = co_await or_return(live_in(queue.id)) + before;
-      if (has_room(live, 1, queue.capacity)) {
-        ++before;
+      auto found = live.find(queue.id);
+      if (found == live.end()) found = live.emplace(queue.id, co_await or_return(live_in(queue.id))).first;
+      if (has_room(found->second, 1, queue.capacity)) {
+        ++found->second;
         break;
       }
       if (!waits_for_room(queue.at_capacity, 1, queue.capacity)) {
-        replies[i] = queue_is_full(job.queue, live, queue.capacity);
+        replies[i] = queue_is_full(job.queue, found->second, queue.capacity);
         break;
       }
       // Those before this one need not wait with it, and may be what fills the queue.
@@ -102,8 +104,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Book::State::put_each(std::vector<Ne
         auto put = co_await or_return(send(std::exchange(requests, {}), Refusal::alone));
         for (std::size_t k = 0; k < put.size(); ++k) replies[places[k]] = std::move(put[k]);
         places.clear();
-        for (auto& [id, of_queue] : wanted) of_queue = 0;
       }
+      live.clear();
       co_await sleep(options.poll_interval);
       co_await or_return(set_clock());
       queue = co_await or_return(get_known(job.queue));  // its policy may be another one by now
@@ -121,6 +123,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Book::State::put_each(std::vector<Ne
 // --- all or none -------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutReply>>> Book::State::put_all(std::vector<NewJob> jobs, bool last_completes) {
+  if (remote) co_return co_await remote->put_all(std::move(jobs), last_completes);
   co_await or_return(set_clock());
   std::map<std::string, std::uint64_t> wanted;
   std::vector<PutRequest> requests;
@@ -156,6 +159,52 @@ Coro<Result<void>> Book::State::wait_for_room(const std::map<std::string, std::u
     name_and_count = wanted.begin();
   }
   co_return Result<void>{};
+}
+
+// --- with a key ----------------------------------------------------------------------------------------------------------
+
+Coro<Result<OnceReply>> Book::State::once(OnceCall call) {
+  if (remote) co_return fail(Errc::unsupported, "behind a daemon, requests have keys of their own");
+  if (owner) co_return co_await owner->once(std::move(call));
+  co_await or_return(set_clock());
+  OnceReply before = co_await or_return(look_for_request(store, call.key));
+  if (before.how != Repetition::first) co_return before;
+  if (call.changes.empty()) co_return co_await put_once(std::move(call));
+  for (Change& change : call.changes) set_times(change);
+  OnceRequest request{.key = std::move(call.key), .now = clock().now(), .changes = std::move(call.changes)};
+  co_return co_await store(&Store::once, std::move(request));
+}
+
+Coro<Result<OnceReply>> Book::State::put_once(OnceCall call) {
+  const bool each = call.as == OnceCall::As::each;
+  OnceRequest request{.key = std::move(call.key), .refusal = each ? Refusal::alone : Refusal::whole};
+  std::map<std::string, std::uint64_t> wanted;
+  for (NewJob& job : call.jobs) {
+    Known queue;
+    auto refusal = co_await or_return(why_not(job, queue));
+    if (refusal && !each) co_return std::unexpected(std::move(*refusal));
+    if (!refusal && queue.capacity != kNoCapacity) ++wanted[job.queue];
+    Result<PutRequest>& put = request.puts.emplace_back(PutRequest{});
+    if (refusal) put = std::unexpected(std::move(*refusal));
+    if (put) put->job = std::move(job);
+  }
+  if (call.as == OnceCall::As::batch && !request.puts.empty()) request.puts.back()->waits_for_those_before = true;
+  // A queue that has not enough for all of its jobs takes none of them.
+  while (!wanted.empty()) {
+    std::map<std::string, std::uint64_t> of_one{*wanted.begin()};
+    auto room = co_await wait_for_room(each ? of_one : wanted);
+    if (!room && (!each || room.error().code != Errc::refused)) co_return std::unexpected(std::move(room.error()));
+    for (Result<PutRequest>& put : request.puts) {
+      if (!room && put && put->job.queue == of_one.begin()->first) put = std::unexpected(room.error());
+    }
+    if (!each) break;
+    wanted.erase(wanted.begin());
+  }
+  for (Result<PutRequest>& put : request.puts) {
+    if (put) put->job.due_at = whole_ms(clock().from_calendar(put->job.due_at));
+  }
+  request.now = clock().now();
+  co_return co_await store(&Store::once, std::move(request));
 }
 
 // --- into the store ----------------------------------------------------------------------------------------------------

@@ -24,6 +24,12 @@ std::unexpected<Error> queue_is_full(std::string_view name, std::uint64_t live, 
               fmt::format("queue {} is full: it holds {} jobs, and at most {}", in_quotes(name), live, capacity));
 }
 
+void end_pause_if_over(QueueConfig& config, WallTime now) noexcept {
+  if (config.paused_until == WallTime{} || config.paused_until > now) return;
+  config.limits.paused = false;
+  config.paused_until = {};
+}
+
 Result<void> check_queue_name(std::string_view name) {
   if (name.empty()) return fail(Errc::invalid_input, "a job needs the name of a queue");
   return job_rules::check_name("queue", name);

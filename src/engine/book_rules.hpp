@@ -17,6 +17,9 @@ std::unexpected<Error> no_such_job(JobId id);
 std::unexpected<Error> queue_not_made(std::string_view name);
 std::unexpected<Error> queue_is_full(std::string_view name, std::uint64_t live, std::uint64_t capacity);
 
+// Resumes it where it was paused until `now` or before. In job time.
+void end_pause_if_over(QueueConfig& config, WallTime now) noexcept;
+
 Result<void> check_queue_name(std::string_view name);
 // Whether a queue that takes payloads of `max_payload_bytes` takes the job: too_large.
 Result<void> check_job(const NewJob& job, std::string_view queue, std::size_t max_payload_bytes);

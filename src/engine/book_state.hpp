@@ -12,6 +12,7 @@
 #include "argiope/engine/book.hpp"
 #include "engine/calendar_memory.hpp"
 #include "engine/internal/job_clock.hpp"
+#include "engine/internal/remote_book.hpp"
 #include "engine/schedule_book_state.hpp"
 #include "engine/store_use.hpp"
 
@@ -20,6 +21,7 @@ namespace argiope {
 // All of a book. Its coroutines keep it, so that it may outlive its Book until they have ended.
 struct Book::State {
   State(Store& its_store, BookOptions its_options, std::shared_ptr<Broker> its_owner);
+  explicit State(std::shared_ptr<RemoteBook> its_remote);
   void let_go() noexcept;
 
   // --- time
@@ -27,6 +29,7 @@ struct Book::State {
   Coro<Result<void>> set_clock();
   Coro<Result<CalendarMemory>> recall_after_jump();
   void as_of_now(JobRecord& record) const;
+  StoredQueue as_of_now(StoredQueue queue) const;
 
   // --- puts beside the owner
   // What decides about puts into a queue.
@@ -45,14 +48,19 @@ struct Book::State {
   Coro<Result<PutReply>> put(NewJob job);
   Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs);
   Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs, bool last_completes);
+  Coro<Result<OnceReply>> once(OnceCall call);
+  Coro<Result<OnceReply>> put_once(OnceCall call);
   Coro<Result<void>> wait_for_room(const std::map<std::string, std::uint64_t>& wanted);
   Coro<Result<std::vector<Result<PutReply>>>> send(std::vector<PutRequest> requests, Refusal refusal);
 
   // --- changes
   Coro<Result<void>> apply(Change change);
+  void set_times(Change& change) const;
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
+  Coro<Result<std::vector<ChangeReply>>> change_as_owner(std::vector<Change> changes);
   Coro<Result<void>> configure(std::string name, QueueConfig config);
-  Coro<Result<void>> set_paused(std::string name, bool paused);
+  Coro<Result<void>> set_paused(std::string name, bool paused, WallTime until = {});
+  Coro<Result<void>> erase_queue(std::string name);
   Coro<Result<void>> write_config(std::string name, QueueConfig config);
 
   // --- looks
@@ -76,6 +84,7 @@ struct Book::State {
   StoreUse store;
   const BookOptions options;
   const std::shared_ptr<Broker> owner;  // null beside the owner
+  const std::shared_ptr<RemoteBook> remote;  // does what the store and the owner do elsewhere; mostly null
   std::optional<JobClock> own_clock;    // beside the owner
   TimePoint clock_until{};              // when that is to be compared with the store's
   std::map<std::string, Known> known;

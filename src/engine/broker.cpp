@@ -9,6 +9,7 @@
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/window_reader.hpp"
+#include "jobs/internal/job_rules.hpp"
 
 namespace argiope {
 Coro<Result<std::shared_ptr<Broker>>> Broker::open(Store& store, EngineOptions options) {
@@ -70,12 +71,14 @@ Coro<Result<void>> Broker::close_all() {
     hand_out_nothing_more();
     const std::vector<std::uint64_t> tokens = runs_.tokens();
     for (const std::uint64_t token : tokens) {
-      if (const Run* run = runs_.find(token)) {
+      if (const Run* run = runs_.find(token); run != nullptr && !outlives_us(*run)) {
         const std::shared_ptr<const LeaseCall> call = run->call;
         tell_holder(*call, token);
       }
     }
-    for (const std::uint64_t token : tokens) give_back(token);
+    for (const std::uint64_t token : tokens) {
+      if (const Run* run = runs_.find(token); run != nullptr && !outlives_us(*run)) give_back(token);
+    }
   }
   try {
     co_await housekeeper_;
@@ -127,6 +130,7 @@ void Broker::tick(Queue& queue, TimePoint now) {
 void Broker::refresh(Queue& queue, TimePoint now) {
   JobQueue& jobs = queue.window.jobs();
   tick(queue, now);
+  if (pause_ends(queue) <= now) end_pause(queue, now);
   for (const ExpiredLease& lease : jobs.take_expired()) expire(queue, lease);
   for (const JobId id : std::exchange(due_log_, {})) tell(JobEventKind::due, id, queue);
   queue.window.trim(now);
@@ -135,7 +139,7 @@ void Broker::refresh(Queue& queue, TimePoint now) {
     queue.refilling = true;
     run_in_background(refill(queue));
   }
-  TimePoint wakeup = jobs.next_change(now);
+  TimePoint wakeup = std::min(jobs.next_change(now), pause_ends(queue));
   if (!queue.refilling) wakeup = std::min(wakeup, queue.window.next_load_time());
   wakeups_.update(queue.wakeup_place, wakeup, wakeup_place());
 }
@@ -172,7 +176,11 @@ void Broker::stop_all(const Error& error) {
 // --- queues --------------------------------------------------------------------------------------------------------
 
 Broker::Queue& Broker::add_queue(StoredQueue stored) {
-  if (Queue* known = queues_.find(stored.id)) return *known;
+  if (Queue* known = queues_.find_erased_too(stored.id)) {
+    if (std::exchange(known->erased, false)) known->window.configure(std::move(stored.config), loop_.time());
+    mark(*known);
+    return *known;
+  }
   Queue& queue = queues_.add(std::make_unique<Queue>(loop_, std::move(stored), options_.window, clock_));
   queue.window.jobs().set_due_log(&due_log_);
   queue.pass = least_pass_;
@@ -197,6 +205,29 @@ Coro<Result<void>> Broker::configure_queue(std::string name, QueueConfig config)
   queue.room.look_again();
   mark(queue);
   co_return Result<void>{};
+}
+
+// Not found from here on, so that a put that comes meanwhile has the store make it again.
+Coro<Result<void>> Broker::erase_named_queue(std::string name) {
+  Queue* const queue = queues_.find(name);
+  if (queue == nullptr) co_return no_such_queue(name);
+  if (queue->room.live() > 0) co_return std::unexpected(job_rules::not_empty(name));
+  queue->erased = true;
+  auto done = co_await store_(&Store::erase_queue, queue->window.id());
+  if (!done) {
+    queue->erased = false;
+  } else {
+    tell(JobEventKind::queue_changed, 0, *queue);
+  }
+  co_return done;
+}
+
+// The time of its pause is over. The store goes on to say until when it was: whoever looks there knows what that means.
+void Broker::end_pause(Queue& queue, TimePoint now) {
+  QueueConfig config = queue.config();
+  end_pause_if_over(config, config.paused_until);
+  queue.window.configure(std::move(config), now);
+  tell(JobEventKind::queue_changed, 0, queue);
 }
 
 const StoredQueue* Broker::queue(std::string_view name) const {

@@ -19,6 +19,7 @@
 #include "base/internal/listeners.hpp"
 #include "engine/calendar_memory.hpp"
 #include "engine/internal/job_clock.hpp"
+#include "engine/internal/job_source.hpp"
 #include "engine/keep_alive.hpp"
 #include "engine/owned_queue.hpp"
 #include "engine/runs.hpp"
@@ -27,8 +28,11 @@
 
 namespace argiope {
 
+// Whether a request of that key has come before.
+Coro<Result<OnceReply>> look_for_request(StoreUse store, RequestKey key);
+
 // Freed when the last coroutine that works in it has ended, whoever has let go of it before.
-class Broker final : public std::enable_shared_from_this<Broker> {
+class Broker final : public JobSource, public std::enable_shared_from_this<Broker> {
  public:
   // `store` lives until let_go() at least.
   static Coro<Result<std::shared_ptr<Broker>>> open(Store& store, EngineOptions options);
@@ -43,13 +47,27 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   std::vector<std::string> queue_names() const;
   Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until);
   Result<void> wake_key(std::string_view queue, std::string_view key);
-  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) { return kept(lease_some(std::move(call))); }
-  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) { return kept(lease_what_there_is(std::move(call))); }
-  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) {
+  Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override { return kept(lease_some(std::move(call))); }
+  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override {
+    return kept(lease_what_there_is(std::move(call)));
+  }
+  Coro<Result<std::optional<LeasedJob>>> lease_job(JobId id, LeaseCall call) {
+    return kept(lease_one(id, std::move(call)));
+  }
+  Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override {
     return settle_run(shared_from_this(), token, std::move(verdict));
   }
-  bool renew(std::uint64_t token);
-  bool set_progress(std::uint64_t token, double fraction, std::string message);
+  Coro<Result<std::vector<SettleReply>>> settle_each(std::vector<RunEnd> ends) {
+    return kept(to_its_end(settle_several(std::move(ends))));
+  }
+  Coro<Result<OnceReply>> settle_once(RequestKey key, std::vector<RunEnd> ends) {
+    return kept(do_settle_once(std::move(key), std::move(ends)));
+  }
+  // For how long from now; nullopt: the lease is lost.
+  std::optional<Duration> renew(std::uint64_t token) override;
+  std::optional<RunningJob> running(std::uint64_t token) const;
+  std::vector<RunningJob> running() const;
+  bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   Coro<Result<void>> worker_gone(std::string worker) { return kept(end_leases_of(std::move(worker))); }
   Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) {
     return kept(to_its_end(fire_all(std::move(calls))));
@@ -57,7 +75,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   WallTime calendar_now() const { return clock_.to_calendar(clock_.now()); }
   void look_at_calendar();
   std::size_t in_memory() const;
-  std::optional<Error> failure() const { return store_.failure(); }
+  std::optional<Error> failure() const override { return store_.failure(); }
   using ListenerId = std::uint64_t;
   ListenerId add_listener(std::uint32_t mask, JobListener listener) {
     return listeners_.add(mask, std::move(listener));
@@ -75,10 +93,12 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs, bool last_completes) {
     return kept(put_together(std::move(jobs), last_completes));
   }
+  Coro<Result<OnceReply>> once(OnceCall call) { return kept(do_once(std::move(call))); }
   Coro<Result<ChangeReply>> change(Change change) { return kept(to_its_end(change_one(std::move(change)))); }
   Coro<Result<void>> configure(std::string queue, QueueConfig config) {
     return kept(to_its_end(configure_queue(std::move(queue), std::move(config))));
   }
+  Coro<Result<void>> erase_queue(std::string queue) { return kept(to_its_end(erase_named_queue(std::move(queue)))); }
   // As it is in memory; null where no queue of that name is known.
   const StoredQueue* queue(std::string_view name) const;
   // Says of a job that runs here what there is to say; false for any other.
@@ -105,7 +125,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   using Queue = OwnedQueue;
   struct Caller {
     std::shared_ptr<const LeaseCall> call;
-    std::vector<Queue*> queues;
+    std::vector<Queue*> queues;  // none: it has asked for one job by its id
     Future<Result<std::vector<LeasedJob>>> answer;
   };
   // Leases of one pump that are on their way into the store.
@@ -113,6 +133,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
     Caller caller;
     std::vector<LeaseRequest> requests;
     std::vector<TimePoint> until;
+    bool was_buried = false;  // the one that was asked for by its id
   };
   // Those of one call of the store, none of which may run out before it is answered.
   struct Unwritten {
@@ -129,7 +150,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
     Queue* queue;
     std::uint32_t attempt;
     std::vector<Queue*> follow_up_queues;
-    Future<Result<bool>> answer;   // empty: nobody waits
+    Future<Result<SettleReply>> answer;  // empty: nobody waits
     std::unique_ptr<Run> run;      // with follow-ups: what to settle it as where they are refused
     std::optional<Error> refused;  // what the answer is then, once that is committed
   };
@@ -174,6 +195,14 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
   Coro<Result<void>> configure_queue(std::string name, QueueConfig config);
   Coro<Result<void>> recount();
+  Coro<Result<void>> erase_named_queue(std::string name);
+  // kNever: it is not paused, or until somebody says so.
+  TimePoint pause_ends(const Queue& queue) const {
+    const QueueConfig& config = queue.config();
+    const bool ends = config.limits.paused && config.paused_until != WallTime{};
+    return ends ? clock_.to_monotonic(config.paused_until) : kNever;
+  }
+  void end_pause(Queue& queue, TimePoint now);
 
   // --- putting
   PutRequest request_of(NewJob job, const Queue& queue) const;
@@ -187,14 +216,31 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
   Coro<Result<std::vector<PutReply>>> send_together(std::vector<PutRequest> requests, std::vector<Queue*> queues);
 
+  // --- requests that have a key
+  Coro<Result<OnceReply>> do_once(OnceCall call);
+  Coro<Result<OnceReply>> put_once(OnceCall call);
+  Coro<Result<void>> take_room(std::vector<Result<Queue*>>& queues, bool each);
+  static void take_what_there_is(Queue& queue, std::vector<Result<Queue*>>& queues);
+  Coro<Result<OnceReply>> send_puts_once(OnceRequest request, std::vector<Result<Queue*>> queues);
+  Coro<Result<OnceReply>> change_once(OnceCall call);
+  Coro<Result<OnceReply>> do_settle_once(RequestKey key, std::vector<RunEnd> ends);
+  Coro<Result<OnceReply>> settle_in_one(RequestKey key, std::vector<RunEnd> ends);
+
   // --- leasing
+  static Duration lease_time_of(const Run& run);
+  static Rank first_rank(const Queue& queue);
   void update_active(Queue& queue, TimePoint now);
+  void begin(Queue& queue, const Lease& lease, const Caller& caller, Grant& grant, TimePoint now);
+  void set_lease_time(Run& run, const JobRecord& record, TimePoint asked, TimePoint& until);
+  static RunningJob seen(std::uint64_t token, const Run& run);
   Grant take(Caller& caller, TimePoint now);
   void serve(TimePoint now);
   Coro<void> grant(std::vector<Grant> grants);
   Coro<Result<Caller>> caller_of(LeaseCall call);
   Coro<Result<std::vector<LeasedJob>>> lease_some(LeaseCall call);
   Coro<Result<std::vector<LeasedJob>>> lease_what_there_is(LeaseCall call);
+  Coro<Result<std::optional<LeasedJob>>> lease_one(JobId id, LeaseCall call);
+  std::optional<Grant> grant_of(Queue& queue, const JobRecord& record, LeaseCall call);
   Coro<Result<void>> end_leases_of(std::string worker);
   Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
   void drop_stopped(std::vector<LeasedJob>& jobs);
@@ -210,9 +256,15 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   Coro<void> flush_settlements();
   Coro<void> send_settlements(std::vector<PendingSettlement> pending);
   static Coro<Result<bool>> settle_run(std::shared_ptr<Broker> self, std::uint64_t token, Verdict verdict);
+  Coro<Result<void>> make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups);
+  PendingSettlement ended(std::uint64_t token, Verdict verdict);
+  static Settlement taken_along(PendingSettlement& pending);
+  void fail_for(PendingSettlement& pending, Error why);
+  Coro<Result<std::vector<SettleReply>>> settle_several(std::vector<RunEnd> ends);
+  bool needs_new_queue(const Verdict& verdict) const;
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
-  Future<Result<bool>> submit_verdict(std::uint64_t token, Verdict verdict);
+  Future<Result<SettleReply>> submit_verdict(std::uint64_t token, Verdict verdict);
   void submit_refused(PendingSettlement pending, Error why);
   void note_settled(const PendingSettlement& pending, SettleReply& reply);
   void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
@@ -221,12 +273,17 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   void end_unasked(std::uint64_t token, Verdict verdict);
   void expire(Queue& queue, const ExpiredLease& lease);
   Settlement settlement_of(const Run& run, std::uint64_t token, Verdict& verdict, TimePoint now);
+  void set_times(Change& change) const;
+  void heed(const JobRecord& before, const Change& change, const ChangeReply& reply);
   Coro<Result<ChangeReply>> change_one(Change change);
   Coro<Result<ChangeReply>> cancel_running(std::uint64_t token, Change change);
   void note_changed(const JobRecord& before, const Change& change, const ChangeReply& reply);
   void ask_to_stop(std::uint64_t token, std::string why);
   Coro<Result<void>> hear_of_cancellations(std::vector<JobId> jobs);
   Coro<Result<void>> end_old_leases();
+  Settlement ending_of(const OldLease& lease, const JobRecord* record, const Queue* queue) const;
+  LeaseRequest adopt(const OldLease& lease, const JobRecord& record, Queue& queue);
+  bool outlives_us(const Run& run) const { return options_.adopt_leases && run.call->remote; }
 
   // --- telling
   void tell(JobEventKind kind, JobId id, const Queue& queue, std::string_view text = {}, std::uint32_t attempt = 0,
@@ -260,6 +317,7 @@ class Broker final : public std::enable_shared_from_this<Broker> {
   Background background_;
   Task<void> housekeeper_;
   bool closing_ = false;
+  Lock settling_once_;
   Event read_on_;  // set whenever a window has been read on
 };
 

@@ -4,27 +4,33 @@
 
 namespace argiope {
 
-Coro<Result<ChangeReply>> Broker::change_one(Change change) {
+void Broker::set_times(Change& change) const {
   change.at = clock_.now();
   change.calendar_at = calendar_now();
   change.due_at = whole_ms(clock_.from_calendar(change.due_at));
+  change.keep = std::nullopt;
+}
+
+Coro<Result<ChangeReply>> Broker::change_one(Change change) {
+  set_times(change);
   if (const std::uint64_t token = runs_.token_of(change.id); change.kind == ChangeKind::cancel && token != 0) {
     co_return co_await cancel_running(token, std::move(change));
   }
   const auto before = co_await or_return(store_(&Store::get, change.id));
   if (!before) co_return ChangeReply{.outcome = ChangeOutcome::not_found};
-  if (const Queue* queue = queues_.find(before->queue); change.kind == ChangeKind::cancel) {
-    change.keep = queue != nullptr && queue->window.config().keep_cancelled > Duration::zero();
-  }
   auto replies = co_await or_return(store_(&Store::change, std::vector<Change>{change}));
-  ChangeReply& reply = replies.front();
-  if (reply.outcome == ChangeOutcome::asked) {  // it has been leased since it was looked for
+  heed(*before, change, replies.front());
+  co_return std::move(replies.front());
+}
+
+// The store has said what it has come to.
+void Broker::heed(const JobRecord& before, const Change& change, const ChangeReply& reply) {
+  if (reply.outcome == ChangeOutcome::asked) {
     const std::uint64_t token = runs_.token_of(change.id);
-    if (token != 0) ask_to_stop(token, std::move(change.error));
+    if (token != 0) ask_to_stop(token, change.error);
   } else if (reply.outcome == ChangeOutcome::changed) {
-    note_changed(*before, change, reply);
+    note_changed(before, change, reply);
   }
-  co_return std::move(reply);
 }
 
 void Broker::note_changed(const JobRecord& before, const Change& change, const ChangeReply& reply) {
@@ -63,15 +69,14 @@ void Broker::ask_to_stop(std::uint64_t token, std::string why) {
 
 // Asked of the store before its worker can answer.
 Coro<Result<ChangeReply>> Broker::cancel_running(std::uint64_t token, Change change) {
-  const Queue& queue = *runs_.at(token).queue;
-  change.keep = queue.window.config().keep_cancelled > Duration::zero();
+  const std::string queue = runs_.at(token).queue->name();
   auto written = loop_.create_task(store_(&Store::change, std::vector<Change>{change}), "broker", Start::eagerly);
   ask_to_stop(token, change.error);
   auto replies = co_await std::move(written);
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   ChangeReply& reply = replies->front();
   if (reply.outcome == ChangeOutcome::changed) {  // its lease was not written down yet
-    note_changed({.queue = queue.window.name(), .state = JobState::ready}, change, reply);
+    note_changed({.queue = queue, .state = JobState::ready}, change, reply);
   }
   co_return std::move(reply);
 }

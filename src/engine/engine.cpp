@@ -100,10 +100,21 @@ Coro<Result<std::vector<LeasedJob>>> Engine::lease(LeaseCall call) { return stat
 Coro<Result<std::vector<LeasedJob>>> Engine::lease_now(LeaseCall call) {
   return state_->broker->lease_now(std::move(call));
 }
+Coro<Result<std::optional<LeasedJob>>> Engine::lease_job(JobId id, LeaseCall call) {
+  return state_->broker->lease_job(id, std::move(call));
+}
 Coro<Result<bool>> Engine::settle(std::uint64_t token, Verdict verdict) {
   return state_->broker->settle(token, std::move(verdict));
 }
-bool Engine::renew(std::uint64_t token) { return state_->broker->renew(token); }
+bool Engine::renew(std::uint64_t token) { return state_->broker->renew(token).has_value(); }
+Coro<Result<std::vector<SettleReply>>> Engine::settle_each(std::vector<RunEnd> ends) {
+  return state_->broker->settle_each(std::move(ends));
+}
+Coro<Result<OnceReply>> Engine::settle_once(RequestKey key, std::vector<RunEnd> ends) {
+  return state_->broker->settle_once(std::move(key), std::move(ends));
+}
+std::optional<RunningJob> Engine::running(std::uint64_t token) const { return state_->broker->running(token); }
+std::vector<RunningJob> Engine::running() const { return state_->broker->running(); }
 bool Engine::set_progress(std::uint64_t token, double fraction, std::string message) {
   return state_->broker->set_progress(token, fraction, std::move(message));
 }

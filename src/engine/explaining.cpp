@@ -64,6 +64,7 @@ bool Broker::is_worked_on(std::string_view name) const {
 // --- the order of reasons ----------------------------------------------------------------------------------------------
 
 Coro<Result<JobExplanation>> Book::State::explain(JobId id) {
+  if (remote) co_return co_await remote->explain(id);
   co_await or_return(set_clock());
   const auto found = co_await or_return(store(&Store::get, id));
   if (!found) co_return no_such_job(id);

@@ -1,9 +1,12 @@
 // What an owner does now and then: looks at the calendar and at what others have changed, and prunes what has ended.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/duration.hpp"
+#include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 
 namespace argiope {
@@ -49,8 +52,17 @@ Coro<Result<void>> Broker::take_changes() {
   }
   if (changed.jobs.empty()) co_return Result<void>{};
   // Queues first: the jobs may be in new ones.
+  std::vector<Queue*> known_before;
+  for (const auto& queue : queues_) {
+    if (!queue->erased) known_before.push_back(queue.get());
+  }
   auto stored = co_await or_return(store_(&Store::queues));
+  for (Queue* queue : known_before) {
+    const bool is_there = std::ranges::find(stored, queue->window.id(), &StoredQueue::id) != stored.end();
+    if (!is_there && queue->room.live() == 0) queue->erased = true;
+  }
   for (StoredQueue& queue : stored) {
+    end_pause_if_over(queue.config, clock_.now());
     if (Queue* known = queues_.find(queue.id)) {
       known->window.configure(std::move(queue.config), loop_.time());
       mark(*known);
@@ -82,6 +94,7 @@ Coro<Result<void>> Broker::take_changes() {
 
 Coro<Result<void>> Broker::prune() {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
+    if (queues_[i].erased) continue;
     const QueueId id = queues_[i].window.id();
     const QueueConfig& config = queues_[i].config();
     const std::pair<JobState, Duration> kept[] = {{JobState::done, config.keep_done},
@@ -94,6 +107,10 @@ Coro<Result<void>> Broker::prune() {
       }
     }
     queues_[i].window.jobs().prune_keys(loop_.time());
+  }
+  for (std::size_t pruned = kPruneAtOnce; pruned == kPruneAtOnce;) {
+    const WallTime before = clock_.now() - kRequestsKept;
+    pruned = co_await or_return(store_(&Store::prune_requests, before, kMostRequests, kPruneAtOnce));
   }
   co_return Result<void>{};
 }

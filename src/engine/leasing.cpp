@@ -4,9 +4,31 @@
 #include <algorithm>
 
 #include "argiope/async/or_return.hpp"
+#include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 
 namespace argiope {
+
+namespace {
+
+// Of a job's first run, and in job time; the epoch for others, whose waiting began elsewhere.
+WallTime waited_since(const JobRecord& record) noexcept {
+  return record.attempts == 0 && record.expiries == 0 ? std::max(record.created_at, record.due_at) : WallTime{};
+}
+
+}  // namespace
+
+Duration Broker::lease_time_of(const Run& run) {
+  return run.lease_time > Duration{} ? run.lease_time : run.queue->config().lease_time;
+}
+
+// Of what it would lease next.
+Rank Broker::first_rank(const Queue& queue) {
+  const JobQueue& jobs = queue.window.jobs();
+  const auto id = jobs.most_important();
+  const auto job = id ? jobs.find(*id) : std::nullopt;
+  return job ? Rank{job->priority, *id} : Rank::last();
+}
 
 void Broker::update_active(Queue& queue, TimePoint now) {
   const JobQueue& jobs = queue.window.jobs();
@@ -18,7 +40,10 @@ void Broker::update_active(Queue& queue, TimePoint now) {
 // Up to as many jobs as the caller asked for, from its queues in turn, by weight.
 Broker::Grant Broker::take(Caller& caller, TimePoint now) {
   Grant grant;
-  const auto later = [](const Queue* a, const Queue* b) { return a->pass > b->pass; };
+  const bool by_importance = caller.call->most_important_first;
+  const auto later = [by_importance](const Queue* a, const Queue* b) {
+    return by_importance ? more_important(first_rank(*b), first_rank(*a)) : a->pass > b->pass;
+  };
   std::vector<Queue*> heap;
   for (Queue* queue : caller.queues) {
     if (queue->active) heap.push_back(queue);
@@ -28,20 +53,8 @@ Broker::Grant Broker::take(Caller& caller, TimePoint now) {
     std::ranges::pop_heap(heap, later);
     Queue& queue = *heap.back();
     least_pass_ = std::max(least_pass_, queue.pass);
-    const QueueConfig& config = queue.window.config();
-    const auto lease = queue.window.jobs().lease(now, config.lease_time);
-    if (lease) {
-      queue.window.took(lease->key);
-      queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
-      const std::uint64_t token = runs_.begin({.queue = &queue,
-                                               .queue_token = lease->token,
-                                               .id = lease->id,
-                                               .attempt = lease->attempts,
-                                               .call = caller.call});
-      const TimePoint until = saturating_add(now, config.lease_time);
-      grant.requests.push_back({lease->id, token, clock_.to_job_time(until), caller.call->worker});
-      grant.until.push_back(until);
-    }
+    const auto lease = queue.window.jobs().lease(now, queue.config().lease_time);
+    if (lease) begin(queue, *lease, caller, grant, now);
     update_active(queue, now);
     // Its window may have run low, and its next change may have moved.
     note_dirty(queue);
@@ -52,6 +65,24 @@ Broker::Grant Broker::take(Caller& caller, TimePoint now) {
     }
   }
   return grant;
+}
+
+// Its run begins here; it is handed out once that is written down.
+void Broker::begin(Queue& queue, const Lease& lease, const Caller& caller, Grant& grant, TimePoint now) {
+  const QueueConfig& config = queue.config();
+  queue.window.took(lease.key);
+  queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
+  const std::uint64_t token = runs_.begin(
+      {.queue = &queue, .queue_token = lease.token, .id = lease.id, .attempt = lease.attempts, .call = caller.call});
+  const TimePoint until = saturating_add(now, config.lease_time);
+  grant.requests.push_back({.id = lease.id,
+                            .token = token,
+                            .until = clock_.to_job_time(until),
+                            .worker = caller.call->worker,
+                            .at = clock_.to_job_time(now),
+                            .by_id = caller.queues.empty(),
+                            .remote = caller.call->remote});
+  grant.until.push_back(until);
 }
 
 // Serves who waits, first come, first served.
@@ -85,7 +116,7 @@ void Broker::renew_unwritten(TimePoint now) {
       for (const LeaseRequest& request : grant.requests) {
         const Run* const run = runs_.find(request.token);
         if (run == nullptr || run->holder_gone) continue;
-        const TimePoint until = saturating_add(now, run->queue->config().lease_time);
+        const TimePoint until = saturating_add(now, lease_time_of(*run));
         run->queue->window.jobs().renew(run->queue_token, until);
         unwritten.first_until = std::min(unwritten.first_until, until);
       }
@@ -125,12 +156,17 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
       const std::uint64_t token = grant.requests[i].token;
       Run* const run = runs_.find(token);
       if (!record) {
-        // Another process has taken it away meanwhile.
+        // Another process has taken it away meanwhile, or it did not wait when it was asked for by its id.
         if (run == nullptr) continue;
         run->queue->window.jobs().done(run->queue_token, loop_.time());
         mark(*run->queue);
         runs_.end(token);
         continue;
+      }
+      if (grant.was_buried) {
+        Queue& queue = *queues_.find(record->queue);
+        queue.room.came_back();
+        tell(JobEventKind::kicked, record->id, queue);
       }
       if (run == nullptr) {
         // Given back by close(), or run out, before it was written down: the store may have heard of that first.
@@ -141,24 +177,21 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
         end_unasked(token, {.outcome = Outcome::cancel, .error = run->cancel_why});
         continue;
       }
-      Queue& queue = *run->queue;
-      const Duration lease_time = queue.window.config().lease_time;
-      // Whoever gets it has nearly all of it before him.
-      if (now - asked > lease_time / 8 && !run->holder_gone) {
-        grant.until[i] = saturating_add(now, lease_time);
-        queue.window.jobs().renew(run->queue_token, grant.until[i]);
+      if (record->lease_time > Duration{} || now - asked > lease_time_of(*run) / 8) {
+        set_lease_time(*run, *record, asked, grant.until[i]);
       }
       run->max_attempts = record->max_attempts;
       const std::uint32_t attempt = run->attempt;
-      tell(JobEventKind::leased, record->id, queue, grant.caller.call->worker, attempt);
+      const Duration lease_time = lease_time_of(*run);
+      tell(JobEventKind::leased, record->id, *run->queue, grant.caller.call->worker, attempt, waited_since(*record));
       to_calendar(*record, clock_);
-      jobs.emplace_back(std::move(*record), token, attempt, grant.until[i]);
+      jobs.emplace_back(std::move(*record), token, attempt, grant.until[i], lease_time);
     }
     Caller& caller = grant.caller;
     if (caller.answer.done()) {
       for (const LeasedJob& job : jobs) give_back(job.token);
       leave(caller);
-    } else if (jobs.empty() && !closing_) {
+    } else if (jobs.empty() && !closing_ && !caller.queues.empty()) {
       callers_.push_front(std::move(caller));
       ticker_.soon();
     } else {
@@ -166,6 +199,17 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
       caller.answer.set_result(std::move(jobs));
     }
   }
+}
+
+// Whoever gets it has nearly all of its lease before him. `asked`: when it was, and when a lease of its own length begins.
+void Broker::set_lease_time(Run& run, const JobRecord& record, TimePoint asked, TimePoint& until) {
+  run.lease_time = record.lease_time;
+  if (run.holder_gone) return;
+  const TimePoint now = loop_.time();
+  const Duration lease_time = lease_time_of(run);
+  until = saturating_add(now - asked > lease_time / 8 ? now : asked, lease_time);
+  run.queue->window.jobs().renew(run.queue_token, until);
+  mark(*run.queue);
 }
 
 Coro<Result<Broker::Caller>> Broker::caller_of(LeaseCall call) {
@@ -300,11 +344,88 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
   co_return std::vector<LeasedJob>{};
 }
 
-bool Broker::renew(std::uint64_t token) {
+// --- one job by its id ---------------------------------------------------------------------------------------------
+
+Coro<Result<std::optional<LeasedJob>>> Broker::lease_one(JobId id, LeaseCall call) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  const auto record = co_await or_return(store_(&Store::get, id));
+  if (!record) co_return no_such_job(id);
+  const bool waits = record->state == JobState::ready || record->state == JobState::delayed;
+  const bool may = (waits && record->pending == 0) || record->state == JobState::buried;
+  if (!may) co_return std::nullopt;
+  Queue& queue = *co_await or_return(queue_named(record->queue, true));
+  if (closing_ || runs_.token_of(id) != 0) co_return std::nullopt;
+  std::optional<Grant> taken = grant_of(queue, *record, std::move(call));
+  if (!taken) co_return std::nullopt;
+  Future<Result<std::vector<LeasedJob>>> answer = taken->caller.answer;
+  std::vector<Grant> grants;
+  grants.push_back(std::move(*taken));
+  run_in_background(grant(std::move(grants)));
+  auto leased = co_await or_return(receive(std::move(answer)));
+  if (leased.empty()) co_return std::nullopt;
+  co_return std::move(leased.front());
+}
+
+// The job into memory, if it is not there, and out of its turn. The store says whether it still waits.
+std::optional<Broker::Grant> Broker::grant_of(Queue& queue, const JobRecord& record, LeaseCall call) {
+  const TimePoint now = loop_.time();
+  tick(queue, now);
+  JobQueue& jobs = queue.window.jobs();
+  if (jobs.is_at_concurrency(jobs.key(record.key))) return std::nullopt;
+  const bool is_buried = record.state == JobState::buried;
+  const WaitingJob job{.id = record.id,
+                       .queue = queue.window.id(),
+                       .key = record.key,
+                       .priority = ranked_priority(record.priority, clock_.now(), queue.config().ageing),
+                       .attempts = is_buried ? 0 : record.attempts,
+                       .expiries = is_buried ? 0 : record.expiries};
+  queue.window.hold(job, now);
+  const auto lease = jobs.lease_job(record.id, now, queue.config().lease_time);
+  mark(queue);
+  if (!lease) return std::nullopt;
+  Grant grant;
+  grant.caller.call = std::make_shared<const LeaseCall>(std::move(call));
+  grant.caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
+  grant.was_buried = is_buried;
+  begin(queue, *lease, grant.caller, grant, now);
+  return grant;
+}
+
+// --- leases that go on ---------------------------------------------------------------------------------------------
+
+std::optional<Duration> Broker::renew(std::uint64_t token) {
   const Run* const run = runs_.find(token);
-  if (run == nullptr || store_.is_gone()) return false;
-  const TimePoint until = saturating_add(loop_.time(), run->queue->config().lease_time);
-  return run->queue->window.jobs().renew(run->queue_token, until);
+  if (run == nullptr || store_.is_gone()) return std::nullopt;
+  const Duration lease_time = lease_time_of(*run);
+  const bool renewed = run->queue->window.jobs().renew(run->queue_token, saturating_add(loop_.time(), lease_time));
+  return renewed ? std::optional(lease_time) : std::nullopt;
+}
+
+RunningJob Broker::seen(std::uint64_t token, const Run& run) {
+  const auto info = run.queue->window.jobs().find(run.id);
+  return {.token = token,
+          .id = run.id,
+          .queue = run.queue->name(),
+          .worker = run.call->worker,
+          .attempt = run.attempt,
+          .until = info ? info->until : TimePoint{},
+          .lease_time = lease_time_of(run),
+          .remote = run.call->remote,
+          .cancel_asked = run.cancel_asked,
+          .progress = run.progress,
+          .progress_message = run.progress_message};
+}
+
+std::optional<RunningJob> Broker::running(std::uint64_t token) const {
+  const Run* const run = runs_.find(token);
+  return run == nullptr ? std::nullopt : std::optional(seen(token, *run));
+}
+
+std::vector<RunningJob> Broker::running() const {
+  std::vector<RunningJob> all;
+  for (const auto& [token, run] : runs_) all.push_back(seen(token, run));
+  std::ranges::sort(all, {}, &RunningJob::token);
+  return all;
 }
 
 bool Broker::set_progress(std::uint64_t token, double fraction, std::string message) {

@@ -27,19 +27,24 @@ struct OwnedQueue {
   bool dirty = false;
   bool refilling = false;
   bool active = false;  // a job of it may be leased now
+  bool erased = false;  // from the store; kept for who waits for its jobs, and for when it is made again
   std::uint32_t wakeup_place = 0;
 };
 
-// They stay where they are, and none goes.
+// They stay where they are, and none goes; those that are erased are not found.
 // Threads: one at a time.
 class OwnedQueues {
  public:
   // null: there is none.
   OwnedQueue* find(std::string_view name) const {
     const auto found = by_name_.find(name);
-    return found == by_name_.end() ? nullptr : found->second;
+    return found == by_name_.end() || found->second->erased ? nullptr : found->second;
   }
   OwnedQueue* find(QueueId id) const {
+    OwnedQueue* const found = find_erased_too(id);
+    return found == nullptr || found->erased ? nullptr : found;
+  }
+  OwnedQueue* find_erased_too(QueueId id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;
   }
@@ -57,7 +62,9 @@ class OwnedQueues {
   auto end() const noexcept { return all_.end(); }
   std::vector<std::string> names() const {  // in order
     std::vector<std::string> names;
-    for (const auto& [name, queue] : by_name_) names.push_back(name);
+    for (const auto& [name, queue] : by_name_) {
+      if (!queue->erased) names.push_back(name);
+    }
     return names;
   }
 

@@ -45,7 +45,8 @@ Coro<Result<std::vector<Result<PutReply>>>> Broker::put_several(std::vector<NewJ
   std::vector<std::pair<std::size_t, Future<Result<PutReply>>>> answers;
   answers.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    auto queue = co_await queue_named(jobs[i].queue, options_.create_queues);
+    Result<Queue*> queue = queues_.find(jobs[i].queue);
+    if (*queue == nullptr) queue = co_await queue_named(jobs[i].queue, options_.create_queues);
     Result<void> good = queue ? check_job(jobs[i], (*queue)->name(), (*queue)->config().max_payload_bytes)
                               : std::unexpected(std::move(queue.error()));
     if (good && !(*queue)->room.take_now(1)) good = co_await (*queue)->room.take((*queue)->name(), 1);

@@ -131,6 +131,10 @@ void QueueWindow::place(const WaitingJob& job, TimePoint now) {
   if (admit(job)) put(job, now);
 }
 
+void QueueWindow::hold(const WaitingJob& job, TimePoint now) {
+  if (!jobs_.contains(job.id)) put(job, now);
+}
+
 // --- for an owner that puts on shelves what is not here ---------------------------------------------------------------
 
 // Whether the key has as much in memory as it may have when others want some.

@@ -21,6 +21,7 @@ struct Run {
   JobId id = 0;
   std::uint32_t attempt = 0;
   std::uint32_t max_attempts = 0;
+  Duration lease_time{};  // the job's own; 0: the queue's
   bool cancel_asked = false;
   bool holder_gone = false;  // worker_gone(): its lease is to run out
   std::string cancel_why;
@@ -43,9 +44,13 @@ class Runs {
   // Its token.
   std::uint64_t begin(Run run) {
     const std::uint64_t token = ++last_token_;
+    go_on(token, std::move(run));
+    return token;
+  }
+  // One that has this token already, from the owner before this one.
+  void go_on(std::uint64_t token, Run run) {
     tokens_[run.id] = token;
     runs_.emplace(token, std::move(run));
-    return token;
   }
   void end(std::uint64_t token) {
     const auto run = runs_.find(token);
@@ -54,6 +59,10 @@ class Runs {
   }
 
   Run* find(std::uint64_t token) {
+    const auto run = runs_.find(token);
+    return run == runs_.end() ? nullptr : &run->second;
+  }
+  const Run* find(std::uint64_t token) const {
     const auto run = runs_.find(token);
     return run == runs_.end() ? nullptr : &run->second;
   }

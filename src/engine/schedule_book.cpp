@@ -7,6 +7,7 @@
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
+#include "engine/internal/remote_book.hpp"
 #include "engine/keep_alive.hpp"
 #include "engine/schedule_book_state.hpp"
 #include "engine/scheduler_impl.hpp"
@@ -44,7 +45,6 @@ ScheduleStatus status_of(StoredSchedule stored) {
   return status;
 }
 
-constexpr std::size_t kPage = 10'000;
 // Each of those who edit the same schedule at the same moment gets its way at once but one; this often is no coincidence.
 constexpr int kMostTries = 100;
 
@@ -90,6 +90,8 @@ ScheduleBook::State::State(Store& its_store, const Clock& its_clock, QueueConfig
       owned(its_owned),
       owner(std::move(its_owner)),
       scheduler(std::move(its_scheduler)) {}
+ScheduleBook::State::State(std::shared_ptr<RemoteBook> its_remote, const Clock& its_clock)
+    : clock(its_clock), new_queue{}, owned(true), remote(std::move(its_remote)) {}
 
 Coro<Result<AddReply>> ScheduleBook::add(Schedule schedule, ConflictPolicy conflict) {
   return state_->to_its_end(state_->add(std::move(schedule), conflict));
@@ -175,6 +177,10 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::State::add_all(std::vector<Sch
 Coro<Result<std::vector<AddReply>>> ScheduleBook::State::write_all(std::vector<Schedule> schedules,
                                                                    ConflictPolicy conflict) {
   const WallTime now = clock.wall_now();
+  if (remote) {
+    for (const Schedule& schedule : schedules) co_await or_return(check(schedule, now));
+    co_return co_await remote->add_schedules(std::move(schedules), conflict);
+  }
   ScheduleWriter writer;
   std::vector<PutSchedule> puts;
   puts.reserve(schedules.size());
@@ -234,11 +240,13 @@ Coro<Result<AddReply>> ScheduleBook::State::replace(Schedule schedule) {
 // --- looking ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> ScheduleBook::State::get(std::string name) {
+  if (remote) co_return co_await remote->get_schedule(std::move(name));
   auto found = co_await or_return(find(std::move(name)));
   co_return status_of(std::move(found));
 }
 
 Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::State::list(ScheduleId after, std::size_t limit) {
+  if (remote) co_return co_await remote->list_schedules(after, limit);
   auto found =
       co_await or_return(store(&Store::schedules, ScheduleFilter{.after = after, .limit = limit, .texts = true}));
   std::vector<ScheduleStatus> told;
@@ -248,11 +256,13 @@ Coro<Result<std::vector<ScheduleStatus>>> ScheduleBook::State::list(ScheduleId a
 }
 
 Coro<Result<std::vector<ScheduleRun>>> ScheduleBook::State::history(std::string name, std::size_t limit) {
+  if (remote) co_return co_await remote->schedule_history(std::move(name), limit);
   auto found = co_await or_return(find(std::move(name)));
   co_return co_await store(&Store::schedule_runs, found.id, limit);
 }
 
 Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::State::output(std::string name) {
+  if (remote) co_return co_await remote->schedule_output(std::move(name));
   auto found = co_await or_return(find(std::move(name)));
   co_return co_await store(&Store::schedule_output, found.id);
 }
@@ -319,6 +329,7 @@ Coro<Result<std::optional<ScheduleStatus>>> ScheduleBook::State::write_edit(Stor
 }
 
 Coro<Result<ScheduleStatus>> ScheduleBook::State::modify(std::string name, std::function<void(Schedule&)> change) {
+  if (remote) co_return co_await modify_remote(std::move(name), std::move(change));
   co_return co_await edit(name, [&](Edited& edited) -> Result<void> {
     change(edited.schedule);
     edited.resets_trigger = true;
@@ -337,6 +348,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::State::pause(std::string name, std::s
   if (by.size() > Schedule::kMostNameBytes) {
     co_return fail(Errc::invalid_input, fmt::format("by: at most {} bytes", Schedule::kMostNameBytes));
   }
+  if (remote) co_return co_await remote->pause_schedule(std::move(name), std::move(by));
   co_return co_await edit(std::move(name), [&](Edited& edited) -> Result<void> {
     edited.changed = !edited.place.paused;
     edited.place.paused = true;
@@ -347,6 +359,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::State::pause(std::string name, std::s
 }
 
 Coro<Result<ScheduleStatus>> ScheduleBook::State::resume(std::string name, ResumeFrom from) {
+  if (remote) co_return co_await remote->resume_schedule(std::move(name), from);
   co_return co_await edit(std::move(name), [&](Edited& edited) -> Result<void> {
     SchedulePlace& place = edited.place;
     edited.changed = place.paused;
@@ -373,6 +386,7 @@ Coro<Result<ScheduleStatus>> ScheduleBook::State::resume(std::string name, Resum
 }
 
 Coro<Result<ScheduleId>> ScheduleBook::State::remove(std::string name) {
+  if (remote) co_return co_await remove_remote(std::move(name));
   const auto found = co_await or_return(find(name));
   const auto erased = co_await or_return(store(&Store::erase_schedules, std::vector<ScheduleId>{found.id}));
   if (erased == 0) co_return no_such_schedule(name);
@@ -381,10 +395,11 @@ Coro<Result<ScheduleId>> ScheduleBook::State::remove(std::string name) {
 }
 
 Coro<Result<std::uint64_t>> ScheduleBook::State::remove_all() {
+  if (remote) co_return co_await remove_all_remote();
   std::uint64_t count = 0;
   for (ScheduleId after = 0;;) {
     const auto page =
-        co_await or_return(store(&Store::schedules, ScheduleFilter{.after = after, .limit = kPage, .texts = false}));
+        co_await or_return(store(&Store::schedules, ScheduleFilter{.after = after, .limit = kSchedulesAPage, .texts = false}));
     if (page.empty()) break;
     std::vector<ScheduleId> ids;
     for (const StoredSchedule& stored : page) ids.push_back(stored.id);
@@ -395,11 +410,48 @@ Coro<Result<std::uint64_t>> ScheduleBook::State::remove_all() {
   co_return count;
 }
 
+// --- behind a daemon -------------------------------------------------------------------------------------------------
+
+// Of those who change the same members at the same moment the last one gets his way.
+Coro<Result<ScheduleStatus>> ScheduleBook::State::modify_remote(std::string name,
+                                                                std::function<void(Schedule&)> change) {
+  ScheduleStatus status = co_await or_return(remote->get_schedule(name));
+  if (!status.schedule) co_return unreadable(name, status.trouble);
+  Schedule changed = *status.schedule;
+  change(changed);
+  if (changed.name != name) {
+    co_return fail(Errc::invalid_input, fmt::format("name {}: a schedule keeps its name", in_quotes(changed.name)));
+  }
+  co_await or_return(check(changed, clock.wall_now()));
+  co_return co_await remote->change_schedule(std::move(*status.schedule), std::move(changed));
+}
+
+Coro<Result<ScheduleId>> ScheduleBook::State::remove_remote(std::string name) {
+  const ScheduleStatus found = co_await or_return(remote->get_schedule(name));
+  co_await or_return(remote->remove_schedule(std::move(name)));
+  co_return found.id;
+}
+
+Coro<Result<std::uint64_t>> ScheduleBook::State::remove_all_remote() {
+  std::uint64_t count = 0;
+  for (ScheduleId after = 0;;) {
+    const auto page = co_await or_return(remote->list_schedules(after, kSchedulesAPage));
+    if (page.empty()) co_return count;
+    for (const ScheduleStatus& status : page) {
+      after = status.id;
+      const auto removed = co_await remote->remove_schedule(status.name);
+      if (!removed && removed.error().code != Errc::not_found) co_return std::unexpected(removed.error());
+      if (removed) ++count;
+    }
+  }
+}
+
 // --- running now -----------------------------------------------------------------------------------------------------
 
 WallTime ScheduleBook::State::now() const { return scheduler ? scheduler->now() : clock.wall_now(); }
 
 Coro<Result<JobId>> ScheduleBook::State::run_now(std::string name) {
+  if (remote) co_return co_await remote->run_schedule_now(std::move(name));
   for (int tries = 0; tries < kMostTries; ++tries) {
     const auto found = co_await or_return(find(name));
     const ScheduleStatus status = status_of(found);

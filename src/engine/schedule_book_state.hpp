@@ -15,6 +15,7 @@
 namespace argiope {
 
 class Broker;
+class RemoteBook;
 class SchedulerImpl;
 
 // As Book::State.
@@ -24,6 +25,7 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
 
   State(Store& its_store, const Clock& its_clock, QueueConfig its_new_queue, bool its_owned,
         std::shared_ptr<Broker> its_owner, std::shared_ptr<SchedulerImpl> its_scheduler);
+  State(std::shared_ptr<RemoteBook> its_remote, const Clock& its_clock);
 
   template <class T>
   Coro<T> to_its_end(Coro<T> work);
@@ -38,10 +40,13 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   Coro<Result<ScheduleStatus>> pause(std::string name, std::string by);
   Coro<Result<ScheduleStatus>> resume(std::string name, ResumeFrom from);
   Coro<Result<ScheduleStatus>> edit(std::string name, Edit change);
+  Coro<Result<ScheduleStatus>> modify_remote(std::string name, std::function<void(Schedule&)> change);
   ScheduleStatus taken(StoredSchedule stored);
   Coro<Result<std::optional<ScheduleStatus>>> write_edit(StoredSchedule stored, Edited edited);
   Coro<Result<ScheduleId>> remove(std::string name);
+  Coro<Result<ScheduleId>> remove_remote(std::string name);
   Coro<Result<std::uint64_t>> remove_all();
+  Coro<Result<std::uint64_t>> remove_all_remote();
   Coro<Result<JobId>> run_now(std::string name);
   Coro<Result<FireReply>> fire(FireCall call);
   Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit);
@@ -55,6 +60,7 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   const bool owned;                                // by whatever process
   const std::shared_ptr<Broker> owner;             // null beside the owner
   const std::shared_ptr<SchedulerImpl> scheduler;  // null where this process fires no schedules
+  const std::shared_ptr<RemoteBook> remote;        // as Book::State's
 };
 
 }  // namespace argiope

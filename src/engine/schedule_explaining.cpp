@@ -6,6 +6,8 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_writer.hpp"
+#include "engine/internal/remote_book.hpp"
+#include "engine/internal/schedule_status_json.hpp"
 #include "engine/schedule_book_state.hpp"
 #include "engine/scheduler_impl.hpp"
 
@@ -39,6 +41,7 @@ std::string what_overlap_does(Overlap overlap) {
 }  // namespace
 
 Coro<Result<ScheduleExplanation>> ScheduleBook::State::explain(std::string name) {
+  if (remote) co_return co_await remote->explain_schedule(std::move(name));
   const auto status = co_await or_return(get(name));
   ScheduleExplanation why{.id = status.id,
                           .name = std::move(name),
@@ -129,36 +132,38 @@ std::string to_sentence(const ScheduleExplanation& why) {
   return out;
 }
 
-std::string to_json(const ScheduleExplanation& why) {
-  return json_object([&](JsonWriter& json) {
-    const auto time = [&](std::string_view name, std::optional<WallTime> when) {
-      json.key(name);
-      when&&* when != WallTime{} ? json.value(format_timestamp(*when, why.zone)) : json.null();
-    };
-    json.member("name", why.name);
-    json.member("id", why.id);
-    json.member("reason", to_string(why.reason));
-    json.member("text", why.text);
-    time("next", why.next);
-    time("due_at", why.due_at);
-    json.member("zone", why.zone.name());
-    json.member("paused_by", why.paused_by);
-    time("paused_at", why.paused_at);
-    json.member("active", why.active);
-    json.member("max_instances", why.max_instances);
-    json.member("overlap", to_string(why.overlap));
-    json.member("runs", why.fired);
-    json.member("missed", why.missed);
-    json.key("last_misfire");
-    if (!why.last_misfire) return json.null();
-    json.object([&, &missed = *why.last_misfire] {
-      time("planned", missed.planned);
-      time("last_planned", missed.last_planned);
-      json.member("count", missed.count);
-      json.member("outcome", to_string(missed.outcome));
-      json.member("why", missed.error);
-    });
+void write_members(JsonWriter& json, const ScheduleExplanation& why) {
+  const auto time = [&](std::string_view name, std::optional<WallTime> when) {
+    json.key(name);
+    when&&* when != WallTime{} ? json.value(format_timestamp(*when, why.zone)) : json.null();
+  };
+  json.member("name", why.name);
+  json.member("id", why.id);
+  json.member("reason", to_string(why.reason));
+  json.member("text", why.text);
+  time("next", why.next);
+  time("due_at", why.due_at);
+  json.member("zone", why.zone.name());
+  json.member("paused_by", why.paused_by);
+  time("paused_at", why.paused_at);
+  json.member("active", why.active);
+  json.member("max_instances", why.max_instances);
+  json.member("overlap", to_string(why.overlap));
+  json.member("runs", why.fired);
+  json.member("missed", why.missed);
+  json.key("last_misfire");
+  if (!why.last_misfire) return json.null();
+  json.object([&, &missed = *why.last_misfire] {
+    time("planned", missed.planned);
+    time("last_planned", missed.last_planned);
+    json.member("count", missed.count);
+    json.member("outcome", to_string(missed.outcome));
+    json.member("why", missed.error);
   });
+}
+
+std::string to_json(const ScheduleExplanation& why) {
+  return json_object([&](JsonWriter& json) { write_members(json, why); });
 }
 
 }  // namespace argiope

@@ -9,11 +9,6 @@
 #include "engine/scheduler_impl.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr std::size_t kPage = 10'000;
-
-}  // namespace
 
 // --- what an engine offers ---------------------------------------------------------------------------------------------
 
@@ -92,7 +87,7 @@ void SchedulerImpl::let_go() noexcept {
 Coro<Result<void>> SchedulerImpl::read_all() {
   for (ScheduleId after = 0;;) {
     const auto page =
-        co_await or_return(store_(&Store::schedules, ScheduleFilter{.after = after, .limit = kPage, .texts = false}));
+        co_await or_return(store_(&Store::schedules, ScheduleFilter{.after = after, .limit = kSchedulesAPage, .texts = false}));
     if (page.empty()) co_return Result<void>{};
     for (const StoredSchedule& stored : page) {
       reindex(stored.id, stored.place);
@@ -193,7 +188,7 @@ void SchedulerImpl::on_jump(Duration by) {
 // Schedules that a wrong clock has led into the future are looked at, however late they are due.
 Coro<void> SchedulerImpl::find_lost() {
   for (ScheduleId after = 0;;) {
-    auto page = co_await store_(&Store::schedules, ScheduleFilter{.after = after, .limit = kPage, .texts = false});
+    auto page = co_await store_(&Store::schedules, ScheduleFilter{.after = after, .limit = kSchedulesAPage, .texts = false});
     if (!page) co_return fail_all(page.error());
     if (page->empty()) break;
     const WallTime present = now();
@@ -208,9 +203,9 @@ Coro<void> SchedulerImpl::find_lost() {
 void SchedulerImpl::on_changed(const std::vector<ScheduleId>& ids) { run_in_background(read_again(ids)); }
 
 Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
-  for (std::size_t from = 0; from < ids.size(); from += kPage) {
+  for (std::size_t from = 0; from < ids.size(); from += kSchedulesAPage) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(from);
-    const std::size_t count = std::min(kPage, ids.size() - from);
+    const std::size_t count = std::min(kSchedulesAPage, ids.size() - from);
     std::vector<ScheduleId> some(begin, begin + static_cast<std::ptrdiff_t>(count));
     auto loaded = co_await store_(&Store::load_schedules, some);
     if (!loaded) co_return fail_all(loaded.error());

@@ -52,6 +52,9 @@ Settlement Broker::settlement_of(const Run& running, std::uint64_t token, Verdic
     if (!delay) delay = by_policy;
   }
   const TimePoint due = saturating_add(now, std::max(delay.value_or(Duration::zero()), Duration::zero()));
+  // Until the store has said exactly where it belongs.
+  std::optional<std::int32_t> rank;
+  if (verdict.priority) rank = ranked_priority(*verdict.priority, clock_.to_job_time(due), config.ageing);
   switch (settlement.outcome) {
     case Outcome::done:
       settlement.result = std::move(verdict.result);
@@ -69,11 +72,11 @@ Settlement Broker::settlement_of(const Run& running, std::uint64_t token, Verdic
     case Outcome::retry:
       settlement.result = std::move(verdict.result);
       settlement.due_at = whole_ms(clock_.to_job_time(due));
-      jobs.retry(running.queue_token, due, now, verdict.priority);
+      jobs.retry(running.queue_token, due, now, rank);
       break;
     case Outcome::release:
       if (due > now) settlement.due_at = whole_ms(clock_.to_job_time(due));
-      jobs.release(running.queue_token, due, now);
+      jobs.release(running.queue_token, due, now, rank);
       break;
     case Outcome::expire: break;  // the queue has done it
   }
@@ -100,26 +103,65 @@ void Broker::submit(PendingSettlement pending) {
 
 Coro<Result<bool>> Broker::settle_run(std::shared_ptr<Broker> self, std::uint64_t token, Verdict verdict) {
   if (auto failed = self->store_.failure()) co_return std::unexpected(std::move(*failed));
-  const auto is_new = [&](const NewJob& job) { return self->queues_.find(job.queue) == nullptr; };
-  if (std::ranges::any_of(verdict.follow_ups, is_new)) {
+  if (self->needs_new_queue(verdict)) {
     co_return co_await self->to_its_end(self->settle_in_new_queues(token, std::move(verdict)));
   }
   if (self->runs_.find(token) == nullptr) co_return false;
-  co_return co_await self->submit_verdict(token, std::move(verdict));
+  const auto reply = co_await self->submit_verdict(token, std::move(verdict));
+  if (!reply) co_return std::unexpected(reply.error());
+  co_return reply->settled;
+}
+
+Coro<Result<std::vector<SettleReply>>> Broker::settle_several(std::vector<RunEnd> ends) {
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  for (const auto& [token, verdict] : ends) {
+    if (!verdict.follow_ups.empty()) co_await or_return(make_queues_of(token, verdict.follow_ups));
+  }
+  std::vector<SettleReply> replies(ends.size());
+  std::vector<std::pair<std::size_t, Future<Result<SettleReply>>>> answers;
+  answers.reserve(ends.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (runs_.find(ends[i].token) == nullptr) continue;
+    answers.emplace_back(i, submit_verdict(ends[i].token, std::move(ends[i].verdict)));
+  }
+  for (auto& [place, answer] : answers) {
+    auto reply = co_await std::move(answer);
+    if (reply) {
+      replies[place] = std::move(*reply);
+    } else {
+      replies[place].refused = std::move(reply.error());
+    }
+  }
+  if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  co_return replies;
+}
+
+bool Broker::needs_new_queue(const Verdict& verdict) const {
+  const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
+  return std::ranges::any_of(verdict.follow_ups, is_new);
 }
 
 Coro<Result<bool>> Broker::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
+  co_await or_return(make_queues_of(token, verdict.follow_ups));
+  if (runs_.find(token) == nullptr) co_return false;
+  const auto reply = co_await submit_verdict(token, std::move(verdict));
+  if (!reply) co_return std::unexpected(reply.error());
+  co_return reply->settled;
+}
+
+// Errors: of the store, when it has failed.
+Coro<Result<void>> Broker::make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups) {
   const Run* const run = runs_.find(token);
-  if (run == nullptr) co_return false;
+  const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
+  if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return Result<void>{};
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
-  for (const NewJob& job : verdict.follow_ups) {
+  for (const NewJob& job : follow_ups) {
     // What is refused here is refused again, and said, when it is looked up.
     if (auto made = co_await queue_named(job.queue, options_.create_queues); !made && store_.failure()) {
       co_return std::unexpected(std::move(made.error()));
     }
   }
-  if (runs_.find(token) == nullptr) co_return false;
-  co_return co_await submit_verdict(token, std::move(verdict));
+  co_return Result<void>{};
 }
 
 // Of each follow-up, or why one of them cannot be put.
@@ -136,38 +178,40 @@ Result<std::vector<Broker::Queue*>> Broker::queues_of(const std::vector<NewJob>&
   return queues;
 }
 
-Future<Result<bool>> Broker::submit_verdict(std::uint64_t token, Verdict verdict) {
-  const Run& running = runs_.at(token);
-  Queue& queue = *running.queue;
-  const std::uint32_t attempt = running.attempt;
-  Future<Result<bool>> answer = loop_.create_future<Result<bool>>();
-  auto queues = queues_of(verdict.follow_ups);
-  std::unique_ptr<Run> run;
-  if (!verdict.follow_ups.empty()) run = std::make_unique<Run>(running);
-  Settlement settlement;
-  if (queues) settlement = settlement_of(running, token, verdict, loop_.time());
-  runs_.end(token);
-  if (!queues) {
-    const Outcome outcome = verdict.outcome;
-    submit_refused({.settlement = {.token = token, .outcome = outcome},
-                    .queue = &queue,
-                    .attempt = attempt,
-                    .answer = answer,
-                    .run = std::move(run)},
-                   std::move(queues.error()));
-    return answer;
-  }
-  // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
-  for (std::size_t i = 0; i < queues->size(); ++i) {
-    (*queues)[i]->room.take_anyway(1);
-    settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *(*queues)[i]));
-  }
-  submit({std::move(settlement), &queue, attempt, std::move(*queues), answer, std::move(run), {}});
+Future<Result<SettleReply>> Broker::submit_verdict(std::uint64_t token, Verdict verdict) {
+  Future<Result<SettleReply>> answer = loop_.create_future<Result<SettleReply>>();
+  PendingSettlement pending = ended(token, std::move(verdict));
+  pending.answer = answer;
+  submit(std::move(pending));
   return answer;
 }
 
+// The run is over in memory, and this is to be written down.
+Broker::PendingSettlement Broker::ended(std::uint64_t token, Verdict verdict) {
+  const Run& running = runs_.at(token);
+  PendingSettlement pending{.queue = running.queue, .attempt = running.attempt};
+  auto queues = queues_of(verdict.follow_ups);
+  if (!verdict.follow_ups.empty()) pending.run = std::make_unique<Run>(running);
+  if (!queues) {
+    pending.settlement.token = token;
+    pending.settlement.outcome = verdict.outcome;
+    runs_.end(token);
+    fail_for(pending, std::move(queues.error()));
+    return pending;
+  }
+  pending.settlement = settlement_of(running, token, verdict, loop_.time());
+  runs_.end(token);
+  // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
+  for (std::size_t i = 0; i < queues->size(); ++i) {
+    (*queues)[i]->room.take_anyway(1);
+    pending.settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *(*queues)[i]));
+  }
+  pending.follow_up_queues = std::move(*queues);
+  return pending;
+}
+
 // A run whose follow-ups cannot be put has failed, and that is its own affair.
-void Broker::submit_refused(PendingSettlement pending, Error why) {
+void Broker::fail_for(PendingSettlement& pending, Error why) {
   Verdict failed{.outcome = Outcome::retry, .error = fmt::format("a follow-up was refused: {}", why.message)};
   if (pending.settlement.outcome == Outcome::bury || pending.settlement.outcome == Outcome::cancel) {
     failed.outcome = pending.settlement.outcome;
@@ -176,7 +220,21 @@ void Broker::submit_refused(PendingSettlement pending, Error why) {
   pending.follow_up_queues.clear();
   pending.run.reset();
   pending.refused = std::move(why);
+}
+
+void Broker::submit_refused(PendingSettlement pending, Error why) {
+  fail_for(pending, std::move(why));
   submit(std::move(pending));
+}
+
+// The settlement on its way into the store; what the notes need of it stays.
+Settlement Broker::taken_along(PendingSettlement& pending) {
+  Settlement settlement = std::move(pending.settlement);
+  pending.settlement.id = settlement.id;
+  pending.settlement.token = settlement.token;
+  pending.settlement.outcome = settlement.outcome;
+  pending.settlement.error = settlement.error;
+  return settlement;
 }
 
 Coro<void> Broker::flush_settlements() {
@@ -186,14 +244,7 @@ Coro<void> Broker::flush_settlements() {
 Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
   std::vector<Settlement> settlements;
   settlements.reserve(pending.size());
-  for (PendingSettlement& one : pending) {
-    settlements.push_back(std::move(one.settlement));
-    // What the notes below need of it.
-    one.settlement.id = settlements.back().id;
-    one.settlement.token = settlements.back().token;
-    one.settlement.outcome = settlements.back().outcome;
-    one.settlement.error = settlements.back().error;
-  }
+  for (PendingSettlement& one : pending) settlements.push_back(taken_along(one));
   auto replies = co_await store_(&Store::settle, std::move(settlements));
   for (std::size_t i = 0; i < pending.size(); ++i) {
     PendingSettlement& one = pending[i];
@@ -211,7 +262,7 @@ Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
     } else if (one.refused && (*replies)[i].settled) {
       one.answer.set_result(std::unexpected(std::move(*one.refused)));
     } else {
-      one.answer.set_result((*replies)[i].settled);
+      one.answer.set_result(std::move((*replies)[i]));
     }
   }
   if (!replies) stop_all(replies.error());
@@ -282,25 +333,21 @@ void Broker::expire(Queue& queue, const ExpiredLease& lease) {
   tell_holder(*call, token);
 }
 
-// What ran when the owner before this one ended, runs no more.
+// --- leases of the owner before this one -----------------------------------------------------------------------------
+
+// What ran when it ended runs no more, but for what remote workers run.
 Coro<Result<void>> Broker::end_old_leases() {
   const auto old = co_await or_return(store_(&Store::old_leases));
   std::vector<Settlement> settlements;
+  std::vector<LeaseRequest> adopted;
   for (const OldLease& lease : old) {
     const auto record = co_await or_return(store_(&Store::get, lease.id));
     Queue* queue = record ? queues_.find(record->queue) : nullptr;
-    Settlement settlement{.id = lease.id,
-                          .token = lease.token,
-                          .outcome = Outcome::release,
-                          .at = clock_.now(),
-                          .calendar_at = calendar_now()};
-    settlement.worker = lease.worker;
-    if (options_.blame_old_leases) {
-      const bool last = queue != nullptr && record->expiries + 1 >= queue->window.config().max_lease_expiries;
-      settlement.outcome = last ? Outcome::bury : Outcome::expire;
-      settlement.error = "the process that ran it has ended";
+    if (options_.adopt_leases && lease.remote && queue != nullptr) {
+      adopted.push_back(adopt(lease, *record, *queue));
+      continue;
     }
-    settlements.push_back(std::move(settlement));
+    settlements.push_back(ending_of(lease, record ? &*record : nullptr, queue));
     if (queue == nullptr) continue;
     // The target may just have been asked: its key rests as after any run.
     const Duration delay = queue->window.config().key_limits.delay;
@@ -308,10 +355,54 @@ Coro<Result<void>> Broker::end_old_leases() {
     const TimePoint now = loop_.time();
     if (delay > Duration::zero()) jobs.rest_key(jobs.key(record->key), saturating_add(now, delay), now);
   }
-  if (settlements.empty()) co_return Result<void>{};
-  co_await or_return(store_(&Store::settle, std::move(settlements)));
-  // Nothing has been read yet, so the windows will find them.
+  // Nothing has been read yet, so the windows will find what waits now.
+  if (!adopted.empty()) co_await or_return(store_(&Store::renew, std::move(adopted)));
+  if (!settlements.empty()) co_await or_return(store_(&Store::settle, std::move(settlements)));
   co_return Result<void>{};
+}
+
+Settlement Broker::ending_of(const OldLease& lease, const JobRecord* record, const Queue* queue) const {
+  Settlement settlement{.id = lease.id,
+                        .token = lease.token,
+                        .outcome = Outcome::release,
+                        .at = clock_.now(),
+                        .calendar_at = calendar_now()};
+  settlement.worker = lease.worker;
+  if (!options_.blame_old_leases) return settlement;
+  const bool last = queue != nullptr && record->expiries + 1 >= queue->window.config().max_lease_expiries;
+  settlement.outcome = last ? Outcome::bury : Outcome::expire;
+  settlement.error = "the process that ran it has ended";
+  return settlement;
+}
+
+// It goes on under its token, for a full lease time from now.
+LeaseRequest Broker::adopt(const OldLease& lease, const JobRecord& record, Queue& queue) {
+  Run run{.queue = &queue,
+          .id = lease.id,
+          .max_attempts = record.max_attempts,
+          .lease_time = record.lease_time,
+          .cancel_asked = record.cancel_asked,
+          .call = std::make_shared<const LeaseCall>(LeaseCall{.worker = lease.worker, .remote = true})};
+  if (record.cancel_asked) run.cancel_why = record.error;
+  const TimePoint now = loop_.time();
+  const Duration lease_time = lease_time_of(run);
+  queue.window.hold({.id = lease.id,
+                     .queue = queue.window.id(),
+                     .key = record.key,
+                     .priority = ranked_priority(record.priority, clock_.now(), queue.config().ageing),
+                     .attempts = record.attempts,
+                     .expiries = record.expiries},
+                    now);
+  const auto leased = queue.window.jobs().lease_job(lease.id, now, lease_time);
+  run.queue_token = leased->token;
+  run.attempt = leased->attempts;
+  runs_.go_on(lease.token, std::move(run));
+  mark(queue);
+  return {.id = lease.id,
+          .token = lease.token,
+          .until = clock_.to_job_time(saturating_add(now, lease_time)),
+          .worker = lease.worker,
+          .remote = true};
 }
 
 }  // namespace argiope

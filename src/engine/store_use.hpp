@@ -14,6 +14,7 @@ namespace argiope {
 // Lifetime: of the calls under way too; what was called before let_go() needs the store no longer than Store says.
 class StoreUse {
  public:
+  StoreUse() noexcept = default;  // of no store: as after let_go()
   explicit StoreUse(Store& store) noexcept : store_(&store) {}
 
   void let_go() noexcept { store_ = nullptr; }
@@ -33,7 +34,7 @@ class StoreUse {
     co_return std::unexpected(*gone());
   }
 
-  Store* store_;
+  Store* store_ = nullptr;
 };
 
 }  // namespace argiope

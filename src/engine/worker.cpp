@@ -8,7 +8,9 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/waiting.hpp"
+#include "async/internal/ticker.hpp"
 #include "engine/engine_state.hpp"
+#include "engine/internal/job_source.hpp"
 #include "engine/keep_alive.hpp"
 
 namespace argiope {
@@ -34,13 +36,15 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   struct Run {
     std::unique_ptr<JobContext> context;
     Task<void> task;
+    Duration lease_time{};
+    TimePoint renew_at{};
     bool lost = false;  // its lease, or its job was cancelled
     bool give_back = false;
     bool settling = false;  // the store has it: nothing stops it now, and its lease needs no renewal
   };
 
-  State(std::shared_ptr<Broker> its_broker, WorkerOptions its_options)
-      : broker(std::move(its_broker)), options(std::move(its_options)) {}
+  State(std::shared_ptr<JobSource> its_source, WorkerOptions its_options)
+      : source(std::move(its_source)), options(std::move(its_options)) {}
 
   Coro<Result<void>> run();
   Coro<Result<void>> work();
@@ -50,15 +54,15 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   Coro<Verdict> attempt(JobContext& context);
   Verdict judge(const JobRecord& job, const std::exception_ptr& exception) const;
   Coro<void> settle(Run& run, Verdict verdict);
-  Coro<void> beat();
+  void set_next_beat(Run& run);
+  void beat();
   Coro<void> drain();
   void stop(bool at_once);
   void give_all_back();
   void ask_to_stop(std::uint64_t token);
   static void interrupt(Run& run);
-  Duration shortest_lease() const;
 
-  const std::shared_ptr<Broker> broker;  // answers, though its engine may have gone
+  const std::shared_ptr<JobSource> source;  // answers, though its engine may have gone
   const WorkerOptions options;
   std::unordered_map<std::string, JobFunction> functions;
   JobFunction default_function;
@@ -66,6 +70,7 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   Counts counts;
   Event changed;  // a run has ended, or stop() was called
   EventLoop* loop = nullptr;
+  std::unique_ptr<Ticker> heart;
   Task<Result<void>> working;
   bool is_running = false;
   bool stopping = false;
@@ -74,15 +79,15 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
 };
 
 Worker::Worker(const Engine& engine, WorkerOptions options) : Worker(engine.state_->broker, std::move(options)) {}
-Worker::Worker(std::shared_ptr<Broker> broker, WorkerOptions options)
-    : state_(std::make_shared<State>(std::move(broker), std::move(options))) {}
+Worker::Worker(std::shared_ptr<JobSource> source, WorkerOptions options)
+    : state_(std::make_shared<State>(std::move(source), std::move(options))) {}
 
 Worker::~Worker() {
   if (state_->is_running && EventLoop::is_alive(state_->loop)) state_->stop(true);
 }
 
 void JobContext::progress(double fraction, std::string message) {
-  broker_.set_progress(token(), fraction, std::move(message));
+  source_.set_progress(token(), fraction, std::move(message));
 }
 
 void Worker::add(std::string function, JobFunction run) { state_->functions[std::move(function)] = std::move(run); }
@@ -141,30 +146,29 @@ Coro<void> Worker::State::drain() {
 
 // --- heartbeats ----------------------------------------------------------------------------------------------------
 
-Duration Worker::State::shortest_lease() const {
-  // One that is not there yet is made by the first lease, and may have any lease time then.
-  constexpr Duration kUnknown = std::chrono::seconds{3};
-  Duration shortest = std::chrono::hours{1};
-  const auto shorten = [&](const std::string& queue) {
-    const auto config = broker->config(queue);
-    shortest = std::min(shortest, config ? config->lease_time : kUnknown);
-  };
-  for (const std::string& queue : options.queues) shorten(queue);
-  if (options.queues.empty()) {
-    for (const auto& [name, function] : functions) shorten(name);
-  }
-  return shortest;
+// A lease is renewed three times in its length.
+void Worker::State::set_next_beat(Run& run) {
+  run.renew_at = saturating_add(loop->time(), std::max<Duration>(run.lease_time / 3, std::chrono::milliseconds{1}));
+  heart->at(run.renew_at);
 }
 
-Coro<void> Worker::State::beat() {
-  for (;;) {
-    co_await sleep(std::max<Duration>(shortest_lease() / 3, std::chrono::milliseconds{1}));
-    std::vector<std::uint64_t> lost;
-    for (const auto& [token, run] : runs) {
-      if (!run.settling && !broker->renew(token)) lost.push_back(token);
+void Worker::State::beat() {
+  const auto self = shared_from_this();
+  const TimePoint now = loop->time();
+  TimePoint next = kNever;
+  std::vector<std::uint64_t> lost;
+  for (auto& [token, run] : runs) {
+    if (run.settling) continue;
+    if (run.renew_at <= now) {
+      const auto renewed = source->renew(token);
+      if (!renewed) lost.push_back(token);
+      run.lease_time = renewed.value_or(run.lease_time);
+      set_next_beat(run);
     }
-    for (const std::uint64_t token : lost) ask_to_stop(token);
+    next = std::min(next, run.renew_at);
   }
+  heart->at(next);
+  for (const std::uint64_t token : lost) ask_to_stop(token);
 }
 
 // --- working -------------------------------------------------------------------------------------------------------
@@ -172,7 +176,7 @@ Coro<void> Worker::State::beat() {
 Coro<Result<void>> Worker::State::run() {
   if (std::exchange(is_running, true)) throw std::logic_error("worker " + options.name + " runs already");
   loop = &EventLoop::current();
-  Task<void> heart = loop->create_task(keep_alive(shared_from_this(), beat()), "heartbeats");
+  heart = std::make_unique<Ticker>(*loop, [this] { beat(); });
   working = loop->create_task(keep_alive(shared_from_this(), work()), "worker");
   Result<void> result;
   bool cancelled = false;
@@ -186,7 +190,7 @@ Coro<Result<void>> Worker::State::run() {
   }
   stopping = true;
   co_await drain();
-  heart.cancel();
+  heart.reset();
   working = {};
   stopping = is_running = false;
   if (cancelled) throw CancelledError();
@@ -225,7 +229,7 @@ Coro<Result<void>> Worker::State::work() {
 // A store that another process holds is waited for.
 Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call) {
   for (;;) {
-    auto leased = options.until_empty ? co_await broker->lease_now(call) : co_await broker->lease(call);
+    auto leased = options.until_empty ? co_await source->lease_now(call) : co_await source->lease(call);
     const bool busy = !leased && leased.error().code == Errc::busy;
     if (busy && !std::exchange(told_busy, true)) {
       spdlog::warn("worker {} waits: {}", options.name, leased.error().message);
@@ -241,7 +245,10 @@ Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call)
 // Begun at once: a task that is cancelled before its first step would end without settling its job.
 void Worker::State::begin(LeasedJob&& job) {
   const std::uint64_t token = job.token;
-  runs[token].context = std::unique_ptr<JobContext>(new JobContext(*broker, std::move(job)));
+  Run& begun = runs[token];
+  begun.lease_time = job.lease_time;
+  set_next_beat(begun);
+  begun.context = std::unique_ptr<JobContext>(new JobContext(*source, std::move(job)));
   counts.running = runs.size();
   Task<void> task = loop->create_task(run_job(shared_from_this(), token), "job", Start::eagerly);
   const auto run = runs.find(token);
@@ -281,11 +288,11 @@ Coro<void> Worker::State::settle(Run& run, Verdict verdict) {
   Outcome outcome = verdict.outcome;
   bool settled = false;
   try {
-    if (auto answer = co_await broker->settle(run.context->token(), std::move(verdict)); answer) {
+    if (auto answer = co_await source->settle(run.context->token(), std::move(verdict)); answer) {
       settled = *answer;
     } else if (answer.error().code != Errc::cancelled) {  // else the engine has gone
       spdlog::error("job {}: {}", run.context->job().id, answer.error().message);
-      settled = !broker->failure();  // as failed: a follow-up was refused
+      settled = !source->failure();  // as failed: a follow-up was refused
       if (outcome == Outcome::done) outcome = Outcome::retry;
     }
   } catch (const CancelledError&) {

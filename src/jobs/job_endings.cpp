@@ -1,9 +1,11 @@
 // How jobs are leased, end, come back and are changed, and what that means for those that wait for them.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/job_tally.hpp"
 #include "jobs/internal/job_transitions.hpp"
 #include "jobs/internal/schedule_rules.hpp"
 #include "jobs/undone_if_refused.hpp"
@@ -26,13 +28,59 @@ JobRow without_lease(JobRow row) {
   return row;
 }
 
+// It is less or more important from now on. Its age stays.
+void set_priority(JobRow& row, std::optional<std::int32_t> priority) {
+  if (!priority) return;
+  row.rank = shifted(row.rank, row.priority, *priority);
+  row.priority = *priority;
+}
+
 }  // namespace
 
 // --- leases and their ends -------------------------------------------------------------------------------------------
 
 std::vector<std::optional<JobRecord>> JobTransitions::lease(const std::vector<LeaseRequest>& leases) {
   if (auto good = check(leases, rows_.counters().last_token); !good) throw RequestRefused{std::move(good.error())};
-  return rows_.lease(leases);
+  if (std::ranges::none_of(leases, &LeaseRequest::by_id)) return rows_.lease(leases);
+  bring_for(leases);
+  std::vector<std::optional<JobRecord>> records;
+  std::span<const LeaseRequest> left(leases);
+  while (!left.empty()) {
+    if (left.front().by_id) kick_for_lease(left.front());
+    // Up to the next one that is asked for by its id.
+    const auto next = std::ranges::find_if(left.subspan(1), &LeaseRequest::by_id);
+    const auto count = static_cast<std::size_t>(next - left.begin());
+    std::ranges::move(rows_.lease(left.first(count)), std::back_inserter(records));
+    left = left.subspan(count);
+  }
+  return records;
+}
+
+// So that nothing but another lease keeps it from being leased.
+void JobTransitions::kick_for_lease(const LeaseRequest& request) {
+  const auto before = load_any(request.id);
+  if (!before || before->runs()) return;
+  if (before->state != RowState::buried && before->state != RowState::delayed) return;
+  JobRow row = *before;
+  if (row.has_ended()) {
+    if (lost_unique(row)) return;
+    give_attempts_anew(row);
+  }
+  row.due_ms = 0;
+  place_now(row, to_ms(request.at));
+  rows_.save(*before, row);
+}
+
+// Another has taken its unique name since it ended.
+bool JobTransitions::lost_unique(const JobRow& row) {
+  return !row.unique.empty() && rows_.find_unique(row.queue, row.unique) != 0;
+}
+
+void JobTransitions::give_attempts_anew(JobRow& row) {
+  job_tally::kKicks.add(row.tally, 1);
+  job_tally::kOtherRuns.add(row.tally, std::exchange(row.attempts, 0));
+  job_tally::kOtherExpiries.add(row.tally, std::exchange(row.expiries, 0));
+  row.ended_ms = 0;
 }
 
 std::vector<SettleReply> JobTransitions::settle(const std::vector<Settlement>& settlements) {
@@ -98,6 +146,8 @@ JobTransitions::News JobTransitions::settle_row(const JobRow& row, const Settlem
     case Outcome::bury: {
       JobRow failed = row;
       failed_attempt(failed, settlement, "buried", ending.at_ms);
+      set_priority(failed, settlement.priority);
+      job_tally::kBuries.add(failed.tally, 1);
       return {end(failed, ending, {JobState::buried, true, kBuried, settlement.result, settlement.error}), kBuried};
     }
     case Outcome::retry:
@@ -120,18 +170,21 @@ std::optional<Settlement> JobTransitions::cancellation_of(const Settlement& aske
 void JobTransitions::give_back(const JobRow& before, const Settlement& settlement, std::int64_t at_ms,
                                SettleReply& reply) {
   JobRow row = without_lease(before);
+  if (settlement.outcome != Outcome::expire) set_priority(row, settlement.priority);
   if (settlement.outcome == Outcome::retry) {
     failed_attempt(row, settlement, "retry", at_ms);
-    if (settlement.priority) row.priority = *settlement.priority;
     row.due_ms = to_ms(settlement.due_at);
     place_now(row, at_ms);
   } else if (settlement.outcome == Outcome::expire) {
     failed_attempt(row, settlement, "lease expired", at_ms);
     ++row.expiries;
     if (row.state == RowState::delayed) row.state = RowState::ready;
-  } else if (to_ms(settlement.due_at) > at_ms) {
-    row.due_ms = to_ms(settlement.due_at);
-    place_now(row, at_ms);
+  } else {
+    job_tally::kReleases.add(row.tally, 1);
+    if (to_ms(settlement.due_at) > at_ms) {
+      row.due_ms = to_ms(settlement.due_at);
+      place_now(row, at_ms);
+    }
   }
   rows_.save(before, row);
   reply.again = waiting(row);
@@ -152,6 +205,7 @@ std::vector<JobId> JobTransitions::end(const JobRow& row, const Ending& ending, 
   if (row.pending > 0) rows_.unlink(row.id);
   if (how.keep) {
     JobRow ended = without_lease(row);
+    if (row.runs() && how.state != JobState::buried) job_tally::kOtherRuns.add(ended.tally, 1);
     ended.state = row_state(how.state);
     ended.ended_ms = ending.at_ms;
     ended.pending = 0;
@@ -238,7 +292,8 @@ ChangeReply JobTransitions::change_one(const Change& change) {
       // What has ended goes on to have ended so when its record is deleted.
       const std::string_view how = !erases ? kCancelled : has_ended ? how_failed(state_of(row.state)) : kDeleted;
       const std::string& error = erases ? kNothing : change.error;
-      auto dependants = end(row, ending, {JobState::cancelled, !erases && change.keep, how, kNothing, error});
+      const bool keeps = !erases && (change.keep ? *change.keep : keeps_cancelled(row.queue));
+      auto dependants = end(row, ending, {JobState::cancelled, keeps, how, kNothing, error});
       tell_dependants(row.id, std::move(dependants), true, erases ? kDeleted : kCancelled, ending,
                       {reply.released, reply.cancelled});
       return reply;
@@ -246,18 +301,17 @@ ChangeReply JobTransitions::change_one(const Change& change) {
     case ChangeKind::kick:
       if (row.state != RowState::buried && row.state != RowState::delayed) return refuse(ChangeOutcome::wrong_state);
       if (has_ended) {
-        // Another may have taken its unique name since.
-        if (!row.unique.empty() && rows_.find_unique(row.queue, row.unique) != 0) return refuse(ChangeOutcome::wrong_state);
-        row.attempts = row.expiries = 0;
+        if (lost_unique(row)) return refuse(ChangeOutcome::wrong_state);
+        give_attempts_anew(row);
+      } else {
+        job_tally::kKicks.add(row.tally, 1);
       }
-      row.ended_ms = 0;
       row.due_ms = 0;
       place_now(row, at_ms);
       break;
     case ChangeKind::set_priority:
       if (has_ended) return refuse(ChangeOutcome::wrong_state);
-      row.rank = shifted(row.rank, row.priority, change.priority);
-      row.priority = change.priority;
+      set_priority(row, change.priority);
       break;
     case ChangeKind::set_due:
       if (!is_leasable(row.state)) return refuse(ChangeOutcome::wrong_state);

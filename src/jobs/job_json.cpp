@@ -34,10 +34,10 @@ bool has_control_characters(std::string_view text) {
 // A job from the members of an object, one after the other.
 class JobReader {
  public:
-  JobReader(WallTime now, JobNames* names, JsonErrors& errors) : now_(now), names_(names), errors_(errors) {}
+  JobReader(WallTime now, JobNames* names) : now_(now), names_(names) {}
 
-  // `raw`: the value's text.
-  void read(std::string_view name, const JsonValue& value, std::string_view raw) {
+  // `raw`: of the value.
+  void read(std::string_view name, const JsonValue& value, RawJson& raw) {
     const auto* const member = std::ranges::find(kMembers, name, &Member::name);
     if (member == std::end(kMembers)) {
       return value.refuse_member(fmt::format("there is no member {}; there are {}", in_quotes(name), all_names()));
@@ -49,20 +49,20 @@ class JobReader {
     (this->*member->read)(value, raw);
   }
 
-  Result<NewJob> job() {
-    if (job_.queue.empty()) errors_.add({}, {}, "member \"queue\" is missing: a string of 1 to 512 bytes");
-    if (has_due_at_ && has_delay_) errors_.add({}, {}, "give due_at or delay_ms, not both");
-    if (has_payload_ && has_base64_) errors_.add({}, {}, "give payload or payload_base64, not both");
-    if (errors_) return std::unexpected(errors_.error());
+  // What `object` asks for, whose members have been read.
+  NewJob job(const JsonValue& object) {
+    if (job_.queue.empty()) object.refuse("member \"queue\" is missing: a string of 1 to 512 bytes");
+    if (has_due_at_ && has_delay_) object.refuse("give due_at or delay_ms, not both");
+    if (has_payload_ && has_base64_) object.refuse("give payload or payload_base64, not both");
     return std::move(job_);
   }
 
  private:
   struct Member {
     std::string_view name;
-    void (JobReader::*read)(const JsonValue& value, std::string_view raw);
+    void (JobReader::*read)(const JsonValue& value, RawJson& raw);
   };
-  static const Member kMembers[16];
+  static const Member kMembers[17];
 
   static std::string all_names() {
     std::string names;
@@ -79,8 +79,8 @@ class JobReader {
     return static_cast<JobId>(value.whole(1, static_cast<std::int64_t>(kMostJobId)));
   }
 
-  void read_queue(const JsonValue& value, std::string_view) { job_.queue = text(value, 1); }
-  void read_id(const JsonValue& value, std::string_view) {
+  void read_queue(const JsonValue& value, RawJson&) { job_.queue = text(value, 1); }
+  void read_id(const JsonValue& value, RawJson&) {
     const auto name = value.if_text();
     if (!name || is_digits(*name)) {
       job_.id = id(value);
@@ -90,52 +90,45 @@ class JobReader {
     // Ids are printed one a line.
     if (has_control_characters(job_.name)) value.wrong("no control characters in the name of a job");
   }
-  void read_key(const JsonValue& value, std::string_view) { job_.key = text(value); }
-  void read_unique(const JsonValue& value, std::string_view) { job_.unique = text(value); }
-  void read_unique_policy(const JsonValue& value, std::string_view) {
+  void read_key(const JsonValue& value, RawJson&) { job_.key = text(value); }
+  void read_unique(const JsonValue& value, RawJson&) { job_.unique = text(value); }
+  void read_unique_policy(const JsonValue& value, RawJson&) {
     job_.unique_policy = static_cast<UniquePolicy>(value.one_of({"keep", "replace", "merge"}));
   }
-  void read_run_again(const JsonValue& value, std::string_view) { job_.run_again = value.flag(); }
-  void read_priority(const JsonValue& value, std::string_view) {
+  void read_run_again(const JsonValue& value, RawJson&) { job_.run_again = value.flag(); }
+  void read_priority(const JsonValue& value, RawJson&) {
     using Limits = std::numeric_limits<std::int32_t>;
     job_.priority = static_cast<std::int32_t>(value.whole(Limits::min(), Limits::max()));
   }
-  void read_due_at(const JsonValue& value, std::string_view) {
+  void read_due_at(const JsonValue& value, RawJson&) {
     has_due_at_ = true;
-    if (const auto spelled = value.if_text()) {
-      if (const auto time = parse_rfc3339(*spelled)) {
-        job_.due_at = *time;
-      } else {
-        value.wrong("a time like \"2026-01-31T12:00:05Z\", from 1970 to 2262");
-      }
-      return;
-    }
-    job_.due_at = WallTime{std::chrono::milliseconds{
-        value.whole(0, kLastMs, ", milliseconds since 1970, or a time like \"2026-01-31T12:00:05Z\"")}};
+    job_.due_at = read_due(value);
   }
-  void read_delay(const JsonValue& value, std::string_view) {
+  void read_delay(const JsonValue& value, RawJson&) {
     has_delay_ = true;
-    const Duration delay = std::chrono::milliseconds{value.whole(0, kMostDelayMs)};
-    if (delay > Duration{}) {
-      job_.due_at = WallTime{saturating_add(TimePoint{now_.time_since_epoch()}, delay).time_since_epoch()};
-    }
+    if (const WallTime due_at = read_due_after(value, now_); due_at > now_) job_.due_at = due_at;
   }
-  void read_function(const JsonValue& value, std::string_view) { job_.function = text(value); }
-  void read_payload_base64(const JsonValue& value, std::string_view) {
+  void read_function(const JsonValue& value, RawJson&) { job_.function = text(value); }
+  void read_payload_base64(const JsonValue& value, RawJson&) {
     const auto text = value.if_text();
     auto bytes = text ? from_base64(*text) : std::nullopt;
     if (!bytes) return value.wrong("a string of base64");
     has_base64_ = true;
     job_.payload = std::move(*bytes);
   }
-  void read_payload(const JsonValue& value, std::string_view raw) {
+  void read_payload(const JsonValue& value, RawJson& raw) {
     has_payload_ = true;
-    job_.payload = value.if_text().value_or(raw);
+    const auto text = value.if_text();
+    job_.payload = text ? *text : raw.text();
   }
-  void read_max_attempts(const JsonValue& value, std::string_view) {
+  void read_max_attempts(const JsonValue& value, RawJson&) {
     job_.max_attempts = static_cast<std::uint32_t>(value.whole(0, std::numeric_limits<std::uint32_t>::max()));
   }
-  void read_waits_for(const JsonValue& value, std::string_view) {
+  void read_lease_time(const JsonValue& value, RawJson&) {
+    constexpr auto kMostMs = std::chrono::duration_cast<std::chrono::milliseconds>(kLongestLease).count();
+    job_.lease_time = std::chrono::milliseconds{value.whole(0, kMostMs)};
+  }
+  void read_waits_for(const JsonValue& value, RawJson&) {
     if (!value.is_list() || value.size() > kMostWaitedFor) {
       return value.wrong(fmt::format("a list of at most {} job ids", kMostWaitedFor));
     }
@@ -147,10 +140,10 @@ class JobReader {
       }
     });
   }
-  void read_if_failed(const JsonValue& value, std::string_view) {
+  void read_if_failed(const JsonValue& value, RawJson&) {
     job_.if_failed = value.one_of({"run", "cancel"}) == 0 ? DependencyPolicy::run : DependencyPolicy::cancel;
   }
-  void read_batch(const JsonValue& value, std::string_view) {
+  void read_batch(const JsonValue& value, RawJson&) {
     if (const auto name = name_of(value)) {
       names_->batch = *name;
     } else {
@@ -166,7 +159,6 @@ class JobReader {
   const WallTime now_;
   JobNames* const names_;
   NewJob job_;
-  JsonErrors& errors_;
   unsigned seen_ = 0;
   bool has_due_at_ = false;
   bool has_delay_ = false;
@@ -174,7 +166,7 @@ class JobReader {
   bool has_base64_ = false;
 };
 
-const JobReader::Member JobReader::kMembers[16] = {
+const JobReader::Member JobReader::kMembers[17] = {
     {"queue", &JobReader::read_queue},
     {"id", &JobReader::read_id},
     {"key", &JobReader::read_key},
@@ -188,45 +180,10 @@ const JobReader::Member JobReader::kMembers[16] = {
     {"payload", &JobReader::read_payload},
     {"payload_base64", &JobReader::read_payload_base64},
     {"max_attempts", &JobReader::read_max_attempts},
+    {"lease_time_ms", &JobReader::read_lease_time},
     {"waits_for", &JobReader::read_waits_for},
     {"if_failed", &JobReader::read_if_failed},
     {"batch", &JobReader::read_batch},
-};
-
-// Walks over the members of an object as they are written. The text has been parsed before, so it is well formed.
-class RawValues {
- public:
-  explicit RawValues(std::string_view object) : rest_(object.substr(object.find('{') + 1)) {}
-
-  // The text of the next member's value.
-  std::string_view next() {
-    rest_.remove_prefix(rest_.find('"'));
-    skip_string();
-    rest_.remove_prefix(rest_.find(':') + 1);
-    rest_.remove_prefix(rest_.find_first_not_of(" \t\r\n"));
-    const std::string_view from = rest_;
-    for (int depth = 0; depth > 0 || rest_.front() != ',';) {
-      const char c = rest_.front();
-      if (c == '"') {
-        skip_string();
-        continue;
-      }
-      if (c == '{' || c == '[') ++depth;
-      if ((c == '}' || c == ']') && depth-- == 0) break;
-      rest_.remove_prefix(1);
-    }
-    const std::string_view value = from.substr(0, from.size() - rest_.size());
-    return value.substr(0, value.find_last_not_of(" \t\r\n") + 1);
-  }
-
- private:
-  void skip_string() {
-    std::size_t at = 1;
-    while (rest_[at] != '"') at += rest_[at] == '\\' ? 2 : 1;
-    rest_.remove_prefix(at + 1);
-  }
-
-  std::string_view rest_;
 };
 
 }  // namespace
@@ -239,15 +196,24 @@ Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* name
   const auto text = JsonText::parse(json);
   if (!text) return std::unexpected(text.error());
   JsonErrors errors;
-  const JsonValue root = text->root(errors);
-  if (!root.is_object()) {
-    root.wrong("one JSON object is wanted");
-    return std::unexpected(errors.error());
+  RawJson raw(json);
+  NewJob job = read_new_job(text->root(errors), now, names, raw);
+  if (errors) return std::unexpected(errors.error());
+  return job;
+}
+
+NewJob read_new_job(const JsonValue& object, WallTime now, JobNames* names, RawJson& raw) {
+  if (!object.is_object()) {
+    object.wrong("one JSON object is wanted");
+    return {};
   }
-  JobReader reader(now, names, errors);
-  RawValues raw(json);
-  root.for_each_member([&](std::string_view name, const JsonValue& value) { reader.read(name, value, raw.next()); });
-  return reader.job();
+  JobReader reader(now, names);
+  std::size_t place = 0;
+  object.for_each_member([&](std::string_view name, const JsonValue& value) {
+    RawJson raw_value(raw, place++);
+    reader.read(name, value, raw_value);
+  });
+  return reader.job(object);
 }
 
 void write_members(JsonWriter& json, const JobRecord& record) {
@@ -264,6 +230,9 @@ void write_members(JsonWriter& json, const JobRecord& record) {
   json.member("attempts", record.attempts);
   json.member("max_attempts", record.max_attempts);
   json.member("expiries", record.expiries);
+  if (record.lease_time > Duration{}) {
+    json.member("lease_time_ms", std::chrono::duration_cast<std::chrono::milliseconds>(record.lease_time).count());
+  }
   json.member("pending", record.pending);
   json.member("if_failed", record.if_failed == DependencyPolicy::run ? "run" : "cancel");
   json.member("created_at", record.created_at);
@@ -272,6 +241,20 @@ void write_members(JsonWriter& json, const JobRecord& record) {
   json.member("error", record.error);
   json.member("worker", record.worker);
   json.member("lease_until", record.lease_until);
+}
+
+void write_history(JsonWriter& json, std::string_view name, const std::vector<Attempt>& history) {
+  json.array(name, [&] {
+    for (const Attempt& attempt : history) {
+      json.object([&] {
+        json.member("number", attempt.number);
+        json.member("ended_at", attempt.ended_at);
+        json.member("outcome", attempt.outcome);
+        json.member("error", attempt.error);
+        json.member("worker", attempt.worker);
+      });
+    }
+  });
 }
 
 std::string to_json(const JobRecord& record) {
@@ -287,6 +270,27 @@ Result<std::optional<JobId>> parse_job_id(std::string_view text) {
                 fmt::format("job id {}: a whole number from 1 to {}", in_quotes(text), kMostJobId));
   }
   return id;
+}
+
+std::string_view to_string(PutOutcome outcome) noexcept {
+  static constexpr std::string_view kNames[] = {"added", "kept", "changed", "run_again", "cancelled"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+WallTime read_due(const JsonValue& value) {
+  if (const auto spelled = value.if_text()) {
+    if (const auto time = parse_rfc3339(*spelled)) return *time;
+    value.wrong("a time like \"2026-01-31T12:00:05Z\", from 1970 to 2262");
+    return {};
+  }
+  return WallTime{std::chrono::milliseconds{
+      value.whole(0, kLastMs, ", milliseconds since 1970, or a time like \"2026-01-31T12:00:05Z\"")}};
+}
+
+Duration read_delay(const JsonValue& value) { return std::chrono::milliseconds{value.whole(0, kMostDelayMs)}; }
+
+WallTime read_due_after(const JsonValue& value, WallTime now) {
+  return WallTime{saturating_add(TimePoint{now.time_since_epoch()}, read_delay(value)).time_since_epoch()};
 }
 
 Result<WallTime> parse_due(std::string_view what, std::string_view text) {

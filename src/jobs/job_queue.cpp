@@ -7,7 +7,6 @@
 namespace argiope {
 namespace {
 
-constexpr std::uint32_t kNoKey = ~0u;
 
 template <class Counter>
 void count_up(Counter& counter) noexcept {
@@ -261,22 +260,42 @@ std::optional<Lease> JobQueue::lease(TimePoint now, Duration lease_time) {
     return std::nullopt;
   }
   leases_.make_room();
-  if (++generation_ == 0) ++generation_;
-  const KeyId id = eligible_.top().handle;
-  Key& key = keys_[static_cast<std::uint32_t>(id)];
+  const Key& key = keys_[static_cast<std::uint32_t>(eligible_.top().handle)];
   const Slot slot = key.ready.top().handle;
-  Job& job = jobs_[slot];
   jobs_.expect_erase(slot);
-  bucket_.take(now);
-  key.bucket.take(now);
-  last_permit_ = key.last_permit = generation_;
+  return begin_lease(slot, now, lease_time);
+}
+
+std::optional<Lease> JobQueue::lease_job(JobId id, TimePoint now, Duration lease_time) {
+  advance(now);
+  const Slot slot = waiting_slot(id);
+  if (slot == kNoSlot) return std::nullopt;
+  leases_.make_room();
+  if (jobs_[slot].state == JobState::delayed) move_due(slot, now, now);
+  const Lease lease = begin_lease(slot, now, lease_time);
+  update_key(lease.key, now);  // it need not have been the key's most important one
+  return lease;
+}
+
+bool JobQueue::is_at_concurrency(KeyId id) const {
+  const Key& key = keys_[index_of(id)];
+  return leases_.size() >= limits_.concurrency || key.running >= key.concurrency;
+}
+
+// Of a ready job; room for it has been made.
+Lease JobQueue::begin_lease(Slot slot, TimePoint now, Duration lease_time) noexcept {
+  if (++generation_ == 0) ++generation_;
+  Job& job = jobs_[slot];
+  Key& key = key_of(job);
+  if (bucket_.try_take(now)) last_permit_ = generation_;
+  if (key.bucket.try_take(now)) key.last_permit = generation_;
   ++key.running;
   leave_ready(slot, now);
   set_state(job, JobState::running);
   count_up(job.attempts);
   leases_.push(saturating_add(now, lease_time), {slot, generation_}, lease_place());
   const std::uint64_t token = static_cast<std::uint64_t>(slot) << 32 | generation_;
-  return Lease{job.id, token, id, job.priority, job.payload, job.attempts};
+  return Lease{job.id, token, job.key, job.priority, job.payload, job.attempts};
 }
 
 JobQueue::Slot JobQueue::running_slot(std::uint64_t token) const noexcept {
@@ -353,11 +372,11 @@ bool JobQueue::retry(std::uint64_t token, TimePoint due_at, TimePoint now, std::
   return true;
 }
 
-bool JobQueue::release(std::uint64_t token, TimePoint due_at, TimePoint now) {
+bool JobQueue::release(std::uint64_t token, TimePoint due_at, TimePoint now, std::optional<std::int32_t> priority) {
   const Slot slot = running_slot(token);
   if (slot == kNoSlot) return false;
   Job& job = jobs_[slot];
-  requeue(slot, job.priority, due_at, now);
+  requeue(slot, priority.value_or(job.priority), due_at, now);
   if (job.attempts < std::numeric_limits<decltype(job.attempts)>::max()) --job.attempts;
   return true;
 }

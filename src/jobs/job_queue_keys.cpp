@@ -5,11 +5,6 @@
 #include "argiope/jobs/job_queue.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr std::uint32_t kNoKey = ~0u;
-
-}  // namespace
 
 KeyId JobQueue::key(std::string_view name) {
   if (const auto found = key_names_.find(name); found != key_names_.end()) return found->second;

@@ -27,6 +27,9 @@ Result<void> check(const PutRequest& request) {
   for (const auto& [what, name] : names) {
     if (auto fits = check_name(what, name); !fits) return fits;
   }
+  if (job.lease_time < Duration{} || job.lease_time > kLongestLease) {
+    return fail(Errc::invalid_input, "a job's lease time: 1 ms to 100 years, or 0 for the queue's");
+  }
   for (const JobId waited_for : job.waits_for) {
     if (waited_for == 0 || waited_for > kMostJobId || waited_for == job.id) {
       return fail(Errc::invalid_input, fmt::format("a job cannot wait for job {}", waited_for));
@@ -61,7 +64,18 @@ Result<void> check(const std::vector<LeaseRequest>& leases, std::uint64_t last) 
   return {};
 }
 
+Result<void> check(const RequestKey& key) {
+  constexpr std::size_t kMostDigestBytes = 64;
+  if (key.key.empty()) return fail(Errc::invalid_input, "the key of a request is empty");
+  if (auto fits = check_name("key of a request", key.key); !fits) return fits;
+  if (key.digest.size() <= kMostDigestBytes) return {};
+  return fail(Errc::invalid_input, fmt::format("the digest of a request: at most {} bytes", kMostDigestBytes));
+}
+
 Error unknown_queue(QueueId queue) { return {Errc::invalid_input, fmt::format("there is no queue {}", queue)}; }
+Error not_empty(std::string_view queue) {
+  return {Errc::refused, fmt::format("queue {}: there are jobs in it", in_quotes(queue))};
+}
 Error not_yet_there(JobId waited_for) {
   return {Errc::invalid_input,
           fmt::format("job {} cannot be waited for: there has been none of that id yet", waited_for)};

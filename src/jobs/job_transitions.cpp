@@ -29,7 +29,7 @@ WaitingJob waiting(const JobRow& row) {
 
 const StoredQueue& JobTransitions::queue(QueueId id) {
   const auto& queues = rows_.all_queues();
-  if (id == 0 || id > queues.size()) throw RequestRefused{unknown_queue(id)};
+  if (id == 0 || id > queues.size() || queues[id - 1].name.empty()) throw RequestRefused{unknown_queue(id)};
   return queues[id - 1];
 }
 
@@ -47,6 +47,12 @@ void JobTransitions::configure(QueueId id, const QueueConfig& config) {
   auto kept = stored(config);
   if (!kept) throw RequestRefused{std::move(kept.error())};
   rows_.configure_queue(id, *kept);
+}
+
+void JobTransitions::erase_queue(QueueId id) {
+  const std::string& name = queue(id).name;
+  if (!rows_.is_empty(id)) throw RequestRefused{not_empty(name)};
+  rows_.erase_queue(id);
 }
 
 // --- puts ------------------------------------------------------------------------------------------------------------
@@ -299,7 +305,9 @@ FireReply JobTransitions::fire_one(const FireRequest& request, WallTime now) {
     const ScheduleId schedule = put.run == 0 ? 0 : request.id;
     JobId before = 0;
     if (put.after_run > entries) before = runs[put.after_run - entries - 1].job;
-    if (put.after_run != 0 && put.after_run <= entries) before = rows_.job_of_run(request.id, put.after_run);
+    if (put.after_run != 0 && put.after_run <= entries) {
+      if (const auto run = rows_.schedule_run(request.id, put.after_run)) before = run->job;
+    }
     if (before != 0) {
       PutRequest waits = put;
       waits.job.waits_for.push_back(before);

@@ -28,6 +28,14 @@ NeededRows needed_by(std::span<const PutRequest> puts) {
   return needed;
 }
 
+NeededRows needed_by(std::span<const LeaseRequest> leases) {
+  NeededRows needed;
+  for (const LeaseRequest& lease : leases) {
+    if (lease.by_id) add(needed, lease.id);
+  }
+  return needed;
+}
+
 NeededRows needed_by(std::span<const Settlement> settlements) {
   NeededRows needed;
   for (const Settlement& settlement : settlements) {
@@ -40,6 +48,12 @@ NeededRows needed_by(std::span<const Settlement> settlements) {
 NeededRows needed_by(std::span<const Change> changes) {
   NeededRows needed;
   for (const Change& change : changes) add(needed, change.id);
+  return needed;
+}
+
+NeededRows needed_by(std::span<const RequestKey> keys) {
+  NeededRows needed;
+  for (const RequestKey& key : keys) needed.requests.push_back(key.key);
   return needed;
 }
 

@@ -12,6 +12,7 @@
 #include "argiope/base/duration.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 
 namespace argiope {
@@ -24,13 +25,14 @@ constexpr WallTime kAgesFrom{std::chrono::seconds{1'767'225'600}};  // 2026-01-0
 constexpr Duration kShortestAgeing = std::chrono::seconds{1};
 constexpr std::string_view kNoLimit = "unlimited";
 constexpr std::string_view kMs = "_ms";
+constexpr std::string_view kPausedUntil = "paused_until";  // written only where there is one
 constexpr std::int64_t kMostMilliseconds = std::int64_t{1'000} * 60 * 60 * 24 * 365 * 100;
 
 // Reads one member. Spans have two names: "retry_first_ms" for a number of milliseconds, and "retry_first" for "100ms" or a
 // number of seconds.
-class Reader {
+class SettingReader {
  public:
-  Reader(const JsonValue& value, bool is_span) : value_(value), is_span_(is_span) {}
+  SettingReader(const JsonValue& value, bool is_span) : value_(value), is_span_(is_span) {}
 
   void number(double& out, double least, double most, bool may_be_unlimited = false) {
     if (may_be_unlimited && unlimited()) {
@@ -69,10 +71,16 @@ class Reader {
     }
   }
   void flag(bool& out) { out = value_.flag(); }
+  void time(WallTime& out) {
+    const auto text = value_.if_text();
+    const auto time = text ? parse_rfc3339(*text) : std::nullopt;
+    if (!time) return value_.wrong("a time like \"2026-01-31T12:00:05Z\"");
+    out = std::max(WallTime{}, WallTime{std::chrono::floor<milliseconds>(*time)});
+  }
   void spans(std::vector<Duration>& out) {
     if (!value_.is_list()) return value_.wrong(is_span_ ? "a list of spans" : "a list of milliseconds");
     std::vector<Duration> spans;
-    value_.for_each([&](const JsonValue& entry) { Reader(entry, is_span_).span(spans.emplace_back()); });
+    value_.for_each([&](const JsonValue& entry) { SettingReader(entry, is_span_).span(spans.emplace_back()); });
     if (!value_.errors()) out = std::move(spans);
   }
   void policy(CapacityPolicy& out) {
@@ -111,6 +119,7 @@ void for_each_member(Config& config, Visit&& visit) {
   visit("burst", burst(config.limits.burst));
   visit("concurrency", count(config.limits.concurrency));
   visit("paused", [&](auto& io) { io.flag(config.limits.paused); });
+  visit(kPausedUntil, [&](auto& io) { io.time(config.paused_until); });
   visit("key_rate", rate(config.key_limits.rate));
   visit("key_burst", burst(config.key_limits.burst));
   visit("key_concurrency", count(config.key_limits.concurrency));
@@ -152,7 +161,7 @@ void read_member(QueueConfig& config, std::string_view name, const JsonValue& gi
   for_each_member(config, [&](std::string_view member_name, auto&& member) {
     if (member_name != name && !is_span(member_name)) return;
     known = true;
-    Reader reader(given, member_name != name);
+    SettingReader reader(given, member_name != name);
     member(reader);
   });
   if (!known) given.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
@@ -173,6 +182,7 @@ struct Writer {
     value == Duration::max() ? out.value(kNoLimit) : out.value(std::chrono::duration_cast<milliseconds>(value).count());
   }
   void flag(bool value) { out.value(value); }
+  void time(WallTime value) { out.value(value); }
   void spans(const std::vector<Duration>& values) {
     out.array([&] {
       for (const Duration& value : values) out.value(std::chrono::duration_cast<milliseconds>(value).count());
@@ -195,6 +205,7 @@ std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration 
 std::string to_json(const QueueConfig& config) {
   return json_object([&](JsonWriter& json) {
     for_each_member(config, [&](std::string_view name, auto&& member) {
+      if (name == kPausedUntil && config.paused_until == WallTime{}) return;
       json.key(name);
       Writer writer{json};
       member(writer);
@@ -208,11 +219,14 @@ Result<QueueConfig> detail::read_queue_config(std::string_view text, const Queue
     errors.add({}, {}, parsed.error().message);
     return std::unexpected(errors.error());
   }
-  const JsonValue root = parsed->root(errors);
-  if (!root.is_object()) root.refuse("must be one JSON object");
+  return read_queue_config(parsed->root(errors), base);
+}
+
+Result<QueueConfig> detail::read_queue_config(const JsonValue& form, const QueueConfig& base) {
+  if (!form.is_object()) form.refuse("must be one JSON object");
   QueueConfig config = base;
-  root.for_each_member([&](std::string_view name, const JsonValue& value) { read_member(config, name, value); });
-  if (errors) return std::unexpected(errors.error());
+  form.for_each_member([&](std::string_view name, const JsonValue& value) { read_member(config, name, value); });
+  if (form.errors()) return std::unexpected(form.errors().error());
   return config;
 }
 

@@ -54,19 +54,6 @@ JobTemplate read_job(const JsonValue& form) {
   return job;
 }
 
-Result<Trigger> read_any_trigger(const JsonValue& form) {
-  if (form.is_object()) return detail::read_trigger(form);
-  const auto text = form.if_text();
-  if (!text) {
-    form.complain("an object or a string");
-  } else if (auto trigger = Trigger::parse(*text)) {
-    return trigger;
-  } else {
-    form.refuse(trigger.error());
-  }
-  return std::unexpected(form.errors().error());
-}
-
 // What is out of its bounds goes to the errors, with the way to the member.
 class BoundsCheck {
  public:
@@ -171,6 +158,19 @@ std::string to_json(const Schedule& schedule) {
         if (schedule.paused) out.member("paused", true);
       },
       JsonEscapes::letters);
+}
+
+Result<Trigger> detail::read_any_trigger(const JsonValue& form) {
+  if (form.is_object()) return detail::read_trigger(form);
+  const auto text = form.if_text();
+  if (!text) {
+    form.complain("an object or a string");
+  } else if (auto trigger = Trigger::parse(*text)) {
+    return trigger;
+  } else {
+    form.refuse(trigger.error());
+  }
+  return std::unexpected(form.errors().error());
 }
 
 Result<Schedule> detail::read_schedule(const JsonValue& form) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "argiope/base/random.hpp"
 
@@ -31,6 +32,7 @@ void Gauge::advance(WallTime at) noexcept {
     most_ = value_;
     most_since_ = since_;
   }
+  if (value_ == 0 && !zero_since_) zero_since_ = since_;
   step_most_ = lasted_ ? std::max(step_most_, value_) : value_;
   step_least_ = lasted_ ? std::min(step_least_, value_) : value_;
   lasted_ = true;
@@ -108,6 +110,7 @@ void Collector::hear(const JobEvent& event) {
   if (event.kind == added) {
     LiveJob& job = jobs_[event.id];
     job.queue = queue_of(event.queue);
+    job.due = std::max(event.at, event.due_at);
     QueueState& queue = queues_[job.queue];
     ++queue.findings.put;
     queue.waiting.add(1, event.at);
@@ -158,6 +161,7 @@ void Collector::hear(const JobEvent& event) {
     ++(event.kind == done ? of_schedule.done : event.kind == buried ? of_schedule.failed : of_schedule.cancelled);
   }
   job.has_ended = true;
+  if (event.schedule == 0 && job.schedule == kNobody && job.has_begun) begin_unscheduled(job);
   if (job.schedule != kNobody || event.schedule == 0) jobs_.erase(found);
 }
 
@@ -193,6 +197,9 @@ void Collector::begin(LiveJob& job) {
   schedules_[job.schedule].findings.lateness.add(late);
   queues_[job.queue].findings.lateness.add(late);
 }
+
+// Whether a schedule has put a job is known when it has ended, or all has.
+void Collector::begin_unscheduled(LiveJob& job) { queues_[job.queue].findings.lateness.add(job.begun_at - job.due); }
 
 void Collector::count_fire(std::uint32_t schedule, WallTime at) {
   ++runs_;
@@ -274,11 +281,15 @@ void Collector::judge(QueueFindings& queue, Duration step) const {
 void Collector::finish(SimulationReport& report, WallTime at) {
   end_second();
   for (auto& [id, job] : jobs_) {
-    if (job.schedule == kNobody || job.has_begun) continue;
-    ++schedules_[job.schedule].findings.waiting;
+    const bool has_begun = std::exchange(job.has_begun, true);
     // At least so late.
-    job.begun_at = at;
-    begin(job);
+    if (!has_begun) job.begun_at = at;
+    if (job.schedule == kNobody) {
+      if (job.due <= at && !job.has_ended) begin_unscheduled(job);
+    } else if (!has_begun) {
+      ++schedules_[job.schedule].findings.waiting;
+      begin(job);
+    }
   }
   report.runs = runs_;
   report.fires = std::move(fires_);
@@ -305,6 +316,7 @@ void Collector::finish(SimulationReport& report, WallTime at) {
     findings.most_waiting = state.waiting.most();
     if (findings.most_waiting > 0) findings.most_waiting_at = state.waiting.most_since();
     findings.waiting = state.waiting.value();
+    findings.empty_at = state.waiting.zero_since();
     judge(findings, report.step);
     report.done += findings.done;
     report.failed += findings.failed;

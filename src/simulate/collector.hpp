@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,8 @@ class Gauge {
   std::int64_t value() const noexcept { return value_; }
   std::int64_t most() const noexcept { return most_; }
   WallTime most_since() const noexcept { return most_since_; }
+  // Since when it was 0 for the first time.
+  std::optional<WallTime> zero_since() const noexcept { return zero_since_; }
   double mean_until(WallTime at) noexcept;
   // Of the step that ends now.
   Level end_step(WallTime at) noexcept;
@@ -35,6 +38,7 @@ class Gauge {
  private:
   std::int64_t value_ = 0, most_ = 0;
   WallTime begin_{}, since_{}, most_since_{};
+  std::optional<WallTime> zero_since_;
   double area_ = 0;
   // Of the present step:
   bool lasted_ = false;
@@ -55,6 +59,8 @@ class Collector {
 
   void hear(const JobEvent& event);
   void hear(const ScheduleEvent& event);
+  // A job that no schedule puts was refused by its queue.
+  void refuse(std::string_view queue) { ++queues_[queue_of(queue)].findings.refused; }
   void end_step(WallTime at);
   // All that is known at the end.
   void finish(SimulationReport& report, WallTime at);
@@ -93,6 +99,7 @@ class Collector {
 
   std::uint32_t queue_of(std::string_view name);
   void begin(LiveJob& job);
+  void begin_unscheduled(LiveJob& job);
   void count_fire(std::uint32_t schedule, WallTime at);
   void end_second();
   void end_job(JobId id, LiveJob& job);

@@ -27,6 +27,7 @@ void write_lateness(JsonWriter& out, const Lateness& late) {
   out.object("lateness", [&] {
     out.member("count", late.count());
     milliseconds("p50_ms", late.percentile(0.5));
+    milliseconds("p95_ms", late.percentile(0.95));
     milliseconds("p99_ms", late.percentile(0.99));
     milliseconds("max_ms", late.max());
   });
@@ -76,6 +77,7 @@ void write(JsonWriter& out, const QueueFindings& queue, const TimeZone& zone) {
   out.member("most_waiting", queue.most_waiting);
   write_time(out, "most_waiting_at", queue.most_waiting_at, zone);
   out.member("waiting", queue.waiting);
+  write_time(out, "empty_at", queue.empty_at, zone);
   out.member("trend", to_string(queue.trend));
   write_number(out, "growth_per_day", queue.growth_per_day);
   write_lateness(out, queue.lateness);

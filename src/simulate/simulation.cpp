@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/sync.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/base/random.hpp"
@@ -29,6 +31,8 @@ constexpr std::size_t kMostStripParts = 180;
 constexpr std::uint32_t kSubBuckets = 128;
 // How often to see whether it has become too much.
 constexpr Duration kLookInterval = std::chrono::minutes{1};
+constexpr std::uint64_t kLookEvents = 256;
+constexpr std::size_t kPutTogether = 1'000;
 
 // The shortest step of a round length that needs no more than kMostSteps.
 Duration step_of(Duration span) {
@@ -83,7 +87,7 @@ class Simulation {
     started_.resize(configuration.simulation.jobs.size() + 1);
     for (const Schedule& schedule : configuration.schedules) {
       hashes_.push_back(hash_of(schedule.name));
-      behaviours_.push_back(behaviour_of(schedule));
+      behaviours_.push_back(behaviour_of(&schedule.name, schedule.job.queue, schedule.job.function));
     }
   }
 
@@ -115,11 +119,16 @@ class Simulation {
     }
     co_await or_return(add_executors(scheduler));
     engine.add_listener(kAllJobEvents, [this](const JobEvent& event) {
-      if (!over_) collector_.hear(event);
+      if (over_) return;
+      collector_.hear(event);
+      if (++heard_ % kLookEvents == 0 && is_enough()) wake_.set();
     });
     scheduler.add_listener(kHeard, [this](const ScheduleEvent& event) {
       if (!over_) collector_.hear(event);
     });
+    for (const auto& [queue, jobs] : options_.expected) {
+      putting_.push_back(EventLoop::current().create_task(put_expected(engine.book(), queue, jobs), "put"));
+    }
     scheduler.start();
     const TimePoint start = EventLoop::current().time();
     Duration passed{}, step_end{};
@@ -127,19 +136,70 @@ class Simulation {
       if (passed == step_end) step_end = std::min(step_end + report_.step, options_.span);
       passed = std::min(passed + kLookInterval, step_end);
       // What is due at the end belongs to what follows.
-      co_await sleep_until(start + passed - Duration{1});
+      co_await sleep_until_enough(start + passed - Duration{1});
       if (auto failure = scheduler.failure()) co_return std::unexpected(std::move(*failure));
       if (auto failure = engine.failure()) co_return std::unexpected(std::move(*failure));
-      if (collector_.live_jobs() > options_.most_jobs) {
-        report_.stopped = fmt::format("more than {} jobs have not ended", options_.most_jobs);
-      }
+      if (is_enough()) passed = std::min(passed, EventLoop::current().time() - start + Duration{1});
       if (passed == step_end || !report_.stopped.empty()) collector_.end_step(options_.from + passed);
       if (options_.progress) options_.progress(options_.from + passed, collector_.runs());
     }
     over_ = true;
+    for (Task<void>& task : putting_) task.cancel();
     report_.until = options_.from + passed;
     collector_.finish(report_, report_.until);
     co_return co_await explain(engine.book().schedules());
+  }
+
+  // Why it ends early is in the report then.
+  bool is_enough() {
+    if (!report_.stopped.empty()) return true;
+    if (collector_.live_jobs() > options_.most_jobs) {
+      report_.stopped = fmt::format("more than {} jobs have not ended", options_.most_jobs);
+    } else if (options_.give_up) {
+      report_.stopped = options_.give_up().value_or("");
+    }
+    return !report_.stopped.empty();
+  }
+  Coro<void> sleep_until_enough(TimePoint when) {
+    Handle timer = EventLoop::current().call_at(when, [this] { wake_.set(); });
+    co_await wake_.wait();
+    wake_.clear();
+    timer.cancel();
+  }
+
+  // --- jobs that no schedule puts
+  Coro<void> put_expected(Book& book, const std::string& queue, const ExpectedJobs& jobs) {
+    const std::uint64_t count = jobs.waiting.size() + jobs.more_waiting;
+    for (std::uint64_t i = 0; i < count;) {
+      std::vector<NewJob> some;
+      for (; i < count && some.size() < kPutTogether; ++i) some.push_back(waiting_job(queue, jobs, i));
+      co_await put_some(book, queue, std::move(some));
+    }
+    Random random{mix64(configuration_.simulation.seed ^ hash_of(queue))};
+    while (jobs.arrivals_per_second > 0) {
+      const double gap = -std::log(1 - random.unit()) / jobs.arrivals_per_second;
+      if (gap > to_seconds(options_.span)) co_return;
+      co_await sleep(from_seconds(gap));
+      std::vector<NewJob> one;
+      one.push_back({.queue = queue});
+      co_await put_some(book, queue, std::move(one));
+    }
+  }
+  NewJob waiting_job(const std::string& queue, const ExpectedJobs& jobs, std::uint64_t number) const {
+    NewJob job{.queue = queue};
+    if (jobs.waiting.empty()) return job;
+    const ExpectedJobs::Waiting& like = jobs.waiting[number % jobs.waiting.size()];
+    job.key = like.key;
+    job.priority = like.priority;
+    if (like.due_in > Duration::zero()) job.due_at = options_.from + like.due_in;
+    return job;
+  }
+  Coro<void> put_some(Book& book, const std::string& queue, std::vector<NewJob> jobs) {
+    const auto replies = co_await book.put_each(std::move(jobs));
+    if (!replies) co_return;  // the engine has failed, and says so
+    for (const auto& reply : *replies) {
+      if (!reply) collector_.refuse(queue);
+    }
   }
 
   Coro<Result<void>> add_executors(Scheduler& scheduler) {
@@ -153,6 +213,9 @@ class Simulation {
       auto done = co_await scheduler.add_executor(queue.name, {.concurrency = queue.workers});
       if (!done) co_return done;
       queues.insert(queue.name);
+      if (!options_.expected.contains(queue.name)) continue;
+      // Theirs name no function.
+      co_await or_return(scheduler.add_function(queue.name, "", [this](JobContext& context) { return work(context); }));
     }
     for (const Schedule& schedule : configuration_.schedules) {
       const JobTemplate& job = schedule.job;
@@ -170,14 +233,15 @@ class Simulation {
 
   // All that is simulated.
   Coro<void> work(JobContext& context) {
-    const std::uint32_t* index = collector_.index_of(context.job().schedule);
-    if (index == nullptr) co_return;
-    const std::size_t which = behaviours_[*index];
+    const JobRecord& job = context.job();
+    const std::uint32_t* index = collector_.index_of(job.schedule);
+    const std::size_t which = index == nullptr ? behaviour_of(nullptr, job.queue, job.function) : behaviours_[*index];
     const SimulatedJobs& behaviour = behaviour_at(which);
     const std::uint64_t number = started_[which]++;
     // By the run and not by the order of runs, so that a change of one schedule leaves the others' jobs as they are.
-    Random random{mix64(configuration_.simulation.seed ^ hashes_[*index]) ^
-                  mix64(context.job().run * 1'000 + context.attempt())};
+    const std::uint64_t whose = index == nullptr ? hash_of(job.queue) : hashes_[*index];
+    const std::uint64_t run = index == nullptr ? job.id : job.run;
+    Random random{mix64(configuration_.simulation.seed ^ whose) ^ mix64(run * 1'000 + context.attempt())};
     const Duration duration = behaviour.duration.draw(number, random);
     const bool fails = random.chance(behaviour.failures) || std::ranges::binary_search(behaviour.failing, number + 1);
     if (duration > Duration::zero()) co_await sleep(duration);
@@ -187,12 +251,12 @@ class Simulation {
     const SimulationConfig& simulation = configuration_.simulation;
     return which < simulation.jobs.size() ? simulation.jobs[which] : simulation.others;
   }
-  std::size_t behaviour_of(const Schedule& schedule) {
+  // `schedule`: its name; null for a job of none.
+  std::size_t behaviour_of(const std::string* schedule, const std::string& queue, const std::string& function) const {
     const auto& jobs = configuration_.simulation.jobs;
     const auto fits = std::ranges::find_if(jobs, [&](const SimulatedJobs& entry) {
-      return (!entry.schedule || *entry.schedule == schedule.name) &&
-             (!entry.queue || *entry.queue == schedule.job.queue) &&
-             (!entry.function || *entry.function == schedule.job.function);
+      return (!entry.schedule || (schedule != nullptr && *entry.schedule == *schedule)) &&
+             (!entry.queue || *entry.queue == queue) && (!entry.function || *entry.function == function);
     });
     return static_cast<std::size_t>(fits - jobs.begin());
   }
@@ -230,6 +294,9 @@ class Simulation {
   std::vector<std::uint64_t> hashes_;    // of the schedules' names
   std::vector<std::size_t> behaviours_;  // of the schedules, numbers for behaviour_at()
   std::vector<std::uint64_t> started_;   // attempts, by behaviour
+  std::vector<Task<void>> putting_;
+  Event wake_;  // the time waited for has come, or it is enough
+  std::uint64_t heard_ = 0;
   bool over_ = false;
 };
 

@@ -129,7 +129,15 @@ Coro<Result<void>> JobStore::configure(QueueId queue, QueueConfig config) {
 }
 
 Coro<Result<std::vector<StoredQueue>>> JobStore::queues() {
-  return read<std::vector<StoredQueue>>([](StoreDriver& driver) { return driver.all_queues(); });
+  return read<std::vector<StoredQueue>>([](StoreDriver& driver) {
+    std::vector<StoredQueue> queues = driver.all_queues();
+    std::erase_if(queues, [](const StoredQueue& queue) { return queue.name.empty(); });
+    return queues;
+  });
+}
+
+Coro<Result<void>> JobStore::erase_queue(QueueId queue) {
+  return write<void>(StoreAccess::share, 1, [queue](StoreDriver& driver) { Rules(driver).erase_queue(queue); });
 }
 
 // --- jobs ------------------------------------------------------------------------------------------------------------
@@ -168,6 +176,18 @@ Coro<Result<std::vector<ChangeReply>>> JobStore::change(std::vector<Change> chan
   return write<std::vector<ChangeReply>>(StoreAccess::share, size, [changes = std::move(changes)](StoreDriver& driver) {
     return Rules(driver).change(changes);
   });
+}
+
+Coro<Result<OnceReply>> JobStore::once(OnceRequest request) {
+  const bool settles = !request.settlements.empty();
+  const std::size_t size = 1 + request.puts.size() + request.settlements.size() + request.changes.size();
+  return write<OnceReply>(settles ? StoreAccess::own : StoreAccess::share, size,
+                          [request = std::move(request)](StoreDriver& driver) { return Rules(driver).once(request); });
+}
+
+Coro<Result<std::size_t>> JobStore::prune_requests(WallTime before, std::size_t most, std::size_t limit) {
+  return write<std::size_t>(StoreAccess::share, 1,
+                            [=](StoreDriver& driver) { return driver.prune_requests(before, most, limit); });
 }
 
 Coro<Result<void>> JobStore::shelve(std::vector<JobId> ids, Shelf shelf) {
@@ -293,7 +313,12 @@ Coro<Result<std::vector<JobRecord>>> JobStore::list(JobFilter filter) {
 }
 
 Coro<Result<std::vector<QueueCounts>>> JobStore::counts() {
-  return read<std::vector<QueueCounts>>([](StoreDriver& driver) { return driver.counts(); });
+  return read<std::vector<QueueCounts>>([](StoreDriver& driver) {
+    const std::vector<StoredQueue>& queues = driver.all_queues();
+    std::vector<QueueCounts> counts = driver.counts();
+    std::erase_if(counts, [&](const QueueCounts& of) { return queues[of.queue - 1].name.empty(); });
+    return counts;
+  });
 }
 
 Coro<Result<std::uint64_t>> JobStore::count_before(QueueId queue, Rank rank, std::uint64_t most,

@@ -31,12 +31,15 @@ class JobStore : public Store {
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override;
   Coro<Result<void>> configure(QueueId queue, QueueConfig config) override;
+  Coro<Result<void>> erase_queue(QueueId queue) override;
   Coro<Result<std::vector<StoredQueue>>> queues() override;
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now, Refusal refusal) override;
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override;
+  Coro<Result<OnceReply>> once(OnceRequest request) override;
+  Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit) override;
   Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) override;
   Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
   Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override;

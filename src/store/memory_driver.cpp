@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/job_tally.hpp"
 #include "jobs/internal/job_transitions.hpp"
 
 namespace argiope {
@@ -10,18 +11,6 @@ namespace argiope {
 using namespace job_rules;
 
 namespace {
-
-std::uint64_t& count_of(StateCounts& counts, JobState state) {
-  switch (state) {
-    case JobState::ready: return counts.ready;
-    case JobState::delayed: return counts.delayed;
-    case JobState::running: return counts.running;
-    case JobState::done: return counts.done;
-    case JobState::buried: return counts.buried;
-    case JobState::cancelled: break;
-  }
-  return counts.cancelled;
-}
 
 // Those of `rows` that belong to `first`, in order.
 template <class Visit>
@@ -41,14 +30,15 @@ void MemoryDriver::mark() {
   undo_.clear();
   schedules_.start();
   counters_before_ = counters_;
-  queues_before_ = queues_.size();
+  queues_.mark();
 }
 
 void MemoryDriver::keep() {
   marked_ = false;
   jobs_before_.clear();
   undo_.clear();
-  schedules_.start();
+  queues_.mark();
+  schedules_.stop();
 }
 
 void MemoryDriver::take_back() {
@@ -75,36 +65,30 @@ void MemoryDriver::take_back() {
       of_queues_[ended.queue - 1].ended = ended.ended;
     }
   }
-  for (; queues_.size() > queues_before_; queues_.pop_back(), of_queues_.pop_back()) {
-    queue_ids_.erase(queues_.back().name);
-  }
+  queues_.take_back();
+  of_queues_.resize(queues_.all().size());
   counters_ = counters_before_;
   schedules_.take_back();
 }
 
 // --- queues ----------------------------------------------------------------------------------------------------------
 
-QueueId MemoryDriver::find_queue(std::string_view name) {
-  const auto found = queue_ids_.find(name);
-  return found == queue_ids_.end() ? 0 : found->second;
-}
+QueueId MemoryDriver::find_queue(std::string_view name) { return queues_.find(name); }
 
 QueueId MemoryDriver::add_queue(const std::string& name, const QueueConfig& config) {
-  const auto id = static_cast<QueueId>(queues_.size() + 1);
-  queues_.push_back({id, name, config});
-  of_queues_.emplace_back();
-  queue_ids_.emplace(name, id);
+  const QueueId id = queues_.add(name, config);
+  if (of_queues_.size() < id) of_queues_.emplace_back();
   return id;
 }
 
-void MemoryDriver::configure_queue(QueueId queue, const QueueConfig& config) { queues_[queue - 1].config = config; }
+void MemoryDriver::configure_queue(QueueId queue, const QueueConfig& config) { queues_.configure(queue, config); }
 
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 void MemoryDriver::index(const Job& job) {
   const JobRow& row = job.row;
   Queue& queue = of_queues_[row.queue - 1];
-  ++count_of(queue.counts, row.shown_state());
+  ++queue.counts.of(row.shown_state());
   if (row.has_ended()) {
     queue.ended_jobs[row.state].emplace(row.ended_ms, row.id);
     return;
@@ -119,7 +103,7 @@ void MemoryDriver::index(const Job& job) {
 void MemoryDriver::unindex(const Job& job) {
   const JobRow& row = job.row;
   Queue& queue = of_queues_[row.queue - 1];
-  --count_of(queue.counts, row.shown_state());
+  --queue.counts.of(row.shown_state());
   if (row.has_ended()) {
     queue.ended_jobs[row.state].erase({row.ended_ms, row.id});
     return;
@@ -156,6 +140,7 @@ void MemoryDriver::insert(const JobRow& row, const NewJob& wanted, WallTime now)
           .function = wanted.function,
           .payload = wanted.payload,
           .max_attempts = wanted.max_attempts,
+          .lease_ms = lease_ms(wanted.lease_time),
           .created_at = now};
   const Job& added = jobs_.emplace(row.id, std::move(job)).first->second;
   if (!added.name.empty()) names_[added.name] = row.id;
@@ -213,6 +198,7 @@ void MemoryDriver::write_work(JobId id, const NewJob& wanted) {
   Job& job = changing(id);
   job.function = wanted.function;
   job.payload = wanted.payload;
+  job.lease_ms = lease_ms(wanted.lease_time);
 }
 
 void MemoryDriver::write_attempt(JobId id, const Attempt& attempt, const std::string& result) {
@@ -305,6 +291,29 @@ void MemoryDriver::set_failure(JobId id, std::string_view how) {
   failure = how.empty() ? Failure{} : Failure{id, how_failed(how)};
 }
 
+// --- requests --------------------------------------------------------------------------------------------------------
+
+std::optional<KeptRequest> MemoryDriver::find_request(const std::string& key) {
+  const auto found = requests_.find(key);
+  return found == requests_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void MemoryDriver::write_request(const RequestKey& key, WallTime at, const std::string& reply) {
+  requests_.emplace(key.key, KeptRequest{key.digest, reply});
+  request_keys_.emplace_back(at, key.key);
+}
+
+std::size_t MemoryDriver::prune_requests(WallTime before, std::size_t most, std::size_t limit) {
+  std::size_t count = 0;
+  for (; !request_keys_.empty() && count < limit; ++count) {
+    const auto& [at, key] = request_keys_.front();
+    if (at >= stored(before) && request_keys_.size() <= most) break;
+    requests_.erase(key);
+    request_keys_.pop_front();
+  }
+  return count;
+}
+
 // --- leases ----------------------------------------------------------------------------------------------------------
 
 std::vector<std::optional<JobRecord>> MemoryDriver::lease(std::span<const LeaseRequest> leases) {
@@ -318,7 +327,8 @@ std::vector<std::optional<JobRecord>> MemoryDriver::lease(std::span<const LeaseR
     unindex(job);
     job.row.token = lease.token;
     job.worker = lease.worker;
-    job.lease_until = stored(lease.until);
+    job.is_remote = lease.remote;
+    job.lease_until = from_ms(lease_end(lease, job.lease_ms));
     job.lease_is_old = false;
     index(job);
     records[i] = record_of(job);
@@ -332,6 +342,7 @@ void MemoryDriver::renew(std::span<const LeaseRequest> leases) {
     if (found == jobs_.end() || !found->second.row.runs() || found->second.row.token != lease.token) continue;
     Job& job = changing(lease.id);
     job.worker = lease.worker;
+    job.is_remote = lease.remote;
     job.lease_until = stored(lease.until);
     job.lease_is_old = false;
   }
@@ -344,7 +355,9 @@ void MemoryDriver::reopen() {
 std::vector<OldLease> MemoryDriver::old_leases() {
   std::vector<OldLease> old;
   for (const auto& [id, job] : jobs_) {
-    if (job.row.runs() && job.lease_is_old) old.push_back({id, job.row.token, job.lease_until, job.worker});
+    if (job.row.runs() && job.lease_is_old) {
+      old.push_back({id, job.row.token, job.lease_until, job.worker, job.is_remote});
+    }
   }
   return old;
 }
@@ -406,7 +419,7 @@ JobRecord MemoryDriver::record_of(const Job& job) const {
   const JobRow& row = job.row;
   return {.id = row.id,
           .name = job.name,
-          .queue = queues_[row.queue - 1].name,
+          .queue = queues_.all()[row.queue - 1].name,
           .key = row.key,
           .unique = row.unique,
           .state = row.shown_state(),
@@ -417,6 +430,8 @@ JobRecord MemoryDriver::record_of(const Job& job) const {
           .attempts = row.attempts,
           .max_attempts = job.max_attempts,
           .expiries = row.expiries,
+          .tally = job_tally::tally_of(row.tally, row.attempts, row.expiries, row.runs()),
+          .lease_time = std::chrono::milliseconds{job.lease_ms},
           .pending = row.pending,
           .if_failed = row.cancelled_with_others ? DependencyPolicy::cancel : DependencyPolicy::run,
           .created_at = job.created_at,
@@ -459,8 +474,8 @@ std::vector<JobRecord> MemoryDriver::list(const JobFilter& filter) {
 
 std::vector<QueueCounts> MemoryDriver::counts() {
   std::vector<QueueCounts> all;
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    all.push_back({queues_[i].id, of_queues_[i].counts, of_queues_[i].ended});
+  for (std::size_t i = 0; i < of_queues_.size(); ++i) {
+    all.push_back({static_cast<QueueId>(i + 1), of_queues_[i].counts, of_queues_[i].ended});
   }
   return all;
 }
@@ -468,7 +483,6 @@ std::vector<QueueCounts> MemoryDriver::counts() {
 // --- schedules -------------------------------------------------------------------------------------------------------
 
 bool MemoryDriver::advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) {
-  if (!marked_) schedules_.start();
   return schedules_.advance(step.id, step.version, entries, step.place, started);
 }
 void MemoryDriver::write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) {
@@ -476,12 +490,7 @@ void MemoryDriver::write_runs(const FireRequest& step, const std::vector<Schedul
   for (const ScheduleRun& run : runs) schedules_.write(step.id, run);
 }
 void MemoryDriver::take_off_started(ScheduleId id, std::uint32_t count) { schedules_.take_off_started(id, count); }
-JobId MemoryDriver::job_of_run(ScheduleId id, std::uint64_t number) {
-  const auto run = schedules_.run(id, number);
-  return run ? run->job : 0;
-}
 void MemoryDriver::end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) {
-  if (!marked_) schedules_.start();
   schedules_.end_run(run, at, error, result);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "store/memory_schedules.hpp"
+#include "store/queue_list.hpp"
 #include "store/store_driver.hpp"
 
 namespace argiope {
@@ -25,10 +27,12 @@ class MemoryDriver : public StoreDriver {
   void keep() override;
   void take_back() override;
   JobCounters& counters() override { return counters_; }
-  const std::vector<StoredQueue>& all_queues() override { return queues_; }
+  const std::vector<StoredQueue>& all_queues() override { return queues_.all(); }
   QueueId find_queue(std::string_view name) override;
   QueueId add_queue(const std::string& name, const QueueConfig& config) override;
   void configure_queue(QueueId queue, const QueueConfig& config) override;
+  bool is_empty(QueueId queue) override { return of_queues_[queue - 1].counts == StateCounts{}; }
+  void erase_queue(QueueId queue) override { queues_.erase(queue); }
   std::optional<JobRow> load(JobId id) override;
   void insert(const JobRow& row, const NewJob& job, WallTime now) override;
   void save(const JobRow& before, const JobRow& after) override;
@@ -53,13 +57,16 @@ class MemoryDriver : public StoreDriver {
   bool advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) override;
   void write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) override;
   void take_off_started(ScheduleId id, std::uint32_t count) override;
-  JobId job_of_run(ScheduleId id, std::uint64_t number) override;
+  std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number) override;
   void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) override;
 
   std::vector<WaitingJob> load_ranked(QueueId queue, const std::string* key, Rank after, std::size_t limit) override;
   std::uint64_t count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) override;
   std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after,
                                           std::size_t limit) override;
+  std::optional<KeptRequest> find_request(const std::string& key) override;
+  void write_request(const RequestKey& key, WallTime at, const std::string& reply) override;
+  std::size_t prune_requests(WallTime before, std::size_t most, std::size_t limit) override;
   std::vector<WaitingJob> load_delayed(QueueId queue, DueRank after, std::size_t limit) override;
   std::optional<JobRecord> record(JobId id) override;
   std::vector<Attempt> attempts(JobId id) override;
@@ -71,7 +78,6 @@ class MemoryDriver : public StoreDriver {
   std::optional<StoredSchedule> schedule(ScheduleId id) override;
   std::optional<StoredSchedule> find_schedule(const std::string& name) override;
   std::optional<ScheduleView> look_at_schedule(const ScheduleLook& look) override;
-  std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number) override;
   std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit) override;
   std::optional<ScheduleOutput> schedule_output(ScheduleId id) override;
   std::vector<OldLease> old_leases() override;
@@ -84,9 +90,11 @@ class MemoryDriver : public StoreDriver {
     JobRow row;
     std::string name, function, payload, result, error, worker;
     std::uint32_t max_attempts = 0;
+    std::int64_t lease_ms = 0;
     WallTime created_at{};
     WallTime lease_until{};
     bool lease_is_old = false;
+    bool is_remote = false;
     std::vector<Attempt> attempts;
   };
   struct MoreImportant {
@@ -132,9 +140,8 @@ class MemoryDriver : public StoreDriver {
   JobRecord record_of(const Job& job) const;
   const Ranked& ranked(QueueId queue, const std::string* key) const;
 
-  std::vector<StoredQueue> queues_;
+  QueueList queues_;
   std::vector<Queue> of_queues_;
-  std::map<std::string, QueueId, std::less<>> queue_ids_;
   std::map<JobId, Job> jobs_;
   std::map<std::pair<QueueId, std::string>, JobId> uniques_;
   std::map<std::string, JobId> names_;
@@ -142,6 +149,8 @@ class MemoryDriver : public StoreDriver {
   std::set<std::pair<JobId, JobId>> waits_for_;         // the other way round
   boost::unordered_flat_map<JobId, Failure> failures_;  // by slot
   std::map<std::string, std::int64_t> remembered_;
+  std::map<std::string, KeptRequest> requests_;
+  std::deque<std::pair<WallTime, std::string>> request_keys_;  // in the order they came
   MemorySchedules schedules_;
   JobCounters counters_;
 
@@ -149,7 +158,6 @@ class MemoryDriver : public StoreDriver {
   std::map<JobId, std::optional<Job>> jobs_before_;  // nullopt: there was none
   std::vector<Before> undo_;
   JobCounters counters_before_;
-  std::size_t queues_before_ = 0;
 };
 
 }  // namespace argiope

@@ -340,7 +340,7 @@ void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_vi
   remember(*schedule);
   if (!result.empty()) {
     const auto before = output(run.schedule);
-    undo_.emplace_back(OutputBefore{run.schedule, before});
+    remember_before(OutputBefore{run.schedule, before});
     set_output(run.schedule, ScheduleOutput{run.number, run.job, stored(when), run.outcome,
                                             std::string(cut_error(error)), std::string(result)});
   }
@@ -352,7 +352,7 @@ void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_vi
     return set_older(*schedule, run.number, std::nullopt);
   }
   ScheduleRun& entry = past.runs[at];
-  undo_.emplace_back(RunBefore{schedule->id, at, entry});
+  remember_before(RunBefore{schedule->id, at, entry});
   entry.outcome = run.outcome;
   entry.ended_at = stored(when);
   entry.error = cut_error(error);
@@ -371,14 +371,14 @@ void MemorySchedules::write(Schedule& schedule, const ScheduleRun& run) {
   const std::size_t at = (run.number - 1) % kRunsKept;
   if (at == runs.size()) {
     if (runs.size() == runs.capacity()) runs.reserve(std::clamp<std::size_t>(2 * runs.size(), 1, kRunsKept));
-    undo_.emplace_back(RunBefore{schedule.id, at, std::nullopt});
+    remember_before(RunBefore{schedule.id, at, std::nullopt});
     runs.push_back(stored(run));
   } else {
     const ScheduleRun& before = runs[at];
     if (before.outcome == RunOutcome::running && before.number != run.number) {
       set_older(schedule, before.number, before);
     }
-    undo_.emplace_back(RunBefore{schedule.id, at, std::exchange(runs[at], stored(run))});
+    remember_before(RunBefore{schedule.id, at, std::exchange(runs[at], stored(run))});
   }
 }
 
@@ -387,7 +387,7 @@ void MemorySchedules::set_older(Schedule& schedule, std::uint64_t number, std::o
   auto& older = past_of(schedule).older;
   if (older == nullptr) older = std::make_unique<std::map<std::uint64_t, ScheduleRun>>();
   const auto found = older->find(number);
-  undo_.emplace_back(
+  remember_before(
       OlderBefore{schedule.id, number, found == older->end() ? std::nullopt : std::optional(found->second)});
   if (run) {
     older->insert_or_assign(number, std::move(*run));
@@ -396,12 +396,17 @@ void MemorySchedules::set_older(Schedule& schedule, std::uint64_t number, std::o
   }
 }
 
+void MemorySchedules::remember_before(Before before) {
+  if (undoable_) undo_.push_back(std::move(before));
+}
+
 void MemorySchedules::remember(const Schedule& schedule) {
-  undo_.emplace_back(PlaceBefore{schedule.id, schedule.version, place_of(schedule),
-                                 schedule.past == nullptr ? 0 : schedule.past->active});
+  remember_before(PlaceBefore{schedule.id, schedule.version, place_of(schedule),
+                              schedule.past == nullptr ? 0 : schedule.past->active});
 }
 
 void MemorySchedules::take_back() {
+  undoable_ = false;
   for (; !undo_.empty(); undo_.pop_back()) {
     if (const auto* before = std::get_if<PlaceBefore>(&undo_.back())) {
       Schedule& schedule = *at(before->id);

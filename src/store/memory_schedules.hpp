@@ -43,9 +43,16 @@ class MemorySchedules {
   void write(ScheduleId id, const ScheduleRun& run);
   void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result);
 
-  // --- firing and ends of runs since start() can be undone
-  void start() { undo_.clear(); }
-  void take_back();
+  // --- firing and ends of runs between start() and stop() can be undone
+  void start() {
+    undo_.clear();
+    undoable_ = true;
+  }
+  void stop() {
+    undo_.clear();
+    undoable_ = false;
+  }
+  void take_back();  // and stops
 
  private:
   // What a schedule has once it has fired, or has been put as one that has.
@@ -106,6 +113,7 @@ class MemorySchedules {
     ScheduleId id;
     std::optional<ScheduleOutput> output;  // nullopt: none
   };
+  using Before = std::variant<PlaceBefore, RunBefore, OlderBefore, OutputBefore>;
 
   static Schedule* make(std::string_view name, std::string_view trigger);
   static void destroy(Schedule* schedule) noexcept;
@@ -123,6 +131,7 @@ class MemorySchedules {
   PutScheduleReply put(const PutSchedule& wanted, std::size_t hash);
   std::uint32_t use_definition(const std::string& text);
   void drop_definition(std::uint32_t index);
+  void remember_before(Before before);
   void remember(const Schedule& schedule);
   void write(Schedule& schedule, const ScheduleRun& run);
   void set_older(Schedule& schedule, std::uint64_t number, std::optional<ScheduleRun> run);
@@ -137,7 +146,8 @@ class MemorySchedules {
   std::vector<std::uint32_t> free_definitions_;
   std::uint32_t last_definition_ = 0;  // the one used last
   std::unordered_map<std::string_view, std::uint32_t> definition_of_;
-  std::vector<std::variant<PlaceBefore, RunBefore, OlderBefore, OutputBefore>> undo_;
+  std::vector<Before> undo_;
+  bool undoable_ = false;
 };
 
 }  // namespace argiope

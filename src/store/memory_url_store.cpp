@@ -7,7 +7,7 @@ namespace argiope {
 namespace {
 
 // Stores keep milliseconds.
-WallTime stored(WallTime time) noexcept { return std::chrono::floor<std::chrono::milliseconds>(time); }
+using stored_time::stored;
 
 std::int64_t in_ms(WallTime time) noexcept {
   return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "argiope/store/url_store.hpp"
+#include "jobs/internal/stored_time.hpp"
 
 namespace argiope {
 

@@ -19,6 +19,7 @@ void SqliteJobs::begin(bool to_write) {
   use(to_write ? Query::begin_write : Query::begin_read).run();
   writing_ = to_write;
   refresh();
+  queues_.mark();
   lock_wait_.over();
 }
 
@@ -45,7 +46,6 @@ void SqliteJobs::refresh() {
   note_token();
   last_schedule_ = last_schedule_stored_ = static_cast<ScheduleId>(meta("last_schedule").value_or(0));
   queues_.clear();
-  queue_ids_.clear();
   Use rows = use(Query::queues);
   while (rows.next()) {
     const auto id = static_cast<QueueId>(rows.number(0));
@@ -54,8 +54,8 @@ void SqliteJobs::refresh() {
       throw DatabaseFailed{{Errc::corrupt, "database " + path_ + ": the configuration of queue " +
                                                in_quotes(rows.text(1)) + ": " + config.error().message}};
     }
-    queues_.push_back({id, std::string(rows.text(1)), std::move(*config)});
-    queue_ids_[queues_.back().name] = id;
+    queues_.add(std::string(rows.text(1)), *config);
+    if (rows.number(3) != 0) queues_.erase(id);
   }
 }
 
@@ -126,7 +126,8 @@ void SqliteJobs::flush() {
 
 void SqliteJobs::mark() {
   use(Query::savepoint).run();
-  mark_ = {undo_.size(), counters_, changed_counts_, queues_.size()};
+  mark_ = {undo_.size(), counters_, changed_counts_};
+  queues_.mark();
 }
 
 void SqliteJobs::keep() { use(Query::savepoint_release).run(); }
@@ -136,10 +137,7 @@ void SqliteJobs::take_back() {
   undo_leases(mark_.undo);
   counters_ = mark_.counters;
   changed_counts_ = mark_.counts;
-  while (queues_.size() > mark_.queues) {
-    queue_ids_.erase(queues_.back().name);
-    queues_.pop_back();
-  }
+  queues_.take_back();
   use(Query::savepoint_release).run();
 }
 
@@ -159,21 +157,21 @@ void SqliteJobs::set_meta(std::string_view name, std::int64_t value) { use(Query
 
 // --- queues and counts -----------------------------------------------------------------------------------------------
 
-QueueId SqliteJobs::find_queue(std::string_view name) {
-  const auto found = queue_ids_.find(name);
-  return found == queue_ids_.end() ? 0 : found->second;
-}
+QueueId SqliteJobs::find_queue(std::string_view name) { return queues_.find(name); }
 
 QueueId SqliteJobs::add_queue(const std::string& name, const QueueConfig& config) {
   if (access() == StoreAccess::read) {
     throw RequestRefused{{Errc::refused, "database " + path_ + ": opened for reading only"}};
   }
-  const auto id = static_cast<QueueId>(queues_.size() + 1);
   const std::string json = to_json(config);
-  use(Query::queue_add).with(id, name, json).run();
-  use(Query::counts_add).with(id).run();
-  queues_.push_back({id, name, config});
-  queue_ids_[name] = id;
+  const bool was_there = queues_.find_erased(name) != 0;
+  const QueueId id = queues_.add(name, config);
+  if (was_there) {
+    use(Query::queue_configure).with(id, json).run();
+  } else {
+    use(Query::queue_add).with(id, name, json).run();
+    use(Query::counts_add).with(id).run();
+  }
   touch(0);
   return id;
 }
@@ -181,7 +179,19 @@ QueueId SqliteJobs::add_queue(const std::string& name, const QueueConfig& config
 void SqliteJobs::configure_queue(QueueId id, const QueueConfig& config) {
   const std::string json = to_json(config);
   use(Query::queue_configure).with(id, json).run();
-  queues_[id - 1].config = config;
+  queues_.configure(id, config);
+  touch(0);
+}
+
+bool SqliteJobs::is_empty(QueueId id) {
+  const std::vector<QueueCounts> all = counts();
+  const auto its = std::ranges::find(all, id, &QueueCounts::queue);
+  return its == all.end() || its->counts == StateCounts{};
+}
+
+void SqliteJobs::erase_queue(QueueId id) {
+  use(Query::queue_erase).with(id).run();
+  queues_.erase(id);
   touch(0);
 }
 

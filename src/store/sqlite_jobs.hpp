@@ -24,6 +24,7 @@
 #include "argiope/store/store.hpp"
 #include "store/group_commit.hpp"
 #include "store/lock_wait.hpp"
+#include "store/queue_list.hpp"
 #include "store/sqlite.hpp"
 #include "store/sqlite_file.hpp"
 #include "store/sqlite_log.hpp"
@@ -58,10 +59,12 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   void keep() override;
   void take_back() override;
   JobCounters& counters() override { return counters_; }
-  const std::vector<StoredQueue>& all_queues() override { return queues_; }
+  const std::vector<StoredQueue>& all_queues() override { return queues_.all(); }
   QueueId find_queue(std::string_view name) override;
   QueueId add_queue(const std::string& name, const QueueConfig& config) override;
   void configure_queue(QueueId queue, const QueueConfig& config) override;
+  bool is_empty(QueueId queue) override;
+  void erase_queue(QueueId queue) override;
   std::optional<JobRow> load(JobId id) override;
   void insert(const JobRow& row, const NewJob& job, WallTime now) override;
   void save(const JobRow& before, const JobRow& after) override;
@@ -82,6 +85,10 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   std::string_view failure_of(JobId id) override;
   void set_failure(JobId id, std::string_view how) override;
 
+  std::optional<KeptRequest> find_request(const std::string& key) override;
+  void write_request(const RequestKey& key, WallTime at, const std::string& reply) override;
+  std::size_t prune_requests(WallTime before, std::size_t most, std::size_t limit) override;
+
   // --- leases
   std::vector<std::optional<JobRecord>> lease(std::span<const LeaseRequest> leases) override;
   void renew(std::span<const LeaseRequest> leases) override;
@@ -101,7 +108,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   bool advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) override;
   void write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) override;
   void take_off_started(ScheduleId id, std::uint32_t count) override;
-  JobId job_of_run(ScheduleId id, std::uint64_t number) override;
+  std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number) override;
   void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) override;
   std::vector<PutScheduleReply> put_schedules(const std::vector<PutSchedule>& schedules) override;
   bool erase_schedule(ScheduleId id) override;
@@ -109,7 +116,6 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   std::optional<StoredSchedule> schedule(ScheduleId id) override;
   std::optional<StoredSchedule> find_schedule(const std::string& name) override;
   std::optional<ScheduleView> look_at_schedule(const ScheduleLook& look) override;
-  std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number) override;
   std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit) override;
   std::optional<ScheduleOutput> schedule_output(ScheduleId id) override;
 
@@ -131,6 +137,13 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   struct LeaseBatch {
     std::string worker;
     std::size_t remaining = 0;
+    bool remote = false;
+  };
+  // Whose leases are written as one batch.
+  struct Holder {
+    std::string_view worker;
+    bool remote = false;
+    friend bool operator==(const Holder&, const Holder&) = default;
   };
   struct LeaseEntry {
     JobId id;
@@ -147,7 +160,6 @@ class SqliteJobs final : public StoreDriver, public Transactions {
     std::size_t undo;
     JobCounters counters;
     std::vector<Counts> counts;
-    std::size_t queues;
   };
 
   // What others leave for an owner to hear is checked for one once it has so many rows.
@@ -205,7 +217,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   bool runs(JobId id, std::int64_t fence) { return token_of(id, fence) != 0; }
   const Lease* find_lease(JobId id);
   void set_lease(JobId id, std::optional<Lease> lease);
-  void write_leases(std::span<const LeaseEntry> entries, std::string_view worker);
+  void write_leases(std::span<const LeaseEntry> entries, Holder holder);
   void undo_leases(std::size_t down_to) noexcept;
 
   // --- reads
@@ -231,8 +243,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   bool touched_ = true;       // for the owner: others may have written
   bool has_touched_ = false;  // for others, in this transaction
   bool writing_ = false;
-  std::vector<StoredQueue> queues_;
-  std::map<std::string, QueueId, std::less<>> queue_ids_;
+  QueueList queues_;
   JobCounters counters_, counters_stored_;
   ScheduleId last_schedule_ = 0, last_schedule_stored_ = 0;
 

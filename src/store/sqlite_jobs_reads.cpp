@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/job_tally.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -28,7 +29,7 @@ constexpr const char* condition_of(JobState state) noexcept {
 JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
   JobRecord record;
   record.id = static_cast<JobId>(row.number(0));
-  record.queue = queues_[static_cast<std::size_t>(row.number(1)) - 1].name;
+  record.queue = queues_.all()[static_cast<std::size_t>(row.number(1)) - 1].name;
   record.state = state_of(static_cast<RowState>(row.number(2)));
   record.name = row.text(4);
   record.key = row.text(5);
@@ -47,7 +48,10 @@ JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
   record.result = row.text(18);
   record.schedule = static_cast<ScheduleId>(row.number(19));
   record.run = static_cast<std::uint64_t>(row.number(20));
-  record.payload = row.text(21);
+  record.tally =
+      job_tally::tally_of(static_cast<std::uint64_t>(row.number(21)), record.attempts, record.expiries, false);
+  record.lease_time = std::chrono::milliseconds{row.number(22)};
+  record.payload = row.text(23);
   return record;
 }
 
@@ -56,6 +60,7 @@ void SqliteJobs::add_lease(JobRecord& record, std::int64_t fence, std::int64_t f
   if (has_ended(record.state) || !runs(record.id, fence)) return;
   const Lease& lease = *find_lease(record.id);
   record.state = JobState::running;
+  ++record.tally.runs;
   record.token = lease.token;
   record.lease_until = from_ms(lease.until);
   record.worker = batches_[lease.batch].worker;
@@ -165,9 +170,8 @@ std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
   std::vector<JobRecord> found;
   QueueId queue_id = 0;
   if (!filter.queue.empty()) {
-    const auto named = queue_ids_.find(filter.queue);
-    if (named == queue_ids_.end()) return found;
-    queue_id = named->second;
+    queue_id = queues_.find(filter.queue);
+    if (queue_id == 0) return found;
   }
   if (filter.state == JobState::running) return list_running(filter, limit);
   // By the job's id, which is the table's order; those that have ended are found by a table of their own.

@@ -225,7 +225,22 @@ CREATE TABLE schedule_outputs (
 );
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
+// Jobs may have a lease time of their own; what is counted of their runs; leases of workers that may outlive the owner.
+constexpr const char* kVersion7 = R"sql(
+ALTER TABLE jobs ADD COLUMN lease_time INTEGER;
+ALTER TABLE jobs ADD COLUMN tally INTEGER;    -- src/jobs/internal/job_tally.hpp
+ALTER TABLE leases ADD COLUMN remote INTEGER;
+ALTER TABLE queues ADD COLUMN erased INTEGER;
+CREATE TABLE requests (              -- that came under a key, in the order they came
+  n           INTEGER PRIMARY KEY,
+  request_key TEXT NOT NULL UNIQUE,
+  at          INTEGER NOT NULL,
+  digest      BLOB NOT NULL,
+  reply       BLOB NOT NULL          -- src/jobs/request_memory.cpp
+);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6, kVersion7};
 constexpr SqliteFormat kFormat{kApplicationId, kMigrations};
 
 }  // namespace
@@ -333,11 +348,12 @@ void SqliteJobs::take_over() {
 void SqliteJobs::renumber_leases() {
   std::vector<std::pair<JobId, Lease>> left(leases_.begin(), leases_.end());
   std::ranges::sort(left, {}, [](const auto& entry) { return entry.second.token; });
-  std::map<std::string, std::vector<std::pair<JobId, Lease>>> by_worker;
+  std::map<std::pair<std::string, bool>, std::vector<std::pair<JobId, Lease>>> by_worker;
   counters_.last_token = 0;
   for (auto& [id, lease] : left) {
     lease.token = ++counters_.last_token;
-    by_worker[batches_[lease.batch].worker].emplace_back(id, lease);
+    const LeaseBatch& of = batches_[lease.batch];
+    by_worker[{of.worker, of.remote}].emplace_back(id, lease);
   }
   for (const char* sql : {"DELETE FROM leases", "UPDATE jobs SET fence = NULL WHERE fence IS NOT NULL"}) {
     if (auto done = database_.execute(sql); !done) throw DatabaseFailed{std::move(done.error())};
@@ -345,7 +361,7 @@ void SqliteJobs::renumber_leases() {
   leases_.clear();
   batches_.clear();
   next_batch_ = 1;
-  for (auto& [worker, leases] : by_worker) {
+  for (auto& [worker_and_remote, leases] : by_worker) {
     std::vector<LeaseEntry> entries;
     batches_[next_batch_].remaining = leases.size();
     for (auto& [id, lease] : leases) {
@@ -353,7 +369,7 @@ void SqliteJobs::renumber_leases() {
       lease.batch = next_batch_;
       leases_.emplace(id, lease);
     }
-    write_leases(entries, worker);
+    write_leases(entries, {worker_and_remote.first, worker_and_remote.second});
   }
 }
 

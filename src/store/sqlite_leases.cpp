@@ -36,6 +36,7 @@ void SqliteJobs::load_leases() {
     next_batch_ = batch + 1;
     LeaseBatch& of = batches_[batch];
     of.worker = rows.text(1);
+    of.remote = rows.number(3) != 0;
     const std::string_view entries = rows.text(2);
     for (std::size_t at = 0; at + kEntryBytes <= entries.size(); at += kEntryBytes) {
       const Lease lease{.token = number_at(entries, at + 8),
@@ -91,25 +92,27 @@ void SqliteJobs::undo_leases(std::size_t down_to) noexcept {
 }
 
 // Writes down what set_lease() has given to batch `next_batch_`.
-void SqliteJobs::write_leases(std::span<const LeaseEntry> entries, std::string_view worker) {
+void SqliteJobs::write_leases(std::span<const LeaseEntry> entries, Holder holder) {
   if (entries.empty()) return;
   std::string bytes;
   bytes.reserve(entries.size() * kEntryBytes);
   const std::int64_t batch = next_batch_++;
-  batches_[batch].worker = worker;
+  LeaseBatch& of = batches_[batch];
+  of.worker = holder.worker;
+  of.remote = holder.remote;
   for (const LeaseEntry& entry : entries) {
     append_number(bytes, entry.id);
     append_number(bytes, entry.token);
     append_number(bytes, static_cast<std::uint64_t>(entry.until));
   }
-  use(Query::lease_add).with(batch, worker, bytes).run();
+  use(Query::lease_add).with(batch, holder.worker, bytes).with_or_null(holder.remote ? 1 : 0).run();
 }
 
 std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseRequest> leases) {
   std::vector<std::optional<JobRecord>> records(leases.size());
   std::vector<LeaseEntry> entries;
   entries.reserve(leases.size());
-  std::string_view worker;
+  Holder holder;
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const LeaseRequest& request = leases[i];
     counters_.last_token = request.token;
@@ -117,12 +120,12 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseReq
     if (find_lease(request.id) != nullptr) continue;
     Use found = use(Query::job_record);
     if (!found.with(request.id).next() || !is_leasable(static_cast<RowState>(found.number(2)))) continue;
-    if (request.worker != worker) {
-      write_leases(entries, worker);
+    if (const Holder its{request.worker, request.remote}; its != holder) {
+      write_leases(entries, holder);
       entries.clear();
-      worker = request.worker;
+      holder = its;
     }
-    const std::int64_t until = to_ms(request.until);
+    const std::int64_t until = lease_end(request, found.number(kLeaseTimeColumn));
     entries.push_back({request.id, request.token, until});
     // At once, so that a second request for the job in this call finds it taken.
     const auto queue = static_cast<QueueId>(found.number(1));
@@ -135,24 +138,25 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseReq
     count(queue, record.state, -1);
     count(queue, JobState::running, 1);
     record.state = JobState::running;
+    ++record.tally.runs;
     record.token = request.token;
     record.worker = request.worker;
     record.lease_until = from_ms(until);
   }
-  write_leases(entries, worker);
+  write_leases(entries, holder);
   return records;
 }
 
 void SqliteJobs::renew(std::span<const LeaseRequest> leases) {
   std::vector<LeaseEntry> entries;
-  std::string_view worker;
+  Holder holder;
   for (const LeaseRequest& request : leases) {
     const Lease* lease = find_lease(request.id);
     if (lease == nullptr || lease->token != request.token) continue;
-    if (request.worker != worker) {
-      write_leases(entries, worker);
+    if (const Holder its{request.worker, request.remote}; its != holder) {
+      write_leases(entries, holder);
       entries.clear();
-      worker = request.worker;
+      holder = its;
     }
     entries.push_back({request.id, lease->token, to_ms(request.until)});
     Lease renewed = *lease;
@@ -161,7 +165,7 @@ void SqliteJobs::renew(std::span<const LeaseRequest> leases) {
     renewed.old = false;
     set_lease(request.id, renewed);
   }
-  write_leases(entries, worker);
+  write_leases(entries, holder);
 }
 
 std::vector<OldLease> SqliteJobs::old_leases() {
@@ -169,7 +173,8 @@ std::vector<OldLease> SqliteJobs::old_leases() {
   if (access() != StoreAccess::own) return old;
   for (const auto& [id, lease] : leases_) {
     if (!lease.old) continue;
-    old.push_back({id, lease.token, from_ms(lease.until), batches_[lease.batch].worker});
+    const LeaseBatch& of = batches_[lease.batch];
+    old.push_back({id, lease.token, from_ms(lease.until), of.worker, of.remote});
   }
   std::ranges::sort(old, {}, &OldLease::id);
   return old;

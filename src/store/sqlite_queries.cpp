@@ -8,10 +8,10 @@ namespace {
 // Conditions like "state = 0" stand in the text because that is how SQLite finds the partial index that fits.
 #define ARGIOPE_CORE                                                                                          \
   "queue_id, state, rank, priority, due_at, attempts, expiries, pending, if_failed, flags, fence, ended_at, " \
-  "key, unique_name, schedule_id, run"
+  "key, unique_name, schedule_id, run, tally"
 #define ARGIOPE_RECORD                                                                                           \
   "job_id, queue_id, state, fence, name, key, unique_name, priority, due_at, function, attempts, max_attempts, " \
-  "expiries, pending, if_failed, created_at, ended_at, error, result, schedule_id, run"
+  "expiries, pending, if_failed, created_at, ended_at, error, result, schedule_id, run, tally, lease_time"
 #define ARGIOPE_PLACE "version, next, last, fired, missed, entries, paused, active"
 #define ARGIOPE_WINDOW "job_id, fence, rank, due_at, attempts, expiries, key"
 
@@ -29,9 +29,10 @@ constexpr Text kTexts[] = {
     {Query::data_version, "PRAGMA data_version"},
     {Query::meta_get, "SELECT value FROM meta WHERE name = ?"},
     {Query::meta_set, "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"},
-    {Query::queues, "SELECT queue_id, name, config FROM queues ORDER BY queue_id"},
+    {Query::queues, "SELECT queue_id, name, config, erased FROM queues ORDER BY queue_id"},
     {Query::queue_add, "INSERT INTO queues (queue_id, name, config) VALUES (?, ?, ?)"},
-    {Query::queue_configure, "UPDATE queues SET config = ?2 WHERE queue_id = ?1"},
+    {Query::queue_configure, "UPDATE queues SET config = ?2, erased = NULL WHERE queue_id = ?1"},
+    {Query::queue_erase, "UPDATE queues SET erased = 1 WHERE queue_id = ?"},
     {Query::counts_add, "INSERT INTO counts (queue_id) VALUES (?)"},
     {Query::counts_change,
      "UPDATE counts SET delayed = delayed + ?2, ready = ready + ?3, running = running + ?4, done = "
@@ -40,19 +41,23 @@ constexpr Text kTexts[] = {
     {Query::counts,
      "SELECT queue_id, delayed, ready, running, done, cancelled, buried, ended FROM counts ORDER BY "
      "queue_id"},
-    {Query::job_insert, "INSERT INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, "
-     "if_failed, flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run) VALUES "
-     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {Query::job_insert,
+     "INSERT INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, "
+     "if_failed, flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run, lease_time) "
+     "VALUES "
+     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {Query::job_core, "SELECT " ARGIOPE_CORE " FROM jobs WHERE job_id = ?"},
     {Query::job_brief, "SELECT queue_id, flags, schedule_id, run FROM jobs WHERE job_id = ?"},
-    {Query::job_update, "UPDATE jobs SET state = ?2, rank = ?3, priority = ?4, due_at = ?5, attempts = ?6, expiries = ?7, "
-     "pending = ?8, flags = ?9, fence = ?10, ended_at = ?11, key = ?12, unique_name = ?13 WHERE job_id "
+    {Query::job_update,
+     "UPDATE jobs SET state = ?2, rank = ?3, priority = ?4, due_at = ?5, attempts = ?6, expiries = ?7, "
+     "pending = ?8, flags = ?9, fence = ?10, ended_at = ?11, key = ?12, unique_name = ?13, tally = ?14 WHERE job_id "
      "= ?1"},
     {Query::job_set_flags, "UPDATE jobs SET flags = coalesce(flags, 0) | ?2 WHERE job_id = ?1"},
     {Query::job_set_error, "UPDATE jobs SET error = ?2 WHERE job_id = ?1"},
     {Query::job_set_failure, "UPDATE jobs SET error = ?2, result = ?3 WHERE job_id = ?1"},
-    {Query::job_set_result, "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
-    {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3 WHERE job_id = ?1"},
+    {Query::job_set_result,
+     "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
+    {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3, lease_time = ?4 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
     {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
     {Query::job_error, "SELECT error FROM jobs WHERE job_id = ?"},
@@ -83,8 +88,8 @@ constexpr Text kTexts[] = {
     {Query::history_trim, "DELETE FROM attempts WHERE job_id = ? AND entry <= ?"},
     {Query::history_delete, "DELETE FROM attempts WHERE job_id = ?"},
     {Query::history, "SELECT number, ended_at, outcome, error, worker FROM attempts WHERE job_id = ? ORDER BY entry"},
-    {Query::leases, "SELECT batch, worker, entries FROM leases ORDER BY batch"},
-    {Query::lease_add, "INSERT INTO leases (batch, worker, entries) VALUES (?, ?, ?)"},
+    {Query::leases, "SELECT batch, worker, entries, remote FROM leases ORDER BY batch"},
+    {Query::lease_add, "INSERT INTO leases (batch, worker, entries, remote) VALUES (?, ?, ?, ?)"},
     {Query::lease_delete, "DELETE FROM leases WHERE batch = ?"},
     {Query::touched_add, "INSERT INTO touched (job_id) VALUES (?)"},
     {Query::touched, "SELECT DISTINCT job_id FROM touched ORDER BY job_id"},
@@ -113,37 +118,51 @@ constexpr Text kTexts[] = {
     {Query::aside_keys_after,
      "SELECT key, job_id, fence FROM jobs WHERE state = 1 AND queue_id = ?1 AND key > ?2 ORDER BY key, "
      "rank DESC, job_id"},
-    {Query::delayed, "SELECT " ARGIOPE_WINDOW " FROM jobs WHERE state = 2 AND queue_id = ?1 AND (due_at, job_id) > (?2, ?3) ORDER BY due_at, "
-     "job_id"},
-    {Query::schedule_insert, "INSERT INTO schedules (schedule_id, name, trigger, definition) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO "
+    {Query::delayed, "SELECT " ARGIOPE_WINDOW
+                     " FROM jobs WHERE state = 2 AND queue_id = ?1 AND (due_at, job_id) > (?2, ?3) ORDER BY due_at, "
+                     "job_id"},
+    {Query::schedule_insert,
+     "INSERT INTO schedules (schedule_id, name, trigger, definition) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO "
      "NOTHING"},
     {Query::schedule_update, "UPDATE schedules SET trigger = ?2, definition = ?3 WHERE schedule_id = ?1"},
     {Query::schedule_delete, "DELETE FROM schedules WHERE schedule_id = ?"},
     {Query::schedule_named, "SELECT schedule_id FROM schedules WHERE name = ?"},
-    {Query::schedule, "SELECT schedule_id, " ARGIOPE_PLACE ", name, trigger, definition FROM schedules JOIN places USING "
+    {Query::schedule,
+     "SELECT schedule_id, " ARGIOPE_PLACE ", name, trigger, definition FROM schedules JOIN places USING "
      "(schedule_id) WHERE schedule_id = ?"},
-    {Query::schedules, "SELECT schedule_id, " ARGIOPE_PLACE ", name, trigger, definition FROM schedules JOIN places USING "
+    {Query::schedules,
+     "SELECT schedule_id, " ARGIOPE_PLACE ", name, trigger, definition FROM schedules JOIN places USING "
      "(schedule_id) WHERE schedule_id > ? ORDER BY schedule_id LIMIT ?"},
-    {Query::places, "SELECT schedule_id, " ARGIOPE_PLACE " FROM places WHERE schedule_id > ? ORDER BY schedule_id LIMIT ?"},
-    {Query::place_insert, "INSERT INTO places (schedule_id, version, next, last, fired, missed, paused) VALUES (?, ?, ?, ?, ?, ?, "
+    {Query::places,
+     "SELECT schedule_id, " ARGIOPE_PLACE " FROM places WHERE schedule_id > ? ORDER BY schedule_id LIMIT ?"},
+    {Query::place_insert,
+     "INSERT INTO places (schedule_id, version, next, last, fired, missed, paused) VALUES (?, ?, ?, ?, ?, ?, "
      "?)"},
-    {Query::place_update, "UPDATE places SET version = version + 1, next = ?2, last = ?3, fired = ?4, missed = ?5, paused = ?6 WHERE "
+    {Query::place_update,
+     "UPDATE places SET version = version + 1, next = ?2, last = ?3, fired = ?4, missed = ?5, paused = ?6 WHERE "
      "schedule_id = ?1"},
-    {Query::place_fire, "UPDATE places SET version = version + 1, next = ?4, last = ?5, fired = ?6, missed = ?7, entries = ?8, paused "
+    {Query::place_fire,
+     "UPDATE places SET version = version + 1, next = ?4, last = ?5, fired = ?6, missed = ?7, entries = ?8, paused "
      "= ?9, active = coalesce(active, 0) + ?10 WHERE schedule_id = ?1 AND version = ?2 AND coalesce(entries, 0) = ?3"},
     {Query::place_end_runs, "UPDATE places SET active = active - ?2 WHERE schedule_id = ?1"},
     {Query::place_delete, "DELETE FROM places WHERE schedule_id = ? RETURNING entries"},
-    {Query::run_write, "INSERT OR REPLACE INTO schedule_runs (entry, number, planned, last_planned, count, fired_at, ended_at, "
+    {Query::run_write,
+     "INSERT OR REPLACE INTO schedule_runs (entry, number, planned, last_planned, count, fired_at, ended_at, "
      "outcome, job_id, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-    {Query::run_end, "UPDATE schedule_runs SET outcome = ?3, ended_at = ?4, error = ?5 WHERE entry = ?1 AND number = ?2"},
+    {Query::run_end,
+     "UPDATE schedule_runs SET outcome = ?3, ended_at = ?4, error = ?5 WHERE entry = ?1 AND number = ?2"},
     {Query::run_delete, "DELETE FROM schedule_runs WHERE entry = ?"},
-    {Query::run, "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs "
+    {Query::run,
+     "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs "
      "WHERE entry = ?"},
-    {Query::output_write, "INSERT OR REPLACE INTO schedule_outputs (schedule_id, number, job_id, outcome, ended_at, error, output) "
-                          "VALUES (?, ?, ?, ?, ?, ?, ?)"},
-    {Query::output, "SELECT number, job_id, ended_at, outcome, error, output FROM schedule_outputs WHERE schedule_id = ?"},
+    {Query::output_write,
+     "INSERT OR REPLACE INTO schedule_outputs (schedule_id, number, job_id, outcome, ended_at, error, output) "
+     "VALUES (?, ?, ?, ?, ?, ?, ?)"},
+    {Query::output,
+     "SELECT number, job_id, ended_at, outcome, error, output FROM schedule_outputs WHERE schedule_id = ?"},
     {Query::output_delete, "DELETE FROM schedule_outputs WHERE schedule_id = ?"},
-    {Query::older_run_add, "INSERT OR REPLACE INTO older_runs (schedule_id, number, planned, fired_at, job_id) VALUES (?, ?, ?, ?, ?)"},
+    {Query::older_run_add,
+     "INSERT OR REPLACE INTO older_runs (schedule_id, number, planned, fired_at, job_id) VALUES (?, ?, ?, ?, ?)"},
     {Query::older_run_delete, "DELETE FROM older_runs WHERE schedule_id = ? AND number = ?"},
     {Query::older_run, "SELECT planned, fired_at, job_id FROM older_runs WHERE schedule_id = ? AND number = ?"},
     {Query::older_jobs, "SELECT job_id FROM older_runs WHERE schedule_id = ? ORDER BY number DESC LIMIT ? OFFSET ?"},
@@ -152,6 +171,11 @@ constexpr Text kTexts[] = {
     {Query::touched_schedules, "SELECT DISTINCT schedule_id FROM touched_schedules ORDER BY schedule_id"},
     {Query::touched_schedules_last, "SELECT max(n) FROM touched_schedules"},
     {Query::touched_schedules_delete, "DELETE FROM touched_schedules"},
+    {Query::request_find, "SELECT digest, reply FROM requests WHERE request_key = ?"},
+    {Query::request_add, "INSERT INTO requests (request_key, at, digest, reply) VALUES (?, ?, ?, ?)"},
+    {Query::requests_oldest, "SELECT n, at FROM requests ORDER BY n LIMIT ?"},
+    {Query::requests_last, "SELECT coalesce(max(n), 0) FROM requests"},
+    {Query::requests_delete, "DELETE FROM requests WHERE n <= ?"},
 };
 
 constexpr bool in_order() {

@@ -18,6 +18,7 @@ enum class Query {
   queues,
   queue_add,
   queue_configure,
+  queue_erase,
   counts_add,
   counts_change,
   counts,
@@ -100,12 +101,18 @@ enum class Query {
   touched_schedules,
   touched_schedules_last,
   touched_schedules_delete,
+  request_find,
+  request_add,
+  requests_oldest,
+  requests_last,
+  requests_delete,
 };
-inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::touched_schedules_delete) + 1;
+inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::requests_delete) + 1;
 
 const char* text_of(Query query) noexcept;
 // What Query::job_record selects, but for the payload and the flags, which are last.
 extern const char* const kRecordColumns;
-inline constexpr int kFlagsColumn = 22;
+inline constexpr int kLeaseTimeColumn = 22;
+inline constexpr int kFlagsColumn = 24;
 
 }  // namespace argiope

@@ -30,6 +30,7 @@ std::optional<JobRow> SqliteJobs::load(JobId id) {
   row.unique = found.text(13);
   row.schedule = static_cast<ScheduleId>(found.number(14));
   row.run = static_cast<std::uint64_t>(found.number(15));
+  row.tally = static_cast<std::uint64_t>(found.number(16));
   if (is_leasable(row.state)) row.token = token_of(id, found.number(10));
   return row;
 }
@@ -40,7 +41,8 @@ void SqliteJobs::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
       .with_or_null(row.due_ms, wanted.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.flags,
                     row.fence)
       .with(to_ms(now), wanted.key)
-      .with_or_null(wanted.unique, wanted.name, wanted.function, wanted.payload, row.schedule, row.run)
+      .with_or_null(wanted.unique, wanted.name, wanted.function, wanted.payload, row.schedule, row.run,
+                    lease_ms(wanted.lease_time))
       .run();
   if (!wanted.name.empty()) use(Query::name_add).with(wanted.name, row.id).run();
   if (!wanted.unique.empty()) use(Query::unique_add).with(row.queue, wanted.unique, row.id).run();
@@ -59,7 +61,7 @@ void SqliteJobs::save(const JobRow& before, const JobRow& after) {
       .with_or_null(after.due_ms, after.attempts, after.expiries, after.pending, after.flags, after.fence,
                     after.ended_ms)
       .with(after.key)
-      .with_or_null(after.unique)
+      .with_or_null(after.unique, after.tally)
       .run();
   const bool keeps_unique = before.holds_unique() && after.holds_unique();
   if (before.holds_unique() && !keeps_unique)
@@ -148,7 +150,7 @@ void SqliteJobs::add_flags(JobId id, std::int64_t flags) {
 // --- what rows do not say --------------------------------------------------------------------------------------------
 
 void SqliteJobs::write_work(JobId id, const NewJob& job) {
-  use(Query::job_set_work).with(id).with_or_null(job.function, job.payload).run();
+  use(Query::job_set_work).with(id).with_or_null(job.function, job.payload, lease_ms(job.lease_time)).run();
 }
 
 void SqliteJobs::write_attempt(JobId id, const Attempt& attempt, const std::string& result) {
@@ -219,6 +221,42 @@ std::vector<JobId> SqliteJobs::waits_for(JobId job, std::size_t limit) {
   rows.with(job, static_cast<std::int64_t>(std::min<std::size_t>(limit, kMostJobId)));
   while (rows.next()) found.push_back(static_cast<JobId>(rows.number(0)));
   return found;
+}
+
+// --- requests --------------------------------------------------------------------------------------------------------
+
+std::optional<KeptRequest> SqliteJobs::find_request(const std::string& key) {
+  Use found = use(Query::request_find);
+  if (!found.with(key).next()) return std::nullopt;
+  return KeptRequest{std::string(found.text(0)), std::string(found.text(1))};
+}
+
+void SqliteJobs::write_request(const RequestKey& key, WallTime at, const std::string& reply) {
+  use(Query::request_add).with(key.key, to_ms(at), key.digest, reply).run();
+}
+
+std::size_t SqliteJobs::prune_requests(WallTime before, std::size_t most, std::size_t limit) {
+  std::int64_t last = 0;
+  {
+    Use found = use(Query::requests_last);
+    found.next();
+    last = found.number(0);
+  }
+  std::int64_t up_to = 0;
+  std::size_t count = 0;
+  {
+    Use oldest = use(Query::requests_oldest);
+    oldest.with(static_cast<std::int64_t>(std::min<std::size_t>(limit, kMostJobId)));
+    while (oldest.next()) {
+      const std::int64_t n = oldest.number(0);
+      const bool too_many = last - n >= static_cast<std::int64_t>(std::min<std::size_t>(most, kMostJobId));
+      if (!too_many && oldest.number(1) >= to_ms(before)) break;
+      up_to = n;
+      ++count;
+    }
+  }
+  if (count > 0) use(Query::requests_delete).with(up_to).run();
+  return count;
 }
 
 // --- failures --------------------------------------------------------------------------------------------------------

@@ -236,11 +236,6 @@ void SqliteJobs::take_off_started(ScheduleId id, std::uint32_t count) {
   use(Query::place_end_runs).with(id, count).run();
 }
 
-JobId SqliteJobs::job_of_run(ScheduleId id, std::uint64_t number) {
-  const auto run = schedule_run(id, number);
-  return run ? run->job : 0;
-}
-
 void SqliteJobs::write_run(ScheduleId id, const ScheduleRun& run) {
   use(Query::run_write)
       .with(entry_of(id, run.number), run.number)

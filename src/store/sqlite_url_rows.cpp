@@ -73,7 +73,7 @@ CREATE VIEW pages AS
 
 constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons};
 
-WallTime from_ms(std::int64_t ms) noexcept { return WallTime{std::chrono::milliseconds{ms}}; }
+using stored_time::from_ms;
 
 UrlState parse_state(std::string_view text) noexcept {
   for (const UrlState state : {UrlState::queued, UrlState::done, UrlState::failed, UrlState::excluded}) {

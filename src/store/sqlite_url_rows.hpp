@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "argiope/store/url_record.hpp"
+#include "jobs/internal/stored_time.hpp"
 #include "store/sqlite.hpp"
 #include "store/sqlite_file.hpp"
 
@@ -34,8 +35,6 @@ constexpr std::int64_t stored_shelf(Shelf shelf) noexcept { return static_cast<s
 void append_ids(std::string& out, const std::vector<std::int64_t>& ids);
 void read_ids(std::string_view bytes, std::vector<std::int64_t>& ids);
 
-inline std::int64_t to_ms(WallTime time) noexcept {
-  return std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
-}
+using stored_time::to_ms;
 
 }  // namespace argiope::url_rows

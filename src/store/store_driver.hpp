@@ -39,7 +39,6 @@ class StoreDriver : public JobRows {
   virtual std::optional<StoredSchedule> schedule(ScheduleId id) = 0;
   virtual std::optional<StoredSchedule> find_schedule(const std::string& name) = 0;
   virtual std::optional<ScheduleView> look_at_schedule(const ScheduleLook& look) = 0;
-  virtual std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number) = 0;
   virtual std::vector<ScheduleRun> schedule_runs(ScheduleId id, std::size_t limit) = 0;
   virtual std::optional<ScheduleOutput> schedule_output(ScheduleId id) = 0;
 

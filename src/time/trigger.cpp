@@ -17,6 +17,11 @@ namespace {
 
 std::int64_t ticks(WallTime time) { return time.time_since_epoch().count(); }
 
+// How many whole intervals lie between; `from` is not after `to`. Unsigned, it fits, and is quicker divided than 128 bits.
+std::uint64_t intervals_between(std::int64_t from, std::int64_t to, Duration interval) {
+  return (static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) / static_cast<std::uint64_t>(interval.count());
+}
+
 std::optional<WallTime> at_step(const IntervalRule& rule, __int128 step) {
   const __int128 at = ticks(rule.anchor) + step * rule.interval.count();
   if (at > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
@@ -34,11 +39,11 @@ std::optional<WallTime> DateRule::previous(WallTime before) const {
 
 std::optional<WallTime> IntervalRule::next(WallTime after) const {
   if (after < anchor) return anchor;
-  return at_step(*this, (static_cast<__int128>(ticks(after)) - ticks(anchor)) / interval.count() + 1);
+  return at_step(*this, __int128{intervals_between(ticks(anchor), ticks(after), interval)} + 1);
 }
 std::optional<WallTime> IntervalRule::previous(WallTime before) const {
   if (before <= anchor) return std::nullopt;
-  return at_step(*this, (static_cast<__int128>(ticks(before)) - 1 - ticks(anchor)) / interval.count());
+  return at_step(*this, intervals_between(ticks(anchor), ticks(before) - 1, interval));
 }
 
 std::optional<WallTime> CalendarRule::next(WallTime after) const {

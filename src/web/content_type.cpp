@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "web/http_field.hpp"
 #include "web/internal/ascii.hpp"
 
 namespace argiope {
@@ -16,11 +17,6 @@ constexpr std::string_view trim(std::string_view text) noexcept {
   while (!text.empty() && is_http_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_http_space(text.back())) text.remove_suffix(1);
   return text;
-}
-
-constexpr bool is_token(std::string_view text) noexcept {
-  const auto may_stand = [](char c) { return is_alnum(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c); };
-  return !text.empty() && std::ranges::all_of(text, may_stand);
 }
 
 // Cuts off and returns what stands before the first of `stops`, which stays.

@@ -114,7 +114,7 @@ class HttpClient::Impl {
   Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response) {
     response.wire_bytes = 0;
     for (bool again = false;; again = true) {
-      const bool may_keep = !again && is_idempotent(request.method);
+      const bool may_keep = !again && (is_idempotent(request.method) || request.is_repeatable);
       ConnectionPtr connection = may_keep ? take_idle(request.url.site_key()) : nullptr;
       if (connection == nullptr) {
         auto opened = co_await open(request.url);

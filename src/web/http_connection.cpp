@@ -1,6 +1,7 @@
 #include "web/http_connection.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <iterator>
@@ -8,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "argiope/web/tls.hpp"
+#include "async/internal/stream_layer.hpp"
 #include "base/internal/printable.hpp"
 #include "web/http_response_head.hpp"
 #include "web/internal/ascii.hpp"
@@ -26,6 +29,7 @@ constexpr std::size_t kKeptOutput = 4 * 1024;
 // What a client still sends when it has been refused: dropped for that long, so that it gets to read why.
 constexpr Duration kLinger = 2s;
 constexpr std::size_t kMostDropped = 32 * 1024 * 1024;
+constexpr std::size_t kSpareOf = 64;
 
 ServerResponse stopping_problem() { return ServerResponse::problem(503, "the server is stopping"); }
 
@@ -33,6 +37,17 @@ bool asks_to_close(const ServerResponse& response) noexcept {
   return std::ranges::any_of(response.headers, [](const auto& field) {
     return equals_lower(field.first, "connection") && equals_lower(field.second, "close");
   });
+}
+
+// A TCP socket has credentials too, of nobody: hence the question what it is.
+std::optional<std::uint32_t> peer_user_of(int fd) noexcept {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) return std::nullopt;
+  ::ucred peer{};
+  size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.uid;
 }
 
 }  // namespace
@@ -44,6 +59,12 @@ const std::string& HttpServerCore::date() {
   return date_;
 }
 
+void HttpServerCore::make_room() noexcept {
+  if (connection_count <= options.max_connections - options.max_connections / kSpareOf) return;
+  bool made = false;
+  connections.for_each([&](HttpConnection& connection) { made = made || connection.give_way(); });
+}
+
 HttpConnection::HttpConnection(HttpServerCore& core, Stream& stream)
     : core_(core),
       stream_(stream),
@@ -52,26 +73,52 @@ HttpConnection::HttpConnection(HttpServerCore& core, Stream& stream)
       peer_(stream.peer_name()),
       reader_(core.options, request_) {
   request_.peer = peer_;
-  core.connections.push_back(*this);
+  request_.peer_user = peer_user_of(stream.native_handle());
   ++core.connection_count;
+  core.make_room();
+  core.connections.push_back(*this);
 }
 
 HttpConnection::~HttpConnection() {
   timer_.cancel();
   flush_.cancel();
+  count_body(0);
   --core_.connection_count;
   unlink();
   if (stream_) stream_.when_ended({});
 }
 
 Coro<void> HttpConnection::serve() {
-  bool going_on = true;
+  bool going_on = co_await secure();
   while (going_on) going_on = co_await exchange();
   co_await close();
 }
 
 void HttpConnection::stop_when_idle() noexcept {
-  if (phase_ == Phase::idle) interrupt(Interrupt::stopped);
+  if (phase_ == Phase::idle || phase_ == Phase::handshake) interrupt(Interrupt::stopped);
+}
+
+bool HttpConnection::give_way() noexcept {
+  const bool waits = phase_ == Phase::idle || phase_ == Phase::handshake || phase_ == Phase::head;
+  if (!waits || !is_guarded_ || interrupt_ != Interrupt::none) return false;
+  interrupt(Interrupt::stopped);
+  return true;
+}
+
+Coro<bool> HttpConnection::secure() {
+  if (core_.options.tls == nullptr || peer_user_of(stream_.native_handle())) co_return true;
+  if (core_.stopping) co_return false;
+  phase_ = Phase::handshake;
+  set_deadline(saturating_add(loop_.time(), core_.options.handshake_timeout));
+  try {
+    request_.secure = co_await guarded(stream_.start_layer(core_.options.tls->new_layer())) == Interrupt::none;
+    if (!request_.secure) stream_.abort();
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::wrong_protocol_type) {
+      refuse(400, "this port speaks HTTPS, and the request came in plain HTTP");
+    }
+  }
+  co_return request_.secure;
 }
 
 // --- interrupting
@@ -137,7 +184,7 @@ Coro<bool> HttpConnection::exchange() {
     co_return false;
   }
   if (interrupted != Interrupt::none && phase_ != Phase::idle) stream_.abort();
-  if (interrupted != Interrupt::none) co_return false;
+  if (interrupted != Interrupt::none || is_refused_) co_return false;
   if (reader_.state() == HttpRequestReader::State::refused) {
     refuse(reader_.refusal().status, reader_.refusal().detail);
     co_return false;
@@ -148,6 +195,7 @@ Coro<bool> HttpConnection::exchange() {
   if (!may_answer) co_return false;
   const bool goes_on = co_await send_answer();
   if (!goes_on) co_return false;
+  count_body(0);
   reader_.next();
   // Requests that are there already must not keep a task running for ever.
   if (reader_.has_begun() && !may_go_on()) co_await yield_now();
@@ -164,6 +212,7 @@ Coro<void> HttpConnection::read_request() {
     }
     for (State state = reader_.read(); state == State::head || state == State::body; state = reader_.read()) {
       if (client_ended_) co_return;
+      if (state == State::body && !is_body_wanted()) co_return;
       if (reader_.take_wish_to_continue()) output_ += "HTTP/1.1 100 Continue\r\n\r\n";
       flush();
       if (is_choked()) co_await drain();
@@ -181,7 +230,11 @@ void HttpConnection::enter_reading_phase() {
   const Phase phase = !reader_.has_begun()                                ? Phase::idle
                       : reader_.state() == HttpRequestReader::State::head ? Phase::head
                                                                           : Phase::body;
-  if (phase != std::exchange(phase_, phase)) phase_began_ = loop_.time();
+  if (phase != std::exchange(phase_, phase)) {
+    phase_began_ = loop_.time();
+    unlink();
+    core_.connections.push_back(*this);
+  }
   Duration limit = phase == Phase::idle ? options.keep_alive_timeout : options.header_timeout;
   if (phase == Phase::body) {
     const auto seconds = static_cast<std::int64_t>(reader_.body_bytes() / options.min_body_rate);
@@ -190,10 +243,37 @@ void HttpConnection::enter_reading_phase() {
   set_deadline(saturating_add(phase_began_, limit));
 }
 
+bool HttpConnection::is_body_wanted() {
+  const bool has_just_begun = phase_ != Phase::body;
+  if (has_just_begun && core_.options.answer_early) {
+    if (auto answer = core_.options.answer_early(request_)) {
+      refuse_with(*std::move(answer));
+      return false;
+    }
+  }
+  count_body(reader_.body_held());
+  // Who sends little does not pay for those who send much.
+  if (body_held_ <= kGathered || core_.bodies_bytes <= core_.options.max_bodies_bytes) return true;
+  refuse_with(ServerResponse::problem(503, "too many large requests are under way", {{"Retry-After", "1"}}));
+  return false;
+}
+
+void HttpConnection::count_body(std::size_t held) noexcept {
+  core_.bodies_bytes += held;
+  core_.bodies_bytes -= std::exchange(body_held_, held);
+}
+
 void HttpConnection::refuse(int status, std::string_view detail) {
+  refuse_with(ServerResponse::problem(status, detail));
+}
+
+void HttpConnection::refuse_with(ServerResponse response) {
   keep_alive_ = false;
   is_lingering_ = true;
-  response_ = ServerResponse::problem(status, detail);
+  is_refused_ = true;
+  response_ = std::move(response);
+  std::string().swap(request_.body);
+  count_body(0);
   append_head();
   output_ += response_.body;
 }

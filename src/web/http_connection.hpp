@@ -5,13 +5,13 @@
 #include <exception>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
 #include "argiope/web/http_server.hpp"
+#include "async/internal/server_set.hpp"
 #include "web/http_request_reader.hpp"
 
 namespace argiope::detail {
@@ -22,19 +22,24 @@ class HttpConnection;
 class HttpServerCore {
  public:
   HttpServerCore(HttpHandler its_handler, HttpServerOptions its_options)
-      : handler(std::move(its_handler)), options(std::move(its_options)) {}
+      : handler(std::move(its_handler)),
+        options(std::move(its_options)),
+        servers("an HTTP server", {.max_connections = options.max_connections, .backlog = options.backlog}) {}
 
   const HttpHandler handler;
   const HttpServerOptions options;
-  std::vector<Server> servers;
-  IntrusiveList<HttpConnection> connections;
+  ServerSet servers;
+  IntrusiveList<HttpConnection> connections;  // those behind that have been of use last
   std::size_t connection_count = 0;
+  std::size_t bodies_bytes = 0;  // that are held
   std::uint64_t requests = 0;
   bool stopping = false;
   Event stop_asked;
 
   // As in the Date field.
   const std::string& date();
+  // Where too many connections are open, closes one that waits for its client.
+  void make_room() noexcept;
 
  private:
   std::int64_t date_second_ = -1;
@@ -56,6 +61,8 @@ class HttpConnection : public ListHook {
 
   // The server stops: closes the connection if it has no request, or has answered its last.
   void stop_when_idle() noexcept;
+  // Closes it, if it waits for a request, or for the rest of its head. Whether it does.
+  bool give_way() noexcept;
   // Its time is up: what it is doing is cancelled.
   void stop_now() noexcept { interrupt(Interrupt::stopped); }
 
@@ -66,7 +73,7 @@ class HttpConnection : public ListHook {
  private:
   enum class Interrupt : std::uint8_t { none, timeout, client_left, stopped };
   // What it waits for, and so what its deadline means.
-  enum class Phase : std::uint8_t { starting, idle, head, body, handling, sending, closing };
+  enum class Phase : std::uint8_t { starting, handshake, idle, head, body, handling, sending, closing };
 
   // --- interrupting
 
@@ -81,6 +88,9 @@ class HttpConnection : public ListHook {
   // Whether the task has been, by whomever.
   bool was_cancelled() const noexcept;
 
+  // Agrees on TLS, where it is wanted. False: the connection is to be closed.
+  Coro<bool> secure();
+
   // --- a request
 
   // One request and its answer; false when the connection is to be closed.
@@ -90,6 +100,10 @@ class HttpConnection : public ListHook {
   void enter_reading_phase();
   // With a problem, after which the connection is closed.
   void refuse(int status, std::string_view detail);
+  void refuse_with(ServerResponse response);
+  // Once the head has come, and some of the body is to come: whether that is wanted.
+  bool is_body_wanted();
+  void count_body(std::size_t held) noexcept;
 
   // --- its answer
 
@@ -142,6 +156,7 @@ class HttpConnection : public ListHook {
   bool client_ended_ = false;  // no more requests come
   bool keep_alive_ = false;
   bool is_chunked_ = false;
+  bool is_refused_ = false;    // its answer is in output_, and nothing more is read
   bool is_broken_ = false;     // the answer that is being sent cannot be ended as it should
   bool is_lingering_ = false;  // the client may be sending still
   bool flush_is_due_ = false;
@@ -150,6 +165,7 @@ class HttpConnection : public ListHook {
   TimePoint timer_at_ = kNever;
   TimePoint deadline_ = kNever;
   TimePoint phase_began_{};
+  std::size_t body_held_ = 0;       // of what core_.bodies_bytes counts
   std::uint64_t given_ = 0;         // bytes, to the stream
   std::uint64_t taken_before_ = 0;  // of those the client had taken when the deadline was set
 };

@@ -9,6 +9,7 @@
 #include "argiope/web/http_client.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "web/http_field.hpp"
 #include "web/http_response_head.hpp"
 #include "web/internal/ascii.hpp"
 
@@ -31,10 +32,6 @@ void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
   out.append(digits, end);
-}
-
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ").append(value).append("\r\n");
 }
 
 void require_sendable(const ServerResponse& response) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/internal/base64.hpp"
+#include "web/http_field.hpp"
 #include "web/internal/ascii.hpp"
 
 namespace argiope {
@@ -21,13 +22,6 @@ bool goes_to(const HeaderFor& field, const Url& url) {
   if (field.where == "*") return true;
   if (field.where.contains("://")) return field.where == url.site_key();
   return field.where == url.host() || field.where == url.host_and_port();
-}
-
-void append_field(std::string& head, std::string_view name, std::string_view value) {
-  head += name;
-  head += ": ";
-  head += value;
-  head += "\r\n";
 }
 
 bool has_field(const std::vector<std::pair<std::string, std::string>>& fields, std::string_view name) {

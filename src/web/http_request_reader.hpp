@@ -52,6 +52,8 @@ class HttpRequestReader {
   // The client would use the connection again.
   bool keep_alive() const noexcept;
   std::size_t body_bytes() const noexcept { return request_.body.size(); }
+  // In memory, which grows ahead of it.
+  std::size_t body_held() const noexcept { return request_.body.capacity(); }
 
  private:
   class Parser;

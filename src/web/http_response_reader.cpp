@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "web/http_field.hpp"
 #include "web/internal/ascii.hpp"
 
 namespace argiope {
@@ -22,12 +23,6 @@ std::string_view trim_blanks(std::string_view text) noexcept {
 }
 
 // RFC 9110, 5.6.2.
-bool is_token(std::string_view text) noexcept {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_alnum(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
-  });
-}
-
 bool has_controls(std::string_view text) noexcept {
   return std::ranges::any_of(text,
                              [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });

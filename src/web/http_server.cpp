@@ -4,8 +4,6 @@
 
 #include <stdexcept>
 
-#include "argiope/async/group.hpp"
-#include "argiope/async/timeout.hpp"
 #include "web/http_connection.hpp"
 
 namespace argiope {
@@ -32,42 +30,22 @@ ConnectionHandler serving(SharedCore core) {
   };
 }
 
-ServerOptions listening(const HttpServerOptions& options) {
-  return {.max_connections = options.max_connections, .backlog = options.backlog};
-}
-
-void require_not_stopped(const HttpServerCore& core) {
-  if (core.stopping) throw std::logic_error("listening with an HTTP server that was stopped");
-}
-
-// Whether all clients of servers that are closed have gone within `limit`.
-Coro<bool> all_gone(SharedCore core, Duration limit) {
-  std::vector<Coro<void>> ends;
-  for (Server& server : core->servers) ends.push_back(server.wait_closed());
-  try {
-    co_await wait_for(gather(std::move(ends)), limit);
-  } catch (const TimeoutError&) {
-    co_return core->connection_count == 0;
-  }
-  co_return true;
-}
-
 void begin_to_stop(HttpServerCore& core) {
   core.stopping = true;
   core.stop_asked.set();
-  for (Server& server : core.servers) server.close();
+  core.servers.close();
   core.connections.for_each([](HttpConnection& connection) { connection.stop_when_idle(); });
 }
 
 Coro<bool> stop_within(SharedCore core, Duration drain) {
   begin_to_stop(*core);
-  const bool in_time = co_await all_gone(core, drain);
+  const bool in_time = co_await core->servers.all_gone(drain);
   if (in_time) co_return true;
   core->connections.for_each([](HttpConnection& connection) { connection.stop_now(); });
-  const bool after_all = co_await all_gone(core, kLastGrace);
+  const bool after_all = co_await core->servers.all_gone(kLastGrace);
   if (after_all) co_return false;
-  for (Server& server : core->servers) server.abort_clients();
-  co_await all_gone(core, kLastGrace);
+  core->servers.abort_clients();
+  co_await core->servers.all_gone(kLastGrace);
   co_return false;
 }
 
@@ -87,25 +65,14 @@ HttpServer::~HttpServer() {
   begin_to_stop(*core_);
   core_->connections.for_each([](HttpConnection& connection) { connection.stop_now(); });
   // They keep the core, which keeps them.
-  core_->servers.clear();
+  core_->servers.forget();
 }
 
 std::uint16_t HttpServer::listen(const std::string& host, std::uint16_t port) {
-  require_not_stopped(*core_);
-  core_->servers.push_back(start_server(serving(core_), host, port, listening(core_->options)));
-  return core_->servers.back().port();
+  return core_->servers.listen(serving(core_), host, port);
 }
-
-void HttpServer::listen_unix(const std::string& path) {
-  require_not_stopped(*core_);
-  core_->servers.push_back(start_unix_server(serving(core_), path, listening(core_->options)));
-}
-
-void HttpServer::listen_at(int fd) {
-  Server server = start_server(serving(core_), fd, listening(core_->options));
-  require_not_stopped(*core_);
-  core_->servers.push_back(std::move(server));
-}
+void HttpServer::listen_unix(const std::string& path) { core_->servers.listen_unix(serving(core_), path); }
+void HttpServer::listen_at(int fd) { core_->servers.listen_at(serving(core_), fd); }
 
 Coro<void> HttpServer::serve_forever() { return until_stopped(core_); }
 Coro<bool> HttpServer::stop(Duration drain) { return stop_within(core_, drain); }

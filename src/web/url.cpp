@@ -557,4 +557,17 @@ std::string percent_decode(std::string_view text) {
   return decoded;
 }
 
+std::string percent_encode(std::string_view text) {
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char c : text) {
+    if (is_alnum(c) || std::string_view("-._~").contains(c)) {
+      encoded += c;
+    } else {
+      append_percent(encoded, static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
 }  // namespace argiope

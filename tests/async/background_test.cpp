@@ -184,5 +184,40 @@ TEST_F(OwnersTest, WhatRunsToItsEndDoesSoWhoeverIsCancelled) {
   }(loop_, background, work, steps));
 }
 
+TEST_F(OwnersTest, WhatIsThrownOnTheWayToTheEndReachesWhoWaitsOrElseTheLoop) {
+  Background background(loop_, "test");
+  int reported = 0;
+  loop_.set_exception_handler([&](std::string_view, const std::exception_ptr&) { ++reported; });
+  const auto work = []() -> Coro<int> {
+    co_await sleep(2s);
+    throw std::runtime_error("no");
+  };
+  loop_.run_until_complete([](EventLoop& loop, Background& runs, auto& make, int& told) -> Coro<void> {
+    auto patient = loop.create_task(runs.to_its_end(nullptr, make()));
+    auto impatient = loop.create_task(runs.to_its_end(nullptr, make()));
+    co_await sleep(1s);
+    impatient.cancel();
+    co_await runs.quiet();
+    co_await sleep(1s);
+    EXPECT_TRUE(patient.done());
+    EXPECT_THROW(patient.result(), std::runtime_error);
+    EXPECT_TRUE(impatient.cancelled());
+    EXPECT_EQ(told, 1) << "what nobody waits for, and nothing else";
+  }(loop_, background, work, reported));
+}
+
+TEST_F(OwnersTest, WorkThatIsCancelledOnTheWayToItsEndCancelsTheWaitForIt) {
+  Background background(loop_, "test");
+  loop_.run_until_complete([](EventLoop& loop, Background& runs) -> Coro<void> {
+    auto waits = loop.create_task(runs.to_its_end(nullptr, []() -> Coro<int> {
+      co_await sleep(1s);
+      throw CancelledError();
+    }()));
+    co_await sleep(2s);
+    EXPECT_TRUE(waits.cancelled());
+    co_await runs.quiet();
+  }(loop_, background));
+}
+
 }  // namespace
 }  // namespace argiope

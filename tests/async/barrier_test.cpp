@@ -9,8 +9,7 @@
 namespace argiope {
 namespace {
 
-template <class World>
-class BarrierTest : public LoopTest<World> {
+class BarrierTest : public InSomeWorld {
  public:
   static constexpr int kParties = 5;
   Barrier barrier{kParties};
@@ -43,15 +42,15 @@ class BarrierTest : public LoopTest<World> {
     EXPECT_FALSE(barrier.broken());
   }
 };
-TYPED_TEST_SUITE(BarrierTest, AllWorlds, WorldNames);
+INSTANTIATE_TEST_SUITE_P(AllWorlds, BarrierTest, kAllWorlds, world_name);
 
-TYPED_TEST(BarrierTest, NeedsAParty) {
+TEST_P(BarrierTest, NeedsAParty) {
   EXPECT_THROW(Barrier(0), std::invalid_argument);
   EXPECT_THROW(Barrier(-4), std::invalid_argument);
   EXPECT_EQ(Barrier(3).parties(), 3u);
 }
 
-TYPED_TEST(BarrierTest, LetsNobodyPassBeforeAllHaveCome) {
+TEST_P(BarrierTest, LetsNobodyPassBeforeAllHaveCome) {
   int passed = 0;
   this->run([&]() -> Coro<void> {
     std::vector<Task<void>> tasks;
@@ -72,7 +71,7 @@ TYPED_TEST(BarrierTest, LetsNobodyPassBeforeAllHaveCome) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, GivesEachOfTheRoundItsNumber) {
+TEST_P(BarrierTest, GivesEachOfTheRoundItsNumber) {
   std::vector<std::size_t> numbers;
   this->run_tasks(5, [&]() -> Coro<void> {
     co_await this->barrier.wait();
@@ -82,7 +81,7 @@ TYPED_TEST(BarrierTest, GivesEachOfTheRoundItsNumber) {
   EXPECT_EQ(numbers, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
 }
 
-TYPED_TEST(BarrierTest, OfOnePartyMakesNobodyWait) {
+TEST_P(BarrierTest, OfOnePartyMakesNobodyWait) {
   Barrier single(1);
   this->run([&]() -> Coro<void> {
     EXPECT_EQ(co_await single.wait(), 0u);
@@ -92,7 +91,7 @@ TYPED_TEST(BarrierTest, OfOnePartyMakesNobodyWait) {
   EXPECT_FALSE(single.broken());
 }
 
-TYPED_TEST(BarrierTest, IsPassedRoundAfterRound) {
+TEST_P(BarrierTest, IsPassedRoundAfterRound) {
   int first_rounds = 0, second_rounds = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
     co_await this->barrier.wait();
@@ -105,7 +104,7 @@ TYPED_TEST(BarrierTest, IsPassedRoundAfterRound) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, FillsAgainOnlyWhenTheRoundBeforeHasLeft) {
+TEST_P(BarrierTest, FillsAgainOnlyWhenTheRoundBeforeHasLeft) {
   // The first to leave comes back at once, and must not be taken for one of the round that is still leaving.
   std::vector<std::size_t> waiting_after_leaving;
   this->run([&]() -> Coro<void> {
@@ -120,7 +119,7 @@ TYPED_TEST(BarrierTest, FillsAgainOnlyWhenTheRoundBeforeHasLeft) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, WhoComesWhileOthersLeaveWaitsForTheNextRound) {
+TEST_P(BarrierTest, WhoComesWhileOthersLeaveWaitsForTheNextRound) {
   // Two of five come again; the other three meet elsewhere before they do.
   Barrier elsewhere(3);
   int again = 2, met = 0;
@@ -139,7 +138,7 @@ TYPED_TEST(BarrierTest, WhoComesWhileOthersLeaveWaitsForTheNextRound) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, WhoIsCancelledCountsNoLonger) {
+TEST_P(BarrierTest, WhoIsCancelledCountsNoLonger) {
   Barrier three(3);
   int passed = 0;
   this->run([&]() -> Coro<void> {
@@ -166,7 +165,7 @@ TYPED_TEST(BarrierTest, WhoIsCancelledCountsNoLonger) {
   EXPECT_FALSE(three.broken());
 }
 
-TYPED_TEST(BarrierTest, WhoIsCancelledWhileLeavingDoesNotHoldUpTheNextRound) {
+TEST_P(BarrierTest, WhoIsCancelledWhileLeavingDoesNotHoldUpTheNextRound) {
   this->run([&]() -> Coro<void> {
     auto tasks = this->start(4, [&]() -> Coro<void> { co_await this->barrier.wait(); });
     co_await let_others_run();
@@ -183,12 +182,12 @@ TYPED_TEST(BarrierTest, WhoIsCancelledWhileLeavingDoesNotHoldUpTheNextRound) {
 
 // --- reset and abort
 
-TYPED_TEST(BarrierTest, ResetOfAnEmptyOneChangesNothing) {
+TEST_P(BarrierTest, ResetOfAnEmptyOneChangesNothing) {
   this->barrier.reset();
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, ResetSendsAwayWhoWaits) {
+TEST_P(BarrierTest, ResetSendsAwayWhoWaits) {
   int broken = 0;
   this->run([&]() -> Coro<void> {
     auto tasks = this->start(4, [&]() -> Coro<void> { broken += !co_await this->passes(this->barrier); });
@@ -201,7 +200,7 @@ TYPED_TEST(BarrierTest, ResetSendsAwayWhoWaits) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, ResetWhileTheyLeaveBreaksItForThoseWhoHaveNotLeft) {
+TEST_P(BarrierTest, ResetWhileTheyLeaveBreaksItForThoseWhoHaveNotLeft) {
   int passed = 0, broken = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
     if (!co_await this->passes(this->barrier)) {
@@ -215,7 +214,7 @@ TYPED_TEST(BarrierTest, ResetWhileTheyLeaveBreaksItForThoseWhoHaveNotLeft) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, ResetWhileTheyLeaveDoesNotTouchWhoWaitsForTheNextRound) {
+TEST_P(BarrierTest, ResetWhileTheyLeaveDoesNotTouchWhoWaitsForTheNextRound) {
   int passed = 0, broken = 0, broken_again = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
     if (!co_await this->passes(this->barrier)) {
@@ -230,7 +229,7 @@ TYPED_TEST(BarrierTest, ResetWhileTheyLeaveDoesNotTouchWhoWaitsForTheNextRound) 
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, WhoWasSentAwayMayComeAgain) {
+TEST_P(BarrierTest, WhoWasSentAwayMayComeAgain) {
   int broken = 0, passed = 0;
   this->run([&]() -> Coro<void> {
     auto tasks = this->start(4, [&]() -> Coro<void> {
@@ -247,7 +246,7 @@ TYPED_TEST(BarrierTest, WhoWasSentAwayMayComeAgain) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, ResetByTheLastWhoLeavesBreaksNothing) {
+TEST_P(BarrierTest, ResetByTheLastWhoLeavesBreaksNothing) {
   int left = 0, passed = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
     co_await this->barrier.wait();
@@ -259,7 +258,7 @@ TYPED_TEST(BarrierTest, ResetByTheLastWhoLeavesBreaksNothing) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, AbortBreaksItUntilReset) {
+TEST_P(BarrierTest, AbortBreaksItUntilReset) {
   this->barrier.abort();
   EXPECT_TRUE(this->barrier.broken());
   EXPECT_FALSE(this->run(this->passes(this->barrier)));
@@ -268,7 +267,7 @@ TYPED_TEST(BarrierTest, AbortBreaksItUntilReset) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, AbortSendsAwayWhoLeavesAndWhoWaitsForTheNextRound) {
+TEST_P(BarrierTest, AbortSendsAwayWhoLeavesAndWhoWaitsForTheNextRound) {
   int passed = 0, broken_leaving = 0, broken_waiting = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
     if (!co_await this->passes(this->barrier)) {
@@ -296,7 +295,7 @@ Coro<void> meet_twice_and_fail_once(Test& test, Barrier& barrier, int& broken) {
   }
 }
 
-TYPED_TEST(BarrierTest, OneThatFailsBreaksItForTheOthers) {
+TEST_P(BarrierTest, OneThatFailsBreaksItForTheOthers) {
   int broken = 0, broken_leaving = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
     try {
@@ -310,7 +309,7 @@ TYPED_TEST(BarrierTest, OneThatFailsBreaksItForTheOthers) {
   EXPECT_EQ(this->barrier.n_waiting(), 0u);
 }
 
-TYPED_TEST(BarrierTest, BrokenByOneThatFailedItIsMendedByReset) {
+TEST_P(BarrierTest, BrokenByOneThatFailedItIsMendedByReset) {
   Barrier meeting(5);
   int broken = 0, passed = 0;
   this->run_tasks(5, [&]() -> Coro<void> {
@@ -329,7 +328,7 @@ TYPED_TEST(BarrierTest, BrokenByOneThatFailedItIsMendedByReset) {
   this->expect_empty_and_whole();
 }
 
-TYPED_TEST(BarrierTest, AResetOfABrokenOneThatIsStillLeftKeepsOutWhoComes) {
+TEST_P(BarrierTest, AResetOfABrokenOneThatIsStillLeftKeepsOutWhoComes) {
   int broken = 0, passed = 0;
   this->run([&]() -> Coro<void> {
     auto leaving = this->start(2, [&]() -> Coro<void> { broken += !co_await this->passes(this->barrier); });

@@ -15,11 +15,10 @@ namespace {
 
 // --- on one loop it is a queue
 
-template <class World>
-using ChannelTest = LoopTest<World>;
-TYPED_TEST_SUITE(ChannelTest, AllWorlds, WorldNames);
+class ChannelTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, ChannelTest, kAllWorlds, world_name);
 
-TYPED_TEST(ChannelTest, GivesItemsInTheOrderPut) {
+TEST_P(ChannelTest, GivesItemsInTheOrderPut) {
   Channel<int> channel;
   this->run([&]() -> Coro<void> {
     for (int i = 0; i < 300; ++i) co_await channel.put(i);
@@ -30,7 +29,7 @@ TYPED_TEST(ChannelTest, GivesItemsInTheOrderPut) {
   });
 }
 
-TYPED_TEST(ChannelTest, TheNowaitFormsThrowInsteadOfWaiting) {
+TEST_P(ChannelTest, TheNowaitFormsThrowInsteadOfWaiting) {
   Channel<int> channel(1);
   EXPECT_EQ(channel.maxsize(), 1u);
   EXPECT_EQ(Channel<int>(-3).maxsize(), 0u);
@@ -41,7 +40,7 @@ TYPED_TEST(ChannelTest, TheNowaitFormsThrowInsteadOfWaiting) {
   EXPECT_EQ(channel.get_nowait(), 1);
 }
 
-TYPED_TEST(ChannelTest, PassesItemsThatCanOnlyBeMovedThroughOneSlot) {
+TEST_P(ChannelTest, PassesItemsThatCanOnlyBeMovedThroughOneSlot) {
   Channel<std::unique_ptr<int>> channel(1);
   int sum = 0;
   this->run([&]() -> Coro<void> {
@@ -54,7 +53,7 @@ TYPED_TEST(ChannelTest, PassesItemsThatCanOnlyBeMovedThroughOneSlot) {
   EXPECT_EQ(sum, 199 * 100);
 }
 
-TYPED_TEST(ChannelTest, WaitersAreServedFirstComeFirstServed) {
+TEST_P(ChannelTest, WaitersAreServedFirstComeFirstServed) {
   Channel<int> channel(1);
   std::vector<std::pair<int, int>> got;
   this->run([&]() -> Coro<void> {
@@ -80,7 +79,7 @@ TYPED_TEST(ChannelTest, WaitersAreServedFirstComeFirstServed) {
   EXPECT_EQ(sorted_if_shuffled(got), (std::vector<std::pair<int, int>>{{0, 10}, {1, 11}, {2, 12}}));
 }
 
-TYPED_TEST(ChannelTest, ABusyChannelCannotStarveOthers) {
+TEST_P(ChannelTest, ABusyChannelCannotStarveOthers) {
   Channel<int> channel;
   bool stop = false;
   this->run([&]() -> Coro<void> {
@@ -92,7 +91,7 @@ TYPED_TEST(ChannelTest, ABusyChannelCannotStarveOthers) {
   });
 }
 
-TYPED_TEST(ChannelTest, WorksWhileTheLoopIsNotRunning) {
+TEST_P(ChannelTest, WorksWhileTheLoopIsNotRunning) {
   Channel<int> channel(1);
   auto getter = this->spawn([&]() -> Coro<int> { co_return co_await channel.get(); });
   this->settle();
@@ -101,7 +100,7 @@ TYPED_TEST(ChannelTest, WorksWhileTheLoopIsNotRunning) {
   EXPECT_EQ(getter.result(), 5);
 }
 
-TYPED_TEST(ChannelTest, ACancelledWaitTakesAndPutsNothing) {
+TEST_P(ChannelTest, ACancelledWaitTakesAndPutsNothing) {
   Channel<int> empty, full(1);
   this->run([&]() -> Coro<void> {
     full.put_nowait(1);
@@ -121,7 +120,7 @@ TYPED_TEST(ChannelTest, ACancelledWaitTakesAndPutsNothing) {
   });
 }
 
-TYPED_TEST(ChannelTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) {
+TEST_P(ChannelTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) {
   Channel<int> channel;
   int got = 0;
   this->run([&]() -> Coro<void> {
@@ -136,7 +135,7 @@ TYPED_TEST(ChannelTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) 
   EXPECT_EQ(channel.get_nowait(), 8);
 }
 
-TYPED_TEST(ChannelTest, AfterShutdownTheRestCanBeGot) {
+TEST_P(ChannelTest, AfterShutdownTheRestCanBeGot) {
   Channel<int> channel(1);
   this->run([&]() -> Coro<void> {
     channel.put_nowait(1);
@@ -159,7 +158,7 @@ TYPED_TEST(ChannelTest, AfterShutdownTheRestCanBeGot) {
   });
 }
 
-TYPED_TEST(ChannelTest, AnImmediateShutdownDropsItems) {
+TEST_P(ChannelTest, AnImmediateShutdownDropsItems) {
   Channel<std::shared_ptr<int>> channel;
   const auto witness = std::make_shared<int>();
   for (int i = 0; i < 3; ++i) channel.put_nowait(witness);

@@ -8,8 +8,7 @@
 namespace argiope {
 namespace {
 
-template <class World>
-class ConditionTest : public LoopTest<World> {
+class ConditionTest : public InSomeWorld {
  protected:
   Condition condition;
   std::vector<int> order;
@@ -37,9 +36,9 @@ class ConditionTest : public LoopTest<World> {
     for (int i = 0; i < n; ++i) co_await let_others_run();
   }
 };
-TYPED_TEST_SUITE(ConditionTest, AllWorlds, WorldNames);
+INSTANTIATE_TEST_SUITE_P(AllWorlds, ConditionTest, kAllWorlds, world_name);
 
-TYPED_TEST(ConditionTest, WhoWasNotifiedGoesOnWhenTheLockIsFree) {
+TEST_P(ConditionTest, WhoWasNotifiedGoesOnWhenTheLockIsFree) {
   Condition& condition = this->condition;
   this->run([&]() -> Coro<void> {
     std::vector<Task<void>> tasks;
@@ -72,7 +71,7 @@ TYPED_TEST(ConditionTest, WhoWasNotifiedGoesOnWhenTheLockIsFree) {
   });
 }
 
-TYPED_TEST(ConditionTest, NotifyWakesAsManyAsSaidAndNotifyAllWakesTheRest) {
+TEST_P(ConditionTest, NotifyWakesAsManyAsSaidAndNotifyAllWakesTheRest) {
   this->run([&]() -> Coro<void> {
     std::vector<Task<void>> tasks;
     for (int i = 1; i <= 6; ++i) {
@@ -102,14 +101,14 @@ TYPED_TEST(ConditionTest, NotifyWakesAsManyAsSaidAndNotifyAllWakesTheRest) {
   });
 }
 
-TYPED_TEST(ConditionTest, NeedsItsLock) {
+TEST_P(ConditionTest, NeedsItsLock) {
   EXPECT_THROW(this->condition.notify(), std::logic_error);
   EXPECT_THROW(this->condition.notify_all(), std::logic_error);
   EXPECT_THROW(this->condition.release(), std::logic_error);
   EXPECT_THROW(this->run(this->condition.wait()), std::logic_error);
 }
 
-TYPED_TEST(ConditionTest, WaitForAsksAgainAfterEveryNotification) {
+TEST_P(ConditionTest, WaitForAsksAgainAfterEveryNotification) {
   int value = 0, asked = 0;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<int> {
@@ -134,12 +133,12 @@ TYPED_TEST(ConditionTest, WaitForAsksAgainAfterEveryNotification) {
   });
 }
 
-TYPED_TEST(ConditionTest, WaitForNeedsTheLockOnlyToWait) {
+TEST_P(ConditionTest, WaitForNeedsTheLockOnlyToWait) {
   EXPECT_EQ(this->run(this->condition.wait_for([] { return 5; })), 5);
   EXPECT_THROW(this->run(this->condition.wait_for([] { return false; })), std::logic_error);
 }
 
-TYPED_TEST(ConditionTest, IsItsLock) {
+TEST_P(ConditionTest, IsItsLock) {
   Lock lock;
   Condition condition(lock), other(lock);
   this->run([&]() -> Coro<void> {
@@ -158,7 +157,7 @@ TYPED_TEST(ConditionTest, IsItsLock) {
   });
 }
 
-TYPED_TEST(ConditionTest, AConditionHearsOnlyItsOwnNotifications) {
+TEST_P(ConditionTest, AConditionHearsOnlyItsOwnNotifications) {
   Lock lock;
   Condition full(lock), empty(lock);
   bool told_full = false, told_empty = false;
@@ -186,7 +185,7 @@ TYPED_TEST(ConditionTest, AConditionHearsOnlyItsOwnNotifications) {
 
 // --- cancellation
 
-TYPED_TEST(ConditionTest, ACancelledWaitHasTheLockAgain) {
+TEST_P(ConditionTest, ACancelledWaitHasTheLockAgain) {
   this->run([&]() -> Coro<void> {
     bool locked_inside = false;
     auto task = this->spawn([&]() -> Coro<void> {
@@ -210,7 +209,7 @@ TYPED_TEST(ConditionTest, ACancelledWaitHasTheLockAgain) {
   });
 }
 
-TYPED_TEST(ConditionTest, ACancelledWaitWaitsForTheLockHoweverOftenItIsCancelled) {
+TEST_P(ConditionTest, ACancelledWaitWaitsForTheLockHoweverOftenItIsCancelled) {
   this->run([&]() -> Coro<void> {
     auto task = this->wait_and_keep(1);
     co_await let_others_run();
@@ -228,7 +227,7 @@ TYPED_TEST(ConditionTest, ACancelledWaitWaitsForTheLockHoweverOftenItIsCancelled
   });
 }
 
-TYPED_TEST(ConditionTest, CancelledWhileItWaitsForTheContestedLockItStillGetsIt) {
+TEST_P(ConditionTest, CancelledWhileItWaitsForTheContestedLockItStillGetsIt) {
   this->run([&]() -> Coro<void> {
     auto task = this->wait_and_keep(1);
     co_await let_others_run();
@@ -242,7 +241,7 @@ TYPED_TEST(ConditionTest, CancelledWhileItWaitsForTheContestedLockItStillGetsIt)
   });
 }
 
-TYPED_TEST(ConditionTest, CancelledAfterItWasNotifiedItEndsCancelledAndFreesTheLock) {
+TEST_P(ConditionTest, CancelledAfterItWasNotifiedItEndsCancelledAndFreesTheLock) {
   this->run([&]() -> Coro<void> {
     auto task = this->wait_and_release(1);
     co_await let_others_run();
@@ -258,7 +257,7 @@ TYPED_TEST(ConditionTest, CancelledAfterItWasNotifiedItEndsCancelledAndFreesTheL
   });
 }
 
-TYPED_TEST(ConditionTest, ANotificationOfACancelledWaiterGoesToTheNext) {
+TEST_P(ConditionTest, ANotificationOfACancelledWaiterGoesToTheNext) {
   this->run([&]() -> Coro<void> {
     auto first = this->wait_and_release(1);
     auto second = this->wait_and_release(2);
@@ -271,7 +270,7 @@ TYPED_TEST(ConditionTest, ANotificationOfACancelledWaiterGoesToTheNext) {
   });
 }
 
-TYPED_TEST(ConditionTest, ATimeoutMayStrikeInsideTheLock) {
+TEST_P(ConditionTest, ATimeoutMayStrikeInsideTheLock) {
   this->run([&]() -> Coro<void> {
     const auto held = co_await this->condition.scoped();
     bool timed_out = false;

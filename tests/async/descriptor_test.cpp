@@ -24,18 +24,17 @@ namespace {
 
 using detail::UniqueFd;
 
-template <class World>
-class DescriptorTest : public LoopTest<World> {
+class DescriptorTest : public InSomeWorld {
  public:
   DescriptorPair pipe = make_pipe();
   int in() const { return pipe.first.get(); }
   int out() const { return pipe.second.get(); }
 };
-TYPED_TEST_SUITE(DescriptorTest, RealWorlds, WorldNames);
+INSTANTIATE_TEST_SUITE_P(RealWorlds, DescriptorTest, kRealWorlds, world_name);
 
 // --- tasks -------------------------------------------------------------------------------------------------------
 
-TYPED_TEST(DescriptorTest, ATaskWaitsUntilThereIsSomethingToRead) {
+TEST_P(DescriptorTest, ATaskWaitsUntilThereIsSomethingToRead) {
   this->run([&]() -> Coro<void> {
     auto reader = this->spawn([&]() -> Coro<std::string> {
       co_await readable(this->in());
@@ -48,7 +47,7 @@ TYPED_TEST(DescriptorTest, ATaskWaitsUntilThereIsSomethingToRead) {
   });
 }
 
-TYPED_TEST(DescriptorTest, WhatIsReadyAlreadyEndsTheWait) {
+TEST_P(DescriptorTest, WhatIsReadyAlreadyEndsTheWait) {
   put_bytes(this->pipe.second, "x");
   this->run([&]() -> Coro<void> {
     co_await readable(this->in());
@@ -57,7 +56,7 @@ TYPED_TEST(DescriptorTest, WhatIsReadyAlreadyEndsTheWait) {
   });
 }
 
-TYPED_TEST(DescriptorTest, WritableWaitsUntilThereIsRoom) {
+TEST_P(DescriptorTest, WritableWaitsUntilThereIsRoom) {
   fill_up(this->pipe.second);
   this->run([&]() -> Coro<void> {
     auto writer = this->spawn([&]() -> Coro<void> { co_await writable(this->out()); });
@@ -70,7 +69,7 @@ TYPED_TEST(DescriptorTest, WritableWaitsUntilThereIsRoom) {
   });
 }
 
-TYPED_TEST(DescriptorTest, BothDirectionsOfOneDescriptorAreWaitedForAtOnce) {
+TEST_P(DescriptorTest, BothDirectionsOfOneDescriptorAreWaitedForAtOnce) {
   auto [ours, theirs] = make_socket_pair();
   fill_up(ours);
   this->run([&]() -> Coro<void> {
@@ -87,18 +86,18 @@ TYPED_TEST(DescriptorTest, BothDirectionsOfOneDescriptorAreWaitedForAtOnce) {
   });
 }
 
-TYPED_TEST(DescriptorTest, TheEndOfTheInputCountsAsReadable) {
+TEST_P(DescriptorTest, TheEndOfTheInputCountsAsReadable) {
   this->pipe.second.reset();
   this->run([&]() -> Coro<void> { co_await readable(this->in()); });
 }
 
-TYPED_TEST(DescriptorTest, AReaderThatHasGoneMakesAFullPipeWritable) {
+TEST_P(DescriptorTest, AReaderThatHasGoneMakesAFullPipeWritable) {
   fill_up(this->pipe.second);
   this->pipe.first.reset();
   this->run([&]() -> Coro<void> { co_await writable(this->out()); });
 }
 
-TYPED_TEST(DescriptorTest, AFileIsAlwaysReady) {
+TEST_P(DescriptorTest, AFileIsAlwaysReady) {
   char name[] = "/tmp/argiope_descriptor_XXXXXX";
   const UniqueFd file(::mkstemp(name));
   ::unlink(name);
@@ -108,7 +107,7 @@ TYPED_TEST(DescriptorTest, AFileIsAlwaysReady) {
   });
 }
 
-TYPED_TEST(DescriptorTest, TheDescriptorStaysTheCallersAndAsItWas) {
+TEST_P(DescriptorTest, TheDescriptorStaysTheCallersAndAsItWas) {
   put_bytes(this->pipe.second, "x");
   this->run([&]() -> Coro<void> { co_await readable(this->in()); });
   EXPECT_TRUE(is_open(this->in()));
@@ -116,7 +115,7 @@ TYPED_TEST(DescriptorTest, TheDescriptorStaysTheCallersAndAsItWas) {
   EXPECT_EQ(take_bytes(this->pipe.first), "x");
 }
 
-TYPED_TEST(DescriptorTest, CancellingEndsTheWaitAndLosesNothing) {
+TEST_P(DescriptorTest, CancellingEndsTheWaitAndLosesNothing) {
   this->run([&]() -> Coro<void> {
     auto reader = this->spawn([&]() -> Coro<void> { co_await readable(this->in()); });
     co_await sleep(1ms);
@@ -134,7 +133,7 @@ TYPED_TEST(DescriptorTest, CancellingEndsTheWaitAndLosesNothing) {
   });
 }
 
-TYPED_TEST(DescriptorTest, ACancellationThatIsPendingIsThrownBeforeTheWaitBegins) {
+TEST_P(DescriptorTest, ACancellationThatIsPendingIsThrownBeforeTheWaitBegins) {
   this->run([&]() -> Coro<void> {
     Task<void> task;
     task = this->spawn([&]() -> Coro<void> {
@@ -148,7 +147,7 @@ TYPED_TEST(DescriptorTest, ACancellationThatIsPendingIsThrownBeforeTheWaitBegins
   });
 }
 
-TYPED_TEST(DescriptorTest, ACancellationBetweenBeingReadyAndRunningIsThrown) {
+TEST_P(DescriptorTest, ACancellationBetweenBeingReadyAndRunningIsThrown) {
   this->run([&]() -> Coro<void> {
     auto reader = this->spawn([&]() -> Coro<void> { co_await readable(this->in()); });
     co_await let_others_run();
@@ -161,7 +160,7 @@ TYPED_TEST(DescriptorTest, ACancellationBetweenBeingReadyAndRunningIsThrown) {
   });
 }
 
-TYPED_TEST(DescriptorTest, ATimeoutEndsTheWait) {
+TEST_P(DescriptorTest, ATimeoutEndsTheWait) {
   this->run([&]() -> Coro<void> {
     bool timed_out = false;
     try {
@@ -173,7 +172,7 @@ TYPED_TEST(DescriptorTest, ATimeoutEndsTheWait) {
   });
 }
 
-TYPED_TEST(DescriptorTest, OneTaskAtATimeWaits) {
+TEST_P(DescriptorTest, OneTaskAtATimeWaits) {
   this->run([&]() -> Coro<void> {
     auto first = this->spawn([&]() -> Coro<void> { co_await readable(this->in()); });
     co_await let_others_run();
@@ -190,7 +189,7 @@ TYPED_TEST(DescriptorTest, OneTaskAtATimeWaits) {
   });
 }
 
-TYPED_TEST(DescriptorTest, WhatIsNotOpenIsAnError) {
+TEST_P(DescriptorTest, WhatIsNotOpenIsAnError) {
   this->run([&]() -> Coro<void> {
     for (const int fd : {-1, 987'654}) {
       std::error_code code;
@@ -204,7 +203,7 @@ TYPED_TEST(DescriptorTest, WhatIsNotOpenIsAnError) {
   });
 }
 
-TYPED_TEST(DescriptorTest, ALoopMayBeDestroyedWithTasksWaitingAndFunctionsWatching) {
+TEST_P(DescriptorTest, ALoopMayBeDestroyedWithTasksWaitingAndFunctionsWatching) {
   const auto witness = std::make_shared<int>();
   auto [ours, theirs] = make_socket_pair();
   {
@@ -222,7 +221,7 @@ TYPED_TEST(DescriptorTest, ALoopMayBeDestroyedWithTasksWaitingAndFunctionsWatchi
 
 // --- functions ---------------------------------------------------------------------------------------------------
 
-TYPED_TEST(DescriptorTest, AReaderIsCalledForAsLongAsThereIsSomethingToRead) {
+TEST_P(DescriptorTest, AReaderIsCalledForAsLongAsThereIsSomethingToRead) {
   int calls = 0;
   this->run([&]() -> Coro<void> {
     Event enough;
@@ -242,7 +241,7 @@ TYPED_TEST(DescriptorTest, AReaderIsCalledForAsLongAsThereIsSomethingToRead) {
   });
 }
 
-TYPED_TEST(DescriptorTest, AWriterIsCalledForAsLongAsThereIsRoom) {
+TEST_P(DescriptorTest, AWriterIsCalledForAsLongAsThereIsRoom) {
   this->run([&]() -> Coro<void> {
     int calls = 0;
     Event enough;
@@ -259,7 +258,7 @@ TYPED_TEST(DescriptorTest, AWriterIsCalledForAsLongAsThereIsRoom) {
   });
 }
 
-TYPED_TEST(DescriptorTest, RemovingStopsTheCallsAndFreesTheFunction) {
+TEST_P(DescriptorTest, RemovingStopsTheCallsAndFreesTheFunction) {
   const auto witness = std::make_shared<int>();
   put_bytes(this->pipe.second, "x");
   this->loop.add_reader(this->in(), [witness] { ADD_FAILURE() << "was removed before the loop ran"; });
@@ -272,7 +271,7 @@ TYPED_TEST(DescriptorTest, RemovingStopsTheCallsAndFreesTheFunction) {
   EXPECT_TRUE(is_blocking(this->pipe.first));
 }
 
-TYPED_TEST(DescriptorTest, AFunctionFoundReadyButRemovedBeforeItsTurnDoesNotRun) {
+TEST_P(DescriptorTest, AFunctionFoundReadyButRemovedBeforeItsTurnDoesNotRun) {
   auto [ours, theirs] = make_socket_pair();
   put_bytes(theirs, "x");
   put_bytes(this->pipe.second, "x");
@@ -288,7 +287,7 @@ TYPED_TEST(DescriptorTest, AFunctionFoundReadyButRemovedBeforeItsTurnDoesNotRun)
   EXPECT_EQ(calls, 1);
 }
 
-TYPED_TEST(DescriptorTest, AFunctionMayRemoveItself) {
+TEST_P(DescriptorTest, AFunctionMayRemoveItself) {
   put_bytes(this->pipe.second, "x");
   const auto witness = std::make_shared<int>();
   int calls = 0;
@@ -302,7 +301,7 @@ TYPED_TEST(DescriptorTest, AFunctionMayRemoveItself) {
   EXPECT_EQ(witness.use_count(), 1);
 }
 
-TYPED_TEST(DescriptorTest, ALaterFunctionReplacesAnEarlierOneEvenFromInside) {
+TEST_P(DescriptorTest, ALaterFunctionReplacesAnEarlierOneEvenFromInside) {
   put_bytes(this->pipe.second, "x");
   std::vector<int> calls;
   this->loop.add_reader(this->in(), [&] { calls.push_back(0); });
@@ -317,7 +316,7 @@ TYPED_TEST(DescriptorTest, ALaterFunctionReplacesAnEarlierOneEvenFromInside) {
   EXPECT_EQ(calls, (std::vector{1, 2}));
 }
 
-TYPED_TEST(DescriptorTest, ReaderAndWriterOfOneDescriptorAreApart) {
+TEST_P(DescriptorTest, ReaderAndWriterOfOneDescriptorAreApart) {
   auto [ours, theirs] = make_socket_pair();
   int reads = 0;
   int writes = 0;
@@ -334,7 +333,7 @@ TYPED_TEST(DescriptorTest, ReaderAndWriterOfOneDescriptorAreApart) {
   EXPECT_EQ(writes, writes_before);
 }
 
-TYPED_TEST(DescriptorTest, AnExceptionGoesToTheHandlerAndTheFunctionStays) {
+TEST_P(DescriptorTest, AnExceptionGoesToTheHandlerAndTheFunctionStays) {
   Reports reports(this->loop);
   put_bytes(this->pipe.second, "x");
   int calls = 0;
@@ -348,7 +347,7 @@ TYPED_TEST(DescriptorTest, AnExceptionGoesToTheHandlerAndTheFunctionStays) {
   EXPECT_NE(reports.lines()[0].find("no luck"), std::string::npos);
 }
 
-TYPED_TEST(DescriptorTest, ATaskCannotWaitWhereAFunctionDoesButMayForTheOtherDirection) {
+TEST_P(DescriptorTest, ATaskCannotWaitWhereAFunctionDoesButMayForTheOtherDirection) {
   auto [ours, theirs] = make_socket_pair();
   this->loop.add_reader(ours.get(), [] {});
   this->run([&]() -> Coro<void> {
@@ -364,7 +363,7 @@ TYPED_TEST(DescriptorTest, ATaskCannotWaitWhereAFunctionDoesButMayForTheOtherDir
   EXPECT_TRUE(this->loop.remove_reader(ours.get())) << "the task's end has left it in place";
 }
 
-TYPED_TEST(DescriptorTest, AnotherLoopOnTheSameBackendCannotWatchWhatIsWatched) {
+TEST_P(DescriptorTest, AnotherLoopOnTheSameBackendCannotWatchWhatIsWatched) {
   EventLoop other(this->world.backend);
   this->loop.add_reader(this->in(), [] {});
   EXPECT_THROW(other.add_reader(this->in(), [] {}), std::system_error);
@@ -373,13 +372,13 @@ TYPED_TEST(DescriptorTest, AnotherLoopOnTheSameBackendCannotWatchWhatIsWatched) 
   other.add_reader(this->in(), [] {});
 }
 
-TYPED_TEST(DescriptorTest, AReaderNeedsAFunctionAndAnOpenDescriptor) {
+TEST_P(DescriptorTest, AReaderNeedsAFunctionAndAnOpenDescriptor) {
   EXPECT_THROW(this->loop.add_reader(this->in(), nullptr), std::invalid_argument);
   EXPECT_THROW(this->loop.add_writer(-1, [] {}), std::system_error);
   EXPECT_FALSE(this->loop.remove_writer(-1));
 }
 
-TYPED_TEST(DescriptorTest, ManyDescriptorsAreToldApart) {
+TEST_P(DescriptorTest, ManyDescriptorsAreToldApart) {
   constexpr int kPipes = 100;
   std::vector<DescriptorPair> pipes;
   std::vector<int> seen;

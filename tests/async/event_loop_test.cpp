@@ -15,13 +15,12 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using EventLoopTest = LoopTest<World>;
-TYPED_TEST_SUITE(EventLoopTest, AllWorlds, WorldNames);
+class EventLoopTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, EventLoopTest, kAllWorlds, world_name);
 
 // --- callbacks and timers
 
-TYPED_TEST(EventLoopTest, CallsSoonInTheOrderAsked) {
+TEST_P(EventLoopTest, CallsSoonInTheOrderAsked) {
   std::vector<int> order;
   for (int i = 0; i < 200; ++i) this->loop.call_soon([&order, i] { order.push_back(i); });
   EXPECT_TRUE(order.empty());
@@ -30,7 +29,7 @@ TYPED_TEST(EventLoopTest, CallsSoonInTheOrderAsked) {
   for (int i = 0; i < 200; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-TYPED_TEST(EventLoopTest, ACallbackThatThrowsIsReportedAndTheOthersRun) {
+TEST_P(EventLoopTest, ACallbackThatThrowsIsReportedAndTheOthersRun) {
   const Reports reports(this->loop);
   bool ran = false;
   this->loop.call_soon([] { throw std::runtime_error("oops"); });
@@ -40,13 +39,13 @@ TYPED_TEST(EventLoopTest, ACallbackThatThrowsIsReportedAndTheOthersRun) {
   EXPECT_TRUE(ran);
 }
 
-TYPED_TEST(EventLoopTest, AnExceptionHandlerThatThrowsHarmsNothing) {
+TEST_P(EventLoopTest, AnExceptionHandlerThatThrowsHarmsNothing) {
   this->loop.set_exception_handler([](auto, const auto&) { throw std::runtime_error("handler"); });
   this->loop.call_soon([] { throw std::runtime_error("oops"); });
   this->settle();
 }
 
-TYPED_TEST(EventLoopTest, TimersFireInTheOrderOfTheirTimes) {
+TEST_P(EventLoopTest, TimersFireInTheOrderOfTheirTimes) {
   std::vector<int> order;
   const TimePoint now = this->loop.time();
   this->loop.call_at(now + 3ms, [&] { order.push_back(3); });
@@ -57,7 +56,7 @@ TYPED_TEST(EventLoopTest, TimersFireInTheOrderOfTheirTimes) {
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));
 }
 
-TYPED_TEST(EventLoopTest, TimersOfOneInstantFireInTheOrderOfArming) {
+TEST_P(EventLoopTest, TimersOfOneInstantFireInTheOrderOfArming) {
   std::vector<int> order;
   const TimePoint when = this->loop.time() + 1ms;
   std::vector<Handle> handles;
@@ -72,7 +71,7 @@ TYPED_TEST(EventLoopTest, TimersOfOneInstantFireInTheOrderOfArming) {
   EXPECT_EQ(order, expected);
 }
 
-TYPED_TEST(EventLoopTest, ACancelledTimerDoesNotFireAndFreesWhatItHeld) {
+TEST_P(EventLoopTest, ACancelledTimerDoesNotFireAndFreesWhatItHeld) {
   const auto witness = std::make_shared<int>();
   bool fired = false;
   Handle handle = this->loop.call_later(1ms, [&fired, witness] { fired = true; });
@@ -85,7 +84,7 @@ TYPED_TEST(EventLoopTest, ACancelledTimerDoesNotFireAndFreesWhatItHeld) {
   EXPECT_FALSE(fired);
 }
 
-TYPED_TEST(EventLoopTest, ACallbackThatIsReadyCanStillBeCancelled) {
+TEST_P(EventLoopTest, ACallbackThatIsReadyCanStillBeCancelled) {
   bool ran = false;
   Handle handle;
   this->loop.call_soon([&] { handle.cancel(); });
@@ -95,14 +94,14 @@ TYPED_TEST(EventLoopTest, ACallbackThatIsReadyCanStillBeCancelled) {
   EXPECT_TRUE(handle.cancelled());
 }
 
-TYPED_TEST(EventLoopTest, CancellingACallbackThatHasRunDoesNothing) {
+TEST_P(EventLoopTest, CancellingACallbackThatHasRunDoesNothing) {
   Handle handle = this->loop.call_soon([] {});
   this->settle();
   handle.cancel();
   EXPECT_FALSE(handle.cancelled());
 }
 
-TYPED_TEST(EventLoopTest, ACallbackMayOwnItsOwnHandle) {
+TEST_P(EventLoopTest, ACallbackMayOwnItsOwnHandle) {
   struct Owner {
     Handle handle;
     ~Owner() { handle.cancel(); }
@@ -116,7 +115,7 @@ TYPED_TEST(EventLoopTest, ACallbackMayOwnItsOwnHandle) {
   EXPECT_TRUE(watch.expired());
 }
 
-TYPED_TEST(EventLoopTest, AnyMixOfArmingAndCancellingKeepsTheOrder) {
+TEST_P(EventLoopTest, AnyMixOfArmingAndCancellingKeepsTheOrder) {
   Random random(11);
   std::vector<TimePoint> fired;
   const TimePoint start = this->loop.time();
@@ -135,11 +134,11 @@ TYPED_TEST(EventLoopTest, AnyMixOfArmingAndCancellingKeepsTheOrder) {
 
 // --- running and stopping
 
-TYPED_TEST(EventLoopTest, ReturnsWhatTheCoroutineReturns) {
+TEST_P(EventLoopTest, ReturnsWhatTheCoroutineReturns) {
   EXPECT_EQ(this->run([]() -> Coro<std::string> { co_return "done"; }), "done");
 }
 
-TYPED_TEST(EventLoopTest, KnowsTheLoopThatRunsOnThisThread) {
+TEST_P(EventLoopTest, KnowsTheLoopThatRunsOnThisThread) {
   EXPECT_THROW(EventLoop::current(), std::logic_error);
   this->run([&]() -> Coro<void> {
     EXPECT_EQ(&EventLoop::current(), &this->loop);
@@ -150,7 +149,7 @@ TYPED_TEST(EventLoopTest, KnowsTheLoopThatRunsOnThisThread) {
   EXPECT_THROW(EventLoop::current(), std::logic_error);
 }
 
-TYPED_TEST(EventLoopTest, StopEndsRunForeverAfterTheTurn) {
+TEST_P(EventLoopTest, StopEndsRunForeverAfterTheTurn) {
   std::vector<int> order;
   this->loop.call_soon([&] {
     order.push_back(1);
@@ -165,7 +164,7 @@ TYPED_TEST(EventLoopTest, StopEndsRunForeverAfterTheTurn) {
   EXPECT_EQ(order, (std::vector{1, 2, 3}));
 }
 
-TYPED_TEST(EventLoopTest, StoppedBeforeItRunsItMakesOneTurnWithoutWaiting) {
+TEST_P(EventLoopTest, StoppedBeforeItRunsItMakesOneTurnWithoutWaiting) {
   bool ran = false;
   this->loop.call_soon([&] { ran = true; });
   this->loop.call_later(1h, [] {});
@@ -176,7 +175,7 @@ TYPED_TEST(EventLoopTest, StoppedBeforeItRunsItMakesOneTurnWithoutWaiting) {
   this->loop.run_forever();
 }
 
-TYPED_TEST(EventLoopTest, StoppedBeforeTheEndItSaysSoAndTheTaskGoesOnLater) {
+TEST_P(EventLoopTest, StoppedBeforeTheEndItSaysSoAndTheTaskGoesOnLater) {
   bool ended = false;
   auto gate = this->loop.template create_future<void>();
   this->loop.call_later(1ms, [&] { this->loop.stop(); });
@@ -192,7 +191,7 @@ TYPED_TEST(EventLoopTest, StoppedBeforeTheEndItSaysSoAndTheTaskGoesOnLater) {
   EXPECT_TRUE(ended);
 }
 
-TYPED_TEST(EventLoopTest, DoesNotRunTwiceAtOnce) {
+TEST_P(EventLoopTest, DoesNotRunTwiceAtOnce) {
   this->run([&]() -> Coro<void> {
     EXPECT_THROW(this->loop.run_forever(), std::logic_error);
     EXPECT_THROW(this->loop.run_once(kNever), std::logic_error);
@@ -203,7 +202,7 @@ TYPED_TEST(EventLoopTest, DoesNotRunTwiceAtOnce) {
   EXPECT_EQ(this->loop.task_count(), 0u);
 }
 
-TYPED_TEST(EventLoopTest, AnotherLoopMayRunInsideATask) {
+TEST_P(EventLoopTest, AnotherLoopMayRunInsideATask) {
   this->run([&]() -> Coro<void> {
     VirtualBackend backend;
     EventLoop inner(backend);
@@ -214,7 +213,7 @@ TYPED_TEST(EventLoopTest, AnotherLoopMayRunInsideATask) {
   });
 }
 
-TYPED_TEST(EventLoopTest, CancelAllTasksEndsEveryTask) {
+TEST_P(EventLoopTest, CancelAllTasksEndsEveryTask) {
   Event never;
   int cleaned_up = 0;
   for (int i = 0; i < 10; ++i) {
@@ -236,7 +235,7 @@ TYPED_TEST(EventLoopTest, CancelAllTasksEndsEveryTask) {
 
 // --- driven by a foreign loop
 
-TYPED_TEST(EventLoopTest, TellsAForeignLoopWhenItHasSomethingToDo) {
+TEST_P(EventLoopTest, TellsAForeignLoopWhenItHasSomethingToDo) {
   EXPECT_EQ(this->loop.next_deadline(), kNever);
   const TimePoint when = this->loop.time() + 1h;
   Handle later = this->loop.call_at(when, [] {});
@@ -252,7 +251,7 @@ TYPED_TEST(EventLoopTest, TellsAForeignLoopWhenItHasSomethingToDo) {
   EXPECT_EQ(this->loop.next_deadline(), kNever);
 }
 
-TYPED_TEST(EventLoopTest, OneTurnWithALimitThatHasPassedDoesNotWait) {
+TEST_P(EventLoopTest, OneTurnWithALimitThatHasPassedDoesNotWait) {
   bool fired = false;
   this->loop.call_later(1h, [&] { fired = true; });
   const TimePoint before = this->loop.time();
@@ -262,7 +261,7 @@ TYPED_TEST(EventLoopTest, OneTurnWithALimitThatHasPassedDoesNotWait) {
   EXPECT_LT(this->loop.time(), before + 1h);
 }
 
-TYPED_TEST(EventLoopTest, OneTurnWaitsUntilItsLimitAtMost) {
+TEST_P(EventLoopTest, OneTurnWaitsUntilItsLimitAtMost) {
   this->loop.call_later(1h, [] {});
   const TimePoint limit = this->loop.time() + 1ms;
   while (this->loop.time() < limit) this->loop.run_once(limit);
@@ -271,7 +270,7 @@ TYPED_TEST(EventLoopTest, OneTurnWaitsUntilItsLimitAtMost) {
 
 // --- other threads
 
-TYPED_TEST(EventLoopTest, TakesCallsFromManyThreadsEachInItsOrder) {
+TEST_P(EventLoopTest, TakesCallsFromManyThreadsEachInItsOrder) {
   constexpr int kThreads = 4;
   constexpr int kCalls = 2000;
   std::vector<std::vector<int>> received(kThreads);
@@ -311,7 +310,7 @@ TEST(EventLoop, WakesFromItsWaitForACallOfAnotherThread) {
 
 // --- the end of a loop
 
-TYPED_TEST(EventLoopTest, DestroyedWithEverythingPendingItLeaksNothing) {
+TEST_P(EventLoopTest, DestroyedWithEverythingPendingItLeaksNothing) {
   const auto witness = std::make_shared<int>();
   Event never;
   Semaphore semaphore(1);
@@ -358,7 +357,7 @@ TYPED_TEST(EventLoopTest, DestroyedWithEverythingPendingItLeaksNothing) {
   kept_timer.cancel();
 }
 
-TYPED_TEST(EventLoopTest, DestructorsMayUseTheLoopThatEnds) {
+TEST_P(EventLoopTest, DestructorsMayUseTheLoopThatEnds) {
   struct Scheduler {
     std::shared_ptr<int> witness;
     ~Scheduler() {
@@ -377,6 +376,18 @@ TYPED_TEST(EventLoopTest, DestructorsMayUseTheLoopThatEnds) {
     doomed.call_later(1h, [scheduler = std::make_shared<Scheduler>(witness)] {});
   }
   EXPECT_EQ(witness.use_count(), 1);
+}
+
+// The list of live loops is made by the first loop, and so would end before one that is static.
+TEST(StaticEventLoopTest, MayEndWithTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto keep_a_loop_until_the_end = [] {
+    static VirtualBackend backend;
+    static EventLoop loop(backend);
+    static const Task<void> parked = loop.create_task(sleep_for(1h));
+    std::exit(0);
+  };
+  EXPECT_EXIT(keep_a_loop_until_the_end(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

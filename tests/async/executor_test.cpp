@@ -15,11 +15,10 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using ExecutorTest = LoopTest<World>;
-TYPED_TEST_SUITE(ExecutorTest, AllWorlds, WorldNames);
+class ExecutorTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, ExecutorTest, kAllWorlds, world_name);
 
-TYPED_TEST(ExecutorTest, RunsOnAnotherThreadAndGivesTheResultOnTheLoops) {
+TEST_P(ExecutorTest, RunsOnAnotherThreadAndGivesTheResultOnTheLoops) {
   ThreadPoolExecutor executor(2);
   this->run([&]() -> Coro<void> {
     const auto home = std::this_thread::get_id();
@@ -29,7 +28,7 @@ TYPED_TEST(ExecutorTest, RunsOnAnotherThreadAndGivesTheResultOnTheLoops) {
   });
 }
 
-TYPED_TEST(ExecutorTest, PassesOnWhatTheFunctionThrows) {
+TEST_P(ExecutorTest, PassesOnWhatTheFunctionThrows) {
   ThreadPoolExecutor executor(1);
   this->run([&]() -> Coro<void> {
     bool thrown = false;
@@ -42,7 +41,7 @@ TYPED_TEST(ExecutorTest, PassesOnWhatTheFunctionThrows) {
   });
 }
 
-TYPED_TEST(ExecutorTest, TakesAndGivesWhatCanOnlyBeMoved) {
+TEST_P(ExecutorTest, TakesAndGivesWhatCanOnlyBeMoved) {
   ThreadPoolExecutor executor(1);
   this->run([&]() -> Coro<void> {
     auto number = std::make_unique<int>(5);
@@ -52,7 +51,7 @@ TYPED_TEST(ExecutorTest, TakesAndGivesWhatCanOnlyBeMoved) {
   });
 }
 
-TYPED_TEST(ExecutorTest, RunsManyFunctions) {
+TEST_P(ExecutorTest, RunsManyFunctions) {
   ThreadPoolExecutor executor(4);
   std::atomic<int> ran = 0;
   const int sum = this->run([&]() -> Coro<int> {
@@ -71,7 +70,7 @@ TYPED_TEST(ExecutorTest, RunsManyFunctions) {
   EXPECT_EQ(sum, 499'500);
 }
 
-TYPED_TEST(ExecutorTest, TheLoopGoesOnWhileAThreadWorks) {
+TEST_P(ExecutorTest, TheLoopGoesOnWhileAThreadWorks) {
   ThreadPoolExecutor executor(1);
   std::binary_semaphore go(0);
   this->run([&]() -> Coro<void> {
@@ -83,7 +82,7 @@ TYPED_TEST(ExecutorTest, TheLoopGoesOnWhileAThreadWorks) {
   });
 }
 
-TYPED_TEST(ExecutorTest, CancellingTheFutureDropsTheResult) {
+TEST_P(ExecutorTest, CancellingTheFutureDropsTheResult) {
   ThreadPoolExecutor executor(1);
   std::binary_semaphore go(0);
   const auto witness = std::make_shared<int>();
@@ -104,7 +103,7 @@ TYPED_TEST(ExecutorTest, CancellingTheFutureDropsTheResult) {
   EXPECT_EQ(witness.use_count(), 1);
 }
 
-TYPED_TEST(ExecutorTest, ToThreadRunsOnTheLoopsOwnExecutor) {
+TEST_P(ExecutorTest, ToThreadRunsOnTheLoopsOwnExecutor) {
   this->run([&]() -> Coro<void> {
     const auto here = std::this_thread::get_id();
     EXPECT_NE(co_await to_thread([] { return std::this_thread::get_id(); }), here);
@@ -113,14 +112,14 @@ TYPED_TEST(ExecutorTest, ToThreadRunsOnTheLoopsOwnExecutor) {
   });
 }
 
-TYPED_TEST(ExecutorTest, TheDefaultExecutorCanBeChosen) {
+TEST_P(ExecutorTest, TheDefaultExecutorCanBeChosen) {
   auto chosen = std::make_unique<ThreadPoolExecutor>(1);
   ThreadPoolExecutor* const pool = chosen.get();
   this->loop.set_default_executor(std::move(chosen));
   EXPECT_EQ(&this->loop.default_executor(), pool);
 }
 
-TYPED_TEST(ExecutorTest, ShuttingTheDefaultExecutorDownLetsTheLoopGoOn) {
+TEST_P(ExecutorTest, ShuttingTheDefaultExecutorDownLetsTheLoopGoOn) {
   this->run([&]() -> Coro<void> {
     std::binary_semaphore go(0);
     auto last = to_thread([&] {
@@ -140,12 +139,12 @@ TYPED_TEST(ExecutorTest, ShuttingTheDefaultExecutorDownLetsTheLoopGoOn) {
   });
 }
 
-TYPED_TEST(ExecutorTest, ALoopThatNeverUsedItsExecutorShutsItDownAtOnce) {
+TEST_P(ExecutorTest, ALoopThatNeverUsedItsExecutorShutsItDownAtOnce) {
   this->run([&]() -> Coro<void> { co_await this->loop.shutdown_default_executor(); });
   EXPECT_THROW(this->loop.default_executor(), std::logic_error);
 }
 
-TYPED_TEST(ExecutorTest, ALoopThatEndsFinishesWhatItsExecutorHas) {
+TEST_P(ExecutorTest, ALoopThatEndsFinishesWhatItsExecutorHas) {
   std::atomic<int> finished{0};
   {
     EventLoop doomed(this->world.backend);
@@ -157,7 +156,7 @@ TYPED_TEST(ExecutorTest, ALoopThatEndsFinishesWhatItsExecutorHas) {
   EXPECT_EQ(finished, 8);
 }
 
-TYPED_TEST(ExecutorTest, AfterShutdownNothingIsTaken) {
+TEST_P(ExecutorTest, AfterShutdownNothingIsTaken) {
   ThreadPoolExecutor executor(1);
   executor.shutdown();
   executor.shutdown();
@@ -168,7 +167,7 @@ TYPED_TEST(ExecutorTest, AfterShutdownNothingIsTaken) {
   });
 }
 
-TYPED_TEST(ExecutorTest, ShutdownFinishesWhatWasSubmitted) {
+TEST_P(ExecutorTest, ShutdownFinishesWhatWasSubmitted) {
   std::atomic<int> ran = 0;
   {
     ThreadPoolExecutor executor(2);
@@ -177,7 +176,7 @@ TYPED_TEST(ExecutorTest, ShutdownFinishesWhatWasSubmitted) {
   EXPECT_EQ(ran, 100);
 }
 
-TYPED_TEST(ExecutorTest, WhatALoopThatEndsNoLongerTakesIsFreed) {
+TEST_P(ExecutorTest, WhatALoopThatEndsNoLongerTakesIsFreed) {
   const auto witness = std::make_shared<int>();
   {
     EventLoop doomed(this->world.backend);

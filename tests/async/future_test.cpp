@@ -10,17 +10,16 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using FutureTest = LoopTest<World>;
-TYPED_TEST_SUITE(FutureTest, AllWorlds, WorldNames);
+class FutureTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, FutureTest, kAllWorlds, world_name);
 
-TYPED_TEST(FutureTest, ResumesTheTaskThatWaitsWhenTheResultIsSet) {
+TEST_P(FutureTest, ResumesTheTaskThatWaitsWhenTheResultIsSet) {
   auto future = this->loop.template create_future<int>();
   this->loop.call_soon([future]() mutable { future.set_result(5); });
   EXPECT_EQ(this->run([&]() -> Coro<int> { co_return co_await future; }), 5);
 }
 
-TYPED_TEST(FutureTest, GivesTheSameResultToEverybodyWhoWaits) {
+TEST_P(FutureTest, GivesTheSameResultToEverybodyWhoWaits) {
   auto future = this->loop.template create_future<std::string>();
   std::vector<const std::string*> seen;
   this->run([&]() -> Coro<void> {
@@ -37,14 +36,14 @@ TYPED_TEST(FutureTest, GivesTheSameResultToEverybodyWhoWaits) {
   EXPECT_EQ(future.result(), "shared");
 }
 
-TYPED_TEST(FutureTest, MovesTheValueOutOfAnRvalue) {
+TEST_P(FutureTest, MovesTheValueOutOfAnRvalue) {
   auto future = this->loop.template create_future<std::unique_ptr<int>>();
   future.set_result(std::make_unique<int>(9));
   const auto value = this->run([&]() -> Coro<std::unique_ptr<int>> { co_return co_await std::move(future); });
   EXPECT_EQ(*value, 9);
 }
 
-TYPED_TEST(FutureTest, IsSetOnce) {
+TEST_P(FutureTest, IsSetOnce) {
   auto future = this->loop.template create_future<int>();
   future.set_result(1);
   EXPECT_THROW(future.set_result(2), InvalidStateError);
@@ -53,14 +52,14 @@ TYPED_TEST(FutureTest, IsSetOnce) {
   EXPECT_EQ(future.result(), 1);
 }
 
-TYPED_TEST(FutureTest, HasNoResultWhilePending) {
+TEST_P(FutureTest, HasNoResultWhilePending) {
   auto future = this->loop.template create_future<int>();
   EXPECT_FALSE(future.done());
   EXPECT_THROW(static_cast<void>(future.result()), InvalidStateError);
   EXPECT_THROW(static_cast<void>(future.exception()), InvalidStateError);
 }
 
-TYPED_TEST(FutureTest, ThrowsItsExceptionFromResultAndFromAwait) {
+TEST_P(FutureTest, ThrowsItsExceptionFromResultAndFromAwait) {
   auto future = this->loop.template create_future<int>();
   future.set_exception(std::runtime_error("no luck"));
   EXPECT_THROW(static_cast<void>(future.result()), std::runtime_error);
@@ -68,7 +67,7 @@ TYPED_TEST(FutureTest, ThrowsItsExceptionFromResultAndFromAwait) {
   EXPECT_THROW(this->run([&]() -> Coro<int> { co_return co_await future; }), std::runtime_error);
 }
 
-TYPED_TEST(FutureTest, ThrowsCancelledErrorWithItsMessageOnceCancelled) {
+TEST_P(FutureTest, ThrowsCancelledErrorWithItsMessageOnceCancelled) {
   auto future = this->loop.template create_future<int>();
   EXPECT_TRUE(future.cancel("not needed"));
   EXPECT_TRUE(future.cancelled());
@@ -84,7 +83,7 @@ TYPED_TEST(FutureTest, ThrowsCancelledErrorWithItsMessageOnceCancelled) {
   EXPECT_THROW(static_cast<void>(future.exception()), CancelledError);
 }
 
-TYPED_TEST(FutureTest, CancellingATaskCancelsTheFutureItAwaits) {
+TEST_P(FutureTest, CancellingATaskCancelsTheFutureItAwaits) {
   auto future = this->loop.template create_future<int>();
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<int> { co_return co_await future; });
@@ -102,7 +101,7 @@ TYPED_TEST(FutureTest, CancellingATaskCancelsTheFutureItAwaits) {
   EXPECT_TRUE(future.cancelled());
 }
 
-TYPED_TEST(FutureTest, CancellingTheFutureEndsTheTaskThatAwaitsIt) {
+TEST_P(FutureTest, CancellingTheFutureEndsTheTaskThatAwaitsIt) {
   auto future = this->loop.template create_future<void>();
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await future; });
@@ -115,7 +114,7 @@ TYPED_TEST(FutureTest, CancellingTheFutureEndsTheTaskThatAwaitsIt) {
   });
 }
 
-TYPED_TEST(FutureTest, CallsBackInTheOrderAdded) {
+TEST_P(FutureTest, CallsBackInTheOrderAdded) {
   auto future = this->loop.template create_future<void>();
   std::vector<int> order;
   for (int i = 0; i < 5; ++i) future.add_done_callback([&order, i] { order.push_back(i); });
@@ -126,7 +125,7 @@ TYPED_TEST(FutureTest, CallsBackInTheOrderAdded) {
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4, 5}));
 }
 
-TYPED_TEST(FutureTest, WakesTasksAndCallsBackInTheOrderTheyCame) {
+TEST_P(FutureTest, WakesTasksAndCallsBackInTheOrderTheyCame) {
   if (shuffled()) GTEST_SKIP() << "about the order";
   auto future = this->loop.template create_future<void>();
   std::vector<int> order;
@@ -147,7 +146,7 @@ TYPED_TEST(FutureTest, WakesTasksAndCallsBackInTheOrderTheyCame) {
   EXPECT_EQ(order, (std::vector{1, 2, 3}));
 }
 
-TYPED_TEST(FutureTest, ACallbackCanBeTakenBack) {
+TEST_P(FutureTest, ACallbackCanBeTakenBack) {
   auto future = this->loop.template create_future<void>();
   const auto witness = std::make_shared<int>();
   bool called = false;
@@ -160,7 +159,7 @@ TYPED_TEST(FutureTest, ACallbackCanBeTakenBack) {
   EXPECT_TRUE(handle.cancelled());
 }
 
-TYPED_TEST(FutureTest, LivesUntilItsCallbacksHaveRun) {
+TEST_P(FutureTest, LivesUntilItsCallbacksHaveRun) {
   std::optional<bool> done;
   {
     auto future = this->loop.template create_future<int>();
@@ -172,7 +171,7 @@ TYPED_TEST(FutureTest, LivesUntilItsCallbacksHaveRun) {
   EXPECT_EQ(done, true);
 }
 
-TYPED_TEST(FutureTest, AnExceptionNobodyAskedForIsReported) {
+TEST_P(FutureTest, AnExceptionNobodyAskedForIsReported) {
   const Reports reports(this->loop);
   {
     auto future = this->loop.template create_future<int>();
@@ -182,7 +181,7 @@ TYPED_TEST(FutureTest, AnExceptionNobodyAskedForIsReported) {
   EXPECT_EQ(reports.lines(), (std::vector<std::string>{"future: lost"}));
 }
 
-TYPED_TEST(FutureTest, AnExceptionThatWasAskedForIsNotReported) {
+TEST_P(FutureTest, AnExceptionThatWasAskedForIsNotReported) {
   const Reports reports(this->loop);
   {
     auto future = this->loop.template create_future<int>();
@@ -192,14 +191,14 @@ TYPED_TEST(FutureTest, AnExceptionThatWasAskedForIsNotReported) {
   EXPECT_TRUE(reports.lines().empty());
 }
 
-TYPED_TEST(FutureTest, AwaitingOneOfAnotherLoopIsAnError) {
+TEST_P(FutureTest, AwaitingOneOfAnotherLoopIsAnError) {
   VirtualBackend other_backend;
   EventLoop other(other_backend);
   auto foreign = other.create_future<int>();
   EXPECT_THROW(this->run([&]() -> Coro<int> { co_return co_await foreign; }), std::logic_error);
 }
 
-TYPED_TEST(FutureTest, AwaitingADoneOneDoesNotSuspend) {
+TEST_P(FutureTest, AwaitingADoneOneDoesNotSuspend) {
   auto future = this->loop.template create_future<int>();
   future.set_result(1);
   bool other_ran = false;
@@ -210,7 +209,7 @@ TYPED_TEST(FutureTest, AwaitingADoneOneDoesNotSuspend) {
   });
 }
 
-TYPED_TEST(FutureTest, CanBeSettledWhileTheLoopIsNotRunning) {
+TEST_P(FutureTest, CanBeSettledWhileTheLoopIsNotRunning) {
   auto future = this->loop.template create_future<int>();
   int got = 0;
   auto task = this->spawn([&]() -> Coro<void> { got = co_await future; });
@@ -221,7 +220,7 @@ TYPED_TEST(FutureTest, CanBeSettledWhileTheLoopIsNotRunning) {
   EXPECT_EQ(got, 3);
 }
 
-TYPED_TEST(FutureTest, OnceCancelledItTakesNoResult) {
+TEST_P(FutureTest, OnceCancelledItTakesNoResult) {
   auto future = this->loop.template create_future<int>();
   EXPECT_FALSE(future.cancelled());
   EXPECT_TRUE(future.cancel());
@@ -231,7 +230,7 @@ TYPED_TEST(FutureTest, OnceCancelledItTakesNoResult) {
   EXPECT_FALSE(future.cancel());
 }
 
-TYPED_TEST(FutureTest, OnceFailedItTakesNothingElse) {
+TEST_P(FutureTest, OnceFailedItTakesNothingElse) {
   auto future = this->loop.template create_future<int>();
   future.set_exception(std::runtime_error("no luck"));
   EXPECT_TRUE(future.done());
@@ -242,14 +241,14 @@ TYPED_TEST(FutureTest, OnceFailedItTakesNothingElse) {
   EXPECT_NE(future.exception(), nullptr);
 }
 
-TYPED_TEST(FutureTest, WithAResultItHasNoException) {
+TEST_P(FutureTest, WithAResultItHasNoException) {
   auto future = this->loop.template create_future<int>();
   future.set_result(42);
   EXPECT_FALSE(future.cancelled());
   EXPECT_EQ(future.exception(), nullptr);
 }
 
-TYPED_TEST(FutureTest, AwaitedTwiceItGivesItsValueTwice) {
+TEST_P(FutureTest, AwaitedTwiceItGivesItsValueTwice) {
   auto future = this->loop.template create_future<int>();
   this->loop.call_soon([future]() mutable { future.set_result(7); });
   this->run([&]() -> Coro<void> {
@@ -258,7 +257,7 @@ TYPED_TEST(FutureTest, AwaitedTwiceItGivesItsValueTwice) {
   });
 }
 
-TYPED_TEST(FutureTest, CallsBackHoweverItEnds) {
+TEST_P(FutureTest, CallsBackHoweverItEnds) {
   int called = 0;
   auto failed = this->loop.template create_future<int>();
   auto cancelled = this->loop.template create_future<int>();
@@ -271,7 +270,7 @@ TYPED_TEST(FutureTest, CallsBackHoweverItEnds) {
   EXPECT_EQ(called, 2);
 }
 
-TYPED_TEST(FutureTest, ACallbackMayAddAndTakeBackOthers) {
+TEST_P(FutureTest, ACallbackMayAddAndTakeBackOthers) {
   auto future = this->loop.template create_future<void>();
   std::vector<int> order;
   std::vector<Handle> handles(64);
@@ -289,7 +288,7 @@ TYPED_TEST(FutureTest, ACallbackMayAddAndTakeBackOthers) {
   EXPECT_EQ(order.back(), -1);
 }
 
-TYPED_TEST(FutureTest, WithoutAnExceptionNothingIsReported) {
+TEST_P(FutureTest, WithoutAnExceptionNothingIsReported) {
   const Reports reports(this->loop);
   { auto abandoned = this->loop.template create_future<int>(); }
   {

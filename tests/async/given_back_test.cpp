@@ -16,8 +16,7 @@
 namespace argiope {
 namespace {
 
-template <class World>
-class GivenBackTest : public LoopTest<World> {
+class GivenBackTest : public InSomeWorld {
  public:
   template <class AnyQueue>
   static Coro<int> get(AnyQueue& queue) {
@@ -53,11 +52,11 @@ class GivenBackTest : public LoopTest<World> {
     co_return task.done() && task.cancelled();
   }
 };
-TYPED_TEST_SUITE(GivenBackTest, AllWorlds, WorldNames);
+INSTANTIATE_TEST_SUITE_P(AllWorlds, GivenBackTest, kAllWorlds, world_name);
 
 // --- queues
 
-TYPED_TEST(GivenBackTest, TheItemOfACancelledReaderIsTheNextOnes) {
+TEST_P(GivenBackTest, TheItemOfACancelledReaderIsTheNextOnes) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto reader = this->loop.create_task(this->get(queue));
@@ -71,7 +70,7 @@ TYPED_TEST(GivenBackTest, TheItemOfACancelledReaderIsTheNextOnes) {
   });
 }
 
-TYPED_TEST(GivenBackTest, TheItemOfOneOfThreeReadersGoesToAnother) {
+TEST_P(GivenBackTest, TheItemOfOneOfThreeReadersGoesToAnother) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(queue, 3);
@@ -83,7 +82,7 @@ TYPED_TEST(GivenBackTest, TheItemOfOneOfThreeReadersGoesToAnother) {
   });
 }
 
-TYPED_TEST(GivenBackTest, AWriterThatEndsCancelledHasNotPutAndOneThatDoesNotHas) {
+TEST_P(GivenBackTest, AWriterThatEndsCancelledHasNotPutAndOneThatDoesNotHas) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     queue.put_nowait(1);
@@ -100,7 +99,7 @@ TYPED_TEST(GivenBackTest, AWriterThatEndsCancelledHasNotPutAndOneThatDoesNotHas)
   });
 }
 
-TYPED_TEST(GivenBackTest, AWriterThatWasLetInIsCancelledAtItsNextAwait) {
+TEST_P(GivenBackTest, AWriterThatWasLetInIsCancelledAtItsNextAwait) {
   Queue<int> queue(1);
   bool went_on = false;
   this->run([&]() -> Coro<void> {
@@ -120,7 +119,7 @@ TYPED_TEST(GivenBackTest, AWriterThatWasLetInIsCancelledAtItsNextAwait) {
   });
 }
 
-TYPED_TEST(GivenBackTest, AWriterThatCancelsItselfAfterwardsEndsCancelled) {
+TEST_P(GivenBackTest, AWriterThatCancelsItselfAfterwardsEndsCancelled) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     queue.put_nowait(1);
@@ -135,7 +134,7 @@ TYPED_TEST(GivenBackTest, AWriterThatCancelsItselfAfterwardsEndsCancelled) {
   });
 }
 
-TYPED_TEST(GivenBackTest, ItemsComeBackInTheOrderPutWhoeverIsCancelledFirst) {
+TEST_P(GivenBackTest, ItemsComeBackInTheOrderPutWhoeverIsCancelledFirst) {
   std::vector<std::size_t> order{0, 1, 2};
   do {
     Queue<int> queue;
@@ -151,7 +150,7 @@ TYPED_TEST(GivenBackTest, ItemsComeBackInTheOrderPutWhoeverIsCancelledFirst) {
   } while (std::ranges::next_permutation(order).found);
 }
 
-TYPED_TEST(GivenBackTest, AnItemThatComesBackTwiceIsStillTheFirst) {
+TEST_P(GivenBackTest, AnItemThatComesBackTwiceIsStillTheFirst) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(queue, 3);
@@ -166,7 +165,7 @@ TYPED_TEST(GivenBackTest, AnItemThatComesBackTwiceIsStillTheFirst) {
   EXPECT_EQ(this->drain(queue), (std::vector{1, 2, 3}));
 }
 
-TYPED_TEST(GivenBackTest, ItemsOfALifoQueueComeBackBelowThoseThatCameLater) {
+TEST_P(GivenBackTest, ItemsOfALifoQueueComeBackBelowThoseThatCameLater) {
   LifoQueue<int> queue;
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(queue, 2);
@@ -182,7 +181,7 @@ struct Urgent {
   bool operator()(int a, int b) const { return a / 10 < b / 10; }
 };
 
-TYPED_TEST(GivenBackTest, ItemsOfAPriorityQueueComeBackBeforeTheirEqualsThatCameLater) {
+TEST_P(GivenBackTest, ItemsOfAPriorityQueueComeBackBeforeTheirEqualsThatCameLater) {
   PriorityQueue<int, Urgent> queue;
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(queue, 2);
@@ -194,7 +193,7 @@ TYPED_TEST(GivenBackTest, ItemsOfAPriorityQueueComeBackBeforeTheirEqualsThatCame
   EXPECT_EQ(this->drain(queue), (std::vector{11, 12, 21, 22, 23}));
 }
 
-TYPED_TEST(GivenBackTest, AQueueThatGotBackMoreThanItsSizeLetsNobodyInBeforeThereIsRoom) {
+TEST_P(GivenBackTest, AQueueThatGotBackMoreThanItsSizeLetsNobodyInBeforeThereIsRoom) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(queue, 1);
@@ -215,7 +214,7 @@ TYPED_TEST(GivenBackTest, AQueueThatGotBackMoreThanItsSizeLetsNobodyInBeforeTher
   });
 }
 
-TYPED_TEST(GivenBackTest, AnItemThatWasTakenAtTheEndOfABudgetComesBackToo) {
+TEST_P(GivenBackTest, AnItemThatWasTakenAtTheEndOfABudgetComesBackToo) {
   constexpr int kItems = 300;
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
@@ -237,7 +236,7 @@ TYPED_TEST(GivenBackTest, AnItemThatWasTakenAtTheEndOfABudgetComesBackToo) {
   });
 }
 
-TYPED_TEST(GivenBackTest, AfterAnImmediateShutdownWhatWasServedIsKept) {
+TEST_P(GivenBackTest, AfterAnImmediateShutdownWhatWasServedIsKept) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(queue, 1);
@@ -250,7 +249,7 @@ TYPED_TEST(GivenBackTest, AfterAnImmediateShutdownWhatWasServedIsKept) {
   });
 }
 
-TYPED_TEST(GivenBackTest, AQueueMayEndBeforeWhoWasServedIsCancelled) {
+TEST_P(GivenBackTest, AQueueMayEndBeforeWhoWasServedIsCancelled) {
   auto queue = std::make_unique<Queue<int>>();
   auto lock = std::make_unique<Lock>();
   this->run([&]() -> Coro<void> {
@@ -270,7 +269,7 @@ TYPED_TEST(GivenBackTest, AQueueMayEndBeforeWhoWasServedIsCancelled) {
   });
 }
 
-TYPED_TEST(GivenBackTest, TheItemOfAGroupThatFailsStaysInTheQueue) {
+TEST_P(GivenBackTest, TheItemOfAGroupThatFailsStaysInTheQueue) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     bool failed = false;
@@ -296,7 +295,7 @@ TYPED_TEST(GivenBackTest, TheItemOfAGroupThatFailsStaysInTheQueue) {
   EXPECT_TRUE(left == (std::vector{7, 8}) || left == (std::vector{8}));
 }
 
-TYPED_TEST(GivenBackTest, TheItemOfACancelledGatherStaysInTheQueue) {
+TEST_P(GivenBackTest, TheItemOfACancelledGatherStaysInTheQueue) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto both = this->spawn([&]() -> Coro<void> { co_await gather(this->get(queue), this->get(queue)); });
@@ -311,7 +310,7 @@ TYPED_TEST(GivenBackTest, TheItemOfACancelledGatherStaysInTheQueue) {
 }
 
 // Idioms without an await after the one that gives: whatever is cancelled and when, nothing is lost or doubled.
-TYPED_TEST(GivenBackTest, TasksThatOnlyGetOrPutLoseAndRepeatNothing) {
+TEST_P(GivenBackTest, TasksThatOnlyGetOrPutLoseAndRepeatNothing) {
   Random random(12);
   Queue<int> queue(2);
   std::vector<int> put, got;
@@ -348,7 +347,7 @@ TYPED_TEST(GivenBackTest, TasksThatOnlyGetOrPutLoseAndRepeatNothing) {
 
 // --- permits, locks and notifications
 
-TYPED_TEST(GivenBackTest, ThePermitOfATaskThatOnlyAcquiresGoesToTheNext) {
+TEST_P(GivenBackTest, ThePermitOfATaskThatOnlyAcquiresGoesToTheNext) {
   Semaphore semaphore(0);
   this->run([&]() -> Coro<void> {
     auto first = this->loop.create_task(this->acquire(semaphore));
@@ -365,7 +364,7 @@ TYPED_TEST(GivenBackTest, ThePermitOfATaskThatOnlyAcquiresGoesToTheNext) {
   });
 }
 
-TYPED_TEST(GivenBackTest, ALockHandedToATaskThatIsCancelledIsFree) {
+TEST_P(GivenBackTest, ALockHandedToATaskThatIsCancelledIsFree) {
   Lock lock;
   this->run([&]() -> Coro<void> {
     co_await lock.acquire();
@@ -380,7 +379,7 @@ TYPED_TEST(GivenBackTest, ALockHandedToATaskThatIsCancelledIsFree) {
   });
 }
 
-TYPED_TEST(GivenBackTest, PermitsOfTasksThatOnlyAcquireAreNeverLost) {
+TEST_P(GivenBackTest, PermitsOfTasksThatOnlyAcquireAreNeverLost) {
   constexpr std::size_t kPermits = 3;
   Random random(13);
   BoundedSemaphore semaphore(kPermits);
@@ -410,7 +409,7 @@ TYPED_TEST(GivenBackTest, PermitsOfTasksThatOnlyAcquireAreNeverLost) {
   EXPECT_EQ(semaphore.value(), kPermits);
 }
 
-TYPED_TEST(GivenBackTest, ANotificationOfATaskThatOnlyWaitsGoesToTheNext) {
+TEST_P(GivenBackTest, ANotificationOfATaskThatOnlyWaitsGoesToTheNext) {
   Condition condition;
   this->run([&]() -> Coro<void> {
     std::vector<int> woken;
@@ -436,7 +435,7 @@ TYPED_TEST(GivenBackTest, ANotificationOfATaskThatOnlyWaitsGoesToTheNext) {
   });
 }
 
-TYPED_TEST(GivenBackTest, AFutureGivenToACancelledNextIsGivenAgain) {
+TEST_P(GivenBackTest, AFutureGivenToACancelledNextIsGivenAgain) {
   this->run([&]() -> Coro<void> {
     const auto give = [](int value) -> Coro<int> {
       co_await yield_now();
@@ -459,7 +458,7 @@ TYPED_TEST(GivenBackTest, AFutureGivenToACancelledNextIsGivenAgain) {
 
 // --- channels
 
-TYPED_TEST(GivenBackTest, TheItemOfACancelledReaderOfAChannelIsTheNextOnes) {
+TEST_P(GivenBackTest, TheItemOfACancelledReaderOfAChannelIsTheNextOnes) {
   Channel<int> channel;
   this->run([&]() -> Coro<void> {
     auto readers = co_await this->readers(channel, 3);
@@ -473,7 +472,7 @@ TYPED_TEST(GivenBackTest, TheItemOfACancelledReaderOfAChannelIsTheNextOnes) {
   EXPECT_EQ(this->drain(channel), (std::vector{1, 3, 4}));
 }
 
-TYPED_TEST(GivenBackTest, AWriterOfAChannelThatEndsCancelledHasNotPut) {
+TEST_P(GivenBackTest, AWriterOfAChannelThatEndsCancelledHasNotPut) {
   Channel<int> channel(1);
   this->run([&]() -> Coro<void> {
     channel.put_nowait(1);
@@ -490,7 +489,7 @@ TYPED_TEST(GivenBackTest, AWriterOfAChannelThatEndsCancelledHasNotPut) {
   });
 }
 
-TYPED_TEST(GivenBackTest, AnItemOfAChannelTakenAtTheEndOfABudgetComesBackToo) {
+TEST_P(GivenBackTest, AnItemOfAChannelTakenAtTheEndOfABudgetComesBackToo) {
   constexpr int kItems = 300;
   Channel<int> channel;
   this->run([&]() -> Coro<void> {

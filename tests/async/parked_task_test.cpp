@@ -16,9 +16,8 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using ParkedTaskTest = LoopTest<World>;
-TYPED_TEST_SUITE(ParkedTaskTest, AllWorlds, WorldNames);
+class ParkedTaskTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, ParkedTaskTest, kAllWorlds, world_name);
 using ParkedTaskMemoryTest = LoopTest<VirtualTime>;
 using CoroutineExceptionTest = LoopTest<VirtualTime>;
 
@@ -55,7 +54,7 @@ TEST_F(ParkedTaskMemoryTest, ATaskThatWaitsForAnEventTakesAtMost192Bytes) {
 }
 #endif
 
-TYPED_TEST(ParkedTaskTest, KeepsItsNameWhenItIsCancelledWithAMessage) {
+TEST_P(ParkedTaskTest, KeepsItsNameWhenItIsCancelledWithAMessage) {
   this->run([&]() -> Coro<void> {
     Event event;
     Task<void> named = this->loop.create_task(park(event), "porter");
@@ -76,7 +75,7 @@ TYPED_TEST(ParkedTaskTest, KeepsItsNameWhenItIsCancelledWithAMessage) {
   });
 }
 
-TYPED_TEST(ParkedTaskTest, TheLastOfSeveralMessagesIsTheOneThrown) {
+TEST_P(ParkedTaskTest, TheLastOfSeveralMessagesIsTheOneThrown) {
   this->run([&]() -> Coro<void> {
     for (const std::string last : {"second", ""}) {
       Task<void> task = this->loop.create_task(let_others_run());
@@ -93,7 +92,7 @@ TYPED_TEST(ParkedTaskTest, TheLastOfSeveralMessagesIsTheOneThrown) {
   });
 }
 
-TYPED_TEST(ParkedTaskTest, ItsResultIsItsCoroutinesToSet) {
+TEST_P(ParkedTaskTest, ItsResultIsItsCoroutinesToSet) {
   this->run([&]() -> Coro<void> {
     Event event;
     Task<int> task = this->loop.create_task(keeping([&]() -> Coro<int> {
@@ -111,7 +110,7 @@ TYPED_TEST(ParkedTaskTest, ItsResultIsItsCoroutinesToSet) {
   });
 }
 
-TYPED_TEST(ParkedTaskTest, AFutureTellsItsWaitersAndCallbacksInTheOrderTheyCame) {
+TEST_P(ParkedTaskTest, AFutureTellsItsWaitersAndCallbacksInTheOrderTheyCame) {
   if (shuffled()) GTEST_SKIP() << "about the order";
   std::vector<int> told;
   this->run([&]() -> Coro<void> {
@@ -150,7 +149,7 @@ TEST(ParkedTask, AFutureOutlivesTheTasksThatWaitForIt) {
   EXPECT_EQ(witness.use_count(), 1);
 }
 
-TYPED_TEST(ParkedTaskTest, AnEventMayBeAwaitedTwiceThroughOneAwaiter) {
+TEST_P(ParkedTaskTest, AnEventMayBeAwaitedTwiceThroughOneAwaiter) {
   this->run([&]() -> Coro<void> {
     Event event;
     Task<void> task = this->loop.create_task(keeping([&]() -> Coro<void> {

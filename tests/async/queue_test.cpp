@@ -13,11 +13,10 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using QueueTest = LoopTest<World>;
-TYPED_TEST_SUITE(QueueTest, AllWorlds, WorldNames);
+class QueueTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, QueueTest, kAllWorlds, world_name);
 
-TYPED_TEST(QueueTest, GivesItemsInTheOrderPut) {
+TEST_P(QueueTest, GivesItemsInTheOrderPut) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     for (int i = 0; i < 100; ++i) co_await queue.put(i);
@@ -27,7 +26,7 @@ TYPED_TEST(QueueTest, GivesItemsInTheOrderPut) {
   });
 }
 
-TYPED_TEST(QueueTest, AGetterWaitsForAnItem) {
+TEST_P(QueueTest, AGetterWaitsForAnItem) {
   Queue<std::string> queue;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<std::string> { co_return co_await queue.get(); });
@@ -38,7 +37,7 @@ TYPED_TEST(QueueTest, AGetterWaitsForAnItem) {
   });
 }
 
-TYPED_TEST(QueueTest, APutterWaitsForRoom) {
+TEST_P(QueueTest, APutterWaitsForRoom) {
   Queue<int> queue(2);
   std::vector<std::string> log;
   this->run([&]() -> Coro<void> {
@@ -57,7 +56,7 @@ TYPED_TEST(QueueTest, APutterWaitsForRoom) {
   });
 }
 
-TYPED_TEST(QueueTest, TheNowaitFormsThrowInsteadOfWaiting) {
+TEST_P(QueueTest, TheNowaitFormsThrowInsteadOfWaiting) {
   Queue<int> queue(1);
   EXPECT_THROW(static_cast<void>(queue.get_nowait()), QueueEmpty);
   queue.put_nowait(1);
@@ -66,7 +65,7 @@ TYPED_TEST(QueueTest, TheNowaitFormsThrowInsteadOfWaiting) {
   EXPECT_EQ(queue.maxsize(), 1u);
 }
 
-TYPED_TEST(QueueTest, PassesItemsThatCanOnlyBeMoved) {
+TEST_P(QueueTest, PassesItemsThatCanOnlyBeMoved) {
   Queue<std::unique_ptr<int>> queue(1);
   this->run([&]() -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<int> { co_return *co_await queue.get() + *co_await queue.get(); });
@@ -76,7 +75,7 @@ TYPED_TEST(QueueTest, PassesItemsThatCanOnlyBeMoved) {
   });
 }
 
-TYPED_TEST(QueueTest, AMaxsizeOfZeroOrLessIsNoLimit) {
+TEST_P(QueueTest, AMaxsizeOfZeroOrLessIsNoLimit) {
   for (const int maxsize : {0, -1, -100}) {
     Queue<int> queue(maxsize);
     for (int i = 0; i < 1000; ++i) queue.put_nowait(i);
@@ -85,7 +84,7 @@ TYPED_TEST(QueueTest, AMaxsizeOfZeroOrLessIsNoLimit) {
   }
 }
 
-TYPED_TEST(QueueTest, ATimerMayPutForAGetterAndGetForAPutter) {
+TEST_P(QueueTest, ATimerMayPutForAGetterAndGetForAPutter) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     this->loop.call_later(100us, [&] { queue.put_nowait(1); });
@@ -97,7 +96,7 @@ TYPED_TEST(QueueTest, ATimerMayPutForAGetterAndGetForAPutter) {
   });
 }
 
-TYPED_TEST(QueueTest, ProducerAndConsumerTakeTurnsThroughOneSlot) {
+TEST_P(QueueTest, ProducerAndConsumerTakeTurnsThroughOneSlot) {
   Queue<int> queue(1);
   int sum = 0;
   this->run([&]() -> Coro<void> {
@@ -114,7 +113,7 @@ TYPED_TEST(QueueTest, ProducerAndConsumerTakeTurnsThroughOneSlot) {
   EXPECT_TRUE(queue.empty());
 }
 
-TYPED_TEST(QueueTest, TakingAllThereIsLetsInAllWhoWait) {
+TEST_P(QueueTest, TakingAllThereIsLetsInAllWhoWait) {
   Queue<int> queue(2);
   this->run([&]() -> Coro<void> {
     const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
@@ -129,7 +128,7 @@ TYPED_TEST(QueueTest, TakingAllThereIsLetsInAllWhoWait) {
   });
 }
 
-TYPED_TEST(QueueTest, GettersAreServedFirstComeFirstServed) {
+TEST_P(QueueTest, GettersAreServedFirstComeFirstServed) {
   Queue<int> queue;
   std::vector<std::pair<int, int>> got;
   this->run([&]() -> Coro<void> {
@@ -150,7 +149,7 @@ TYPED_TEST(QueueTest, GettersAreServedFirstComeFirstServed) {
   EXPECT_EQ(sorted_if_shuffled(got), (std::vector<std::pair<int, int>>{{0, 10}, {1, 11}, {2, 12}}));
 }
 
-TYPED_TEST(QueueTest, PuttersAreServedFirstComeFirstServed) {
+TEST_P(QueueTest, PuttersAreServedFirstComeFirstServed) {
   Queue<int> queue(1);
   std::vector<int> got;
   this->run([&]() -> Coro<void> {
@@ -171,7 +170,7 @@ TYPED_TEST(QueueTest, PuttersAreServedFirstComeFirstServed) {
   EXPECT_EQ(got, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TYPED_TEST(QueueTest, WorksWhileTheLoopIsNotRunning) {
+TEST_P(QueueTest, WorksWhileTheLoopIsNotRunning) {
   Queue<int> queue(1);
   auto getter = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
   this->settle();
@@ -186,7 +185,7 @@ TYPED_TEST(QueueTest, WorksWhileTheLoopIsNotRunning) {
   EXPECT_TRUE(putter.done());
 }
 
-TYPED_TEST(QueueTest, ABusyQueueCannotStarveOthers) {
+TEST_P(QueueTest, ABusyQueueCannotStarveOthers) {
   Queue<int> queue;
   bool stop = false;
   this->run([&]() -> Coro<void> {
@@ -200,7 +199,7 @@ TYPED_TEST(QueueTest, ABusyQueueCannotStarveOthers) {
 
 // --- cancellation
 
-TYPED_TEST(QueueTest, ACancelledGetterTakesNothing) {
+TEST_P(QueueTest, ACancelledGetterTakesNothing) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto first = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
@@ -213,7 +212,7 @@ TYPED_TEST(QueueTest, ACancelledGetterTakesNothing) {
   });
 }
 
-TYPED_TEST(QueueTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) {
+TEST_P(QueueTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) {
   Queue<int> queue;
   int got = 0;
   this->run([&]() -> Coro<void> {
@@ -230,7 +229,7 @@ TYPED_TEST(QueueTest, AGetterCancelledAfterItWasServedThrowsAndLeavesItsItem) {
   EXPECT_EQ(queue.get_nowait(), 8);
 }
 
-TYPED_TEST(QueueTest, ACancelledPutterPutsNothing) {
+TEST_P(QueueTest, ACancelledPutterPutsNothing) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     queue.put_nowait(1);
@@ -246,7 +245,7 @@ TYPED_TEST(QueueTest, ACancelledPutterPutsNothing) {
   });
 }
 
-TYPED_TEST(QueueTest, APutterCancelledAfterItWasServedHasPut) {
+TEST_P(QueueTest, APutterCancelledAfterItWasServedHasPut) {
   Queue<int> queue(1);
   bool put = false;
   this->run([&]() -> Coro<void> {
@@ -267,7 +266,7 @@ TYPED_TEST(QueueTest, APutterCancelledAfterItWasServedHasPut) {
   EXPECT_TRUE(put);
 }
 
-TYPED_TEST(QueueTest, ItemsOfACancelledGetterGoToTheOthersInTurn) {
+TEST_P(QueueTest, ItemsOfACancelledGetterGoToTheOthersInTurn) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     std::vector<Task<int>> readers;
@@ -284,7 +283,7 @@ TYPED_TEST(QueueTest, ItemsOfACancelledGetterGoToTheOthersInTurn) {
   });
 }
 
-TYPED_TEST(QueueTest, RoomPassesOverAPutterThatWasCancelled) {
+TEST_P(QueueTest, RoomPassesOverAPutterThatWasCancelled) {
   Queue<char> queue(1);
   this->run([&]() -> Coro<void> {
     const auto put = [&](char item) -> Coro<void> { co_await queue.put(item); };
@@ -307,7 +306,7 @@ TYPED_TEST(QueueTest, RoomPassesOverAPutterThatWasCancelled) {
   });
 }
 
-TYPED_TEST(QueueTest, AWaitThatTimesOutLeavesNothingBehind) {
+TEST_P(QueueTest, AWaitThatTimesOutLeavesNothingBehind) {
   Queue<int> queue(1);
   const auto get = [&]() -> Coro<int> { co_return co_await queue.get(); };
   const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };
@@ -326,7 +325,7 @@ TYPED_TEST(QueueTest, AWaitThatTimesOutLeavesNothingBehind) {
   });
 }
 
-TYPED_TEST(QueueTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
+TEST_P(QueueTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
   Queue<int> empty, full(1);
   this->run([&]() -> Coro<void> {
     full.put_nowait(1);
@@ -343,7 +342,7 @@ TYPED_TEST(QueueTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
   });
 }
 
-TYPED_TEST(QueueTest, AnyNumberOfParkedTasksIsCancelledOneStepEach) {
+TEST_P(QueueTest, AnyNumberOfParkedTasksIsCancelledOneStepEach) {
   // A search for each in the list of those who wait would take until tomorrow.
   constexpr std::size_t kTasks = 100'000;
   Queue<int> queue;
@@ -357,7 +356,7 @@ TYPED_TEST(QueueTest, AnyNumberOfParkedTasksIsCancelledOneStepEach) {
   EXPECT_EQ(queue.get_nowait(), 1);
 }
 
-TYPED_TEST(QueueTest, CancellationsAtRandomLoseAndRepeatNothing) {
+TEST_P(QueueTest, CancellationsAtRandomLoseAndRepeatNothing) {
   Random random(21);
   Queue<int> queue(3);
   constexpr int kItems = 3000;
@@ -406,7 +405,7 @@ TYPED_TEST(QueueTest, CancellationsAtRandomLoseAndRepeatNothing) {
 
 // --- task_done and join
 
-TYPED_TEST(QueueTest, JoinWaitsUntilEveryItemIsDone) {
+TEST_P(QueueTest, JoinWaitsUntilEveryItemIsDone) {
   Queue<int> queue;
   std::vector<std::string> log;
   this->run([&]() -> Coro<void> {
@@ -427,7 +426,7 @@ TYPED_TEST(QueueTest, JoinWaitsUntilEveryItemIsDone) {
   EXPECT_EQ(log, (std::vector<std::string>{"done", "done", "done", "joined"}));
 }
 
-TYPED_TEST(QueueTest, JoinCountsItemsHandedStraightOver) {
+TEST_P(QueueTest, JoinCountsItemsHandedStraightOver) {
   Queue<int> queue(1);
   this->run([&]() -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<void> { co_await queue.get(); });
@@ -449,7 +448,7 @@ TYPED_TEST(QueueTest, JoinCountsItemsHandedStraightOver) {
   });
 }
 
-TYPED_TEST(QueueTest, JoinReturnsWhenWorkersHaveDoneAllOfAnyOrder) {
+TEST_P(QueueTest, JoinReturnsWhenWorkersHaveDoneAllOfAnyOrder) {
   const auto check = [&](auto& queue) -> Coro<void> {
     int sum = 0;
     for (int i = 0; i < 100; ++i) queue.put_nowait(i);
@@ -479,7 +478,7 @@ TYPED_TEST(QueueTest, JoinReturnsWhenWorkersHaveDoneAllOfAnyOrder) {
   });
 }
 
-TYPED_TEST(QueueTest, ACancelledJoinLeavesTheOthersWaiting) {
+TEST_P(QueueTest, ACancelledJoinLeavesTheOthersWaiting) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     queue.put_nowait(1);
@@ -495,7 +494,7 @@ TYPED_TEST(QueueTest, ACancelledJoinLeavesTheOthersWaiting) {
   });
 }
 
-TYPED_TEST(QueueTest, OneTaskDoneTooManyIsAnError) {
+TEST_P(QueueTest, OneTaskDoneTooManyIsAnError) {
   Queue<int> queue;
   EXPECT_THROW(queue.task_done(), std::logic_error);
   queue.put_nowait(1);
@@ -505,7 +504,7 @@ TYPED_TEST(QueueTest, OneTaskDoneTooManyIsAnError) {
 
 // --- shutdown, by CPython 3.13's rules
 
-TYPED_TEST(QueueTest, AfterShutdownNothingIsPutAndTheRestCanBeGot) {
+TEST_P(QueueTest, AfterShutdownNothingIsPutAndTheRestCanBeGot) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     queue.put_nowait(1);
@@ -549,7 +548,7 @@ Coro<void> expect_shut_down(Q& queue) {
   EXPECT_EQ(refused, 2);
 }
 
-TYPED_TEST(QueueTest, ShutDownWhileEmptyItRefusesAtOnce) {
+TEST_P(QueueTest, ShutDownWhileEmptyItRefusesAtOnce) {
   const auto check = [&](auto& queue) -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<void> { co_await queue.get(); });
     co_await let_others_run();
@@ -571,7 +570,7 @@ TYPED_TEST(QueueTest, ShutDownWhileEmptyItRefusesAtOnce) {
   });
 }
 
-TYPED_TEST(QueueTest, ShutDownWhileFullItStillGivesWhatItHas) {
+TEST_P(QueueTest, ShutDownWhileFullItStillGivesWhatItHas) {
   const auto check = [&](auto& queue) -> Coro<void> {
     queue.put_nowait(1);
     auto joiner = this->spawn([&]() -> Coro<void> { co_await queue.join(); });
@@ -601,7 +600,7 @@ TYPED_TEST(QueueTest, ShutDownWhileFullItStillGivesWhatItHas) {
   });
 }
 
-TYPED_TEST(QueueTest, ShutDownImmediatelyItHasNothingAndNothingUnfinished) {
+TEST_P(QueueTest, ShutDownImmediatelyItHasNothingAndNothingUnfinished) {
   const auto check = [&](auto& queue) -> Coro<void> {
     queue.put_nowait(1);
     queue.put_nowait(2);
@@ -625,7 +624,7 @@ TYPED_TEST(QueueTest, ShutDownImmediatelyItHasNothingAndNothingUnfinished) {
   });
 }
 
-TYPED_TEST(QueueTest, ShutdownWakesGettersAndPutters) {
+TEST_P(QueueTest, ShutdownWakesGettersAndPutters) {
   Queue<int> empty, full(1);
   int refused = 0;
   this->run([&]() -> Coro<void> {
@@ -659,7 +658,7 @@ TYPED_TEST(QueueTest, ShutdownWakesGettersAndPutters) {
   EXPECT_EQ(refused, 6);
 }
 
-TYPED_TEST(QueueTest, AnImmediateShutdownDropsItemsAndCountsThemAsDone) {
+TEST_P(QueueTest, AnImmediateShutdownDropsItemsAndCountsThemAsDone) {
   Queue<std::shared_ptr<int>> queue;
   const auto witness = std::make_shared<int>();
   this->run([&]() -> Coro<void> {
@@ -677,7 +676,7 @@ TYPED_TEST(QueueTest, AnImmediateShutdownDropsItemsAndCountsThemAsDone) {
   });
 }
 
-TYPED_TEST(QueueTest, AGetterServedBeforeTheShutdownKeepsItsItem) {
+TEST_P(QueueTest, AGetterServedBeforeTheShutdownKeepsItsItem) {
   Queue<int> queue;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
@@ -690,7 +689,7 @@ TYPED_TEST(QueueTest, AGetterServedBeforeTheShutdownKeepsItsItem) {
 
 // --- the other orders
 
-TYPED_TEST(QueueTest, ALifoQueueGivesTheNewestFirst) {
+TEST_P(QueueTest, ALifoQueueGivesTheNewestFirst) {
   LifoQueue<int> queue;
   for (int i = 0; i < 3; ++i) queue.put_nowait(i);
   EXPECT_EQ(queue.get_nowait(), 2);
@@ -699,7 +698,7 @@ TYPED_TEST(QueueTest, ALifoQueueGivesTheNewestFirst) {
   EXPECT_EQ(queue.get_nowait(), 1);
 }
 
-TYPED_TEST(QueueTest, APriorityQueueGivesTheSmallestFirstAndEqualsInTheOrderPut) {
+TEST_P(QueueTest, APriorityQueueGivesTheSmallestFirstAndEqualsInTheOrderPut) {
   using Item = std::pair<int, std::string>;
   struct ByNumber {
     bool operator()(const Item& a, const Item& b) const { return a.first < b.first; }
@@ -713,7 +712,7 @@ TYPED_TEST(QueueTest, APriorityQueueGivesTheSmallestFirstAndEqualsInTheOrderPut)
   for (int i = 0; i < 10; ++i) EXPECT_EQ(queue.get_nowait().second, "b" + std::to_string(i));
 }
 
-TYPED_TEST(QueueTest, APriorityQueueTakesAComparatorThatHasState) {
+TEST_P(QueueTest, APriorityQueueTakesAComparatorThatHasState) {
   struct FartherFrom {
     int centre;
     bool operator()(int a, int b) const { return std::abs(a - centre) > std::abs(b - centre); }
@@ -723,7 +722,7 @@ TYPED_TEST(QueueTest, APriorityQueueTakesAComparatorThatHasState) {
   for (const int expected : {30, 0, 12, 9, 10}) EXPECT_EQ(queue.get_nowait(), expected);
 }
 
-TYPED_TEST(QueueTest, AGetterThatWaitsGetsTheNextItemPutInAnyOrder) {
+TEST_P(QueueTest, AGetterThatWaitsGetsTheNextItemPutInAnyOrder) {
   PriorityQueue<int> queue;
   this->run([&]() -> Coro<void> {
     auto getter = this->spawn([&]() -> Coro<int> { co_return co_await queue.get(); });
@@ -735,7 +734,7 @@ TYPED_TEST(QueueTest, AGetterThatWaitsGetsTheNextItemPutInAnyOrder) {
   });
 }
 
-TYPED_TEST(QueueTest, ABoundedPriorityQueueTakesInWhoWaitedAsRoomComes) {
+TEST_P(QueueTest, ABoundedPriorityQueueTakesInWhoWaitedAsRoomComes) {
   PriorityQueue<int> queue(2);
   this->run([&]() -> Coro<void> {
     const auto put = [&](int item) -> Coro<void> { co_await queue.put(item); };

@@ -12,9 +12,8 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using SignalsTest = LoopTest<World>;
-TYPED_TEST_SUITE(SignalsTest, AllWorlds, WorldNames);
+class SignalsTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, SignalsTest, kAllWorlds, world_name);
 
 void (*disposition_of(int signal_number))(int) {
   struct sigaction action {};
@@ -22,7 +21,7 @@ void (*disposition_of(int signal_number))(int) {
   return action.sa_handler;
 }
 
-TYPED_TEST(SignalsTest, ASignalRunsItsHandlerOnTheLoop) {
+TEST_P(SignalsTest, ASignalRunsItsHandlerOnTheLoop) {
   Event received;
   this->loop.add_signal_handler(SIGUSR1, [&] {
     EXPECT_EQ(&EventLoop::current(), &this->loop);
@@ -36,7 +35,7 @@ TYPED_TEST(SignalsTest, ASignalRunsItsHandlerOnTheLoop) {
   });
 }
 
-TYPED_TEST(SignalsTest, ASignalThatCameWhileNobodyRanIsHandledInTheNextTurn) {
+TEST_P(SignalsTest, ASignalThatCameWhileNobodyRanIsHandledInTheNextTurn) {
   int count = 0;
   this->loop.add_signal_handler(SIGUSR1, [&] { ++count; });
   ::raise(SIGUSR1);
@@ -46,7 +45,7 @@ TYPED_TEST(SignalsTest, ASignalThatCameWhileNobodyRanIsHandledInTheNextTurn) {
   EXPECT_EQ(count, 1) << "several before it runs are one";
 }
 
-TYPED_TEST(SignalsTest, SignalsAreToldApart) {
+TEST_P(SignalsTest, SignalsAreToldApart) {
   std::vector<int> seen;
   this->loop.add_signal_handler(SIGUSR1, [&] { seen.push_back(SIGUSR1); });
   this->loop.add_signal_handler(SIGUSR2, [&] { seen.push_back(SIGUSR2); });
@@ -57,7 +56,7 @@ TYPED_TEST(SignalsTest, SignalsAreToldApart) {
   EXPECT_EQ(seen, (std::vector{SIGUSR2, SIGUSR1}));
 }
 
-TYPED_TEST(SignalsTest, ALaterHandlerReplacesAnEarlierOne) {
+TEST_P(SignalsTest, ALaterHandlerReplacesAnEarlierOne) {
   std::vector<int> seen;
   this->loop.add_signal_handler(SIGUSR1, [&] { seen.push_back(1); });
   this->loop.add_signal_handler(SIGUSR1, [&] { seen.push_back(2); });
@@ -66,7 +65,7 @@ TYPED_TEST(SignalsTest, ALaterHandlerReplacesAnEarlierOne) {
   EXPECT_EQ(seen, (std::vector{2}));
 }
 
-TYPED_TEST(SignalsTest, RemovingAHandlerRestoresTheDefault) {
+TEST_P(SignalsTest, RemovingAHandlerRestoresTheDefault) {
   this->loop.add_signal_handler(SIGUSR1, [] {});
   EXPECT_NE(disposition_of(SIGUSR1), SIG_DFL);
   this->loop.remove_signal_handler(SIGUSR1);
@@ -74,7 +73,7 @@ TYPED_TEST(SignalsTest, RemovingAHandlerRestoresTheDefault) {
   this->loop.remove_signal_handler(SIGUSR1);
 }
 
-TYPED_TEST(SignalsTest, ALoopThatEndsRestoresTheDefault) {
+TEST_P(SignalsTest, ALoopThatEndsRestoresTheDefault) {
   {
     EventLoop doomed(this->world.backend);
     doomed.add_signal_handler(SIGUSR1, [] {});
@@ -82,7 +81,7 @@ TYPED_TEST(SignalsTest, ALoopThatEndsRestoresTheDefault) {
   EXPECT_EQ(disposition_of(SIGUSR1), SIG_DFL);
 }
 
-TYPED_TEST(SignalsTest, OneLoopAtATimeHandlesASignal) {
+TEST_P(SignalsTest, OneLoopAtATimeHandlesASignal) {
   EventLoop other(this->world.backend);
   this->loop.add_signal_handler(SIGUSR1, [] {});
   EXPECT_THROW(other.add_signal_handler(SIGUSR1, [] {}), std::logic_error);
@@ -90,7 +89,7 @@ TYPED_TEST(SignalsTest, OneLoopAtATimeHandlesASignal) {
   other.add_signal_handler(SIGUSR1, [] {});
 }
 
-TYPED_TEST(SignalsTest, WhatCannotBeHandledIsRefusedAndLeavesNothingBehind) {
+TEST_P(SignalsTest, WhatCannotBeHandledIsRefusedAndLeavesNothingBehind) {
   EXPECT_THROW(this->loop.add_signal_handler(SIGKILL, [] {}), std::system_error);
   EXPECT_THROW(this->loop.add_signal_handler(0, [] {}), std::invalid_argument);
   EXPECT_THROW(this->loop.add_signal_handler(10'000, [] {}), std::invalid_argument);

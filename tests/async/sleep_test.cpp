@@ -6,11 +6,10 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using SleepTest = LoopTest<World>;
-TYPED_TEST_SUITE(SleepTest, AllWorlds, WorldNames);
+class SleepTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, SleepTest, kAllWorlds, world_name);
 
-TYPED_TEST(SleepTest, LastsAtLeastItsDelay) {
+TEST_P(SleepTest, LastsAtLeastItsDelay) {
   this->run([&]() -> Coro<void> {
     const TimePoint before = this->loop.time();
     co_await sleep(2ms);
@@ -20,7 +19,7 @@ TYPED_TEST(SleepTest, LastsAtLeastItsDelay) {
   });
 }
 
-TYPED_TEST(SleepTest, OfZeroLetsTheOthersRunOnce) {
+TEST_P(SleepTest, OfZeroLetsTheOthersRunOnce) {
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
     this->loop.call_soon([&] { order.push_back(1); });
@@ -36,7 +35,7 @@ TYPED_TEST(SleepTest, OfZeroLetsTheOthersRunOnce) {
   EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5, 6}));
 }
 
-TYPED_TEST(SleepTest, ForEverCanOnlyBeCancelled) {
+TEST_P(SleepTest, ForEverCanOnlyBeCancelled) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> { co_await sleep(Duration::max()); });
     co_await sleep(1ms);
@@ -47,9 +46,9 @@ TYPED_TEST(SleepTest, ForEverCanOnlyBeCancelled) {
   });
 }
 
-TYPED_TEST(SleepTest, WakesInTheOrderOfTheDeadlines) {
+TEST_P(SleepTest, WakesInTheOrderOfTheDeadlines) {
   // In real time one turn may find several deadlines past.
-  if (shuffled() && !kSimulatedTime<TypeParam>) GTEST_SKIP() << "about the order";
+  if (shuffled() && !this->world.has_simulated_time()) GTEST_SKIP() << "about the order";
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
     const TimePoint now = this->loop.time();
@@ -64,7 +63,7 @@ TYPED_TEST(SleepTest, WakesInTheOrderOfTheDeadlines) {
   EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5}));
 }
 
-TYPED_TEST(SleepTest, CancelledItLeavesNoTimerBehind) {
+TEST_P(SleepTest, CancelledItLeavesNoTimerBehind) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
     co_await let_others_run();
@@ -75,7 +74,7 @@ TYPED_TEST(SleepTest, CancelledItLeavesNoTimerBehind) {
   EXPECT_EQ(this->loop.next_deadline(), kNever);
 }
 
-TYPED_TEST(SleepTest, ACancellationThatComesAsItEndsIsDelivered) {
+TEST_P(SleepTest, ACancellationThatComesAsItEndsIsDelivered) {
   this->run([&]() -> Coro<void> {
     bool cancelled = false;
     const TimePoint when = this->loop.time() + 1ms;
@@ -93,7 +92,7 @@ TYPED_TEST(SleepTest, ACancellationThatComesAsItEndsIsDelivered) {
   });
 }
 
-TYPED_TEST(SleepTest, CutShortItThrowsEvenIfTheCancellationIsTakenBack) {
+TEST_P(SleepTest, CutShortItThrowsEvenIfTheCancellationIsTakenBack) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await sleep(1h); });
     co_await let_others_run();
@@ -104,7 +103,7 @@ TYPED_TEST(SleepTest, CutShortItThrowsEvenIfTheCancellationIsTakenBack) {
   });
 }
 
-TYPED_TEST(SleepTest, YieldGoesBehindEverythingThatIsReady) {
+TEST_P(SleepTest, YieldGoesBehindEverythingThatIsReady) {
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
     for (int i = 0; i < 100; ++i) this->loop.call_soon([&order, i] { order.push_back(i); });
@@ -115,7 +114,7 @@ TYPED_TEST(SleepTest, YieldGoesBehindEverythingThatIsReady) {
   EXPECT_EQ(order.back(), -1);
 }
 
-TYPED_TEST(SleepTest, YieldDeliversAPendingCancellation) {
+TEST_P(SleepTest, YieldDeliversAPendingCancellation) {
   Task<void> task;
   this->run([&]() -> Coro<void> {
     bool cancelled = false;

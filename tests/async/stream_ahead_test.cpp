@@ -14,8 +14,7 @@
 namespace argiope {
 namespace {
 
-template <class World>
-class StreamAhead : public LoopTest<World> {
+class StreamAhead : public InSomeWorld {
  public:
   // Two ends of a connection; on a running loop.
   static std::pair<Stream, Stream> connected(const StreamOptions& options = {}) {
@@ -27,9 +26,9 @@ class StreamAhead : public LoopTest<World> {
     while (!flag) co_await sleep(1ms);
   }
 };
-TYPED_TEST_SUITE(StreamAhead, RealWorlds, WorldNames);
+INSTANTIATE_TEST_SUITE_P(RealWorlds, StreamAhead, kRealWorlds, world_name);
 
-TYPED_TEST(StreamAhead, ReadsOntoABuffer) {
+TEST_P(StreamAhead, ReadsOntoABuffer) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     std::string buffer = "kept ";
@@ -53,7 +52,7 @@ TYPED_TEST(StreamAhead, ReadsOntoABuffer) {
   });
 }
 
-TYPED_TEST(StreamAhead, ReadsOntoWhatOtherReadsHaveLeft) {
+TEST_P(StreamAhead, ReadsOntoWhatOtherReadsHaveLeft) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     far.write("line\nrest");
@@ -64,7 +63,7 @@ TYPED_TEST(StreamAhead, ReadsOntoWhatOtherReadsHaveLeft) {
   });
 }
 
-TYPED_TEST(StreamAhead, LosesNothingWhenACancelledReadOntoWaited) {
+TEST_P(StreamAhead, LosesNothingWhenACancelledReadOntoWaited) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     std::string buffer;
@@ -79,7 +78,7 @@ TYPED_TEST(StreamAhead, LosesNothingWhenACancelledReadOntoWaited) {
   });
 }
 
-TYPED_TEST(StreamAhead, EndsAReadOntoWithTheStream) {
+TEST_P(StreamAhead, EndsAReadOntoWithTheStream) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     std::string buffer;
@@ -92,7 +91,7 @@ TYPED_TEST(StreamAhead, EndsAReadOntoWithTheStream) {
   });
 }
 
-TYPED_TEST(StreamAhead, TellsOfTheEndWhileNobodyReads) {
+TEST_P(StreamAhead, TellsOfTheEndWhileNobodyReads) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     bool ended = false;
@@ -109,7 +108,7 @@ TYPED_TEST(StreamAhead, TellsOfTheEndWhileNobodyReads) {
   });
 }
 
-TYPED_TEST(StreamAhead, TellsOfAnEndThatCameBefore) {
+TEST_P(StreamAhead, TellsOfAnEndThatCameBefore) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     far.close();
@@ -120,7 +119,7 @@ TYPED_TEST(StreamAhead, TellsOfAnEndThatCameBefore) {
   });
 }
 
-TYPED_TEST(StreamAhead, TellsNothingOnceTakenBack) {
+TEST_P(StreamAhead, TellsNothingOnceTakenBack) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     bool ended = false;
@@ -138,7 +137,7 @@ TYPED_TEST(StreamAhead, TellsNothingOnceTakenBack) {
   });
 }
 
-TYPED_TEST(StreamAhead, MayBeDestroyedByWhoIsTold) {
+TEST_P(StreamAhead, MayBeDestroyedByWhoIsTold) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     bool ended = false;
@@ -152,7 +151,7 @@ TYPED_TEST(StreamAhead, MayBeDestroyedByWhoIsTold) {
   });
 }
 
-TYPED_TEST(StreamAhead, KeepsNoMoreThanItShouldWhileNobodyReads) {
+TEST_P(StreamAhead, KeepsNoMoreThanItShouldWhileNobodyReads) {
   this->run([&]() -> Coro<void> {
     StreamOptions patient;
     patient.write_limit = 1 << 30;
@@ -172,7 +171,7 @@ TYPED_TEST(StreamAhead, KeepsNoMoreThanItShouldWhileNobodyReads) {
   });
 }
 
-TYPED_TEST(StreamAhead, RefusesToWatchWhileATaskReads) {
+TEST_P(StreamAhead, RefusesToWatchWhileATaskReads) {
   this->run([&]() -> Coro<void> {
     auto [near, far] = this->connected();
     std::string buffer;

@@ -27,8 +27,7 @@ bool is_gone(pid_t pid) {
 
 const SubprocessOptions kAllPiped{.in = Stdio::pipe, .out = Stdio::pipe, .err = Stdio::pipe};
 
-template <class World>
-class SubprocessTest : public LoopTest<World> {
+class SubprocessTest : public InSomeWorld {
  public:
   static Process shell(const std::string& command, const SubprocessOptions& options = kAllPiped) {
     return create_subprocess_shell(command, options);
@@ -40,11 +39,11 @@ class SubprocessTest : public LoopTest<World> {
     co_return (co_await process.communicate()).out;
   }
 };
-TYPED_TEST_SUITE(SubprocessTest, RealWorlds, WorldNames);
+INSTANTIATE_TEST_SUITE_P(RealWorlds, SubprocessTest, kRealWorlds, world_name);
 
 // --- starting ----------------------------------------------------------------------------------------------------
 
-TYPED_TEST(SubprocessTest, AProgramRunsAndItsStatusIsReturned) {
+TEST_P(SubprocessTest, AProgramRunsAndItsStatusIsReturned) {
   this->run([&]() -> Coro<void> {
     Process good = create_subprocess_exec({"true"});
     Process bad = create_subprocess_exec({"sh", "-c", "exit 7"});
@@ -57,14 +56,14 @@ TYPED_TEST(SubprocessTest, AProgramRunsAndItsStatusIsReturned) {
   });
 }
 
-TYPED_TEST(SubprocessTest, ArgumentsArriveAsTheyAre) {
+TEST_P(SubprocessTest, ArgumentsArriveAsTheyAre) {
   this->run([&]() -> Coro<void> {
     Process process = create_subprocess_exec({"printf", "%s|", "a b", "", "$HOME", "\n"}, {.out = Stdio::pipe});
     EXPECT_EQ((co_await process.communicate()).out, "a b||$HOME|\n|");
   });
 }
 
-TYPED_TEST(SubprocessTest, WhatCannotBeStartedIsAnErrorThatNamesIt) {
+TEST_P(SubprocessTest, WhatCannotBeStartedIsAnErrorThatNamesIt) {
   this->run([&]() -> Coro<void> {
     try {
       create_subprocess_exec({"no-such-program"}, kAllPiped);
@@ -91,7 +90,7 @@ TYPED_TEST(SubprocessTest, WhatCannotBeStartedIsAnErrorThatNamesIt) {
   });
 }
 
-TYPED_TEST(SubprocessTest, EnvironmentAndDirectoryAreWhatTheOptionsSay) {
+TEST_P(SubprocessTest, EnvironmentAndDirectoryAreWhatTheOptionsSay) {
   ::setenv("ARGIOPE_TEST", "inherited", 1);
   this->run([&]() -> Coro<void> {
     EXPECT_EQ(co_await this->output_of("echo $ARGIOPE_TEST", {}), "inherited\n");
@@ -101,7 +100,7 @@ TYPED_TEST(SubprocessTest, EnvironmentAndDirectoryAreWhatTheOptionsSay) {
   ::unsetenv("ARGIOPE_TEST");
 }
 
-TYPED_TEST(SubprocessTest, TheChildHasOnlyItsThreeDescriptorsAndNoSignalHeldBack) {
+TEST_P(SubprocessTest, TheChildHasOnlyItsThreeDescriptorsAndNoSignalHeldBack) {
   auto [ours, theirs] = make_socket_pair();
   ::fcntl(ours.get(), F_SETFD, 0);  // would be inherited
   sigset_t usr1;
@@ -122,14 +121,14 @@ TYPED_TEST(SubprocessTest, TheChildHasOnlyItsThreeDescriptorsAndNoSignalHeldBack
   ::pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr);
 }
 
-TYPED_TEST(SubprocessTest, ANewSessionIsLedByTheChild) {
+TEST_P(SubprocessTest, ANewSessionIsLedByTheChild) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("cut -d' ' -f6 /proc/$$/stat", {.out = Stdio::pipe, .new_session = true});
     EXPECT_EQ((co_await process.communicate()).out, std::to_string(process.pid()) + "\n");
   });
 }
 
-TYPED_TEST(SubprocessTest, StdioMayBeNullOrShared) {
+TEST_P(SubprocessTest, StdioMayBeNullOrShared) {
   this->run([&]() -> Coro<void> {
     Process shared = this->shell("echo out; echo err >&2", {.out = Stdio::pipe, .err = Stdio::to_stdout});
     EXPECT_EQ((co_await shared.communicate()).out, "out\nerr\n");
@@ -144,7 +143,7 @@ TYPED_TEST(SubprocessTest, StdioMayBeNullOrShared) {
 
 // --- pipes -------------------------------------------------------------------------------------------------------
 
-TYPED_TEST(SubprocessTest, PipesAreStreams) {
+TEST_P(SubprocessTest, PipesAreStreams) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("read line; echo got $line; read line; echo got $line >&2");
     process.in().write("one\n");
@@ -156,7 +155,7 @@ TYPED_TEST(SubprocessTest, PipesAreStreams) {
   });
 }
 
-TYPED_TEST(SubprocessTest, CommunicateMovesMoreThanThePipesHold) {
+TEST_P(SubprocessTest, CommunicateMovesMoreThanThePipesHold) {
   this->run([&]() -> Coro<void> {
     const std::string input(3'000'000, 'x');
     Process process = this->shell("tee /dev/stderr");
@@ -167,14 +166,14 @@ TYPED_TEST(SubprocessTest, CommunicateMovesMoreThanThePipesHold) {
   });
 }
 
-TYPED_TEST(SubprocessTest, AChildThatDoesNotReadItsInputIsNoError) {
+TEST_P(SubprocessTest, AChildThatDoesNotReadItsInputIsNoError) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("exec <&-; echo enough");
     EXPECT_EQ((co_await process.communicate(std::string(3'000'000, 'x'))).out, "enough\n");
   });
 }
 
-TYPED_TEST(SubprocessTest, OutputIsLimited) {
+TEST_P(SubprocessTest, OutputIsLimited) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("yes >&2");
     bool overrun = false;
@@ -190,7 +189,7 @@ TYPED_TEST(SubprocessTest, OutputIsLimited) {
   });
 }
 
-TYPED_TEST(SubprocessTest, InputWithoutAPipeIsRefused) {
+TEST_P(SubprocessTest, InputWithoutAPipeIsRefused) {
   this->run([&]() -> Coro<void> {
     Process process = create_subprocess_exec({"true"}, {.in = Stdio::devnull});
     bool refused = false;
@@ -207,7 +206,7 @@ TYPED_TEST(SubprocessTest, InputWithoutAPipeIsRefused) {
 
 // --- its end -----------------------------------------------------------------------------------------------------
 
-TYPED_TEST(SubprocessTest, SignalsReachItAndAreItsReturncode) {
+TEST_P(SubprocessTest, SignalsReachItAndAreItsReturncode) {
   this->run([&]() -> Coro<void> {
     for (const int signal_number : {SIGTERM, SIGKILL, SIGUSR1}) {
       Process process = create_subprocess_exec({"sleep", "1000"});
@@ -232,7 +231,7 @@ TYPED_TEST(SubprocessTest, SignalsReachItAndAreItsReturncode) {
   });
 }
 
-TYPED_TEST(SubprocessTest, SeveralTasksMayWait) {
+TEST_P(SubprocessTest, SeveralTasksMayWait) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("read line; exit 3");
     auto first = this->loop.create_task(process.wait());
@@ -245,7 +244,7 @@ TYPED_TEST(SubprocessTest, SeveralTasksMayWait) {
   });
 }
 
-TYPED_TEST(SubprocessTest, AChildIsReapedThoughNobodyWaits) {
+TEST_P(SubprocessTest, AChildIsReapedThoughNobodyWaits) {
   this->run([&]() -> Coro<void> {
     Process process = create_subprocess_exec({"true"});
     while (!process.returncode()) co_await yield_now();
@@ -254,7 +253,7 @@ TYPED_TEST(SubprocessTest, AChildIsReapedThoughNobodyWaits) {
   });
 }
 
-TYPED_TEST(SubprocessTest, CancellingAWaitLeavesTheChild) {
+TEST_P(SubprocessTest, CancellingAWaitLeavesTheChild) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("cat");
     auto waiting = this->loop.create_task(process.wait());
@@ -274,7 +273,7 @@ TYPED_TEST(SubprocessTest, CancellingAWaitLeavesTheChild) {
   });
 }
 
-TYPED_TEST(SubprocessTest, CancellingCommunicateLeavesTheChildAndWhatItWrote) {
+TEST_P(SubprocessTest, CancellingCommunicateLeavesTheChildAndWhatItWrote) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("trap 'echo late; kill $!; exit 4' USR1; sleep 1000 & echo early; wait");
     for (int turns = 0; turns < 8; ++turns) {
@@ -297,7 +296,7 @@ TYPED_TEST(SubprocessTest, CancellingCommunicateLeavesTheChildAndWhatItWrote) {
   });
 }
 
-TYPED_TEST(SubprocessTest, DestroyingKillsAndReapsAndEndsWhatWaits) {
+TEST_P(SubprocessTest, DestroyingKillsAndReapsAndEndsWhatWaits) {
   this->run([&]() -> Coro<void> {
     Process process = this->shell("exec sleep 1000");
     const pid_t pid = process.pid();
@@ -312,7 +311,7 @@ TYPED_TEST(SubprocessTest, DestroyingKillsAndReapsAndEndsWhatWaits) {
   });
 }
 
-TYPED_TEST(SubprocessTest, AProcessThatWasMovedFromSaysSo) {
+TEST_P(SubprocessTest, AProcessThatWasMovedFromSaysSo) {
   this->run([&]() -> Coro<void> {
     Process process = create_subprocess_exec({"true"});
     Process taken = std::move(process);
@@ -322,7 +321,7 @@ TYPED_TEST(SubprocessTest, AProcessThatWasMovedFromSaysSo) {
   });
 }
 
-TYPED_TEST(SubprocessTest, ALoopMayBeDestroyedWithAChildRunning) {
+TEST_P(SubprocessTest, ALoopMayBeDestroyedWithAChildRunning) {
   pid_t pid = 0;
   {
     EventLoop doomed(this->world.backend);
@@ -338,7 +337,7 @@ TYPED_TEST(SubprocessTest, ALoopMayBeDestroyedWithAChildRunning) {
   EXPECT_TRUE(is_gone(pid));
 }
 
-TYPED_TEST(SubprocessTest, AStatusThatSomebodyElseTookIs255) {
+TEST_P(SubprocessTest, AStatusThatSomebodyElseTookIs255) {
   this->run([&]() -> Coro<void> {
     Process process = create_subprocess_exec({"true"});
     EXPECT_EQ(::waitpid(process.pid(), nullptr, 0), process.pid());
@@ -346,7 +345,7 @@ TYPED_TEST(SubprocessTest, AStatusThatSomebodyElseTookIs255) {
   });
 }
 
-TYPED_TEST(SubprocessTest, ManyChildrenRunAtOnceAndNoDescriptorIsLeft) {
+TEST_P(SubprocessTest, ManyChildrenRunAtOnceAndNoDescriptorIsLeft) {
   this->run([&]() -> Coro<void> {
     const int lowest_free = ::dup(0);
     ::close(lowest_free);

@@ -12,13 +12,12 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using SyncTest = LoopTest<World>;
-TYPED_TEST_SUITE(SyncTest, AllWorlds, WorldNames);
+class SyncTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, SyncTest, kAllWorlds, world_name);
 
 // --- Event
 
-TYPED_TEST(SyncTest, AnEventWakesEverybodyInTheOrderTheyCame) {
+TEST_P(SyncTest, AnEventWakesEverybodyInTheOrderTheyCame) {
   Event event;
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
@@ -37,7 +36,7 @@ TYPED_TEST(SyncTest, AnEventWakesEverybodyInTheOrderTheyCame) {
   EXPECT_TRUE(event.is_set());
 }
 
-TYPED_TEST(SyncTest, AnEventThatIsSetDoesNotMakeWait) {
+TEST_P(SyncTest, AnEventThatIsSetDoesNotMakeWait) {
   Event event(true);
   bool other_ran = false;
   this->run([&]() -> Coro<void> {
@@ -49,7 +48,7 @@ TYPED_TEST(SyncTest, AnEventThatIsSetDoesNotMakeWait) {
   });
 }
 
-TYPED_TEST(SyncTest, AnEventSetAndClearedAtOnceStillWakesThoseWhoWaited) {
+TEST_P(SyncTest, AnEventSetAndClearedAtOnceStillWakesThoseWhoWaited) {
   Event event;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
@@ -60,7 +59,7 @@ TYPED_TEST(SyncTest, AnEventSetAndClearedAtOnceStillWakesThoseWhoWaited) {
   });
 }
 
-TYPED_TEST(SyncTest, WhoComesToAnEventThatIsSetGoesBeforeTheWoken) {
+TEST_P(SyncTest, WhoComesToAnEventThatIsSetGoesBeforeTheWoken) {
   if (shuffled()) GTEST_SKIP() << "about the order";
   Event event;
   std::vector<int> order;
@@ -79,7 +78,7 @@ TYPED_TEST(SyncTest, WhoComesToAnEventThatIsSetGoesBeforeTheWoken) {
   EXPECT_EQ(order, (std::vector{3, 1, 2}));
 }
 
-TYPED_TEST(SyncTest, AnEventMayBeSetAndClearedManyTimesBeforeTheWokenRun) {
+TEST_P(SyncTest, AnEventMayBeSetAndClearedManyTimesBeforeTheWokenRun) {
   Event event;
   int woken = 0;
   this->run([&]() -> Coro<void> {
@@ -100,7 +99,7 @@ TYPED_TEST(SyncTest, AnEventMayBeSetAndClearedManyTimesBeforeTheWokenRun) {
   EXPECT_FALSE(event.is_set());
 }
 
-TYPED_TEST(SyncTest, AnEventCanBeSetWhileTheLoopIsNotRunning) {
+TEST_P(SyncTest, AnEventCanBeSetWhileTheLoopIsNotRunning) {
   Event event;
   auto task = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
   this->settle();
@@ -109,7 +108,7 @@ TYPED_TEST(SyncTest, AnEventCanBeSetWhileTheLoopIsNotRunning) {
   EXPECT_TRUE(task.done());
 }
 
-TYPED_TEST(SyncTest, AWaiterThatIsCancelledLeavesTheEvent) {
+TEST_P(SyncTest, AWaiterThatIsCancelledLeavesTheEvent) {
   Event event;
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await event.wait(); });
@@ -121,7 +120,7 @@ TYPED_TEST(SyncTest, AWaiterThatIsCancelledLeavesTheEvent) {
   });
 }
 
-TYPED_TEST(SyncTest, AnEventDestroyedUnderAWaiterLeavesItToBeCancelled) {
+TEST_P(SyncTest, AnEventDestroyedUnderAWaiterLeavesItToBeCancelled) {
   auto event = std::make_unique<Event>();
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([&]() -> Coro<void> { co_await event->wait(); });
@@ -135,7 +134,7 @@ TYPED_TEST(SyncTest, AnEventDestroyedUnderAWaiterLeavesItToBeCancelled) {
 
 // --- Semaphore
 
-TYPED_TEST(SyncTest, ASemaphoreLetsInAsManyAsItHasPermits) {
+TEST_P(SyncTest, ASemaphoreLetsInAsManyAsItHasPermits) {
   Semaphore semaphore(3);
   int inside = 0, most = 0;
   this->run([&]() -> Coro<void> {
@@ -153,7 +152,7 @@ TYPED_TEST(SyncTest, ASemaphoreLetsInAsManyAsItHasPermits) {
   EXPECT_FALSE(semaphore.locked());
 }
 
-TYPED_TEST(SyncTest, ASemaphoreServesFirstComeFirstServed) {
+TEST_P(SyncTest, ASemaphoreServesFirstComeFirstServed) {
   Semaphore semaphore(0);
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
@@ -178,7 +177,7 @@ TYPED_TEST(SyncTest, ASemaphoreServesFirstComeFirstServed) {
   EXPECT_EQ(sorted_if_shuffled(order), (std::vector{0, 1, 2, 3, 4}));
 }
 
-TYPED_TEST(SyncTest, ACancelledAcquireTakesNoPermit) {
+TEST_P(SyncTest, ACancelledAcquireTakesNoPermit) {
   Semaphore semaphore(1);
   this->run([&]() -> Coro<void> {
     co_await semaphore.acquire();
@@ -192,7 +191,7 @@ TYPED_TEST(SyncTest, ACancelledAcquireTakesNoPermit) {
   });
 }
 
-TYPED_TEST(SyncTest, APermitHandedToATaskThatIsCancelledComesBackAtOnce) {
+TEST_P(SyncTest, APermitHandedToATaskThatIsCancelledComesBackAtOnce) {
   Semaphore semaphore(0);
   bool acquired = false;
   this->run([&]() -> Coro<void> {
@@ -212,7 +211,7 @@ TYPED_TEST(SyncTest, APermitHandedToATaskThatIsCancelledComesBackAtOnce) {
   EXPECT_EQ(semaphore.value(), 1u);
 }
 
-TYPED_TEST(SyncTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
+TEST_P(SyncTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
   // The wait was over without what was waited for: going on as if nothing had been would be worse.
   Semaphore semaphore(0);
   Event event;
@@ -230,7 +229,7 @@ TYPED_TEST(SyncTest, ACancellationTakenBackTooLateIsThrownAllTheSame) {
   });
 }
 
-TYPED_TEST(SyncTest, ASemaphoreCountsFromOneUnlessToldOtherwiseAndNeverBelowZero) {
+TEST_P(SyncTest, ASemaphoreCountsFromOneUnlessToldOtherwiseAndNeverBelowZero) {
   EXPECT_EQ(Semaphore().value(), 1u);
   EXPECT_FALSE(Semaphore().locked());
   EXPECT_TRUE(Semaphore(0).locked());
@@ -238,7 +237,7 @@ TYPED_TEST(SyncTest, ASemaphoreCountsFromOneUnlessToldOtherwiseAndNeverBelowZero
   EXPECT_THROW(BoundedSemaphore(-1), std::invalid_argument);
 }
 
-TYPED_TEST(SyncTest, PermitsReleasedTogetherGoToWhoWaitsAndNotToWhoComes) {
+TEST_P(SyncTest, PermitsReleasedTogetherGoToWhoWaitsAndNotToWhoComes) {
   Semaphore semaphore(3);
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
@@ -269,7 +268,7 @@ TYPED_TEST(SyncTest, PermitsReleasedTogetherGoToWhoWaitsAndNotToWhoComes) {
   EXPECT_EQ(sorted_if_shuffled(order), (std::vector{1, 2, 3, 4}));
 }
 
-TYPED_TEST(SyncTest, APermitPassesOverThoseWhoWereCancelled) {
+TEST_P(SyncTest, APermitPassesOverThoseWhoWereCancelled) {
   Semaphore semaphore(0);
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
@@ -295,7 +294,7 @@ TYPED_TEST(SyncTest, APermitPassesOverThoseWhoWereCancelled) {
   });
 }
 
-TYPED_TEST(SyncTest, APermitWhoseTaskIsCancelledAsItEndsComesBack) {
+TEST_P(SyncTest, APermitWhoseTaskIsCancelledAsItEndsComesBack) {
   Semaphore semaphore(1);
   bool second_came = false, second_ran_on = false;
   this->run([&]() -> Coro<void> {
@@ -322,7 +321,7 @@ TYPED_TEST(SyncTest, APermitWhoseTaskIsCancelledAsItEndsComesBack) {
   EXPECT_FALSE(second_ran_on);
 }
 
-TYPED_TEST(SyncTest, WhoReleasesAndComesAgainGoesBehindThoseWhoWait) {
+TEST_P(SyncTest, WhoReleasesAndComesAgainGoesBehindThoseWhoWait) {
   Semaphore semaphore(1);
   std::vector<std::string> order;
   this->run([&]() -> Coro<void> {
@@ -346,7 +345,7 @@ TYPED_TEST(SyncTest, WhoReleasesAndComesAgainGoesBehindThoseWhoWait) {
   EXPECT_EQ(order, (std::vector<std::string>{"a1", "b1", "c1", "a2", "b2", "c2"}));
 }
 
-TYPED_TEST(SyncTest, WhoReleasesAndComesAgainAtOnceGoesBehindThoseWhoWait) {
+TEST_P(SyncTest, WhoReleasesAndComesAgainAtOnceGoesBehindThoseWhoWait) {
   Semaphore semaphore(1);
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
@@ -374,7 +373,7 @@ TYPED_TEST(SyncTest, WhoReleasesAndComesAgainAtOnceGoesBehindThoseWhoWait) {
   EXPECT_EQ(order, (std::vector{1, 2, 3, 4}));
 }
 
-TYPED_TEST(SyncTest, ABoundedSemaphoreIsNotReleasedMoreOftenThanAcquired) {
+TEST_P(SyncTest, ABoundedSemaphoreIsNotReleasedMoreOftenThanAcquired) {
   BoundedSemaphore semaphore(2);
   EXPECT_THROW(semaphore.release(), std::logic_error);
   this->run([&]() -> Coro<void> {
@@ -394,7 +393,7 @@ TYPED_TEST(SyncTest, ABoundedSemaphoreIsNotReleasedMoreOftenThanAcquired) {
   });
 }
 
-TYPED_TEST(SyncTest, APermitMayBeReleasedWhileTheLoopIsNotRunning) {
+TEST_P(SyncTest, APermitMayBeReleasedWhileTheLoopIsNotRunning) {
   Semaphore semaphore(0);
   auto task = this->spawn([&]() -> Coro<void> { co_await semaphore.acquire(); });
   this->settle();
@@ -403,7 +402,7 @@ TYPED_TEST(SyncTest, APermitMayBeReleasedWhileTheLoopIsNotRunning) {
   EXPECT_TRUE(task.done());
 }
 
-TYPED_TEST(SyncTest, FreePermitsAreTakenWithoutWaiting) {
+TEST_P(SyncTest, FreePermitsAreTakenWithoutWaiting) {
   Semaphore semaphore(1000);
   this->run([&]() -> Coro<void> {
     for (int i = 0; i < 1000; ++i) co_await semaphore.acquire();
@@ -413,7 +412,7 @@ TYPED_TEST(SyncTest, FreePermitsAreTakenWithoutWaiting) {
 
 // --- Lock
 
-TYPED_TEST(SyncTest, ALockKeepsTasksApart) {
+TEST_P(SyncTest, ALockKeepsTasksApart) {
   Lock lock;
   bool inside = false;
   this->run([&]() -> Coro<void> {
@@ -431,7 +430,7 @@ TYPED_TEST(SyncTest, ALockKeepsTasksApart) {
   EXPECT_FALSE(lock.locked());
 }
 
-TYPED_TEST(SyncTest, ALockIsHandedOverInTheOrderAsked) {
+TEST_P(SyncTest, ALockIsHandedOverInTheOrderAsked) {
   Lock lock;
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
@@ -463,7 +462,7 @@ TYPED_TEST(SyncTest, ALockIsHandedOverInTheOrderAsked) {
   });
 }
 
-TYPED_TEST(SyncTest, ACancelledAcquireDoesNotHoldTheLock) {
+TEST_P(SyncTest, ACancelledAcquireDoesNotHoldTheLock) {
   Lock lock;
   this->run([&]() -> Coro<void> {
     co_await lock.acquire();
@@ -477,7 +476,7 @@ TYPED_TEST(SyncTest, ACancelledAcquireDoesNotHoldTheLock) {
   });
 }
 
-TYPED_TEST(SyncTest, ALockPassesOverWhoIsCancelledAsItsHolderReleases) {
+TEST_P(SyncTest, ALockPassesOverWhoIsCancelledAsItsHolderReleases) {
   Lock lock;
   this->run([&]() -> Coro<void> {
     auto blocker = this->loop.template create_future<void>();
@@ -502,7 +501,7 @@ TYPED_TEST(SyncTest, ALockPassesOverWhoIsCancelledAsItsHolderReleases) {
   });
 }
 
-TYPED_TEST(SyncTest, ALockReleasedAsAWaiterIsCancelledGoesToExactlyOneOther) {
+TEST_P(SyncTest, ALockReleasedAsAWaiterIsCancelledGoesToExactlyOneOther) {
   Lock lock;
   int asked = 0, taken = 0;
   this->run([&]() -> Coro<void> {
@@ -532,7 +531,7 @@ TYPED_TEST(SyncTest, ALockReleasedAsAWaiterIsCancelledGoesToExactlyOneOther) {
   });
 }
 
-TYPED_TEST(SyncTest, ALockFreedOfItsOnlyWaiterIsOpenToWhoComes) {
+TEST_P(SyncTest, ALockFreedOfItsOnlyWaiterIsOpenToWhoComes) {
   Lock lock;
   this->run([&]() -> Coro<void> {
     co_await lock.acquire();
@@ -547,7 +546,7 @@ TYPED_TEST(SyncTest, ALockFreedOfItsOnlyWaiterIsOpenToWhoComes) {
   });
 }
 
-TYPED_TEST(SyncTest, ReleasingAFreeLockIsAnError) {
+TEST_P(SyncTest, ReleasingAFreeLockIsAnError) {
   Lock lock;
   EXPECT_THROW(lock.release(), std::logic_error);
   this->run([&]() -> Coro<void> {
@@ -557,7 +556,7 @@ TYPED_TEST(SyncTest, ReleasingAFreeLockIsAnError) {
   });
 }
 
-TYPED_TEST(SyncTest, ALockIsFreedWhenItsHolderThrows) {
+TEST_P(SyncTest, ALockIsFreedWhenItsHolderThrows) {
   Lock lock;
   const auto fail = [&]() -> Coro<void> {
     const auto held = co_await lock.scoped();

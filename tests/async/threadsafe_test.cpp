@@ -12,9 +12,8 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using ThreadsafeTest = LoopTest<World>;
-TYPED_TEST_SUITE(ThreadsafeTest, AllWorlds, WorldNames);
+class ThreadsafeTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, ThreadsafeTest, kAllWorlds, world_name);
 
 // Without a sleep: simulated time stands still while another thread waits for it.
 Coro<int> add(int a, int b) {
@@ -28,19 +27,19 @@ auto from_a_thread(Function function) -> Coro<std::invoke_result_t<Function>> {
   co_return co_await to_thread(std::move(function));
 }
 
-TYPED_TEST(ThreadsafeTest, GivesTheResultToTheOtherThread) {
+TEST_P(ThreadsafeTest, GivesTheResultToTheOtherThread) {
   EventLoop& loop = this->loop;
   EXPECT_EQ(this->run(from_a_thread([&loop] { return run_coroutine_threadsafe(add(1, 2), loop).get(); })), 3);
 }
 
-TYPED_TEST(ThreadsafeTest, GivesWhatCanOnlyBeMoved) {
+TEST_P(ThreadsafeTest, GivesWhatCanOnlyBeMoved) {
   EventLoop& loop = this->loop;
   const auto make = []() -> Coro<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
   const auto value = this->run(from_a_thread([&] { return run_coroutine_threadsafe(make(), loop).get(); }));
   EXPECT_EQ(*value, 5);
 }
 
-TYPED_TEST(ThreadsafeTest, PassesOnTheException) {
+TEST_P(ThreadsafeTest, PassesOnTheException) {
   EventLoop& loop = this->loop;
   const auto fail = []() -> Coro<void> {
     co_await yield_now();
@@ -49,7 +48,7 @@ TYPED_TEST(ThreadsafeTest, PassesOnTheException) {
   EXPECT_THROW(this->run(from_a_thread([&] { run_coroutine_threadsafe(fail(), loop).get(); })), std::runtime_error);
 }
 
-TYPED_TEST(ThreadsafeTest, ATimeoutEndsTheWaitAndNotTheCoroutine) {
+TEST_P(ThreadsafeTest, ATimeoutEndsTheWaitAndNotTheCoroutine) {
   EventLoop& loop = this->loop;
   this->run([&]() -> Coro<void> {
     auto gate = loop.create_future<void>();
@@ -79,7 +78,7 @@ TYPED_TEST(ThreadsafeTest, ATimeoutEndsTheWaitAndNotTheCoroutine) {
   EXPECT_EQ(loop.task_count(), 0u);
 }
 
-TYPED_TEST(ThreadsafeTest, CancelledWithAMessage) {
+TEST_P(ThreadsafeTest, CancelledWithAMessage) {
   EventLoop& loop = this->loop;
   const auto what = this->run(from_a_thread([&]() -> std::string {
     auto future = run_coroutine_threadsafe(sleep_for(1h), loop);
@@ -94,7 +93,7 @@ TYPED_TEST(ThreadsafeTest, CancelledWithAMessage) {
   EXPECT_EQ(what, "enough");
 }
 
-TYPED_TEST(ThreadsafeTest, ACoroutineThatCancelsItselfIsCancelled) {
+TEST_P(ThreadsafeTest, ACoroutineThatCancelsItselfIsCancelled) {
   EventLoop& loop = this->loop;
   const auto cancel_itself = []() -> Coro<void> {
     current_task().cancel();
@@ -104,7 +103,7 @@ TYPED_TEST(ThreadsafeTest, ACoroutineThatCancelsItselfIsCancelled) {
                CancelledError);
 }
 
-TYPED_TEST(ThreadsafeTest, GetOnTheLoopsOwnThreadIsAnErrorAndNoHang) {
+TEST_P(ThreadsafeTest, GetOnTheLoopsOwnThreadIsAnErrorAndNoHang) {
   this->run([&]() -> Coro<void> {
     auto future = run_coroutine_threadsafe(add(1, 2), this->loop);
     EXPECT_THROW(future.get(), std::logic_error);

@@ -12,9 +12,8 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using TimeoutTest = LoopTest<World>;
-TYPED_TEST_SUITE(TimeoutTest, AllWorlds, WorldNames);
+class TimeoutTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, TimeoutTest, kAllWorlds, world_name);
 
 Coro<int> give(int value) { co_return value; }
 Coro<int> give_after(Duration delay, int value) {
@@ -32,12 +31,12 @@ Coro<bool> times_out(Coro<T> coro) {
   co_return false;
 }
 
-TYPED_TEST(TimeoutTest, GivesTheResultThatComesInTime) {
+TEST_P(TimeoutTest, GivesTheResultThatComesInTime) {
   EXPECT_EQ(this->run([]() -> Coro<int> { co_return co_await wait_for(give_after(1ms, 5), 1h); }), 5);
   EXPECT_EQ(this->loop.next_deadline(), kNever) << "the deadline is taken back";
 }
 
-TYPED_TEST(TimeoutTest, ThrowsTimeoutErrorAndCancelsWhatRan) {
+TEST_P(TimeoutTest, ThrowsTimeoutErrorAndCancelsWhatRan) {
   std::string cleaned_up;
   this->run([&]() -> Coro<void> {
     const auto body = [&]() -> Coro<void> {
@@ -53,7 +52,7 @@ TYPED_TEST(TimeoutTest, ThrowsTimeoutErrorAndCancelsWhatRan) {
   EXPECT_EQ(cleaned_up, "yes");
 }
 
-TYPED_TEST(TimeoutTest, LeavesTheTaskUncancelled) {
+TEST_P(TimeoutTest, LeavesTheTaskUncancelled) {
   Task<void> task;
   this->run([&]() -> Coro<void> {
     task = this->spawn([&]() -> Coro<void> {
@@ -65,7 +64,7 @@ TYPED_TEST(TimeoutTest, LeavesTheTaskUncancelled) {
   });
 }
 
-TYPED_TEST(TimeoutTest, PassesOnOtherExceptions) {
+TEST_P(TimeoutTest, PassesOnOtherExceptions) {
   this->run([]() -> Coro<void> {
     const auto body = []() -> Coro<void> {
       co_await yield_now();
@@ -81,7 +80,7 @@ TYPED_TEST(TimeoutTest, PassesOnOtherExceptions) {
   });
 }
 
-TYPED_TEST(TimeoutTest, ACancellationFromOutsideStaysACancellation) {
+TEST_P(TimeoutTest, ACancellationFromOutsideStaysACancellation) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> { co_await wait_for(sleep_for(1h), 2h); });
     co_await let_others_run();
@@ -96,7 +95,7 @@ TYPED_TEST(TimeoutTest, ACancellationFromOutsideStaysACancellation) {
   });
 }
 
-TYPED_TEST(TimeoutTest, ACancellationThatComesWithTheDeadlineWins) {
+TEST_P(TimeoutTest, ACancellationThatComesWithTheDeadlineWins) {
   this->run([&]() -> Coro<void> {
     const TimePoint when = this->loop.time() + 1ms;
     Task<void> task;
@@ -117,7 +116,7 @@ TYPED_TEST(TimeoutTest, ACancellationThatComesWithTheDeadlineWins) {
   });
 }
 
-TYPED_TEST(TimeoutTest, AZeroLimitLetsRunWhatNeedsNoWaiting) {
+TEST_P(TimeoutTest, AZeroLimitLetsRunWhatNeedsNoWaiting) {
   this->run([]() -> Coro<void> {
     EXPECT_EQ(co_await wait_for(give(3), 0ms), 3);
     EXPECT_TRUE(co_await times_out(wait_for(sleep_for(1h), 0ms)));
@@ -125,7 +124,7 @@ TYPED_TEST(TimeoutTest, AZeroLimitLetsRunWhatNeedsNoWaiting) {
   });
 }
 
-TYPED_TEST(TimeoutTest, AnEndlessLimitNeverStrikes) {
+TEST_P(TimeoutTest, AnEndlessLimitNeverStrikes) {
   this->run([]() -> Coro<void> {
     EXPECT_EQ(co_await wait_for(give_after(1ms, 1), Duration::max()), 1);
     Timeout timeout(kNever);
@@ -134,7 +133,7 @@ TYPED_TEST(TimeoutTest, AnEndlessLimitNeverStrikes) {
   });
 }
 
-TYPED_TEST(TimeoutTest, OfTwoTimersOfOneInstantTheOneArmedFirstDecides) {
+TEST_P(TimeoutTest, OfTwoTimersOfOneInstantTheOneArmedFirstDecides) {
   this->run([&]() -> Coro<void> {
     const TimePoint when = this->loop.time() + 1ms;
     const auto sleep_to_it = [when]() -> Coro<void> { co_await sleep_until(when); };
@@ -149,7 +148,7 @@ TYPED_TEST(TimeoutTest, OfTwoTimersOfOneInstantTheOneArmedFirstDecides) {
   });
 }
 
-TYPED_TEST(TimeoutTest, AnItemHandedOverAsTheDeadlineStrikesIsNotLost) {
+TEST_P(TimeoutTest, AnItemHandedOverAsTheDeadlineStrikesIsNotLost) {
   this->run([&]() -> Coro<void> {
     Queue<int> queue;
     const TimePoint when = this->loop.time() + 1ms;
@@ -168,7 +167,7 @@ TYPED_TEST(TimeoutTest, AnItemHandedOverAsTheDeadlineStrikesIsNotLost) {
   });
 }
 
-TYPED_TEST(TimeoutTest, AnItemPutAsTheDeadlineStrikesIsNoTimeout) {
+TEST_P(TimeoutTest, AnItemPutAsTheDeadlineStrikesIsNoTimeout) {
   this->run([&]() -> Coro<void> {
     Queue<int> queue(1);
     queue.put_nowait(1);
@@ -184,7 +183,7 @@ TYPED_TEST(TimeoutTest, AnItemPutAsTheDeadlineStrikesIsNoTimeout) {
   });
 }
 
-TYPED_TEST(TimeoutTest, TheInnerOfTwoStrikesFirst) {
+TEST_P(TimeoutTest, TheInnerOfTwoStrikesFirst) {
   this->run([]() -> Coro<void> {
     bool inner = false;
     const auto body = [&]() -> Coro<void> {
@@ -196,7 +195,7 @@ TYPED_TEST(TimeoutTest, TheInnerOfTwoStrikesFirst) {
   });
 }
 
-TYPED_TEST(TimeoutTest, TheOuterOfTwoStrikesThroughTheInner) {
+TEST_P(TimeoutTest, TheOuterOfTwoStrikesThroughTheInner) {
   this->run([]() -> Coro<void> {
     bool inner = false;
     const auto body = [&]() -> Coro<void> { inner = co_await times_out(wait_for(sleep_for(1h), 2h)); };
@@ -205,7 +204,7 @@ TYPED_TEST(TimeoutTest, TheOuterOfTwoStrikesThroughTheInner) {
   });
 }
 
-TYPED_TEST(TimeoutTest, TwoThatStrikeAtOneInstantAreTheOuters) {
+TEST_P(TimeoutTest, TwoThatStrikeAtOneInstantAreTheOuters) {
   this->run([&]() -> Coro<void> {
     const TimePoint when = this->loop.time() + 1ms;
     bool inner = false;
@@ -219,7 +218,7 @@ TYPED_TEST(TimeoutTest, TwoThatStrikeAtOneInstantAreTheOuters) {
   });
 }
 
-TYPED_TEST(TimeoutTest, CanBeMovedWhileItRuns) {
+TEST_P(TimeoutTest, CanBeMovedWhileItRuns) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 1h);
     const auto body = [&]() -> Coro<void> {
@@ -233,7 +232,7 @@ TYPED_TEST(TimeoutTest, CanBeMovedWhileItRuns) {
   });
 }
 
-TYPED_TEST(TimeoutTest, CannotBeMovedOnceItHasStruck) {
+TEST_P(TimeoutTest, CannotBeMovedOnceItHasStruck) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 1ms);
     bool refused = false;
@@ -255,7 +254,7 @@ TYPED_TEST(TimeoutTest, CannotBeMovedOnceItHasStruck) {
   });
 }
 
-TYPED_TEST(TimeoutTest, CanBePutOffBeforeItStrikes) {
+TEST_P(TimeoutTest, CanBePutOffBeforeItStrikes) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 1ms);
     timeout.reschedule(this->loop.time() + 1h);
@@ -270,7 +269,7 @@ TYPED_TEST(TimeoutTest, CanBePutOffBeforeItStrikes) {
   });
 }
 
-TYPED_TEST(TimeoutTest, DoesNotRunTwiceAtOnce) {
+TEST_P(TimeoutTest, DoesNotRunTwiceAtOnce) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(kNever);
     bool refused = false;
@@ -286,7 +285,7 @@ TYPED_TEST(TimeoutTest, DoesNotRunTwiceAtOnce) {
   });
 }
 
-TYPED_TEST(TimeoutTest, DoesNotRunForTwoTasksAndTheFirstIsNotDisturbed) {
+TEST_P(TimeoutTest, DoesNotRunForTwoTasksAndTheFirstIsNotDisturbed) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 2ms);
     auto first = this->spawn([&]() -> Coro<void> { EXPECT_TRUE(co_await times_out(timeout.run(sleep_for(1h)))); });
@@ -298,7 +297,7 @@ TYPED_TEST(TimeoutTest, DoesNotRunForTwoTasksAndTheFirstIsNotDisturbed) {
   });
 }
 
-TYPED_TEST(TimeoutTest, DoesNotRunAgainHoweverTheFirstRunEnded) {
+TEST_P(TimeoutTest, DoesNotRunAgainHoweverTheFirstRunEnded) {
   this->run([&]() -> Coro<void> {
     Timeout in_time(this->loop.time() + 1h), too_late(this->loop.time() + 1ms);
     co_await in_time.run(sleep_for(1ms));
@@ -317,7 +316,7 @@ TYPED_TEST(TimeoutTest, DoesNotRunAgainHoweverTheFirstRunEnded) {
   });
 }
 
-TYPED_TEST(TimeoutTest, ABodyThatSwallowsTheCancellationGivesItsResult) {
+TEST_P(TimeoutTest, ABodyThatSwallowsTheCancellationGivesItsResult) {
   this->run([]() -> Coro<void> {
     const auto body = []() -> Coro<int> {
       try {
@@ -331,7 +330,7 @@ TYPED_TEST(TimeoutTest, ABodyThatSwallowsTheCancellationGivesItsResult) {
   });
 }
 
-TYPED_TEST(TimeoutTest, GoesByTheNamesOfAsyncio) {
+TEST_P(TimeoutTest, GoesByTheNamesOfAsyncio) {
   this->run([&]() -> Coro<void> {
     auto relative = timeout(1ms);
     EXPECT_TRUE(co_await times_out(relative.run(sleep_for(1h))));
@@ -350,7 +349,7 @@ TYPED_TEST(TimeoutTest, GoesByTheNamesOfAsyncio) {
   });
 }
 
-TYPED_TEST(TimeoutTest, ADeadlineThatHasComeStrikesAtAMereYield) {
+TEST_P(TimeoutTest, ADeadlineThatHasComeStrikesAtAMereYield) {
   this->run([]() -> Coro<void> {
     const auto body = []() -> Coro<void> { co_await yield_now(); };
     for (const Duration limit : {Duration{0}, Duration{-11s}}) {
@@ -359,7 +358,7 @@ TYPED_TEST(TimeoutTest, ADeadlineThatHasComeStrikesAtAMereYield) {
   });
 }
 
-TYPED_TEST(TimeoutTest, AnExceptionOfTheCleanUpIsThrownInItsPlace) {
+TEST_P(TimeoutTest, AnExceptionOfTheCleanUpIsThrownInItsPlace) {
   this->run([]() -> Coro<void> {
     const auto crash = []() -> Coro<void> {
       try {
@@ -379,7 +378,7 @@ TYPED_TEST(TimeoutTest, AnExceptionOfTheCleanUpIsThrownInItsPlace) {
   });
 }
 
-TYPED_TEST(TimeoutTest, ACancellationByItselfBeforeTheDeadlineStaysOne) {
+TEST_P(TimeoutTest, ACancellationByItselfBeforeTheDeadlineStaysOne) {
   this->run([&]() -> Coro<void> {
     Timeout timeout(this->loop.time() + 1h);
     const auto cancel_itself = []() -> Coro<void> {
@@ -393,7 +392,7 @@ TYPED_TEST(TimeoutTest, ACancellationByItselfBeforeTheDeadlineStaysOne) {
   });
 }
 
-TYPED_TEST(TimeoutTest, OneInTheCleanUpOfAnotherStrikesToo) {
+TEST_P(TimeoutTest, OneInTheCleanUpOfAnotherStrikesToo) {
   this->run([]() -> Coro<void> {
     bool inner = false;
     const auto body = [&]() -> Coro<void> {
@@ -411,7 +410,7 @@ TYPED_TEST(TimeoutTest, OneInTheCleanUpOfAnotherStrikesToo) {
   });
 }
 
-TYPED_TEST(TimeoutTest, WorksInATaskThatSwallowedACancellation) {
+TEST_P(TimeoutTest, WorksInATaskThatSwallowedACancellation) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> {
       current_task().cancel();
@@ -462,7 +461,7 @@ TEST_F(BusyTimeoutTest, ABusyLoopDoesNotHideTheOuterDeadline) {
 
 // --- wait_for of futures and tasks
 
-TYPED_TEST(TimeoutTest, WaitForGivesTheValueOfAFuture) {
+TEST_P(TimeoutTest, WaitForGivesTheValueOfAFuture) {
   this->run([&]() -> Coro<void> {
     auto future = this->loop.template create_future<std::string>();
     future.set_result("done");
@@ -474,7 +473,7 @@ TYPED_TEST(TimeoutTest, WaitForGivesTheValueOfAFuture) {
   });
 }
 
-TYPED_TEST(TimeoutTest, WaitForCancelsTheTaskWhoseTimeIsUp) {
+TEST_P(TimeoutTest, WaitForCancelsTheTaskWhoseTimeIsUp) {
   this->run([&]() -> Coro<void> {
     for (const Duration limit : {Duration{1ms}, Duration{0}, Duration{-1s}}) {
       bool running = false;
@@ -496,7 +495,7 @@ TYPED_TEST(TimeoutTest, WaitForCancelsTheTaskWhoseTimeIsUp) {
   });
 }
 
-TYPED_TEST(TimeoutTest, WaitForWaitsUntilTheCancelledTaskHasEnded) {
+TEST_P(TimeoutTest, WaitForWaitsUntilTheCancelledTaskHasEnded) {
   this->run([&]() -> Coro<void> {
     bool ended = false;
     auto task = this->spawn([&]() -> Coro<void> {
@@ -513,7 +512,7 @@ TYPED_TEST(TimeoutTest, WaitForWaitsUntilTheCancelledTaskHasEnded) {
   });
 }
 
-TYPED_TEST(TimeoutTest, ACancelledWaitForWaitsUntilTheTaskHasEndedToo) {
+TEST_P(TimeoutTest, ACancelledWaitForWaitsUntilTheTaskHasEndedToo) {
   this->run([&]() -> Coro<void> {
     bool ended = false;
     const auto stubborn = [&]() -> Coro<void> {
@@ -532,7 +531,7 @@ TYPED_TEST(TimeoutTest, ACancelledWaitForWaitsUntilTheTaskHasEndedToo) {
   });
 }
 
-TYPED_TEST(TimeoutTest, CancellingAWaitForCancelsTheTask) {
+TEST_P(TimeoutTest, CancellingAWaitForCancelsTheTask) {
   this->run([&]() -> Coro<void> {
     auto task = this->spawn([]() -> Coro<void> { co_await sleep(1h); });
     auto waiting = this->loop.create_task(wait_for(task, 1h));

@@ -14,15 +14,12 @@
 namespace argiope {
 namespace {
 
-template <class World>
-using WaitTest = LoopTest<World>;
-TYPED_TEST_SUITE(WaitTest, AllWorlds, WorldNames);
-template <class World>
-using AsCompletedTest = LoopTest<World>;
-TYPED_TEST_SUITE(AsCompletedTest, AllWorlds, WorldNames);
-template <class World>
-using ShieldTest = LoopTest<World>;
-TYPED_TEST_SUITE(ShieldTest, AllWorlds, WorldNames);
+class WaitTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, WaitTest, kAllWorlds, world_name);
+class AsCompletedTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, AsCompletedTest, kAllWorlds, world_name);
+class ShieldTest : public InSomeWorld {};
+INSTANTIATE_TEST_SUITE_P(AllWorlds, ShieldTest, kAllWorlds, world_name);
 
 Coro<int> give_after(Duration delay, int value) {
   co_await sleep(delay);
@@ -40,7 +37,7 @@ std::vector<Future<int>> futures_of(const Ts&... futures) {
 
 // --- wait
 
-TYPED_TEST(WaitTest, ForAllGivesAllAsDoneInTheOrderGiven) {
+TEST_P(WaitTest, ForAllGivesAllAsDoneInTheOrderGiven) {
   this->run([&]() -> Coro<void> {
     auto slow = this->loop.create_task(give_after(2ms, 2));
     auto fast = this->loop.create_task(give_after(1ms, 1));
@@ -53,11 +50,11 @@ TYPED_TEST(WaitTest, ForAllGivesAllAsDoneInTheOrderGiven) {
     const TimePoint before = this->loop.time();
     const auto again = co_await wait(futures_of(slow, fast));
     EXPECT_EQ(again.done.size(), 2u) << "what is done already needs no wait";
-    if constexpr (kSimulatedTime<TypeParam>) EXPECT_EQ(this->loop.time(), before);
+    if (this->world.has_simulated_time()) EXPECT_EQ(this->loop.time(), before);
   });
 }
 
-TYPED_TEST(WaitTest, OneGivenTwiceIsThereTwice) {
+TEST_P(WaitTest, OneGivenTwiceIsThereTwice) {
   this->run([&]() -> Coro<void> {
     auto task = this->loop.create_task(give_after(1ms, 1));
     const auto result = co_await wait(futures_of(task, task));
@@ -65,7 +62,7 @@ TYPED_TEST(WaitTest, OneGivenTwiceIsThereTwice) {
   });
 }
 
-TYPED_TEST(WaitTest, ForNothingIsRefused) {
+TEST_P(WaitTest, ForNothingIsRefused) {
   this->run([]() -> Coro<void> {
     bool refused = false;
     try {
@@ -77,7 +74,7 @@ TYPED_TEST(WaitTest, ForNothingIsRefused) {
   });
 }
 
-TYPED_TEST(WaitTest, ForAFutureOfAnotherLoopIsRefused) {
+TEST_P(WaitTest, ForAFutureOfAnotherLoopIsRefused) {
   VirtualBackend backend;
   EventLoop other(backend);
   const auto stranger = other.create_future<int>();
@@ -92,7 +89,7 @@ TYPED_TEST(WaitTest, ForAFutureOfAnotherLoopIsRefused) {
   });
 }
 
-TYPED_TEST(WaitTest, ForTheFirstReturnsWhenOneIsDone) {
+TEST_P(WaitTest, ForTheFirstReturnsWhenOneIsDone) {
   this->run([&]() -> Coro<void> {
     auto fast = this->loop.create_task(give_after(1ms, 1));
     auto slow = this->loop.create_task(give_after(1h, 2));
@@ -105,7 +102,7 @@ TYPED_TEST(WaitTest, ForTheFirstReturnsWhenOneIsDone) {
   });
 }
 
-TYPED_TEST(WaitTest, ForTheFirstGivesAllThatAreDoneByThen) {
+TEST_P(WaitTest, ForTheFirstGivesAllThatAreDoneByThen) {
   this->run([&]() -> Coro<void> {
     auto one = this->loop.template create_future<int>();
     auto two = this->loop.template create_future<int>();
@@ -118,7 +115,7 @@ TYPED_TEST(WaitTest, ForTheFirstGivesAllThatAreDoneByThen) {
   });
 }
 
-TYPED_TEST(WaitTest, ForTheFirstExceptionReturnsWhenOneFailed) {
+TEST_P(WaitTest, ForTheFirstExceptionReturnsWhenOneFailed) {
   this->run([&]() -> Coro<void> {
     auto failing = this->loop.create_task(fail_after(1ms, "x"));
     auto slow = this->loop.create_task(give_after(1h, 2));
@@ -133,7 +130,7 @@ TYPED_TEST(WaitTest, ForTheFirstExceptionReturnsWhenOneFailed) {
   });
 }
 
-TYPED_TEST(WaitTest, ForTheFirstExceptionWaitsForAllWhenNoneFails) {
+TEST_P(WaitTest, ForTheFirstExceptionWaitsForAllWhenNoneFails) {
   this->run([&]() -> Coro<void> {
     auto cancelled = this->loop.create_task(give_after(1h, 1));
     auto slow = this->loop.create_task(give_after(2ms, 2));
@@ -143,7 +140,7 @@ TYPED_TEST(WaitTest, ForTheFirstExceptionWaitsForAllWhenNoneFails) {
   });
 }
 
-TYPED_TEST(WaitTest, ForAllDoesNotThrowWhatTheyThrew) {
+TEST_P(WaitTest, ForAllDoesNotThrowWhatTheyThrew) {
   this->run([&]() -> Coro<void> {
     auto failing = this->loop.create_task(fail_after(1ms, "x"));
     auto fine = this->loop.create_task(give_after(2ms, 2));
@@ -154,7 +151,7 @@ TYPED_TEST(WaitTest, ForAllDoesNotThrowWhatTheyThrew) {
   });
 }
 
-TYPED_TEST(WaitTest, AnExceptionNobodyTookIsReported) {
+TEST_P(WaitTest, AnExceptionNobodyTookIsReported) {
   const Reports reports(this->loop);
   this->run([&]() -> Coro<void> {
     std::vector<Task<int>> tasks;
@@ -164,11 +161,11 @@ TYPED_TEST(WaitTest, AnExceptionNobodyTookIsReported) {
   EXPECT_EQ(reports.lines(), (std::vector<std::string>{"loud: unheard"}));
 }
 
-TYPED_TEST(WaitTest, WithATimeoutReturnsWhatIsDoneByThenAndCancelsNothing) {
+TEST_P(WaitTest, WithATimeoutReturnsWhatIsDoneByThenAndCancelsNothing) {
   this->run([&]() -> Coro<void> {
     auto fast = this->loop.create_task(give_after(1ms, 1));
     // A real machine may stall until both times have come.
-    if (!kSimulatedTime<TypeParam>) co_await wait(futures_of(fast));
+    if (!this->world.has_simulated_time()) co_await wait(futures_of(fast));
     auto never = this->loop.template create_future<int>();
     const auto [done, pending] = co_await wait(futures_of(never, fast), When::all_completed, 20ms);
     EXPECT_EQ(done.size(), 1u);
@@ -178,7 +175,7 @@ TYPED_TEST(WaitTest, WithATimeoutReturnsWhatIsDoneByThenAndCancelsNothing) {
   EXPECT_EQ(this->loop.next_deadline(), kNever);
 }
 
-TYPED_TEST(WaitTest, WithATimeoutThatHasPassedItLooksOnce) {
+TEST_P(WaitTest, WithATimeoutThatHasPassedItLooksOnce) {
   this->run([&]() -> Coro<void> {
     auto never = this->loop.template create_future<int>();
     for (const Duration timeout : {Duration{0}, Duration{-1h}}) {
@@ -188,7 +185,7 @@ TYPED_TEST(WaitTest, WithATimeoutThatHasPassedItLooksOnce) {
   });
 }
 
-TYPED_TEST(WaitTest, AnUnusedTimeoutIsTakenBack) {
+TEST_P(WaitTest, AnUnusedTimeoutIsTakenBack) {
   this->run([&]() -> Coro<void> {
     auto fast = this->loop.create_task(give_after(1ms, 1));
     co_await wait(futures_of(fast), When::all_completed, 1h);
@@ -196,7 +193,7 @@ TYPED_TEST(WaitTest, AnUnusedTimeoutIsTakenBack) {
   EXPECT_EQ(this->loop.next_deadline(), kNever);
 }
 
-TYPED_TEST(WaitTest, OneThatEndsAtTheInstantOfTheTimeoutIsDone) {
+TEST_P(WaitTest, OneThatEndsAtTheInstantOfTheTimeoutIsDone) {
   this->run([&]() -> Coro<void> {
     const TimePoint when = this->loop.time() + 1ms;
     auto future = this->loop.template create_future<int>();
@@ -206,7 +203,7 @@ TYPED_TEST(WaitTest, OneThatEndsAtTheInstantOfTheTimeoutIsDone) {
   });
 }
 
-TYPED_TEST(WaitTest, CancelledItLeavesTheFuturesAlone) {
+TEST_P(WaitTest, CancelledItLeavesTheFuturesAlone) {
   this->run([&]() -> Coro<void> {
     auto gate = this->loop.template create_future<int>();
     auto inner = this->spawn([&]() -> Coro<int> { co_return co_await gate; });
@@ -222,7 +219,7 @@ TYPED_TEST(WaitTest, CancelledItLeavesTheFuturesAlone) {
   });
 }
 
-TYPED_TEST(WaitTest, TakesTasksOfAnyType) {
+TEST_P(WaitTest, TakesTasksOfAnyType) {
   this->run([&]() -> Coro<void> {
     auto number = this->loop.create_task(give_after(1ms, 1));
     auto nothing = this->spawn([]() -> Coro<void> { co_return; });
@@ -234,7 +231,7 @@ TYPED_TEST(WaitTest, TakesTasksOfAnyType) {
 
 // --- as_completed
 
-TYPED_TEST(AsCompletedTest, GivesThemInTheOrderInWhichTheyEnd) {
+TEST_P(AsCompletedTest, GivesThemInTheOrderInWhichTheyEnd) {
   std::vector<int> order;
   this->run([&]() -> Coro<void> {
     std::vector<Future<int>> futures;
@@ -248,7 +245,7 @@ TYPED_TEST(AsCompletedTest, GivesThemInTheOrderInWhichTheyEnd) {
   EXPECT_EQ(order, (std::vector{2, 0, 1}));
 }
 
-TYPED_TEST(AsCompletedTest, RunsCoroutinesAtTheSameTime) {
+TEST_P(AsCompletedTest, RunsCoroutinesAtTheSameTime) {
   this->run([&]() -> Coro<void> {
     std::vector<Coro<int>> coros;
     coros.push_back(give_after(2ms, 2));
@@ -261,7 +258,7 @@ TYPED_TEST(AsCompletedTest, RunsCoroutinesAtTheSameTime) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, GivesTheFutureAndTheFutureItsException) {
+TEST_P(AsCompletedTest, GivesTheFutureAndTheFutureItsException) {
   this->run([&]() -> Coro<void> {
     std::vector<Coro<int>> coros;
     coros.push_back(fail_after(0ms, "x"));
@@ -271,11 +268,11 @@ TYPED_TEST(AsCompletedTest, GivesTheFutureAndTheFutureItsException) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, WithATimeoutGivesWhatEndedBeforeAndThenThrows) {
+TEST_P(AsCompletedTest, WithATimeoutGivesWhatEndedBeforeAndThenThrows) {
   this->run([&]() -> Coro<void> {
     auto fast = this->loop.create_task(give_after(1ms, 1));
     // A real machine may stall until both times have come.
-    if (!kSimulatedTime<TypeParam>) co_await wait(futures_of(fast));
+    if (!this->world.has_simulated_time()) co_await wait(futures_of(fast));
     auto never = this->loop.template create_future<int>();
     auto completed = as_completed(futures_of(never, fast), 20ms);
     EXPECT_EQ((co_await completed.next()).result(), 1);
@@ -291,7 +288,7 @@ TYPED_TEST(AsCompletedTest, WithATimeoutGivesWhatEndedBeforeAndThenThrows) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, OneThatEndsAtTheInstantOfTheTimeoutIsGiven) {
+TEST_P(AsCompletedTest, OneThatEndsAtTheInstantOfTheTimeoutIsGiven) {
   this->run([&]() -> Coro<void> {
     const TimePoint when = this->loop.time() + 1ms;
     auto future = this->loop.template create_future<int>();
@@ -301,7 +298,7 @@ TYPED_TEST(AsCompletedTest, OneThatEndsAtTheInstantOfTheTimeoutIsGiven) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, AnUnusedTimeoutIsTakenBack) {
+TEST_P(AsCompletedTest, AnUnusedTimeoutIsTakenBack) {
   this->run([&]() -> Coro<void> {
     auto fast = this->loop.create_task(give_after(1ms, 1));
     auto completed = as_completed(futures_of(fast), 1h);
@@ -310,7 +307,7 @@ TYPED_TEST(AsCompletedTest, AnUnusedTimeoutIsTakenBack) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, ServesThoseWhoWaitFirstComeFirstServed) {
+TEST_P(AsCompletedTest, ServesThoseWhoWaitFirstComeFirstServed) {
   this->run([&]() -> Coro<void> {
     std::vector<Future<int>> futures;
     for (int i = 0; i < 2; ++i) futures.push_back(this->loop.template create_future<int>());
@@ -327,7 +324,7 @@ TYPED_TEST(AsCompletedTest, ServesThoseWhoWaitFirstComeFirstServed) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, PastTheLastIsAnError) {
+TEST_P(AsCompletedTest, PastTheLastIsAnError) {
   this->run([]() -> Coro<void> {
     auto completed = as_completed(std::vector<Future<int>>{});
     EXPECT_EQ(completed.remaining(), 0u);
@@ -341,7 +338,7 @@ TYPED_TEST(AsCompletedTest, PastTheLastIsAnError) {
   });
 }
 
-TYPED_TEST(AsCompletedTest, MayGoBeforeAllHaveEnded) {
+TEST_P(AsCompletedTest, MayGoBeforeAllHaveEnded) {
   this->run([&]() -> Coro<void> {
     auto slow = this->loop.create_task(give_after(1ms, 1));
     { const auto completed = as_completed(futures_of(slow), 1h); }
@@ -352,7 +349,7 @@ TYPED_TEST(AsCompletedTest, MayGoBeforeAllHaveEnded) {
 
 // --- shield
 
-TYPED_TEST(ShieldTest, GivesTheResult) {
+TEST_P(ShieldTest, GivesTheResult) {
   this->run([&]() -> Coro<void> {
     EXPECT_EQ(co_await shield(give_after(1ms, 4)), 4);
     auto future = this->loop.template create_future<int>();
@@ -362,7 +359,7 @@ TYPED_TEST(ShieldTest, GivesTheResult) {
   });
 }
 
-TYPED_TEST(ShieldTest, MovesWhatCannotBeCopied) {
+TEST_P(ShieldTest, MovesWhatCannotBeCopied) {
   this->run([&]() -> Coro<void> {
     auto future = this->loop.template create_future<std::unique_ptr<int>>();
     future.set_result(std::make_unique<int>(6));
@@ -371,7 +368,7 @@ TYPED_TEST(ShieldTest, MovesWhatCannotBeCopied) {
   });
 }
 
-TYPED_TEST(ShieldTest, PassesOnTheException) {
+TEST_P(ShieldTest, PassesOnTheException) {
   this->run([]() -> Coro<void> {
     std::string what;
     try {
@@ -383,7 +380,7 @@ TYPED_TEST(ShieldTest, PassesOnTheException) {
   });
 }
 
-TYPED_TEST(ShieldTest, WhenTheFutureIsCancelledSoIsWhoAwaitsIt) {
+TEST_P(ShieldTest, WhenTheFutureIsCancelledSoIsWhoAwaitsIt) {
   this->run([&]() -> Coro<void> {
     auto inner = this->loop.create_task(give_after(1h, 1));
     auto outer = this->loop.create_task(shield(inner));
@@ -394,7 +391,7 @@ TYPED_TEST(ShieldTest, WhenTheFutureIsCancelledSoIsWhoAwaitsIt) {
   });
 }
 
-TYPED_TEST(ShieldTest, CancellingWhoAwaitsItLeavesItRunning) {
+TEST_P(ShieldTest, CancellingWhoAwaitsItLeavesItRunning) {
   this->run([&]() -> Coro<void> {
     int proof = 0;
     auto gate = this->loop.template create_future<void>();
@@ -418,7 +415,7 @@ TYPED_TEST(ShieldTest, CancellingWhoAwaitsItLeavesItRunning) {
   });
 }
 
-TYPED_TEST(ShieldTest, WhatItThrowsAfterNobodyAwaitsItIsReported) {
+TEST_P(ShieldTest, WhatItThrowsAfterNobodyAwaitsItIsReported) {
   const Reports reports(this->loop);
   this->run([&]() -> Coro<void> {
     auto outer = this->loop.create_task(wait_for(shield(fail_after(2ms, "late")), 0ms));
@@ -429,7 +426,7 @@ TYPED_TEST(ShieldTest, WhatItThrowsAfterNobodyAwaitsItIsReported) {
   EXPECT_EQ(reports.lines(), (std::vector<std::string>{"task: late"}));
 }
 
-TYPED_TEST(ShieldTest, AroundAGatherItsChildrenGoOn) {
+TEST_P(ShieldTest, AroundAGatherItsChildrenGoOn) {
   this->run([&]() -> Coro<void> {
     auto one = this->loop.template create_future<int>();
     auto two = this->loop.template create_future<int>();
@@ -445,7 +442,7 @@ TYPED_TEST(ShieldTest, AroundAGatherItsChildrenGoOn) {
   });
 }
 
-TYPED_TEST(ShieldTest, InsideAGatherTheShieldedGoOn) {
+TEST_P(ShieldTest, InsideAGatherTheShieldedGoOn) {
   this->run([&]() -> Coro<void> {
     auto one = this->loop.template create_future<int>();
     auto two = this->loop.template create_future<int>();

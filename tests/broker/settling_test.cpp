@@ -35,6 +35,27 @@ class SettlingTest : public BrokerTest {
   }
 };
 
+TEST_F(SettlingTest, OfSeveralRunsEachIsSettledByItself) {
+  with_broker([&]() -> Coro<void> {
+    for (const char* payload : {"a", "b", "c"}) co_await put(job("q", payload));
+    const auto leased = co_await lease_all("q");
+    std::vector<RunEnd> ends;
+    ends.push_back({leased.at(0).token, {}});
+    ends.push_back({leased.at(0).token, {}});
+    ends.push_back({4711, {}});
+    ends.push_back({leased.at(1).token, followed_by(of_no_batch())});
+    ends.push_back({leased.at(2).token, followed_by(job("made by it", "d"))});
+    const auto settled = value_or_throw(co_await engine_->settle_each(std::move(ends)));
+    EXPECT_TRUE(settled.at(0).settled);
+    EXPECT_FALSE(settled.at(1).settled);
+    EXPECT_FALSE(settled.at(2).settled);
+    EXPECT_EQ(settled.at(3).refused->code, Errc::invalid_input);
+    EXPECT_TRUE(settled.at(4).settled);
+    EXPECT_EQ(settled.at(4).follow_ups.at(0).outcome, PutOutcome::added);
+    EXPECT_EQ(co_await payloads("made by it"), "d ");
+  });
+}
+
 TEST_F(SettlingTest, ARefusedFollowUpIsAFailedAttemptOfItsOwnJobAlone) {
   with_broker([&]() -> Coro<void> {
     co_await configure({.retry = {.max_attempts = 2, .first = 1s, .jitter = 0}, .keep_done = 1h});

@@ -27,6 +27,40 @@ std::string error_of(std::string_view text) {
   return configuration ? "no error" : configuration.error().message;
 }
 
+TEST(Configuration, ReadsWhoIsToldOfTrouble) {
+  const Configuration told = read(R"(
+[[notify]]
+name = "ops"
+push = { url = "https://ops.example/", secret = "words" }
+depth = 1000
+only = ["mail"]
+interval = "1h"
+
+[[notify]]
+name = "mail"
+format = "mail"
+to = "ann@example.org"
+on = ["failed"]
+)");
+  ASSERT_EQ(told.notify.size(), 2u);
+  EXPECT_EQ(told.notify[0].queue(), "argiope.notify.ops");
+  EXPECT_EQ(told.notify[0].push.value().secret, "words");
+  EXPECT_TRUE(told.notify[0].wants(Trouble::depth, "mail.1"));
+  EXPECT_FALSE(told.notify[0].wants(Trouble::buried, "film"));
+  EXPECT_FALSE(told.notify[0].wants(Trouble::age, "mail"));
+  EXPECT_EQ(told.notify[0].interval, 1h);
+  EXPECT_TRUE(told.notify[1].command);
+  EXPECT_FALSE(told.notify[1].wants(Trouble::buried, "mail"));
+}
+
+TEST(Configuration, SaysWhatIsWrongWithWhoIsToldOfTrouble) {
+  EXPECT_EQ(error_of("[[notify]]\nname = \"ops\"\npush = \"https://x.example\"\non = [\n  \"weather\"]"),
+            R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon)");
+  EXPECT_EQ(error_of("[[notify]]\nname = \"ops\""), R"(a.toml:1: notify "ops": it needs a `push` or a `command`)");
+  EXPECT_EQ(error_of("[[notify]]\nname = \"a\"\ncommand = [\"true\"]\n[[notify]]\nname = \"a\"\ncommand = [\"true\"]"),
+            R"(a.toml:5: notify "a": there is one of that name in line 2)");
+}
+
 TEST(Configuration, ReadsQueuesWithTheMembersOfTheirPolicy) {
   const Configuration read_one = read(R"(
 [[queue]]
@@ -98,6 +132,42 @@ trigger = "@every 90s"
   EXPECT_EQ(backup.job.payload, R"({"disks":["a","b"]})");
   EXPECT_EQ(read_one.schedules[1].trigger, Trigger::parse("@every 90s").value());
   EXPECT_FALSE(read_one.simulates);
+}
+
+TEST(Configuration, ReadsWhatTheDaemonIsToDo) {
+  const auto read = parse_configuration(R"(
+[serve]
+listen = ["127.0.0.1:80", "unix:/run/a"]
+store = "memory:"
+drain_limit = 3
+[serve.new_queue]
+rate = 5.0
+[[queue]]
+name = "mail"
+command = ["./send", "--fast"]
+[[queue]]
+name = "nightly"
+command = { args = ["./run"], timeout = "1m" }
+[[queue]]
+name = "hooks"
+push = "https://shop.example/hook"
+[[queue]]
+name = "signed"
+push = { url = "https://shop.example/hook", secret = "s" }
+)",
+                                        "a.toml");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->serve.http.size(), 2u);
+  EXPECT_EQ(read->serve.store, "memory:");
+  EXPECT_EQ(read->serve.drain_limit, 3s);
+  EXPECT_EQ(read->serve.new_queue.limits.rate, 5.0);
+  ASSERT_EQ(read->queues.size(), 4u);
+  EXPECT_EQ(read->queues[0].command->args, (std::vector<std::string>{"./send", "--fast"}));
+  EXPECT_FALSE(read->queues[0].command->input) << "the payload is the input";
+  EXPECT_FALSE(read->queues[0].command->is_from_job) << "a program that is not there is no job's fault";
+  EXPECT_EQ(read->queues[1].command->timeout, 1min);
+  EXPECT_EQ(read->queues[2].push->call.request.url.href(), "https://shop.example/hook");
+  EXPECT_EQ(read->queues[3].push->secret, "s");
 }
 
 TEST(Configuration, ReadsDatesOfTomlAsDates) {
@@ -256,6 +326,23 @@ TEST(Configuration, NamesFileLineAndMemberOfWhatIsWrong) {
     EXPECT_TRUE(error.starts_with(expected)) << text << error;
     EXPECT_EQ(error.find('\n'), std::string::npos);
   }
+}
+
+TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
+  const auto error = [](std::string_view text) {
+    const auto read = parse_configuration(text, "a.toml");
+    return read ? "none" : read.error().message;
+  };
+  EXPECT_EQ(error("[serve]\nstore = \"a\"\nlisten = [\"a:1\",\n \"b:x\"]"),
+            "a.toml:4: serve: listen[1]: address \"b:x\": port \"x\": a whole number, 0 to 65535");
+  EXPECT_EQ(error("[serve]\nlisen = 1"), "a.toml:2: serve: member \"lisen\": [serve] has none");
+  EXPECT_EQ(error("serve = 1"), "a.toml:1: serve: a table, [serve]");
+  EXPECT_EQ(error("[[queue]]\nname = \"q\"\ncommand = []"),
+            "a.toml:3: queue \"q\": command: args: a list of a program and its arguments");
+  EXPECT_EQ(error("[[queue]]\nname = \"q\"\npush = \"ftp://a\""),
+            "a.toml:3: queue \"q\": push: url \"ftp://a\": http:// or https://");
+  EXPECT_EQ(error("[[queue]]\nname = \"q\"\ncommand = [\"a\"]\npush = \"http://a\""),
+            "a.toml:4: queue \"q\": push: it has a command already");
 }
 
 TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {

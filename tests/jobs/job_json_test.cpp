@@ -38,7 +38,7 @@ TEST(ParseNewJob, NeedsNothingButAQueue) {
 TEST(ParseNewJob, TakesEveryMember) {
   const NewJob job = good(R"( { "queue": "mail", "id": 12, "key": "ö", "unique": "u", "unique_policy": "merge",
       "run_again": true, "priority": -5, "due_at": "2026-01-01T00:00:00.5Z", "function": "send", "payload": "hello\n",
-      "max_attempts": 7, "waits_for": [1, 9007199254740991, "3"], "if_failed": "run", "batch": 4 } )");
+      "max_attempts": 7, "lease_time_ms": 1500, "waits_for": [1, 9007199254740991, "3"], "if_failed": "run", "batch": 4 } )");
   EXPECT_EQ(job.id, 12u);
   EXPECT_EQ(job.name, "");
   EXPECT_EQ(job.key, "ö");
@@ -50,6 +50,7 @@ TEST(ParseNewJob, TakesEveryMember) {
   EXPECT_EQ(job.function, "send");
   EXPECT_EQ(job.payload, "hello\n");
   EXPECT_EQ(job.max_attempts, 7u);
+  EXPECT_EQ(job.lease_time, 1500ms);
   EXPECT_THAT(job.waits_for, ElementsAre(1u, kMostJobId, 3u));
   EXPECT_EQ(job.if_failed, DependencyPolicy::run);
   EXPECT_EQ(job.batch, 4u);
@@ -141,6 +142,10 @@ TEST(JobRecordToJson, WritesTimesAsTextAndMissingOnesAsNull) {
             R"({"id":3,"queue":"q\"","state":"buried","key":"","priority":0,"due_at":null,"payload":"a\u000ab","attempts":0,)"
             R"("max_attempts":0,"expiries":0,"pending":0,"if_failed":"cancel","created_at":"1970-01-01T00:16:40Z",)"
             R"("ended_at":null,"result":"","error":"","worker":"","lease_until":null})");
+}
+
+TEST(JobRecordToJson, TellsALeaseTimeOfItsOwn) {
+  EXPECT_THAT(to_json(JobRecord{.id = 3, .queue = "q", .lease_time = 2s}), HasSubstr(R"("lease_time_ms":2000,)"));
 }
 
 TEST(ParseJobId, LeavesNamesAlone) {

@@ -435,5 +435,45 @@ TEST_F(JobQueueTest, ShowsEveryJob) {
   EXPECT_EQ(seen, (std::vector<std::pair<JobId, JobState>>{{1, JobState::ready}, {2, JobState::delayed}}));
 }
 
+// --- one given job ---------------------------------------------------------------------------------------------------
+
+TEST_F(JobQueueTest, AGivenJobIsLeasedOutOfItsTurn) {
+  put(1, 5);
+  put(2);
+  put(3, 0, kNow + 1h);
+  EXPECT_EQ(queue_.lease_job(2, kNow, kLease).value().attempts, 1u);
+  EXPECT_EQ(queue_.lease_job(2, kNow, kLease), std::nullopt) << "it runs";
+  const auto late = queue_.lease_job(3, kNow, kLease);
+  EXPECT_EQ(late.value().payload, 30u);
+  EXPECT_EQ(queue_.lease_job(9, kNow, kLease), std::nullopt);
+  EXPECT_EQ(next(), 1u);
+  EXPECT_EQ(queue_.counts(), (JobCounts{.running = 3}));
+  EXPECT_TRUE(queue_.release(late->token, kNow, kNow));
+  EXPECT_EQ(next(), 3u) << "it came back as ready";
+}
+
+TEST_F(JobQueueTest, AGivenJobTakesThePermitsThereAreAndCountsAsRunning) {
+  queue_.set_limits({.rate = 1, .burst = 1, .concurrency = 3}, kNow);
+  queue_.set_default_key_limits({.concurrency = 1}, kNow);
+  put(1, 0, kNow, "a");
+  put(2, 0, kNow, "a");
+  put(3, 0, kNow, "b");
+  EXPECT_TRUE(queue_.lease_job(2, kNow, kLease));
+  EXPECT_EQ(next(), 0u) << "the permit is taken";
+  EXPECT_TRUE(queue_.is_at_concurrency(queue_.key("a")));
+  EXPECT_FALSE(queue_.is_at_concurrency(queue_.key("b")));
+  EXPECT_EQ(next(kNow + 1s), 3u) << "the other of its key waits";
+  EXPECT_TRUE(queue_.lease_job(1, kNow + 1s, kLease)) << "who leases it has to ask first";
+  EXPECT_TRUE(queue_.is_at_concurrency(queue_.key("b")));
+}
+
+TEST_F(JobQueueTest, AJobIsGivenBackWithAnotherPriority) {
+  put(1, 1);
+  put(2, 2);
+  EXPECT_EQ(next(), 2u);
+  EXPECT_TRUE(queue_.release(last_.token, kNow, kNow, 0));
+  EXPECT_EQ(next(), 1u);
+}
+
 }  // namespace
 }  // namespace argiope

@@ -17,6 +17,7 @@ TEST(QueueConfig, SurvivesJson) {
   QueueConfig config;
   EXPECT_EQ(to_json(*parse_queue_config(to_json(config))), to_json(config));
   config.limits = {2.5, 4, 7, true};
+  config.paused_until = WallTime{1'800'000'000'500ms};
   config.key_limits = {kUnlimitedRate, 1, 3, 1500ms};
   config.retry = {5, 2s, 1.5, 1min, 0.5, {1s, 2s}};
   config.lease_time = 30s;
@@ -36,6 +37,7 @@ TEST(QueueConfig, SurvivesJson) {
   EXPECT_EQ(back->at_capacity, CapacityPolicy::wait);
   EXPECT_EQ(back->key_limits.delay, Duration(1500ms));
   EXPECT_TRUE(back->limits.paused);
+  EXPECT_EQ(back->paused_until, config.paused_until);
 }
 
 TEST(QueueConfig, MissingMembersKeepTheBase) {
@@ -50,10 +52,11 @@ TEST(QueueConfig, MissingMembersKeepTheBase) {
 }
 
 TEST(QueueConfig, NamesTheMemberThatIsWrong) {
-  for (const char* json : {R"({"wieght": 1})", R"({"weight": 0})", R"({"weight": "1"})", R"({"weight": 1.5})",
-                           R"({"paused": 1})", R"({"burst": 0.5})", R"({"rate": -1})", R"({"rate": "none"})",
-                           R"({"at_capacity": "drop"})", R"({"retry_table_ms": [1, "x"]})", R"({"lease_time_ms": 0})",
-                           R"({"keep_done_ms": -1})", R"({"ageing_ms": 99999999999999})"}) {
+  for (const char* json :
+       {R"({"wieght": 1})", R"({"weight": 0})", R"({"weight": "1"})", R"({"weight": 1.5})", R"({"paused": 1})",
+        R"({"paused_until": 1})", R"({"paused_until": "soon"})", R"({"burst": 0.5})", R"({"rate": -1})",
+        R"({"rate": "none"})", R"({"at_capacity": "drop"})", R"({"retry_table_ms": [1, "x"]})",
+        R"({"lease_time_ms": 0})", R"({"keep_done_ms": -1})", R"({"ageing_ms": 99999999999999})"}) {
     const auto parsed = parse_queue_config(json);
     ASSERT_FALSE(parsed) << json;
     EXPECT_EQ(parsed.error().code, Errc::invalid_input);

@@ -1,6 +1,7 @@
 // Simulations: what the report says is what the schedules, queues and jobs of the configuration come to.
 #include "simulate/internal/simulation.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace argiope {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 
 constexpr std::string_view kDay = "2026-03-02T00:00:00Z";  // a Monday
 
@@ -315,6 +317,112 @@ TEST(Simulation, ShowsWhatItFoundAsHtmlWithoutScriptsOrOthersFiles) {
   EXPECT_EQ(count("data-label=\"\""), 0u) << "each column has a name";
   EXPECT_NE(html.find("@media(max-width:760px)"), std::string::npos);
   EXPECT_EQ(html.find("overflow-x:hidden"), std::string::npos);
+}
+
+// --- what if
+
+// With `question` on a clock that stands still.
+std::string answered(const WhatIf& question) {
+  const ManualClock clock;
+  const auto answer = argiope::answer(question, clock, 1min);
+  EXPECT_TRUE(answer) << answer.error().message;
+  return answer.value_or("");
+}
+
+WhatIf what_if() {
+  WhatIf question;
+  question.from = parse_timestamp(kDay).value();
+  return question;
+}
+
+TEST(WhatIf, SaysWhenAQueueWillBeEmptyAndHowLongItsJobsWait) {
+  WhatIf question = what_if();
+  WhatIfQueue& mail = question.queues.emplace_back(WhatIfQueue{.name = "mail", .workers = 2});
+  mail.jobs.waiting.resize(3);
+  mail.jobs.more_waiting = 7;
+  const std::string report = answered(question);
+  // Ten jobs of a second by two workers: the last two begin after four seconds.
+  EXPECT_THAT(report, HasSubstr(R"("empty_at":"2026-03-02T00:00:04Z")")) << report;
+  EXPECT_THAT(report, HasSubstr(R"("lateness":{"count":10,"p50_ms":)"));
+  EXPECT_THAT(report, HasSubstr(R"("p95_ms":3.9)")) << "to within 1 %";
+  EXPECT_THAT(report, HasSubstr(R"("max_ms":4E3})"));
+  EXPECT_THAT(report, HasSubstr(R"("done":10)"));
+  mail.workers = 10;
+  EXPECT_THAT(answered(question), HasSubstr(R"("max_ms":0E0)"));
+}
+
+TEST(WhatIf, PutsTheJobsThatAreExpected) {
+  WhatIf question = what_if();
+  WhatIfQueue& mail = question.queues.emplace_back(WhatIfQueue{.name = "mail", .workers = 4});
+  mail.jobs.arrivals_per_second = 0.1;
+  mail.mean_duration = 5s;
+  Configuration configuration;
+  configuration.queues.push_back({.name = "mail", .workers = 4});
+  const auto report =
+      simulate(configuration, {.from = question.from, .span = 24h, .expected = {{"mail", mail.jobs}}}).value();
+  const QueueFindings& found = report.queues.at(0);
+  EXPECT_NEAR(static_cast<double>(found.put), 8'640, 300);
+  EXPECT_EQ(found.lateness.count(), found.put);
+  EXPECT_EQ(answered(question), answered(question));
+}
+
+TEST(WhatIf, HoldsTheRateOfTheQueueAndOfItsKeys) {
+  WhatIf question = what_if();
+  WhatIfQueue& mail = question.queues.emplace_back(WhatIfQueue{.name = "mail", .workers = 100});
+  mail.config.limits.rate = 1;
+  mail.jobs.more_waiting = 61;
+  EXPECT_THAT(answered(question), HasSubstr(R"("empty_at":"2026-03-02T00:01:00Z")"));
+  mail.config.limits = {};
+  mail.config.key_limits.concurrency = 1;
+  mail.jobs = {.waiting = {{.key = "a"}, {.key = "b"}}, .more_waiting = 4};
+  EXPECT_THAT(answered(question), HasSubstr(R"("empty_at":"2026-03-02T00:00:02Z")"));
+}
+
+TEST(WhatIf, TellsOfAQueueThatNobodyWorksOff) {
+  WhatIf question = what_if();
+  question.queues.push_back({.name = "mail", .jobs = {.more_waiting = 3}});
+  const std::string report = answered(question);
+  EXPECT_THAT(report, HasSubstr(R"("trend":"not_worked")"));
+  EXPECT_THAT(report, HasSubstr(R"("empty_at":null)"));
+}
+
+TEST(WhatIf, RefusesWhatAFullQueueWouldRefuse) {
+  WhatIf question = what_if();
+  WhatIfQueue& mail = question.queues.emplace_back(WhatIfQueue{.name = "mail", .jobs = {.more_waiting = 5}});
+  mail.config.capacity = 2;
+  EXPECT_THAT(answered(question), HasSubstr(R"("refused":3)"));
+}
+
+TEST(WhatIf, EndsWhenItHasTakenTooLongThoughTimeDoesNotGetOn) {
+  // Each look at the clock takes a second; jobs fail at once, and for ever.
+  class SlowClock final : public Clock {
+   public:
+    TimePoint now() const noexcept override { return TimePoint{} + std::chrono::seconds{++looks_}; }
+    WallTime wall_now() const noexcept override { return {}; }
+
+   private:
+    mutable std::int64_t looks_ = 0;
+  } clock;
+  WhatIf question = what_if();
+  WhatIfQueue& mail = question.queues.emplace_back(WhatIfQueue{.name = "mail", .workers = 1});
+  mail.config.retry = {.max_attempts = 1'000'000, .first = 0s, .factor = 1, .longest = 0s, .jitter = 0};
+  mail.jobs.more_waiting = 10;
+  mail.mean_duration = 0s;
+  mail.failures = 1;
+  const auto answer = argiope::answer(question, clock, 20s);
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(*answer, HasSubstr(R"("stopped":"it has taken more than 20s")"));
+  EXPECT_THAT(*answer, HasSubstr(R"("until":"2026-03-02T00:00:00)"));
+}
+
+TEST(WhatIf, EndsWhenTooManyJobsWaitOrNobodyDoes) {
+  WhatIf question = what_if();
+  question.most_jobs = 1'000;
+  question.queues.push_back({.name = "mail", .jobs = {.more_waiting = 5'000}});
+  EXPECT_THAT(answered(question), HasSubstr("more than 1000 jobs have not ended"));
+  question.most_jobs = 100'000;
+  question.abandoned = [] { return true; };
+  EXPECT_THAT(answered(question), HasSubstr("nobody waits for it any more"));
 }
 
 }  // namespace

@@ -12,18 +12,6 @@ using namespace job_rules;
 
 namespace {
 
-std::uint64_t& count_of(StateCounts& counts, JobState state) {
-  switch (state) {
-    case JobState::ready: return counts.ready;
-    case JobState::delayed: return counts.delayed;
-    case JobState::running: return counts.running;
-    case JobState::done: return counts.done;
-    case JobState::buried: return counts.buried;
-    case JobState::cancelled: break;
-  }
-  return counts.cancelled;
-}
-
 JobState state_on(Shelf shelf) {
   return shelf == Shelf::ready || shelf == Shelf::set_aside ? JobState::ready : JobState::delayed;
 }
@@ -44,7 +32,7 @@ bool ReferenceStore::leasable(const Job& job) {
 void ReferenceStore::index(const Job& job) {
   Queue& queue = queues_[job.queue - 1];
   const JobRecord& record = job.record;
-  ++count_of(queue.counts, record.state);
+  ++queue.counts.of(record.state);
   if (!record.name.empty()) names_[record.name] = record.id;
   if (has_ended(record.state)) {
     queue.ended_jobs[record.state].insert({record.ended_at, record.id});
@@ -60,7 +48,7 @@ void ReferenceStore::index(const Job& job) {
 void ReferenceStore::unindex(const Job& job) {
   Queue& queue = queues_[job.queue - 1];
   const JobRecord& record = job.record;
-  --count_of(queue.counts, record.state);
+  --queue.counts.of(record.state);
   if (!record.name.empty()) names_.erase(record.name);
   if (has_ended(record.state)) {
     queue.ended_jobs[record.state].erase({record.ended_at, record.id});
@@ -131,6 +119,10 @@ void ReferenceStore::take_back() {
     if (before) index(jobs_.emplace(id, std::move(*before)).first->second);
   }
   for (const auto& [id, ended] : undo_.ended) queues_[id - 1].ended = ended;
+  for (const auto& [id, config] : undo_.made_again) {
+    queues_[id - 1].is_erased = true;
+    queues_[id - 1].config = config;
+  }
   while (queues_.size() > undo_.queues) {
     queue_ids_.erase(queues_.back().name);
     queues_.pop_back();
@@ -154,6 +146,12 @@ WaitingJob ReferenceStore::waiting(const Job& job) const {
 QueueId ReferenceStore::queue_of(const std::string& name, const QueueConfig& config) {
   const auto [found, added] = queue_ids_.try_emplace(name, static_cast<QueueId>(queues_.size() + 1));
   if (added) queues_.push_back({.name = name, .config = config});
+  Queue& queue = queues_[found->second - 1];
+  if (queue.is_erased) {
+    undo_.made_again.emplace_back(found->second, queue.config);
+    queue.is_erased = false;
+    queue.config = config;
+  }
   return found->second;
 }
 
@@ -187,9 +185,20 @@ Coro<Result<std::vector<StoredQueue>>> ReferenceStore::queues() {
     std::lock_guard lock(mutex_);
     std::vector<StoredQueue> all;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
-      all.push_back({static_cast<QueueId>(i + 1), queues_[i].name, queues_[i].config});
+      if (!queues_[i].is_erased) all.push_back({static_cast<QueueId>(i + 1), queues_[i].name, queues_[i].config});
     }
     return all;
+  });
+}
+
+Coro<Result<void>> ReferenceStore::erase_queue(QueueId id) {
+  return call([this, id] {
+    return atomically([&]() -> Result<void> {
+      if (queue(id) == nullptr) return std::unexpected(unknown_queue(id));
+      if (queue(id)->counts != StateCounts{}) return std::unexpected(not_empty(queue(id)->name));
+      queue(id)->is_erased = true;
+      return {};
+    });
   });
 }
 
@@ -199,31 +208,102 @@ Coro<Result<std::vector<Result<PutReply>>>> ReferenceStore::put(std::vector<PutR
                                                                 Refusal refusal) {
   return call([this, requests = std::move(requests), now, refusal]() -> Result<std::vector<Result<PutReply>>> {
     std::lock_guard lock(mutex_);
-    std::vector<Result<PutReply>> replies;
-    std::vector<JobId> before;
-    const auto put = [&](const PutRequest& request) -> Result<PutReply> {
-      auto reply = put_one(request, stored(now), before);
-      if (reply) before.push_back(reply->id);
-      return reply;
-    };
-    if (refusal == Refusal::alone) {
-      for (const PutRequest& request : requests) {
-        auto good = check_plain(request);
-        replies.push_back(good ? all_or_nothing([&] { return put(request); })
-                               : std::unexpected(std::move(good.error())));
-      }
-      return replies;
+    return put_all(requests, now, refusal);
+  });
+}
+
+Result<std::vector<Result<PutReply>>> ReferenceStore::put_all(const std::vector<PutRequest>& requests, WallTime now,
+                                                              Refusal refusal) {
+  std::vector<Result<PutReply>> replies;
+  std::vector<JobId> before;
+  const auto put = [&](const PutRequest& request) -> Result<PutReply> {
+    auto reply = put_one(request, stored(now), before);
+    if (reply) before.push_back(reply->id);
+    return reply;
+  };
+  if (refusal == Refusal::alone) {
+    for (const PutRequest& request : requests) {
+      auto good = check_plain(request);
+      replies.push_back(good ? all_or_nothing([&] { return put(request); }) : std::unexpected(std::move(good.error())));
     }
-    if (auto good = check_plain(requests); !good) return std::unexpected(std::move(good.error()));
-    const auto all = all_or_nothing([&]() -> Result<void> {
-      for (const PutRequest& request : requests) {
-        replies.push_back(put(request));
-        if (!replies.back()) return std::unexpected(replies.back().error());
-      }
-      return {};
-    });
-    if (!all) return std::unexpected(all.error());
     return replies;
+  }
+  if (auto good = check_plain(requests); !good) return std::unexpected(std::move(good.error()));
+  const auto all = all_or_nothing([&]() -> Result<void> {
+    for (const PutRequest& request : requests) {
+      replies.push_back(put(request));
+      if (!replies.back()) return std::unexpected(replies.back().error());
+    }
+    return {};
+  });
+  if (!all) return std::unexpected(all.error());
+  return replies;
+}
+
+// --- requests with a key ---------------------------------------------------------------------------------------------
+
+Coro<Result<OnceReply>> ReferenceStore::once(OnceRequest request) {
+  return call([this, request = std::move(request)]() -> Result<OnceReply> {
+    std::lock_guard lock(mutex_);
+    return do_once(request);
+  });
+}
+
+Result<OnceReply> ReferenceStore::do_once(const OnceRequest& request) {
+  if (auto good = check(request.key); !good) return std::unexpected(good.error());
+  for (const Request& known : requests_) {
+    if (known.key.key != request.key.key) continue;
+    if (known.key.digest != request.key.digest) return OnceReply{.how = Repetition::mismatch};
+    return known.reply;
+  }
+  OnceReply reply;
+  if (request.only_look) return reply;
+  std::vector<PutRequest> good;
+  for (const auto& put : request.puts) {
+    if (put) good.push_back(*put);
+  }
+  if (!request.puts.empty()) {
+    auto put = put_all(good, request.now, request.refusal);
+    if (!put) return std::unexpected(put.error());
+    std::size_t next = 0;
+    for (const auto& wanted : request.puts) {
+      reply.puts.push_back(wanted ? std::move((*put)[next++]) : std::unexpected(wanted.error()));
+    }
+  }
+  reply.settlements = settle_all(request.settlements);
+  for (std::size_t i = 0; i < std::min(request.refused.size(), reply.settlements.size()); ++i) {
+    if (request.refused[i] && reply.settlements[i].settled) reply.settlements[i].refused = request.refused[i];
+  }
+  for (const Change& change : request.changes) reply.changes.push_back(change_one(change));
+  // What is told again is less.
+  OnceReply again{.how = Repetition::repeated};
+  const auto brief = [](const PutReply& put) { return PutReply{put.outcome, put.id, {}}; };
+  for (const auto& put : reply.puts) {
+    again.puts.push_back(put ? Result<PutReply>(brief(*put)) : std::unexpected(put.error()));
+  }
+  for (const SettleReply& settled : reply.settlements) {
+    SettleReply& told = again.settlements.emplace_back();
+    told.refused = settled.refused;
+    if (told.refused) continue;
+    told.settled = settled.settled;
+    told.outcome = settled.outcome;
+    for (const PutReply& put : settled.follow_ups) told.follow_ups.push_back(brief(put));
+  }
+  for (const ChangeReply& change : reply.changes) again.changes.push_back({.outcome = change.outcome});
+  requests_.push_back({request.key, stored(request.now), std::move(again)});
+  return reply;
+}
+
+Coro<Result<std::size_t>> ReferenceStore::prune_requests(WallTime before, std::size_t most, std::size_t limit) {
+  return call([this, before, most, limit]() -> Result<std::size_t> {
+    std::lock_guard lock(mutex_);
+    std::size_t count = 0;
+    while (count < limit && !requests_.empty()) {
+      if (requests_.front().at >= stored(before) && requests_.size() <= most) break;
+      requests_.erase(requests_.begin());
+      ++count;
+    }
+    return count;
   });
 }
 
@@ -284,6 +364,7 @@ Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now
   record.function = wanted.function;
   record.payload = wanted.payload;
   record.max_attempts = wanted.max_attempts;
+  record.lease_time = std::chrono::ceil<std::chrono::milliseconds>(wanted.lease_time);
   record.if_failed = runs_now != 0 ? DependencyPolicy::run : wanted.if_failed;
   record.pending = static_cast<std::uint32_t>(job.waits_for.size());
   record.created_at = now;
@@ -388,6 +469,7 @@ PutReply ReferenceStore::put_on(Job& holder, const PutRequest& request, WallTime
     if (wanted.unique_policy == UniquePolicy::replace) {
       record.payload = wanted.payload;
       record.function = wanted.function;
+      record.lease_time = std::chrono::ceil<std::chrono::milliseconds>(wanted.lease_time);
       record.key = wanted.key;
       record.priority = wanted.priority;
       record.due_at = due_at;
@@ -418,17 +500,37 @@ Coro<Result<std::vector<std::optional<JobRecord>>>> ReferenceStore::lease(std::v
         last_token_ = lease.token;
         records.emplace_back();
         const Job* job = find(lease.id);
+        if (job != nullptr && lease.by_id) kick_for_lease(*job, stored(lease.at));
         if (job == nullptr || !leasable(*job)) continue;
         alter(lease.id, [&](Job& leased) {
           leased.record.state = JobState::running;
           leased.record.token = lease.token;
           leased.record.worker = lease.worker;
+          leased.remote = lease.remote;
           leased.record.lease_until = stored(lease.until);
+          if (lease.at != WallTime{} && leased.record.lease_time > Duration{}) {
+            leased.record.lease_until = stored(lease.at) + leased.record.lease_time;
+          }
+          ++leased.record.tally.runs;
         });
         records.back() = jobs_.at(lease.id).record;
       }
       return records;
     });
+  });
+}
+
+void ReferenceStore::kick_for_lease(const Job& found, WallTime at) {
+  const bool is_buried = found.record.state == JobState::buried;
+  const bool is_delayed = found.record.state == JobState::delayed && found.shelf != Shelf::waiting;
+  if (!is_buried && !is_delayed) return;
+  if (is_buried && !found.record.unique.empty() && uniques_.contains({found.queue, found.record.unique})) return;
+  alter(found.record.id, [&](Job& job) {
+    if (is_buried) job.record.attempts = job.record.expiries = 0;
+    if (is_buried) ++job.record.tally.kicks;
+    job.record.ended_at = {};
+    job.record.due_at = {};
+    place_now(job, at);
   });
 }
 
@@ -440,6 +542,7 @@ Coro<Result<void>> ReferenceStore::renew(std::vector<LeaseRequest> leases) {
         if (job == nullptr || job->record.state != JobState::running || job->record.token != lease.token) continue;
         job->record.lease_until = stored(lease.until);
         job->record.worker = lease.worker;
+        job->remote = lease.remote;
       }
       return {};
     });
@@ -449,13 +552,17 @@ Coro<Result<void>> ReferenceStore::renew(std::vector<LeaseRequest> leases) {
 Coro<Result<std::vector<SettleReply>>> ReferenceStore::settle(std::vector<Settlement> settlements) {
   return call([this, settlements = std::move(settlements)]() -> Result<std::vector<SettleReply>> {
     std::lock_guard lock(mutex_);
-    std::vector<SettleReply> replies;
-    for (const Settlement& settlement : settlements) {
-      auto reply = all_or_nothing([&] { return settle_one(settlement); });
-      replies.push_back(reply ? std::move(*reply) : SettleReply{.refused = std::move(reply.error())});
-    }
-    return replies;
+    return settle_all(settlements);
   });
+}
+
+std::vector<SettleReply> ReferenceStore::settle_all(const std::vector<Settlement>& settlements) {
+  std::vector<SettleReply> replies;
+  for (const Settlement& settlement : settlements) {
+    auto reply = all_or_nothing([&] { return settle_one(settlement); });
+    replies.push_back(reply ? std::move(*reply) : SettleReply{.refused = std::move(reply.error())});
+  }
+  return replies;
 }
 
 Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
@@ -499,6 +606,8 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
     case Outcome::bury:
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
+      ++jobs_.at(id).record.tally.buries;
+      if (settlement.priority) jobs_.at(id).record.priority = *settlement.priority;
       end(id, {JobState::buried, at, calendar_at, true, kBuried, settlement.result, settlement.error},
           reply.ended_runs);
       break;
@@ -520,10 +629,18 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
         } else if (settlement.outcome == Outcome::expire) {
           failed_attempt(job, "lease expired");
           ++record.expiries;
+          ++record.tally.timeouts;
           if (job.shelf == Shelf::delayed) job.shelf = Shelf::ready;
-        } else if (stored(settlement.due_at) > at) {
-          record.due_at = stored(settlement.due_at);
-          place_now(job, at);
+        } else {
+          ++record.tally.releases;
+          if (settlement.priority) {
+            job.rank = shifted(job.rank, record.priority, *settlement.priority);
+            record.priority = *settlement.priority;
+          }
+          if (stored(settlement.due_at) > at) {
+            record.due_at = stored(settlement.due_at);
+            place_now(job, at);
+          }
         }
         record.state = state_on(job.shelf);
       });
@@ -656,7 +773,11 @@ ChangeReply ReferenceStore::change_one(const Change& change) {
   switch (change.kind) {
     case ChangeKind::cancel:
       if (!waits && state != JobState::buried) return refuse(ChangeOutcome::wrong_state);
-      end(id, {JobState::cancelled, at, calendar_at, change.keep, kCancelled, none, change.error}, reply.ended_runs);
+      end(id,
+          {JobState::cancelled, at, calendar_at,
+           change.keep.value_or(queue(found->queue)->config.keep_cancelled > Duration{}), kCancelled, none,
+           change.error},
+          reply.ended_runs);
       tell_dependants(id, true, kCancelled, at, calendar_at, effects);
       return reply;
     case ChangeKind::erase:
@@ -675,6 +796,7 @@ ChangeReply ReferenceStore::change_one(const Change& change) {
       }
       alter(id, [&](Job& job) {
         if (!waits) job.record.attempts = job.record.expiries = 0;
+        ++job.record.tally.kicks;
         job.record.ended_at = {};
         job.record.due_at = {};
         place_now(job, at);
@@ -972,7 +1094,7 @@ Coro<Result<std::vector<QueueCounts>>> ReferenceStore::counts() {
     std::lock_guard lock(mutex_);
     std::vector<QueueCounts> all;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
-      all.push_back({static_cast<QueueId>(i + 1), queues_[i].counts, queues_[i].ended});
+      if (!queues_[i].is_erased) all.push_back({static_cast<QueueId>(i + 1), queues_[i].counts, queues_[i].ended});
     }
     return all;
   });

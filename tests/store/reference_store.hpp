@@ -24,12 +24,15 @@ class ReferenceStore final : public Store {
  public:
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override;
   Coro<Result<void>> configure(QueueId queue, QueueConfig config) override;
+  Coro<Result<void>> erase_queue(QueueId queue) override;
   Coro<Result<std::vector<StoredQueue>>> queues() override;
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now, Refusal refusal) override;
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override;
+  Coro<Result<OnceReply>> once(OnceRequest request) override;
+  Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit) override;
   Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) override;
   Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
   Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override;
@@ -59,6 +62,8 @@ class ReferenceStore final : public Store {
   Coro<Result<ChangedElsewhere>> changed_elsewhere() override;
   Coro<Result<void>> remember(std::string name, std::int64_t value) override;
   Coro<Result<std::optional<std::int64_t>>> recall(std::string name) override;
+  // Whether the worker that holds its lease is.
+  bool is_remote(JobId id) { return find(id)->remote; }
   std::optional<Error> failure() const override { return std::nullopt; }
   Result<void> close() override {
     open_.reset();
@@ -74,6 +79,7 @@ class ReferenceStore final : public Store {
     std::set<JobId> waits_for;
     std::set<JobId> dependants;
     std::vector<Attempt> history;
+    bool remote = false;  // who holds its lease
   };
   struct MoreImportant {
     bool operator()(const Rank& a, const Rank& b) const noexcept { return more_important(a, b); }
@@ -82,6 +88,7 @@ class ReferenceStore final : public Store {
   struct Queue {
     std::string name;
     QueueConfig config;
+    bool is_erased = false;
     StateCounts counts;
     std::uint64_t ended = 0;
     Ranked ready;
@@ -97,6 +104,7 @@ class ReferenceStore final : public Store {
   struct Undo {
     std::map<JobId, std::optional<Job>> jobs;
     std::map<QueueId, std::uint64_t> ended;
+    std::vector<std::pair<QueueId, QueueConfig>> made_again;
     std::vector<std::pair<JobId, Failed>> failed;  // slots and what they held, latest last
     std::size_t queues = 0;
     JobId last_id = 0;
@@ -148,7 +156,9 @@ class ReferenceStore final : public Store {
 
   Job* find(JobId id);
   QueueId queue_of(const std::string& name, const QueueConfig& config);
-  Queue* queue(QueueId id) { return id == 0 || id > queues_.size() ? nullptr : &queues_[id - 1]; }
+  Queue* queue(QueueId id) {
+    return id == 0 || id > queues_.size() || queues_[id - 1].is_erased ? nullptr : &queues_[id - 1];
+  }
   WaitingJob waiting(const Job& job) const;
   static bool leasable(const Job& job);
 
@@ -162,6 +172,10 @@ class ReferenceStore final : public Store {
   std::shared_ptr<const CancelledAtPut> cancel_at_put(JobId id, Failed because_of, WallTime now);
   PutReply put_on(Job& holder, const PutRequest& request, WallTime now);
   Result<void> join_batch(JobId batch, const Job& job);
+  Result<std::vector<Result<PutReply>>> put_all(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
+  std::vector<SettleReply> settle_all(const std::vector<Settlement>& settlements);
+  Result<OnceReply> do_once(const OnceRequest& request);
+  void kick_for_lease(const Job& found, WallTime at);
   Result<SettleReply> settle_one(const Settlement& asked);
   ChangeReply change_one(const Change& change);
   void end(JobId id, const End& how, std::vector<EndedRun>& ended_runs);
@@ -183,6 +197,12 @@ class ReferenceStore final : public Store {
   JobId last_id_ = 0;
   JobId last_chosen_id_ = 0;  // the largest above kMostCountedId that a caller has chosen
   std::uint64_t last_token_ = 0;
+  struct Request {
+    RequestKey key;
+    WallTime at{};
+    OnceReply reply;
+  };
+  std::vector<Request> requests_;  // in the order they came
   Undo undo_;
   // Who waited for jobs that have just been deleted, until they are told.
   std::map<JobId, std::set<JobId>> orphans_;

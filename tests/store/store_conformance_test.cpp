@@ -85,6 +85,37 @@ TEST_P(StoreTest, QueuesAreMadeByPuttingIntoThem) {
   EXPECT_EQ(must(store_->queues()).at(0).name, "new");
 }
 
+TEST_P(StoreTest, OnlyAQueueInWhichThereIsNothingIsErased) {
+  must(store_->open_queue("q", {.keep_done = 1h, .weight = 7}));
+  must(store_->open_queue("r", {}));
+  put({});
+  EXPECT_EQ(error_of(store_->erase_queue(1)), Errc::refused);
+  lease(1);
+  EXPECT_EQ(error_of(store_->erase_queue(1)), Errc::refused);
+  settle({.id = 1, .keep = true});
+  EXPECT_EQ(error_of(store_->erase_queue(1)), Errc::refused) << "a record is kept";
+  change({.id = 1, .kind = ChangeKind::erase});
+  must(store_->erase_queue(1));
+  EXPECT_EQ(error_of(store_->erase_queue(1)), Errc::invalid_input);
+  EXPECT_EQ(error_of(store_->configure(1, {})), Errc::invalid_input);
+  EXPECT_EQ(must(store_->queues()).size(), 1u);
+  EXPECT_EQ(must(store_->counts()).size(), 1u);
+  put({});
+  const auto again = must(store_->queues());
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(again[0].id, 1u) << "its own number, and no configuration";
+  EXPECT_EQ(again[0].config.weight, 1u);
+  EXPECT_EQ(counts().ready, 1u);
+}
+
+TEST_P(StoreTest, AQueueThatARefusedPutHasMadeAgainIsStillErased) {
+  must(store_->open_queue("q", {}));
+  must(store_->erase_queue(1));
+  EXPECT_EQ(put_error({.waits_for = {77}}), Errc::invalid_input);
+  EXPECT_TRUE(must(store_->queues()).empty());
+  EXPECT_EQ(must(store_->open_queue("q", {.weight = 3})).config.weight, 3u);
+}
+
 // --- put -------------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, KeepsEverythingAJobIsPutWith) {
@@ -97,6 +128,7 @@ TEST_P(StoreTest, KeepsEverythingAJobIsPutWith) {
              .function = "f",
              .payload = std::string("\0\xff", 2),
              .max_attempts = 9,
+             .lease_time = 1500ms,
              .if_failed = DependencyPolicy::run};
   const PutReply reply = put(job);
   EXPECT_EQ(reply.outcome, PutOutcome::added);
@@ -113,6 +145,7 @@ TEST_P(StoreTest, KeepsEverythingAJobIsPutWith) {
   expected.function = "f";
   expected.payload = job.payload;
   expected.max_attempts = 9;
+  expected.lease_time = 1500ms;
   expected.if_failed = DependencyPolicy::run;
   expected.created_at = kNow;
   EXPECT_EQ(get(1), expected);
@@ -342,6 +375,49 @@ TEST_P(StoreTest, OnlyWhatWaitsCanBeLeased) {
   EXPECT_EQ(both[1], std::nullopt);
 }
 
+TEST_P(StoreTest, ALeaseOfAJobWithALeaseTimeOfItsOwnLastsSoLong) {
+  put({.lease_time = 5s});
+  put({});
+  const auto lease = [&](JobId id, WallTime at) {
+    return must(store_->lease({{.id = id, .token = ++token_, .until = kNow + 60s, .at = at}}))[0].value().lease_until;
+  };
+  EXPECT_EQ(lease(1, kNow), kNow + 5s);
+  EXPECT_EQ(get(1)->lease_until, kNow + 5s);
+  EXPECT_EQ(lease(2, kNow), kNow + 60s);
+  put({.lease_time = 5s});
+  EXPECT_EQ(lease(3, {}), kNow + 60s) << "who asks does not say when that was";
+}
+
+TEST_P(StoreTest, ALeaseTimeIsWithinItsBounds) {
+  EXPECT_EQ(put_error({.lease_time = -1ms}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.lease_time = kLongestLease + 1ms}), Errc::invalid_input);
+  EXPECT_EQ(put_error({.lease_time = kLongestLease}), Errc{});
+}
+
+TEST_P(StoreTest, AJobThatIsAskedForByItsIdIsLeasedThoughItIsDelayedOrBuried) {
+  const auto by_id = [&](JobId id) {
+    return must(store_->lease(
+        {{.id = id, .token = ++token_, .until = kNow + 60s, .worker = "w", .at = kNow, .by_id = true}}))[0];
+  };
+  const JobId late = put({.due_at = kNow + 1h}).id;
+  EXPECT_TRUE(by_id(late));
+  EXPECT_EQ(settle({.id = late, .outcome = Outcome::release}).again->shelf, Shelf::ready) << "as if it had been kicked";
+  const JobId buried = put({.unique = "u"}).id;
+  run(buried, Outcome::bury);
+  const auto leased = by_id(buried);
+  ASSERT_TRUE(leased);
+  EXPECT_EQ(leased->attempts, 0u);
+  EXPECT_EQ(leased->tally, (JobTally{.runs = 2, .buries = 1, .kicks = 1}));
+  EXPECT_EQ(by_id(buried), std::nullopt) << "it runs";
+  settle({.id = buried, .token = leased->token, .outcome = Outcome::bury});
+  put({.unique = "u"});
+  EXPECT_EQ(by_id(buried), std::nullopt) << "another has taken its unique name";
+  EXPECT_EQ(state(buried), JobState::buried);
+  const JobId waits = put({.waits_for = {late}}).id;
+  EXPECT_EQ(by_id(waits), std::nullopt);
+  EXPECT_EQ(by_id(99), std::nullopt);
+}
+
 TEST_P(StoreTest, TokensOnlyGrow) {
   put({});
   put({});
@@ -517,6 +593,35 @@ TEST_P(StoreTest, ReleaseIsAsIfItHadNotBeenLeasedAndExpireCounts) {
   EXPECT_TRUE(must(store_->history(1)).empty());
   EXPECT_EQ(run(1, Outcome::expire).again, (WaitingJob{1, 1, "", 3, {}, 1, 1, Shelf::set_aside}));
   EXPECT_EQ(must(store_->history(1)).at(0).outcome, "lease expired");
+}
+
+TEST_P(StoreTest, ReleaseAndBuryMayChangeThePriority) {
+  put({.priority = 3}, true);
+  lease(1);
+  EXPECT_EQ(settle({.id = 1, .outcome = Outcome::release, .priority = -7}).again,
+            (WaitingJob{1, 1, "", -7, {}, 0, 0, Shelf::set_aside}));
+  lease(1);
+  EXPECT_EQ(settle({.id = 1, .outcome = Outcome::release, .due_at = kNow + 1min, .priority = 5}).again,
+            (WaitingJob{1, 1, "", 5, kNow + 1min, 0, 0, Shelf::delayed}));
+  lease(1);
+  settle({.id = 1, .outcome = Outcome::bury, .priority = 9});
+  EXPECT_EQ(get(1)->priority, 9);
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::kick}).job->priority, 9);
+}
+
+TEST_P(StoreTest, WhatHasBecomeOfAJobsRunsIsCounted) {
+  must(store_->open_queue("q", {.keep_done = 1h}));
+  put({});
+  run(1, Outcome::release);
+  run(1, Outcome::expire);
+  run(1, Outcome::bury);
+  EXPECT_EQ(get(1)->tally, (JobTally{.runs = 3, .timeouts = 1, .releases = 1, .buries = 1}));
+  change({.id = 1, .kind = ChangeKind::kick});
+  EXPECT_EQ(get(1)->attempts, 0u);
+  EXPECT_EQ(get(1)->tally, (JobTally{.runs = 3, .timeouts = 1, .releases = 1, .buries = 1, .kicks = 1}));
+  EXPECT_EQ(lease(1)->tally.runs, 4u);
+  settle({.id = 1, .keep = true});
+  EXPECT_EQ(get(1)->tally.runs, 4u);
 }
 
 TEST_P(StoreTest, BuriedJobsStayUntilKickedAndThenBeginAnew) {
@@ -769,6 +874,99 @@ TEST_P(StoreTest, ListsByQueueStateKeyAndId) {
   EXPECT_EQ(listed({.key = "a"}), (Ids{1, 2}));
   EXPECT_EQ(listed({.after = 1, .limit = 1}), Ids{2});
   EXPECT_EQ(must(store_->list({.payloads = false})).at(0).payload, "");
+}
+
+// --- requests with a key ---------------------------------------------------------------------------------------------
+
+TEST_P(StoreTest, ARequestWithAKeyIsDoneOnceAndAnsweredAlike) {
+  OnceRequest request{.key = {"k", "d"}, .now = kNow};
+  request.puts.emplace_back(PutRequest{.job = {.name = "n", .queue = "q"}});
+  request.puts.emplace_back(std::unexpected(Error{Errc::refused, "full"}));
+  request.puts.emplace_back(PutRequest{.job = {.queue = "q", .waits_for = {77}}});
+  request.puts.emplace_back(PutRequest{.job = {.name = "n", .queue = "q"}});
+  const OnceReply first = must(store_->once(request));
+  EXPECT_EQ(first.how, Repetition::first);
+  EXPECT_EQ(first.puts.at(0)->job.id, 1u);
+  const OnceReply again = must(store_->once(request));
+  EXPECT_EQ(again.how, Repetition::repeated);
+  for (const OnceReply& reply : {first, again}) {
+    ASSERT_EQ(reply.puts.size(), 4u);
+    EXPECT_EQ(reply.puts[0]->outcome, PutOutcome::added);
+    EXPECT_EQ(reply.puts[0]->id, 1u);
+    EXPECT_EQ(reply.puts[1].error().message, "full");
+    EXPECT_EQ(reply.puts[2].error().code, Errc::invalid_input);
+    EXPECT_EQ(reply.puts[3]->outcome, PutOutcome::kept);
+  }
+  EXPECT_EQ(counts().ready, 1u);
+  request.key.digest = "another";
+  EXPECT_EQ(must(store_->once(request)).how, Repetition::mismatch);
+  EXPECT_EQ(counts().ready, 1u);
+}
+
+TEST_P(StoreTest, SettlementsAndChangesWithAKeyAreDoneOnce) {
+  for (int i = 0; i < 4; ++i) put({});
+  for (JobId id = 1; id <= 3; ++id) lease(id);
+  OnceRequest request{.key = {"k", "d"}, .now = kNow};
+  request.settlements.push_back({.id = 1, .token = 1, .follow_ups = {{.job = {.queue = "q"}}}});
+  request.settlements.push_back({.id = 2, .token = 77});
+  request.settlements.push_back(
+      {.id = 3, .token = 3, .outcome = Outcome::bury, .follow_ups = {{.job = {.queue = "q", .batch = 99}}}});
+  request.settlements.push_back({.id = 2, .token = 2, .outcome = Outcome::release});
+  request.refused = {{}, {}, {}, Error{Errc::too_large, "a follow-up"}};
+  request.changes.push_back({.id = 4, .kind = ChangeKind::set_priority, .at = kNow, .priority = 5});
+  request.changes.push_back({.id = 99, .kind = ChangeKind::erase, .at = kNow});
+  for (const Repetition how : {Repetition::first, Repetition::repeated}) {
+    const OnceReply reply = must(store_->once(request));
+    EXPECT_EQ(reply.how, how);
+    EXPECT_TRUE(reply.settlements.at(0).settled);
+    EXPECT_EQ(reply.settlements[0].follow_ups.at(0).id, 5u);
+    EXPECT_FALSE(reply.settlements.at(1).settled);
+    EXPECT_EQ(reply.settlements.at(2).refused.value().code, Errc::invalid_input);
+    EXPECT_EQ(reply.settlements.at(3).refused.value().message, "a follow-up");
+    EXPECT_EQ(reply.changes.at(0).outcome, ChangeOutcome::changed);
+    EXPECT_EQ(reply.changes.at(1).outcome, ChangeOutcome::not_found);
+  }
+  EXPECT_EQ(get(4)->priority, 5);
+  EXPECT_EQ(state(3), JobState::running) << "its settlement was refused";
+  EXPECT_EQ(state(2), JobState::ready);
+}
+
+TEST_P(StoreTest, ARequestThatIsRefusedWholeMayBeTriedAgain) {
+  OnceRequest request{.key = {"k", "d"}, .now = kNow, .refusal = Refusal::whole};
+  request.puts.emplace_back(PutRequest{.job = {.queue = "q"}});
+  request.puts.emplace_back(PutRequest{.job = {.queue = "q", .waits_for = {2}}});
+  EXPECT_EQ(error_of(store_->once(request)), Errc::invalid_input);
+  EXPECT_TRUE(must(store_->queues()).empty());
+  request.puts.pop_back();
+  EXPECT_EQ(must(store_->once(request)).how, Repetition::first);
+}
+
+TEST_P(StoreTest, WhoOnlyLooksForARequestDoesNothing) {
+  OnceRequest request{.key = {"k", "d"}, .now = kNow, .only_look = true};
+  request.puts.emplace_back(PutRequest{.job = {.queue = "q"}});
+  EXPECT_EQ(must(store_->once(request)).how, Repetition::first);
+  EXPECT_TRUE(must(store_->queues()).empty());
+  request.only_look = false;
+  EXPECT_EQ(must(store_->once(request)).how, Repetition::first);
+  request.only_look = true;
+  EXPECT_EQ(must(store_->once(request)).puts.at(0)->id, 1u);
+  EXPECT_EQ(error_of(store_->once({.key = {"", "d"}})), Errc::invalid_input);
+  EXPECT_EQ(error_of(store_->once({.key = {"k", std::string(65, 'd')}})), Errc::invalid_input);
+  EXPECT_EQ(error_of(store_->once({.key = {std::string(513, 'k'), "d"}})), Errc::invalid_input);
+}
+
+TEST_P(StoreTest, RequestsAreForgottenByAgeAndByNumber) {
+  const auto come = [&](std::string key, WallTime at) {
+    return must(store_->once({.key = {std::move(key), "d"}, .now = at})).how;
+  };
+  for (int i = 0; i < 5; ++i) come(std::to_string(i), kNow + i * 1s);
+  EXPECT_EQ(must(store_->prune_requests(kNow + 2s, 100, 1)), 1u);
+  EXPECT_EQ(must(store_->prune_requests(kNow + 2s, 100, 100)), 1u);
+  EXPECT_EQ(come("1", kNow + 9s), Repetition::first);
+  EXPECT_EQ(come("2", kNow + 9s), Repetition::repeated);
+  EXPECT_EQ(must(store_->prune_requests({}, 2, 100)), 2u);
+  EXPECT_EQ(come("4", kNow + 9s), Repetition::repeated);
+  EXPECT_EQ(come("3", kNow + 9s), Repetition::first);
 }
 
 TEST_P(StoreTest, RemembersOneNumberAName) {

@@ -20,11 +20,20 @@ class StoreMigrationTest : public SqliteStoreTest {
   }
 };
 
-// As the fifth version of the schema was: no output of a schedule was kept. As the fourth one was: openings were counted, and
+// As the sixth version of the schema was: jobs had no lease time of their own, and nothing was counted of their runs. As the fifth
+// one was: no output of a schedule was kept. As the fourth one was: openings were counted, and
 // of failed jobs nothing was known. As the third one was: of runs beyond the history nothing was known. As the second one
 // was: indexes instead of tables of names and ended jobs. And as the first one was: no schedules either.
-constexpr const char* kBackToVersion5 = "DROP TABLE schedule_outputs; PRAGMA user_version = 5;";
-constexpr const char* kBackToVersion4 = R"sql(
+constexpr const char* kBackToVersion6 = R"sql(
+  ALTER TABLE jobs DROP COLUMN lease_time;
+  ALTER TABLE jobs DROP COLUMN tally;
+  ALTER TABLE leases DROP COLUMN remote;
+  ALTER TABLE queues DROP COLUMN erased;
+  DROP TABLE requests;
+  PRAGMA user_version = 6;
+)sql";
+constexpr const char* kFromVersion6ToVersion5 = "DROP TABLE schedule_outputs; PRAGMA user_version = 5;";
+constexpr const char* kFromVersion6ToVersion4 = R"sql(
   DROP TABLE schedule_outputs;
   DROP TABLE failed_jobs;
   INSERT INTO meta VALUES ('epoch', 1);
@@ -54,7 +63,8 @@ TEST_F(StoreMigrationTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
   const JobId runs = put(*owner, {.name = "n", .unique = "u"});
   ASSERT_TRUE(lease(*owner, runs, 5));
   ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion4);
+  run_sql(kBackToVersion6);
+  run_sql(kFromVersion6ToVersion4);
   run_sql(kFromVersion4ToVersion3);
   run_sql(kFromVersion3ToVersion2);
   run_sql(kFromVersion2ToVersion1);
@@ -81,7 +91,8 @@ TEST_F(StoreMigrationTest, NamesAndEndedJobsOfTheFirstVersionAreStillFound) {
   ASSERT_TRUE(lease(*owner, buried, 7));
   ASSERT_TRUE(settle(*owner, buried, 7, Outcome::bury));
   ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion4);
+  run_sql(kBackToVersion6);
+  run_sql(kFromVersion6ToVersion4);
   run_sql(kFromVersion4ToVersion3);
   run_sql(kFromVersion3ToVersion2);
   run_sql(kFromVersion2ToVersion1);
@@ -106,7 +117,8 @@ TEST_F(StoreMigrationTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedu
   const JobId second = fire(*owner, id).jobs.at(0).id;
   ASSERT_TRUE(lease(*owner, first, 1));
   ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion4);
+  run_sql(kBackToVersion6);
+  run_sql(kFromVersion6ToVersion4);
   run_sql(kFromVersion4ToVersion3);
   run_sql(kFromVersion3ToVersion2);
   owner = open();
@@ -119,7 +131,8 @@ TEST_F(StoreMigrationTest, RunsOfAFileOfTheSecondVersionStillBelongToTheirSchedu
 
 TEST_F(StoreMigrationTest, WhoeverSharesAFileOfTheFirstVersionBringsItUpToDate) {
   put(*open());
-  run_sql(kBackToVersion4);
+  run_sql(kBackToVersion6);
+  run_sql(kFromVersion6ToVersion4);
   run_sql(kFromVersion4ToVersion3);
   run_sql(kFromVersion3ToVersion2);
   run_sql(kFromVersion2ToVersion1);
@@ -138,7 +151,8 @@ TEST_F(StoreMigrationTest, RunsBeyondTheHistoryOfAnOlderVersionAreFoundAndCounte
   ASSERT_TRUE(lease(*owner, jobs[3], 5));
   ASSERT_TRUE(settle(*owner, jobs[3], 5));
   ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion4);
+  run_sql(kBackToVersion6);
+  run_sql(kFromVersion6ToVersion4);
   run_sql(kFromVersion4ToVersion3);
   run_sql("UPDATE places SET active = 7 WHERE schedule_id <> 1");  // counted wrong
   owner = open();
@@ -162,7 +176,8 @@ TEST_F(StoreMigrationTest, AFileOfTheFifthVersionKeepsWhatItKnowsOfFailedJobsAnd
   const QueueId queue = ask(owner->queues())->at(0).id;
   ASSERT_EQ(*ask(owner->prune(queue, JobState::buried, kNow + 1s, 10)), 1u);
   ASSERT_TRUE(owner->close());
-  run_sql(kBackToVersion5);
+  run_sql(kBackToVersion6);
+  run_sql(kFromVersion6ToVersion5);
   EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::older_version) << "a reader cannot bring it up to date";
   owner = open();
   ASSERT_NE(owner, nullptr);
@@ -174,6 +189,28 @@ TEST_F(StoreMigrationTest, AFileOfTheFifthVersionKeepsWhatItKnowsOfFailedJobsAnd
   EXPECT_EQ(waits->at(0)->outcome, PutOutcome::cancelled) << "though its record is gone, it is known to have failed";
   ASSERT_TRUE(owner->close());
   EXPECT_NE(open(StoreAccess::read), nullptr) << "now it is of the newest version";
+}
+
+TEST_F(StoreMigrationTest, JobsAndLeasesOfTheSixthVersionAreAsTheyWere) {
+  auto owner = open();
+  const JobId runs = put(*owner, {.name = "n"});
+  const JobId waits = put(*owner, {.payload = std::string(20'000, 'p')});
+  ASSERT_TRUE(lease(*owner, runs, 1));
+  ASSERT_TRUE(owner->close());
+  run_sql(kBackToVersion6);
+  EXPECT_EQ(refusal(file_, StoreAccess::read).code, Errc::older_version) << "a reader cannot bring it up to date";
+  owner = open();
+  ASSERT_NE(owner, nullptr);
+  const auto old = *ask(owner->old_leases());
+  ASSERT_EQ(old.size(), 1u);
+  EXPECT_FALSE(old[0].remote);
+  EXPECT_EQ(ask(owner->get(waits))->value().lease_time, 0s);
+  EXPECT_EQ(ask(owner->get(waits))->value().tally, JobTally{});
+  EXPECT_EQ(ask(owner->get(waits))->value().payload.size(), 20'000u);
+  EXPECT_TRUE(settle(*owner, runs, 1, Outcome::release));
+  EXPECT_EQ(ask(owner->get(runs))->value().tally, (JobTally{.runs = 1, .releases = 1}));
+  const JobId quick = put(*owner, {.lease_time = 1500us});
+  EXPECT_EQ(ask(owner->get(quick))->value().lease_time, 2ms) << "in whole milliseconds, rounded up";
 }
 
 // --- the third version: tokens began at the number of the opening times 2^40 ------------------------------------------
@@ -285,7 +322,7 @@ TEST_F(StoreMigrationTest, AFileOfALaterVersionIsRefusedInASentenceThatSaysSo) {
   for (const StoreAccess access : {StoreAccess::own, StoreAccess::share, StoreAccess::read}) {
     const Error error = refusal(file_, access);
     EXPECT_EQ(error.code, Errc::newer_version);
-    EXPECT_EQ(error.message, "database " + file_ + ": made by a newer argiope (schema 99, this one knows 6)");
+    EXPECT_EQ(error.message, "database " + file_ + ": made by a newer argiope (schema 99, this one knows 7)");
   }
 }
 

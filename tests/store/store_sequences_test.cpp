@@ -38,10 +38,12 @@ std::string say(const WaitingJob& job) {
 std::string say(const JobRecord& r) {
   return fmt::format(
       "<{} {} {} k\"{}\" u\"{}\" {} p{} due {} f\"{}\" \"{}\" {}/{}/{} pending {} if {} made {} ended {} \"{}\" \"{}\" "
-      "t{} \"{}\" until {} of {}/{} asked {}>",
+      "t{} \"{}\" until {} of {}/{} asked {} "
+      "lease {} runs {} timeouts {} releases {} buries {} kicks {}>",
       r.id, r.name, r.queue, r.key, r.unique, to_string(r.state), r.priority, ms(r.due_at), r.function, r.payload,
       r.attempts, r.max_attempts, r.expiries, r.pending, static_cast<int>(r.if_failed), ms(r.created_at),
-      ms(r.ended_at), r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run, r.cancel_asked);
+      ms(r.ended_at), r.result, r.error, r.token, r.worker, ms(r.lease_until), r.schedule, r.run, r.cancel_asked,
+      r.lease_time.count(), r.tally.runs, r.tally.timeouts, r.tally.releases, r.tally.buries, r.tally.kicks);
 }
 std::string say(JobId id) { return fmt::format("{}", id); }
 std::string say(std::int64_t number) { return fmt::format("{}", number); }
@@ -87,6 +89,7 @@ std::string say(const ScheduleView& view) {
 std::string say(const PutReply& reply);
 std::string say(const SettleReply& reply);
 std::string say(const ChangeReply& reply);
+std::string say(const OnceReply& reply);
 template <class T>
 std::string say(const std::optional<T>& value);
 template <class T>
@@ -114,6 +117,9 @@ std::string say(const ChangeReply& r) {
   return fmt::format("outcome {} {} released {} cancelled {} runs {}", static_cast<int>(r.outcome), say(r.job),
                      say(r.released), say(r.cancelled), say(r.ended_runs));
 }
+std::string say(const OnceReply& r) {
+  return fmt::format("once {}: {} {} {}", static_cast<int>(r.how), say(r.puts), say(r.settlements), say(r.changes));
+}
 std::string say(const FireReply& r) { return fmt::format("fired {} v{} {}", r.fired, r.version, say(r.jobs)); }
 template <class T>
 std::string say(const Result<T>& result) {
@@ -136,6 +142,9 @@ enum class Kind {
   shelve,
   prune,
   configure,
+  erase_queue,
+  once,
+  prune_requests,
   look,
   reopen,
   crash,
@@ -144,11 +153,13 @@ enum class Kind {
   fire
 };
 constexpr std::pair<Kind, int> kWeights[] = {
-    {Kind::put, 20},   {Kind::lease, 20},    {Kind::settle, 20},    {Kind::renew, 3}, {Kind::change, 10},
-    {Kind::shelve, 4}, {Kind::prune, 3},     {Kind::configure, 2},  {Kind::look, 6},  {Kind::reopen, 1},
-    {Kind::crash, 2},  {Kind::schedule, 10}, {Kind::unschedule, 2}, {Kind::fire, 20}};
-constexpr std::string_view kNames[] = {"put",       "lease", "settle", "renew", "change",   "shelve",     "prune",
-                                       "configure", "look",  "reopen", "crash", "schedule", "unschedule", "fire"};
+    {Kind::put, 20},        {Kind::lease, 20}, {Kind::settle, 20},        {Kind::renew, 3}, {Kind::change, 10},
+    {Kind::shelve, 4},      {Kind::prune, 3},  {Kind::configure, 2},      {Kind::look, 6},  {Kind::reopen, 1},
+    {Kind::erase_queue, 2}, {Kind::once, 10},  {Kind::prune_requests, 2}, {Kind::crash, 2}, {Kind::schedule, 10},
+    {Kind::unschedule, 2},  {Kind::fire, 20}};
+constexpr std::string_view kNames[] = {
+    "put",  "lease",          "settle", "renew",  "change", "shelve",   "prune",      "configure", "erase queue",
+    "once", "prune requests", "look",   "reopen", "crash",  "schedule", "unschedule", "fire"};
 
 // What it asks for is drawn from its own seed, so that others can be left out.
 struct Call {
@@ -283,6 +294,7 @@ class Pair {
     job.function = word(random, 2);
     job.payload = word(random, 5);
     job.max_attempts = static_cast<std::uint32_t>(random.below(3));
+    if (random.chance(0.3)) job.lease_time = std::chrono::microseconds(random.between(-1, 3'000));
     if (random.chance(0.35)) {
       for (auto n = random.below(3); n > 0; --n) job.waits_for.push_back(1 + id(random) % 9);
     }
@@ -326,17 +338,52 @@ class Pair {
   }
 
   Change change(Random& random) {
-    const Change change{.id = random.chance(0.3) ? likely_running(random) : id(random),
-                        .kind = static_cast<ChangeKind>(random.below(5)),
-                        .at = now_,
-                        .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
-                        .priority = static_cast<std::int32_t>(random.between(-3, 3)),
-                        .due_at = time(random),
-                        .keep = random.chance(0.5),
-                        .error = word(random, 1)};
+    Change change{.id = random.chance(0.3) ? likely_running(random) : id(random),
+                  .kind = static_cast<ChangeKind>(random.below(5)),
+                  .at = now_,
+                  .calendar_at = random.chance(0.5) ? time(random) : WallTime{},
+                  .priority = static_cast<std::int32_t>(random.between(-3, 3)),
+                  .due_at = time(random),
+                  .keep = random.chance(0.5),
+                  .error = word(random, 1)};
+    if (random.chance(0.3)) change.keep = std::nullopt;
     asked_ += fmt::format(" {} kind {} due {} keep {}", change.id, static_cast<int>(change.kind), ms(change.due_at),
-                          change.keep);
+                          change.keep ? *change.keep ? "yes" : "no" : "by queue");
     return change;
+  }
+
+  std::vector<Settlement> settlements(Random& random) {
+    std::vector<Settlement> settlements;
+    for (auto n = 1 + random.below(2); n > 0; --n) {
+      Settlement s{.id = likely_running(random), .outcome = static_cast<Outcome>(random.below(6)), .at = now_};
+      s.token = token_of(s.id, random);
+      if (random.chance(0.5)) s.calendar_at = time(random);
+      s.due_at = time(random);
+      if (random.chance(0.3)) s.priority = static_cast<std::int32_t>(random.between(-3, 3));
+      s.keep = random.chance(0.4);
+      s.result = word(random, 2);
+      s.error = word(random, 2);
+      s.worker = word(random, 1);
+      asked_ += fmt::format(" {} t{} outcome {} due {} keep {}", s.id, s.token, static_cast<int>(s.outcome),
+                            ms(s.due_at), s.keep);
+      if (random.chance(0.3)) s.follow_ups = requests(random, 2);
+      settlements.push_back(std::move(s));
+    }
+    return settlements;
+  }
+  OnceRequest once(Random& random) {
+    OnceRequest request{.key = {word(random, 4), word(random, 1)}, .now = now_, .only_look = random.chance(0.1)};
+    asked_ +=
+        fmt::format(" \"{}\" \"{}\"{}", request.key.key, request.key.digest, request.only_look ? " only looks" : "");
+    if (random.chance(0.6)) {
+      for (PutRequest& put : requests(random, 3)) request.puts.emplace_back(std::move(put));
+      if (random.chance(0.2)) request.puts.emplace_back(std::unexpected(Error{Errc::refused, word(random, 1)}));
+      if (random.chance(0.3)) request.refusal = Refusal::whole;
+    }
+    if (random.chance(0.4)) request.settlements = settlements(random);
+    if (random.chance(0.2)) request.refused.emplace_back(Error{Errc::too_large, "refused before"});
+    if (random.chance(0.3)) request.changes.push_back(change(random));
+    return request;
   }
 
   void act(Kind kind, Random& random) {
@@ -350,35 +397,24 @@ class Pair {
         std::vector<LeaseRequest> leases;
         for (auto n = random.below(4); n > 0; --n) {
           leases.push_back({id(random), ++token_, now_ + 10s, word(random, 2)});
-          asked_ += fmt::format(" {} t{}", leases.back().id, token_);
+          LeaseRequest& lease = leases.back();
+          if (random.chance(0.7)) lease.at = now_;
+          lease.by_id = random.chance(0.2);
+          lease.remote = random.chance(0.3);
+          asked_ += fmt::format(" {} t{} {} at {}", lease.id, token_, lease.by_id ? "by id" : "", ms(lease.at));
         }
         if (random.chance(0.02) && !leases.empty()) leases.back().token = random.below(token_ + 1);
         return both([&](Store& store) { return store.lease(leases); });
       }
       case Kind::settle: {
-        std::vector<Settlement> settlements;
-        for (auto n = 1 + random.below(2); n > 0; --n) {
-          Settlement s{.id = likely_running(random), .outcome = static_cast<Outcome>(random.below(6)), .at = now_};
-          s.token = token_of(s.id, random);
-          if (random.chance(0.5)) s.calendar_at = time(random);
-          s.due_at = time(random);
-          if (random.chance(0.3)) s.priority = static_cast<std::int32_t>(random.between(-3, 3));
-          s.keep = random.chance(0.4);
-          s.result = word(random, 2);
-          s.error = word(random, 2);
-          s.worker = word(random, 1);
-          asked_ += fmt::format(" {} t{} outcome {} due {} keep {}", s.id, s.token, static_cast<int>(s.outcome),
-                                ms(s.due_at), s.keep);
-          if (random.chance(0.3)) s.follow_ups = requests(random, 2);
-          settlements.push_back(std::move(s));
-        }
+        const auto settlements = this->settlements(random);
         return both([&](Store& store) { return store.settle(settlements); });
       }
       case Kind::renew: {
         std::vector<LeaseRequest> leases;
         for (auto n = random.below(3); n > 0; --n) {
           const JobId job = likely_running(random);
-          leases.push_back({job, token_of(job, random), now_ + 20s, word(random, 2)});
+          leases.push_back({job, token_of(job, random), now_ + 20s, word(random, 2), {}, false, random.chance(0.3)});
           asked_ += fmt::format(" {} t{}", leases.back().id, leases.back().token);
         }
         return both([&](Store& store) { return store.renew(leases); });
@@ -411,6 +447,23 @@ class Pair {
         const auto queue = static_cast<QueueId>(random.below(3));
         asked_ += fmt::format(" {} {}", queue, to_json(config));
         return both([&](Store& store) { return store.configure(queue, config); });
+      }
+      case Kind::erase_queue: {
+        const auto queue = static_cast<QueueId>(random.below(3));
+        asked_ += fmt::format(" {}", queue);
+        return both([&](Store& store) { return store.erase_queue(queue); });
+      }
+      case Kind::once: {
+        const OnceRequest request = once(random);
+        return both([&](Store& store) { return store.once(request); });
+      }
+      case Kind::prune_requests: {
+        const auto most = random.below(4), limit = random.below(4);
+        return both([&](Store& store) -> Coro<Result<std::int64_t>> {
+          const auto pruned = co_await store.prune_requests(now_ - 5s, most, limit);
+          if (!pruned) co_return std::unexpected(pruned.error());
+          co_return static_cast<std::int64_t>(*pruned);
+        });
       }
       case Kind::schedule:
       case Kind::unschedule:
@@ -565,11 +618,12 @@ class Pair {
   void compare_old_leases() {
     std::string expected;
     for (const auto& record : *loop_.run_until_complete(reference_.list({.state = JobState::running}))) {
-      expected += fmt::format("{} t{} {} {}; ", record.id, record.token, ms(record.lease_until), record.worker);
+      expected += fmt::format("{} t{} {} {} {}; ", record.id, record.token, ms(record.lease_until), record.worker,
+                              reference_.is_remote(record.id));
     }
     std::string found;
     for (const OldLease& lease : *loop_.run_until_complete(store_->old_leases())) {
-      found += fmt::format("{} t{} {} {}; ", lease.id, lease.token, ms(lease.until), lease.worker);
+      found += fmt::format("{} t{} {} {} {}; ", lease.id, lease.token, ms(lease.until), lease.worker, lease.remote);
     }
     said_ = found;
     if (found != expected) differs_ = fmt::format("old leases\n  reference: {}\n  file:      {}\n", expected, found);

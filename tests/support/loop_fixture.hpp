@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,17 +45,42 @@ struct VirtualTime {
   }
 };
 
+// Runs a coroutine to its end by run_once and next_deadline.
+template <class T>
+T drive_from_outside(EventLoop& loop, Coro<T> coro) {
+  Task<T> task = loop.create_task(std::move(coro));
+  while (!task.done()) loop.run_once(loop.next_deadline());
+  if constexpr (std::is_void_v<T>) {
+    task.result();
+  } else {
+    return std::move(const_cast<T&>(task.result()));
+  }
+}
+// Runs a coroutine to its end with libuv's loop as the one that drives ours.
+template <class T>
+T drive_by_libuv(EventLoop& loop, AsioBackend& backend, Coro<T> coro) {
+  uv_loop_t foreign;
+  uv_loop_init(&foreign);
+  Task<T> task = loop.create_task(std::move(coro));
+  {
+    const LibuvLoop driven(foreign, loop, backend);
+    task.add_done_callback([&] { uv_stop(&foreign); });
+    while (!task.done()) uv_run(&foreign, UV_RUN_DEFAULT);
+  }
+  uv_run(&foreign, UV_RUN_DEFAULT);
+  EXPECT_EQ(uv_loop_close(&foreign), 0);
+  if constexpr (std::is_void_v<T>) {
+    task.result();
+  } else {
+    return std::move(const_cast<T&>(task.result()));
+  }
+}
+
 struct DrivenFromOutside {
   VirtualBackend backend;
   template <class T>
   T run(EventLoop& loop, Coro<T> coro) {
-    Task<T> task = loop.create_task(std::move(coro));
-    while (!task.done()) loop.run_once(loop.next_deadline());
-    if constexpr (std::is_void_v<T>) {
-      task.result();
-    } else {
-      return std::move(const_cast<T&>(task.result()));
-    }
+    return drive_from_outside(loop, std::move(coro));
   }
 };
 
@@ -63,21 +89,7 @@ struct DrivenByLibuv {
   AsioBackend backend{clock};
   template <class T>
   T run(EventLoop& loop, Coro<T> coro) {
-    uv_loop_t foreign;
-    uv_loop_init(&foreign);
-    Task<T> task = loop.create_task(std::move(coro));
-    {
-      const LibuvLoop driven(foreign, loop, backend);
-      task.add_done_callback([&] { uv_stop(&foreign); });
-      while (!task.done()) uv_run(&foreign, UV_RUN_DEFAULT);
-    }
-    uv_run(&foreign, UV_RUN_DEFAULT);
-    EXPECT_EQ(uv_loop_close(&foreign), 0);
-    if constexpr (std::is_void_v<T>) {
-      task.result();
-    } else {
-      return std::move(const_cast<T&>(task.result()));
-    }
+    return drive_by_libuv(loop, backend, std::move(coro));
   }
 };
 
@@ -94,8 +106,49 @@ using AllWorlds = ::testing::Types<RealTime, VirtualTime, DrivenFromOutside, Dri
 // Whether time stands still while tasks run.
 template <class World>
 inline constexpr bool kSimulatedTime = std::is_same_v<decltype(World::backend), VirtualBackend>;
+
+// The same worlds as values: a test over them is compiled once.
+enum class World { real_time, virtual_time, driven_from_outside, driven_by_libuv };
+inline const auto kAllWorlds =
+    testing::Values(World::real_time, World::virtual_time, World::driven_from_outside, World::driven_by_libuv);
 // Those with descriptors, sockets and processes.
-using RealWorlds = ::testing::Types<RealTime, DrivenByLibuv>;
+inline const auto kRealWorlds = testing::Values(World::real_time, World::driven_by_libuv);
+inline std::string world_name(const testing::TestParamInfo<World>& world) {
+  switch (world.param) {
+    case World::real_time: return "RealTime";
+    case World::virtual_time: return "VirtualTime";
+    case World::driven_from_outside: return "DrivenFromOutside";
+    default: return "DrivenByLibuv";
+  }
+}
+
+// The world that is the parameter of the test that runs.
+class SomeWorld {
+ public:
+  bool has_simulated_time() const { return simulated_.has_value(); }
+  template <class T>
+  T run(EventLoop& loop, Coro<T> coro) {
+    switch (world_) {
+      case World::driven_from_outside: return drive_from_outside(loop, std::move(coro));
+      case World::driven_by_libuv: return drive_by_libuv(loop, *real_, std::move(coro));
+      default: return loop.run_until_complete(std::move(coro));
+    }
+  }
+
+ private:
+  IoBackend& chosen() {
+    if (world_ == World::virtual_time || world_ == World::driven_from_outside) return simulated_.emplace();
+    return real_.emplace(clock_);
+  }
+
+  World world_ = testing::WithParamInterface<World>::GetParam();
+  SystemClock clock_;
+  std::optional<VirtualBackend> simulated_;
+  std::optional<AsioBackend> real_;
+
+ public:
+  IoBackend& backend = chosen();
+};
 
 // A coroutine lambda that lives as long as the coroutine it makes.
 template <class Body>
@@ -148,6 +201,9 @@ class LoopTest : public ::testing::Test {
     return loop.create_task(keeping(std::move(body)), name);
   }
 };
+
+// A suite that INSTANTIATE_TEST_SUITE_P runs in each of kAllWorlds or kRealWorlds.
+class InSomeWorld : public LoopTest<SomeWorld>, public testing::WithParamInterface<World> {};
 
 // Tests over simulated time alone, with the loop as a member.
 class OnVirtualLoop : public ::testing::Test {

@@ -20,6 +20,7 @@ class SlowStore final : public Store {
   Duration delay{};              // of every answer
   TimePoint busy_until{};        // writes wait until then
   std::uint64_t times_busy = 0;  // how many have
+  std::uint64_t times_counted = 0;
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
     return write(&Store::open_queue, std::move(name), std::move(config));
@@ -27,6 +28,7 @@ class SlowStore final : public Store {
   Coro<Result<void>> configure(QueueId queue, QueueConfig config) override {
     return write(&Store::configure, queue, std::move(config));
   }
+  Coro<Result<void>> erase_queue(QueueId queue) override { return write(&Store::erase_queue, queue); }
   Coro<Result<std::vector<StoredQueue>>> queues() override { return read(&Store::queues); }
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
                                                   Refusal refusal) override {
@@ -43,6 +45,10 @@ class SlowStore final : public Store {
   }
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override {
     return write(&Store::change, std::move(changes));
+  }
+  Coro<Result<OnceReply>> once(OnceRequest request) override { return write(&Store::once, std::move(request)); }
+  Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit) override {
+    return write(&Store::prune_requests, before, most, limit);
   }
   Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) override {
     return write(&Store::shelve, std::move(jobs), shelf);
@@ -96,7 +102,10 @@ class SlowStore final : public Store {
   }
   Coro<Result<std::vector<Attempt>>> history(JobId id) override { return read(&Store::history, id); }
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override { return read(&Store::list, std::move(filter)); }
-  Coro<Result<std::vector<QueueCounts>>> counts() override { return read(&Store::counts); }
+  Coro<Result<std::vector<QueueCounts>>> counts() override {
+    ++times_counted;
+    return read(&Store::counts);
+  }
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override {
     return read(&Store::count_before, queue, rank, most, std::move(key));

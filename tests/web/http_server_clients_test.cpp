@@ -228,6 +228,66 @@ TEST_F(HttpServerClients, LetsFurtherClientsWait) {
   });
 }
 
+TEST_F(HttpServerClients, WhoHasBeenIdleLongestGivesWayWhenNearlyAllConnectionsAreOpen) {
+  options.max_connections = 64;
+  with_server([&](HttpServer& server) -> Coro<void> {
+    Stream slow = co_await connect();
+    slow.write("GET / HT");
+    Stream polls = co_await connect();
+    polls.write(get("/wait"));
+    std::vector<Stream> idle;
+    for (int i = 0; i < 61; ++i) {
+      idle.push_back(co_await connect());
+      idle.back().write(get("/"));
+      co_await read_answer(idle.back());
+    }
+    co_await until([&] { return server.connections() == 63; });
+    EXPECT_THAT(co_await talk(last("/more")), EndsWith("/more"));
+    EXPECT_EQ(co_await read_rest(slow), "");
+    EXPECT_THAT(co_await talk(last("/another")), EndsWith("/another"));
+    go_on.set();
+    EXPECT_EQ(body_of(co_await read_answer(polls)), "/wait");
+    idle.back().write(last("/still"));
+    EXPECT_THAT(co_await read_rest(idle.back()), EndsWith("/still"));
+  });
+}
+
+TEST_F(HttpServerClients, BodiesHaveABoundTogether) {
+  options.max_bodies_bytes = 150'000;  // room for one, whose memory grows by doubling
+  with_server([&](HttpServer&) -> Coro<void> {
+    const std::string whole = post("/echo", std::string(80'000, 'x'), "Connection: close\r\n");
+    Stream first = co_await connect();
+    first.write(std::string_view(whole).substr(0, 70'000));
+    Stream second = co_await connect();
+    co_await sleep(5ms);
+    second.write(std::string_view(whole).substr(0, 70'000));
+    const std::string refused = co_await read_answer(second);
+    EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
+    EXPECT_THAT(refused, HasSubstr("Retry-After: 1"));
+    first.write(std::string_view(whole).substr(70'000));
+    EXPECT_EQ(body_of(co_await read_rest(first)).size(), 80'000u);
+    EXPECT_EQ(body_of(co_await talk(whole)).size(), 80'000u) << "what has ended counts no more";
+  });
+}
+
+TEST_F(HttpServerClients, ARequestMayBeAnsweredBeforeItsBodyIsTaken) {
+  options.answer_early = [](const ServerRequest& request) -> std::optional<ServerResponse> {
+    if (request.path != "/secret") return std::nullopt;
+    return ServerResponse::problem(401, "a token is needed");
+  };
+  with_server([&](HttpServer&) -> Coro<void> {
+    const auto refused = [&](std::string path) -> Coro<std::string> {
+      Stream stream = co_await connect();
+      stream.write("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+      stream.write_eof();
+      co_return co_await read_rest(stream);
+    };
+    EXPECT_TRUE((co_await refused("/secret")).starts_with("HTTP/1.1 401 "));
+    EXPECT_EQ(co_await refused("/other"), "");
+    EXPECT_TRUE(begun.empty());
+  });
+}
+
 TEST_F(HttpServerClients, DoesNotLetOneClientsFloodHoldUpTheOthers) {
   with_server([&](HttpServer&) -> Coro<void> {
     StreamOptions patient;

@@ -2,7 +2,7 @@
 // a Stream that is StreamReader and StreamWriter in one.
 //
 // They stand on IoBackend::watch, so they run on every backend with real I/O. Addresses, names and the kernel's calls
-// are in src/async/stream.cpp. Not here: TLS and HTTP (see web/).
+// are in src/async/stream.cpp. Not here: TLS, which is a layer that a stream is given, and HTTP (see web/).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@ namespace argiope {
 class ThreadPoolExecutor;
 
 namespace detail {
+class StreamLayer;
 class StreamState;
 class ServerState;
 }  // namespace detail
@@ -107,6 +108,14 @@ class Stream {
   bool is_closing() const;
   // Suspends until the descriptor is closed. Throws when something was written that could not be sent.
   Coro<void> wait_closed();
+
+  // Puts a layer such as TLS between this stream and its socket (async/internal/stream_layer.hpp): what is read and written
+  // from now on is what the layer makes of it, close() ends the layer first, and unsent bytes are counted as they are sent.
+  // Suspends: until the layer is ready, which takes what the peer sends. Nothing is written meanwhile.
+  // Errors:   std::system_error: what the layer throws; connection_aborted when the stream ends before. The stream then has
+  //           no layer, and what is written goes to the peer as it is.
+  // Cancel:   throws CancelledError; nothing but abort() makes sense then.
+  Coro<void> start_layer(std::unique_ptr<detail::StreamLayer> layer);
 
   // "127.0.0.1:80", "[::1]:80", "unix:/run/x", or "" where there is no such name.
   std::string peer_name() const;

@@ -20,7 +20,17 @@
 namespace argiope {
 
 class Broker;
+class RemoteBook;
 class SchedulerImpl;
+
+// A request with a key of its own: jobs to put, or changes.
+struct OnceCall {
+  RequestKey key;
+  enum class As : std::uint8_t { each, all, batch };
+  std::vector<NewJob> jobs;
+  As as = As::each;  // the jobs: as put_each(), put_all(), or put_batch() with the completion last
+  std::vector<Change> changes;
+};
 
 struct BookOptions {
   // false: a put into a queue that was not made or configured before is an error.
@@ -77,6 +87,8 @@ class Book {
   static Coro<Result<Book>> open(std::string where, BookOptions options = {});
   // `store` was opened with any access, and outlives the book.
   static Coro<Result<Book>> open(Store& store, BookOptions options = {});
+  // Of the store of a daemon elsewhere. On a loop that runs.
+  static Book of_remote(std::shared_ptr<RemoteBook> remote);
   Book(Book&&) noexcept;
   Book& operator=(Book&&) noexcept;
   ~Book();
@@ -107,8 +119,15 @@ class Book {
   // Several: what became of each. Beside the owner they are one transaction. Change's times `at` and `calendar_at` are now.
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
 
+  // --- requests that are done once, however often they come
+  // Puts or changes jobs unless a request of that key has come in the last day (kRequestsKept). A repetition of it gets the
+  // answer that it had and does nothing; another request under its key is a mismatch, and does nothing either. What each job
+  // has come to is in OnceReply. One transaction; a request that fails as a whole is not remembered, and may be tried again.
+  // Waits while there is no room for all of its jobs, where their queues' policies are to wait and they can hold so many.
+  Coro<Result<OnceReply>> once(OnceCall call);
+
   // --- to look at
-  // The job of that number or name.
+  // The job of that number or name. Errors: not_found.
   Coro<Result<JobId>> find(std::string id_or_name);
   Coro<Result<JobRecord>> get(JobId id);
   // As Store::history.
@@ -130,7 +149,12 @@ class Book {
   // Makes it if need be.
   Coro<Result<void>> configure(std::string queue, QueueConfig config);
   Coro<Result<void>> pause(std::string queue);
+  // It goes on by itself then, whoever owns it.
+  Coro<Result<void>> pause(std::string queue, WallTime until);
   Coro<Result<void>> resume(std::string queue);
+  // Forgets it with its configuration; a put makes it anew. Errors: not_found; refused while there are jobs in it, those kept
+  // after their end included.
+  Coro<Result<void>> erase_queue(std::string queue);
 
   // --- schedules
   ScheduleBook& schedules() noexcept;

@@ -32,6 +32,9 @@ struct EngineOptions {
   // Jobs that were running when the owner before this one ended: true, it counts as an expiry of their lease, so that a
   // job which kills its process is buried in the end; false, they are run again as if they had not been leased.
   bool blame_old_leases = true;
+  // Leases of remote workers (LeaseCall::remote) outlive their owner: true, close() leaves them as they are, and the next owner
+  // goes on with them for a full lease time from its open(), with the same tokens. false: they end as all others do.
+  bool adopt_leases = true;
   // How often to look for what other processes have put into the store.
   Duration poll_interval = std::chrono::milliseconds{200};
   Duration prune_interval = std::chrono::seconds{60};
@@ -93,12 +96,27 @@ class Engine {
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call);
   // The same without waiting: perhaps nothing.
   Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call);
+  // Leases this job, if it waits for no other: a ready one before its turn, a delayed one before its time, a buried one as if it
+  // had been kicked. A pause, rates and rests do not hold it up; how many may run at once still counts, of its queue and key.
+  // `call` names the worker; its `queues` and `most` mean nothing. nullopt: it runs, has ended or waits for others, or as many
+  // run as may. Errors: not_found.
+  Coro<Result<std::optional<LeasedJob>>> lease_job(JobId id, LeaseCall call);
   // False when the lease was lost before: nothing was done then, and no follow-up put.
   // Errors: of a follow-up that cannot be put, as Book::put() would give it. The run is settled then, as a failed attempt
   //         with that error, and none of its follow-ups is put.
   Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict);
-  // Extends the lease by the queue's lease time from now; false when it is lost.
+  // Several at once, each by itself: SettleReply::refused is settle()'s error. Errors: of the store.
+  // Cancel: as of settle(); leases of which it had not come to hear go on.
+  Coro<Result<std::vector<SettleReply>>> settle_each(std::vector<RunEnd> ends);
+  // Several, in one transaction with the memory of the request: see Book::once(). OnceReply::settlements has what became of each:
+  // `refused` is settle()'s error.
+  Coro<Result<OnceReply>> settle_once(RequestKey key, std::vector<RunEnd> ends);
+  // Extends the lease by its lease time from now; false when it is lost.
   bool renew(std::uint64_t token);
+  // nullopt: there is no such lease now.
+  std::optional<RunningJob> running(std::uint64_t token) const;
+  // By token.
+  std::vector<RunningJob> running() const;
   bool set_progress(std::uint64_t token, double fraction, std::string message);
   // Its connection or process is gone: its leases end at once.
   Coro<Result<void>> worker_gone(std::string worker);

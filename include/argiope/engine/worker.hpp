@@ -19,9 +19,8 @@
 
 namespace argiope {
 
-class Broker;
 class Engine;
-class SchedulerImpl;
+class JobSource;
 
 // Thrown by a job's function to say more than "it failed", which by the queue's policy is tried again or buried.
 struct RetryJob : std::runtime_error {
@@ -61,9 +60,9 @@ class JobContext {
 
  private:
   friend class Worker;
-  JobContext(Broker& broker, LeasedJob&& leased) : broker_(broker), leased_(std::move(leased)) {}
+  JobContext(JobSource& source, LeasedJob&& leased) : source_(source), leased_(std::move(leased)) {}
 
-  Broker& broker_;
+  JobSource& source_;
   LeasedJob leased_;
   std::string result_;
   std::vector<NewJob> follow_ups_;
@@ -101,6 +100,8 @@ struct WorkerOptions {
 class Worker {
  public:
   Worker(const Engine& engine, WorkerOptions options);
+  // Of jobs that are not this process's own.
+  Worker(std::shared_ptr<JobSource> source, WorkerOptions options);
   ~Worker();
   Worker(const Worker&) = delete;
 
@@ -127,9 +128,6 @@ class Worker {
   const Counts& counts() const noexcept;
 
  private:
-  friend class SchedulerImpl;
-  Worker(std::shared_ptr<Broker> broker, WorkerOptions options);
-
   struct State;
   std::shared_ptr<State> state_;
 };

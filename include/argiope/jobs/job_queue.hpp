@@ -158,6 +158,11 @@ class JobQueue {
   // The most important job that is due and allowed, now leased until now + lease_time. A lease that runs out makes the
   // job ready again, or drops it as buried: see take_expired().
   std::optional<Lease> lease(TimePoint now, Duration lease_time);
+  // This job, which waits: whether or not it is due, in its order or allowed to start. It takes permits of rates where there are
+  // some. nullopt: no such job waits.
+  std::optional<Lease> lease_job(JobId id, TimePoint now, Duration lease_time);
+  // As many run as may, of the queue or of this key.
+  bool is_at_concurrency(KeyId key) const;
   bool renew(std::uint64_t token, TimePoint until);
   // The job has ended, however it ended. One that was put while it ran is queued again, as a new job with no attempts.
   bool done(std::uint64_t token, TimePoint now);
@@ -166,7 +171,7 @@ class JobQueue {
   // To be run again at `due_at`, at its old place among its equals. A put that came while it ran is merged into it.
   bool retry(std::uint64_t token, TimePoint due_at, TimePoint now, std::optional<std::int32_t> priority = {});
   // The same, but the attempt is given back: it has not failed. The permits that its start took are spent.
-  bool release(std::uint64_t token, TimePoint due_at, TimePoint now);
+  bool release(std::uint64_t token, TimePoint due_at, TimePoint now, std::optional<std::int32_t> priority = {});
   // Back to its old place, as if it had not been leased: the attempt is given back, and so are the permits of rates if
   // none has been taken since.
   bool put_back(std::uint64_t token, TimePoint now);
@@ -284,6 +289,7 @@ class JobQueue {
   PutResult merge(Slot slot, const JobSpec& spec, TimePoint now);
   Slot waiting_slot(JobId id) const noexcept;
   Slot running_slot(std::uint64_t token) const noexcept;
+  Lease begin_lease(Slot slot, TimePoint now, Duration lease_time) noexcept;
   void end_lease(Slot slot, TimePoint now) noexcept;
   void run_again(Slot slot, TimePoint now);
   void requeue(Slot slot, std::int32_t priority, TimePoint due_at, TimePoint now);
@@ -314,6 +320,7 @@ class JobQueue {
   IndexedHeap<ReadyRank, KeyId> eligible_;  // keys that may start a job now, by their most important one
   IndexedHeap<TimePoint, KeyId> resting_;   // keys with ready jobs that time will let go on
   std::unordered_map<std::string, KeyId, NameHash, std::equal_to<>> key_names_;
+  static constexpr std::uint32_t kNoKey = ~0u;
   std::uint32_t forgotten_key_;  // list of ids to give out again
   KeyLimits default_key_limits_;
 

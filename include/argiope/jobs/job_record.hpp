@@ -18,7 +18,7 @@ using ScheduleId = std::uint64_t;  // given by the store, from 1; never given to
 // What a put comes to when a job of its queue with the same unique name is still to end. While that job waits:
 enum class UniquePolicy : std::uint8_t {
   keep,     // the old job stays as it is
-  replace,  // the new payload, function, priority, key and time take the place of the old ones
+  replace,  // the new payload, function, priority, key, lease time and due time take the place of the old ones
   merge,    // as pyspider: the higher priority and the earlier time of both, the old payload
 };
 // And while it runs, `NewJob::run_again` decides: the put is dropped, or the job runs once more after this run.
@@ -45,6 +45,8 @@ struct NewJob {
   std::string function;       // what a worker is to call; empty: what it has for the queue
   std::string payload;
   std::uint32_t max_attempts = 0;  // 0: the queue's
+  // How long a lease of it lasts; 0: as the queue says. 1 ms to kLongestLease; kept in whole milliseconds, rounded up.
+  Duration lease_time{};
   // Jobs that must have ended, however they did; `if_failed` says what follows when one did so badly. Those not known any
   // more count as done, unless the store still remembers that they have failed: see kFailuresRemembered. An id above all
   // there have been is a mistake: invalid_input.
@@ -61,6 +63,7 @@ inline constexpr JobId kMostJobId = (JobId{1} << 53) - 1;  // what every JSON re
 // The store's ids go on from those up to here that callers choose; a larger one leaves them where they are, so that no
 // choice uses them up.
 inline constexpr JobId kMostCountedId = JobId{1} << 52;
+inline constexpr Duration kLongestLease = std::chrono::hours{24 * 365 * 100};
 // That a job was buried, cancelled or deleted is remembered when its record is gone, until another one does so whose id
 // differs by a multiple of this.
 inline constexpr JobId kFailuresRemembered = JobId{1} << 18;
@@ -73,6 +76,17 @@ struct Attempt {
   std::string error;
   std::string worker;
   friend bool operator==(const Attempt&, const Attempt&) = default;
+};
+
+// What has become of a job's runs since it was put. When a buried job is kicked, its attempts and expiries begin anew and these
+// go on. They stop counting at some thousands.
+struct JobTally {
+  std::uint32_t runs = 0;      // begun, the present one included
+  std::uint32_t timeouts = 0;  // whose lease ran out
+  std::uint32_t releases = 0;  // given back
+  std::uint32_t buries = 0;
+  std::uint32_t kicks = 0;
+  friend bool operator==(const JobTally&, const JobTally&) = default;
 };
 
 // Times are kept in milliseconds.
@@ -90,6 +104,8 @@ struct JobRecord {
   std::uint32_t attempts = 0;  // that have been counted; while running without the present one
   std::uint32_t max_attempts = 0;
   std::uint32_t expiries = 0;  // leases that ran out
+  JobTally tally;
+  Duration lease_time{};       // 0: as the queue says
   std::uint32_t pending = 0;   // jobs it still waits for
   DependencyPolicy if_failed = DependencyPolicy::cancel;
   WallTime created_at{};

@@ -20,6 +20,8 @@ enum class CapacityPolicy : std::uint8_t {
 
 struct QueueConfig {
   QueueLimits limits;    // rate, burst, concurrency, paused
+  // While it is paused: when that ends by itself, and from then on this means nothing. The epoch: it does not.
+  WallTime paused_until{};
   KeyLimits key_limits;  // the same for each key, and the delay between its jobs
   RetryPolicy retry;
   Duration lease_time = std::chrono::seconds{60};

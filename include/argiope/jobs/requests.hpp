@@ -88,6 +88,11 @@ struct LeaseRequest {
   std::uint64_t token = 0;  // greater than any before it in this store: last_token() + 1 and on; at most kMostToken
   WallTime until{};
   std::string worker;
+  // Now. A job that has a lease time of its own is leased for so long from here, whatever `until` says; the epoch: until then.
+  WallTime at{};
+  // The job was asked for by its id: it is leased though it is not due or is buried, as if it had been kicked before.
+  bool by_id = false;
+  bool remote = false;  // the worker is not in the owner's process, and may outlive it
 };
 
 enum class Outcome : std::uint8_t {
@@ -107,7 +112,7 @@ struct Settlement {
   WallTime at{};
   WallTime calendar_at{};                // the same by the calendar, for histories of schedules; the epoch: as `at`
   WallTime due_at{};                     // retry, release
-  std::optional<std::int32_t> priority;  // retry: the new one
+  std::optional<std::int32_t> priority;  // retry, release, bury: the new one
   bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
   std::string result;                    // done; retry, bury: what the failed attempt has left
   std::string error;                     // others
@@ -147,7 +152,8 @@ struct Change {
   WallTime calendar_at{};  // as Settlement's
   std::int32_t priority = 0;
   WallTime due_at{};
-  bool keep = true;   // cancel: keep the record
+  // cancel: keep the record; nullopt: where its queue's keep_cancelled is not 0
+  std::optional<bool> keep = true;
   std::string error;  // cancel: why
 };
 enum class ChangeOutcome : std::uint8_t {
@@ -163,6 +169,41 @@ struct ChangeReply {
   std::vector<WaitingJob> released;
   std::vector<JobId> cancelled;
   std::vector<EndedRun> ended_runs;
+};
+
+// --- requests that are done once, however often they come ----------------------------------------------------------------
+
+struct RequestKey {
+  std::string key;     // the caller's, 1 to 512 bytes
+  std::string digest;  // of all that the request says, at most 64 bytes: tells another request under the same key
+};
+// So long a key is known at least, unless kMostRequests have come since.
+inline constexpr Duration kRequestsKept = std::chrono::hours{24};
+inline constexpr std::size_t kMostRequests = 1'000'000;
+
+// What one request asks for, in one transaction with the memory of it: one of the lists, mostly. What the caller refuses by
+// itself stands among them as its error, and is remembered with the rest.
+struct OnceRequest {
+  RequestKey key;
+  WallTime now{};
+  std::vector<Result<PutRequest>> puts;
+  Refusal refusal = Refusal::alone;  // of the puts; a call that is refused whole is not remembered
+  std::vector<Settlement> settlements;
+  std::vector<std::optional<Error>> refused;  // of each settlement, where it is not empty: what is answered to it instead
+  std::vector<Change> changes;
+  bool only_look = false;  // nothing is done: has it come before?
+};
+enum class Repetition : std::uint8_t {
+  first,     // it has been done now
+  repeated,  // it was done before, and this is what was answered
+  mismatch,  // another request had this key; nothing was done
+};
+// Of a repeated one there is only what tells the caller: outcomes, ids and errors.
+struct OnceReply {
+  Repetition how = Repetition::first;
+  std::vector<Result<PutReply>> puts;
+  std::vector<SettleReply> settlements;
+  std::vector<ChangeReply> changes;
 };
 
 // One step of one schedule: it moves on, entries of history are written, jobs are put.

@@ -36,6 +36,18 @@ struct StateCounts {
   std::uint64_t done = 0;  // of those kept
   std::uint64_t buried = 0;
   std::uint64_t cancelled = 0;
+
+  std::uint64_t& of(JobState state) noexcept {
+    switch (state) {
+      case JobState::ready: return ready;
+      case JobState::delayed: return delayed;
+      case JobState::running: return running;
+      case JobState::done: return done;
+      case JobState::buried: return buried;
+      case JobState::cancelled: break;
+    }
+    return cancelled;
+  }
   friend bool operator==(const StateCounts&, const StateCounts&) = default;
 };
 struct QueueCounts {
@@ -51,6 +63,7 @@ struct OldLease {
   std::uint64_t token = 0;
   WallTime until{};
   std::string worker;
+  bool remote = false;  // LeaseRequest::remote
   friend bool operator==(const OldLease&, const OldLease&) = default;
 };
 
@@ -90,19 +103,26 @@ class Store {
   // The queue of that name, made with `config` if need be.
   virtual Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config = {}) = 0;
   virtual Coro<Result<void>> configure(QueueId queue, QueueConfig config) = 0;
+  // One in which there is nothing. Made again, it has the id that it had. Errors: refused where there is something.
+  virtual Coro<Result<void>> erase_queue(QueueId queue) = 0;
   virtual Coro<Result<std::vector<StoredQueue>>> queues() = 0;
 
   // --- jobs
   // `now`: created_at, and what decides whether a job is due. Queues are made as needed.
   virtual Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
                                                           Refusal refusal = Refusal::alone) = 0;
-  // Writes the leases down; gives the jobs, or nullopt for those that do not wait any more, or wait for others.
+  // Writes the leases down; gives the jobs, with `lease_until` as it was written, or nullopt for those that do not wait any
+  // more, or wait for others.
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
   virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
   // Each by itself: one that is refused (SettleReply::refused) keeps no other back.
   virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) = 0;
   virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
+  // Does the request unless it has come before under its key. Errors: invalid_input for a key or digest beyond its bounds.
+  virtual Coro<Result<OnceReply>> once(OnceRequest request) = 0;
+  // Forgets what came before `before`, and all but the last `most`; at most `limit` at once. How many.
+  virtual Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit) = 0;
   // Moves jobs between the two shelves of ready ones; delayed ones, which the caller knows to be due, to one of them.
   virtual Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) = 0;
   // Deletes records of jobs that ended in `state` before `before`, at most `limit`; how many.

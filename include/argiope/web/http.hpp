@@ -42,6 +42,8 @@ struct HttpRequest {
   // From the start, or from the end of the wait for a connection slot, to the last byte.
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
+  // Sending it twice does no more than sending it once, though its method promises no such thing.
+  bool is_repeatable = false;
 };
 
 // The header fields a crawler asks for, gathered while parsing; absent ones are empty.

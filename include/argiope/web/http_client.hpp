@@ -36,7 +36,8 @@ struct HttpClientOptions {
 // See HttpTransport for the contract of send().
 //
 // A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
-// on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH) never goes over a kept connection.
+// on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH, unless HttpRequest::is_repeatable) never goes over
+// a kept connection.
 //
 // Errors:   the constructor throws std::invalid_argument when a header could split the request.
 // Threads:  the loop's own. Destroy it when no send() is under way.

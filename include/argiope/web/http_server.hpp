@@ -6,8 +6,8 @@
 //   server.listen("127.0.0.1", 8080);
 //   co_await server.serve_forever();
 //
-// HttpRouter (http_router.hpp) is a handler that chooses among others by method and path. Not here: TLS, which belongs
-// between the server and its streams; HTTP/2; compression; files.
+// HttpRouter (http_router.hpp) is a handler that chooses among others by method and path. Not here: HTTP/2; compression;
+// files.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,8 @@
 #include "argiope/web/http.hpp"
 
 namespace argiope {
+
+class TlsIdentity;
 
 namespace detail {
 class HttpConnection;
@@ -49,8 +51,13 @@ struct ServerRequest {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   // Without its chunks; any Content-Encoding stays.
   std::string body;
-  // The client: "127.0.0.1:50312", "[::1]:50312"; empty for a Unix socket.
+  // The client: "127.0.0.1:50312", "[::1]:50312"; empty for a Unix socket, and for a client that left before it was asked
+  // for its name.
   std::string_view peer;
+  // Of a Unix socket, and only there: the user id of who connected, as the kernel knows it.
+  std::optional<std::uint32_t> peer_user;
+  // Whether it came by TLS.
+  bool secure = false;
   // What the parts of the router's pattern matched, decoded: {"id", "7"}.
   std::vector<std::pair<std::string, std::string>> path_values;
 
@@ -117,7 +124,8 @@ using HttpHandler = std::function<Coro<ServerResponse>(ServerRequest& request)>;
 
 // What one client may cost. A limit that is broken ends that client's connection and no other.
 struct HttpServerOptions {
-  // Of each address that is listened to. Further clients wait, unaccepted, until one of these has gone.
+  // Of each address that is listened to. Further clients wait, unaccepted, until one of these has gone. When all but a 64th
+  // part of so many are open, the one that has waited longest for a request, or for its rest, is closed for each that comes.
   std::size_t max_connections = 10'000;
   // Clients that the kernel lets wait.
   int backlog = 511;
@@ -126,6 +134,15 @@ struct HttpServerOptions {
   std::size_t max_header_fields = 100;
   // Bytes of a body (413).
   std::size_t max_body_bytes = 16 * 1024 * 1024;
+  // Where it is set, clients speak TLS (tls.hpp), but for those of Unix sockets. A request in plain HTTP gets 400.
+  std::shared_ptr<const TlsIdentity> tls;
+  // From being connected until TLS is agreed on; the connection is then broken off.
+  Duration handshake_timeout = std::chrono::seconds{10};
+  // Bytes of bodies that may be held at a time, of all connections together (503); those of up to 16 KiB are taken even so.
+  std::size_t max_bodies_bytes = 1024 * 1024 * 1024;
+  // When set, may answer a request by its head alone, before its body is taken; the connection is then closed. It is not
+  // asked where the body has come with the head. body and path_values are empty. Must not throw.
+  std::function<std::optional<ServerResponse>(const ServerRequest& request)> answer_early;
   // When set, gives the limit of this request instead. Called when the head has come, before any of the body is taken;
   // body and path_values are empty. Must not throw.
   std::function<std::size_t(const ServerRequest& request)> body_limit;

@@ -110,5 +110,7 @@ std::string without_credentials(std::string_view text);
 
 // Undoes percent-encoding; a "%" without two hexadecimal digits stays.
 std::string percent_decode(std::string_view text);
+// All but letters, digits and "-._~" as %XX (RFC 3986, 2.3): what may stand anywhere in a URL, or in a header.
+std::string percent_encode(std::string_view text);
 
 }  // namespace argiope

@@ -21,7 +21,8 @@ class Background {
     ++state_->count;
     loop_.create_task(watched(state_, std::move(owner), std::move(work)), name_, start);
   }
-  // Runs `work` to its end, even when the caller is cancelled.
+  // Runs `work` to its end, even when the caller is cancelled. What it throws reaches the caller, or the loop's handler
+  // if nobody waits any more.
   template <class T>
   Coro<T> to_its_end(std::shared_ptr<const void> owner, Coro<T> work) {
     Future<T> answer = loop_.create_future<T>();
@@ -56,8 +57,16 @@ class Background {
   }
   template <class T>
   static Coro<void> deliver(Coro<T> work, Future<T> answer) {
-    T result = co_await std::move(work);
-    if (!answer.done()) answer.set_result(std::move(result));
+    try {
+      T result = co_await std::move(work);
+      if (!answer.done()) answer.set_result(std::move(result));
+    } catch (const CancelledError&) {
+      answer.cancel();
+      throw;
+    } catch (...) {
+      if (answer.done()) throw;
+      answer.set_exception(std::current_exception());
+    }
   }
 
   EventLoop& loop_;

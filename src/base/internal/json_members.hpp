@@ -49,6 +49,8 @@ class JsonMembers {
     if (const auto place = place_among(name, words, N)) out = static_cast<Value>(*place);
   }
 
+  // For objects in which a name may be there only once: tells of the first that is there again.
+  void refuse_repeated() const;
   // `member "NAME": WHY` of the first that nobody has asked for.
   void finish(std::string_view why) const;
 

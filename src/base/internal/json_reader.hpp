@@ -146,6 +146,12 @@ class JsonValue {
   // `PATH "NAME": WHY`, where the path ends before the name.
   void refuse_name(std::string_view why) const;
   JsonPath path() const;
+  // The same value, what is wrong with which, and with what is in it, goes to `errors`: for a part that fails alone.
+  JsonValue telling(JsonErrors& errors) const {
+    JsonValue value = *this;
+    value.errors_ = &errors;
+    return value;
+  }
   JsonErrors& errors() const noexcept { return *errors_; }
 
  private:

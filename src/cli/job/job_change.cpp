@@ -21,8 +21,6 @@ void print_outcome(JobId id, std::string_view outcome) {
              }));
 }
 
-constexpr std::size_t kPage = 1000;
-
 struct ChangeArguments {
   JobStoreArguments store;
   std::vector<std::string> jobs;  // or, with `all`, one queue
@@ -83,7 +81,7 @@ class Changer {
       if (!arguments_.state.empty() && to_string(state) != arguments_.state) continue;
       JobFilter filter{.queue = queue, .state = state, .payloads = false};
       for (bool more = true; more && changed_ < arguments_.limit;) {
-        filter.limit = std::min(kPage, arguments_.limit - changed_);
+        filter.limit = std::min(kListPage, arguments_.limit - changed_);
         auto page = co_await book_.list(filter);
         if (!page) co_return std::unexpected(std::move(page.error()));
         more = page->size() == filter.limit;
@@ -187,6 +185,7 @@ Coro<Result<JobId>> retry_one(Book& book, const JobRecord& record) {
   copy.function = record.function;
   copy.payload = record.payload;
   copy.max_attempts = record.max_attempts;
+  copy.lease_time = record.lease_time;
   const PutReply put = co_await or_return(book.put(std::move(copy)));
   co_return put.id;
 }

@@ -25,8 +25,8 @@ std::function<int()> add_job_command(CLI::App& app, const std::vector<std::strin
     commands->emplace_back(job->get_subcommands(nullptr).back(), std::move(run));
   };
   for (JobSubcommand* const subcommand :
-       {&add_job_put, &add_job_list, &add_job_show, &add_job_stats, &add_job_explain, &add_job_cancel, &add_job_kick,
-        &add_job_retry, &add_job_delete, &add_job_queue}) {
+       {&add_job_put, &add_job_list, &add_job_show, &add_job_stats, &add_job_output, &add_job_explain, &add_job_cancel,
+        &add_job_kick, &add_job_retry, &add_job_delete, &add_job_queue}) {
     add(subcommand(*job));
   }
   add(add_job_work(*job, command));

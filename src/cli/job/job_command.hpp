@@ -12,8 +12,8 @@ namespace argiope {
 
 // "argiope job NAME": registers it, and says how to run it.
 using JobSubcommand = std::function<int()>(CLI::App& job);
-JobSubcommand add_job_put, add_job_list, add_job_show, add_job_stats, add_job_explain, add_job_cancel, add_job_kick,
-    add_job_retry, add_job_delete, add_job_queue;
+JobSubcommand add_job_put, add_job_list, add_job_show, add_job_stats, add_job_output, add_job_explain, add_job_cancel,
+    add_job_kick, add_job_retry, add_job_delete, add_job_queue;
 // `command`: what comes after "--".
 std::function<int()> add_job_work(CLI::App& job, const std::vector<std::string>& command);
 

@@ -13,6 +13,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
+#include "engine/internal/job_names.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
@@ -133,7 +134,7 @@ Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<s
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (auto named = names_.extract(lines[i]); !named.empty()) {
       if (auto done = co_await put(std::exchange(ready, {}), std::exchange(ready_lines, {})); !done) co_return done;
-      auto found = co_await look_up(std::move(named.mapped()), jobs[i]);
+      auto found = co_await find_names(book_, std::move(named.mapped()), jobs[i]);
       if (!found && found.error().code != Errc::not_found && found.error().code != Errc::invalid_input) co_return found;
       if (!found) {
         refuse(lines[i], found.error().message);
@@ -144,20 +145,6 @@ Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<s
     ready_lines.push_back(lines[i]);
   }
   co_return co_await put(std::move(ready), std::move(ready_lines));
-}
-
-Coro<Result<void>> JobFeed::look_up(JobNames names, NewJob& job) {
-  for (const std::string& name : names.waits_for) {
-    auto id = co_await book_.find(name);
-    if (!id) co_return fail(id.error().code, fmt::format("waits_for: {}", id.error().message));
-    job.waits_for.push_back(*id);
-  }
-  if (!names.batch.empty()) {
-    auto id = co_await book_.find(names.batch);
-    if (!id) co_return fail(id.error().code, fmt::format("batch: {}", id.error().message));
-    job.batch = *id;
-  }
-  co_return Result<void>{};
 }
 
 Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
@@ -194,10 +181,9 @@ void JobFeed::refuse(std::uint64_t line, std::string_view why) {
 }
 
 std::string put_reply_json(const PutReply& reply, std::string_view name) {
-  static constexpr const char* kOutcomes[] = {"added", "kept", "changed", "run_again"};
   return json_object([&](JsonWriter& json) {
            json.member("id", reply.id);
-           json.member("outcome", kOutcomes[static_cast<int>(reply.outcome)]);
+           json.member("outcome", to_string(reply.outcome));
            if (!name.empty()) json.member("name", name);
          }) +
          '\n';

@@ -35,7 +35,6 @@ class JobFeed {
   void take_line(std::string_view line);
   Coro<Result<void>> put_in_order(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
   Coro<Result<void>> put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
-  Coro<Result<void>> look_up(JobNames names, NewJob& job);
   void refuse(std::uint64_t line, std::string_view why);
 
   Book& book_;

@@ -14,9 +14,8 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostName = 32;
+constexpr std::size_t kMostOfJobName = 32;
 constexpr std::size_t kMostPayload = 50;
-constexpr std::size_t kMostShown = 2000;
 
 // Attempts as people count them: with the one that ended well, and the one under way.
 std::uint32_t runs_of(const JobRecord& record) {
@@ -37,21 +36,21 @@ std::vector<std::string> job_row(const JobRecord& record) {
                         : record.state == JobState::running ? record.lease_until
                                                             : record.due_at;
   std::string id = std::to_string(record.id);
-  if (!record.name.empty()) id += fmt::format(" ({})", one_line(record.name, kMostName));
+  if (!record.name.empty()) id += fmt::format(" ({})", one_line(record.name, kMostOfJobName));
   return {std::move(id),
-          one_line(record.queue, kMostName),
+          one_line(record.queue, kMostOfJobName),
           std::string(to_string(record.state)),
           std::to_string(record.priority),
           std::to_string(runs_of(record)),
           record.pending > 0 ? fmt::format("waits for {}", record.pending) : time_or_empty(time),
-          one_line(record.key, kMostName),
+          one_line(record.key, kMostOfJobName),
           one_line(record.payload, kMostPayload)};
 }
 
 std::string job_details(const JobRecord& record, const std::vector<Attempt>& history) {
   std::string out = fmt::format("job {} of queue {}\n", record.id, in_quotes(record.queue));
   const auto say = [&](std::string_view what, std::string_view value) {
-    if (!value.empty()) out += fmt::format("  {:<12} {}\n", what, one_line(value, kMostShown));
+    if (!value.empty()) out += fmt::format("  {:<12} {}\n", what, one_line(value, kMostOfText));
   };
   say("name", record.name);
   say("state", record.pending > 0 ? fmt::format("{}: waits for {} other job{}", to_string(record.state), record.pending,
@@ -84,17 +83,7 @@ std::string job_details_json(const JobRecord& record, const std::vector<Attempt>
   return json_object([&](JsonWriter& json) {
     write_members(json, record);
     json.member("runs", runs_of(record));
-    json.array("history", [&] {
-      for (const Attempt& attempt : history) {
-        json.object([&] {
-          json.member("number", attempt.number);
-          json.member("ended_at", to_rfc3339(attempt.ended_at));
-          json.member("outcome", attempt.outcome);
-          json.member("error", attempt.error);
-          json.member("worker", attempt.worker);
-        });
-      }
-    });
+    write_history(json, "history", history);
   });
 }
 

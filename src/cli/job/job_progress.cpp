@@ -8,7 +8,7 @@
 #include "cli/human.hpp"
 
 namespace argiope {
-Coro<void> JobProgress::run(Engine& engine, const Worker& worker, const WorkCounts& counts) {
+Coro<void> JobProgress::run(const Worker& worker, const WorkCounts& counts, std::function<std::string()> more) {
   EventLoop& loop = EventLoop::current();
   const TimePoint start = loop.time();
   TimePoint last = start;
@@ -19,8 +19,8 @@ Coro<void> JobProgress::run(Engine& engine, const Worker& worker, const WorkCoun
     const double rate = static_cast<double>(counts.done - last_done) / std::max(to_seconds(now - last), 1e-3);
     last = now;
     last_done = counts.done;
-    line_.show(fmt::format("{} done  {:.0f}/s  {} running  {} failed  {} buried  {} in memory  {}", counts.done, rate,
-                           worker.counts().running, counts.retried, counts.buried, engine.in_memory(),
+    line_.show(fmt::format("{} done  {:.0f}/s  {} running  {} failed  {} buried  {}{}", counts.done, rate,
+                           worker.counts().running, counts.retried, counts.buried, more(),
                            human_duration(to_seconds(now - start))));
   }
 }

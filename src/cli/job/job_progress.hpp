@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <string>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
 #include "cli/live_line.hpp"
 
@@ -24,8 +25,8 @@ struct WorkCounts {
 class JobProgress {
  public:
   explicit JobProgress(std::FILE* out) : line_(out) {}
-  // Shows them until cancelled.
-  Coro<void> run(Engine& engine, const Worker& worker, const WorkCounts& counts);
+  // Shows them until cancelled, and what `more` says, which ends with two spaces where it is not empty.
+  Coro<void> run(const Worker& worker, const WorkCounts& counts, std::function<std::string()> more);
   // Takes the live line away, so that something else can be printed.
   void clear() { line_.clear(); }
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job/job_command.hpp"
@@ -69,7 +70,7 @@ void add_options(CLI::App& command, PutArguments& put) {
       "  argiope job put report --due-at 2026-12-24T06:00:00Z --id christmas-report\n"
       "  echo '{\"queue\":\"mail\",\"payload\":{\"to\":\"ann\"},\"delay_ms\":1500}' | argiope job put -\n"
       "Members of such an object: queue, id, key, unique, unique_policy, run_again, priority, due_at, delay_ms,\n"
-      "function, payload (or payload_base64), max_attempts, waits_for, if_failed, batch; ids there may be names.");
+      "function, payload (or payload_base64), max_attempts, lease_time_ms, waits_for, if_failed, batch; ids there may be names.");
 }
 // clang-format on
 
@@ -113,8 +114,9 @@ Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
   auto job = job_of(put, EventLoop::current().clock().wall_now());
   if (!job) co_return std::unexpected(std::move(job.error()));
   for (const std::string& name : put.waits_for) {
-    auto id = co_await book.find(name);
-    if (!id) co_return std::unexpected(std::move(id.error()));
+    // One that has ended need not be known any more.
+    auto id = co_await or_return(parse_job_id(name));
+    if (!id) id = co_await or_return(book.find(name));
     job->waits_for.push_back(*id);
   }
   if (!put.batch.empty()) {

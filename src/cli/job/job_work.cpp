@@ -1,10 +1,11 @@
-// `argiope job work`: the owner of a store, and the worker that runs a command for each of its jobs.
+// `argiope job work`: a worker that runs a command for each job, of a store that this process owns, or of a daemon.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/calls/command.hpp"
@@ -21,18 +23,25 @@
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "cli/cron_arguments.hpp"
+#include "cli/daemon_store.hpp"
+#include "cli/error_advice.hpp"
 #include "cli/human.hpp"
+#include "cli/job/backlog.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_progress.hpp"
 #include "cli/owner.hpp"
 #include "cli/span_option.hpp"
+#include "serve/internal/http_book.hpp"
+#include "serve/internal/http_job_source.hpp"
 
 namespace argiope {
 namespace {
 
 // Between two looks whether there is anything left.
 constexpr Duration kLookInterval = std::chrono::milliseconds{100};
-constexpr std::size_t kMostDelayedLookedAt = 10'000;
+constexpr Duration kRemoteLookInterval = std::chrono::milliseconds{500};
+// How long a daemon that is away is waited for after the first signal.
+constexpr Duration kPatienceAtEnd = std::chrono::seconds{5};
 
 struct WorkArguments {
   JobStoreArguments store;
@@ -69,7 +78,8 @@ void add_options(CLI::App& command, WorkArguments& work) {
       "_ATTEMPT and _TOKEN in its environment. What it prints is the job's result. Exit status 0: done; 65: buried at once;\n"
       "anything else: tried again later, until the queue's attempts are used up, with the last line of standard error\n"
       "as the error. A job may run twice when its worker is killed: make that harmless.\n"
-      "One process owns a store at a time; other commands may put, look and change meanwhile.\n"
+      "One process owns a store at a time; other commands may put, look and change meanwhile. With --store http://HOST:7733\n"
+      "the daemon owns it, and workers on any machines share its jobs. A daemon that is away is waited for.\n"
       "--until-empty does not wait for jobs that were put with a later time, nor for those of paused queues.\n"
       "Ctrl-C lets running jobs end (10 s at most), twice stops them; stopped jobs are run again later.\n"
       "Examples:\n"
@@ -89,9 +99,7 @@ class WorkCommand {
     AsioBackend backend(clock_);
     EventLoop loop(backend);
     const TimePoint start = clock_.now();
-    const int status =
-        run_as_owner(loop, *where, "one worker at a time owns a store. Stop that one, or give it more --concurrency",
-                     false, [this](Engine& engine) { return work(engine); });
+    const int status = is_daemon(*where) ? run_for_daemon(loop, backend, *where) : run_as_its_owner(loop, *where);
     seconds_ = to_seconds(clock_.now() - start);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
@@ -100,24 +108,84 @@ class WorkCommand {
   }
 
  private:
+  // Whose jobs are run.
+  struct Site {
+    Book& book;
+    DelayedJobs delayed;
+    Duration look_interval;                      // between two looks whether there is anything left
+    std::function<bool()> is_over;               // nothing works any more
+    std::function<std::string()> more;           // for the line that shows the work
+    std::function<void(Duration)> set_patience;  // how long a daemon that is away is waited for
+    bool is_remote;
+  };
+
+  int run_as_its_owner(EventLoop& loop, const std::string& where) {
+    EngineOptions options = owner_options();
+    options.fires_schedules = false;
+    return run_as_owner(loop, where, "one worker at a time owns a store. Stop that one, or give it more --concurrency",
+                        std::move(options), [this](Engine& engine) { return work(engine); });
+  }
+
+  int run_for_daemon(EventLoop& loop, AsioBackend& backend, const std::string& where) {
+    const auto address = daemon_address(where);
+    if (!address) return complain(with_store_option(address.error()));
+    DaemonStore daemon(*address, backend);
+    const auto worked = loop.run_until_complete(work(daemon.client()));
+    return worked ? kExitFinished : complain(with_store_option(worked.error()));
+  }
+
   Coro<Result<void>> work(Engine& engine) {
-    for (const std::string& queue : arguments_.queues) {
-      if (auto set = co_await prepare(engine, queue); !set) co_return set;
-    }
+    const Site site{.book = engine.book(),
+                    .delayed = delayed_in(engine.store()),
+                    .look_interval = kLookInterval,
+                    .is_over = [&engine] { return engine.failure().has_value(); },
+                    .more = [&engine] { return fmt::format("{} in memory  ", engine.in_memory()); },
+                    .set_patience = [](Duration) {},
+                    .is_remote = false};
+    if (auto ready = co_await prepare(site); !ready) co_return ready;
     const auto listener = engine.add_listener(kAllJobEvents, [this](const JobEvent& event) { note(event); });
-    Worker worker(engine, {.name = arguments_.name.empty() ? default_worker_name() : arguments_.name,
-                           .queues = arguments_.queues,
-                           .concurrency = arguments_.concurrency,
-                           .drain_limit = kDrain});
+    Worker worker(engine, worker_options());
+    const auto worked = co_await work(site, worker);
+    engine.remove_listener(listener);
+    co_return worked;
+  }
+
+  Coro<Result<void>> work(ApiClient& client) {
+    Book book = Book::of_remote(std::make_shared<HttpBook>(client));
+    const Site site{.book = book,
+                    .delayed = delayed_in(book),
+                    .look_interval = kRemoteLookInterval,
+                    .is_over = [] { return false; },
+                    .more = [] { return std::string(); },
+                    .set_patience = [&client](Duration patience) { client.set_patience(patience); },
+                    .is_remote = true};
+    if (auto ready = co_await prepare(site); !ready) co_return ready;
+    client.set_patience(Duration::max());
+    const auto source = std::make_shared<HttpJobSource>(client, [this](const JobEvent& event) { note(event); });
+    Worker worker(source, worker_options());
+    const auto worked = co_await work(site, worker);
+    client.set_patience(Duration{});
+    co_await source->close();
+    co_return worked;
+  }
+
+  WorkerOptions worker_options() const {
+    return {.name = arguments_.name.empty() ? default_worker_name() : arguments_.name,
+            .queues = arguments_.queues,
+            .concurrency = arguments_.concurrency,
+            .drain_limit = kDrain};
+  }
+
+  Coro<Result<void>> work(const Site& site, Worker& worker) {
     worker.add_default(as_command(
         {.args = arguments_.command, .timeout = arguments_.timeout.value_or(Duration::max()), .grace = kGrace}));
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> running = loop.create_task(worker.run(), "worker");
-    const auto on_signal = [&] { interrupt(worker, running); };
+    const auto on_signal = [&] { interrupt(site, worker, running); };
     for (const int number : {SIGINT, SIGTERM}) loop.add_signal_handler(number, on_signal);
     Task<void> progress, watch;
-    if (!arguments_.quiet) progress = loop.create_task(progress_.run(engine, worker, counts_), "progress");
-    if (arguments_.until_empty) watch = loop.create_task(stop_when_empty(engine, worker), "until empty");
+    if (!arguments_.quiet) progress = loop.create_task(progress_.run(worker, counts_, site.more), "progress");
+    if (arguments_.until_empty) watch = loop.create_task(stop_when_empty(site, worker), "until empty");
     Result<void> result;
     try {
       result = co_await running;
@@ -127,26 +195,38 @@ class WorkCommand {
     if (watch) watch.cancel();
     for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);
     progress_.clear();
-    engine.remove_listener(listener);
     if (result && failure_) co_return std::unexpected(*failure_);
     co_return result;
   }
 
-  // The queue is there, and has the lease that was asked for.
-  Coro<Result<void>> prepare(Engine& engine, const std::string& queue) {
-    auto config = engine.config(queue);
-    if (!config && config.error().code != Errc::not_found) co_return std::unexpected(std::move(config.error()));
-    if (!config && !arguments_.create) {
-      auto may = may_make_queue(queue, engine.queue_names());
-      if (!may) co_return std::unexpected(std::move(may.error()));
-      if (*may && !arguments_.quiet)
-        spdlog::info("queue {} is new: nothing has been put into it yet", in_quotes(queue));
+  // The queues are there, and have the lease that was asked for.
+  Coro<Result<void>> prepare(const Site& site) {
+    for (const std::string& queue : arguments_.queues) {
+      if (auto ready = co_await prepare(site, queue); !ready) co_return ready;
     }
-    QueueConfig wanted = config ? *config : default_queue_policy();
+    co_return Result<void>{};
+  }
+
+  Coro<Result<void>> prepare(const Site& site, const std::string& queue) {
+    const auto there = co_await site.book.queue(queue);
+    if (!there && there.error().code != Errc::not_found) co_return std::unexpected(there.error());
+    if (!there && !arguments_.create) co_await or_return(check_new(queue, co_await or_return(site.book.queues())));
+    QueueConfig wanted = there ? there->config : default_queue_policy();
     const Duration lease = arguments_.lease.value_or(wanted.lease_time);
-    if (config && wanted.lease_time == lease) co_return Result<void>{};
+    if (there && wanted.lease_time == lease) co_return Result<void>{};
+    // A daemon makes the queue itself when it is asked for its jobs. Who may work need not be allowed to change policies.
+    if (site.is_remote && !arguments_.lease) co_return Result<void>{};
     wanted.lease_time = lease;
-    co_return co_await engine.book().configure(queue, std::move(wanted));
+    co_return co_await site.book.configure(queue, std::move(wanted));
+  }
+
+  Result<void> check_new(const std::string& queue, const std::vector<StoredQueue>& there) const {
+    std::vector<std::string> names;
+    for (const StoredQueue& known : there) names.push_back(known.name);
+    auto may = may_make_queue(queue, names);
+    if (!may) return std::unexpected(std::move(may.error()));
+    if (*may && !arguments_.quiet) spdlog::info("queue {} is new: nothing has been put into it yet", in_quotes(queue));
+    return {};
   }
 
   void note(const JobEvent& event) {
@@ -169,8 +249,9 @@ class WorkCommand {
     ended_.set();
   }
 
-  void interrupt(Worker& worker, Task<Result<void>>& running) {
+  void interrupt(const Site& site, Worker& worker, Task<Result<void>>& running) {
     progress_.clear();
+    site.set_patience(signals_ == 0 ? kPatienceAtEnd : Duration{});
     if (signals_++ == 0) {
       if (!arguments_.quiet) {
         std::fputs("Stopping: letting what runs end (at most 10 s; again: at once).\n", stderr);
@@ -190,64 +271,23 @@ class WorkCommand {
 
   // --- until empty
 
-  Coro<void> stop_when_empty(Engine& engine, Worker& worker) {
+  Coro<void> stop_when_empty(const Site& site, Worker& worker) {
     for (;;) {
       if (worker.counts().running == 0) {
-        auto left = co_await something_left(engine.store());
-        if (!left) failure_ = left.error();
-        if (!left || (!*left && worker.counts().running == 0)) co_return worker.stop();
+        auto left = co_await look_for_backlog(site.book, site.delayed,
+                                              {arguments_.queues, clock_.wall_now(), arguments_.linger});
+        left ? void(backlog_ = *left) : void(failure_ = left.error());
+        if (!left || (!left->is_left && worker.counts().running == 0)) co_return worker.stop();
       }
       ended_.clear();
       try {
-        co_await Timeout(saturating_add(EventLoop::current().time(), kLookInterval)).run(wait_for_end());
+        co_await Timeout(saturating_add(EventLoop::current().time(), site.look_interval)).run(wait_for_end());
       } catch (const TimeoutError&) {
       }
-      if (engine.failure()) co_return;
+      if (site.is_over()) co_return;
     }
   }
   Coro<void> wait_for_end() { co_await ended_.wait(); }
-
-  // The store knows what other processes have put, too.
-  Coro<Result<bool>> something_left(Store& store) {
-    const auto queues = co_await store.queues();
-    if (!queues) co_return std::unexpected(queues.error());
-    const auto counted = co_await store.counts();
-    if (!counted) co_return std::unexpected(counted.error());
-    due_later_ = 0;
-    next_due_ = WallTime::max();
-    for (const StoredQueue& queue : *queues) {
-      if (std::ranges::find(arguments_.queues, queue.name) == arguments_.queues.end()) continue;
-      const auto counts = std::ranges::find(*counted, queue.id, &QueueCounts::queue);
-      if (counts == counted->end()) continue;
-      if (counts->counts.running > 0) co_return true;
-      const QueueLimits& limits = queue.config.limits;
-      if (limits.paused || limits.rate == 0) continue;
-      if (counts->counts.ready > 0) co_return true;
-      if (counts->counts.delayed == 0) continue;
-      auto soon = co_await due_soon(store, queue.id);
-      if (!soon) co_return std::unexpected(std::move(soon.error()));
-      if (*soon) co_return true;
-    }
-    co_return false;
-  }
-
-  // Whether a delayed job is due, or is one that has failed before and is due again before long. Notes those that are neither.
-  Coro<Result<bool>> due_soon(Store& store, QueueId queue) {
-    auto delayed = co_await store.read_shelf(queue, {.shelf = Shelf::delayed, .limit = kMostDelayedLookedAt});
-    if (!delayed) co_return std::unexpected(std::move(delayed.error()));
-    const WallTime now = clock_.wall_now();
-    const WallTime horizon{saturating_add(TimePoint{now.time_since_epoch()}, arguments_.linger).time_since_epoch()};
-    if (std::ranges::any_of(*delayed, [&](const WaitingJob& job) {
-          return job.due_at <= now || (job.attempts > 0 && job.due_at <= horizon);
-        })) {
-      co_return true;
-    }
-    if (!delayed->empty()) {
-      next_due_ = std::min(next_due_, delayed->front().due_at);
-      due_later_ += delayed->size();
-    }
-    co_return false;
-  }
 
   // --- the end
 
@@ -263,7 +303,7 @@ class WorkCommand {
                    json.key("seconds");
                    json.fixed(seconds_, 3);
                    json.member("finished", finished);
-                   json.member("due_later", due_later_);
+                   json.member("due_later", backlog_.due_later);
                  }));
     } else if (!arguments_.quiet) {
       fmt::print("{} after {}: {} done, {} failed and tried again, {} buried", finished ? "Finished" : "Stopped",
@@ -271,9 +311,10 @@ class WorkCommand {
       if (counts_.cancelled > 0) fmt::print(", {} cancelled", counts_.cancelled);
       if (counts_.released > 0) fmt::print(", {} given back", counts_.released);
       fmt::print("\n");
-      if (finished && due_later_ > 0) {
-        fmt::print("{} {} due later, the first {} ({}).\n", due_later_, due_later_ == 1 ? "job is" : "jobs are",
-                   to_rfc3339(next_due_), distance(next_due_ - clock_.wall_now()));
+      if (finished && backlog_.due_later > 0) {
+        const std::size_t count = backlog_.due_later;
+        fmt::print("{} {} due later, the first {} ({}).\n", count, count == 1 ? "job is" : "jobs are",
+                   to_rfc3339(backlog_.next_due), distance(backlog_.next_due - clock_.wall_now()));
       }
     }
     std::fflush(stdout);
@@ -287,8 +328,7 @@ class WorkCommand {
   int signals_ = 0;
   double seconds_ = 0;
   std::optional<Error> failure_;
-  std::size_t due_later_ = 0;  // as of the last look whether anything is left
-  WallTime next_due_ = WallTime::max();
+  Backlog backlog_;  // as of the last look
 };
 
 }  // namespace

@@ -29,10 +29,8 @@
 namespace argiope {
 namespace {
 
-
 constexpr std::size_t kReadBytes = 256 * 1024;
 constexpr std::size_t kMostLineBytes = 4 * 1024 * 1024;
-constexpr std::size_t kMostShown = 80;
 
 struct AddArguments {
   JobStoreArguments store;
@@ -170,7 +168,7 @@ Result<Trigger> plain_trigger(const AddArguments& add, const TimeZone& zone, Wal
   const auto form = JsonText::parse(add.trigger);
   JsonErrors errors;
   if (!form || !form->root(errors).is_object()) {
-    return fail(Errc::invalid_input, fmt::format("--trigger {}: no JSON object", one_line(add.trigger, kMostShown)));
+    return fail(Errc::invalid_input, fmt::format("--trigger {}: no JSON object", one_line(add.trigger, kMostOfName)));
   }
   return read("--trigger", add.trigger, [&](const std::string&) { return detail::read_trigger(form->root(errors)); });
 }
@@ -257,7 +255,7 @@ Result<Headers> headers_of(const AddArguments& add) {
   for (const std::string& header : add.headers) {
     const std::size_t colon = header.find(':');
     if (colon == std::string::npos || colon == 0) {
-      return fail(Errc::invalid_input, fmt::format("--header {}: as \"Name: value\"", one_line(header, kMostShown)));
+      return fail(Errc::invalid_input, fmt::format("--header {}: as \"Name: value\"", one_line(header, kMostOfName)));
     }
     const std::string name = header.substr(0, colon);
     const std::string value = header.substr(std::min(header.find_first_not_of(' ', colon + 1), header.size()));
@@ -398,7 +396,8 @@ Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
   if (!schedule) co_return std::unexpected(std::move(schedule.error()));
   auto reply = co_await book.add(std::move(*schedule), add.conflict());
   if (!reply) {
-    if (reply.error().code == Errc::refused) reply.error().message += "; --replace or --keep says what to do then";
+    if (reply.error().code == Errc::refused && co_await book.get(add.name))
+      reply.error().message += "; --replace or --keep says what to do then";
     co_return std::unexpected(std::move(reply.error()));
   }
   warn_of_command(add);
@@ -414,7 +413,7 @@ Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
     const TimeZone zone = status->schedule ? status->schedule->trigger.zone() : TimeZone{};
     when = fmt::format("next {}, {}", format_timestamp(next, zone), distance(next - now));
   }
-  fmt::print("{} {}: {}{}\n", to_string(reply->outcome), one_line(add.name, kMostShown),
+  fmt::print("{} {}: {}{}\n", to_string(reply->outcome), one_line(add.name, kMostOfName),
              status->place.paused ? "paused; " : "", when);
   co_return kExitFinished;
 }
@@ -476,7 +475,7 @@ class LineAdder {
       } else if (add_.store.json) {
         out += reply_json(names[i], reply);
       } else {
-        out += fmt::format("{} {}\n", to_string(reply.outcome), one_line(names[i], kMostShown));
+        out += fmt::format("{} {}\n", to_string(reply.outcome), one_line(names[i], kMostOfName));
       }
     }
     if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {

@@ -17,8 +17,6 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostShown = 80;
-
 struct ChangeArguments {
   JobStoreArguments store;
   std::vector<std::string> names;
@@ -52,14 +50,14 @@ std::string when_next(const ScheduleStatus& status) {
 Coro<Result<std::string>> pause_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
   const auto status = co_await or_return(book.pause(name, arguments.by));
   if (arguments.store.json) co_return to_json(status);
-  co_return "paused " + one_line(name, kMostShown);
+  co_return "paused " + one_line(name, kMostOfName);
 }
 
 Coro<Result<std::string>> resume_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
   const ResumeFrom from = arguments.from == "now" ? ResumeFrom::now : ResumeFrom::where_it_was;
   const auto status = co_await or_return(book.resume(name, from));
   if (arguments.store.json) co_return to_json(status);
-  co_return fmt::format("resumed {}: {}", one_line(name, kMostShown), when_next(status));
+  co_return fmt::format("resumed {}: {}", one_line(name, kMostOfName), when_next(status));
 }
 
 Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
@@ -71,7 +69,7 @@ Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleB
       json.member("outcome", "removed");
     });
   }
-  co_return "removed " + one_line(name, kMostShown);
+  co_return "removed " + one_line(name, kMostOfName);
 }
 
 Coro<Result<std::string>> run_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {

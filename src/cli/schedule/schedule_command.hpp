@@ -8,13 +8,9 @@
 
 #include "argiope/engine/schedule_book.hpp"
 #include "cli/job_store.hpp"
+#include "cli/owner.hpp"
 
 namespace argiope {
-
-// The executor that `argiope schedule run` always has, and its functions.
-inline constexpr std::string_view kScheduleExecutor = "default";
-inline constexpr std::string_view kCommandFunction = "command";
-inline constexpr std::string_view kHttpFunction = "http";
 
 // Whether a job of that queue and function has a payload that `argiope schedule run` can run.
 // Errors: invalid_input naming the member.

@@ -19,7 +19,6 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kPage = 1000;
 constexpr std::size_t kUpcoming = 5;
 constexpr std::size_t kRunsShown = 5;
 
@@ -53,7 +52,7 @@ Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book) 
   std::size_t shown = 0;
   ScheduleId after = look.after;
   while (shown < look.limit) {
-    const auto page = co_await or_return(book.list(after, std::min(kPage, look.limit - shown)));
+    const auto page = co_await or_return(book.list(after, std::min(kListPage, look.limit - shown)));
     if (page.empty()) break;
     after = page.back().id;
     shown += page.size();
@@ -130,7 +129,8 @@ Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
   const ScheduleStatus found = co_await or_return(book.get(name));
   const auto runs = co_await or_return(book.history(name, look.limit));
   if (look.store.json) {
-    for (const ScheduleRun& run : runs) fmt::print("{}\n", run_json(run));
+    for (const ScheduleRun& run : runs)
+      fmt::print("{}\n", json_object([&](JsonWriter& json) { write_members(json, run); }));
     co_return kExitFinished;
   }
   if (runs.empty()) {
@@ -150,7 +150,7 @@ Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
   const ScheduleStatus found = co_await or_return(book.get(name));
   const std::optional<ScheduleOutput> output = co_await or_return(book.output(name));
   if (look.store.json) {
-    fmt::print("{}\n", output ? output_json(*output) : "null");
+    fmt::print("{}\n", output ? json_object([&](JsonWriter& json) { write_members(json, *output); }) : "null");
     co_return kExitFinished;
   }
   if (!output) {

@@ -16,13 +16,11 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostName = 40;
+constexpr std::size_t kMostOfScheduleName = 40;
 constexpr std::size_t kMostTrigger = 40;
 constexpr std::size_t kMostError = 60;
-constexpr std::size_t kMostShown = 2000;
 
 bool is_time(WallTime time) { return time != WallTime{} && time != WallTime::max(); }
-std::optional<WallTime> time_or_none(WallTime time) { return is_time(time) ? std::optional(time) : std::nullopt; }
 
 // Whole seconds where there are only such.
 std::string span(Duration duration) {
@@ -40,7 +38,7 @@ std::string time_text(WallTime time, const TimeZone& zone) {
 std::string state_of(const ScheduleStatus& status) {
   if (!status.schedule) return "unreadable";
   if (status.place.paused) {
-    return status.paused_by.empty() ? "paused" : "paused by " + one_line(status.paused_by, kMostName);
+    return status.paused_by.empty() ? "paused" : "paused by " + one_line(status.paused_by, kMostOfScheduleName);
   }
   if (status.active > 0) return status.active == 1 ? "running" : fmt::format("{} running", status.active);
   return status.place.next == WallTime::max() ? "over" : "waiting";
@@ -91,7 +89,7 @@ std::vector<std::string> schedule_row(const ScheduleStatus& status, const std::o
                                       WallTime now) {
   const TimeZone zone = zone_of(status);
   const WallTime next = status.place.next;
-  return {one_line(status.name, kMostName),
+  return {one_line(status.name, kMostOfScheduleName),
           one_line(status.schedule ? trigger_summary(status.schedule->trigger) : status.trigger, kMostTrigger),
           time_text(next, zone),
           is_time(next) ? distance(next - now) : std::string(),
@@ -107,7 +105,7 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
   const TimeZone zone = zone_of(status);
   std::string out = fmt::format("schedule {} {}\n", status.id, in_quotes(status.name));
   const auto say = [&](std::string_view what, std::string_view value) {
-    if (!value.empty()) out += fmt::format("  {:<14} {}\n", what, one_line(value, kMostShown));
+    if (!value.empty()) out += fmt::format("  {:<14} {}\n", what, one_line(value, kMostOfText));
   };
   std::string state = state_of(status);
   if (status.place.paused && is_time(status.paused_at)) state += " since " + time_text(status.paused_at, zone);
@@ -167,41 +165,11 @@ std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone) {
           one_line(run.error, kMostError)};
 }
 
-std::string run_json(const ScheduleRun& run) {
-  const bool fired = is_time(run.fired_at) && run.job != 0;
-  const auto lateness = std::chrono::floor<std::chrono::milliseconds>(run.fired_at - run.planned).count();
-  return json_object([&](JsonWriter& json) {
-    json.member("run", run.number);
-    json.member("planned", time_or_none(run.planned));
-    json.member("last_planned", time_or_none(run.last_planned));
-    json.member("count", run.count);
-    json.member("outcome", to_string(run.outcome));
-    json.member("fired_at", time_or_none(run.fired_at));
-    json.member("ended_at", time_or_none(run.ended_at));
-    json.key("lateness_ms");
-    fired ? json.value(lateness) : json.null();
-    json.key("job");
-    run.job != 0 ? json.value(run.job) : json.null();
-    json.member("error", run.error);
-  });
-}
-
 std::string output_heading(const ScheduleOutput& output, const TimeZone& zone) {
   std::string text = fmt::format("run {}, {} {}, job {}", output.run, to_string(output.outcome),
                                  time_text(output.ended_at, zone), output.job);
-  if (!output.error.empty()) text += ": " + one_line(output.error, kMostShown);
+  if (!output.error.empty()) text += ": " + one_line(output.error, kMostOfText);
   return text;
-}
-
-std::string output_json(const ScheduleOutput& output) {
-  return json_object([&](JsonWriter& json) {
-    json.member("run", output.run);
-    json.member("job", output.job);
-    json.member("outcome", to_string(output.outcome));
-    json.member("ended_at", time_or_none(output.ended_at));
-    json.member("error", output.error);
-    json.bytes("output", output.output);
-  });
 }
 
 }  // namespace argiope

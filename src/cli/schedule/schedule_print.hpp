@@ -24,13 +24,7 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
 
 std::vector<std::string> run_heading();
 std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone);
-// {"run":7,"planned":…,"last_planned":…,"count":1,"outcome":"done","fired_at":…,"ended_at":…,"lateness_ms":…,"job":…,"error":…}
-// Times in UTC; null for what has not been, or is not.
-std::string run_json(const ScheduleRun& run);
-
 // `run 7, done 2026-03-29T03:00:04+02:00, job 12`
 std::string output_heading(const ScheduleOutput& output, const TimeZone& zone);
-// {"run":7,"job":12,"outcome":"done","ended_at":…,"error":…,"output":…}, and output_base64 when it is not UTF-8.
-std::string output_json(const ScheduleOutput& output);
 
 }  // namespace argiope

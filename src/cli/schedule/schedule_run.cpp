@@ -41,8 +41,8 @@ namespace {
 
 // Between two looks whether anything is left, or has broken.
 constexpr Duration kLookInterval = std::chrono::milliseconds{100};
-constexpr std::size_t kPage = 10'000;
-constexpr std::size_t kMostShown = 200;
+constexpr std::size_t kSchedulesAtOnce = 10'000;
+constexpr std::size_t kMostOfEvent = 200;
 // What is later than this is called late.
 constexpr Duration kLate = std::chrono::seconds{1};
 
@@ -128,8 +128,8 @@ std::string planned_text(const ScheduleEvent& event) {
 
 std::string sentence(const ScheduleEvent& event) {
   using enum ScheduleEventKind;
-  const std::string name = one_line(event.name, kMostShown);
-  const std::string text = one_line(event.text, kMostShown);
+  const std::string name = one_line(event.name, kMostOfEvent);
+  const std::string text = one_line(event.text, kMostOfEvent);
   const std::string why = text.empty() ? "" : ": " + text;
   switch (event.kind) {
     case scheduler_started: return "scheduler started";
@@ -210,7 +210,7 @@ class RunCommand {
     const int status = run_as_owner(loop, *where,
                                     "one process at a time owns a store, argiope schedule run or job work. "
                                     "Stop that one; adding and changing schedules works without owning it",
-                                    true, [&](Engine& engine) { return work(engine, client); });
+                                    owner_options(), [&](Engine& engine) { return work(engine, client); });
     client.close_idle();
     seconds_ = to_seconds(clock_.now() - start);
     print_summary(status == kExitFinished);
@@ -411,7 +411,7 @@ class RunCommand {
   // No schedule has a time to come, and no run is left.
   static Coro<Result<bool>> is_idle(Store& store) {
     for (ScheduleId after = 0;;) {
-      auto page = co_await store.schedules({.after = after, .limit = kPage, .texts = false});
+      auto page = co_await store.schedules({.after = after, .limit = kSchedulesAtOnce, .texts = false});
       if (!page) co_return std::unexpected(std::move(page.error()));
       if (page->empty()) co_return true;
       for (const StoredSchedule& schedule : *page) {

@@ -7,13 +7,17 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/human.hpp"
+#include "cli/job_store.hpp"
 #include "cli/live_line.hpp"
 #include "cli/simulate/text_report.hpp"
 #include "config/internal/configuration.hpp"
@@ -27,6 +31,7 @@ constexpr Duration kLongest = std::chrono::days{366 * 50};
 
 struct SimulateArguments {
   std::string file;
+  JobStoreArguments store;
   std::string from, span = "30d", zone = "UTC";
   std::string html;
   std::int64_t seed = -1;
@@ -101,14 +106,49 @@ Result<SimulationOptions> options_of(const SimulateArguments& arguments) {
   return options;
 }
 
+// The queues and schedules of a store. Those that are paused, or cannot be read, fire nothing.
+Coro<Result<int>> take_from(Book& book, Configuration& into) {
+  for (StoredQueue& queue : co_await or_return(book.queues())) {
+    into.queues.push_back({.name = std::move(queue.name), .config = std::move(queue.config)});
+  }
+  for (ScheduleId after = 0;;) {
+    auto page = co_await or_return(book.schedules().list(after, kListPage));
+    if (page.empty()) co_return kExitFinished;
+    after = page.back().id;
+    for (ScheduleStatus& status : page) {
+      if (status.schedule && !status.place.paused) into.schedules.push_back(std::move(*status.schedule));
+    }
+  }
+}
+
+// What to simulate, and how long its jobs take. nullopt: the reason why not has been told; `status` is that of the command.
+std::optional<Configuration> configuration_of(const SimulateArguments& arguments, int& status) {
+  const bool of_store = !arguments.store.store.empty();
+  status = kExitUsage;
+  Result<Configuration> read = Configuration{};
+  if (!arguments.file.empty()) read = read_configuration(arguments.file);
+  if (!read) return complain_of(read.error(), status), std::nullopt;
+  if (of_store) {
+    read->queues.clear();
+    read->schedules.clear();
+    status = run_on_book(arguments.store, StoreAccess::read, IfMissing::complain,
+                         [&](Book& book) { return take_from(book, *read); });
+    if (status != kExitFinished) return std::nullopt;
+  }
+  if (!read->schedules.empty()) return std::move(*read);
+  const std::string why = of_store                 ? "the store has no schedule that fires, nothing to simulate"
+                          : arguments.file.empty() ? "which configuration? Name its FILE, or a --store"
+                                                   : arguments.file + ": no [[schedule]], nothing to simulate";
+  status = complain_of({Errc::invalid_input, why}, kExitUsage);
+  return std::nullopt;
+}
+
 int run_simulate(const SimulateArguments& arguments) {
   auto options = options_of(arguments);
   if (!options) return complain_of(options.error(), kExitUsage);
-  auto configuration = read_configuration(arguments.file);
-  if (!configuration) return complain_of(configuration.error(), kExitUsage);
-  if (configuration->schedules.empty()) {
-    return complain_of({Errc::invalid_input, arguments.file + ": no [[schedule]], nothing to simulate"}, kExitUsage);
-  }
+  int status = kExitFinished;
+  auto configuration = configuration_of(arguments, status);
+  if (!configuration) return status;
   if (arguments.seed >= 0) configuration->simulation.seed = static_cast<std::uint64_t>(arguments.seed);
   std::ofstream html;
   if (!arguments.html.empty()) {
@@ -121,7 +161,7 @@ int run_simulate(const SimulateArguments& arguments) {
   if (!report) return complain_of(report.error(), kExitNothing);
   progress.end(report->runs);
   if (html.is_open()) {
-    html << html_report(*report, arguments.file);
+    html << html_report(*report, arguments.file.empty() ? arguments.store.store : arguments.file);
     html.close();
     if (!html) return complain_of({Errc::io, arguments.html + ": cannot be written"}, kExitNothing);
   }
@@ -135,8 +175,12 @@ std::function<int()> add_simulate_command(CLI::App& app) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* command = app.add_subcommand(
       "simulate", "Run a configuration in virtual time: what fires when, what waits, what piles up, what never runs");
-  command->add_option("FILE", arguments->file, "The configuration, TOML: its queues, schedules and how long jobs take")
-      ->required();
+  command->add_option("FILE", arguments->file, "The configuration, TOML: its queues, schedules and how long jobs take");
+  command
+      ->add_option(
+          "--store", arguments->store.store,
+          "Instead of the file's, the queues and schedules of a store: sqlite:FILE, or a daemon, http://HOST:7733")
+      ->type_name("STORE");
   command->add_option("--from", arguments->from, "When it begins, RFC 3339; instead of now")->type_name("TIME");
   command->add_option("--for", arguments->span, "How long it goes on, such as 12h or 1w3d: w, d, h, m (minutes), s, ms")
       ->type_name("SPAN")
@@ -154,7 +198,9 @@ std::function<int()> add_simulate_command(CLI::App& app) {
   command->add_flag("--quiet", arguments->quiet, "No progress");
   command->footer(
       "Nothing is sent and nothing is stored. Only the jobs are simulated; schedules, limits and retries do what they\n"
-      "will do. The same file, times and seed give the same report.\n"
+      "will do. The same file, times and seed give the same report. Of a store, its schedules begin anew, those that "
+      "are\n"
+      "paused do not fire, and jobs that wait there are not looked at; a FILE says how long jobs take.\n"
       "Example: argiope simulate argiope.toml --from 2026-03-01 --for 60d --html report.html");
   return [arguments] { return run_simulate(*arguments); };
 }

@@ -1,5 +1,5 @@
-// Configuration: what a TOML file says of queues, schedules and a simulation of them (docs/configuration.md). One format
-// for all who read one: `argiope simulate` now, the daemon later.
+// Configuration: what a TOML file says of a daemon, of queues, schedules and a simulation of them (docs/configuration.md). One
+// format for all who read one: `argiope serve` and `argiope simulate`.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,12 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/base/random.hpp"
+#include "argiope/calls/command.hpp"
+#include "argiope/calls/http_push.hpp"
 #include "argiope/jobs/queue_config.hpp"
 #include "argiope/jobs/schedule.hpp"
+#include "serve/internal/notify_rule.hpp"
+#include "serve/internal/serve_options.hpp"
 
 namespace argiope {
 
@@ -24,6 +28,11 @@ struct ConfiguredQueue {
   QueueConfig config;
   // Jobs of it that this process works on at once; 0: others work it off.
   std::size_t workers = 16;
+  bool says_workers = false;  // the file says how many
+  // What the daemon does with its jobs; neither: it waits for workers.
+  std::optional<CommandOptions> command;
+  std::optional<HttpPush> push;
+  std::string target_text;  // the same as the file says it: equal texts are equal targets
 };
 
 // How long jobs take that are only simulated.
@@ -58,8 +67,10 @@ struct SimulationConfig {
 };
 
 struct Configuration {
+  ServeOptions serve;
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
+  std::vector<NotifyRule> notify;
   SimulationConfig simulation;
   bool simulates = false;  // the file has a [simulate]
 };

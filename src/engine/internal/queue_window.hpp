@@ -47,7 +47,9 @@ class QueueWindow {
   // --- jobs that come and go
   // A job waits in the store on its shelf: kept here too if it belongs to what matters next.
   void place(const WaitingJob& job, TimePoint now);
-  // The same, for one that is not wanted here yet.
+  // The same, and it is kept here whatever comes before it. Where it is here already, it stays as it is.
+  void hold(const WaitingJob& job, TimePoint now);
+  // The same as place(), for one that is not wanted here yet.
   void left_in_store(const WaitingJob& job);
   // With all_but_here: a job that is on no shelf. It is in memory now, or must be put on the shelf returned.
   std::optional<Shelf> offer(const WaitingJob& job, TimePoint now);

@@ -10,7 +10,10 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/requests.hpp"
+#include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/raw_json.hpp"
 
 namespace argiope {
 
@@ -38,6 +41,7 @@ struct JobNames {
 //   payload        a string stands for its text; any other value is kept as the JSON text it is
 //   payload_base64 any bytes, as base64; not together with payload
 //   max_attempts   a whole number of 32 bits, 0: the queue's
+//   lease_time_ms  0: the queue's; at most 100 years
 //   waits_for      a list of ids, 10,000 at most; where `names` is given, of names, too
 //   if_failed      "run" or "cancel"
 //   batch          an id; where `names` is given, a name, too
@@ -47,15 +51,30 @@ struct JobNames {
 //         double or 64 bits. too_large: above kMostJobJsonBytes.
 Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* names = nullptr);
 
+// The same of a value within a larger text, whose own text is `raw`. What is wrong goes to the value's errors, and the job then
+// stands for nothing.
+NewJob read_new_job(const JsonValue& object, WallTime now, JobNames* names, RawJson& raw);
+
 // One line. Times are RFC 3339 in UTC, those that are not set null. Where a payload or result is not UTF-8, what is broken in
 // it becomes U+FFFD, and its bytes follow as payload_base64 or result_base64.
 std::string to_json(const JobRecord& record);
 // Its members alone, into an object that has been begun and may get more.
 void write_members(JsonWriter& json, const JobRecord& record);
 
+// Attempts as the list `name` of an object that has been begun.
+void write_history(JsonWriter& json, std::string_view name, const std::vector<Attempt>& history);
+
 // "7" and the like: what can be a JobId, nullopt for what can only be a name.
 // Errors: invalid_input for digits that are 0 or above kMostJobId.
 Result<std::optional<JobId>> parse_job_id(std::string_view text);
+
+// The members due_at and delay_ms, of a job and of what changes one; what is wrong goes to the value's errors.
+WallTime read_due(const JsonValue& value);
+Duration read_delay(const JsonValue& value);
+WallTime read_due_after(const JsonValue& value, WallTime now);
+
+// "run_again" and the like.
+std::string_view to_string(PutOutcome outcome) noexcept;
 
 // An RFC 3339 time, or digits: milliseconds since 1970.
 // Errors: invalid_input naming `what`.

@@ -63,6 +63,7 @@ struct JobRow {
   std::string unique;
   ScheduleId schedule = 0;
   std::uint64_t run = 0;
+  std::uint64_t tally = 0;  // packed: job_tally.hpp
 
   // They are in files. What a row does not have need not be looked for.
   static constexpr std::int64_t kHasDependants = 1;
@@ -84,6 +85,12 @@ struct ErasedJob {
   std::uint64_t run = 0;
 };
 
+// A request that came under a key.
+struct KeptRequest {
+  std::string digest;
+  std::string reply;  // request_memory.hpp
+};
+
 struct JobCounters {
   JobId last_id = 0;
   JobId last_chosen_id = 0;  // the largest above kMostCountedId that a caller has chosen
@@ -98,7 +105,10 @@ struct NeededRows {
   std::vector<std::string> names;
   std::vector<std::pair<std::string, std::string>> uniques;  // queue, unique name
   std::vector<ScheduleId> schedules;
-  bool empty() const noexcept { return ids.empty() && names.empty() && uniques.empty() && schedules.empty(); }
+  std::vector<std::string> requests;  // by their keys
+  bool empty() const noexcept {
+    return ids.empty() && names.empty() && uniques.empty() && schedules.empty() && requests.empty();
+  }
 };
 
 // All within one transaction, which is not the rules' business. Ids are at most kMostJobId, those of queues are of queues
@@ -118,10 +128,13 @@ class JobRows {
 
   // --- queues and counters
   virtual JobCounters& counters() = 0;  // to be changed in place
-  virtual const std::vector<StoredQueue>& all_queues() = 0;  // by id, from 1
+  virtual const std::vector<StoredQueue>& all_queues() = 0;  // by id, from 1; those erased have no name
   virtual QueueId find_queue(std::string_view name) = 0;     // 0: there is none
   virtual QueueId add_queue(const std::string& name, const QueueConfig& config) = 0;
   virtual void configure_queue(QueueId queue, const QueueConfig& config) = 0;
+  virtual bool is_empty(QueueId queue) = 0;  // it has no job, and no record of one
+  // Its place in all_queues() stays, and is its own again when add_queue() makes it anew.
+  virtual void erase_queue(QueueId queue) = 0;
 
   // --- rows
   virtual std::optional<JobRow> load(JobId id) = 0;
@@ -136,7 +149,7 @@ class JobRows {
   virtual std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
 
   // --- what rows do not say
-  virtual void write_work(JobId id, const NewJob& job) = 0;  // function and payload
+  virtual void write_work(JobId id, const NewJob& job) = 0;  // function, payload and lease time
   virtual void write_attempt(JobId id, const Attempt& attempt, const std::string& result) = 0;
   // It has ended; it is of no schedule any more.
   virtual void write_end(JobId id, const std::string& error, const std::string& result) = 0;
@@ -157,7 +170,14 @@ class JobRows {
   virtual std::string_view failure_of(JobId id) = 0;
   virtual void set_failure(JobId id, std::string_view how) = 0;
 
-  // --- leases. Each by itself: a job that does not wait, or waits for others, is passed over. Tokens are in order.
+  // --- requests that came under a key. Their times do not step back.
+  virtual std::optional<KeptRequest> find_request(const std::string& key) = 0;
+  // There is none of that key.
+  virtual void write_request(const RequestKey& key, WallTime at, const std::string& reply) = 0;
+  virtual std::size_t prune_requests(WallTime before, std::size_t most, std::size_t limit) = 0;
+
+  // --- leases. Each by itself: a job that does not wait, or waits for others, is passed over. Tokens are in order. Until when:
+  // job_rules::lease_end().
   virtual std::vector<std::optional<JobRecord>> lease(std::span<const LeaseRequest> leases) = 0;
   virtual void renew(std::span<const LeaseRequest> leases) = 0;
 
@@ -165,7 +185,7 @@ class JobRows {
   virtual bool advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) = 0;
   virtual void write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) = 0;
   virtual void take_off_started(ScheduleId id, std::uint32_t count) = 0;
-  virtual JobId job_of_run(ScheduleId id, std::uint64_t number) = 0;  // 0: not known
+  virtual std::optional<ScheduleRun> schedule_run(ScheduleId id, std::uint64_t number) = 0;
   // Written into its entry, if that is kept. The schedule may be gone.
   virtual void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) = 0;
 };

@@ -11,20 +11,16 @@
 #include <vector>
 
 #include "argiope/jobs/requests.hpp"
+#include "jobs/internal/stored_time.hpp"
 
 namespace argiope::job_rules {
 
 inline constexpr std::size_t kMostAttemptsKept = 20;
 inline constexpr std::size_t kMostListed = 10'000;
 
-// Whole milliseconds, none before 1970.
-inline WallTime stored(WallTime time) noexcept {
-  return time <= WallTime{} ? WallTime{} : WallTime{std::chrono::floor<std::chrono::milliseconds>(time)};
-}
-inline std::int64_t to_ms(WallTime time) noexcept {
-  return std::chrono::floor<std::chrono::milliseconds>(stored(time)).time_since_epoch().count();
-}
-inline WallTime from_ms(std::int64_t ms) noexcept { return WallTime{std::chrono::milliseconds{ms}}; }
+using stored_time::from_ms;
+using stored_time::stored;
+using stored_time::to_ms;
 
 struct Place {
   Shelf shelf;
@@ -42,6 +38,15 @@ inline std::int32_t shifted(std::int32_t rank, std::int32_t from, std::int32_t t
                                                             std::numeric_limits<std::int32_t>::max()));
 }
 
+// How long a lease of a job lasts that has asked for so long; as kept. 0: as its queue says.
+inline std::int64_t lease_ms(Duration asked) noexcept {
+  return std::chrono::ceil<std::chrono::milliseconds>(asked).count();
+}
+// Until when a lease goes of a job that has this lease time of its own.
+inline std::int64_t lease_end(const LeaseRequest& request, std::int64_t own_lease_ms) noexcept {
+  return own_lease_ms == 0 || request.at == WallTime{} ? to_ms(request.until) : to_ms(request.at) + own_lease_ms;
+}
+
 constexpr bool has_ended(JobState state) noexcept {
   return state == JobState::done || state == JobState::cancelled || state == JobState::buried;
 }
@@ -53,12 +58,14 @@ Result<void> check_plain(const PutRequest& request);
 Result<void> check_plain(const std::vector<PutRequest>& requests);
 // Each token must be greater than `last`, and than the one before it.
 Result<void> check(const std::vector<LeaseRequest>& leases, std::uint64_t last);
+Result<void> check(const RequestKey& key);
 // As it is kept: durations in whole milliseconds. Errors: invalid_input for what cannot be kept.
 Result<QueueConfig> stored(const QueueConfig& config);
 Result<void> check_name(std::string_view what, std::string_view name);
 
 // Refusals that depend on what is stored.
 Error unknown_queue(QueueId queue);
+Error not_empty(std::string_view queue);
 Error not_yet_there(JobId waited_for);
 Error no_batch(JobId batch);
 Error cycle(JobId batch);

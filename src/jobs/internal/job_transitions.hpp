@@ -23,12 +23,14 @@ class JobTransitions {
 
   StoredQueue open_queue(const std::string& name, const QueueConfig& config);
   void configure(QueueId queue, const QueueConfig& config);
+  void erase_queue(QueueId queue);
   const StoredQueue& queue(QueueId id);
 
   std::vector<Result<PutReply>> put(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
   std::vector<std::optional<JobRecord>> lease(const std::vector<LeaseRequest>& leases);
   std::vector<SettleReply> settle(const std::vector<Settlement>& settlements);
   std::vector<ChangeReply> change(const std::vector<Change>& changes);
+  OnceReply once(const OnceRequest& request);
   void shelve(const std::vector<JobId>& jobs, Shelf shelf);
   std::size_t prune(QueueId queue, JobState state, WallTime before, std::size_t limit);
   std::vector<Result<FireReply>> fire(const std::vector<FireRequest>& requests, WallTime now);
@@ -79,6 +81,7 @@ class JobTransitions {
   void join_batch(JobId batch, JobRow& part, const std::vector<JobId>& waits_for);
   std::shared_ptr<const CancelledAtPut> cancel_at_put(const JobRow& row, Failed because_of, WallTime now);
 
+  std::vector<Result<PutReply>> put_good(const OnceRequest& request);
   SettleReply settle_one(const Settlement& asked);
   // What its dependants are to be told.
   struct News {
@@ -96,6 +99,9 @@ class JobTransitions {
   void tell_dependants(JobId ended, std::vector<JobId> dependants, bool badly, std::string_view how,
                        const Ending& ending, Effects into);
   ChangeReply change_one(const Change& change);
+  static void give_attempts_anew(JobRow& row);
+  bool lost_unique(const JobRow& row);
+  void kick_for_lease(const LeaseRequest& request);
   FireReply fire_one(const FireRequest& request, WallTime now);
   void place_now(JobRow& row, std::int64_t at_ms, bool set_aside = false);
 
@@ -104,9 +110,11 @@ class JobTransitions {
 
 // What the rows will be asked for. A plain put, a lease and an end as done without a record to keep need none.
 NeededRows needed_by(std::span<const PutRequest> puts);
+NeededRows needed_by(std::span<const LeaseRequest> leases);
 NeededRows needed_by(std::span<const Settlement> settlements);
 NeededRows needed_by(std::span<const Change> changes);
 NeededRows needed_by(std::span<const FireRequest> steps);
+NeededRows needed_by(std::span<const RequestKey> keys);
 
 // As an owner's window has it. Of a job that waits.
 WaitingJob waiting(const JobRow& row);

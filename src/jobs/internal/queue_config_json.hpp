@@ -10,5 +10,7 @@ namespace argiope::detail {
 
 // As parse_queue_config. Where it fails, `errors` has the path to the member that is wrong, and what would be right.
 Result<QueueConfig> read_queue_config(std::string_view text, const QueueConfig& base, JsonErrors& errors);
+// The same of a value that is read already; what is wrong is among its errors.
+Result<QueueConfig> read_queue_config(const JsonValue& form, const QueueConfig& base);
 
 }  // namespace argiope::detail

@@ -13,4 +13,7 @@ void read_definition(JsonMembers& in, Schedule& into);
 // As parse_schedule; what is wrong is among the form's errors.
 Result<Schedule> read_schedule(const JsonValue& form);
 
+// A trigger as a schedule may have it: an object, or a string as Trigger::parse takes it.
+Result<Trigger> read_any_trigger(const JsonValue& form);
+
 }  // namespace argiope::detail

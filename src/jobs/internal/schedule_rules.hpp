@@ -9,19 +9,14 @@
 #include <vector>
 
 #include "argiope/jobs/requests.hpp"
+#include "jobs/internal/stored_time.hpp"
 
 namespace argiope::schedule_rules {
 
-inline constexpr std::int64_t kNeverMs =
-    std::chrono::floor<std::chrono::milliseconds>(WallTime::max()).time_since_epoch().count();
+using stored_time::from_ms;
+using stored_time::stored;
+using stored_time::to_ms;
 
-inline std::int64_t to_ms(WallTime time) noexcept {
-  return time <= WallTime{} ? 0 : std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
-}
-inline WallTime from_ms(std::int64_t ms) noexcept {
-  return ms >= kNeverMs ? WallTime::max() : WallTime{std::chrono::milliseconds{ms}};
-}
-inline WallTime stored(WallTime time) noexcept { return from_ms(to_ms(time)); }
 SchedulePlace stored(const SchedulePlace& place) noexcept;
 ScheduleRun stored(ScheduleRun run);
 // At most kMostRunErrorBytes of it, and no half character.

@@ -1,0 +1,314 @@
+// Client: every operation of the API (docs/http-api.md). index.d.ts says what each takes, gives and throws.
+import { ApiError, Unreachable } from "./errors.js";
+import { EventReader } from "./events.js";
+import { bytes, Http, isBytes, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
+import { Backoff, realTime, sleep } from "./time.js";
+
+// The daemon says something on an event stream every 15 s.
+const SILENCE_LIMIT_MS = 45_000;
+
+export function newJob(queue, payload, options = {}) {
+  const job = { queue, ...options };
+  if (isBytes(payload)) job.payload_base64 = toBase64(payload);
+  else if (payload !== undefined) job.payload = payload;
+  if (job.due_at instanceof Date) job.due_at = job.due_at.toISOString();
+  return job;
+}
+
+const timeOf = (when) => (when instanceof Date ? when.toISOString() : when);
+
+// A reply of one of many: its error, if it has one, as what would have been thrown.
+function replyOf(reply) {
+  return reply.error ? { ...reply, error: new ApiError(reply.error) } : reply;
+}
+
+async function putReplies(response) {
+  const { replies, completion } = await response.json();
+  return { replies: replies.map(replyOf), completion: completion && replyOf(completion) };
+}
+
+const member = (name) => async (response) => (await response.json())[name];
+
+async function* all(page, name, filter) {
+  let after;
+  do {
+    const answer = await page({ ...filter, after });
+    yield* answer[name];
+    after = answer.next ?? undefined;
+  } while (after !== undefined);
+}
+
+class Jobs {
+  #http;
+  constructor(http) {
+    this.#http = http;
+  }
+
+  get(job) {
+    return this.#http.send("GET", path("jobs", job));
+  }
+  page(filter = {}) {
+    return this.#http.send("GET", "/v1/jobs" + query(filter));
+  }
+  list(filter = {}) {
+    return all((members) => this.page(members), "jobs", filter);
+  }
+  cancel(job, why) {
+    return this.#http.send("POST", path("jobs", job, "cancel"), { body: { why }, key: newKey() });
+  }
+  kick(job) {
+    return this.#http.send("POST", path("jobs", job, "kick"), { key: newKey() });
+  }
+  erase(job) {
+    return this.#http.send("DELETE", path("jobs", job), { read: nothing });
+  }
+  setPriority(job, priority) {
+    return this.#http.send("PATCH", path("jobs", job), { body: { priority } });
+  }
+  setDue(job, { dueAt, delayMs }) {
+    return this.#http.send("PATCH", path("jobs", job), { body: { due_at: timeOf(dueAt), delay_ms: delayMs } });
+  }
+  change(change, ids, { why, priority, dueAt } = {}) {
+    const body = { change, ids, why, priority, due_at: timeOf(dueAt) };
+    const read = async (response) => (await response.json()).replies.map(replyOf);
+    return this.#http.send("POST", "/v1/jobs/change", { body, key: newKey(), read });
+  }
+  explain(job) {
+    return this.#http.send("GET", path("jobs", job, "explain"));
+  }
+  history(job) {
+    return this.#http.send("GET", path("jobs", job, "history"), { read: member("attempts") });
+  }
+  output(job) {
+    return this.#http.send("GET", path("jobs", job, "output"), { read: bytes });
+  }
+}
+
+class Queues {
+  #http;
+  constructor(http) {
+    this.#http = http;
+  }
+
+  list() {
+    return this.#http.send("GET", "/v1/queues", { read: member("queues") });
+  }
+  get(queue) {
+    return this.#http.send("GET", path("queues", queue));
+  }
+  set(queue, config) {
+    return this.#http.send("PUT", path("queues", queue), { body: config });
+  }
+  change(queue, config) {
+    return this.#http.send("PATCH", path("queues", queue), { body: config });
+  }
+  delete(queue) {
+    return this.#http.send("DELETE", path("queues", queue), { read: nothing });
+  }
+  pause(queue, until) {
+    return this.#http.send("POST", path("queues", queue, "pause"), { body: { until: timeOf(until) }, key: newKey() });
+  }
+  resume(queue) {
+    return this.#http.send("POST", path("queues", queue, "resume"), { key: newKey() });
+  }
+  kick(queue, limit = 1000) {
+    return this.#http.send("POST", path("queues", queue, "kick"), { body: { limit }, read: member("kicked") });
+  }
+  stats(queue) {
+    return this.#http.send("GET", path("queues", queue, "stats"));
+  }
+}
+
+class Leases {
+  #http;
+  constructor(http) {
+    this.#http = http;
+  }
+
+  // `settle` may be JSON already: a list of texts in `settleTexts`.
+  async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal } = {}) {
+    const texts = settleTexts ?? settle?.map((settlement) => JSON.stringify(settlement)) ?? [];
+    let text = JSON.stringify({ queues, most, wait_ms: waitMs, worker });
+    if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
+    return this.#http.send("POST", "/v1/leases", { text, waitMs, signal });
+  }
+  renew(leases, worker) {
+    const body = { leases: leases.map((lease) => (typeof lease === "number" ? { token: lease } : lease)), worker };
+    return this.#http.send("PATCH", "/v1/leases", { body, safe: true, read: member("leases") });
+  }
+  settle(settlements) {
+    return this.settleTexts(settlements.map((settlement) => JSON.stringify(settlement)));
+  }
+  settleTexts(texts) {
+    const text = `{"settlements":[${texts.join(",")}]}`;
+    return this.#http.send("POST", "/v1/leases/settle", { text, safe: true, read: member("replies") });
+  }
+}
+
+class Schedules {
+  #http;
+  constructor(http) {
+    this.#http = http;
+  }
+
+  page(filter = {}) {
+    return this.#http.send("GET", "/v1/schedules" + query(filter));
+  }
+  list() {
+    return all((members) => this.page(members), "schedules", {});
+  }
+  add(schedule, { conflict } = {}) {
+    return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body: schedule, key: newKey() });
+  }
+  get(schedule) {
+    return this.#http.send("GET", path("schedules", schedule));
+  }
+  set(name, schedule) {
+    return this.#http.send("PUT", path("schedules", name), { body: schedule });
+  }
+  change(schedule, members) {
+    return this.#http.send("PATCH", path("schedules", schedule), { body: members });
+  }
+  delete(schedule) {
+    return this.#http.send("DELETE", path("schedules", schedule), { read: nothing });
+  }
+  pause(schedule, by) {
+    return this.#http.send("POST", path("schedules", schedule, "pause"), { body: { by }, key: newKey() });
+  }
+  resume(schedule, from = "now") {
+    return this.#http.send("POST", path("schedules", schedule, "resume"), { body: { from }, key: newKey() });
+  }
+  run(schedule) {
+    return this.#http.send("POST", path("schedules", schedule, "run"), { read: member("job") });
+  }
+  history(schedule, limit) {
+    return this.#http.send("GET", path("schedules", schedule, "history") + query({ limit }), { read: member("runs") });
+  }
+  explain(schedule) {
+    return this.#http.send("GET", path("schedules", schedule, "explain"));
+  }
+  output(schedule) {
+    return this.#http.send("GET", path("schedules", schedule, "output"), { read: bytes });
+  }
+  next(schedule, count = 10) {
+    return this.#http.send("GET", path("schedules", schedule, "next") + query({ count }), { read: member("times") });
+  }
+  nextTimes(trigger, count = 10, { after } = {}) {
+    const body = { trigger, count, after: timeOf(after) };
+    return this.#http.send("POST", "/v1/next", { body, safe: true, read: member("times") });
+  }
+}
+
+export class Client {
+  #http;
+
+  constructor(url, options = {}) {
+    this.#http = new Http(url, { time: realTime, ...options });
+    this.jobs = new Jobs(this.#http);
+    this.queues = new Queues(this.#http);
+    this.leases = new Leases(this.#http);
+    this.schedules = new Schedules(this.#http);
+  }
+
+  put(queue, payload, { idempotencyKey = newKey(), ...options } = {}) {
+    return this.#http.send("POST", "/v1/jobs", { body: newJob(queue, payload, options), key: idempotencyKey });
+  }
+  putMany(jobs, { atomic, completion, idempotencyKey = newKey() } = {}) {
+    return this.#http.send("POST", "/v1/jobs", { body: { jobs, atomic, completion }, key: idempotencyKey, read: putReplies });
+  }
+  putLines(lines, { idempotencyKey = newKey() } = {}) {
+    const type = "application/x-ndjson";
+    return this.#http.send("POST", "/v1/jobs", { text: lines, type, key: idempotencyKey, read: putReplies });
+  }
+  counters() {
+    return this.#http.send("GET", "/v1/counters");
+  }
+  workers() {
+    return this.#http.send("GET", "/v1/workers", { read: member("workers") });
+  }
+  endWorker(worker) {
+    return this.#http.send("DELETE", path("workers", worker), { read: member("ended") });
+  }
+  config() {
+    return this.#http.send("GET", "/v1/config");
+  }
+  auditPage(filter = {}) {
+    return this.#http.send("GET", "/v1/audit" + query(filter));
+  }
+  simulate(changes = {}) {
+    return this.#http.send("POST", "/v1/simulate", { body: changes, safe: true });
+  }
+  notify() {
+    return this.#http.send("GET", "/v1/notify", { read: member("notify") });
+  }
+  testNotify(name) {
+    return this.#http.send("POST", path("notify", name, "test"), { read: member("job") });
+  }
+  history(filter = {}) {
+    return this.#http.send("GET", "/v1/history" + query(filter));
+  }
+  version() {
+    return this.#http.send("GET", "/v1/version");
+  }
+  metrics() {
+    return this.#http.send("GET", "/metrics", { read: plain });
+  }
+  health() {
+    return this.#http.send("GET", "/healthz");
+  }
+  ready() {
+    return this.#http.send("GET", "/readyz");
+  }
+
+  async *events({ kinds, queue, lastEventId = "", signal } = {}) {
+    const reader = new EventReader(lastEventId);
+    const backoff = new Backoff();
+    while (!signal?.aborted) {
+      let pause;
+      try {
+        for await (const chunk of this.#stream("/v1/events" + query({ kinds: kinds?.join(","), queue }), reader, signal)) {
+          for (const event of reader.feed(chunk)) {
+            backoff.reset();
+            yield event;
+          }
+        }
+      } catch (error) {
+        if (signal?.aborted) return;
+        if (!(error instanceof Unreachable) && error.status !== 503) throw error;
+        pause = error.retryAfterMs;
+      }
+      reader.brokenOff();
+      await sleep(this.#http.time, backoff.next(pause ?? reader.retryMs), signal);
+    }
+  }
+
+  async *#stream(target, events, signal) {
+    const http = this.#http;
+    const headers = { ...http.headers, Accept: "text/event-stream" };
+    if (events.lastEventId) headers["Last-Event-ID"] = events.lastEventId;
+    const { response, end, controller } = await http.open(target, { method: "GET", headers }, SILENCE_LIMIT_MS, signal);
+    let timer;
+    const heard = () => {
+      http.time.clearTimeout(timer);
+      timer = http.time.setTimeout(() => controller.abort(), SILENCE_LIMIT_MS);
+    };
+    end();
+    const abort = () => controller.abort();
+    signal?.addEventListener("abort", abort);
+    try {
+      heard();
+      if (response.status !== 200) throw await problemOf(response);
+      const reader = response.body.getReader();
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        heard();
+        yield piece.value;
+      }
+    } catch (error) {
+      throw error instanceof ApiError ? error : new Unreachable(`the stream broke: ${error.message}`, true, error);
+    } finally {
+      http.time.clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      controller.abort();
+    }
+  }
+}

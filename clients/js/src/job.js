@@ -1,0 +1,123 @@
+// Job: what a function knows of the job it runs and may say; and what the end of the function is told as.
+import { newJob } from "./client.js";
+import { Bury, Retry, Snooze } from "./errors.js";
+import { fromBase64, isBytes, toBase64 } from "./http.js";
+
+const MOST_ERROR_LENGTH = 4000;
+const MOST_MESSAGE_LENGTH = 250;
+
+export class Job {
+  #controller = new AbortController();
+  #onProgress;
+  // Of the worker.
+  run;
+  started = false;
+  whyCancelled = "";
+  told;
+  followUps;
+
+  constructor(lease, now, onProgress) {
+    this.record = lease.job;
+    this.token = lease.token;
+    this.attempt = lease.attempt ?? 1;
+    this.takenAt = this.renewedAt = now;
+    this.leaseMs = lease.lease_ms ?? 60_000;
+    this.#onProgress = onProgress;
+  }
+
+  get id() {
+    return this.record.id;
+  }
+  get name() {
+    return this.record.name ?? "";
+  }
+  get queue() {
+    return this.record.queue;
+  }
+  get key() {
+    return this.record.key ?? "";
+  }
+  get function() {
+    return this.record.function ?? "";
+  }
+  get payload() {
+    return this.record.payload ?? "";
+  }
+  get payloadBytes() {
+    const exact = this.record.payload_base64;
+    return exact === undefined ? new TextEncoder().encode(this.payload) : fromBase64(exact);
+  }
+  json() {
+    return JSON.parse(this.payload);
+  }
+
+  get signal() {
+    return this.#controller.signal;
+  }
+  get cancelled() {
+    return this.#controller.signal.aborted;
+  }
+
+  progress(fraction, message = "") {
+    if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress ${fraction}: from 0 to 1`);
+    this.told = { progress: Number(fraction), message: String(message).slice(0, MOST_MESSAGE_LENGTH) };
+    this.#onProgress();
+  }
+
+  followUp(queue, payload, options) {
+    (this.followUps ??= []).push(newJob(queue, payload, options));
+  }
+
+  // When its lease is to be renewed: three times in its length, and once a second while it tells progress.
+  get dueAt() {
+    const third = this.leaseMs / 3;
+    return this.renewedAt + (this.told === undefined ? third : Math.min(third, 1000));
+  }
+
+  // "cancel", "lost" or "stop".
+  cancel(why) {
+    if (this.cancelled) return;
+    this.whyCancelled = why;
+    this.#controller.abort(new DOMException(why === "lost" ? "the lease was lost" : "the job is to stop", "AbortError"));
+  }
+}
+
+// Settlements, as JSON.
+
+export function done(job, result) {
+  if (result === undefined && job.followUps === undefined) return `{"token":${job.token},"outcome":"done"}`;
+  const settlement = { token: job.token, outcome: "done", follow_ups: job.followUps };
+  if (isBytes(result)) settlement.result_base64 = toBase64(result);
+  else if (result !== undefined) settlement.result = typeof result === "string" ? result : JSON.stringify(result);
+  return JSON.stringify(settlement);
+}
+
+export function failed(job, error) {
+  const token = job.token;
+  if (error instanceof Snooze) return released(token, error.delayMs);
+  if (error instanceof Bury) return JSON.stringify({ token, outcome: "bury", error: error.message });
+  if (error instanceof Retry) {
+    const { message, delayMs, priority } = error;
+    return JSON.stringify({ token, outcome: "retry", error: message, delay_ms: delayMs, priority });
+  }
+  return retried(token, describe(error));
+}
+
+export function retried(token, why) {
+  return JSON.stringify({ token, outcome: "retry", error: why });
+}
+
+export function released(token, delayMs) {
+  return JSON.stringify({ token, outcome: "release", delay_ms: delayMs || undefined });
+}
+
+export function cancelled(token) {
+  return JSON.stringify({ token, outcome: "cancel" });
+}
+
+// "TypeError: no such address (mail.js:12:5)".
+function describe(error) {
+  if (!(error instanceof Error)) return `threw ${String(error)}`.slice(0, MOST_ERROR_LENGTH);
+  const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec((error.stack ?? "").slice(error.message.length))?.[1];
+  return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`.slice(0, MOST_ERROR_LENGTH);
+}

@@ -1,0 +1,72 @@
+// Time, so that tests can bring their own: now() in milliseconds, timers, and what is made of them.
+
+export const realTime = {
+  now: () => performance.now(),
+  setTimeout: (run, ms) => setTimeout(run, ms),
+  clearTimeout: (timer) => clearTimeout(timer),
+};
+
+// Resolves after `ms`, or as soon as `signal` is aborted.
+export function sleep(time, ms, signal) {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = () => {
+      time.clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = time.setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
+}
+
+// Who waits goes on when it is rung. A ring that nobody waited for is remembered.
+export class Bell {
+  #rung = false;
+  #wake = null;
+
+  ring() {
+    this.#rung = true;
+    this.#wake?.();
+  }
+
+  silence() {
+    this.#rung = false;
+  }
+
+  // Until it is rung, or `ms` have passed.
+  async wait(time, ms) {
+    if (!this.#rung) {
+      let timer;
+      await new Promise((resolve) => {
+        this.#wake = resolve;
+        if (ms !== undefined) timer = time.setTimeout(resolve, ms);
+      });
+      time.clearTimeout(timer);
+      this.#wake = null;
+    }
+    this.#rung = false;
+  }
+}
+
+// Waits between attempts: each drawn from a quarter of a limit to the limit, which doubles, so that clients that lost the same
+// daemon do not come back together.
+export class Backoff {
+  #limit;
+
+  constructor(firstMs = 100, longestMs = 5000) {
+    this.firstMs = firstMs;
+    this.longestMs = longestMs;
+    this.#limit = firstMs;
+  }
+
+  reset() {
+    this.#limit = this.firstMs;
+  }
+
+  next(atLeastMs = 0) {
+    const limit = this.#limit;
+    this.#limit = Math.min(limit * 2, this.longestMs);
+    return atLeastMs + limit * (0.25 + 0.75 * Math.random());
+  }
+}

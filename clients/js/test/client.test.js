@@ -1,0 +1,258 @@
+// The client over real sockets, against the daemon in memory that the Python client's tests have.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Client, newJob, Unreachable } from "../src/index.js";
+
+const PYTHON = fileURLToPath(new URL("../../python", import.meta.url));
+let daemon, url, client;
+let queue = "";
+let queues = 0;
+
+before(async () => {
+  daemon = spawn("python3", ["-m", "tests.fake_daemon"], { cwd: PYTHON, stdio: ["ignore", "pipe", "inherit"] });
+  [url] = await once(createInterface(daemon.stdout), "line");
+  client = new Client(url);
+});
+after(() => daemon.kill());
+beforeEach(() => (queue = `queue ${++queues}`));
+
+const is = (type) => (error) => error.type === type;
+
+// A client whose next answers suffer: "drop", or a status.
+function faulty(...faults) {
+  const suffer = async (...request) => {
+    const fault = faults.shift();
+    if (typeof fault === "number") return new Response("{}", { status: fault });
+    const response = await fetch(...request);
+    if (fault === "drop") throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+    return response;
+  };
+  return new Client(url, { fetch: suffer });
+}
+
+describe("operations", () => {
+  test("a job is put and looked at", async () => {
+    const name = `${queue}/first %`;
+    const { id, outcome } = await client.put(queue, "hällo", { key: "ann", priority: 3, id: name });
+    assert.equal(outcome, "added");
+    assert.equal((await client.put(queue, "again", { id: name })).outcome, "kept");
+    const job = await client.jobs.get(name);
+    assert.deepEqual([job.id, job.payload, job.key, job.priority], [id, "hällo", "ann", 3]);
+    assert.equal((await client.jobs.explain(id)).reason, "none");
+    assert.deepEqual(await client.jobs.history(id), []);
+    await assert.rejects(client.jobs.output(id), is("not_found"));
+  });
+
+  test("payloads of every kind", async () => {
+    const payloads = ["text", { a: 1 }, 0, new Uint8Array([255]), undefined];
+    await client.putMany(payloads.map((payload) => newJob(queue, payload)));
+    const seen = [];
+    for await (const job of client.jobs.list({ queue })) seen.push(job.payload_base64 ?? job.payload);
+    assert.deepEqual(seen, ["text", '{"a":1}', "0", "/w==", ""]);
+  });
+
+  test("many are put, and each is answered", async () => {
+    const answer = await client.putMany([newJob(queue, 1), { queue, nonsense: 1 }], { completion: newJob(queue) });
+    assert.deepEqual([answer.replies[0].outcome, answer.replies[1].error.type], ["added", "invalid_input"]);
+    assert.equal(answer.completion.outcome, "added");
+    const lines = await client.putLines(`{"queue":"${queue}"}\n{"queue":"${queue}"}\n`);
+    assert.equal(lines.replies.length, 2);
+    await assert.rejects(client.putMany([{ queue, nonsense: 1 }], { atomic: true }), (error) => {
+      return error.errors[0].pointer === "/jobs/0/nonsense";
+    });
+  });
+
+  test("a list is read page by page", async () => {
+    await client.putMany(Array(7).fill(newJob(queue)));
+    let count = 0;
+    for await (const job of client.jobs.list({ queue, limit: 2 })) count += job.queue === queue;
+    assert.equal(count, 7);
+    assert.equal((await client.jobs.page({ queue, limit: 3 })).jobs.length, 3);
+  });
+
+  test("jobs are changed", async () => {
+    const { replies } = await client.putMany(Array(4).fill(newJob(queue)));
+    const [a, b, c, d] = replies.map(({ id }) => id);
+    assert.equal((await client.jobs.setPriority(a, 9)).outcome, "changed");
+    await client.jobs.setDue(b, { delayMs: 60_000 });
+    assert.equal((await client.jobs.get(b)).state, "delayed");
+    await client.jobs.kick(b);
+    await client.jobs.cancel(c, "no more");
+    assert.equal(await client.jobs.erase(d), undefined);
+    await assert.rejects(client.jobs.kick(c), is("wrong_state"));
+    const changed = await client.jobs.change("cancel", [a, c]);
+    assert.deepEqual([changed[0].outcome, changed[1].error.type], ["changed", "wrong_state"]);
+  });
+
+  test("queues", async () => {
+    const { queues } = client;
+    assert.equal((await queues.set(queue, { max_attempts: 5 })).config.max_attempts, 5);
+    assert.equal((await queues.change(queue, { capacity: 1 })).config.max_attempts, 5);
+    assert.equal((await queues.pause(queue)).config.paused, true);
+    assert.equal((await queues.resume(queue)).config.paused, false);
+    assert.equal(await queues.kick(queue), 0);
+    assert.equal((await queues.stats(queue)).ready, 0);
+    assert.ok((await queues.list()).some(({ name }) => name === queue));
+    await client.put(queue);
+    await assert.rejects(client.put(queue), { type: "queue_full", retryAfterMs: 1000, requestId: "r1" });
+    await assert.rejects(queues.delete(queue), is("wrong_state"));
+    await assert.rejects(queues.get("none"), is("not_found"));
+  });
+
+  test("leases", async () => {
+    await client.putMany([newJob(queue, "0"), newJob(queue, "1"), newJob(queue, "2")]);
+    const { leases } = await client.leases.take([queue], { most: 2, worker: "w" });
+    const tokens = leases.map(({ token }) => token);
+    const renewed = await client.leases.renew([tokens[0], { token: tokens[1], progress: 0.5 }, 9e9], "w");
+    assert.deepEqual(renewed.map((reply) => reply.lease_lost ?? false), [false, false, true]);
+    const settle = [{ token: tokens[0], outcome: "done", result: "r" }];
+    const second = await client.leases.take([queue], { most: 5, settle });
+    assert.deepEqual([second.leases.length, second.settled[0].outcome], [1, "ok"]);
+    assert.equal(new TextDecoder().decode(await client.jobs.output(leases[0].job.id)), "r");
+    assert.equal(await client.endWorker("w"), 1);
+    const settled = await client.leases.settle([{ token: tokens[1], outcome: "done" }]);
+    assert.equal(settled[0].outcome, "lease_lost");
+    assert.ok((await client.workers()).some(({ name }) => name === "w"));
+  });
+
+  test("schedules", async () => {
+    const { schedules } = client;
+    const backup = { name: `backup ${queue}`, trigger: "30 2 * * *", job: { queue } };
+    assert.equal((await schedules.add(backup)).outcome, "added");
+    await assert.rejects(schedules.add(backup), is("conflict"));
+    assert.equal((await schedules.set("rent", { trigger: "@every 1h" })).outcome, "added");
+    const names = [];
+    for await (const schedule of schedules.list()) names.push(schedule.name);
+    assert.deepEqual(names, [backup.name, "rent"]);
+    assert.equal((await schedules.pause(backup.name, "ann")).paused, true);
+    assert.equal((await schedules.resume(backup.name)).paused, false);
+    assert.equal((await client.jobs.get(await schedules.run(backup.name))).queue, queue);
+    assert.equal((await schedules.change("rent", { coalesce: "all" })).schedule.coalesce, "all");
+    assert.equal((await schedules.next("rent", 3)).length, 3);
+    assert.equal((await schedules.nextTimes("@every 1h", 2)).length, 2);
+    assert.deepEqual(await schedules.history("rent", 5), []);
+    assert.equal((await schedules.explain("rent")).reason, "not_due");
+    assert.equal(new TextDecoder().decode(await schedules.output("rent")), "left");
+    assert.equal((await schedules.get("rent")).name, "rent");
+    await schedules.delete("rent");
+    await assert.rejects(schedules.get("rent"), is("not_found"));
+  });
+
+  test("the daemon", async () => {
+    assert.equal((await client.version()).api, 1);
+    assert.deepEqual([await client.health(), await client.ready()], [{ status: "ok" }, { status: "ok" }]);
+    assert.match(await client.metrics(), /argiope_jobs/);
+    assert.ok((await client.counters()).queues);
+    assert.deepEqual((await client.config()).locked, []);
+    assert.deepEqual((await client.auditPage()).entries, []);
+  });
+});
+
+describe("when things go wrong", () => {
+  test("a put whose answer is lost is put once", async () => {
+    const { id } = await faulty("drop", 503).put(queue, "once");
+    assert.equal((await client.queues.get(queue)).counts.ready, 1);
+    assert.equal((await client.jobs.get(id)).payload, "once");
+  });
+
+  test("a put of the same key is put once", async () => {
+    const idempotencyKey = `order ${queue}`;
+    const first = await client.put(queue, "once", { idempotencyKey });
+    assert.deepEqual(await client.put(queue, "once", { idempotencyKey }), first);
+    await assert.rejects(client.put(queue, "other", { idempotencyKey }), is("idempotency_mismatch"));
+  });
+
+  test("an erasure whose answer is lost succeeds", async () => {
+    const { id } = await client.put(queue);
+    assert.equal(await faulty("drop").jobs.erase(id), undefined);
+  });
+
+  test("what may be done twice is not sent again", async () => {
+    const { id } = await client.put(queue);
+    await assert.rejects(faulty("drop").jobs.setDue(id, { delayMs: 1 }), (error) => error instanceof Unreachable && error.sent);
+    await assert.rejects(faulty("drop").put(queue, "x", { idempotencyKey: "" }), Unreachable);
+  });
+
+  test("nobody is waited for no longer than it was told", async () => {
+    const server = await listening();
+    const nobody = new Client(server.url, { retryForMs: 0 });
+    server.close();
+    await once(server, "close");
+    await assert.rejects(nobody.put(queue), (error) => error instanceof Unreachable && !error.sent);
+  });
+
+  test("a daemon that says nothing is left", async () => {
+    const server = await listening();
+    await assert.rejects(new Client(server.url, { timeoutMs: 50, retryForMs: 0 }).version(), Unreachable);
+    server.close();
+  });
+
+  test("what is aborted throws the reason", async () => {
+    const controller = new AbortController();
+    const taking = client.leases.take([queue], { waitMs: 30_000, signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await assert.rejects(taking, { message: "enough" });
+  });
+});
+
+describe("events", () => {
+  test("come as they happen, and go on where they broke", async () => {
+    let streams = 0;
+    // Each stream breaks after its first event.
+    const breaking = async (...request) => {
+      const response = await fetch(...request);
+      if (!String(request[0]).includes("/events")) return response;
+      streams++;
+      return { status: 200, body: oneEvent(response.body) };
+    };
+    const watcher = new Client(url, { fetch: breaking });
+    await client.put(queue);
+    const seen = [];
+    for await (const event of watcher.events({ kinds: ["job"], queue, lastEventId: "0" })) {
+      seen.push(event.data.state);
+      if (seen.length === 1) await client.put(queue);
+      if (seen.length === 2) break;
+    }
+    assert.deepEqual([seen, streams], [["ready", "ready"], 2]);
+  });
+
+  test("end when they are aborted", async () => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 20);
+    for await (const event of client.events({ signal: controller.signal, queue: "none" })) assert.fail(event.kind);
+  });
+
+  test("a refusal is thrown", async () => {
+    const refused = new Client(url, { fetch: async () => new Response('{"type":"x:forbidden"}', { status: 403 }) });
+    await assert.rejects(refused.events().next(), { type: "forbidden" });
+  });
+});
+
+// A server that says nothing.
+async function listening() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  server.url = `http://127.0.0.1:${server.address().port}`;
+  return server;
+}
+
+function oneEvent(body) {
+  const reader = body.getReader();
+  let text = "";
+  return new ReadableStream({
+    async pull(controller) {
+      if (text.includes("data:")) {
+        await reader.cancel();
+        return controller.error(new Error("cut"));
+      }
+      const { value } = await reader.read();
+      text += new TextDecoder().decode(value);
+      controller.enqueue(value);
+    },
+  });
+}

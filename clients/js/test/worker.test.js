@@ -1,0 +1,310 @@
+// What a worker does, in virtual time, against a daemon in memory.
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Bury, Retry, Snooze } from "../src/index.js";
+import { virtually } from "./virtual.js";
+
+const many = (daemon, count, more) => Array.from({ length: count }, (_, at) => daemon.put("q", String(at), more));
+const requests = (daemon, method, path) => daemon.requests.filter(([m, p]) => m === method && p === path);
+
+// What becomes of one job whose function is `run`.
+async function one({ daemon, worker }, run, more) {
+  const job = daemon.jobs.get(daemon.put("q", "payload", more));
+  const it = worker(run);
+  await it.run();
+  return { job, counts: it.counts, settled: daemon.settled };
+}
+
+describe("how a run ends", () => {
+  test("what it returns is the result", virtually(async (world) => {
+    const results = [[undefined, undefined], ["text", "text"], [{ a: [1] }, '{"a":[1]}'], [0, "0"], [null, "null"]];
+    for (const [value, result] of results) {
+      const { job } = await one(world, () => value);
+      assert.deepEqual([job.state, job.result], ["done", result]);
+    }
+  }));
+
+  test("bytes are kept exactly", virtually(async (world) => {
+    const { settled } = await one(world, () => new Uint8Array([255, 0]));
+    assert.equal(settled[0].result_base64, "/wA=");
+  }));
+
+  test("what it throws is a failed attempt that says where", virtually(async (world) => {
+    const { settled, counts } = await one(world, async () => {
+      throw new TypeError("no such address");
+    });
+    assert.equal(settled[0].outcome, "retry");
+    assert.match(settled[0].error, /^TypeError: no such address \(worker\.test\.js:\d+:\d+\)$/);
+    assert.equal(counts.failed, 1);
+  }));
+
+  test("Retry, Bury and Snooze say more", virtually(async (world) => {
+    const throws = (error) => () => {
+      throw error;
+    };
+    const { settled } = await one(world, throws(new Retry(30_000, "later", { priority: 7 })));
+    assert.deepEqual(settled[0], { token: 1, outcome: "retry", error: "later", delay_ms: 30_000, priority: 7 });
+    const { job } = await one(world, throws(new Bury("hopeless")));
+    assert.deepEqual([job.state, job.error], ["buried", "hopeless"]);
+    const snoozed = await one(world, throws(new Snooze(60_000)));
+    assert.deepEqual([snoozed.settled.at(-1).delay_ms, snoozed.job.attempts, snoozed.counts.released], [60_000, 0, 1]);
+  }));
+
+  test("a result that is no JSON fails the run alone", virtually(async ({ daemon, worker }) => {
+    many(daemon, 3);
+    await worker((job) => (job.payload === "1" ? { big: 1n } : "fine")).run();
+    assert.deepEqual(daemon.states(), ["done", "ready", "done"]);
+  }));
+
+  test("a job that no function fits is a failed attempt, or the default's", virtually(async (world) => {
+    const { job } = await one(world, () => {}, { function: "unknown" });
+    assert.match(job.error, /has no function/);
+    const seen = [];
+    world.daemon.put("q", "x", { function: "other" });
+    await world.worker(() => {}).default((job) => seen.push([job.function, job.payload, job.attempt])).run();
+    assert.deepEqual(seen, [["other", "x", 1]]);
+  }));
+
+  test("follow-ups are put with the end, and not with a failure", virtually(async (world) => {
+    const { settled } = await one(world, (job) => job.followUp("next", { from: job.id }, { priority: 3 }));
+    assert.deepEqual(settled[0].follow_ups, [{ queue: "next", payload: { from: 1 }, priority: 3 }]);
+    await one(world, (job) => {
+      job.followUp("next");
+      throw new Error("no");
+    });
+    assert.equal(world.daemon.settled[1].follow_ups, undefined);
+  }));
+
+  for (const refusesParts of [false, true]) {
+    const how = refusesParts ? "by itself" : "with its request";
+    test(`an end that is refused ${how} fails its run and no other`, virtually(async ({ daemon, worker, logged }) => {
+      many(daemon, 8);
+      daemon.refusesParts = refusesParts;
+      const it = worker((job) => {
+        if (job.payload === "3") job.followUp("next", "", { priority: "high" });
+      });
+      await it.run();
+      assert.deepEqual(daemon.states(), ["done", "done", "done", "ready", "done", "done", "done", "done"]);
+      assert.match(daemon.jobs.get(4).error, /its end was refused/);
+      assert.deepEqual([logged.length, it.counts.done, it.counts.failed, it.counts.lost], [1, 7, 1, 0]);
+    }));
+  }
+
+  test("progress that is none fails the run alone", virtually(async (world) => {
+    const { job } = await one(world, (it) => it.progress(1.5));
+    assert.match(job.error, /from 0 to 1/);
+  }));
+});
+
+describe("leases", () => {
+  test("are renewed three times in their length", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    await worker(() => time.sleep(119_000)).run();
+    assert.deepEqual([daemon.states(), requests(daemon, "PATCH", "/v1/leases").length], [["done"], 5]);
+  }));
+
+  test("that are short are renewed in time beside long ones", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    many(daemon, 1, { lease_time_ms: 300 });
+    const it = worker(() => time.sleep(3000));
+    await it.run();
+    assert.deepEqual([daemon.states(), it.counts.lost], [["done", "done"], 0]);
+  }));
+
+  test("of jobs that are cancelled abort the signal", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    const it = worker((job) => new Promise((_, reject) => {
+      job.signal.addEventListener("abort", () => reject(job.signal.reason));
+    }));
+    const running = it.run();
+    await time.sleep(1000);
+    daemon.jobs.get(1).cancel = true;
+    await running;
+    assert.deepEqual([daemon.states(), it.counts.cancelled], [["cancelled"], 1]);
+  }));
+
+  test("that are lost are not settled", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    const it = worker(() => time.sleep(40_000));
+    const running = it.run();
+    await time.sleep(1000);
+    daemon.running.clear();
+    daemon.jobs.clear();
+    await running;
+    assert.deepEqual([it.counts.lost, daemon.settled.length], [1, 0]);
+  }));
+
+  test("tell progress at most once a second", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    await worker(async (job) => {
+      for (let step = 0; step < 40; step++) {
+        job.progress(step / 40, `step ${step}`);
+        await time.sleep(100);
+      }
+    }).run();
+    assert.ok([3, 4].includes(requests(daemon, "PATCH", "/v1/leases").length));
+    assert.match(daemon.jobs.get(1).message, /^step/);
+  }));
+});
+
+describe("how much it takes", () => {
+  test("no more run at once than it is told", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 100);
+    let [running, most] = [0, 0];
+    const it = worker(async () => {
+      most = Math.max(most, ++running);
+      await time.sleep(10);
+      running--;
+    }, { concurrency: 7 });
+    await it.run();
+    assert.deepEqual([most, it.counts.done], [7, 100]);
+  }));
+
+  test("quick jobs are leased and settled in batches", virtually(async ({ daemon, worker }) => {
+    many(daemon, 5000);
+    const it = worker(() => {});
+    await it.run();
+    assert.equal(it.counts.done, 5000);
+    assert.ok(daemon.requests.length < 150, daemon.requests.length);
+  }));
+
+  test("long jobs are not taken from other workers", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 60);
+    let most = 0;
+    await worker(async () => {
+      most = Math.max(most, daemon.running.size);
+      await time.sleep(10_000);
+    }, { concurrency: 5 }).run();
+    assert.ok(most <= 6, most);
+  }));
+
+  test("what waits for a second is given back", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 12);
+    const it = worker(() => time.sleep(100_000), { concurrency: 2, prefetch: 10, untilEmpty: false });
+    const running = it.run();
+    await time.sleep(500);
+    assert.equal(daemon.running.size, 12);
+    await time.sleep(1500);
+    assert.deepEqual([it.counts.released, daemon.running.size], [10, 2]);
+    it.stop({ atOnce: true });
+    await running;
+  }));
+
+  test("an end is told at once while it waits for jobs", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    const it = worker(() => time.sleep(5000), { untilEmpty: false });
+    const running = it.run();
+    await time.sleep(5020);
+    assert.deepEqual(daemon.states(), ["done"]);
+    it.stop();
+    await running;
+  }));
+});
+
+describe("stopping", () => {
+  const begin = async ({ time, daemon, worker }, ms, jobs, options) => {
+    many(daemon, jobs);
+    const it = worker(() => time.sleep(ms), { untilEmpty: false, ...options });
+    const running = it.run();
+    await time.sleep(100);
+    const began = time.now();
+    return { it, ended: () => running.then(() => time.now() - began) };
+  };
+
+  test("lets what runs end and gives back the rest", virtually(async (world) => {
+    const { it, ended } = await begin(world, 5000, 5, { concurrency: 2, prefetch: 3 });
+    it.stop();
+    assert.ok(Math.abs((await ended()) - 4900) < 100);
+    assert.deepEqual(world.daemon.states(), ["done", "done", "ready", "ready", "ready"]);
+  }));
+
+  test("cancels and gives back what does not end in time", virtually(async (world) => {
+    const { it, ended } = await begin(world, 1e6, 3, { drainLimitMs: 10_000 });
+    it.stop();
+    assert.ok(Math.abs((await ended()) - 10_000) < 100);
+    assert.deepEqual([world.daemon.states(), it.counts.released], [["ready", "ready", "ready"], 3]);
+  }));
+
+  test("also while it works until all is done", virtually(async (world) => {
+    const { it, ended } = await begin(world, 1e6, 3, { drainLimitMs: 10_000, untilEmpty: true });
+    it.stop();
+    assert.ok(Math.abs((await ended()) - 10_000) < 100);
+  }));
+
+  test("at once", virtually(async (world) => {
+    const { it, ended } = await begin(world, 1e6, 3);
+    it.stop();
+    it.stop({ atOnce: true });
+    assert.ok((await ended()) < 200);
+    assert.deepEqual(world.daemon.states(), ["ready", "ready", "ready"]);
+  }));
+
+  test("an idle worker ends at once and leaves no lease behind", virtually(async (world) => {
+    const { it, ended } = await begin(world, 0, 0);
+    it.stop();
+    assert.ok((await ended()) < 100);
+    assert.equal(world.daemon.requests.at(-1)[0], "DELETE");
+  }));
+
+  test("before it runs; and it may run again", virtually(async ({ daemon, worker }) => {
+    const it = worker(() => {});
+    it.stop();
+    await it.run();
+    many(daemon, 3);
+    await it.run();
+    assert.equal(it.counts.done, 3);
+  }));
+
+  test("is not held up by a daemon that is gone", virtually(async (world) => {
+    const { it, ended } = await begin(world, 1000, 3);
+    world.daemon.goDown();
+    it.stop();
+    assert.ok((await ended()) < 30_000);
+    assert.match(world.logged.at(-1), /was not told of 3 ends/);
+  }));
+});
+
+describe("when the daemon is away", () => {
+  test("runs go on, and their ends are sent when it is back", virtually(async ({ time, daemon, worker, logged }) => {
+    many(daemon, 3);
+    const it = worker(() => time.sleep(5000), { untilEmpty: false });
+    const running = it.run();
+    await time.sleep(1000);
+    daemon.goDown();
+    await time.sleep(39_000);
+    daemon.isDown = false;
+    await time.sleep(10_000);
+    assert.deepEqual([daemon.states(), logged.length], [["done", "done", "done"], 2]);
+    it.stop();
+    await running;
+  }));
+
+  test("an end whose answer is lost is sent again and counts once", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 40);
+    daemon.faults.push(["/v1/leases/settle", "drop"], ["/v1/leases/settle", "drop"], ["/v1/leases/settle", 503]);
+    await worker((job) => time.sleep(job.id)).run();
+    assert.equal(daemon.settled.length, 40);
+  }));
+
+  test("a refusal ends the worker and is thrown", virtually(async ({ daemon, worker }) => {
+    daemon.faults.push(401);
+    await assert.rejects(worker(() => {}, { untilEmpty: false }).run(), { status: 401 });
+  }));
+
+  test("faults at every request neither lose nor repeat an end", virtually(async (world) => {
+    for (const fault of ["refuse", 503, "drop"]) {
+      for (let at = 0; at < 10; at++) {
+        const { time, daemon, worker } = world;
+        daemon.jobs.clear();
+        daemon.running.clear();
+        many(daemon, 20);
+        daemon.faults = [...Array(at).fill(undefined), fault];
+        await worker((job) => time.sleep(job.id), { concurrency: 4 }).run();
+        // Leases whose answer was lost end by themselves.
+        const states = new Set(daemon.states());
+        if (fault === "drop") states.delete("running");
+        assert.deepEqual([...states], states.size ? ["done"] : [], `${fault} ${at}`);
+      }
+    }
+  }));
+});

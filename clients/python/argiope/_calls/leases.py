@@ -1,0 +1,66 @@
+"""Leases: what a Worker does by itself."""
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Union
+
+from .._wire import Call, Response, to_json
+from ._requests import call, given, member, milliseconds
+
+
+class Leases(NamedTuple):
+    leases: List[Dict[str, Any]]  # {"job","token","attempt","until","lease_ms"}
+    settled: List[Dict[str, Any]]  # an answer to each settlement, in their order
+    cancel: List[int] = []  # tokens of the worker's jobs that are to stop
+
+
+def _leases(response: Response) -> Leases:
+    answer = response.json()
+    return Leases(answer["leases"], answer.get("settled", []), answer.get("cancel", []))
+
+
+def take(
+    queues: Sequence[str],
+    most: int = 1,
+    *,
+    wait: float = 0.0,
+    worker: str = "",
+    settle: Sequence[Dict[str, Any]] = (),
+) -> Call[Leases]:
+    """Leases up to `most` jobs, and settles others in the same request. While there is none, it waits up to `wait` seconds
+    (60 at most).
+
+    Cancelling it, or losing the connection, gives back what it would have got.
+    """
+    return take_texts(queues, most, wait, worker, [to_json(settlement) for settlement in settle])
+
+
+def take_texts(queues: Sequence[str], most: int, wait: float, worker: str, settle: Iterable[str]) -> Call[Leases]:
+    """take() with settlements that are JSON already."""
+    body = given(queues=list(queues), most=most, wait_ms=milliseconds(wait), worker=worker or None)
+    settlements = ",".join(settle)
+    text = to_json(body) if not settlements else to_json(body)[:-1] + ',"settle":[' + settlements + "]}"
+    return Call("POST", "/v1/leases", _leases, text.encode(), wait=wait)
+
+
+def renew(leases: Sequence[Union[int, Dict[str, Any]]], *, worker: str = "") -> Call[List[Dict[str, Any]]]:
+    """Makes leases last their full time from now. Tokens, or {"token","progress","message"}.
+
+    Gives {"token","until","lease_ms","cancel"} for each, or {"token","lease_lost":true}; `cancel`: stop the job.
+    """
+    entries = [{"token": lease} if isinstance(lease, int) else lease for lease in leases]
+    return call("PATCH", "/v1/leases", member("leases"), given(leases=entries, worker=worker or None), safe=True)
+
+
+def settle(settlements: Sequence[Dict[str, Any]]) -> Call[List[Dict[str, Any]]]:
+    """Says how up to 10,000 runs ended: {"token","outcome":"done"|"retry"|"bury"|"cancel"|"release", …}.
+
+    Gives {"token","outcome":"ok"} for each, "lease_lost" where it came too late, or an "error". Sending one again does
+    nothing twice.
+    """
+    return settle_texts([to_json(settlement) for settlement in settlements])
+
+
+def settle_texts(settlements: Iterable[str]) -> Call[List[Dict[str, Any]]]:
+    """settle() with settlements that are JSON already."""
+    body = '{"settlements":[' + ",".join(settlements) + "]}"
+    return Call("POST", "/v1/leases/settle", member("replies"), body.encode(), safe=True)

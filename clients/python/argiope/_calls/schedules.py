@@ -1,0 +1,94 @@
+"""Schedules."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Union
+
+from .._wire import Call
+from ._requests import (
+    JobRef,
+    Page,
+    When,
+    time_text,
+    body_of,
+    call,
+    given,
+    json_of,
+    member,
+    new_key,
+    nothing,
+    page_of,
+    path,
+    query,
+)
+
+
+def page(*, after: Union[int, str, None] = None, limit: Optional[int] = None) -> Call[Page]:
+    """One page of schedules."""
+    return call("GET", "/v1/schedules" + query(after=after, limit=limit), page_of("schedules"))
+
+
+def add(schedule: Dict[str, Any], *, conflict: str = "fail") -> Call[Dict[str, Any]]:
+    """Adds a schedule (docs/schedules.md): {"name","trigger","job" …}. `conflict`: "fail", "replace" or "keep".
+
+    Gives {"id","outcome"}. Errors: InvalidInput, Conflict.
+    """
+    return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, schedule, key=new_key())
+
+
+def get(schedule: JobRef) -> Call[Dict[str, Any]]:
+    """The schedule and where it stands. Errors: NotFound."""
+    return call("GET", path("schedules", schedule), json_of)
+
+
+def set(name: str, schedule: Dict[str, Any]) -> Call[Dict[str, Any]]:
+    """Adds or replaces it. Errors: InvalidInput; Conflict where the configuration file decides."""
+    return call("PUT", path("schedules", name), json_of, schedule)
+
+
+def change(schedule: JobRef, **members: Any) -> Call[Dict[str, Any]]:
+    """Changes these members; a new trigger begins now."""
+    return call("PATCH", path("schedules", schedule), json_of, members)
+
+
+def delete(schedule: JobRef) -> Call[None]:
+    """Its jobs stay. Errors: NotFound."""
+    return call("DELETE", path("schedules", schedule), nothing)
+
+
+def pause(schedule: JobRef, by: Optional[str] = None) -> Call[Dict[str, Any]]:
+    return call("POST", path("schedules", schedule, "pause"), json_of, given(by=by), key=new_key())
+
+
+def resume(schedule: JobRef, start: str = "now") -> Call[Dict[str, Any]]:
+    """`start`: "now", or "where_it_was", which makes up for what was missed."""
+    return call("POST", path("schedules", schedule, "resume"), json_of, {"from": start}, key=new_key())
+
+
+def run(schedule: JobRef) -> Call[int]:
+    """Puts its job now; gives the job's id. When its answer is lost, it is not sent again: that could be a second run."""
+    return call("POST", path("schedules", schedule, "run"), member("job"))
+
+
+def history(schedule: JobRef, limit: Optional[int] = None) -> Call[List[Dict[str, Any]]]:
+    """Its last runs, and what was missed or skipped."""
+    return call("GET", path("schedules", schedule, "history") + query(limit=limit), member("runs"))
+
+
+def explain(schedule: JobRef) -> Call[Dict[str, Any]]:
+    return call("GET", path("schedules", schedule, "explain"), json_of)
+
+
+def output(schedule: JobRef) -> Call[bytes]:
+    """What its last run has left. Errors: NotFound, also where there is nothing."""
+    return call("GET", path("schedules", schedule, "output"), body_of)
+
+
+def next(schedule: JobRef, count: int = 10) -> Call[List[Dict[str, Any]]]:
+    """Its next planned times: {"at","local","note"}."""
+    return call("GET", path("schedules", schedule, "next") + query(count=count), member("times"))
+
+
+def next_times(trigger: Any, count: int = 10, *, after: Optional[When] = None) -> Call[List[Dict[str, Any]]]:
+    """The same of a trigger that is being written. Errors: InvalidInput."""
+    body = given(trigger=trigger, count=count, after=None if after is None else time_text(after))
+    return call("POST", "/v1/next", member("times"), body, safe=True)

@@ -1,0 +1,132 @@
+"""What goes wrong, as exceptions; and what a job's function raises to say more than "it failed"."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Type
+
+
+class ArgiopeError(Exception):
+    """Everything that a call raises, besides TypeError and ValueError for arguments that make no request."""
+
+
+class Unreachable(ArgiopeError):
+    """No answer came: the connection was refused or lost, or the answer took too long.
+
+    `sent`: whether the daemon may have got the request and done what it asks.
+    """
+
+    def __init__(self, why: str, sent: bool) -> None:
+        super().__init__(why)
+        self.sent = sent
+
+
+class ApiError(ArgiopeError):
+    """The daemon refused. `type` is the word of docs/http-api.md ("wrong_state"), `errors` says where (JSON pointers)."""
+
+    type = ""
+    title = ""
+    status = 0
+    detail = ""
+    errors: List[Dict[str, str]] = []
+    request_id: Optional[str] = None
+    retry_after: Optional[float] = None  # seconds
+
+    @staticmethod
+    def of(problem: Dict[str, Any], retry_after: Optional[float] = None) -> "ApiError":
+        """The exception for a problem (RFC 9457): of a whole answer, or the `error` of one of its parts."""
+        word = str(problem.get("type", "")).rpartition(":")[2]
+        kind: Type[ApiError] = _BY_TYPE.get(word) or _BY_STATUS.get(int(problem.get("status", 0))) or ApiError
+        error = kind(str(problem.get("detail") or problem.get("title") or word))
+        error.type, error.detail, error.title = word, str(error), str(problem.get("title", ""))
+        error.status, error.errors = int(problem.get("status", 0)), problem.get("errors", [])
+        error.request_id, error.retry_after = problem.get("request_id"), retry_after
+        return error
+
+
+class InvalidInput(ApiError):
+    """400: a member is unknown, of the wrong type or out of range; nothing was done."""
+
+
+class Refused(ApiError):
+    """401 or 403: there is no such token, or it may not do that."""
+
+
+class NotFound(ApiError):
+    """404: no such job, queue or schedule."""
+
+
+class WrongState(ApiError):
+    """409: what the job's state does not allow."""
+
+
+class Conflict(ApiError):
+    """409: there is one of that name; or the configuration file names it, and decides (`locked`)."""
+
+
+class TooLarge(ApiError):
+    """413."""
+
+
+class IdempotencyMismatch(ApiError):
+    """422: the same key came with another request."""
+
+
+class TooMany(ApiError):
+    """429: the queue is full (`queue_full`), or too many wait (`too_many`). Try again after `retry_after` seconds."""
+
+
+class Unavailable(ApiError):
+    """503: the store cannot write, or the daemon is about to stop. Try again after `retry_after` seconds."""
+
+
+_BY_TYPE: Dict[str, Type[ApiError]] = {
+    "invalid_input": InvalidInput,
+    "unauthorized": Refused,
+    "forbidden": Refused,
+    "not_found": NotFound,
+    "wrong_state": WrongState,
+    "conflict": Conflict,
+    "locked": Conflict,
+    "too_large": TooLarge,
+    "idempotency_mismatch": IdempotencyMismatch,
+    "queue_full": TooMany,
+    "too_many": TooMany,
+    "io": Unavailable,
+    "disk_full": Unavailable,
+    "busy": Unavailable,
+    "draining": Unavailable,
+}
+
+# Of what is no problem of the API's own: a proxy's, or a path that is not there.
+_BY_STATUS: Dict[int, Type[ApiError]] = {
+    400: InvalidInput,
+    401: Refused,
+    403: Refused,
+    404: NotFound,
+    413: TooLarge,
+    429: TooMany,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}
+
+
+class Retry(Exception):
+    """Raised by a job's function: it failed and is tried again `delay` seconds from now, or, without one, when the queue's
+    policy says. The last attempt buries it in either case. `priority` is its new one."""
+
+    def __init__(self, delay: Optional[float] = None, why: str = "", priority: Optional[int] = None) -> None:
+        super().__init__(why or "to be tried again")
+        self.delay = delay
+        self.priority = priority
+
+
+class Bury(Exception):
+    """Raised by a job's function: it is hopeless. The job stays, buried, until it is kicked or erased."""
+
+
+class Snooze(Exception):
+    """Raised by a job's function: not a failure; run it again in `delay` seconds. This run counts as no attempt."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__("snoozed")
+        self.delay = delay

@@ -1,0 +1,610 @@
+"""What a worker does, in virtual time, against a daemon in memory."""
+import asyncio
+import json
+import threading
+import unittest
+
+from argiope import Bury, Refused, Retry, Snooze, Worker, new_job
+
+from .fake_daemon import Answer, FakeServer
+from .virtual_time import VirtualTimeTest
+
+BUSY = Answer(503, {"type": "urn:argiope:problem:busy", "status": 503}, "application/problem+json", {"Retry-After": "1"})
+
+
+class WorkerTest(VirtualTimeTest):
+    def worker(self, **options):
+        return Worker(client=self.client, **{"queues": ["q"], "until_empty": True, **options})
+
+    async def put(self, *payloads, **options):
+        await self.client.put_many([new_job("q", payload, **options) for payload in payloads or ("",)])
+
+    def state(self, number=1):
+        return self.daemon.jobs[number]["state"]
+
+    def requests(self, method, path):
+        return [json.loads(body) for m, at, body in self.daemon.requests if (m, at) == (method, path)]
+
+
+class Ends(WorkerTest):
+    async def run_one(self, run, **options):
+        await self.put("payload", **options)
+        worker = self.worker()
+        worker.job("q")(run)
+        await worker.run_async()
+        return self.daemon.jobs[1], worker.counts
+
+    async def test_what_it_returns_is_the_result(self):
+        for value, result in ((None, ""), ("text", "text"), ({"a": [1]}, '{"a":[1]}'), (0, "0")):
+            self.daemon.jobs.clear()
+            self.daemon.last_id = 0
+
+            async def function(job, value=value):
+                return value
+
+            job, _ = await self.run_one(function)
+            self.assertEqual((job["state"], job["result"]), ("done", result))
+
+    async def test_bytes_are_kept_exactly(self):
+        async def function(job):
+            return b"\xff\x00"
+
+        await self.run_one(function)
+        self.assertEqual(await self.client.jobs.output(1), b"\xff\x00")
+
+    async def test_an_exception_is_a_failed_attempt_that_says_where(self):
+        async def function(job):
+            raise ValueError("no such address")
+
+        job, counts = await self.run_one(function, max_attempts=1)
+        self.assertEqual((job["state"], counts.failed), ("buried", 1))
+        self.assertRegex(job["error"], r"^ValueError: no such address \(test_worker.py:\d+\)$")
+
+    async def test_retry_says_when(self):
+        async def function(job):
+            if job.attempt == 1:
+                raise Retry(30, "later", priority=7)
+
+        worker_started = asyncio.get_running_loop().time()
+        job, _ = await self.run_one(function)
+        self.assertEqual((job["error"], job["priority"], self.daemon.log[0][0]), ("later", 7, "retry"))
+        self.assertGreaterEqual(job["_due"], worker_started + 30)
+
+    async def test_bury_and_snooze(self):
+        async def bury(job):
+            raise Bury("hopeless")
+
+        async def snooze(job):
+            raise Snooze(60)
+
+        job, _ = await self.run_one(bury)
+        self.assertEqual((job["state"], job["error"]), ("buried", "hopeless"))
+        self.daemon.jobs.clear()
+        self.daemon.last_id = 0
+        job, counts = await self.run_one(snooze)
+        self.assertEqual((self.daemon.log[-1][0], job["attempts"], counts.released), ("release", 0, 1))
+
+    async def test_a_result_that_is_no_json_fails_the_run_alone(self):
+        async def function(job):
+            return {"x": object()} if job.payload == "bad" else "\ud800" if job.payload == "surrogate" else "fine"
+
+        await self.put("bad", "fine", "surrogate")
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual([job["state"] for job in self.daemon.jobs.values()], ["delayed", "done", "delayed"])
+        self.assertIn("object", self.daemon.jobs[1]["error"])
+
+    async def test_a_job_that_no_function_fits_is_a_failed_attempt(self):
+        job, _ = await self.run_one(None, function="unknown")
+        self.assertIn("has no function", job["error"])
+
+    async def test_the_default_gets_what_no_function_fits(self):
+        await self.put("a", function="unknown")
+        worker, got = self.worker(), []
+
+        @worker.default
+        async def any_job(job):
+            got.append((job.function, job.queue, job.payload, job.attempt, job.id, job.token))
+
+        await worker.run_async()
+        self.assertEqual(got, [("unknown", "q", "a", 1, 1, 1)])
+
+    async def test_follow_ups_are_put_with_the_end(self):
+        async def function(job):
+            job.follow_up("next", {"from": job.id}, delay=5, key="k")
+
+        await self.run_one(function)
+        follow_up = self.daemon.jobs[2]
+        self.assertEqual((follow_up["queue"], follow_up["payload"], follow_up["key"]), ("next", '{"from":1}', "k"))
+
+    async def test_no_follow_up_of_a_run_that_failed(self):
+        async def function(job):
+            job.follow_up("next")
+            raise ValueError
+
+        await self.run_one(function, max_attempts=1)
+        self.assertEqual(list(self.daemon.jobs), [1])
+
+    async def test_an_end_that_is_refused_fails_its_run_and_no_other(self):
+        async def function(job):
+            if job.payload == "3":
+                job.follow_up("next", priority="high")
+
+        await self.put(*map(str, range(8)), max_attempts=1)
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual([job["state"] for job in self.daemon.jobs.values()], ["done"] * 3 + ["buried"] + ["done"] * 4)
+        self.assertIn("its end was refused", self.daemon.jobs[4]["error"])
+
+    async def test_an_end_that_is_refused_by_itself_fails_its_run(self):
+        await self.put(*range(4), max_attempts=1)
+        self.daemon.refuses_parts = True
+
+        async def function(job):
+            if job.payload == "2":
+                job.follow_up("next", priority="high")
+
+        worker = self.worker()
+        worker.job("q")(function)
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        self.assertEqual([job["state"] for job in self.daemon.jobs.values()], ["done", "done", "buried", "done"])
+        self.assertEqual((worker.counts.done, worker.counts.failed, worker.counts.lost), (3, 1, 0))
+
+    async def test_progress_that_is_none_fails_the_run_alone(self):
+        await self.put(max_attempts=1)
+
+        async def function(job):
+            job.progress(1.5)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertIn("from 0 to 1", self.daemon.jobs[1]["error"])
+
+    async def test_payloads_of_any_bytes(self):
+        got = []
+
+        async def function(job):
+            got.append((job.payload_bytes, job.payload))
+
+        await self.put(b"\xff", "\u00e4")
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual(sorted(got), [(b"\xc3\xa4", "\u00e4"), (b"\xff", "\ufffd")])
+
+
+class Leases(WorkerTest):
+    async def test_a_lease_is_renewed_three_times_in_its_length(self):
+        await self.put("", lease_time=60)
+
+        async def function(job):
+            await asyncio.sleep(119)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual(self.state(), "done")
+        self.assertEqual(len(self.requests("PATCH", "/v1/leases")), 5)
+
+    async def test_short_leases_are_renewed_in_time(self):
+        await self.put("a", lease_time=60)
+        await self.put("b", lease_time=0.3)
+
+        async def function(job):
+            await asyncio.sleep(3)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual((self.state(1), self.state(2), worker.counts.lost), ("done", "done", 0))
+
+    async def test_a_job_that_is_cancelled_is_told_so(self):
+        await self.put()
+        seen = []
+
+        async def function(job):
+            try:
+                await asyncio.sleep(1000)
+            finally:
+                seen.append(job.cancelled)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(1)
+        self.assertEqual((await self.client.jobs.cancel(1)).outcome, "asked")
+        await working
+        self.assertEqual((seen, self.state(), worker.counts.cancelled), ([True], "cancelled", 1))
+
+    async def test_a_job_whose_lease_is_lost_is_stopped_and_not_settled(self):
+        await self.put()
+
+        async def function(job):
+            await asyncio.sleep(1000)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(1)
+        self.daemon.running.clear()
+        self.daemon.jobs.clear()
+        await working
+        self.assertEqual((worker.counts.lost, self.daemon.log), (1, []))
+
+    async def test_progress_is_told_at_most_once_a_second(self):
+        await self.put()
+
+        async def function(job):
+            for step in range(40):
+                job.progress(step / 40, f"step {step}")
+                await asyncio.sleep(0.1)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        told = self.requests("PATCH", "/v1/leases")
+        self.assertIn(len(told), (3, 4))
+        self.assertIn("step", told[-1]["leases"][0]["message"])
+
+
+class Speed(WorkerTest):
+    async def test_no_more_run_at_once_than_it_is_told(self):
+        await self.put(*range(100))
+        running, most = [], []
+
+        async def function(job):
+            running.append(job)
+            most.append(len(running))
+            await asyncio.sleep(0.01)
+            running.remove(job)
+
+        worker = self.worker(concurrency=7)
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual((max(most), worker.counts.done), (7, 100))
+
+    async def test_quick_jobs_are_leased_and_settled_in_batches(self):
+        await self.put(*range(9000))
+
+        async def function(job):
+            pass
+
+        worker = self.worker()
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertEqual(worker.counts.done, 9000)
+        leases, settles = len(self.requests("POST", "/v1/leases")), len(self.requests("POST", "/v1/leases/settle"))
+        self.assertLess(leases, 100)
+        self.assertLess(settles, 100)
+
+    async def test_long_jobs_are_not_taken_from_other_workers(self):
+        await self.put(*range(100))
+        most = []
+
+        async def function(job):
+            most.append(len(self.daemon.running))
+            await asyncio.sleep(10)
+
+        worker = self.worker(concurrency=5)
+        worker.job("q")(function)
+        await worker.run_async()
+        self.assertLessEqual(max(most), 6)
+
+    async def test_what_waits_for_a_second_is_given_back(self):
+        await self.put(*range(20))
+
+        async def function(job):
+            await asyncio.sleep(100)
+
+        worker = self.worker(concurrency=2, prefetch=10, until_empty=False)
+        worker.job("q")(function)
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(0.5)
+        self.assertEqual(len(self.daemon.running), 12)
+        await asyncio.sleep(3)
+        self.assertEqual(len(self.daemon.running), 2)
+        worker.stop(at_once=True)
+        await working
+
+    async def test_an_end_is_told_at_once_while_it_waits_for_jobs(self):
+        await self.put()
+
+        async def function(job):
+            await asyncio.sleep(5)
+
+        worker = self.worker(until_empty=False)
+        worker.job("q")(function)
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(5.02)
+        self.assertEqual(self.state(), "done")
+        worker.stop()
+        await working
+
+
+class Stopping(WorkerTest):
+    async def begin(self, seconds, jobs=3, until_empty_too=False, **options):
+        await self.put(*range(jobs))
+
+        async def function(job):
+            await asyncio.sleep(seconds)
+
+        worker = self.worker(until_empty=until_empty_too, **options)
+        worker.job("q")(function)
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(0.1)
+        return worker, working
+
+    async def seconds(self, awaitable):
+        began = asyncio.get_running_loop().time()
+        await awaitable
+        return asyncio.get_running_loop().time() - began
+
+    async def test_what_runs_ends_and_the_rest_is_given_back(self):
+        worker, working = await self.begin(5, jobs=5, concurrency=2, prefetch=3)
+        worker.stop()
+        self.assertAlmostEqual(await self.seconds(working), 4.9, 1)
+        self.assertEqual([job["state"] for job in self.daemon.jobs.values()], ["done"] * 2 + ["ready"] * 3)
+        self.assertEqual([job["attempts"] for job in self.daemon.jobs.values()], [1, 1, 0, 0, 0])
+
+    async def test_what_does_not_end_in_time_is_cancelled_and_given_back(self):
+        worker, working = await self.begin(1000, drain_limit=10)
+        worker.stop()
+        self.assertAlmostEqual(await self.seconds(working), 10, 0)
+        self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"ready"})
+        self.assertEqual(worker.counts.released, 3)
+
+    async def test_at_once(self):
+        worker, working = await self.begin(1000)
+        worker.stop()
+        await asyncio.sleep(1)
+        worker.stop(at_once=True)
+        self.assertLess(await self.seconds(working), 0.1)
+        self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"ready"})
+
+    async def test_a_cancelled_run_gives_back_what_it_holds(self):
+        worker, working = await self.begin(1000)
+        working.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await working
+        self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"ready"})
+
+    async def test_an_idle_worker_ends_at_once_and_leaves_no_lease_behind(self):
+        worker, working = await self.begin(0, jobs=0)
+        worker.stop()
+        self.assertLess(await self.seconds(working), 0.1)
+        self.assertIn(
+            ("DELETE", f"/v1/workers/{worker.name.replace(':', '%3A')}"),
+            [(method, path) for method, path, _ in self.daemon.requests],
+        )
+
+    async def test_also_while_it_works_until_empty(self):
+        worker, working = await self.begin(1000, until_empty_too=True, drain_limit=10)
+        worker.stop()
+        self.assertAlmostEqual(await self.seconds(working), 10, 0)
+
+    async def test_before_it_runs(self):
+        worker = self.worker(until_empty=False)
+        worker.job("q")(None)
+        worker.stop()
+        await worker.run_async()
+
+    async def test_it_may_run_again(self):
+        worker, working = await self.begin(1)
+        worker.stop(at_once=True)
+        await working
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(2)
+        worker.stop()
+        await working
+        self.assertEqual(worker.counts.done, 3)
+
+    async def test_a_daemon_that_is_gone_does_not_hold_it_up(self):
+        worker, working = await self.begin(1)
+        self.client.go_down()
+        worker.stop()
+        with self.assertLogs("argiope", "WARNING"):
+            self.assertLess(await self.seconds(working), 30)
+
+
+class WhenTheDaemonIsAway(WorkerTest):
+    async def test_runs_go_on_and_their_ends_are_sent_when_it_is_back(self):
+        await self.put(*range(3))
+
+        async def function(job):
+            await asyncio.sleep(5)
+
+        worker = self.worker(until_empty=False)
+        worker.job("q")(function)
+        with self.assertLogs("argiope", "WARNING") as logged:
+            working = asyncio.ensure_future(worker.run_async())
+            await asyncio.sleep(1)
+            self.client.go_down()
+            await asyncio.sleep(39)
+            self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"running"})
+            self.client.is_down = False
+            await asyncio.sleep(10)
+        self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"done"})
+        self.assertEqual(len(logged.output), 2)
+        worker.stop()
+        await working
+
+    async def test_an_end_whose_answer_is_lost_is_sent_again_and_counts_once(self):
+        await self.put(*range(40))
+        self.daemon.faults.extend([("/v1/leases/settle", "drop")] * 3)
+
+        async def function(job):
+            await asyncio.sleep(0.001 * job.id)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        self.assertEqual(len(self.daemon.log), 40)
+        self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"done"})
+
+    async def test_a_busy_daemon_is_asked_again_when_it_says(self):
+        await self.put()
+        self.daemon.faults.extend([BUSY] * 3)
+
+        async def function(job):
+            pass
+
+        worker = self.worker()
+        worker.job("q")(function)
+        began = asyncio.get_running_loop().time()
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        self.assertGreater(asyncio.get_running_loop().time() - began, 3)
+        self.assertEqual(self.state(), "done")
+
+    async def test_a_refusal_ends_the_worker_and_is_raised(self):
+        self.daemon.token = "secret"
+        worker = self.worker(until_empty=False)
+        worker.job("q")(None)
+        with self.assertRaises(Refused):
+            await worker.run_async()
+
+    async def test_an_answer_that_is_none_of_the_api_ends_the_worker_and_is_raised(self):
+        await self.put(lease_time=3)
+        self.daemon.patch_leases = lambda *_: {"leases": [{}]}
+
+        async def function(job):
+            await asyncio.sleep(5)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        with self.assertRaises(KeyError):
+            await worker.run_async()
+
+    async def test_faults_at_every_request_neither_lose_nor_repeat_an_end(self):
+        for at in range(12):
+            for fault in ("drop", "refuse", BUSY):
+                self.daemon.__init__(clock=self.daemon.clock)
+                await self.put(*range(30))
+                self.daemon.faults.extend([None] * at + [fault])
+
+                async def function(job):
+                    await asyncio.sleep(0.001 * job.id)
+
+                worker = self.worker(concurrency=4)
+                worker.job("q")(function)
+                await worker.run_async()
+                lost = [job for job in self.daemon.jobs.values() if job["state"] != "done"]
+                # Leases whose answer was lost end by themselves.
+                self.assertLessEqual(len(lost), 30 if fault == "drop" else 0, (at, fault))
+                self.assertEqual({job["state"] for job in lost} - {"running"}, set())
+
+
+class OnThreads(unittest.TestCase):
+    def setUp(self):
+        self.server = FakeServer()
+        self.addCleanup(self.server.close)
+        self.daemon = self.server.daemon
+
+    def put(self, count, **options):
+        self.server.call(lambda: [self.daemon.put({"queue": "q", **options}) for _ in range(count)])
+
+    def test_functions_run_beside_each_other(self):
+        self.put(4)
+        together = threading.Barrier(4)
+        worker = Worker(self.server.url, until_empty=True, concurrency=4)
+        worker.job("q")(lambda job: together.wait(30) and None)
+        worker.run()
+        self.assertEqual(worker.counts.done, 4)
+
+    def test_jobs_that_come_one_by_one_run_beside_each_other(self):
+        worker = Worker(self.server.url, concurrency=3)
+        together, begun = threading.Barrier(3), threading.Semaphore(0)
+
+        @worker.job("q")
+        def meet(job):
+            begun.release()
+            together.wait(30)
+
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        for _ in range(3):
+            self.put(1)
+            begun.acquire()
+        worker.stop()
+        thread.join(30)
+        self.assertEqual(worker.counts.done, 3)
+
+    def test_thousands(self):
+        self.put(3000)
+        worker = Worker(self.server.url, until_empty=True)
+        worker.job("q")(lambda job: None)
+        worker.run()
+        self.assertEqual((worker.counts.done, len(self.daemon.log)), (3000, 3000))
+
+    def test_a_worker_of_both_kinds(self):
+        self.put(20)
+        self.put(20, function="other")
+        worker, kinds = Worker(self.server.url, until_empty=True), []
+
+        @worker.job("q")
+        def plain(job):
+            kinds.append("plain")
+
+        @worker.job("other")
+        async def other(job):
+            kinds.append("other")
+
+        worker.run()
+        self.assertEqual((kinds.count("plain"), kinds.count("other")), (20, 20))
+
+    def test_even_a_thread_that_raises_exit_is_a_failed_attempt(self):
+        self.put(1, max_attempts=1)
+        worker = Worker(self.server.url, until_empty=True)
+
+        @worker.job("q")
+        def leave(job):
+            raise SystemExit(3)
+
+        worker.run()
+        self.assertEqual(self.daemon.jobs[1]["state"], "buried")
+
+    def test_a_thread_hears_that_its_job_is_cancelled(self):
+        self.put(1, lease_time_ms=300)
+        worker = Worker(self.server.url, until_empty=True)
+        started = threading.Event()
+
+        @worker.job("q")
+        def wait(job):
+            started.set()
+            while not job.cancelled:
+                threading.Event().wait(0.005)
+            raise RuntimeError("stopped")
+
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        started.wait()
+        self.server.call(lambda: self.daemon.do_cancel(self.daemon.jobs[1], {}))
+        thread.join(30)
+        self.assertEqual(self.daemon.jobs[1]["state"], "cancelled")
+
+    def test_a_thread_that_does_not_end_is_given_back(self):
+        self.put(1)
+        worker = Worker(self.server.url, drain_limit=0.05)
+        started, end = threading.Event(), threading.Event()
+        self.addCleanup(end.set)
+
+        @worker.job("q")
+        def hang(job):
+            started.set()
+            end.wait(60)
+
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        started.wait()
+        worker.stop()
+        thread.join(30)
+        self.assertEqual(self.daemon.jobs[1]["state"], "ready")
+
+
+if __name__ == "__main__":
+    unittest.main()

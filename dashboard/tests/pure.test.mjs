@@ -1,0 +1,116 @@
+// What needs no browser: numbers, spans, JSON and events.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EventParser } from '../event_parser.js';
+import {
+  brief,
+  bytes,
+  distance,
+  instant,
+  prettyJson,
+  rate,
+  readSpan,
+  seen,
+  seenInName,
+  span,
+  writeSpan,
+  writtenClock,
+  writtenDay,
+} from '../format.js';
+
+describe('numbers and spans', () => {
+  it('are short, and exact below a million', () => {
+    assert.deepEqual([0, 999, 12345, 999_999, 1_234_567, null].map(brief), ['0', '999', '12,345', '999,999', '1.235M', '–']);
+    assert.deepEqual([0, 0.01, 0.5, 99.9, 1234.5, null].map(rate), ['0', '<0.1', '0.5', '99.9', '1,235', '–']);
+    assert.deepEqual([0, 0.4, 340, 1250, 9949, 9951, 59_600, 3_600_000, 93_600_000, -500, null].map(span), [
+      '0 s',
+      '<1 ms',
+      '340 ms',
+      '1.3 s',
+      '9.9 s',
+      '10 s',
+      '1 min',
+      '1 h',
+      '1 d 2 h',
+      '−500 ms',
+      '–',
+    ]);
+    assert.deepEqual([0, 1023, 1024, 1536, 5 * 1024 * 1024].map(bytes), ['0 B', '1023 B', '1.0 KiB', '1.5 KiB', '5.0 MiB']);
+  });
+  it('are told from now', () => {
+    assert.deepEqual(
+      [0, 1400, 5000, -5000, 61_000, -7_200_000].map((ms) => distance(1e12 + ms, 1e12)),
+      ['now', 'now', 'in 5 s', '5 s ago', 'in 1 min 1 s', '2 h ago'],
+    );
+    assert.equal(instant('1970-01-01T00:00:00Z'), null);
+    assert.equal(instant('2026-11-22T08:00:00.250Z'), Date.UTC(2026, 10, 22, 8, 0, 0, 250));
+    assert.equal(instant('when it suits'), null);
+  });
+  it('are read from forms as people write them, and written back', () => {
+    assert.deepEqual(
+      ['90', '90s', '1h30m', '250ms', '1.5h', '2w', ' 5m '].map(readSpan),
+      [90_000, 90_000, 5_400_000, 250, 5_400_000, 1_209_600_000, 300_000],
+    );
+    for (const text of ['', 'soon', '5 x', '-3s', '1h 30', '1e3', 's', '∞']) assert.equal(readSpan(text), null, text);
+    for (const ms of [0, 1, 999, 1000, 90_000, 5_400_000, 86_400_000, 90_061_001]) assert.equal(readSpan(writeSpan(ms)), ms);
+  });
+  it('of a zone are those that were written', () => {
+    assert.equal(writtenClock('2026-03-29T03:30:00+02:00'), '03:30:00');
+    assert.equal(writtenDay('2026-03-29T03:30:00+02:00'), '2026-03-29');
+  });
+});
+
+describe('JSON', () => {
+  it('is put on lines to the letter', () => {
+    assert.equal(
+      prettyJson('{"a":9007199254740993,"b":[1.50,{"c":"x,{\\"y\\":[1]}"}],"d":{},"e":[ ]}'),
+      '{\n  "a": 9007199254740993,\n  "b": [\n    1.50,\n    {\n      "c": "x,{\\"y\\":[1]}"\n    }\n  ],\n  "d": {},\n  "e": []\n}',
+    );
+  });
+  it('means what it meant', () => {
+    for (const text of ['[]', ' [ 1 , 2 ] ', '{"":""}', '[[[]],{"a":[{}]}]', '["\\\\","\\"",":,{}[]"]', '[true,null,-1e-9]']) {
+      assert.deepEqual(JSON.parse(prettyJson(text)), JSON.parse(text));
+      assert.equal(prettyJson(prettyJson(text)), prettyJson(text));
+    }
+  });
+  it('is only what is whole, and an object or a list', () => {
+    for (const text of ['', 'hello', '1', '"x"', '{', '[1,]', '{"a":1} x', 'null']) assert.equal(prettyJson(text), null, text);
+  });
+});
+
+describe('text of strangers', () => {
+  it('shows what cannot be seen', () => {
+    assert.deepEqual(seen('a\u202Eb\u0000'), ['a', '202E', 'b', '0000', '']);
+    assert.deepEqual(seen('tab\tline\nü 日本 🕷'), ['tab\tline\nü 日本 🕷']);
+    assert.deepEqual(seen('a\u{e0041}\u3164'), ['a', 'E0041', '', '3164', '']);
+  });
+  it('shows in names where lines break, and spaces at the ends', () => {
+    assert.deepEqual(seenInName('a b\nc '), ['a b', '000A', 'c', '0020', '']);
+    assert.deepEqual(seenInName(' '), ['', '0020', '']);
+  });
+});
+
+describe('an event stream', () => {
+  const events = (pieces) => {
+    const taken = [];
+    const parser = new EventParser((e) => taken.push(e));
+    for (const piece of pieces) parser.feed(piece);
+    return [taken, parser.id];
+  };
+  const text =
+    'retry: 2000\nid: a1-7\n\n: a comment\n\nid: a1-8\nevent: job\ndata: {"id":1}\n\r\nevent: counters\r\ndata: {"a":\r\ndata: 2}\r\n\r\ndata:x\n\n';
+  const wanted = [
+    { event: 'job', data: '{"id":1}', id: 'a1-8' },
+    { event: 'counters', data: '{"a":\n2}', id: 'a1-8' },
+    { event: 'message', data: 'x', id: 'a1-8' },
+  ];
+  it('is read whole', () => assert.deepEqual(events([text]), [wanted, 'a1-8']));
+  it('is read the same however it is cut', () => {
+    for (let at = 1; at < text.length; ++at)
+      assert.deepEqual(events([text.slice(0, at), text.slice(at)])[0], wanted, `cut at ${at}`);
+    assert.deepEqual(events([...text])[0], wanted);
+  });
+  it('keeps an id that came without an event, and drops an event that was cut off', () => {
+    assert.deepEqual(events(['id: a1-7\n\nevent: job\ndata: {']), [[], 'a1-7']);
+  });
+});

@@ -1,0 +1,58 @@
+// TLS for servers: what one proves with who it is. HttpServerOptions::tls takes it.
+//
+//   auto identity = value_or_throw(TlsIdentity::load({.certificate = "chain.pem", .key = "key.pem"}));
+//   HttpServer server(handler, {.tls = identity});
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+
+namespace argiope {
+
+namespace detail {
+class StreamLayer;
+}
+
+// Files in PEM.
+struct TlsFiles {
+  // The server's certificate first, then those that vouch for it, but for the last, which clients know.
+  std::string certificate;
+  // Its private key, not encrypted.
+  std::string key;
+  friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
+};
+
+// A certificate, its chain and its key. TLS 1.2 with ECDHE and AEAD ciphers, and TLS 1.3; HTTP/1.1 by ALPN, where a client
+// asks; no client certificates, no renegotiation; sessions are resumed by tickets, so that none take memory.
+//
+// Threads: a loop's own.
+class TlsIdentity {
+ public:
+  // Blocks while it reads the files.
+  // Errors: io: a file that cannot be read; invalid_input: what is wrong with which.
+  static Result<std::shared_ptr<TlsIdentity>> load(const TlsFiles& files);
+  // Takes the other's place for connections from now on; those that are open go on as they are.
+  TlsIdentity(TlsIdentity&& other) noexcept;
+  TlsIdentity& operator=(TlsIdentity&& other) noexcept;
+  ~TlsIdentity();
+
+  // The same with what is in these files now. Errors: those of load(); all stays as it was.
+  Result<void> reload(const TlsFiles& files);
+
+  // When the server's own certificate expires.
+  WallTime expires_at() const noexcept;
+
+  // For a connection that has been accepted. Errors: std::bad_alloc.
+  std::unique_ptr<detail::StreamLayer> new_layer() const;
+
+ private:
+  struct Loaded;
+  explicit TlsIdentity(std::unique_ptr<Loaded> loaded) noexcept;
+  static Result<std::unique_ptr<Loaded>> read(const TlsFiles& files);
+  std::unique_ptr<Loaded> loaded_;
+};
+
+}  // namespace argiope

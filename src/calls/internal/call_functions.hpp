@@ -1,0 +1,15 @@
+// The functions that jobs name to be run as commands and as HTTP requests, by whatever executor of ours has them.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace argiope {
+
+inline constexpr std::string_view kCommandFunction = "command";  // as_command_call()
+inline constexpr std::string_view kHttpFunction = "http";        // as_http_call()
+
+// Of the payload of such a job, and of the texts that become one.
+inline constexpr std::size_t kMostCallBytes = 1024 * 1024;
+
+}  // namespace argiope

@@ -1,0 +1,36 @@
+#include "cli/daemon_store.hpp"
+
+#include <cstdlib>
+#include <random>
+
+namespace argiope {
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::uint64_t any_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace
+
+Result<DaemonAddress> daemon_address(const std::string& where) {
+  auto base = ApiClient::parse_base(where);
+  if (!base) return std::unexpected(std::move(base.error()));
+  DaemonAddress address{*base, variable("ARGIOPE_TOKEN"), variable("ARGIOPE_CA_FILE")};
+  if (!is_header_safe(address.token)) {
+    return fail(Errc::invalid_input, "ARGIOPE_TOKEN: there are no control characters in a token");
+  }
+  return address;
+}
+
+DaemonStore::DaemonStore(const DaemonAddress& address, AsioBackend& backend)
+    : resolver_({}, backend),
+      http_({.accept = "application/json", .extra_ca_file = address.ca_file}, backend, resolver_, guard_),
+      client_(http_, address.base, {.token = address.token, .seed = any_seed()}) {}
+
+}  // namespace argiope

@@ -1,0 +1,37 @@
+// The way to a daemon, for commands whose --store names one.
+#pragma once
+
+#include <string>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/web/dns.hpp"
+#include "argiope/web/http_client.hpp"
+#include "serve/internal/api_client.hpp"
+
+namespace argiope {
+
+// Its token is in ARGIOPE_TOKEN; ARGIOPE_CA_FILE may name a file of certificate authorities for https://.
+struct DaemonAddress {
+  Url base;
+  std::string token;
+  std::string ca_file;
+};
+// Errors: invalid_input, for a `where` or a token that none can be.
+Result<DaemonAddress> daemon_address(const std::string& where);
+
+// Lifetime: `backend` is the loop's, and outlives it. Destroy it when no call is under way.
+class DaemonStore {
+ public:
+  DaemonStore(const DaemonAddress& address, AsioBackend& backend);
+  DaemonStore(const DaemonStore&) = delete;
+
+  ApiClient& client() noexcept { return client_; }
+
+ private:
+  const AddressGuard guard_{true};  // whom the user names may be reached, wherever that is
+  CaresResolver resolver_;
+  HttpClient http_;
+  ApiClient client_;
+};
+
+}  // namespace argiope

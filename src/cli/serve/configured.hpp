@@ -1,0 +1,51 @@
+// Configured: brings an engine and its daemon to what a configuration says, and from one configuration to the next.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "argiope/engine/engine.hpp"
+#include "argiope/web/http.hpp"
+#include "config/internal/configuration.hpp"
+#include "serve/internal/daemon.hpp"
+
+namespace argiope {
+
+// Lifetime: what it is given outlives it.
+class Configured {
+ public:
+  // `speaks_beanstalkd`: the queue "default" is the tube of beanstalkd's clients.
+  Configured(Engine& engine, HttpTransport& transport, bool speaks_beanstalkd)
+      : engine_(engine), transport_(transport), speaks_beanstalkd_(speaks_beanstalkd) {}
+
+  // Queues get their policy, schedules are added or replaced (where one stands stays, unless its trigger is another), and
+  // those that the configuration before named, and this one does not, are removed. What it does not name stays as it is.
+  // Errors: of the store, naming the queue or schedule. What was done until then stays, and what either configuration names
+  //         is locked; apply() with the one before puts that back.
+  Coro<Result<void>> apply(const Configuration& configuration);
+  // Those that this process runs, as commands or as requests; messages to who is told of trouble are among them.
+  std::vector<QueueTarget> targets(const Configuration& configuration) const;
+
+  // On how many of its jobs this process works at once; nullopt: on none.
+  std::optional<std::size_t> workers_of(std::string_view queue) const;
+  bool names_queue(std::string_view name) const { return queues_.contains(name); }
+  bool names_schedule(std::string_view name) const { return schedules_.contains(name); }
+
+ private:
+  Coro<Result<void>> set_queue(const ConfiguredQueue& queue);
+  Coro<Result<void>> set_schedules(const std::vector<Schedule>& schedules);
+  Coro<Result<void>> set_executors(std::map<std::string, std::size_t> wanted);
+  Coro<Result<void>> add_executor(std::string name, std::size_t concurrency);
+
+  Engine& engine_;
+  HttpTransport& transport_;
+  const bool speaks_beanstalkd_;
+  std::set<std::string, std::less<>> queues_, schedules_;
+  std::map<std::string, std::size_t, std::less<>> executors_;  // and how many jobs each runs at once
+  std::map<std::string, std::size_t, std::less<>> targets_;    // the same
+};
+
+}  // namespace argiope

@@ -1,0 +1,247 @@
+#include "cli/serve/daemon_run.hpp"
+
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
+#include "argiope/web/dns.hpp"
+#include "argiope/web/http_client.hpp"
+#include "cli/commands.hpp"
+#include "cli/error_advice.hpp"
+#include "cli/owner.hpp"
+#include "cli/serve/configured.hpp"
+#include "cli/serve/muted_thread.hpp"
+#include "cli/serve/supervised.hpp"
+#include "cli/version.hpp"
+#include "serve/internal/daemon.hpp"
+#include "simulate/internal/simulation.hpp"
+
+namespace argiope {
+namespace {
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+SessionSecret random_secret() {
+  SessionSecret secret;
+  if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
+    throw std::system_error(errno, std::generic_category(), "random numbers");
+  }
+  return secret;
+}
+
+class DaemonRun {
+ public:
+  DaemonRun(DaemonSettings settings, const DaemonRunOptions& options)
+      : options_(options), configuration_(std::move(settings.configuration)), tokens_(std::move(settings.tokens)),
+        tls_(std::move(settings.tls)) {}
+
+  int run() {
+    let_threads_be_muted();
+    AsioBackend backend(clock_);
+    EventLoop loop(backend);
+    const AddressGuard guard(options_.allow_private, kAllowPrivateAdvice);
+    CaresResolver resolver({}, backend);
+    HttpClient client({.user_agent = options_.user_agent, .accept = "*/*", .extra_ca_file = options_.ca_file}, backend,
+                      resolver, guard);
+    EngineOptions options = owner_options();
+    options.new_queue = configuration_.serve.new_queue;
+    options.create_queues = configuration_.serve.create_queues;
+    const int status =
+        run_as_owner(loop, configuration_.serve.store,
+                     "one process at a time owns a store. Stop that one; other commands can use it beside "
+                     "its owner",
+                     std::move(options), [&](Engine& engine) { return work(engine, client); });
+    client.close_idle();
+    if (status != kExitFinished) return status;
+    return interrupted_ ? kExitInterrupted : kExitFinished;
+  }
+
+ private:
+  Coro<Result<void>> work(Engine& engine, HttpTransport& transport) {
+    std::vector<InheritedSocket> sockets = inherited_sockets();
+    Configured configured(engine, transport, speaks_beanstalkd(sockets));
+    Daemon daemon(engine, configuration_.serve, context(configured));
+    co_await or_return(configured.apply(configuration_));
+    co_await or_return(daemon.set_notify(configuration_.notify));
+    co_await or_return(daemon.listen(std::move(sockets)));
+    daemon.targets().set(configured.targets(configuration_));
+    engine.scheduler().start();
+    handle_signals(daemon);
+    say_where(daemon);
+    tell_supervisor("READY=1");
+    EventLoop& loop = EventLoop::current();
+    Task<void> watch = loop.create_task(watch_over(engine), "watch");
+    Task<void> reload = loop.create_task(reload_when_asked(configured, daemon), "reload");
+    co_await stop_.wait();
+
+    tell_supervisor("STOPPING=1");
+    reload.cancel();
+    watch.cancel();
+    // Together: a job that runs may still have something to say to the API.
+    Task<bool> stopping = loop.create_task(daemon.stop(), "stop");
+    const Result<void> ended = co_await engine.scheduler().shutdown(!hurried_);
+    co_await stopping;
+    for (const int number : kSignals) loop.remove_signal_handler(number);
+    if (failure_) co_return std::unexpected(*failure_);
+    co_return ended;
+  }
+
+  std::vector<InheritedSocket> inherited_sockets() const {
+    std::vector<InheritedSocket> sockets = take_inherited_sockets();
+    if (options_.inherited_speak.empty()) return sockets;
+    for (InheritedSocket& socket : sockets) socket.name = options_.inherited_speak;
+    return sockets;
+  }
+
+  bool speaks_beanstalkd(const std::vector<InheritedSocket>& sockets) const {
+    return !configuration_.serve.beanstalkd.empty() ||
+           std::ranges::find(sockets, "beanstalkd", &InheritedSocket::name) != sockets.end();
+  }
+
+  DaemonContext context(const Configured& configured) {
+    return {.run_id = random_number(),
+            .version = kVersion,
+            .worker_name = default_worker_name(),
+            .tokens = tokens_,
+            .session_secret = random_secret(),
+            .tls = tls_,
+            .queue_is_locked = [&configured](std::string_view name) { return configured.names_queue(name); },
+            .schedule_is_locked = [&configured](std::string_view name) { return configured.names_schedule(name); },
+            .what_if = [this](const WhatIf& question) { return answer_what_if(question); },
+            .workers_of = [&configured](std::string_view name) { return configured.workers_of(name); }};
+  }
+
+  // On a thread of its own, whose log is of times that are not now.
+  Result<std::string> answer_what_if(const WhatIf& question) const {
+    const MutedThread muted;
+    return answer(question, clock_, kWhatIfLimit);
+  }
+
+  void say_where(const Daemon& daemon) const {
+    for (const std::string& where : daemon.where()) spdlog::info("listening: {}", where);
+    for (const std::string& note : options_.notes) spdlog::info("{}", note);
+  }
+
+  // A store that cannot be written any more ends the daemon: what is started again looks anew.
+  Coro<void> watch_over(Engine& engine) {
+    const EventLoop& loop = EventLoop::current();
+    const std::optional<Duration> tells_every = watchdog_interval();
+    const Duration interval = std::min(tells_every.value_or(kLookInterval), kLookInterval);
+    TimePoint tell_at = tells_every ? loop.time() : kNever;
+    while (!failure_) {
+      if (loop.time() >= tell_at) {
+        tell_supervisor("WATCHDOG=1");
+        tell_at = saturating_add(loop.time(), *tells_every);
+      }
+      co_await sleep(interval);
+      failure_ = engine.failure();
+      if (!failure_) failure_ = engine.scheduler().failure();
+    }
+    stop_.set();
+  }
+
+  // --- signals
+
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+  void handle_signals(Daemon& daemon) {
+    EventLoop& loop = EventLoop::current();
+    loop.add_signal_handler(SIGINT, [&] { interrupt(daemon, SIGINT); });
+    loop.add_signal_handler(SIGTERM, [&] { interrupt(daemon, SIGTERM); });
+    loop.add_signal_handler(SIGHUP, [&] { reload_.set(); });
+    loop.add_signal_handler(SIGUSR1, [&] { daemon.drain_puts(); });
+  }
+
+  void interrupt(Daemon& daemon, int number) {
+    if (number == SIGINT) interrupted_ = true;
+    if (!stop_.is_set()) {
+      spdlog::info("stopping: what runs may end (again: at once)");
+      return stop_.set();
+    }
+    spdlog::info("stopping at once");
+    hurried_ = true;
+    daemon.hurry();
+    EventLoop::current().call_later(2 * kTellAgain, kill_commands);
+  }
+
+  Coro<void> reload_when_asked(Configured& configured, Daemon& daemon) {
+    for (;;) {
+      co_await reload_.wait();
+      reload_.clear();
+      if (!options_.read_again) {
+        spdlog::info("there is no configuration to read again");
+        continue;
+      }
+      tell_supervisor("RELOADING=1");
+      if (auto done = co_await reload(configured, daemon); !done) {
+        spdlog::error("the configuration stays as it was: {}", done.error().message);
+      } else {
+        spdlog::info("the configuration was read again");
+      }
+      tell_supervisor("READY=1");
+    }
+  }
+  Coro<Result<void>> reload(Configured& configured, Daemon& daemon) {
+    auto settings = options_.read_again();
+    if (!settings) co_return std::unexpected(std::move(settings.error()));
+    Configuration& configuration = settings->configuration;
+    const ServeOptions asked = std::exchange(configuration.serve, configuration_.serve);
+    auto applied = co_await configured.apply(configuration);
+    if (applied) applied = co_await daemon.set_notify(configuration.notify);
+    if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()));
+    daemon.targets().set(configured.targets(configuration));
+    daemon.set_access(tokens_ = std::move(settings->tokens), asked.hosts);
+    if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);
+    tell_taken_at_start(asked);
+    configuration_ = std::move(configuration);
+    co_return Result<void>{};
+  }
+  // After a reload that the store has ended in its middle.
+  Coro<Result<void>> put_back(Configured& configured, Daemon& daemon, Error why) {
+    auto undone = co_await configured.apply(configuration_);
+    if (undone) undone = co_await daemon.set_notify(configuration_.notify);
+    if (!undone) {
+      why.message += fmt::format("; and what was applied of it could not be put back ({}): send SIGHUP again",
+                                 undone.error().message);
+    }
+    co_return std::unexpected(std::move(why));
+  }
+  void tell_taken_at_start(const ServeOptions& asked) const {
+    const auto names = taken_at_start(configuration_.serve, asked);
+    if (!names.empty()) spdlog::warn("needs a restart, and stays as it was: {}", fmt::join(names, ", "));
+  }
+
+  static constexpr Duration kLookInterval = std::chrono::milliseconds{100};
+  static constexpr Duration kWhatIfLimit = std::chrono::seconds{10};
+
+  const DaemonRunOptions& options_;
+  SystemClock clock_;
+  Configuration configuration_;
+  std::vector<Token> tokens_;
+  std::shared_ptr<TlsIdentity> tls_;
+  Event stop_, reload_;
+  bool interrupted_ = false;
+  bool hurried_ = false;
+  std::optional<Error> failure_;
+};
+
+}  // namespace
+
+int run_daemon(DaemonSettings settings, const DaemonRunOptions& options) {
+  return DaemonRun(std::move(settings), options).run();
+}
+
+}  // namespace argiope

@@ -1,0 +1,202 @@
+// `argiope serve`: its options and its file; what then happens is daemon_run.hpp's.
+#include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "argiope/web/tls.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
+#include "cli/commands.hpp"
+#include "cli/job_store.hpp"
+#include "cli/serve/daemon_run.hpp"
+#include "config/internal/configuration.hpp"
+#include "serve/internal/token_file.hpp"
+
+namespace argiope {
+namespace {
+
+struct ServeArguments {
+  std::string file;
+  std::string store;
+  std::vector<std::string> listen;
+  std::vector<std::string> beanstalkd;
+  std::string tokens;
+  std::string tls_certificate;
+  std::string tls_key;
+  bool insecure = false;
+  bool check = false;
+  bool quiet = false;
+  bool allow_private = false;
+  std::string log = "text";
+  std::string user_agent = "argiope";
+  std::string ca_file;
+};
+
+// clang-format off
+void add_options(CLI::App& command, ServeArguments& serve) {
+  command.add_option("FILE", serve.file, "A configuration: [serve], [[queue]], [[schedule]], [[notify]] (docs/configuration.md)");
+  command.add_option("--store", serve.store, "The jobs: sqlite:FILE or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
+  command.add_option("--listen", serve.listen, "HTTP at HOST:PORT, [IPV6]:PORT or unix:PATH; may be repeated (default 127.0.0.1:7733)")->type_name("ADDRESS")->allow_extra_args(false);
+  command.add_option("--beanstalkd", serve.beanstalkd, "Speak the beanstalkd protocol, at 127.0.0.1:11300 or ADDRESS; may be repeated")
+      ->type_name("ADDRESS")->expected(0, 1)->allow_extra_args(false)->default_str(fmt::format("127.0.0.1:{}", kBeanstalkdPort));
+  command.add_option("--tokens", serve.tokens, "Who may do what: a file that `argiope token` writes")->type_name("FILE");
+  command.add_option("--tls-certificate", serve.tls_certificate, "Speak HTTPS with the certificate, and those that vouch for it, in this PEM file")->type_name("FILE");
+  command.add_option("--tls-key", serve.tls_key, "Its private key, in PEM")->type_name("FILE");
+  command.add_flag("--insecure", serve.insecure, "Listen beyond this machine without TLS: something that speaks it stands before it");
+  command.add_flag("--check", serve.check, "Read the configuration, say what is wrong with it, and end");
+  command.add_option("--log", serve.log, "How the log is written")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command.add_flag("--quiet", serve.quiet, "Log errors only");
+  command.add_flag("--allow-private", serve.allow_private, "Let requests of schedules and queues connect to private addresses");
+  command.add_option("--user-agent", serve.user_agent, "The User-Agent of requests")->type_name("TEXT")->capture_default_str();
+  command.add_option("--ca-file", serve.ca_file, "Trust the authorities in this PEM file, too")->type_name("FILE");
+  command.footer(
+      "Jobs and schedules for every language: an HTTP API (docs/http-api.md), the beanstalkd protocol, and a page to look at.\n"
+      "What the file and the options say wins over what the API is asked to change.\n"
+      "SIGHUP reads file, tokens and certificate again: what is wrong is told, and then nothing changes. SIGTERM or Ctrl-C lets\n"
+      "jobs and requests end (10 s unless the file says otherwise), twice stops them; stopped jobs are run again. SIGUSR1 refuses puts\n"
+      "by the beanstalkd protocol.\n"
+      "Examples:\n"
+      "  argiope serve\n"
+      "  curl -d '{\"queue\":\"mail\",\"payload\":\"hello\"}' http://127.0.0.1:7733/v1/jobs\n"
+      "  argiope serve argiope.toml --beanstalkd --tokens tokens");
+}
+// clang-format on
+
+// One JSON object a line.
+class JsonLog final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    std::string line = json_object([&](JsonWriter& json) {
+      json.member("at", WallTime{std::chrono::floor<std::chrono::milliseconds>(message.time.time_since_epoch())});
+      const auto level = spdlog::level::to_string_view(message.level);
+      json.member("level", std::string_view(level.data(), level.size()));
+      json.member("text", std::string_view(message.payload.data(), message.payload.size()));
+    });
+    line += '\n';
+    out.append(line.data(), line.data() + line.size());
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonLog>(); }
+};
+
+Result<std::vector<ListenAddress>> parse_addresses(const std::vector<std::string>& texts, std::string_view option,
+                                                   std::uint16_t port) {
+  std::vector<ListenAddress> addresses;
+  for (const std::string& text : texts) {
+    auto address = parse_listen_address(text, port);
+    if (!address) return fail(Errc::invalid_input, fmt::format("{}: {}", option, address.error().message));
+    addresses.push_back(*std::move(address));
+  }
+  return addresses;
+}
+
+class ServeCommand {
+ public:
+  explicit ServeCommand(const ServeArguments& arguments) : arguments_(arguments) {}
+
+  int run() const {
+    if (arguments_.log == "json") spdlog::set_formatter(std::make_unique<JsonLog>());
+    if (arguments_.quiet) spdlog::set_level(spdlog::level::err);
+    auto settings = read();
+    if (!settings) return complain(settings.error());
+    if (arguments_.check) return say_good(*settings);
+    const DaemonRunOptions options{.read_again = [this] { return read(); },
+                                   .notes = notes(*settings),
+                                   .inherited_speak = {},
+                                   .allow_private = arguments_.allow_private,
+                                   .user_agent = arguments_.user_agent,
+                                   .ca_file = arguments_.ca_file};
+    return run_daemon(*std::move(settings), options);
+  }
+
+ private:
+  Result<DaemonSettings> read() const {
+    auto configuration = read_configuration();
+    if (!configuration) return std::unexpected(std::move(configuration.error()));
+    auto tokens = read_tokens(configuration->serve);
+    if (!tokens) return std::unexpected(std::move(tokens.error()));
+    auto identity = read_identity(configuration->serve);
+    if (!identity) return std::unexpected(std::move(identity.error()));
+    return DaemonSettings{*std::move(configuration), *std::move(tokens), *std::move(identity)};
+  }
+  Result<Configuration> read_configuration() const {
+    Configuration configuration;
+    if (!arguments_.file.empty()) {
+      auto from_file = argiope::read_configuration(arguments_.file);
+      if (!from_file) return from_file;
+      configuration = *std::move(from_file);
+    }
+    if (auto done = override_by_options(configuration.serve); !done) return std::unexpected(std::move(done.error()));
+    if (auto good = argiope::check(configuration.serve); !good) return std::unexpected(std::move(good.error()));
+    return configuration;
+  }
+  Result<void> override_by_options(ServeOptions& options) const {
+    if (!arguments_.store.empty()) options.store = arguments_.store;
+    if (!arguments_.tokens.empty()) options.token_file = arguments_.tokens;
+    if (!arguments_.tls_certificate.empty()) options.tls.certificate = arguments_.tls_certificate;
+    if (!arguments_.tls_key.empty()) options.tls.key = arguments_.tls_key;
+    if (arguments_.insecure) options.insecure = true;
+    auto http = parse_addresses(arguments_.listen, "--listen", kHttpPort);
+    if (!http) return std::unexpected(std::move(http.error()));
+    if (!http->empty()) options.http = *std::move(http);
+    auto beanstalkd = parse_addresses(arguments_.beanstalkd, "--beanstalkd", kBeanstalkdPort);
+    if (!beanstalkd) return std::unexpected(std::move(beanstalkd.error()));
+    if (!beanstalkd->empty()) options.beanstalkd = *std::move(beanstalkd);
+    return {};
+  }
+  static Result<std::vector<Token>> read_tokens(const ServeOptions& options) {
+    std::vector<Token> tokens;
+    if (options.token_file.empty()) return tokens;
+    auto kept = read_token_file(options.token_file);
+    if (!kept) return std::unexpected(std::move(kept.error()));
+    // Without any, whoever reaches the daemon may do everything.
+    if (kept->empty()) {
+      return fail(Errc::invalid_input, fmt::format("{} has no tokens; make one: argiope token add --file {}",
+                                                   in_quotes(options.token_file), printable(options.token_file)));
+    }
+    for (KeptToken& one : *kept) tokens.push_back(std::move(one.token));
+    return tokens;
+  }
+  // Null where TLS is not spoken.
+  Result<std::shared_ptr<TlsIdentity>> read_identity(const ServeOptions& options) const {
+    if (options.tls.certificate.empty()) return nullptr;
+    auto identity = TlsIdentity::load(options.tls);
+    if (identity && (*identity)->expires_at() <= SystemClock().wall_now()) {
+      spdlog::warn("the certificate {} expired at {}", in_quotes(options.tls.certificate),
+                   to_rfc3339((*identity)->expires_at()));
+    }
+    return identity;
+  }
+  std::vector<std::string> notes(const DaemonSettings& settings) const {
+    std::vector<std::string> notes;
+    if (arguments_.file.empty())
+      notes.push_back(fmt::format("jobs are kept in {}", settings.configuration.serve.store));
+    if (settings.tokens.empty()) notes.emplace_back("no tokens: whoever reaches it may do everything");
+    return notes;
+  }
+  int say_good(const DaemonSettings& settings) const {
+    fmt::print("{}: {} queues, {} schedules, {} tokens: nothing is wrong with it\n",
+               arguments_.file.empty() ? "no file" : arguments_.file, settings.configuration.queues.size(),
+               settings.configuration.schedules.size(), settings.tokens.size());
+    return kExitFinished;
+  }
+
+  const ServeArguments& arguments_;
+};
+
+}  // namespace
+
+std::function<int()> add_serve_command(CLI::App& app) {
+  auto arguments = std::make_shared<ServeArguments>();
+  CLI::App* command = app.add_subcommand("serve", "The daemon: jobs and schedules over HTTP and beanstalkd's protocol");
+  add_options(*command, *arguments);
+  return [arguments] { return ServeCommand(*arguments).run(); };
+}
+
+}  // namespace argiope

@@ -1,0 +1,530 @@
+// Leases and workers: jobs handed out to workers in any language, and what they say of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "argiope/async/errors.hpp"
+#include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/raw_json.hpp"
+#include "jobs/internal/job_json.hpp"
+#include "serve/api_state.hpp"
+#include "serve/settlement_json.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostLeased = 1'000;  // by one request
+constexpr std::size_t kMostQueues = 1'000;
+constexpr std::size_t kMostMessageBytes = 1'024;
+constexpr std::size_t kMostStops = 10'000;  // of a worker, that it has not been told of
+
+// --- settling ------------------------------------------------------------------------------------------------------------
+
+struct AskedSettlements {
+  std::vector<RunEnd> runs;         // those that can be settled
+  std::vector<std::size_t> places;  // of each, in the request
+  std::vector<std::uint64_t> tokens;
+  std::map<std::size_t, Problem> wrong;  // by the place in the request
+};
+
+// Why the caller may not settle it so; nullopt when it may.
+std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, const RunEnd& run) {
+  for (const NewJob& job : run.verdict.follow_ups) {
+    if (auto why_not = call.caller.why_not_put(job)) return Problem{ProblemType::forbidden, *std::move(why_not), {}};
+  }
+  const auto running = api.engine.running(run.token);
+  if (!running || (running->remote && call.caller.may_use(running->queue))) return std::nullopt;
+  return Problem{ProblemType::forbidden, "the lease is not of a worker and queue that the token may speak for", {}};
+}
+
+// A list of settlements. What is wrong with one of them is its own affair.
+void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list, RawJson& raw,
+                      AskedSettlements& asked) {
+  if (!list.is_list() || list.size() > api.options.most_jobs) {
+    return list.wrong(fmt::format("a list of at most {} settlements", api.options.most_jobs));
+  }
+  const WallTime now = api.engine.calendar_now();
+  asked.tokens.reserve(list.size());
+  asked.runs.reserve(list.size());
+  asked.places.reserve(list.size());
+  list.for_each([&](const JsonValue& value) {
+    const std::size_t place = asked.tokens.size();
+    JsonErrors errors;
+    RawJson raw_value(raw, place);
+    RunEnd run = read_settlement(value.telling(errors), now, raw_value);
+    asked.tokens.push_back(run.token);
+    if (errors) {
+      asked.wrong.emplace(place, problem_of(errors));
+    } else if (auto why = forbidden(api, call, run)) {
+      asked.wrong.emplace(place, std::move(*why));
+    } else {
+      asked.runs.push_back(std::move(run));
+      asked.places.push_back(place);
+    }
+  });
+}
+
+// What became of each, in the order of the request.
+struct Settled {
+  std::vector<std::uint64_t> tokens;
+  std::vector<SettleReply> replies;
+  std::map<std::size_t, Problem> wrong;
+};
+
+Coro<Result<std::vector<SettleReply>>> settle_ends(ApiState& api, ApiCall& call, std::vector<RunEnd> ends) {
+  auto key = co_await or_return(call.request_key());
+  if (!key) co_return co_await api.engine.settle_each(std::move(ends));
+  const std::size_t count = ends.size();
+  auto done = co_await or_return(api.engine.settle_once(std::move(*key), std::move(ends)));
+  if (done.settlements.size() != count && done.how == Repetition::repeated) done.how = Repetition::mismatch;
+  co_await or_return(call.check(done.how));
+  co_return std::move(done.settlements);
+}
+
+Coro<Result<Settled>> settle_each(ApiState& api, ApiCall& call, AskedSettlements asked) {
+  Settled settled{std::move(asked.tokens), {}, std::move(asked.wrong)};
+  settled.replies.resize(settled.tokens.size());
+  if (asked.runs.empty()) co_return settled;
+  auto replies = co_await or_return(settle_ends(api, call, std::move(asked.runs)));
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const std::size_t place = asked.places[i];
+    if (replies[i].refused) settled.wrong.emplace(place, problem_of(*replies[i].refused));
+    settled.replies[place] = std::move(replies[i]);
+  }
+  co_return settled;
+}
+
+void write_reply(JsonWriter& json, const SettleReply& reply) {
+  json.member("outcome", reply.settled ? "ok" : "lease_lost");
+  if (reply.follow_ups.empty()) return;
+  json.array("follow_ups", [&] {
+    for (const PutReply& put : reply.follow_ups) {
+      json.object([&] {
+        json.member("id", put.id);
+        json.member("outcome", to_string(put.outcome));
+      });
+    }
+  });
+}
+
+void write(JsonWriter& json, std::string_view name, const Settled& settled) {
+  json.array(name, [&] {
+    auto wrong = settled.wrong.begin();
+    for (std::size_t i = 0; i < settled.tokens.size(); ++i) {
+      json.object([&] {
+        if (settled.tokens[i] != 0) json.member("token", settled.tokens[i]);
+        if (wrong != settled.wrong.end() && wrong->first == i) {
+          json.key("error");
+          write(json, (wrong++)->second);
+        } else {
+          write_reply(json, settled.replies[i]);
+        }
+      });
+    }
+  });
+}
+
+Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
+  const JsonValue root = co_await or_return(call.object());
+  AskedSettlements asked;
+  RawJson raw(call.request.body);
+  std::size_t place = 0;
+  bool has_list = false;
+  root.for_each_member([&](std::string_view name, const JsonValue& value) {
+    RawJson raw_value(raw, place++);
+    if (name != "settlements") return value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
+    if (std::exchange(has_list, true)) return value.refuse_member("member \"settlements\" is there twice");
+    read_settlements(api, call, value, raw_value, asked);
+  });
+  if (!has_list) root.refuse("member \"settlements\" is missing: a list");
+  co_await or_return(call.checked());
+  const Settled settled = co_await or_return(settle_each(api, call, std::move(asked)));
+  co_return json_answer([&](JsonWriter& json) { write(json, "replies", settled); });
+}
+
+// --- runs that are to stop -----------------------------------------------------------------------------------------------
+
+void end_polls(const WorkerRegistry::Worker& worker) {
+  for (Timeout* const poll : worker.polls) {
+    if (!poll->expired()) poll->reschedule(TimePoint::min());
+  }
+}
+
+// Its worker hears of it by the answer to a request that waits, or to its next one. An answer may be lost: each renewal of the
+// lease says it again.
+void note_stop(ApiState& api, const std::string& name, std::uint64_t token) {
+  const auto worker = api.workers.find(name);
+  if (worker == nullptr || !api.engine.running(token) || worker->stops.size() >= kMostStops) return;
+  worker->stops.push_back(token);
+  end_polls(*worker);
+}
+
+// Those of the worker's runs that are to stop of which the caller may hear.
+std::vector<std::uint64_t> stops_of(const ApiState& api, const ApiCall& call, WorkerRegistry::Worker& worker) {
+  std::vector<std::uint64_t> stops;
+  std::erase_if(worker.stops, [&](std::uint64_t token) {
+    const auto running = api.engine.running(token);
+    const bool is_over = !running || !running->cancel_asked;
+    if (!is_over && call.caller.may_use(running->queue)) stops.push_back(token);
+    return is_over;
+  });
+  return stops;
+}
+
+// The answer to a request that could wait for them: no other needs to name them.
+std::vector<std::uint64_t> take_stops(const ApiState& api, const ApiCall& call, WorkerRegistry::Worker& worker) {
+  std::vector<std::uint64_t> stops = stops_of(api, call, worker);
+  for (const std::uint64_t token : stops) std::erase(worker.stops, token);
+  return stops;
+}
+
+// --- leasing -------------------------------------------------------------------------------------------------------------
+
+struct AskedLease {
+  LeaseCall call;
+  Duration wait{};
+  AskedSettlements settle;
+  bool settles = false;
+};
+
+void read_queues(ApiCall& call, const JsonValue& value, LeaseCall& into) {
+  if (!value.is_list() || value.size() == 0 || value.size() > kMostQueues) {
+    return value.wrong(fmt::format("a list of 1 to {} names of queues", kMostQueues));
+  }
+  value.for_each([&](const JsonValue& name) {
+    into.queues.push_back(name.text(1, kMostNameBytes));
+    if (call.errors() || call.caller.may_use(into.queues.back())) return;
+    name.refuse(fmt::format("the token may not use queue {}", in_quotes(into.queues.back())));
+    (void)call.refuse({ProblemType::forbidden, call.errors().error().message, problem_of(call.errors()).places});
+  });
+}
+
+void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, const JsonValue& value, RawJson& raw,
+                       AskedLease& asked) {
+  const auto most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count();
+  if (name == "queues") {
+    asked.call.queues.clear();
+    read_queues(call, value, asked.call);
+  } else if (name == "most") {
+    asked.call.most = static_cast<std::size_t>(value.whole(0, kMostLeased));
+  } else if (name == "wait_ms") {
+    asked.wait = std::chrono::milliseconds{value.whole(0, most_ms)};
+  } else if (name == "worker") {
+    asked.call.worker = value.text(1, kMostNameBytes);
+  } else if (name == "settle") {
+    if (std::exchange(asked.settles, true)) return value.refuse_member("member \"settle\" is there twice");
+    read_settlements(api, call, value, raw, asked.settle);
+  } else {
+    value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
+  }
+}
+
+Result<AskedLease> read_lease(ApiState& api, ApiCall& call) {
+  const auto root = call.object();
+  if (!root) return std::unexpected(root.error());
+  AskedLease asked;
+  RawJson raw(call.request.body);
+  std::size_t place = 0;
+  root->for_each_member([&](std::string_view name, const JsonValue& value) {
+    RawJson raw_value(raw, place++);
+    read_lease_member(api, call, name, value, raw_value, asked);
+  });
+  if (asked.call.queues.empty()) root->refuse("member \"queues\" is missing: a list of names of queues");
+  if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
+  if (asked.call.worker.empty()) asked.call.worker = fmt::format("http {}", call.request.peer);
+  return asked;
+}
+
+// A request that waits, for jobs or to hear what is to stop: counted, and ended by Api::stop().
+class Poll {
+ public:
+  Poll(ApiState& api, const AskedLease& asked, WorkerRegistry::WorkerRef worker)
+      : limit(saturating_add(EventLoop::current().time(), asked.wait)),
+        api_(api),
+        worker_(std::move(worker)),
+        for_jobs_(asked.call.most > 0),
+        place_(api.polls.insert(api.polls.end(), &limit)) {
+    worker_->polls.push_back(&limit);
+    if (for_jobs_) ++worker_->waiting;
+  }
+  Poll(const Poll&) = delete;
+  ~Poll() {
+    api_.polls.erase(place_);
+    std::erase(worker_->polls, &limit);
+    if (for_jobs_) --worker_->waiting;
+  }
+
+  Timeout limit;
+
+ private:
+  ApiState& api_;
+  const WorkerRegistry::WorkerRef worker_;
+  const bool for_jobs_;
+  const std::list<Timeout*>::iterator place_;
+};
+
+// The client that leaves ends it, and then nothing is leased: the engine takes back what was on its way.
+Coro<Result<std::vector<LeasedJob>>> wait_for_jobs(ApiState& api, AskedLease& asked, WorkerRegistry::WorkerRef worker) {
+  Poll poll(api, asked, std::move(worker));
+  try {
+    if (asked.call.most > 0) co_return co_await poll.limit.run(api.engine.lease(std::move(asked.call)));
+    co_await poll.limit.run(sleep(asked.wait));
+  } catch (const TimeoutError&) {
+  }
+  co_return std::vector<LeasedJob>{};
+}
+
+Coro<Result<std::vector<LeasedJob>>> lease_jobs(ApiState& api, ApiCall& call, AskedLease& asked,
+                                                WorkerRegistry::WorkerRef worker) {
+  if (api.stopped) {
+    if (asked.settles) co_return std::vector<LeasedJob>{};
+    co_return call.refuse(ProblemType::draining, "the daemon is stopping, and gives out no more jobs");
+  }
+  if (!stops_of(api, call, *worker).empty()) asked.wait = Duration::zero();
+  if (asked.wait > Duration::zero() && api.polls.size() < api.options.most_pollers) {
+    co_return co_await wait_for_jobs(api, asked, std::move(worker));
+  }
+  std::vector<LeasedJob> leased;
+  if (asked.call.most > 0) leased = co_await or_return(api.engine.lease_now(std::move(asked.call)));
+  if (leased.empty() && asked.wait > Duration::zero() && !asked.settles) {
+    co_return call.refuse(ProblemType::too_many, fmt::format("{} requests wait for jobs already", api.polls.size()));
+  }
+  co_return leased;
+}
+
+// --- a request for leases that comes again
+
+// Those of them that have not ended, for their whole time from now on.
+Coro<Result<std::vector<LeasedJob>>> lease_again(ApiState& api, const ApiCall& call,
+                                                 std::vector<std::uint64_t> tokens) {
+  std::vector<LeasedJob> leased;
+  for (const std::uint64_t token : tokens) {
+    const auto running = api.engine.running(token);
+    if (!running || !call.caller.may_use(running->queue) || !api.engine.renew(token)) continue;
+    auto record = co_await api.book().get(running->id);
+    if (!record) continue;
+    leased.push_back({.job = std::move(*record),
+                      .token = token,
+                      .attempt = running->attempt,
+                      .until = saturating_add(EventLoop::current().time(), running->lease_time),
+                      .lease_time = running->lease_time});
+  }
+  co_return leased;
+}
+
+std::vector<std::uint64_t> tokens_of(const std::vector<LeasedJob>& leased) {
+  std::vector<std::uint64_t> tokens;
+  tokens.reserve(leased.size());
+  for (const LeasedJob& job : leased) tokens.push_back(job.token);
+  return tokens;
+}
+
+// With a key, a request whose answer was lost is given the leases that it was given before. One that was given none, or that
+// comes when the daemon has restarted, is a new one.
+Coro<Result<std::vector<LeasedJob>>> lease_once(ApiState& api, ApiCall& call, AskedLease& asked,
+                                                WorkerRegistry::WorkerRef worker) {
+  using enum RequestMemory<std::vector<std::uint64_t>>::State;
+  const auto key = co_await or_return(call.request_key());
+  if (!key) co_return co_await lease_jobs(api, call, asked, std::move(worker));
+  const auto found = api.given.begin(*key, EventLoop::current().time());
+  if (found.state == repeated) co_return co_await lease_again(api, call, *found.answer);
+  if (found.state == under_way) {
+    // Nobody may be there any more to hear the answer of the first.
+    end_polls(*worker);
+    co_return call.refuse(ProblemType::busy, "the request with this Idempotency-Key is still under way");
+  }
+  co_await or_return(call.check(found.state == mismatch ? Repetition::mismatch : Repetition::first));
+  RequestUnderWay<std::vector<std::uint64_t>> under_way_now(api.given, *key);
+  auto leased = co_await or_return(lease_jobs(api, call, asked, std::move(worker)));
+  if (!leased.empty()) under_way_now.keep(tokens_of(leased), leased.size());
+  co_return leased;
+}
+
+void write_lease_end(const ApiState& api, JsonWriter& json, TimePoint until, Duration lease_time) {
+  json.member("until", api.engine.calendar_now() + (until - EventLoop::current().time()));
+  json.member("lease_ms", std::chrono::duration_cast<std::chrono::milliseconds>(lease_time).count());
+}
+
+void write(const ApiState& api, JsonWriter& json, const LeasedJob& leased) {
+  json.object([&] {
+    json.object("job", [&] { write_members(json, leased.job); });
+    json.member("token", leased.token);
+    json.member("attempt", leased.attempt);
+    write_lease_end(api, json, leased.until, leased.lease_time);
+  });
+}
+
+Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
+  AskedLease asked = co_await or_return(read_lease(api, call));
+  const auto worker = api.workers.seen(asked.call.worker, api.engine.calendar_now());
+  worker->queues = asked.call.queues;
+  asked.call.remote = true;
+  asked.call.on_cancel = [of = std::weak_ptr(api.shared_from_this()), name = worker->name](std::uint64_t token) {
+    if (const auto its_api = of.lock()) note_stop(*its_api, name, token);
+  };
+  std::optional<Settled> settled;
+  if (asked.settles) settled = co_await or_return(settle_each(api, call, std::move(asked.settle)));
+  const auto leased = co_await or_return(lease_once(api, call, asked, worker));
+  const auto stops = take_stops(api, call, *worker);
+  co_return json_answer([&](JsonWriter& json) {
+    json.array("leases", [&] {
+      for (const LeasedJob& job : leased) write(api, json, job);
+    });
+    if (settled) write(json, "settled", *settled);
+    if (!stops.empty()) json.list("cancel", stops);
+  });
+}
+
+// --- renewing ------------------------------------------------------------------------------------------------------------
+
+struct AskedRenewal {
+  std::uint64_t token = 0;
+  std::optional<double> progress;
+  std::string message;
+};
+
+AskedRenewal read_renewal(const JsonValue& value) {
+  AskedRenewal asked;
+  if (!value.is_object()) value.wrong("one JSON object is wanted");
+  JsonMembers in(value);
+  in.refuse_repeated();
+  const JsonValue* const token = in.find("token");
+  if (token == nullptr) value.refuse("member \"token\" is missing: a whole number");
+  if (token != nullptr)
+    asked.token = static_cast<std::uint64_t>(token->whole(1, static_cast<std::int64_t>(kMostToken)));
+  if (const JsonValue* progress = in.find("progress")) {
+    asked.progress = progress->if_number();
+    if (!asked.progress || *asked.progress < 0 || *asked.progress > 1) progress->wrong("a number from 0 to 1");
+  }
+  if (const JsonValue* message = in.find("message")) asked.message = message->text(0, kMostMessageBytes);
+  in.finish("a lease has none");
+  return asked;
+}
+
+// As it runs on; nullopt where the lease is lost, or none of a worker that the caller may speak for.
+std::optional<RunningJob> renew(ApiState& api, const ApiCall& call, AskedRenewal& asked) {
+  auto running = api.engine.running(asked.token);
+  if (!running || !running->remote || !call.caller.may_use(running->queue)) return std::nullopt;
+  if (!api.engine.renew(asked.token)) return std::nullopt;
+  running->until = saturating_add(EventLoop::current().time(), running->lease_time);
+  if (const auto worker = api.workers.find(running->worker)) worker->seen_at = api.engine.calendar_now();
+  if (asked.progress) api.engine.set_progress(asked.token, *asked.progress, std::move(asked.message));
+  return running;
+}
+
+Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
+  const JsonValue root = co_await or_return(call.object());
+  JsonMembers in(root);
+  in.refuse_repeated();
+  std::vector<AskedRenewal> asked;
+  const JsonValue* const list = in.find("leases");
+  if (list == nullptr) {
+    root.refuse("member \"leases\" is missing: a list");
+  } else if (!list->is_list() || list->size() > api.options.most_jobs) {
+    list->wrong(fmt::format("a list of at most {} leases", api.options.most_jobs));
+  } else {
+    list->for_each([&](const JsonValue& value) { asked.push_back(read_renewal(value)); });
+  }
+  std::string name;
+  if (const JsonValue* worker = in.find("worker")) name = worker->text(1, kMostNameBytes);
+  in.finish("a renewal has none");
+  co_await or_return(call.checked());
+  const auto worker = api.workers.find(name);
+  co_return json_answer([&](JsonWriter& json) {
+    json.array("leases", [&] {
+      for (AskedRenewal& one : asked) {
+        const auto running = renew(api, call, one);
+        json.object([&] {
+          json.member("token", one.token);
+          if (!running) return json.member("lease_lost", true);
+          write_lease_end(api, json, running->until, running->lease_time);
+          json.member("cancel", running->cancel_asked);
+        });
+        if (worker != nullptr) std::erase(worker->stops, one.token);
+      }
+    });
+    if (worker == nullptr) return;
+    if (const auto stops = stops_of(api, call, *worker); !stops.empty()) json.list("cancel", stops);
+  });
+}
+
+// --- workers -------------------------------------------------------------------------------------------------------------
+
+// What is known of a worker: by its requests, or only by its leases, which have outlived a daemon.
+struct KnownWorker {
+  std::set<std::string> queues;
+  std::size_t leases = 0;
+  bool waiting = false;
+  WallTime seen_at{};
+};
+
+// Those of whose queues the caller may use each.
+std::map<std::string, KnownWorker> workers_of(const ApiState& api, const ApiCall& call) {
+  std::map<std::string, KnownWorker> known;
+  for (const auto& worker : api.workers.all()) {
+    known[worker->name] = {{worker->queues.begin(), worker->queues.end()}, 0, worker->waiting > 0, worker->seen_at};
+  }
+  for (const RunningJob& running : api.engine.running()) {
+    if (!running.remote) continue;
+    KnownWorker& worker = known[running.worker];
+    ++worker.leases;
+    worker.queues.insert(running.queue);
+  }
+  std::erase_if(known, [&](const auto& one) {
+    return !std::ranges::all_of(one.second.queues,
+                                [&](const std::string& queue) { return call.caller.may_use(queue); });
+  });
+  return known;
+}
+
+Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
+  ApiQuery query(call.request.query);
+  co_await or_return(query.finish());
+  co_return json_answer([&](JsonWriter& json) {
+    json.array("workers", [&] {
+      for (const auto& [name, worker] : workers_of(api, call)) {
+        json.object([&] {
+          json.member("name", name);
+          json.list("queues", worker.queues);
+          json.member("leases", worker.leases);
+          json.member("waiting", worker.waiting);
+          json.member("seen_at", worker.seen_at);
+        });
+      }
+    });
+  });
+}
+
+Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
+  const std::string name(call.id_or_name("worker"));
+  const auto known = workers_of(api, call);
+  const auto worker = known.find(name);
+  if (worker == known.end()) {
+    co_return call.refuse(ProblemType::not_found, fmt::format("worker {}: there is no such worker", in_quotes(name)));
+  }
+  api.workers.forget(name);
+  if (worker->second.leases > 0) co_await or_return(api.engine.worker_gone(name));
+  co_return json_answer([&](JsonWriter& json) { json.member("ended", worker->second.leases); });
+}
+
+}  // namespace
+
+std::vector<ApiRoute> lease_routes() {
+  using enum HttpMethod;
+  return {
+      {post, "/v1/leases", Scope::work, lease, false, true},
+      {patch, "/v1/leases", Scope::work, renew_each},
+      {post, "/v1/leases/settle", Scope::work, settle, false, true},
+      {get, "/v1/workers", Scope::read, list_workers},
+      {delete_, "/v1/workers/{worker}", Scope::work, end_worker, true},
+  };
+}
+
+}  // namespace argiope

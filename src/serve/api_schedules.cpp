@@ -1,0 +1,332 @@
+// Schedules, and the times of triggers.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "argiope/async/or_return.hpp"
+#include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
+#include "engine/internal/schedule_status_json.hpp"
+#include "jobs/internal/job_json.hpp"
+#include "jobs/internal/schedule_json.hpp"
+#include "serve/api_state.hpp"
+#include "time/internal/daylight_notes.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::uint64_t kMostTimes = 100;
+constexpr std::uint64_t kUsualTimes = 10;
+constexpr std::uint64_t kMostLooked = 100'000;  // for a page, past schedules that the caller may not see
+
+Result<void> check_unlocked(const ApiState& api, ApiCall& call, std::string_view name) {
+  if (!api.schedule_is_locked(name)) return {};
+  return call.refuse(ProblemType::locked,
+                     fmt::format("schedule {}: the configuration file decides what it is", in_quotes(name)));
+}
+
+void write(const ApiState& api, JsonWriter& json, const ScheduleStatus& status) {
+  write_members(json, status);
+  json.member("locked", api.schedule_is_locked(status.name));
+}
+
+ServerResponse answer_with(const ApiState& api, const ScheduleStatus& status) {
+  return json_answer([&](JsonWriter& json) { write(api, json, status); });
+}
+
+// --- looks ---------------------------------------------------------------------------------------------------------------
+
+struct SchedulePage {
+  std::vector<ScheduleStatus> schedules;
+  bool more = false;
+};
+
+Coro<Result<SchedulePage>> read_page(ApiState& api, const ApiCall& call, ScheduleId after, std::size_t limit) {
+  SchedulePage page;
+  for (std::size_t looked = 0; looked < kMostLooked;) {
+    auto slice = co_await or_return(api.book().schedules().list(after, limit + 1));
+    looked += limit + 1;
+    for (ScheduleStatus& status : slice) {
+      after = status.id;
+      if (!call.caller.may_use(status.name)) continue;
+      page.more = page.schedules.size() == limit;
+      if (page.more) co_return page;
+      page.schedules.push_back(std::move(status));
+    }
+    if (slice.size() <= limit) break;
+  }
+  co_return page;
+}
+
+Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
+  ApiQuery query(call.request.query);
+  const ScheduleId after = query.whole("after", 0, std::numeric_limits<std::int64_t>::max(), 0);
+  const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
+  co_await or_return(query.finish());
+  const SchedulePage page = co_await or_return(read_page(api, call, after, limit));
+  co_return json_answer([&](JsonWriter& json) {
+    json.array("schedules", [&] {
+      for (const ScheduleStatus& status : page.schedules) json.object([&] { write(api, json, status); });
+    });
+    json.member("next", page.more ? std::optional(page.schedules.back().id) : std::nullopt);
+  });
+}
+
+Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  co_return answer_with(api, co_await or_return(api.book().schedules().get(std::move(name))));
+}
+
+Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  ApiQuery query(call.request.query);
+  const std::size_t limit = query.whole("limit", 1, kRunsKept, kRunsKept);
+  co_await or_return(query.finish());
+  const auto runs = co_await or_return(api.book().schedules().history(std::move(name), limit));
+  co_return json_answer([&](JsonWriter& json) {
+    json.array("runs", [&] {
+      for (const ScheduleRun& run : runs) json.object([&] { write_members(json, run); });
+    });
+  });
+}
+
+Coro<Result<ServerResponse>> explain(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  const auto why = co_await or_return(api.book().schedules().explain(std::move(name)));
+  co_return json_answer([&](JsonWriter& json) {
+    write_members(json, why);
+    json.member("sentence", to_sentence(why));
+  });
+}
+
+Coro<Result<ServerResponse>> output(ApiState& api, ApiCall& call) {
+  const auto name = co_await or_return(call.name_in_path("schedule"));
+  auto left = co_await or_return(api.book().schedules().output(name));
+  if (!left) {
+    co_return call.refuse(ProblemType::not_found,
+                          fmt::format("schedule {}: no run of it has left anything", in_quotes(name)));
+  }
+  co_return answer_with_output(std::move(left->output));
+}
+
+// --- schedules come and change -------------------------------------------------------------------------------------------
+
+// `base` with the members of `changes` in the place of its own, those of "job" one by one; null takes one away.
+void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& changes) {
+  json.object([&] {
+    base.for_each_name([&](std::string_view name, const JsonValue& value) {
+      bool changed = false;
+      changes.for_each_member([&](std::string_view other, const JsonValue&) { changed = changed || other == name; });
+      if (changed) return;
+      json.key(name);
+      json.raw(value.json());
+    });
+    changes.for_each_name([&](std::string_view name, const JsonValue& value) {
+      if (value.json() == "null") return;
+      std::optional<JsonValue> before;
+      if (name == "job" && value.is_object()) {
+        base.for_each_name([&](std::string_view other, const JsonValue& there) {
+          if (other == name) before = there;
+        });
+      }
+      json.key(name);
+      before ? write_merged(json, *before, value) : json.raw(value.json());
+    });
+  });
+}
+
+// The schedule that `base`, a JSON text, is with those changes. What is wrong goes to the errors of `changes`.
+Result<Schedule> merged(const std::string& base, const JsonValue& changes) {
+  const auto before = JsonText::parse(base);
+  if (!before) return std::unexpected(before.error());
+  std::string text;
+  JsonWriter json(text);
+  JsonErrors none;
+  write_merged(json, before->root(none), changes);
+  const auto whole = JsonText::parse(text);
+  if (!whole) return std::unexpected(whole.error());
+  return detail::read_schedule(whole->root(changes.errors()));
+}
+
+// The schedule that the body asks for.
+Coro<Result<Schedule>> read_schedule(ApiCall& call, std::string base) {
+  const JsonValue root = co_await or_return(call.object());
+  JsonMembers(root).refuse_repeated();
+  co_await or_return(call.checked());
+  auto schedule = merged(base, root);
+  co_await or_return(call.checked());
+  if (schedule) co_await or_return(call.check_use(schedule->name));
+  if (schedule) co_await or_return(call.check_use(schedule->job.queue));
+  co_return schedule;
+}
+
+std::string_view to_string(AddOutcome outcome) {
+  static constexpr std::string_view kNames[] = {"added", "replaced", "kept", "exists"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+Coro<Result<ServerResponse>> add_schedule(ApiState& api, ApiCall& call, Schedule schedule, ConflictPolicy conflict) {
+  co_await or_return(check_unlocked(api, call, schedule.name));
+  const auto added = co_await api.book().schedules().add(std::move(schedule), conflict);
+  if (!added && added.error().code == Errc::refused) co_return call.refuse_as(ProblemType::conflict, added.error());
+  if (!added) co_return std::unexpected(added.error());
+  co_return json_answer(
+      [&](JsonWriter& json) {
+        json.member("id", added->id);
+        json.member("outcome", to_string(added->outcome));
+      },
+      added->outcome == AddOutcome::added ? 201 : 200);
+}
+
+Coro<Result<ServerResponse>> add(ApiState& api, ApiCall& call) {
+  ApiQuery query(call.request.query);
+  const auto conflict = static_cast<ConflictPolicy>(query.one_of("conflict", {"fail", "replace", "keep"}).value_or(0));
+  co_await or_return(query.finish());
+  Schedule schedule = co_await or_return(read_schedule(call, "{}"));
+  co_return co_await add_schedule(api, call, std::move(schedule), conflict);
+}
+
+// The path has the name; the body may have it, too.
+Coro<Result<ServerResponse>> replace(ApiState& api, ApiCall& call) {
+  const auto name = co_await or_return(call.name_in_path("schedule"));
+  const std::string base = json_object([&](JsonWriter& json) { json.member("name", name); });
+  Schedule schedule = co_await or_return(read_schedule(call, base));
+  if (schedule.name != name) {
+    co_return call.refuse(
+        {ProblemType::invalid_input, "the schedule has another name than the path", {{"/name", name}}});
+  }
+  co_return co_await add_schedule(api, call, std::move(schedule), ConflictPolicy::replace);
+}
+
+Coro<Result<ServerResponse>> change(ApiState& api, ApiCall& call) {
+  const auto name = co_await or_return(call.name_in_path("schedule"));
+  co_await or_return(check_unlocked(api, call, name));
+  const auto status = co_await or_return(api.book().schedules().get(name));
+  if (!status.schedule) co_return call.refuse(ProblemType::wrong_state, status.trouble);
+  const JsonValue root = co_await or_return(call.object());
+  JsonMembers(root).refuse_repeated();
+  const auto first = merged(to_json(*status.schedule), root);
+  co_await or_return(call.checked());
+  if (!first) co_return std::unexpected(first.error());
+  co_await or_return(call.check_use(first->job.queue));
+  // Called again where another change came first; what is wrong then leaves that one as it is.
+  const auto change_it = [&root](Schedule& schedule) {
+    if (auto changed = merged(to_json(schedule), root)) schedule = std::move(*changed);
+  };
+  co_return answer_with(api, co_await or_return(api.book().schedules().modify(name, change_it)));
+}
+
+Coro<Result<ServerResponse>> remove(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  co_await or_return(check_unlocked(api, call, name));
+  co_await or_return(api.book().schedules().remove(std::move(name)));
+  co_return no_content();
+}
+
+// --- what people do with them --------------------------------------------------------------------------------------------
+
+Coro<Result<ServerResponse>> pause(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  const JsonValue root = co_await or_return(call.object());
+  JsonMembers in(root);
+  in.refuse_repeated();
+  const JsonValue* const given = in.find("by");
+  std::string by = given == nullptr ? call.caller.name : given->text(0, Schedule::kMostNameBytes);
+  in.finish("there is only by");
+  co_await or_return(call.checked());
+  co_return answer_with(api, co_await or_return(api.book().schedules().pause(std::move(name), std::move(by))));
+}
+
+Coro<Result<ServerResponse>> resume(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  const JsonValue root = co_await or_return(call.object());
+  JsonMembers in(root);
+  in.refuse_repeated();
+  const JsonValue* const from = in.find("from");
+  const bool now = from != nullptr && from->one_of({"where_it_was", "now"}) == 1;
+  in.finish("there is only from");
+  co_await or_return(call.checked());
+  const ResumeFrom where = now ? ResumeFrom::now : ResumeFrom::where_it_was;
+  co_return answer_with(api, co_await or_return(api.book().schedules().resume(std::move(name), where)));
+}
+
+Coro<Result<ServerResponse>> run_now(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  const JobId job = co_await or_return(api.book().schedules().run_now(std::move(name)));
+  co_return json_answer([&](JsonWriter& json) { json.member("job", job); });
+}
+
+// --- the times of triggers -----------------------------------------------------------------------------------------------
+
+// {"at","local","note"}; a time that daylight saving has left out before it is told in the note, too.
+void write_time(JsonWriter& json, const Trigger& trigger, WallTime time) {
+  json.object([&] {
+    json.member("at", time);
+    json.member("local", format_timestamp(time, trigger.zone()));
+    const CronExpression* const cron = trigger.cron_expression();
+    json.member("note", cron == nullptr ? std::string() : DaylightNotes(*cron, trigger.zone()).about(time));
+  });
+}
+
+ServerResponse answer_with_times(const Trigger& trigger, WallTime after, std::uint64_t count) {
+  return json_answer([&](JsonWriter& json) {
+    json.array("times", [&] {
+      for (auto time = trigger.next(after); time && count > 0; --count, time = trigger.next(*time)) {
+        write_time(json, trigger, *time);
+      }
+    });
+    json.member("zone", trigger.zone().name());
+  });
+}
+
+Coro<Result<ServerResponse>> next_of_schedule(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  ApiQuery query(call.request.query);
+  const std::uint64_t count = query.whole("count", 1, kMostTimes, kUsualTimes);
+  co_await or_return(query.finish());
+  const auto status = co_await or_return(api.book().schedules().get(std::move(name)));
+  if (!status.schedule) co_return call.refuse(ProblemType::wrong_state, status.trouble);
+  co_return answer_with_times(status.schedule->trigger, api.engine.calendar_now(), count);
+}
+
+Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
+  const JsonValue root = co_await or_return(call.object());
+  JsonMembers in(root);
+  in.refuse_repeated();
+  const JsonValue* const form = in.find("trigger");
+  if (form == nullptr) root.refuse("member \"trigger\" is missing");
+  const JsonValue* const count = in.find("count");
+  const auto most = static_cast<std::int64_t>(kMostTimes);
+  const std::uint64_t wanted = count == nullptr ? kUsualTimes : static_cast<std::uint64_t>(count->whole(1, most));
+  const JsonValue* const after = in.find("after");
+  const WallTime from = after == nullptr ? api.engine.calendar_now() : read_due(*after);
+  in.finish("there are trigger, count and after");
+  co_await or_return(call.checked());
+  const auto trigger = detail::read_any_trigger(*form);
+  co_await or_return(call.checked());
+  co_return answer_with_times(*trigger, from, wanted);
+}
+
+}  // namespace
+
+std::vector<ApiRoute> schedule_routes() {
+  using enum HttpMethod;
+  return {
+      {get, "/v1/schedules", Scope::read, list},
+      {post, "/v1/schedules", Scope::admin, add, true},
+      {get, "/v1/schedules/{schedule}", Scope::read, show},
+      {put, "/v1/schedules/{schedule}", Scope::admin, replace, true},
+      {patch, "/v1/schedules/{schedule}", Scope::admin, change, true},
+      {delete_, "/v1/schedules/{schedule}", Scope::admin, remove, true},
+      {post, "/v1/schedules/{schedule}/pause", Scope::admin, pause, true},
+      {post, "/v1/schedules/{schedule}/resume", Scope::admin, resume, true},
+      {post, "/v1/schedules/{schedule}/run", Scope::work, run_now, true},
+      {get, "/v1/schedules/{schedule}/history", Scope::read, history},
+      {get, "/v1/schedules/{schedule}/explain", Scope::read, explain},
+      {get, "/v1/schedules/{schedule}/output", Scope::read, output},
+      {get, "/v1/schedules/{schedule}/next", Scope::read, next_of_schedule},
+      {post, "/v1/next", Scope::read, next_of_trigger},
+  };
+}
+
+}  // namespace argiope

@@ -1,0 +1,63 @@
+#include "serve/asked_jobs.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/internal/printable.hpp"
+
+namespace argiope {
+
+void AskedJobs::reserve(std::size_t count) {
+  jobs.reserve(count);
+  places.reserve(count);
+}
+
+void AskedJobs::read(const JsonValue& value, RawJson& raw) {
+  JsonErrors errors;
+  JobNames named;
+  NewJob job = read_new_job(value.telling(errors), now_, &named, raw);
+  take(std::move(job), std::move(named), errors, false);
+}
+
+void AskedJobs::read_line(std::string_view line) {
+  JsonErrors errors;
+  const auto text = JsonText::parse(line);
+  if (!text) {
+    errors.add({}, {}, text.error().message);
+    return take({}, {}, errors, true);
+  }
+  JobNames named;
+  RawJson raw(line);
+  NewJob job = read_new_job(text->root(errors), now_, &named, raw);
+  take(std::move(job), std::move(named), errors, true);
+}
+
+void AskedJobs::take(NewJob job, JobNames names_of_it, const JsonErrors& errors, bool is_line) {
+  const std::size_t place = count_++;
+  if (errors) {
+    wrong.emplace(place, problem_of(errors, is_line ? JsonPath{"jobs", place} : JsonPath{}));
+    return;
+  }
+  if (auto why_not = caller_.why_not_put(job)) {
+    const std::string_view member = caller_.may_use(job.queue) ? "function" : "queue";
+    wrong.emplace(place, Problem{ProblemType::forbidden,
+                                 *why_not,
+                                 {{fmt::format("/jobs/{}/{}", place, member), "one that the token may use"}}});
+    return;
+  }
+  if (!names_of_it.empty()) names.emplace(jobs.size(), std::move(names_of_it));
+  jobs.push_back(std::move(job));
+  places.push_back(place);
+}
+
+Problem problem_of_job(const Error& error, std::string_view pointer) {
+  Problem problem = problem_of(error);
+  const std::string_view member = error.code == Errc::too_large                                  ? "/payload"
+                                  : error.code == Errc::refused || error.code == Errc::not_found ? "/queue"
+                                                                                                 : "";
+  if (problem.type != ProblemType::io) problem.places.push_back({fmt::format("{}{}", pointer, member), error.message});
+  return problem;
+}
+
+}  // namespace argiope

@@ -1,0 +1,49 @@
+// AskedJobs: the new jobs of one request, and what is wrong with some of them.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/internal/json_reader.hpp"
+#include "base/internal/raw_json.hpp"
+#include "jobs/internal/job_json.hpp"
+#include "serve/gate.hpp"
+#include "serve/problem.hpp"
+
+namespace argiope {
+
+// Reads jobs one after the other. One that is wrong, or goes to a queue that the caller may not use, keeps no other back.
+//
+// Lifetime: the caller's token outlives it.
+class AskedJobs {
+ public:
+  // `now`: what delays count from.
+  AskedJobs(const Caller& caller, WallTime now) : caller_(caller), now_(now) {}
+
+  // The next one, `value`, whose text is `raw`. What is wrong with it is no error of the value.
+  void read(const JsonValue& value, RawJson& raw);
+  // The next one, which is a whole text by itself: a line.
+  void read_line(std::string_view line);
+  void reserve(std::size_t count);
+
+  std::size_t count() const noexcept { return count_; }
+
+  std::vector<NewJob> jobs;               // those that can be put
+  std::vector<std::size_t> places;        // of each, among all that were read
+  std::map<std::size_t, JobNames> names;  // of some, by their places in `jobs`
+  std::map<std::size_t, Problem> wrong;   // of the others, by their places among all
+
+ private:
+  void take(NewJob job, JobNames names_of_it, const JsonErrors& errors, bool is_line);
+
+  const Caller& caller_;
+  const WallTime now_;
+  std::size_t count_ = 0;
+};
+
+// What is wrong with the job at that place, by an error of the book.
+Problem problem_of_job(const Error& error, std::string_view pointer);
+
+}  // namespace argiope

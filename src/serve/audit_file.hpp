@@ -1,0 +1,35 @@
+// AuditFile: the lines of an AuditLog, in a file that grows at its end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+#include "serve/plain_file.hpp"
+
+namespace argiope {
+
+// All of it blocks. One process has the file at a time: the one that owns the store beside it.
+class AuditFile {
+ public:
+  explicit AuditFile(std::string path) : path_(std::move(path)) {}
+
+  // Makes it if need be. each(line), without its end, for each that is whole; what a crash has cut off is removed.
+  // Errors: io, disk_full, too_large.
+  Result<void> open(const std::function<void(std::string_view line)>& each);
+  // On the disk when it returns. `lines` end with a line feed. Where it fails the file is as it was.
+  Result<void> append(std::string_view lines);
+  // It has these lines from now on, or after a crash those that it had.
+  Result<void> replace(std::string_view lines);
+
+ private:
+  Result<void> open_to_append();
+
+  const std::string path_;
+  Descriptor file_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace argiope

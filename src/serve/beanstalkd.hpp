@@ -1,0 +1,43 @@
+// Beanstalkd: the beanstalkd protocol (its protocol.txt, 1.12) over an engine. A tube is a queue of that name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "argiope/engine/engine.hpp"
+#include "argiope/web/tls.hpp"
+
+namespace argiope {
+
+struct BeanstalkdOptions {
+  std::size_t max_job_bytes = 65'535;  // beanstalkd -z
+  std::size_t max_connections = 10'000;
+  std::uint64_t instance_id = 0;  // what `stats` says of this run
+  // Where it is set, clients speak TLS, but for those of Unix sockets, and agree on it within ten seconds.
+  std::shared_ptr<const TlsIdentity> tls;
+};
+
+// Lifetime: its engine outlives it; stop() before destroying it.
+// Threads:  the loop's own.
+class Beanstalkd {
+ public:
+  Beanstalkd(Engine& engine, BeanstalkdOptions options);
+  ~Beanstalkd();
+  // As HttpServer::listen.
+  std::uint16_t listen(const std::string& host, std::uint16_t port);
+  void listen_unix(const std::string& path);
+  void listen_at(int fd);
+  // Refuses puts with DRAINING from now on (SIGUSR1).
+  void drain();
+  // Takes no more clients, ends reserves that wait, gives back what is leased; true: all had ended within `limit`.
+  Coro<bool> stop(Duration limit);
+  std::size_t connections() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace argiope

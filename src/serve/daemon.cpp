@@ -1,0 +1,268 @@
+#include "serve/internal/daemon.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "argiope/async/event_loop.hpp"
+#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
+#include "async/internal/ticker.hpp"
+#include "base/internal/printable.hpp"
+#include "serve/api.hpp"
+#include "serve/beanstalkd.hpp"
+#include "serve/cross_origin.hpp"
+#include "serve/event_feed.hpp"
+#include "serve/gate.hpp"
+#include "serve/health.hpp"
+#include "serve/history.hpp"
+#include "serve/metrics.hpp"
+#include "serve/notifier.hpp"
+#include "serve/request_counts.hpp"
+#include "serve/static_files.hpp"
+#include "serve/watchdog.hpp"
+
+namespace argiope {
+
+namespace {
+
+constexpr Duration kPruneInterval = std::chrono::hours{1};
+constexpr std::string_view kBatchPaths[] = {"/v1/jobs", "/v1/jobs/change", "/v1/leases", "/v1/leases/settle"};
+
+// Where the token belongs into the body.
+constexpr std::string_view kSessionPath = "/v1/session";
+constexpr std::size_t kMostSessionBytes = 4 * 1024;
+
+// Who may not ask at all gets no room for what he sends.
+std::optional<ServerResponse> refuse_stranger(Gate& gate, const ServerRequest& request) {
+  if (request.path == kSessionPath) return std::nullopt;
+  auto caller = gate.admit(request, Scope::read);
+  if (caller) return std::nullopt;
+  return answer(caller.error());
+}
+
+HttpServerOptions server_options(Gate& gate, const ServeOptions& options, std::shared_ptr<const TlsIdentity> tls) {
+  HttpServerOptions http;
+  http.tls = std::move(tls);
+  http.max_connections = options.max_connections;
+  http.max_body_bytes = options.max_body_bytes;
+  http.max_bodies_bytes = options.max_bodies_bytes;
+  http.answer_early = [&gate](const ServerRequest& request) { return refuse_stranger(gate, request); };
+  http.body_limit = [usual = options.max_body_bytes, batch = options.max_batch_bytes](const ServerRequest& request) {
+    if (request.path == kSessionPath) return kMostSessionBytes;
+    return std::ranges::find(kBatchPaths, request.path) != std::end(kBatchPaths) ? batch : usual;
+  };
+  // A long poll waits for a minute, and a stream of events as long as its client does.
+  http.request_timeout = std::chrono::minutes{5};
+  return http;
+}
+
+GateOptions gate_options(const ServeOptions& options, std::vector<Token> tokens) {
+  GateOptions gate;
+  gate.tokens = std::move(tokens);
+  gate.hosts = options.hosts;
+  gate.origins = options.origins;
+  gate.users = {::getuid(), 0};
+  return gate;
+}
+
+ApiOptions api_options(const ServeOptions& options, const DaemonContext& context, Notifier& notifier,
+                       const History& history) {
+  ApiOptions api;
+  api.notifier = &notifier;
+  api.history = &history;
+  api.run_id = context.run_id;
+  api.version = context.version;
+  api.store = options.store;
+  api.started_at = EventLoop::current().clock().wall_now();
+  api.queue_is_locked = context.queue_is_locked;
+  api.schedule_is_locked = context.schedule_is_locked;
+  api.audit = {.file = options.audit_file(), .keep = options.keep_audit};
+  api.what_if = context.what_if;
+  api.workers_of = context.workers_of;
+  return api;
+}
+
+Coro<ServerResponse> refuse(Problem problem) { co_return answer(problem); }
+Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
+
+// What the gate lets through is answered by `handler`.
+HttpHandler admitted(Gate& gate, Scope scope, HttpHandler handler) {
+  return [&gate, scope, handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
+    if (auto caller = gate.admit(request, scope); !caller) return refuse(std::move(caller.error()));
+    return handler(request);
+  };
+}
+
+bool is_for_beanstalkd(const InheritedSocket& socket) { return socket.name == "beanstalkd"; }
+
+// Listens by `listen`; what it throws, as an error that names `what`.
+template <class Listen>
+Result<void> try_to_listen(const std::string& what, Listen listen) {
+  try {
+    listen();
+    return {};
+  } catch (const std::system_error& error) {
+    return fail(Errc::io, fmt::format("cannot listen at {}: {}", in_quotes(what), error.code().message()));
+  } catch (const std::exception& error) {
+    return fail(Errc::invalid_input, fmt::format("cannot listen at {}: {}", in_quotes(what), error.what()));
+  }
+}
+
+}  // namespace
+
+struct Daemon::State {
+  State(Engine& engine, ServeOptions given, DaemonContext context)
+      : options(std::move(given)),
+        gate(gate_options(options, std::move(context.tokens)), EventLoop::current().clock(), context.session_secret),
+        events(engine, {.most_streams = options.max_streams}, context.run_id),
+        watchdog(EventLoop::current(), EventLoop::current().clock(), {.loop = "the daemon's loop"}),
+        health(engine, &watchdog),
+        metrics({.engine = engine,
+                 .events = events,
+                 .requests = &requests,
+                 .gate = &gate,
+                 .watchdog = &watchdog,
+                 .version = context.version,
+                 .started_at = EventLoop::current().clock().wall_now()}),
+        history(engine, events),
+        notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }}),
+        api(engine, gate, events, api_options(options, context, notifier, history)),
+        http(with_origins(routes(), options.origins), server_options(gate, options, context.tls)),
+        beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
+                            .max_connections = options.max_connections,
+                            .instance_id = context.run_id,
+                            .tls = options.tls_for_beanstalkd ? context.tls : nullptr}),
+        targets(engine, context.worker_name, options.drain_limit) {}
+
+  HttpRouter routes() {
+    HttpRouter router;
+    api.add_to(router, &requests);
+    const auto add = [&](std::string_view path, Scope scope, HttpHandler handler) {
+      router.get(path, admitted(gate, scope, requests.counted(std::string(path), std::move(handler))));
+    };
+    add("/healthz", Scope::none, [this](ServerRequest&) { return at_once(health.healthz()); });
+    add("/readyz", Scope::none, [this](ServerRequest&) { return at_once(health.readyz()); });
+    add("/metrics", Scope::read, [this](ServerRequest&) { return metrics.answer(); });
+    add_static_files(router, dashboard_files());
+    return router;
+  }
+
+  void prune() {
+    pruning.at(saturating_add(EventLoop::current().time(), kPruneInterval));
+    if (const std::size_t entries = api.prune_audit(); entries > 0) {
+      spdlog::info("{} entries of the audit were older than is kept, and are forgotten", entries);
+    }
+  }
+
+  // What the daemon's operators are told of.
+  std::vector<NotifierOptions::Unwell> unwell() const {
+    std::vector<NotifierOptions::Unwell> found;
+    if (const auto why = health.why_not_ready()) found.push_back({"the daemon", why->detail});
+    for (const auto& [queue, text] : targets.troubles()) {
+      found.push_back({fmt::format("the target of queue {}", in_quotes(queue)), text});
+    }
+    return found;
+  }
+
+  // `Server`: HttpServer or Beanstalkd.
+  template <class Server>
+  Result<void> listen_at(Server& server, ListenAddress address, std::string_view shown_as) {
+    auto done = try_to_listen(to_string(address), [&] {
+      if (address.is_unix()) {
+        server.listen_unix(address.unix_path);
+      } else {
+        address.port = server.listen(address.host.empty() ? "::" : address.host, address.port);
+      }
+    });
+    if (done) where.push_back(fmt::format("{}{}", shown_as, to_string(address)));
+    return done;
+  }
+  Result<void> take(const InheritedSocket& socket) {
+    const bool is_beanstalkd = is_for_beanstalkd(socket);
+    auto done = try_to_listen(fmt::format("descriptor {}", socket.fd),
+                              [&] { is_beanstalkd ? beanstalkd.listen_at(socket.fd) : http.listen_at(socket.fd); });
+    if (done) where.push_back(fmt::format("{} at descriptor {}", is_beanstalkd ? "beanstalkd" : "http", socket.fd));
+    return done;
+  }
+
+  ServeOptions options;
+  Gate gate;
+  EventFeed events;
+  RequestCounts requests;
+  Watchdog watchdog;
+  Health health;
+  Metrics metrics;
+  History history;
+  Notifier notifier;
+  Api api;
+  HttpServer http;
+  Beanstalkd beanstalkd;
+  QueueTargets targets;
+  std::vector<std::string> where;
+  Ticker pruning{EventLoop::current(), [this] { prune(); }};
+};
+
+Daemon::Daemon(Engine& engine, ServeOptions options, DaemonContext context)
+    : state_(std::make_unique<State>(engine, std::move(options), std::move(context))) {}
+
+Daemon::~Daemon() = default;
+
+Result<void> Daemon::listen(std::vector<InheritedSocket> inherited) {
+  if (auto opened = state_->api.open(); !opened) return opened;
+  state_->prune();
+  for (const InheritedSocket& socket : inherited) {
+    if (auto taken = state_->take(socket); !taken) return taken;
+  }
+  const auto beanstalkd_sockets = std::ranges::count_if(inherited, is_for_beanstalkd);
+  if (std::ssize(inherited) == beanstalkd_sockets) {
+    const std::string_view scheme = state_->options.tls.certificate.empty() ? "http://" : "https://";
+    for (const ListenAddress& address : state_->options.http) {
+      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : scheme); !done) return done;
+    }
+  }
+  if (beanstalkd_sockets > 0) return {};
+  for (const ListenAddress& address : state_->options.beanstalkd) {
+    if (auto done = state_->listen_at(state_->beanstalkd, address, "beanstalkd at "); !done) return done;
+  }
+  return {};
+}
+
+std::vector<std::string> Daemon::where() const { return state_->where; }
+
+QueueTargets& Daemon::targets() noexcept { return state_->targets; }
+
+void Daemon::set_access(std::vector<Token> tokens, std::vector<std::string> hosts) {
+  state_->options.hosts = std::move(hosts);
+  state_->gate.set(gate_options(state_->options, std::move(tokens)));
+}
+
+Coro<Result<void>> Daemon::set_notify(std::vector<NotifyRule> rules) { return state_->notifier.set(std::move(rules)); }
+
+void Daemon::drain_puts() { state_->beanstalkd.drain(); }
+
+Coro<bool> Daemon::stop() {
+  state_->health.drain();
+  state_->api.stop();
+  state_->events.stop();
+  state_->history.stop();
+  state_->pruning.stop();
+  const Duration limit = state_->options.drain_limit;
+  EventLoop& loop = EventLoop::current();
+  co_await state_->notifier.stop();
+  auto targets = loop.create_task(state_->targets.stop(), "stop targets");
+  auto beanstalkd = loop.create_task(state_->beanstalkd.stop(limit), "stop beanstalkd");
+  const bool http_ended = co_await state_->http.stop(limit);
+  const bool beanstalkd_ended = co_await beanstalkd;
+  co_await targets;
+  co_return http_ended&& beanstalkd_ended;
+}
+
+void Daemon::hurry() { state_->targets.hurry(); }
+
+}  // namespace argiope

@@ -1,0 +1,245 @@
+#include "serve/gate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
+#include "calls/internal/call_functions.hpp"
+#include "serve/bad_tokens.hpp"
+#include "serve/internal/token_digest.hpp"
+#include "serve/request_source.hpp"
+#include "web/internal/ascii.hpp"
+
+namespace argiope {
+
+namespace {
+
+constexpr std::size_t kMostSourcesOfAToken = 64;
+constexpr std::array<std::string_view, 4> kScopes{"none", "read", "work", "admin"};
+constexpr std::array<std::string_view, 4> kKnownBy{"nothing", "user", "token", "session"};
+
+Problem unauthorized(std::string detail) { return problem(ProblemType::unauthorized, std::move(detail)); }
+
+// The words of `Authorization: Bearer WORDS`; empty for anything else.
+std::string_view bearer_of(std::string_view authorization) noexcept {
+  constexpr std::string_view kScheme = "bearer ";
+  if (!starts_with_lower(authorization, kScheme)) return {};
+  return trim_space(authorization.substr(kScheme.size()));
+}
+
+}  // namespace
+
+std::string_view to_string(Scope scope) noexcept { return kScopes[static_cast<std::size_t>(scope)]; }
+
+std::string_view to_string(KnownBy by) noexcept { return kKnownBy[static_cast<std::size_t>(by)]; }
+
+std::optional<Scope> parse_scope(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kScopes, name);
+  if (found == kScopes.end()) return std::nullopt;
+  return static_cast<Scope>(found - kScopes.begin());
+}
+
+bool Caller::may_use(std::string_view name_of_one) const noexcept {
+  return prefixes.empty() ||
+         std::ranges::any_of(prefixes, [&](const auto& prefix) { return name_of_one.starts_with(prefix); });
+}
+
+std::optional<std::string> Caller::why_not_put(const NewJob& job) const {
+  if (!may_use(job.queue)) return fmt::format("the token may not use queue {}", in_quotes(job.queue));
+  if (scope != Scope::admin && (job.function == kCommandFunction || job.function == kHttpFunction)) {
+    return fmt::format("function {}: the daemon runs it itself, which takes a token of scope admin",
+                       in_quotes(job.function));
+  }
+  return std::nullopt;
+}
+
+struct Gate::State {
+  struct Entry {
+    Token token;
+    TokenDigest digest;
+    std::vector<IpAddress> sources;  // that have used it
+  };
+
+  State(const Clock& its_clock, const SessionSecret& secret) noexcept : clock(its_clock), sessions(secret) {}
+
+  void set(GateOptions given);
+  Entry* find(const TokenDigest& digest) noexcept;
+  std::expected<Caller, Problem> identify(const ServerRequest& request);
+  std::expected<Caller, Problem> identify_by(std::string_view words, std::string_view peer);
+  std::expected<Caller, Problem> identify_by_session(const ServerRequest& request, std::string_view cookie);
+  std::expected<Caller, Problem> caller_of(const Token& token, KnownBy by);
+  // Whether a page may be at work that is none of ours, under our name or in its own.
+  std::expected<void, Problem> check_source(const ServerRequest& request);
+  bool is_trusted_user(const ServerRequest& request) const noexcept;
+
+  const Clock& clock;
+  GateOptions options;
+  // By the first bytes of the digest. Who sends words knows their digest, so that how long this takes tells nothing.
+  std::unordered_multimap<std::uint64_t, Entry> entries;
+  BadTokens bad_tokens;
+  Sessions sessions;
+  GateRefusals refusals;
+};
+
+namespace {
+
+std::uint64_t beginning_of(const TokenDigest& digest) noexcept {
+  std::uint64_t beginning = 0;
+  std::memcpy(&beginning, digest.data(), sizeof beginning);
+  return beginning;
+}
+
+}  // namespace
+
+void Gate::State::set(GateOptions given) {
+  options = std::move(given);
+  auto old = std::exchange(entries, {});
+  for (const Token& token : options.tokens) {
+    const auto digest = parse_token_digest(token.digest);
+    if (!digest || find(*digest) != nullptr) continue;
+    const auto known = old.find(beginning_of(*digest));
+    Entry entry{.token = token, .digest = *digest, .sources = {}};
+    if (known != old.end()) entry.sources = std::move(known->second.sources);
+    entries.emplace(beginning_of(*digest), std::move(entry));
+  }
+}
+
+Gate::State::Entry* Gate::State::find(const TokenDigest& digest) noexcept {
+  const auto [first, last] = entries.equal_range(beginning_of(digest));
+  const auto found =
+      std::find_if(first, last, [&](const auto& entry) { return same_digest(entry.second.digest, digest); });
+  return found == last ? nullptr : &found->second;
+}
+
+bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
+  return request.peer_user && std::ranges::find(options.users, *request.peer_user) != options.users.end();
+}
+
+std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
+  const std::string_view authorization = request.header("Authorization");
+  if (options.tokens.empty()) return Caller{.name = "local", .scope = Scope::admin, .prefixes = {}};
+  if (authorization.empty() && is_trusted_user(request)) {
+    return Caller{
+        .name = fmt::format("uid {}", *request.peer_user), .scope = Scope::admin, .prefixes = {}, .by = KnownBy::user};
+  }
+  if (const auto cookie = session_cookie_of(request); authorization.empty() && !cookie.empty()) {
+    return identify_by_session(request, cookie);
+  }
+  const std::string_view words = bearer_of(authorization);
+  if (words.empty()) {
+    ++refusals.token;
+    return std::unexpected(unauthorized("a token is needed: Authorization: Bearer TOKEN"));
+  }
+  return identify_by(words, request.peer);
+}
+
+std::expected<Caller, Problem> Gate::State::identify_by(std::string_view words, std::string_view peer) {
+  const TimePoint now = clock.now();
+  const IpAddress source = source_of(peer);
+  Entry* entry = words.size() <= kMostTokenBytes ? find(digest_of_token(words)) : nullptr;
+  const bool has_used_it = entry != nullptr && std::ranges::find(entry->sources, source) != entry->sources.end();
+  if (!has_used_it && bad_tokens.is_barred(source, now)) {
+    ++refusals.flood;
+    return std::unexpected(problem(ProblemType::too_many, "too many bad tokens came from your address"));
+  }
+  if (entry == nullptr) {
+    bad_tokens.note(source, now);
+    ++refusals.token;
+    return std::unexpected(unauthorized("the token is not known"));
+  }
+  auto caller = caller_of(entry->token, KnownBy::token);
+  if (caller && !has_used_it && entry->sources.size() < kMostSourcesOfAToken) entry->sources.push_back(source);
+  return caller;
+}
+
+std::expected<Caller, Problem> Gate::State::caller_of(const Token& token, KnownBy by) {
+  if (token.expires_at && *token.expires_at <= clock.wall_now()) {
+    ++refusals.token;
+    return std::unexpected(
+        unauthorized(fmt::format("the token {} expired at {}", in_quotes(token.name), to_rfc3339(*token.expires_at))));
+  }
+  return Caller{.name = token.name, .scope = token.scope, .prefixes = token.prefixes, .by = by};
+}
+
+std::expected<Caller, Problem> Gate::State::identify_by_session(const ServerRequest& request, std::string_view cookie) {
+  const auto digest = sessions.find(cookie, clock.now());
+  const Entry* const entry = digest ? find(*digest) : nullptr;
+  if (entry == nullptr) {
+    ++refusals.token;
+    return std::unexpected(unauthorized("the session has ended"));
+  }
+  if (!changes_nothing(request.method) && request.header(kChangeHeader).empty()) {
+    ++refusals.origin;
+    return std::unexpected(problem(ProblemType::forbidden,
+                                   fmt::format("a change by a session's cookie needs the header {}", kChangeHeader)));
+  }
+  return caller_of(entry->token, KnownBy::session);
+}
+
+std::expected<void, Problem> Gate::State::check_source(const ServerRequest& request) {
+  if (!asks_for_us(request, options.hosts)) {
+    ++refusals.host;
+    return std::unexpected(
+        problem(ProblemType::forbidden,
+                fmt::format("host {}: not a name of this daemon; add it to `hosts`", in_quotes(request.host))));
+  }
+  if (is_foreign_change(request, options.origins)) {
+    ++refusals.origin;
+    return std::unexpected(problem(ProblemType::forbidden, "a page of another origin may change nothing here"));
+  }
+  return {};
+}
+
+Gate::Gate(GateOptions options, const Clock& clock, const SessionSecret& secret)
+    : state_(std::make_unique<State>(clock, secret)) {
+  set(std::move(options));
+}
+
+Gate::~Gate() = default;
+
+void Gate::set(GateOptions options) { state_->set(std::move(options)); }
+
+std::expected<Caller, Problem> Gate::admit(const ServerRequest& request, Scope needed) {
+  if (needed == Scope::none) return Caller{};
+  State& state = *state_;
+  if (auto good = state.check_source(request); !good) return std::unexpected(std::move(good.error()));
+  auto caller = state.identify(request);
+  if (caller && caller->scope < needed) {
+    ++state.refusals.scope;
+    return std::unexpected(problem(ProblemType::forbidden,
+                                   fmt::format("token {} has the scope {}, and this needs {}", in_quotes(caller->name),
+                                               to_string(caller->scope), to_string(needed))));
+  }
+  return caller;
+}
+
+std::expected<Gate::OpenedSession, Problem> Gate::open_session(const ServerRequest& request, std::string_view words) {
+  State& state = *state_;
+  if (auto good = state.check_source(request); !good) return std::unexpected(std::move(good.error()));
+  if (state.options.tokens.empty()) {
+    auto caller = state.identify(request);
+    if (!caller) return std::unexpected(std::move(caller.error()));
+    return OpenedSession{*std::move(caller), {}};
+  }
+  auto caller = state.identify_by(words, request.peer);
+  if (!caller) return std::unexpected(std::move(caller.error()));
+  caller->by = KnownBy::session;
+  state.sessions.close(session_cookie_of(request));
+  return OpenedSession{*std::move(caller), state.sessions.open(digest_of_token(words), state.clock.now())};
+}
+
+std::expected<void, Problem> Gate::close_session(const ServerRequest& request) {
+  auto good = state_->check_source(request);
+  if (good) state_->sessions.close(session_cookie_of(request));
+  return good;
+}
+
+const GateRefusals& Gate::refusals() const noexcept { return state_->refusals; }
+
+}  // namespace argiope

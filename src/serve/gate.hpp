@@ -1,0 +1,120 @@
+// Gate: who may ask for what. Every request passes it before anything of it is read (docs/http-api.md, "Tokens").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/jobs/job_record.hpp"
+#include "argiope/web/http_server.hpp"
+#include "serve/problem.hpp"
+#include "serve/sessions.hpp"
+
+namespace argiope {
+
+// Each may what those before it may.
+enum class Scope : std::uint8_t {
+  none,   // who may reach the daemon at all: /healthz
+  read,   // look
+  work,   // put, lease, settle
+  admin,  // everything
+};
+std::string_view to_string(Scope scope) noexcept;
+std::optional<Scope> parse_scope(std::string_view name) noexcept;
+
+// By what the gate knows who asks.
+enum class KnownBy : std::uint8_t {
+  nothing,  // there are no tokens
+  user,     // of this machine
+  token,
+  session,
+};
+std::string_view to_string(KnownBy by) noexcept;
+
+// Who asks.
+struct Caller {
+  std::string name;  // of the token; "local" where there are none; "uid 1000" of a Unix socket
+  Scope scope = Scope::none;
+  // Beginnings of the names of queues and schedules that it may see and use; empty: all.
+  std::vector<std::string> prefixes;
+  KnownBy by = KnownBy::nothing;
+  bool may_use(std::string_view name) const noexcept;
+  // Nothing where it may put that job; else why not, as a sentence. A job whose function the daemon itself runs, a command of
+  // this machine or a request from it, takes every right.
+  std::optional<std::string> why_not_put(const NewJob& job) const;
+};
+
+inline constexpr std::size_t kMostTokenBytes = 512;  // of the words; longer ones are not known
+
+// A token as it is kept: never the words themselves.
+struct Token {
+  std::string name;    // 1 to 64 bytes
+  std::string digest;  // SHA-256 of the words, in hex; of anything else no words are known
+  Scope scope = Scope::read;
+  std::vector<std::string> prefixes;
+  std::optional<WallTime> expires_at;
+};
+
+struct GateOptions {
+  std::vector<Token> tokens;  // none: everyone is "local", with every right
+  // Names by which the daemon may be asked for besides localhost and IP addresses, with or without a port: against DNS
+  // rebinding.
+  std::vector<std::string> hosts;
+  // Origins whose pages may send requests that change something, besides the daemon's own.
+  std::vector<std::string> origins;
+  // Users of this machine who need no token at a Unix socket: by user id, as the kernel tells it. They may do everything.
+  std::vector<std::uint32_t> users;
+};
+
+// How many requests were turned away, and why.
+struct GateRefusals {
+  std::uint64_t host = 0;
+  std::uint64_t origin = 0;
+  std::uint64_t token = 0;  // none, not known, or expired
+  std::uint64_t flood = 0;  // not looked at: too many bad tokens from there
+  std::uint64_t scope = 0;
+};
+
+// Tokens: known by their digest alone. An address that sends many bad ones is answered 429 for a while, and only tokens are
+//         let through then that it has used before: guessing gets nowhere, and a neighbour behind the same proxy goes on.
+// Cost:    a SHA-256 of at most kMostTokenBytes for each request with a token; memory is bounded by the number of tokens.
+// Threads: the loop's own.
+class Gate {
+ public:
+  // `secret`: of its sessions.
+  Gate(GateOptions options, const Clock& clock, const SessionSecret& secret = {});
+  ~Gate();
+  // From now on. Who is known to an address, and who is barred, stays so; sessions of tokens that are gone end.
+  void set(GateOptions options);
+
+  // The caller, if it may do what `needed` stands for; else what it is answered: 401, 403 or 429. Nothing of the body is
+  // looked at. A request that changes something and comes from a page of another origin is refused whatever token it has;
+  // one by a session's cookie needs kChangeHeader besides.
+  // For Scope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
+  std::expected<Caller, Problem> admit(const ServerRequest& request, Scope needed);
+
+  struct OpenedSession {
+    Caller caller;
+    std::string cookie;  // empty where there are no tokens, and so no sessions
+  };
+  // A session for who has that token, by its words; refused as admit() refuses, floods of bad ones too. A session that the
+  // request has a cookie of ends.
+  std::expected<OpenedSession, Problem> open_session(const ServerRequest& request, std::string_view words);
+  // Ends the session that the request has a cookie of, if there is one. Errors: forbidden, for pages of other origins.
+  std::expected<void, Problem> close_session(const ServerRequest& request);
+
+  const GateRefusals& refusals() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,74 @@
+// ServeOptions: what `[serve]` of a configuration says, and what the daemon does where nothing is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/jobs/queue_config.hpp"
+#include "argiope/web/tls.hpp"
+#include "base/internal/json_reader.hpp"
+
+namespace argiope {
+
+inline constexpr std::uint16_t kHttpPort = 7733;
+inline constexpr std::uint16_t kBeanstalkdPort = 11300;
+
+struct ListenAddress {
+  std::string host;  // a name or an address; empty: all of this machine
+  std::uint16_t port = 0;
+  std::string unix_path;  // instead of both
+
+  bool is_unix() const noexcept { return !unix_path.empty(); }
+  // Nobody but this machine reaches it.
+  bool is_local() const noexcept;
+  friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
+};
+// "127.0.0.1:7733", "[::1]:7733", "localhost", ":80" (every address of this machine), "unix:/run/argiope.sock".
+// Errors: invalid_input.
+Result<ListenAddress> parse_listen_address(std::string_view text, std::uint16_t usual_port);
+std::string to_string(const ListenAddress& address);
+
+// The policy of queues that a put makes: what is done can be asked about for a day, what was cancelled for a week.
+QueueConfig default_new_queue();
+
+struct ServeOptions {
+  std::string store = "sqlite:argiope-jobs.db";
+  std::vector<ListenAddress> http{{"127.0.0.1", kHttpPort, {}}};
+  std::vector<ListenAddress> beanstalkd;  // none: not spoken
+  std::size_t beanstalkd_max_job_bytes = 65'535;
+  std::string token_file;            // empty: none; everyone who reaches the daemon may do everything
+  std::vector<std::string> hosts;    // by which it may be asked for, besides loopback's
+  std::vector<std::string> origins;  // whose pages may read and change something, besides its own
+  TlsFiles tls;                      // empty: clients speak plain HTTP
+  bool tls_for_beanstalkd = false;   // its clients speak TLS, too
+  bool insecure = false;             // listen beyond this machine without TLS, which a proxy speaks
+  bool create_queues = true;         // false: a put into a queue that is not there is an error
+  QueueConfig new_queue = default_new_queue();  // the policy of those
+  std::size_t max_connections = 10'000;         // of each address
+  std::size_t max_body_bytes = 16 * 1024 * 1024;
+  std::size_t max_batch_bytes = 64 * 1024 * 1024;   // POST /v1/jobs and /v1/leases/settle
+  std::size_t max_bodies_bytes = 512 * 1024 * 1024;  // of all requests that are under way
+  std::size_t max_streams = 256;                    // GET /v1/events
+  Duration drain_limit = std::chrono::seconds{10};  // how long jobs and requests may go on after SIGTERM
+  std::optional<std::string> audit;                 // the file of /v1/audit; none: beside the store
+  Duration keep_audit = std::chrono::days{90};
+
+  // Empty: who changed what ends with the process, as the store does.
+  std::string audit_file() const;
+};
+
+// Members that are missing keep their values. What is wrong goes to the errors of `table`.
+void read_serve_options(const JsonValue& table, ServeOptions& options);
+// Whether the whole may be: beyond loopback only with tokens, and with TLS or `insecure`.
+// Errors: invalid_input.
+Result<void> check(const ServeOptions& options);
+// What differs and is taken when the daemon starts, not while it runs: by its names in `[serve]`.
+std::vector<std::string_view> taken_at_start(const ServeOptions& now, const ServeOptions& asked);
+
+}  // namespace argiope

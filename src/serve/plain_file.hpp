@@ -1,0 +1,46 @@
+// Small files of the daemon beside its store: read as a whole, replaced as a whole, or written on at their end. All of it blocks.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "argiope/base/error.hpp"
+
+namespace argiope {
+
+// A file that is open, or none; closed with it.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Of `errno`: disk_full or io, with the file's name.
+std::unexpected<Error> io_error(const std::string& path, std::string_view what);
+// Errors: too_large beyond `most` bytes.
+Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most);
+// All of it, on the disk. Of what fails, a part may be written.
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
+// The file has this text, which only its owner may read, or what it had before, whenever the process ends.
+Result<void> replace_file(const std::string& path, std::string_view text);
+// A file that was just made is found again after a crash.
+Result<void> sync_folder_of(const std::string& path);
+
+}  // namespace argiope

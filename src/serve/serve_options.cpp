@@ -1,0 +1,232 @@
+#include "serve/internal/serve_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "argiope/base/duration.hpp"
+#include "argiope/web/ip_address.hpp"
+#include "base/internal/json_members.hpp"
+#include "base/internal/printable.hpp"
+#include "jobs/internal/queue_config_json.hpp"
+
+namespace argiope {
+
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+constexpr std::size_t kMostUnixPath = 107;
+constexpr std::size_t kMostAddresses = 64;
+constexpr std::int64_t kMostConnections = 1'000'000;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMostBodiesBytes = std::int64_t{1} << 40;
+
+Result<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return fail(Errc::invalid_input, fmt::format("port {}: a whole number, 0 to 65535", in_quotes(text)));
+  }
+  return port;
+}
+
+// A string, or a list of them: each is given to `take`.
+template <class Take>
+void each_text(const JsonValue& given, Take take) {
+  if (given.if_text()) return take(given);
+  if (!given.is_list() || given.size() > kMostAddresses) {
+    return given.complain(fmt::format("a string, or a list of up to {}", kMostAddresses));
+  }
+  given.for_each([&](const JsonValue& entry) {
+    if (!entry.if_text()) return entry.complain("a string");
+    take(entry);
+  });
+}
+
+void read_addresses(JsonMembers& in, std::string_view name, std::uint16_t port, std::vector<ListenAddress>& out) {
+  const JsonValue* given = in.find(name);
+  if (given == nullptr) return;
+  out.clear();
+  each_text(*given, [&](const JsonValue& entry) {
+    auto address = parse_listen_address(*entry.if_text(), port);
+    if (!address) return entry.refuse(address.error());
+    out.push_back(*std::move(address));
+  });
+}
+
+void read_texts(JsonMembers& in, std::string_view name, std::vector<std::string>& out) {
+  const JsonValue* given = in.find(name);
+  if (given == nullptr) return;
+  out.clear();
+  each_text(*given, [&](const JsonValue& entry) { out.emplace_back(*entry.if_text()); });
+}
+
+void read_size(JsonMembers& in, std::string_view name, std::int64_t most, std::size_t& out) {
+  out = static_cast<std::size_t>(in.whole(name, most, 1, static_cast<std::int64_t>(out)));
+}
+
+void read_new_queue(JsonMembers& in, QueueConfig& out) {
+  const JsonValue* given = in.find("new_queue");
+  if (given == nullptr) return;
+  JsonErrors errors;
+  auto config = detail::read_queue_config(given->json(), out, errors);
+  if (!config) return given->refuse(config.error());
+  out = *std::move(config);
+}
+
+void read_tls(JsonMembers& in, ServeOptions& options) {
+  const JsonValue* given = in.find("tls");
+  if (given == nullptr) return;
+  if (!given->is_object()) return given->complain("a table with a certificate and a key");
+  JsonMembers tls(*given);
+  options.tls.certificate = tls.text("certificate", "");
+  options.tls.key = tls.text("key", "");
+  options.tls_for_beanstalkd = tls.flag("beanstalkd", false);
+  tls.finish("tls has none");
+}
+
+bool is_reached_by_others(const ListenAddress& address) { return !address.is_local(); }
+
+Result<void> check_http(const ServeOptions& options) {
+  const auto open = std::ranges::find_if(options.http, is_reached_by_others);
+  if (open == options.http.end()) return {};
+  const std::string address = in_quotes(to_string(*open));
+  if (!options.insecure && options.tls.certificate.empty()) {
+    return fail(
+        Errc::invalid_input,
+        fmt::format("listen {}: others reach that address: give a certificate and a key (tls, --tls-certificate, "
+                    "--tls-key); or, where something that speaks TLS stands before it, insecure = true "
+                    "(--insecure)",
+                    address));
+  }
+  if (options.token_file.empty()) {
+    return fail(Errc::invalid_input,
+                fmt::format("listen {}: others reach that address, and without tokens they may do everything: "
+                            "argiope token add, and tokens = FILE (--tokens)",
+                            address));
+  }
+  return {};
+}
+
+Result<void> check_beanstalkd(const ServeOptions& options) {
+  const auto open = std::ranges::find_if(options.beanstalkd, is_reached_by_others);
+  if (options.insecure || open == options.beanstalkd.end()) return {};
+  return fail(Errc::invalid_input,
+              fmt::format("beanstalkd {}: others reach that address, and the protocol knows no tokens. Where something "
+                          "else guards it: insecure = true (--insecure)",
+                          in_quotes(to_string(*open))));
+}
+
+}  // namespace
+
+bool ListenAddress::is_local() const noexcept {
+  if (is_unix() || host == "localhost") return true;
+  const auto address = IpAddress::parse(host);
+  return address && classify(*address) == AddressClass::loopback;
+}
+
+Result<ListenAddress> parse_listen_address(std::string_view text, std::uint16_t usual_port) {
+  if (text.starts_with(kUnix)) {
+    const std::string_view path = text.substr(kUnix.size());
+    if (path.empty() || path.size() > kMostUnixPath || path.contains('\0')) {
+      return fail(Errc::invalid_input,
+                  fmt::format("address {}: a path of 1 to {} bytes", in_quotes(text), kMostUnixPath));
+    }
+    return ListenAddress{.host = {}, .port = 0, .unix_path = std::string(path)};
+  }
+  const std::size_t bracket = text.rfind(']');
+  const std::size_t colon = text.rfind(':');
+  const bool has_port = colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
+  std::string_view host = has_port ? text.substr(0, colon) : text;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.contains('[') || host.contains(']') || (host.contains(':') && bracket == std::string_view::npos)) {
+    return fail(Errc::invalid_input, fmt::format("address {}: HOST:PORT, [IPV6]:PORT or unix:PATH", in_quotes(text)));
+  }
+  ListenAddress address{.host = std::string(host), .port = usual_port, .unix_path = {}};
+  if (!has_port) return address;
+  const auto port = parse_port(text.substr(colon + 1));
+  if (!port) return fail(Errc::invalid_input, fmt::format("address {}: {}", in_quotes(text), port.error().message));
+  address.port = *port;
+  return address;
+}
+
+std::string to_string(const ListenAddress& address) {
+  if (address.is_unix()) return std::string(kUnix) + address.unix_path;
+  const bool is_v6 = address.host.contains(':');
+  return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", address.host, is_v6 ? "]" : "", address.port);
+}
+
+QueueConfig default_new_queue() {
+  QueueConfig config;
+  config.keep_done = std::chrono::days{1};
+  config.keep_cancelled = std::chrono::weeks{1};
+  return config;
+}
+
+std::string ServeOptions::audit_file() const {
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (audit) return *audit;
+  return store.starts_with(kSqlite) ? store.substr(kSqlite.size()) + "-audit.jsonl" : std::string();
+}
+
+void read_serve_options(const JsonValue& table, ServeOptions& options) {
+  JsonMembers in(table);
+  options.store = in.text("store", options.store);
+  read_addresses(in, "listen", kHttpPort, options.http);
+  read_addresses(in, "beanstalkd", kBeanstalkdPort, options.beanstalkd);
+  read_size(in, "beanstalkd_max_job_bytes", kMostBytes, options.beanstalkd_max_job_bytes);
+  options.token_file = in.text("tokens", options.token_file);
+  read_texts(in, "hosts", options.hosts);
+  read_texts(in, "origins", options.origins);
+  read_tls(in, options);
+  options.insecure = in.flag("insecure", options.insecure);
+  options.create_queues = in.flag("create_queues", options.create_queues);
+  read_new_queue(in, options.new_queue);
+  read_size(in, "max_connections", kMostConnections, options.max_connections);
+  read_size(in, "max_body_bytes", kMostBytes, options.max_body_bytes);
+  read_size(in, "max_batch_bytes", kMostBytes, options.max_batch_bytes);
+  read_size(in, "max_bodies_bytes", kMostBodiesBytes, options.max_bodies_bytes);
+  read_size(in, "max_streams", kMostConnections, options.max_streams);
+  in.parsed("drain_limit", options.drain_limit, parse_span);
+  if (in.has("audit")) options.audit = in.text("audit");
+  in.parsed("keep_audit", options.keep_audit, parse_span);
+  in.finish("[serve] has none");
+}
+
+Result<void> check(const ServeOptions& options) {
+  if (options.http.empty()) return fail(Errc::invalid_input, "listen: at least one address");
+  if (options.tls.certificate.empty() != options.tls.key.empty()) {
+    return fail(Errc::invalid_input, "tls: a certificate and a key, both");
+  }
+  if (options.tls_for_beanstalkd && options.tls.certificate.empty()) {
+    return fail(Errc::invalid_input, "tls: beanstalkd needs a certificate and a key");
+  }
+  if (auto good = check_http(options); !good) return good;
+  return check_beanstalkd(options);
+}
+
+std::vector<std::string_view> taken_at_start(const ServeOptions& now, const ServeOptions& asked) {
+  std::vector<std::string_view> names;
+  const auto note = [&](std::string_view name, bool differs) {
+    if (differs) names.push_back(name);
+  };
+  note("store", now.store != asked.store);
+  note("listen", now.http != asked.http);
+  note("beanstalkd", now.beanstalkd != asked.beanstalkd);
+  note("beanstalkd_max_job_bytes", now.beanstalkd_max_job_bytes != asked.beanstalkd_max_job_bytes);
+  note("origins", now.origins != asked.origins);
+  note("tls", now.tls.certificate.empty() != asked.tls.certificate.empty() ||
+                  now.tls_for_beanstalkd != asked.tls_for_beanstalkd);
+  note("create_queues", now.create_queues != asked.create_queues);
+  note("new_queue", to_json(now.new_queue) != to_json(asked.new_queue));
+  note("max_connections", now.max_connections != asked.max_connections);
+  note("max_body_bytes", now.max_body_bytes != asked.max_body_bytes);
+  note("max_batch_bytes", now.max_batch_bytes != asked.max_batch_bytes);
+  note("max_bodies_bytes", now.max_bodies_bytes != asked.max_bodies_bytes);
+  note("max_streams", now.max_streams != asked.max_streams);
+  note("drain_limit", now.drain_limit != asked.drain_limit);
+  return names;
+}
+
+}  // namespace argiope

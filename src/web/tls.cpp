@@ -1,0 +1,223 @@
+#include "argiope/web/tls.hpp"
+
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <new>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "async/internal/stream_layer.hpp"
+#include "base/internal/printable.hpp"
+#include "web/internal/ascii.hpp"
+
+namespace argiope {
+
+namespace {
+
+struct FreeTls {
+  void operator()(SSL_CTX* context) const noexcept { ::SSL_CTX_free(context); }
+  void operator()(SSL* connection) const noexcept { ::SSL_free(connection); }
+};
+using TlsContext = std::unique_ptr<SSL_CTX, FreeTls>;
+
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr std::string_view kHttp = "\x08http/1.1";
+constexpr std::size_t kMostInRecord = 16 * 1024;
+
+// What OpenSSL says of the last call that failed; takes what it has to say.
+std::string tls_reason() {
+  const unsigned long code = ::ERR_peek_last_error();
+  const char* const reason = ::ERR_reason_error_string(code);
+  ::ERR_clear_error();
+  return reason == nullptr ? "cannot be used" : reason;
+}
+
+[[noreturn]] void fail_connection(std::errc why) { throw std::system_error(std::make_error_code(why), "TLS"); }
+
+// A client's list of protocols, each with its length before it.
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
+                    unsigned int size, void*) {
+  const auto* const ours = reinterpret_cast<const unsigned char*>(kHttp.data());
+  unsigned char* found = nullptr;
+  const int outcome = ::SSL_select_next_proto(&found, length, ours, kHttp.size(), offered, size);
+  *chosen = found;
+  return outcome == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+// Nobody is asked at a terminal.
+int no_password(char*, int, int, void*) { return 0; }
+
+TlsContext new_server_context() {
+  TlsContext context(::SSL_CTX_new(::TLS_server_method()));
+  if (context == nullptr) throw std::bad_alloc();
+  ::SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  ::SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  ::SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
+  ::SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  ::SSL_CTX_set_cipher_list(context.get(), kCiphers);
+  ::SSL_CTX_set_default_passwd_cb(context.get(), no_password);
+  ::SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+  return context;
+}
+
+Result<void> check_readable(const std::string& path) {
+  std::ifstream file(path);
+  if (file && file.peek() != std::ifstream::traits_type::eof()) return {};
+  const int error = file ? 0 : errno;
+  return fail(Errc::io,
+              fmt::format("{}: {}", in_quotes(path),
+                          error == 0 ? "nothing can be read from it" : std::generic_category().message(error)));
+}
+
+std::unexpected<Error> bad_file(const std::string& path, std::string_view what) {
+  return fail(Errc::invalid_input, fmt::format("{}: {} ({})", in_quotes(path), what, tls_reason()));
+}
+
+WallTime expiry_of(const X509* certificate) {
+  std::tm parts{};
+  if (certificate == nullptr || ::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &parts) != 1)
+    return WallTime::max();
+  return WallTime{std::chrono::seconds{::timegm(&parts)}};
+}
+
+// One connection, between two buffers of OpenSSL's: what came, and what goes out.
+class TlsLayer final : public detail::StreamLayer {
+ public:
+  explicit TlsLayer(SSL_CTX& context) : tls_(::SSL_new(&context)) {
+    BIO* const came = ::BIO_new(::BIO_s_mem());
+    BIO* const to_send = ::BIO_new(::BIO_s_mem());
+    if (tls_ == nullptr || came == nullptr || to_send == nullptr) {
+      ::BIO_free(came);
+      ::BIO_free(to_send);
+      throw std::bad_alloc();
+    }
+    ::SSL_set_bio(tls_.get(), came, to_send);
+    ::SSL_set_accept_state(tls_.get());
+  }
+
+  bool receive(std::string_view came, std::string& plain, std::string& to_peer) override {
+    require_tls(came);
+    // In small pieces, so that OpenSSL's buffers, which keep their size, stay small.
+    do {
+      const std::string_view piece = came.substr(0, kMostInRecord);
+      came.remove_prefix(piece.size());
+      ::BIO_write(::SSL_get_rbio(tls_.get()), piece.data(), static_cast<int>(piece.size()));
+      const int why = read_records(plain);
+      take_out(to_peer);
+      if (why == SSL_ERROR_ZERO_RETURN) return true;
+      if (why != SSL_ERROR_WANT_READ) fail_connection(std::errc::protocol_error);
+    } while (!came.empty());
+    return false;
+  }
+
+  void send(std::string_view plain, std::string& to_peer) override {
+    while (!plain.empty()) {
+      const std::string_view piece = plain.substr(0, kMostInRecord);
+      plain.remove_prefix(piece.size());
+      ::ERR_clear_error();
+      std::size_t written = 0;
+      const bool good = ::SSL_write_ex(tls_.get(), piece.data(), piece.size(), &written) == 1;
+      ::ERR_clear_error();
+      if (!good || written != piece.size()) fail_connection(std::errc::connection_aborted);
+      take_out(to_peer);
+    }
+  }
+
+  void end(std::string& to_peer) noexcept override {
+    ::ERR_clear_error();
+    ::SSL_shutdown(tls_.get());
+    ::ERR_clear_error();
+    take_out(to_peer);
+  }
+
+  bool is_ready() const noexcept override { return ::SSL_is_init_finished(tls_.get()) == 1; }
+
+ private:
+  // All that have come whole, up to what SSL_get_error() says then.
+  int read_records(std::string& plain) {
+    std::array<char, kMostInRecord> record;
+    ::ERR_clear_error();
+    int count = 0;
+    while ((count = ::SSL_read(tls_.get(), record.data(), record.size())) > 0) {
+      plain.append(record.data(), static_cast<std::size_t>(count));
+    }
+    const int why = ::SSL_get_error(tls_.get(), count);
+    ::ERR_clear_error();
+    return why;
+  }
+  // A client that speaks something else begins with a word.
+  void require_tls(std::string_view came) {
+    if (came.empty() || std::exchange(has_begun_, true)) return;
+    if (is_alpha(came.front())) fail_connection(std::errc::wrong_protocol_type);
+  }
+  void take_out(std::string& to_peer) {
+    BIO* const out = ::SSL_get_wbio(tls_.get());
+    char* bytes = nullptr;
+    const long count = BIO_get_mem_data(out, &bytes);
+    if (count <= 0) return;
+    to_peer.append(bytes, static_cast<std::size_t>(count));
+    (void)BIO_reset(out);
+  }
+
+  const std::unique_ptr<SSL, FreeTls> tls_;
+  bool has_begun_ = false;
+};
+
+}  // namespace
+
+struct TlsIdentity::Loaded {
+  TlsContext context;
+  WallTime expires_at{};
+};
+
+Result<std::unique_ptr<TlsIdentity::Loaded>> TlsIdentity::read(const TlsFiles& files) {
+  for (const std::string& path : {files.certificate, files.key}) {
+    if (auto readable = check_readable(path); !readable) return std::unexpected(std::move(readable.error()));
+  }
+  TlsContext context = new_server_context();
+  ::ERR_clear_error();
+  if (::SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str()) != 1) {
+    return bad_file(files.certificate, "is no chain of certificates in PEM");
+  }
+  if (::SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return bad_file(files.key, "is no private key in PEM that goes with the certificate and needs no password");
+  }
+  const WallTime expires_at = expiry_of(::SSL_CTX_get0_certificate(context.get()));
+  return std::make_unique<Loaded>(std::move(context), expires_at);
+}
+
+TlsIdentity::TlsIdentity(std::unique_ptr<Loaded> loaded) noexcept : loaded_(std::move(loaded)) {}
+TlsIdentity::TlsIdentity(TlsIdentity&& other) noexcept = default;
+TlsIdentity& TlsIdentity::operator=(TlsIdentity&& other) noexcept = default;
+TlsIdentity::~TlsIdentity() = default;
+
+Result<std::shared_ptr<TlsIdentity>> TlsIdentity::load(const TlsFiles& files) {
+  auto loaded = read(files);
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  return std::shared_ptr<TlsIdentity>(new TlsIdentity(*std::move(loaded)));
+}
+
+Result<void> TlsIdentity::reload(const TlsFiles& files) {
+  auto loaded = read(files);
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  loaded_ = *std::move(loaded);
+  return {};
+}
+
+WallTime TlsIdentity::expires_at() const noexcept { return loaded_->expires_at; }
+
+std::unique_ptr<detail::StreamLayer> TlsIdentity::new_layer() const {
+  return std::make_unique<TlsLayer>(*loaded_->context);
+}
+
+}  // namespace argiope

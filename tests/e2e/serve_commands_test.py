@@ -1,0 +1,203 @@
+"""The commands on a daemon: what they do to a file, they do to `argiope serve`, whatever happens to it meanwhile."""
+import json
+import signal
+import subprocess
+import unittest
+
+from support import ARGIOPE, Commands, free_port
+
+
+class OnADaemon(Commands):
+    """Commands whose store is a daemon on loopback."""
+
+    def setUp(self):
+        super().setUp()
+        self.port = free_port()
+        self.daemon = self.start_daemon()
+        self.store = f'http://127.0.0.1:{self.port}'
+
+    def start_daemon(self):
+        log = self.folder / 'daemon.log'
+        with open(log, 'w') as stderr:
+            daemon = self.start([ARGIOPE, 'serve', '--store', f'sqlite:{self.file}', '--listen', f'127.0.0.1:{self.port}'],
+                                stderr=stderr, cwd=self.folder)
+        self.wait_until(lambda: 'listening: http' in log.read_text(), 'the daemon did not listen')
+        return daemon
+
+    def restart(self, number=signal.SIGKILL):
+        self.daemon.send_signal(number)
+        self.daemon.wait(30)
+        self.daemon = self.start_daemon()
+
+    def counts(self, queue='mail'):
+        return self.json('stats')[0]['queues'][queue]
+
+    def worker(self, *options, command=('cat',)):
+        return self.start_command('job', 'work', 'mail', '--json', *options, '--', *command,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+class Jobs(OnADaemon):
+    def test_a_job_is_put_worked_and_answered_for(self):
+        self.assertEqual(self.job('put', 'mail', 'hello', '--key', 'a.org', '--priority', '5'), '1\n')
+        self.assertEqual(self.job('put', 'mail', '--id', 'order/1 ä'), 'order/1 ä\n')
+        self.assertEqual(self.job('put', 'mail', 'again', '--id', 'order/1 ä'), 'order/1 ä\n')
+        self.assertEqual(self.json('list')[0]['payload'], 'hello')
+        summary = self.json('work', 'mail', '--until-empty', '--', 'sh', '-c', 'cat; echo ".$ARGIOPE_JOB_KEY"')[-1]
+        self.assertEqual((summary['done'], summary['buried'], summary['finished']), (2, 0, True))
+        self.assertEqual(self.counts()['done'], 2)
+        record = self.json('show', '1')[0]
+        self.assertEqual((record['state'], record['result']), ('done', 'hello.a.org\n'))
+        self.assertEqual(self.json('explain', 'order/1 ä')[0]['reason'], 'ended')
+        self.assertIn('job 1 (done)', self.run_it('explain', '--store', self.store, '1').stdout)
+
+    def test_many_lines_are_put_and_bad_ones_are_named(self):
+        lines = ['{"queue":"mail"}'] * 1500 + ['nonsense', '{"queue":"mail","payload":"' + 'x' * (1 << 21) + '"}']
+        result = self.run_it('job', 'put', '--store', self.store, '-', input='\n'.join(lines), expect=2)
+        self.assertEqual(len(result.stdout.splitlines()), 1500)
+        self.assertIn('line 1501', result.stderr)
+        self.assertIn('line 1502', result.stderr)
+        self.assertEqual(self.counts()['ready'], 1500)
+
+    def test_failures_are_told_and_tried_again(self):
+        self.job('put', 'mail', 'bad')
+        self.job('queue', 'mail', '--max-attempts', '2', '--retry-first', '0')
+        result = self.run_it('job', 'work', '--store', self.store, 'mail', '--until-empty', '--fail-on-buried', '--json', '--',
+                             'sh', '-c', 'echo broken >&2; exit 1', expect=1)
+        summary = json.loads(result.stdout.splitlines()[-1])
+        self.assertEqual((summary['retried'], summary['buried']), (1, 1))
+        self.assertIn('broken', result.stderr)
+        self.assertEqual(self.json('show', '1')[0]['state'], 'buried')
+        self.assertEqual(self.job('retry', '1').split()[-1], '1')
+        self.assertEqual(self.counts()['ready'], 1)
+
+    def test_what_is_not_there_is_refused_as_of_a_file(self):
+        self.refused('job', 'show', '--store', self.store, '99', culprit='job 99: there is no such job')
+        self.refused('job', 'list', '--store', self.store, '--queue', 'none', culprit='queue "none": there is no such queue')
+        self.refused('job', 'kick', '--store', self.store, '99', culprit='job 99')
+        self.refused('schedule', 'show', '--store', self.store, 'none', culprit='schedule "none": there is no such schedule')
+        self.refused('schedule', 'run', '--store', self.store, culprit='the daemon itself runs its schedules')
+
+    def test_queues_are_paused_and_jobs_changed(self):
+        self.job('put', 'mail')
+        self.job('queue', 'mail', '--pause')
+        self.assertEqual(self.json('explain', '1')[0]['reason'], 'queue paused')
+        self.job('queue', 'mail', '--resume')
+        self.job('cancel', '1')
+        self.assertEqual(self.json('show', '1')[0]['state'], 'cancelled')
+
+    def test_a_job_may_have_any_name(self):
+        for name in '.', '..', 'change', '=x', 'a/b?c#d', '%2e':
+            self.job('put', 'mail', name, '--id', name)
+            self.assertEqual(self.json('show', name)[0]['payload'], name)
+            self.job('cancel', name)
+            self.assertEqual(self.json('explain', name)[0]['state'], 'cancelled')
+        self.job('put', '..')
+        self.job('queue', '..', '--pause')
+        self.assertEqual(self.counts('..')['ready'], 1)
+
+    def test_output_is_followed_to_the_end_of_a_job(self):
+        self.job('put', 'mail', 'good')
+        self.job('put', 'mail', 'bad')
+        followers = [self.start_command('job', 'output', '--follow', job, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                     for job in '12']
+        self.refused('job', 'output', '--store', self.store, '1', culprit='job 1: no run of it has left a result')
+        self.run_it('job', 'work', '--store', self.store, 'mail', '--until-empty', '--quiet', '--',
+                    'sh', '-c', 'read it; echo "$it"; test "$it" = good || { echo sour >&2; exit 65; }',
+                    input='')
+        self.assertEqual([follower.communicate(timeout=30) for follower in followers],
+                         [('good\n', ''), ('bad\nsour\n', 'argiope: job 2: buried: sour\n')])
+        self.assertEqual([follower.returncode for follower in followers], [0, 1])
+        self.assertEqual(self.job('output', '1'), 'good\n')
+
+    def test_a_job_that_is_cancelled_is_stopped_at_once(self):
+        self.job('put', 'mail')
+        started, go = self.gates()
+        worker = self.worker(command=('sh', '-c', f'echo . > {started}; read x < {go}'))
+        self.wait_for_start(started)
+        self.job('cancel', '1')
+        self.wait_until(lambda: self.json('show', '1')[0]['state'] == 'cancelled', 'the job was not stopped', 4)
+        worker.send_signal(signal.SIGINT)
+        self.assertEqual(worker.wait(30), 130)
+
+    def test_no_daemon_there_is_said_with_what_to_do(self):
+        self.refused('job', 'list', '--store', f'http://127.0.0.1:{free_port()}', expect=3,
+                     culprit=['--store http://127.0.0.1:', 'argiope serve'])
+
+    def test_two_workers_share_the_jobs(self):
+        self.run_it('job', 'put', '--store', self.store, '-', input='{"queue":"mail"}\n' * 200)
+        ledger = self.folder / 'ledger'
+        workers = [self.worker('--until-empty', '--concurrency', 4, '--name', name,
+                               command=('sh', '-c', f'echo $ARGIOPE_JOB_ID >> {ledger}')) for name in 'ab']
+        done = [json.loads(worker.communicate(timeout=120)[0].splitlines()[-1])['done'] for worker in workers]
+        self.assertEqual(sum(done), 200)
+        self.assertEqual(sorted(map(int, ledger.read_text().split())), list(range(1, 201)))
+
+
+class Absences(OnADaemon):
+    def test_a_worker_goes_on_when_the_daemon_is_killed_and_comes_back(self):
+        self.job('put', 'mail', 'long')
+        started, go = self.gates()
+        worker = self.worker(command=('sh', '-c', f'echo . > {started}; read x < {go}; echo result'))
+        self.wait_for_start(started)
+        self.restart()
+        self.let_go(go)
+        self.wait_until(lambda: self.counts()['done'] == 1, 'the job was not settled', 60)
+        worker.send_signal(signal.SIGINT)
+        self.assertEqual(worker.wait(30), 130)
+        self.assertEqual(self.json('show', '1')[0]['result'], 'result\n')
+
+    def test_a_job_runs_once_though_the_daemon_is_away_when_it_ends(self):
+        self.job('put', 'mail')
+        ledger = self.folder / 'ledger'
+        started, go = self.gates()
+        worker = self.worker(command=('sh', '-c', f'echo . > {started}; read x < {go}; echo ran >> {ledger}'))
+        self.wait_for_start(started)
+        self.daemon.kill()
+        self.daemon.wait(30)
+        self.let_go(go)
+        self.wait_until(ledger.exists, 'the command did not end')
+        self.daemon = self.start_daemon()
+        self.wait_until(lambda: self.counts()['done'] == 1, 'the job was not settled', 60)
+        self.assertEqual(ledger.read_text(), 'ran\n')
+        worker.send_signal(signal.SIGINT)
+        self.assertEqual(worker.wait(30), 130)
+
+    def test_a_feed_survives_a_restart_and_puts_nothing_twice(self):
+        put = self.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        put.stdin.write('{"queue":"mail"}\n')
+        put.stdin.flush()
+        self.assertEqual(put.stdout.readline(), '1\n')
+        self.restart(signal.SIGTERM)
+        put.stdin.write('{"queue":"mail"}\n' * 50)
+        put.stdin.close()
+        self.assertEqual(len(put.stdout.read().splitlines()), 50)
+        self.assertEqual(put.wait(30), 0)
+        self.assertEqual(self.counts()['ready'], 51)
+
+
+class Schedules(OnADaemon):
+    family = 'schedule'
+
+    def test_a_schedule_is_added_paused_run_and_removed(self):
+        self.schedule('add', 'backup', '--cron', '30 3 * * *', '--zone', 'Europe/Berlin', '--', 'echo', 'saved')
+        self.refused('schedule', 'add', '--store', self.store, 'backup', '--every', '1h', '--', 'true',
+                     culprit='schedule "backup": there is one of that name')
+        self.assertEqual([status['name'] for status in self.json('list')], ['backup'])
+        self.assertEqual(self.json('explain', 'backup')[0]['reason'], 'not_due')
+        self.schedule('pause', 'backup', '--by', 'ann')
+        self.assertEqual(self.json('explain', 'backup')[0]['paused_by'], 'ann')
+        self.schedule('resume', 'backup')
+        job = self.schedule('run-now', 'backup').strip()
+        self.assertTrue(job.isdigit())
+        self.wait_until(lambda: self.schedule('output', 'backup') == 'saved\n', 'the run left nothing')
+        self.assertEqual(self.json('history', 'backup')[0]['outcome'], 'done')
+        self.assertIn('backup', self.run_it('explain', '--store', self.store, 'backup').stdout)
+        report = json.loads(self.run_it('simulate', '--store', self.store, '--for', '3d', '--json', '--quiet').stdout)
+        self.assertEqual([(fired['name'], fired['runs']) for fired in report['schedules']], [('backup', 3)])
+        self.schedule('remove', 'backup')
+        self.assertEqual(self.json('list'), [])
+
+
+if __name__ == '__main__':
+    unittest.main()

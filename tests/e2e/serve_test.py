@@ -1,0 +1,333 @@
+"""`argiope serve` as its users see it: how it starts, what its file says, how it ends."""
+import http.client
+import http.server
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import threading
+import unittest
+
+from daemon import Daemons
+from support import ARGIOPE
+
+
+class Starting(Daemons):
+    def test_a_job_is_put_leased_and_done_over_http(self):
+        daemon = self.daemon()
+        put = daemon.good('POST', '/v1/jobs', {'queue': 'mail', 'payload': 'hello'}, status=201)
+        self.assertEqual(put, {'id': 1, 'outcome': 'added'})
+        leases = daemon.good('POST', '/v1/leases', {'queues': ['mail'], 'worker': 'w'})['leases']
+        self.assertEqual(leases[0]['job']['payload'], 'hello')
+        settled = daemon.good('POST', '/v1/leases/settle',
+                              {'settlements': [{'token': leases[0]['token'], 'outcome': 'done', 'result': 'sent'}]})
+        self.assertEqual(settled['replies'][0]['outcome'], 'ok')
+        job = daemon.good('GET', '/v1/jobs/1')
+        self.assertEqual((job['state'], job['result']), ('done', 'sent'))
+        daemon.signal(signal.SIGTERM)
+        daemon.ended()
+
+    def test_what_was_acknowledged_is_there_after_kill_9(self):
+        daemon = self.daemon()
+        for _ in range(50):
+            daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)
+        daemon.process.kill()
+        daemon.process.wait()
+        self.assertEqual(self.daemon().good('GET', '/v1/queues/mail')['counts']['ready'], 50)
+
+    def test_other_commands_use_the_store_beside_it(self):
+        daemon = self.daemon()
+        daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)
+        subprocess.run([ARGIOPE, 'job', 'put', '--store', self.store, 'mail', 'x'], check=True, stdout=subprocess.PIPE)
+        self.wait_until(lambda: daemon.good('GET', '/v1/queues/mail')['counts']['ready'] == 2)
+
+    def test_one_daemon_at_a_time_owns_a_store(self):
+        self.daemon()
+        self.refused('--store', self.store, '--listen', '127.0.0.1:0', status=3, culprit='one process at a time owns a store')
+
+    def test_what_others_reach_is_guarded(self):
+        self.refused('--listen', '0.0.0.0:0', culprit='give a certificate and a key')
+        self.refused('--listen', '0.0.0.0:0', '--insecure', culprit='without tokens they may do everything')
+
+    def test_an_address_that_is_taken_is_named(self):
+        daemon = self.daemon()
+        self.refused('--store', 'memory:', '--listen', f'127.0.0.1:{daemon.port}', status=3,
+                     culprit=f'cannot listen at "127.0.0.1:{daemon.port}": Address already in use')
+
+    def test_the_log_can_be_json(self):
+        process = self.start([ARGIOPE, 'serve', '--store', 'memory:', '--listen', '127.0.0.1:0', '--log', 'json'],
+                             stderr=subprocess.PIPE, text=True)
+        line = json.loads(process.stderr.readline())
+        self.assertEqual(line['level'], 'info')
+        self.assertIn('listening: http://127.0.0.1:', line['text'])
+
+
+class Telling(Daemons):
+    def test_who_changed_what_outlives_the_daemon(self):
+        daemon = self.daemon()
+        daemon.good('PUT', '/v1/queues/mail', {'rate': 1})
+        daemon.process.kill()
+        daemon.process.wait()
+        daemon = self.daemon()
+        daemon.good('POST', '/v1/queues/mail/pause')
+        entries = daemon.good('GET', '/v1/audit')['entries']
+        self.assertEqual([(entry['number'], entry['path']) for entry in entries],
+                         [(1, '/v1/queues/mail'), (2, '/v1/queues/mail/pause')])
+        self.assertEqual((self.folder / 'jobs.db-audit.jsonl').stat().st_mode & 0o777, 0o600)
+
+    def test_a_what_if_is_answered_and_nothing_of_it_happens(self):
+        daemon = self.daemon(self.file('[[schedule]]\nname = "often"\ntrigger = "0 * * * *"\njob = { queue = "night" }\n'))
+        for _ in range(6):
+            daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)
+        asked = {'for_ms': 7_200_000, 'queues': [{'name': 'mail', 'workers': 2, 'duration_ms': 1000,
+                                                     'arrivals_per_second': 0}]}
+        answer = daemon.good('POST', '/v1/simulate', asked)
+        report = answer['report']
+        mail = next(queue for queue in report['queues'] if queue['name'] == 'mail')
+        self.assertEqual((mail['put'], mail['done'], mail['waiting']), (6, 6, 0))
+        self.assertIsNotNone(mail['empty_at'])
+        self.assertEqual((report['schedules'][0]['runs'], report['schedules'][0]['skipped']), (1, 1))  # nobody works for it
+        self.assertEqual(next(queue for queue in answer['assumed'] if queue['name'] == 'mail')['waiting'], 6)
+        self.assertEqual(daemon.good('GET', '/v1/queues/mail')['counts']['ready'], 6)
+        self.assertEqual(daemon.ask('POST', '/v1/simulate', {'for_ms': 0}).status, 400)
+
+    def test_troubles_are_told_by_a_command(self):
+        told = self.folder / 'told'
+        daemon = self.daemon(self.file('''
+            [[notify]]
+            name = "ops"
+            wait = 0
+            interval = 0
+            format = "text"
+            command = ["sh", "-c", "cat >> told"]'''))
+        daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)
+        leases = daemon.good('POST', '/v1/leases', {'queues': ['mail'], 'worker': 'w'})['leases']
+        daemon.good('POST', '/v1/leases/settle',
+                    {'settlements': [{'token': leases[0]['token'], 'outcome': 'bury', 'error': 'no such address'}]})
+        self.wait_until(lambda: told.exists() and 'no such address' in told.read_text())
+        self.assertIn('argiope at ', json.loads(told.read_text())['text'])
+        daemon.good('POST', '/v1/notify/ops/test')
+        self.wait_until(lambda: 'This is a test' in told.read_text())
+        self.assertEqual(daemon.good('GET', '/v1/notify')['notify'][0]['messages'], 2)
+
+
+class Configured(Daemons):
+    def test_a_file_is_checked_without_being_used(self):
+        good = self.file('[[queue]]\nname = "mail"\n')
+        result = subprocess.run([ARGIOPE, 'serve', '--check', good], capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('1 queues, 0 schedules', result.stdout)
+        self.refused('--check', self.file('[[queue]]\nname = "mail"\nrat = 1\n', 'bad.toml'),
+                     culprit='bad.toml:3: queue "mail": there is no member "rat"')
+        self.refused('--check', 'nowhere.toml', culprit='nowhere.toml')
+
+    def test_pages_of_configured_origins_may_use_it(self):
+        daemon = self.daemon(self.file('[serve]\norigins = ["https://shop.example"]\n'))
+        asks = {'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'idempotency-key'}
+        told = daemon.ask('OPTIONS', '/v1/jobs', headers={'Origin': 'https://shop.example', **asks})
+        self.assertEqual((told.status, told.headers['Access-Control-Allow-Origin']), (204, 'https://shop.example'))
+        for origin, status in (('https://shop.example', 201), ('https://evil.example', 403)):
+            put = daemon.ask('POST', '/v1/jobs', {'queue': 'mail'}, headers={'Origin': origin})
+            allowed = origin if status == 201 else None
+            self.assertEqual((put.status, put.headers.get('Access-Control-Allow-Origin')), (status, allowed))
+
+    def test_a_command_runs_the_jobs_of_its_queue(self):
+        daemon = self.daemon(self.file('''
+            [[queue]]
+            name = "shout"
+            keep_done_ms = 60000
+            command = ["tr", "a-z", "A-Z"]'''))
+        daemon.good('POST', '/v1/jobs', {'queue': 'shout', 'payload': 'hello'}, status=201)
+        self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'done')
+        self.assertEqual(daemon.good('GET', '/v1/jobs/1')['result'], 'HELLO')
+
+    def test_a_push_queue_sends_its_jobs_to_a_web_server(self):
+        requests = queue.Queue()
+
+        class Receiver(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                requests.put((dict(self.headers), self.rfile.read(int(self.headers['Content-Length']))))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'thanks')
+
+            def log_message(self, *_):
+                pass
+        port = self.serve(Receiver).server_port
+        file = self.file(f'''
+            [[queue]]
+            name = "hooks"
+            keep_done_ms = 60000
+            push = {{ url = "http://127.0.0.1:{port}/hook", secret = "s" }}''')
+        daemon = self.daemon(file, '--allow-private')
+        daemon.good('POST', '/v1/jobs', {'queue': 'hooks', 'payload': 'hello'}, status=201)
+        headers, body = requests.get(timeout=60)
+        self.assertEqual((headers['Argiope-Job-Id'], body), ('1', b'hello'))
+        self.assertRegex(headers['Argiope-Signature'], r'^t=\d+,v1=[0-9a-f]{64}$')
+        self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'done')
+
+    def test_a_private_address_is_not_pushed_to_unless_that_is_allowed(self):
+        daemon = self.daemon(self.file('[[queue]]\nname = "hooks"\npush = "http://127.0.0.1:9/"'))
+        daemon.good('POST', '/v1/jobs', {'queue': 'hooks'}, status=201)
+        self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'buried')
+        self.assertIn('--allow-private', daemon.good('GET', '/v1/jobs/1')['error'])
+
+    def test_a_schedule_of_the_file_fires(self):
+        daemon = self.daemon(self.file('''
+            [[queue]]
+            name = "default"
+            workers = 2
+            keep_done_ms = 60000
+            [[schedule]]
+            name = "once"
+            trigger = { type = "date", time = "2020-01-01T00:00:00Z" }
+            job = { function = "command", payload = { args = ["echo", "ran"] } }'''))
+        self.wait_until(lambda: daemon.ask('GET', '/v1/jobs/1').status == 200 and
+                        daemon.good('GET', '/v1/jobs/1')['state'] == 'done')
+        self.assertEqual(daemon.good('GET', '/v1/jobs/1')['result'], 'ran\n')
+
+    def test_what_the_file_names_is_locked(self):
+        daemon = self.daemon(self.file('[[queue]]\nname = "mail"\nrate = 5'))
+        answer = daemon.ask('PATCH', '/v1/queues/mail', {'rate': 7})
+        self.assertEqual((answer.status, answer.json['type']), (409, 'urn:argiope:problem:locked'))
+        self.assertTrue(daemon.good('GET', '/v1/queues/mail')['locked'])
+        self.assertEqual(daemon.good('GET', '/v1/queues/mail')['config']['rate'], 5)
+
+    def test_the_file_is_read_again_and_what_is_wrong_with_it_changes_nothing(self):
+        file = self.file('''
+            [[queue]]
+            name = "a"
+            rate = 5
+            [[schedule]]
+            name = "gone later"
+            trigger = "@every 1h"''')
+        daemon = self.daemon(file)
+        self.assertEqual(len(daemon.good('GET', '/v1/schedules')['schedules']), 1)
+        file.write_text('[[queue]]\nname = "a"\nrate = "fast"')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for(r'argiope\.toml:3: queue "a": rate')
+        self.assertEqual(daemon.good('GET', '/v1/queues/a')['config']['rate'], 5)
+        file.write_text('[[queue]]\nname = "a"\nrate = 6\n[[queue]]\nname = "cat"\nkeep_done_ms = 9999\ncommand = ["cat"]')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('was read again')
+        self.assertEqual(daemon.good('GET', '/v1/queues/a')['config']['rate'], 6)
+        self.assertEqual(daemon.good('GET', '/v1/schedules')['schedules'], [])
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers={'Host': 'jobs.example'}).status, 403)
+        file.write_text('[serve]\nhosts = "jobs.example"\ndrain_limit = "3s"\nmax_streams = 7\n' + file.read_text())
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('needs a restart, and stays as it was: max_streams, drain_limit')
+        daemon.wait_for('was read again')
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers={'Host': 'jobs.example'}).status, 200)
+        daemon.good('POST', '/v1/jobs', {'queue': 'cat', 'payload': 'x'}, status=201)
+        self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'done')
+
+
+class Beanstalkd(Daemons):
+    def test_the_default_tube_is_its_clients(self):
+        daemon = self.daemon('--beanstalkd', '127.0.0.1:0')
+        self.use_default(int(daemon.wait_for(r'beanstalkd at 127\.0\.0\.1:(\d+)')[1]))
+
+    def test_the_default_tube_is_its_clients_also_over_a_socket_that_was_handed_over(self):
+        sockets = {'beanstalkd': self.listening()}
+        self.supervised(sockets)
+        self.use_default(sockets['beanstalkd'].getsockname()[1])
+
+    def use_default(self, port):
+        with socket.create_connection(('127.0.0.1', port), timeout=60) as client, client.makefile('rb') as answers:
+            client.sendall(b'put 0 0 60 5\r\nhello\r\n')
+            self.assertEqual(answers.readline(), b'INSERTED 1\r\n')
+            client.sendall(b'put 0 0 60 5\r\nthere\r\nreserve\r\nreserve\r\n')
+            self.assertEqual([answers.readline() for _ in range(5)],
+                             [b'INSERTED 2\r\n', b'RESERVED 1 5\r\n', b'hello\r\n', b'RESERVED 2 5\r\n', b'there\r\n'])
+
+
+class Ending(Daemons):
+    def slow_job(self, daemon, started, go):
+        os.mkfifo(started)
+        os.mkfifo(go)
+        daemon.good('POST', '/v1/jobs', {'queue': 'slow'}, status=201)
+        with open(started) as pipe:
+            pipe.readline()
+
+    def slow_daemon(self, *arguments):
+        started, go = self.folder / 'started', self.folder / 'go'
+        daemon = self.daemon(self.file(f'''
+            [serve]
+            drain_limit = "30s"
+            [[queue]]
+            name = "slow"
+            keep_done_ms = 60000
+            command = ["sh", "-c", "echo . > {started}; read x < {go}; echo finished"]'''), *arguments)
+        self.slow_job(daemon, started, go)
+        return daemon, go
+
+    def test_what_runs_ends_first(self):
+        daemon, go = self.slow_daemon()
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for('stopping')
+        go.write_text('\n')
+        daemon.ended()
+        self.assertEqual(self.daemon().good('GET', '/v1/jobs/1')['result'], 'finished\n')
+
+    def test_a_second_signal_gives_it_back(self):
+        daemon, _ = self.slow_daemon()
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_for('stopping')
+        daemon.signal(signal.SIGTERM)
+        daemon.ended()
+        job = self.daemon().good('GET', '/v1/jobs/1')
+        self.assertEqual((job['state'], job['attempts']), ('ready', 0))
+
+    def test_a_poll_that_waits_is_answered(self):
+        daemon = self.daemon()
+        answers = queue.Queue()
+        threading.Thread(target=lambda: answers.put(daemon.ask('POST', '/v1/leases', {
+            'queues': ['mail'], 'worker': 'w', 'wait_ms': 60000})), daemon=True).start()
+        self.wait_until(lambda: any(worker['waiting'] for worker in daemon.good('GET', '/v1/workers')['workers']))
+        daemon.signal(signal.SIGTERM)
+        self.assertIn(answers.get(timeout=30).status, (200, 503))
+        daemon.ended()
+
+
+class Supervised(Daemons):
+    """As systemd starts it: sockets handed over, and told of its life."""
+
+    def test_the_supervisor_hears_of_its_life(self):
+        path = str(self.folder / 'notify')
+        ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(ear.close)
+        ear.bind(path)
+        ear.settimeout(60)
+        daemon = self.supervised({'http': self.listening()}, NOTIFY_SOCKET=path, WATCHDOG_USEC='20000000')
+
+        def next_state():
+            while True:
+                state = ear.recv(1000)
+                if state != b'WATCHDOG=1':
+                    return state
+        self.assertEqual(next_state(), b'READY=1')
+        self.assertEqual(ear.recv(1000), b'WATCHDOG=1')
+        daemon.signal(signal.SIGHUP)
+        self.assertEqual([next_state(), next_state()], [b'RELOADING=1', b'READY=1'])
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(next_state(), b'STOPPING=1')
+        daemon.ended()
+
+    def test_a_supervisor_that_wants_no_word_of_life_gets_none(self):
+        path = str(self.folder / 'notify')
+        ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(ear.close)
+        ear.bind(path)
+        ear.settimeout(60)
+        daemon = self.supervised({'http': self.listening()}, NOTIFY_SOCKET=path)
+        for _ in range(20):
+            daemon.good('GET', '/healthz')
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual([ear.recv(1000), ear.recv(1000)], [b'READY=1', b'STOPPING=1'])
+        daemon.ended()
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,465 @@
+// Leases and workers.
+#include <fmt/format.h>
+
+#include "serve/api_fixture.hpp"
+#include "serve/internal/token_digest.hpp"
+
+namespace argiope {
+namespace {
+
+class ApiLeases : public ApiTest {
+ protected:
+  Answered settle(std::string settlement) {
+    return post("/v1/leases/settle", "{\"settlements\":[" + settlement + "]}");
+  }
+  std::string token_of(std::string more = "") { return lease(std::move(more)).text("/leases/0/token"); }
+};
+
+TEST_F(ApiLeases, AJobIsLeasedWithAllThatAWorkerNeeds) {
+  put_job(R"({"queue":"mail","payload":"hello"})");
+  const Answered answered = lease();
+  EXPECT_EQ(answered.text("/leases/0/job/payload"), "hello");
+  EXPECT_EQ(answered.text("/leases/0/job/id"), "1");
+  EXPECT_EQ(answered.text("/leases/0/job/state"), "running");
+  EXPECT_EQ(answered.text("/leases/0/token"), "1");
+  EXPECT_EQ(answered.text("/leases/0/attempt"), "1");
+  EXPECT_EQ(answered.text("/leases/0/lease_ms"), "60000");
+  EXPECT_NE(answered.text("/leases/0/until"), "null");
+  EXPECT_EQ(lease().body, "{\"leases\":[]}\n");
+  EXPECT_EQ(get("/v1/jobs/1").text("/worker"), "w");
+}
+
+TEST_F(ApiLeases, UpToSoManyAreLeasedTheMostImportantFirst) {
+  for (int i = 0; i < 5; ++i) put_job(fmt::format(R"({{"queue":"mail","priority":{}}})", i));
+  put_job(R"({"queue":"other"})");
+  const Answered answered = post("/v1/leases", R"({"queues":["mail","other","mail"],"most":4})");
+  EXPECT_EQ(answered.at("/leases").as_array().size(), 4u);
+  EXPECT_EQ(lease().text("/leases/0/job/priority"), "1");
+}
+
+TEST_F(ApiLeases, WhatIsWrongIsToldAndNothingIsLeased) {
+  put_job(R"({"queue":"mail"})");
+  for (const char* body :
+       {"{}", R"({"queues":[]})", R"({"queues":"mail"})", R"({"queues":[""]})", R"({"queues":["mail"],"most":-1})",
+        R"({"queues":["mail"],"most":1001})", R"({"queues":["mail"],"wait_ms":60001})",
+        R"({"queues":["mail"],"wait_ms":-1})", R"({"queues":["mail"],"worker":""})", R"({"queues":["mail"],"wait":1})",
+        R"({"queues":["mail"],"settle":{}})", R"({"queues":["mail"],"settle":[],"settle":[]})"}) {
+    EXPECT_EQ(post("/v1/leases", body).problem(), "invalid_input") << body;
+  }
+  EXPECT_EQ(get("/v1/jobs/1").text("/state"), "ready");
+}
+
+// --- waiting
+
+TEST_F(ApiLeases, APollThatWaitsIsWokenByAPut) {
+  Task<Answered> poll = start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"wait_ms":30000,"worker":"w"})");
+  pass(5s);
+  EXPECT_FALSE(poll.done());
+  EXPECT_EQ(get("/v1/workers").text("/workers/0/waiting"), "true");
+  put_job(R"({"queue":"mail"})");
+  pass(1ms);
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().text("/leases/0/job/id"), "1");
+  EXPECT_EQ(get("/v1/workers").text("/workers/0/waiting"), "false");
+}
+
+TEST_F(ApiLeases, APollEndsWithNothingWhenItsTimeIsUp) {
+  Task<Answered> poll = start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"wait_ms":30000})");
+  pass(29s);
+  EXPECT_FALSE(poll.done());
+  pass(1s + 1ms);
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().status, 200);
+  EXPECT_EQ(poll.result().body, "{\"leases\":[]}\n");
+}
+
+TEST_F(ApiLeases, AClientThatLeavesWhileItWaitsLosesNoJob) {
+  // Cancelled at every turn between the put and the answer.
+  for (int turns = 0; turns < 12; ++turns) {
+    Task<Answered> poll =
+        start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"wait_ms":30000,"worker":"gone"})");
+    pass(1s);
+    Task<Answered> put = start(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})");
+    for (int i = 0; i < turns; ++i) loop_.run_once(TimePoint::min());
+    poll.cancel();
+    pass(1s);
+    ASSERT_TRUE(poll.done() && put.done());
+    const std::string id = put.result().text("/id");
+    if (poll.cancelled()) {
+      EXPECT_EQ(get("/v1/jobs/" + id).text("/state"), "ready") << turns;
+      EXPECT_EQ(get("/v1/jobs/" + id).text("/attempts"), "0") << turns;
+      EXPECT_EQ(lease().text("/leases/0/job/id"), id) << turns;
+    } else {
+      EXPECT_EQ(poll.result().text("/leases/0/job/id"), id) << turns;
+    }
+    EXPECT_EQ(get("/v1/workers").text("/workers/0/waiting"), "false");
+  }
+}
+
+TEST_F(ApiLeases, StoppingEndsPollsAndRefusesNewOnes) {
+  Task<Answered> poll = start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"wait_ms":30000})");
+  pass(1s);
+  run([&]() -> Coro<void> {
+    api_->stop();
+    api_->stop();
+    co_await sleep(1ms);
+  });
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().body, "{\"leases\":[]}\n");
+  const Answered refused = lease(R"(,"wait_ms":30000)");
+  EXPECT_EQ(refused.problem(), "draining");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("Retry-After"), "1");
+}
+
+TEST_F(ApiLeases, NoMorePollsThanMayWait) {
+  open({.most_pollers = 2});
+  const char* const kPoll = R"({"queues":["mail"],"wait_ms":30000})";
+  Task<Answered> one = start(HttpMethod::post, "/v1/leases", kPoll);
+  Task<Answered> two = start(HttpMethod::post, "/v1/leases", kPoll);
+  pass(1s);
+  const Answered third = post("/v1/leases", kPoll);
+  EXPECT_EQ(third.status, 429);
+  EXPECT_EQ(third.problem(), "too_many");
+  EXPECT_EQ(lease().status, 200);  // does not wait
+  pass(30s);
+  EXPECT_TRUE(one.done() && two.done());
+}
+
+// --- renewing
+
+TEST_F(ApiLeases, ALeaseIsRenewedForItsWholeTime) {
+  put_job(R"({"queue":"mail"})");
+  const std::string token = token_of();
+  for (int i = 0; i < 5; ++i) {
+    pass(50s);
+    const Answered renewed = patch("/v1/leases", fmt::format(R"({{"leases":[{{"token":{}}}],"worker":"w"}})", token));
+    EXPECT_EQ(renewed.text("/leases/0/lease_ms"), "60000");
+    EXPECT_EQ(renewed.text("/leases/0/cancel"), "false");
+  }
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done"}})", token)).text("/replies/0/outcome"), "ok");
+}
+
+TEST_F(ApiLeases, ALeaseThatRanOutIsLost) {
+  put_job(R"({"queue":"mail"})");
+  const std::string token = token_of();
+  pass(61s);
+  EXPECT_EQ(patch("/v1/leases", fmt::format(R"({{"leases":[{{"token":{}}}]}})", token)).body,
+            fmt::format("{{\"leases\":[{{\"token\":{},\"lease_lost\":true}}]}}\n", token));
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done"}})", token)).text("/replies/0/outcome"), "lease_lost");
+  EXPECT_EQ(get("/v1/workers").text("/workers/0/leases"), "0");
+  EXPECT_EQ(lease().text("/leases/0/attempt"), "2");
+}
+
+TEST_F(ApiLeases, AWorkerHearsThatItsJobIsToStopAndTellsHowFarItIs) {
+  put_job(R"({"queue":"mail"})");
+  const std::string token = token_of();
+  post("/v1/jobs/1/cancel", R"({"why":"not wanted"})");
+  const Answered renewed =
+      patch("/v1/leases",
+            fmt::format(R"({{"leases":[{{"token":{},"progress":0.5,"message":"half"}},{{"token":99}}]}})", token));
+  EXPECT_EQ(renewed.text("/leases/0/cancel"), "true");
+  EXPECT_EQ(renewed.text("/leases/1/lease_lost"), "true");
+  EXPECT_EQ(get("/v1/jobs/1/explain").text("/progress_message"), "half");
+  settle(fmt::format(R"({{"token":{},"outcome":"cancel","error":"stopped"}})", token));
+  EXPECT_EQ(get("/v1/jobs/1").problem(), "not_found");
+  for (const char* body :
+       {"{}", R"({"leases":1})", R"({"leases":[1]})", R"({"leases":[{"token":0}]})", R"({"leases":[{}]})",
+        R"({"leases":[{"token":1,"progress":2}]})", R"({"leases":[{"token":1,"x":2}]})"}) {
+    EXPECT_EQ(patch("/v1/leases", body).problem(), "invalid_input") << body;
+  }
+}
+
+TEST_F(ApiLeases, ARequestThatWaitsEndsWhenAJobOfItsWorkerIsToStop) {
+  for (const char* most : {"0", "5"}) {
+    const std::string id = put_job(R"({"queue":"mail"})");
+    const std::string token = token_of();
+    Task<Answered> poll = start(HttpMethod::post, "/v1/leases",
+                                fmt::format(R"({{"queues":["mail"],"most":{},"wait_ms":30000,"worker":"w"}})", most));
+    Task<Answered> other =
+        start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"most":0,"wait_ms":30000,"worker":"x"})");
+    pass(1s);
+    post("/v1/jobs/" + id + "/cancel");
+    pass(1ms);
+    ASSERT_TRUE(poll.done());
+    EXPECT_FALSE(other.done()) << "it is no affair of another worker's";
+    EXPECT_EQ(poll.result().body, fmt::format("{{\"leases\":[],\"cancel\":[{}]}}\n", token));
+    EXPECT_EQ(lease().body, "{\"leases\":[]}\n") << "it is told once";
+    settle(fmt::format(R"({{"token":{},"outcome":"cancel"}})", token));
+    pass(30s);
+    EXPECT_EQ(other.result().body, "{\"leases\":[]}\n");
+  }
+}
+
+TEST_F(ApiLeases, WhatIsToStopIsToldByTheNextRequestWhereNoneWaits) {
+  for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
+  lease(R"(,"most":2)");
+  post("/v1/jobs/1/cancel");
+  post("/v1/jobs/2/cancel");
+  const Answered renewed = patch("/v1/leases", R"({"leases":[{"token":1}],"worker":"w"})");
+  EXPECT_EQ(renewed.text("/leases/0/cancel"), "true");
+  EXPECT_EQ(renewed.text("/cancel"), "[2]");
+  const Answered next = lease(R"(,"wait_ms":30000,"most":0)");
+  EXPECT_EQ(next.body, "{\"leases\":[],\"cancel\":[2]}\n");
+  EXPECT_EQ(lease().text("/leases/0/job/id"), "3");
+  settle(R"({"token":1,"outcome":"cancel"},{"token":2,"outcome":"cancel"})");
+  EXPECT_EQ(patch("/v1/leases", R"({"leases":[],"worker":"w"})").body, "{\"leases\":[]}\n");
+}
+
+TEST_F(ApiLeases, AWorkerIsToldOnlyOfQueuesThatItsTokenMayUse) {
+  const auto token = [](std::string words, std::string prefix) {
+    return Token{.name = words, .digest = to_hex(digest_of_token(words)), .scope = Scope::work, .prefixes = {prefix}};
+  };
+  open({}, {}, {.tokens = {token("mails", "mail"), token("mine", "mine")}});
+  const auto as = [&](std::string_view words, std::string body) {
+    const std::string bearer = fmt::format("Bearer {}", words);
+    return ask(HttpMethod::post, "/v1/leases", std::move(body), {{"Authorization", bearer}});
+  };
+  run([&]() -> Coro<void> { (void)co_await engine_->book().put({.queue = "mail"}); });
+  EXPECT_EQ(as("mails", R"({"queues":["mail"],"worker":"w"})").text("/leases/0/token"), "1");
+  run([&]() -> Coro<void> { (void)co_await engine_->book().cancel(1); });
+  EXPECT_EQ(as("mine", R"({"queues":["mine"],"most":0,"worker":"w"})").body, "{\"leases\":[]}\n");
+  EXPECT_EQ(as("mails", R"({"queues":["mail"],"most":0,"worker":"w"})").text("/cancel"), "[1]");
+}
+
+// --- a request for leases that is sent again
+
+TEST_F(ApiLeases, ARequestThatIsRepeatedIsGivenTheSameLeasesAgain) {
+  for (int i = 0; i < 4; ++i) put_job(fmt::format(R"({{"queue":"mail","payload":"{}"}})", i));
+  const auto again = [&](std::string_view key = "k") {
+    return ask(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"most":2,"worker":"w"})",
+               {{"Idempotency-Key", key}});
+  };
+  const Answered first = again();
+  pass(40s);
+  const Answered second = again();
+  EXPECT_EQ(second.text("/leases/0/token"), first.text("/leases/0/token"));
+  EXPECT_EQ(second.text("/leases/1/job/payload"), "1");
+  EXPECT_EQ(second.text("/leases/1/job/state"), "running");
+  EXPECT_EQ(second.text("/leases/1/lease_ms"), "60000");
+  pass(40s);  // they have been renewed
+  settle(R"({"token":1,"outcome":"done"})");
+  EXPECT_EQ(again().at("/leases").as_array().size(), 1u) << "of those that have ended, none";
+  EXPECT_EQ(again("other").text("/leases/0/job/id"), "3");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/leases", R"({"queues":["mail"]})", {{"Idempotency-Key", "k"}}).problem(),
+            "idempotency_mismatch");
+}
+
+TEST_F(ApiLeases, ARequestThatWasGivenNothingIsANewOneWhenItIsRepeated) {
+  const auto again = [&] {
+    return ask(HttpMethod::post, "/v1/leases", R"({"queues":["mail"]})", {{"Idempotency-Key", "k"}});
+  };
+  EXPECT_EQ(again().body, "{\"leases\":[]}\n");
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(again().text("/leases/0/job/id"), "1");
+  EXPECT_EQ(again().text("/leases/0/token"), "1");
+}
+
+TEST_F(ApiLeases, ARequestThatIsRepeatedTakesTheFirstOnesPlaceWhileThatWaits) {
+  open();
+  const auto poll = [&] {
+    return loop_.create_task(asking(HttpMethod::post, "/v1/leases",
+                                    R"({"queues":["mail"],"wait_ms":60000,"worker":"w"})", {{"Idempotency-Key", "k"}}));
+  };
+  Task<Answered> first = poll();
+  pass(1s);
+  Task<Answered> second = poll();
+  pass(1ms);
+  ASSERT_TRUE(first.done() && second.done());
+  EXPECT_EQ(second.result().problem(), "busy");
+  Task<Answered> third = poll();
+  put_job(R"({"queue":"mail"})");
+  pass(1ms);
+  ASSERT_TRUE(third.done());
+  EXPECT_EQ(third.result().text("/leases/0/job/id"), "1");
+}
+
+TEST_F(ApiLeases, AJobsOwnLeaseTimeIsToldAndKept) {
+  put_job(R"({"queue":"mail","lease_time_ms":5000})");
+  const Answered leased = lease();
+  EXPECT_EQ(leased.text("/leases/0/lease_ms"), "5000");
+  EXPECT_EQ(patch("/v1/leases", fmt::format(R"({{"leases":[{{"token":{}}}]}})", leased.text("/leases/0/token")))
+                .text("/leases/0/lease_ms"),
+            "5000");
+  pass(6s);
+  EXPECT_EQ(lease().text("/leases/0/attempt"), "2");
+}
+
+TEST_F(ApiLeases, TheLeasesOfOtherWorkersAreNoneOfItsBusiness) {
+  put_job(R"({"queue":"mail"})");
+  std::uint64_t token = 0;
+  run([&]() -> Coro<void> {
+    token = value_or_throw(co_await engine_->lease({.queues = {"mail"}, .worker = "inside"})).at(0).token;
+  });
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done"}})", token)).text("/replies/0/error/type"),
+            "urn:argiope:problem:forbidden");
+  EXPECT_EQ(patch("/v1/leases", fmt::format(R"({{"leases":[{{"token":{}}}]}})", token)).text("/leases/0/lease_lost"),
+            "true");
+  EXPECT_EQ(get("/v1/workers").text("/workers"), "[]");
+  EXPECT_EQ(erase("/v1/workers/inside").problem(), "not_found");
+}
+
+// --- settling
+
+TEST_F(ApiLeases, EachOutcomeDoesWhatItSays) {
+  put("/v1/queues/mail", R"({"keep_done_ms":60000,"keep_cancelled_ms":60000})");
+  const auto after = [&](const char* outcome) {
+    const std::string id = put_job(R"({"queue":"mail"})");
+    const Answered settled = settle(fmt::format(R"({{"token":{},{}}})", token_of(), outcome));
+    EXPECT_EQ(settled.text("/replies/0/outcome"), "ok") << settled.body;
+    const Answered job = get("/v1/jobs/" + id);
+    post("/v1/jobs/" + id + "/cancel");
+    return job.text("/state") + " " + job.text("/attempts") + " " + job.text("/result") + job.text("/error");
+  };
+  EXPECT_EQ(after(R"("outcome":"done","result":{"n": 1})"), "done 0 {\"n\": 1}");
+  EXPECT_EQ(after(R"("outcome":"retry","error":"no")"), "delayed 1 no");
+  EXPECT_EQ(after(R"("outcome":"retry","error":"no","delay_ms":0,"priority":4)"), "ready 1 no");
+  EXPECT_EQ(after(R"("outcome":"bury","error":"never","result":"half")"), "buried 1 halfnever");
+  EXPECT_EQ(after(R"("outcome":"cancel","error":"gone")"), "cancelled 0 gone");
+  EXPECT_EQ(after(R"("outcome":"release")"), "ready 0 ");
+  EXPECT_EQ(after(R"("outcome":"release","delay_ms":1000,"priority":9)"), "delayed 0 ");
+}
+
+TEST_F(ApiLeases, OfManySettlementsOneThatIsWrongKeepsNoOtherBack) {
+  put_job(R"({"queue":"mail"})");
+  put_job(R"({"queue":"mail"})");
+  lease(R"(,"most":2)");
+  const Answered settled = settle(
+      R"({"token":1,"outcome":"done","error":"x"},{"token":1,"outcome":"done"},{"token":1,"outcome":"done"},7,
+         {"token":2,"outcome":"retry","delay_ms":"x"},{"outcome":"done"},{"token":3},{"token":2,"outcome":"done","result":1,"result_base64":""})");
+  EXPECT_EQ(settled.text("/replies/0/error/errors/0/pointer"), "/settlements/0");
+  EXPECT_EQ(settled.text("/replies/1/outcome"), "ok");
+  EXPECT_EQ(settled.text("/replies/2/outcome"), "lease_lost");
+  EXPECT_EQ(settled.text("/replies/3/error/status"), "400");
+  EXPECT_EQ(settled.text("/replies/4/error/errors/0/pointer"), "/settlements/4/delay_ms");
+  EXPECT_EQ(settled.text("/replies/4/token"), "2");
+  for (int i = 5; i < 8; ++i) EXPECT_EQ(settled.text(fmt::format("/replies/{}/error/status", i)), "400") << i;
+  EXPECT_EQ(post("/v1/leases/settle", "{}").problem(), "invalid_input");
+  EXPECT_EQ(post("/v1/leases/settle", R"({"settlements":[],"x":1})").problem(), "invalid_input");
+  EXPECT_EQ(post("/v1/leases/settle", R"({"settlements":[]})").body, "{\"replies\":[]}\n");
+}
+
+TEST_F(ApiLeases, FollowUpsArePutWithTheSettlement) {
+  put_job(R"({"queue":"mail"})");
+  const Answered settled = settle(fmt::format(
+      R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"new","payload":[ 1 ]}},{{"queue":"mail"}}]}})",
+      token_of()));
+  EXPECT_EQ(settled.text("/replies/0/outcome"), "ok");
+  EXPECT_EQ(settled.text("/replies/0/follow_ups/1/id"), "3");
+  EXPECT_EQ(get("/v1/jobs/2").text("/payload"), "[ 1 ]");
+  const Answered wrong =
+      settle(fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":1}}]}})", token_of()));
+  EXPECT_EQ(wrong.text("/replies/0/error/errors/0/pointer"), "/settlements/0/follow_ups/0/queue");
+}
+
+TEST_F(ApiLeases, ARequestSettlesAndLeasesAtOnce) {
+  put_job(R"({"queue":"mail"})");
+  put_job(R"({"queue":"mail"})");
+  const std::string token = token_of();
+  const Answered both = lease(fmt::format(R"(,"settle":[{{"token":{},"outcome":"done"}}])", token));
+  EXPECT_EQ(both.text("/settled/0/outcome"), "ok");
+  EXPECT_EQ(both.text("/leases/0/job/id"), "2");
+  EXPECT_EQ(get("/v1/workers").text("/workers/0/leases"), "1");
+}
+
+TEST_F(ApiLeases, AStoreThatDoesNotKeepUpGetsAWholeBatch) {
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "{\"queue\":\"mail\"}\n";
+  ask(HttpMethod::post, "/v1/jobs", lines, {{"Content-Type", "application/x-ndjson"}});
+  const Answered leased = lease(R"(,"most":1000)");
+  std::string settlements;
+  for (const auto& one : leased.at("/leases").as_array()) {
+    settlements += fmt::format("{}{{\"token\":{},\"outcome\":\"done\"}}", settlements.empty() ? "" : ",",
+                               boost::json::serialize(one.at("token")));
+  }
+  const Answered settled = settle(settlements);
+  EXPECT_EQ(settled.at("/replies").as_array().size(), 1000u);
+  EXPECT_EQ(settled.body.find("lease_lost"), std::string::npos);
+  EXPECT_EQ(get("/v1/jobs").text("/jobs"), "[]");
+}
+
+// --- workers
+
+TEST_F(ApiLeases, TheLeasesOfAWorkerThatIsGoneEnd) {
+  for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
+  lease(R"(,"most":2)");
+  post("/v1/leases", R"({"queues":["mail"],"worker":"a/b"})");
+  EXPECT_EQ(get("/v1/workers").text("/workers/0/name"), "a/b");
+  EXPECT_EQ(get("/v1/workers").text("/workers/1/leases"), "2");
+  EXPECT_EQ(erase("/v1/workers/w").body, "{\"ended\":2}\n");
+  EXPECT_EQ(erase("/v1/workers/a%2Fb").body, "{\"ended\":1}\n");
+  EXPECT_EQ(erase("/v1/workers/nobody").problem(), "not_found");
+  EXPECT_EQ(lease(R"(,"most":3)").at("/leases").as_array().size(), 3u);
+}
+
+// --- tokens
+
+TEST_F(ApiLeases, OnlyAnAdminPutsWhatTheDaemonItselfWouldRun) {
+  open({}, {},
+       {.tokens = {{.name = "t",
+                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+                    .scope = Scope::work}}});
+  const auto as_t = [&](std::string path, std::string body) {
+    return ask(HttpMethod::post, std::move(path), std::move(body), {{"Authorization", "Bearer secret"}});
+  };
+  const std::string job = R"({"queue":"q","function":"command","payload":{"args":["id"]}})";
+  EXPECT_EQ(as_t("/v1/jobs", job).problem(), "forbidden");
+  EXPECT_EQ(as_t("/v1/jobs", R"({"queue":"q","function":"http"})").problem(), "forbidden");
+  EXPECT_EQ(as_t("/v1/jobs", R"({"jobs":[)" + job + "]}").text("/replies/0/error/errors/0/pointer"),
+            "/jobs/0/function");
+  EXPECT_EQ(as_t("/v1/jobs", R"({"jobs":[],"completion":)" + job + "}").problem(), "forbidden");
+  EXPECT_EQ(as_t("/v1/jobs", R"({"queue":"q","function":"other"})").status, 201);
+  const std::string token = as_t("/v1/leases", R"({"queues":["q"]})").text("/leases/0/token");
+  EXPECT_EQ(as_t("/v1/leases/settle",
+                 R"({"settlements":[{"token":)" + token + R"(,"outcome":"done","follow_ups":[)" + job + "]}]}")
+                .text("/replies/0/error/type"),
+            "urn:argiope:problem:forbidden");
+}
+
+TEST_F(ApiLeases, ATokenBoundToSomeQueuesReachesNoOther) {
+  // SHA-256 of "secret".
+  open({}, {},
+       {.tokens = {{.name = "t",
+                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+                    .scope = Scope::work,
+                    .prefixes = {"mine"}}}});
+  EXPECT_EQ(get("/v1/jobs").problem(), "unauthorized");
+  const auto as_t = [&](HttpMethod method, std::string path, std::string body = "") {
+    return ask(method, std::move(path), std::move(body), {{"Authorization", "Bearer secret"}});
+  };
+  run([&]() -> Coro<void> {
+    (void)co_await engine_->book().put({.queue = "theirs"});
+    (void)co_await engine_->book().put({.queue = "mine"});
+  });
+  EXPECT_EQ(as_t(HttpMethod::post, "/v1/jobs", R"({"queue":"theirs"})").problem(), "forbidden");
+  EXPECT_EQ(as_t(HttpMethod::post, "/v1/jobs", R"({"jobs":[{"queue":"theirs"},{"queue":"mine.a"}]})")
+                .text("/replies/0/error/type"),
+            "urn:argiope:problem:forbidden");
+  EXPECT_EQ(as_t(HttpMethod::get, "/v1/jobs").at("/jobs").as_array().size(), 2u);
+  EXPECT_EQ(as_t(HttpMethod::get, "/v1/jobs?queue=theirs").problem(), "forbidden");
+  EXPECT_EQ(as_t(HttpMethod::get, "/v1/jobs/1").problem(), "not_found");
+  EXPECT_EQ(as_t(HttpMethod::delete_, "/v1/jobs/1").problem(), "not_found");
+  EXPECT_EQ(
+      as_t(HttpMethod::post, "/v1/jobs/change", R"({"change":"erase","ids":[1]})").text("/replies/0/error/status"),
+      "404");
+  EXPECT_EQ(as_t(HttpMethod::get, "/v1/queues").at("/queues").as_array().size(), 2u);
+  EXPECT_EQ(as_t(HttpMethod::get, "/v1/queues/theirs").problem(), "forbidden");
+  EXPECT_EQ(as_t(HttpMethod::put, "/v1/queues/mine", "{}").problem(), "forbidden");  // its scope
+  EXPECT_EQ(as_t(HttpMethod::post, "/v1/leases", R"({"queues":["mine","theirs"]})").text("/errors/0/pointer"),
+            "/queues/1");
+  const std::string token = as_t(HttpMethod::post, "/v1/leases", R"({"queues":["mine"]})").text("/leases/0/token");
+  EXPECT_EQ(
+      as_t(HttpMethod::post, "/v1/leases/settle",
+           fmt::format(R"({{"settlements":[{{"token":{},"outcome":"done","follow_ups":[{{"queue":"theirs"}}]}}]}})",
+                       token))
+          .text("/replies/0/error/type"),
+      "urn:argiope:problem:forbidden");
+  EXPECT_EQ(as_t(HttpMethod::post, "/v1/leases/settle",
+                 fmt::format(R"({{"settlements":[{{"token":{},"outcome":"done"}},{{"token":999,"outcome":"done"}}]}})",
+                             token))
+                .text("/replies/0/outcome"),
+            "ok");
+}
+
+}  // namespace
+}  // namespace argiope

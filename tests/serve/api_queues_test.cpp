@@ -1,0 +1,108 @@
+// Queues.
+#include <fmt/format.h>
+
+#include "serve/api_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+using ApiQueues = ApiTest;
+
+TEST_F(ApiQueues, AQueueIsMadeShownAndChanged) {
+  EXPECT_EQ(get("/v1/queues/mail").problem(), "not_found");
+  const Answered made = put("/v1/queues/mail", R"({"rate":10,"concurrency":4})");
+  EXPECT_EQ(made.status, 200);
+  EXPECT_EQ(made.text("/name"), "mail");
+  EXPECT_EQ(made.text("/config/concurrency"), "4");
+  EXPECT_EQ(made.text("/counts/ready"), "0");
+  EXPECT_EQ(made.text("/locked"), "false");
+  const Answered changed = patch("/v1/queues/mail", R"({"retry_first":"2s"})");
+  EXPECT_EQ(changed.text("/config/retry_first_ms"), "2000");
+  EXPECT_EQ(changed.text("/config/concurrency"), "4");
+  EXPECT_EQ(put("/v1/queues/mail", "{}").text("/config/concurrency"), "unlimited");
+  EXPECT_EQ(patch("/v1/queues/other", "{}").problem(), "not_found");
+}
+
+TEST_F(ApiQueues, WhatIsWrongInAPolicyIsToldWithItsPlace) {
+  const Answered wrong = put("/v1/queues/mail", R"({"rate":"fast"})");
+  EXPECT_EQ(wrong.problem(), "invalid_input");
+  EXPECT_EQ(wrong.text("/errors/0/pointer"), "/rate");
+  for (const char* body : {"[]", "{", R"({"colour":"red"})", R"({"rate":1,"rate":2})", R"({"weight":0})"}) {
+    EXPECT_EQ(put("/v1/queues/mail", body).problem(), "invalid_input") << body;
+  }
+  EXPECT_EQ(get("/v1/queues").text("/queues"), "[]");
+}
+
+TEST_F(ApiQueues, ListsAllByName) {
+  put_job(R"({"queue":"b"})");
+  put_job(R"({"queue":"a","delay_ms":60000})");
+  put("/v1/queues/c", "{}");
+  const Answered all = get("/v1/queues");
+  EXPECT_EQ(all.text("/queues/0/name"), "a");
+  EXPECT_EQ(all.text("/queues/0/counts/delayed"), "1");
+  EXPECT_EQ(all.text("/queues/1/counts/ready"), "1");
+  EXPECT_EQ(all.text("/queues/2/counts/ready"), "0");
+}
+
+TEST_F(ApiQueues, NamesAreDecodedAndHostileOnesRefused) {
+  EXPECT_EQ(put("/v1/queues/a%2Fb%20%3Cscript%3E", "{}").text("/name"), "a/b <script>");
+  EXPECT_EQ(get("/v1/queues/a%2Fb%20%3Cscript%3E").status, 200);
+  EXPECT_EQ(put("/v1/queues/%ff%fe", "{}").problem(), "invalid_input");
+  EXPECT_EQ(put("/v1/queues/" + std::string(513, 'x'), "{}").problem(), "invalid_input");
+  EXPECT_EQ(put("/v1/queues/" + std::string(512, 'x'), "{}").status, 200);
+}
+
+TEST_F(ApiQueues, APausedQueueGivesOutNothingUntilItIsResumed) {
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(post("/v1/queues/mail/pause").text("/config/paused"), "true");
+  EXPECT_EQ(lease().text("/leases"), "[]");
+  EXPECT_EQ(post("/v1/queues/mail/resume").text("/config/paused"), "false");
+  EXPECT_EQ(lease().text("/leases/0/job/id"), "1");
+  EXPECT_EQ(post("/v1/queues/other/pause").problem(), "not_found");
+}
+
+TEST_F(ApiQueues, APauseMayEndByItself) {
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(post("/v1/queues/mail/pause", R"({"until":"2026-01-01T00:01:00Z"})").text("/config/paused"), "true");
+  pass(30s);
+  EXPECT_EQ(lease().text("/leases"), "[]");
+  EXPECT_EQ(lease(R"(,"wait_ms":60000)").text("/leases/0/job/id"), "1");
+  EXPECT_EQ(post("/v1/queues/mail/pause", R"({"until":"soon"})").text("/errors/0/pointer"), "/until");
+}
+
+TEST_F(ApiQueues, AnEmptyQueueIsDeleted) {
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(erase("/v1/queues/mail").problem(), "wrong_state");
+  erase("/v1/jobs/1");
+  EXPECT_EQ(erase("/v1/queues/mail").status, 204);
+  EXPECT_EQ(get("/v1/queues/mail").problem(), "not_found");
+  EXPECT_EQ(erase("/v1/queues/mail").problem(), "not_found");
+}
+
+TEST_F(ApiQueues, KicksWhatIsBuriedAndDelayedJobsWhereNothingIs) {
+  for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
+  lease(R"(,"most":2)");
+  post("/v1/leases/settle", R"({"settlements":[{"token":1,"outcome":"bury"},{"token":2,"outcome":"bury"}]})");
+  put_job(R"({"queue":"mail","delay_ms":60000})");
+  EXPECT_EQ(post("/v1/queues/mail/kick", R"({"limit":1})").body, "{\"kicked\":1}\n");
+  EXPECT_EQ(post("/v1/queues/mail/kick").body, "{\"kicked\":1}\n");
+  EXPECT_EQ(post("/v1/queues/mail/kick").body, "{\"kicked\":1}\n");
+  EXPECT_EQ(post("/v1/queues/mail/kick").body, "{\"kicked\":0}\n");
+  EXPECT_EQ(get("/v1/queues/mail").text("/counts/ready"), "4");
+  EXPECT_EQ(post("/v1/queues/other/kick").problem(), "not_found");
+  EXPECT_EQ(post("/v1/queues/mail/kick", R"({"limit":0})").problem(), "invalid_input");
+}
+
+TEST_F(ApiQueues, WhatTheConfigurationFileNamesIsNotChangedHere) {
+  open({.queue_is_locked = [](std::string_view name) { return name == "mail"; }});
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(get("/v1/queues/mail").text("/locked"), "true");
+  EXPECT_EQ(put("/v1/queues/mail", "{}").problem(), "locked");
+  EXPECT_EQ(patch("/v1/queues/mail", "{}").status, 409);
+  EXPECT_EQ(erase("/v1/queues/mail").problem(), "locked");
+  EXPECT_EQ(post("/v1/queues/mail/pause").status, 200);
+  EXPECT_EQ(put("/v1/queues/other", "{}").status, 200);
+}
+
+}  // namespace
+}  // namespace argiope

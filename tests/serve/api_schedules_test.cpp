@@ -1,0 +1,140 @@
+// Schedules, and the times of triggers.
+#include <fmt/format.h>
+
+#include "serve/api_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+using ApiSchedules = ApiTest;
+
+constexpr const char* kBackup =
+    R"({"name":"backup","trigger":{"type":"cron","expression":"0 3 * * *","zone":"Europe/Berlin"},"job":{"queue":"mail","payload":{"a":1},"priority":3}})";
+
+TEST_F(ApiSchedules, AScheduleIsAddedShownAndRemoved) {
+  const Answered added = post("/v1/schedules", kBackup);
+  EXPECT_EQ(added.status, 201);
+  EXPECT_EQ(added.text("/outcome"), "added");
+  const Answered shown = get("/v1/schedules/backup");
+  EXPECT_EQ(shown.text("/name"), "backup");
+  EXPECT_EQ(shown.text("/schedule/job/priority"), "3");
+  EXPECT_EQ(shown.text("/locked"), "false");
+  EXPECT_THAT(shown.text("/next"), ::testing::HasSubstr("T03:00:00+01:00"));
+  EXPECT_EQ(erase("/v1/schedules/backup").status, 204);
+  EXPECT_EQ(get("/v1/schedules/backup").problem(), "not_found");
+  EXPECT_EQ(erase("/v1/schedules/backup").problem(), "not_found");
+}
+
+TEST_F(ApiSchedules, WhatHappensToOneOfThatNameIsTheCallersChoice) {
+  post("/v1/schedules", kBackup);
+  const Answered exists = post("/v1/schedules", kBackup);
+  EXPECT_EQ(exists.status, 409);
+  EXPECT_EQ(exists.problem(), "conflict");
+  EXPECT_EQ(post("/v1/schedules?conflict=keep", kBackup).text("/outcome"), "kept");
+  EXPECT_EQ(post("/v1/schedules?conflict=replace", kBackup).text("/outcome"), "replaced");
+  EXPECT_EQ(post("/v1/schedules?conflict=fight", kBackup).problem(), "invalid_input");
+}
+
+TEST_F(ApiSchedules, WhatIsWrongIsToldWithItsPlace) {
+  EXPECT_EQ(post("/v1/schedules", R"({"name":"x","trigger":{"type":"cron","expression":"0 99 * * *"}})")
+                .text("/errors/0/pointer"),
+            "/trigger/expression");
+  EXPECT_EQ(post("/v1/schedules", R"({"name":"x","trigger":"@every 1h","job":{"priority":"high"}})")
+                .text("/errors/0/pointer"),
+            "/job/priority");
+  for (const char* body :
+       {"{}", "[]", R"({"name":"x"})", R"({"name":"","trigger":"@every 1h"})",
+        R"({"name":"x","trigger":"@every 1h","colour":"red"})", R"({"name":"x","name":"y","trigger":"@every 1h"})"}) {
+    EXPECT_EQ(post("/v1/schedules", body).problem(), "invalid_input") << body;
+  }
+}
+
+TEST_F(ApiSchedules, PutAddsOrReplacesUnderTheNameOfThePath) {
+  EXPECT_EQ(put("/v1/schedules/nightly%2F1", R"({"trigger":"@every 1h"})").status, 201);
+  EXPECT_EQ(put("/v1/schedules/nightly%2F1", R"({"name":"nightly/1","trigger":"@every 2h"})").status, 200);
+  EXPECT_EQ(get("/v1/schedules/nightly%2F1").text("/schedule/trigger/every"), "2h");
+  EXPECT_EQ(put("/v1/schedules/a", R"({"name":"b","trigger":"@every 2h"})").text("/errors/0/pointer"), "/name");
+}
+
+TEST_F(ApiSchedules, PatchChangesWhatItNamesAndLeavesTheRest) {
+  post("/v1/schedules", kBackup);
+  const Answered changed =
+      patch("/v1/schedules/backup", R"({"overlap":"queue_one","job":{"priority":7},"misfire_grace":"1h"})");
+  EXPECT_EQ(changed.status, 200) << changed.body;
+  EXPECT_EQ(changed.text("/schedule/overlap"), "queue_one");
+  EXPECT_EQ(changed.text("/schedule/job/priority"), "7");
+  EXPECT_EQ(changed.text("/schedule/job/queue"), "mail");
+  EXPECT_EQ(changed.text("/schedule/trigger/zone"), "Europe/Berlin");
+  EXPECT_EQ(patch("/v1/schedules/backup", R"({"overlap":null})").text("/schedule/overlap"), "null");
+  EXPECT_EQ(patch("/v1/schedules/backup", R"({"max_instances":0})").text("/errors/0/pointer"), "/max_instances");
+  EXPECT_EQ(patch("/v1/schedules/backup", R"({"name":"other"})").problem(), "invalid_input");
+  EXPECT_EQ(patch("/v1/schedules/nobody", "{}").problem(), "not_found");
+}
+
+TEST_F(ApiSchedules, PagesGoOnWhereTheOneBeforeEnded) {
+  for (int i = 0; i < 25; ++i) put(fmt::format("/v1/schedules/s{}", i), R"({"trigger":"@every 1h"})");
+  std::size_t seen = 0;
+  for (std::string after = "0"; after != "null";) {
+    const Answered page = get("/v1/schedules?limit=10&after=" + after);
+    seen += page.at("/schedules").as_array().size();
+    after = page.text("/next");
+  }
+  EXPECT_EQ(seen, 25u);
+}
+
+TEST_F(ApiSchedules, IsPausedByWhoAsksAndResumed) {
+  post("/v1/schedules", kBackup);
+  EXPECT_EQ(post("/v1/schedules/backup/pause").text("/paused_by"), "local");
+  EXPECT_EQ(post("/v1/schedules/backup/resume").text("/paused"), "false");
+  EXPECT_EQ(post("/v1/schedules/backup/pause", R"({"by":"ann"})").text("/paused_by"), "ann");
+  EXPECT_EQ(get("/v1/schedules/backup/explain").text("/reason"), "paused");
+  EXPECT_EQ(post("/v1/schedules/backup/resume", R"({"from":"now"})").text("/paused"), "false");
+  EXPECT_EQ(post("/v1/schedules/backup/resume", R"({"from":"then"})").text("/errors/0/pointer"), "/from");
+}
+
+TEST_F(ApiSchedules, ARunIsPutAndShowsInTheHistory) {
+  post("/v1/schedules", kBackup);
+  EXPECT_EQ(get("/v1/schedules/backup/history").text("/runs"), "[]");
+  EXPECT_EQ(get("/v1/schedules/backup/output").problem(), "not_found");
+  EXPECT_EQ(post("/v1/schedules/backup/run").text("/job"), "1");
+  EXPECT_EQ(get("/v1/schedules/backup/history").text("/runs/0/outcome"), "running");
+  const std::string token = lease().text("/leases/0/token");
+  post("/v1/leases/settle",
+       fmt::format(R"({{"settlements":[{{"token":{},"outcome":"done","result":"saved"}}]}})", token));
+  EXPECT_EQ(get("/v1/schedules/backup/history?limit=1").text("/runs/0/outcome"), "done");
+  EXPECT_EQ(get("/v1/schedules/backup/output").body, "saved");
+  EXPECT_EQ(get("/v1/schedules/backup/history?limit=21").problem(), "invalid_input");
+  EXPECT_EQ(get("/v1/schedules/nobody/history").problem(), "not_found");
+}
+
+TEST_F(ApiSchedules, TheNextTimesOfATriggerAreToldWithWhatDaylightSavingDoes) {
+  const Answered times = post(
+      "/v1/next",
+      R"({"trigger":{"type":"cron","expression":"30 2 * * *","zone":"Europe/Berlin"},"count":3,"after":"2026-03-28T00:00:00Z"})");
+  EXPECT_EQ(times.at("/times").as_array().size(), 3u);
+  EXPECT_EQ(times.text("/times/0/local"), "2026-03-28T02:30:00+01:00");
+  EXPECT_EQ(times.text("/times/0/at"), "2026-03-28T01:30:00Z");
+  EXPECT_EQ(times.text("/times/0/note"), "");
+  EXPECT_NE(times.text("/times/1/note"), "");
+  EXPECT_EQ(times.text("/zone"), "Europe/Berlin");
+  post("/v1/schedules", kBackup);
+  EXPECT_EQ(get("/v1/schedules/backup/next").at("/times").as_array().size(), 10u);
+  EXPECT_EQ(get("/v1/schedules/backup/next?count=101").problem(), "invalid_input");
+  EXPECT_EQ(post("/v1/next", "{}").problem(), "invalid_input");
+  EXPECT_EQ(post("/v1/next", R"({"trigger":"99 * * * *"})").text("/errors/0/pointer"), "/trigger");
+  EXPECT_EQ(post("/v1/next", R"({"trigger":{"type":"date","time":"1970-01-01T00:00:00Z"}})").text("/times"), "[]");
+}
+
+TEST_F(ApiSchedules, WhatTheConfigurationFileNamesIsNotChangedHere) {
+  open({.schedule_is_locked = [](std::string_view name) { return name == "backup"; }});
+  run([&]() -> Coro<void> { (void)co_await engine_->book().schedules().add(value_or_throw(parse_schedule(kBackup))); });
+  EXPECT_EQ(get("/v1/schedules/backup").text("/locked"), "true");
+  EXPECT_EQ(post("/v1/schedules?conflict=replace", kBackup).problem(), "locked");
+  EXPECT_EQ(put("/v1/schedules/backup", R"({"trigger":"@every 1h"})").problem(), "locked");
+  EXPECT_EQ(patch("/v1/schedules/backup", "{}").problem(), "locked");
+  EXPECT_EQ(erase("/v1/schedules/backup").problem(), "locked");
+  EXPECT_EQ(post("/v1/schedules/backup/pause").status, 200);
+}
+
+}  // namespace
+}  // namespace argiope

@@ -1,0 +1,45 @@
+// What the API answers when something is wrong.
+#include "serve/problem.hpp"
+
+#include <gtest/gtest.h>
+
+namespace argiope {
+namespace {
+
+std::string_view header_of(const ServerResponse& response, std::string_view name) {
+  for (const auto& [given, value] : response.headers) {
+    if (given == name) return value;
+  }
+  return {};
+}
+
+TEST(Problem, AnErrorOfTheEngineBecomesTheAnswerOfItsKind) {
+  const ServerResponse response = answer(problem_of(Error{Errc::refused, "queue \"mail\" is full"}));
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.body,
+            "{\"type\":\"urn:argiope:problem:queue_full\",\"title\":\"Queue full\",\"status\":429,"
+            "\"detail\":\"queue \\\"mail\\\" is full\"}\n");
+  EXPECT_EQ(header_of(response, "Content-Type"), "application/problem+json");
+  EXPECT_EQ(header_of(response, "Retry-After"), "1");
+  EXPECT_EQ(header_of(answer({.type = ProblemType::unauthorized}), "WWW-Authenticate"), "Bearer");
+}
+
+TEST(Problem, WhatIsWrongInARequestIsToldWithItsPointer) {
+  const auto text = JsonText::parse(R"({"jobs":[{"a/b~c":"high"}]})");
+  ASSERT_TRUE(text);
+  JsonErrors errors;
+  text->root(errors).for_each_member([](std::string_view, const JsonValue& jobs) {
+    jobs.for_each([](const JsonValue& job) {
+      job.for_each_member([](std::string_view, const JsonValue& value) { value.whole(0, 9); });
+    });
+  });
+  ASSERT_TRUE(errors);
+  const Problem problem = problem_of(errors);
+  EXPECT_EQ(problem.type, ProblemType::invalid_input);
+  ASSERT_EQ(problem.places.size(), 1u);
+  EXPECT_EQ(problem.places[0].pointer, "/jobs/0/a~1b~0c");
+  EXPECT_EQ(problem.places[0].detail, "a whole number from 0 to 9");
+}
+
+}  // namespace
+}  // namespace argiope
