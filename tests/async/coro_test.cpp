@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "support/give.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -11,7 +12,6 @@ namespace {
 
 using CoroTest = LoopTest<VirtualTime>;
 
-Coro<int> give(int value) { co_return value; }
 Coro<void> mark(bool& marked) {
   marked = true;
   co_return;

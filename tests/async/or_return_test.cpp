@@ -25,12 +25,12 @@ struct Noted {
   ~Noted() { log.push_back("~" + name); }
 };
 
-Coro<Result<int>> give(int value) {
+Coro<Result<int>> give_result(int value) {
   co_await yield_now();
   co_return value;
 }
 Coro<Result<int>> give_at_once(int value) { co_return value; }
-Coro<Result<int>> fail_with(std::string message) {
+Coro<Result<int>> fail_result(std::string message) {
   co_await yield_now();
   co_return fail(Errc::not_found, std::move(message));
 }
@@ -45,7 +45,7 @@ class OrReturn : public OnVirtualLoop {};
 
 TEST_F(OrReturn, GivesTheValue) {
   const auto sum = []() -> Coro<Result<int>> {
-    const int a = co_await or_return(give(3));
+    const int a = co_await or_return(give_result(3));
     const int b = co_await or_return(give_at_once(4));
     co_await or_return(check(true));
     co_return a + b + co_await or_return(Result<int>{5});
@@ -61,7 +61,7 @@ TEST_F(OrReturn, ReturnsTheErrorAndRunsNoFurther) {
     co_return "value";
   };
   for (const bool at_once : {false, true}) {
-    const auto result = loop_.run_until_complete(outer(at_once ? fail_at_once("gone") : fail_with("gone")));
+    const auto result = loop_.run_until_complete(outer(at_once ? fail_at_once("gone") : fail_result("gone")));
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Errc::not_found);
     EXPECT_EQ(result.error().message, "gone");
@@ -100,7 +100,7 @@ TEST_F(OrReturn, DestroysVariablesInnermostFirstBeforeTheCallerRunsOn) {
   const auto inner = [&]() -> Coro<Result<int>> {
     const Noted first(log, "inner 1");
     const Noted second(log, "inner 2");
-    const int value = co_await or_return(fail_with("gone"));
+    const int value = co_await or_return(fail_result("gone"));
     const Noted third(log, "never");
     co_return value;
   };
@@ -146,7 +146,7 @@ TEST_F(OrReturn, IsSeenByNoCatchBlock) {
   bool caught = false;
   const auto outer = [&]() -> Coro<Result<int>> {
     try {
-      co_return co_await or_return(fail_with("gone"));
+      co_return co_await or_return(fail_result("gone"));
     } catch (...) {
       caught = true;
     }
@@ -180,7 +180,7 @@ TEST_F(OrReturn, WorksInALoopUntilTheFirstError) {
     int sum = 0;
     for (int i = 0; i < 1000; ++i) {
       if (i == until_error) co_await or_return(Result<void>{fail(Errc::io, std::to_string(sum))});
-      sum += co_await or_return(i % 2 == 0 ? give(1) : give_at_once(1));
+      sum += co_await or_return(i % 2 == 0 ? give_result(1) : give_at_once(1));
     }
     co_return sum;
   };
@@ -191,8 +191,8 @@ TEST_F(OrReturn, WorksInALoopUntilTheFirstError) {
 TEST_F(OrReturn, ManyErrorsInARowLeaveTheTaskWhole) {
   const auto inner = [](int i) -> Coro<Result<int>> {
     const std::string local(100, 'x');
-    if (i % 3 == 0) co_return co_await or_return(fail_with("every third"));
-    co_return co_await or_return(give(i));
+    if (i % 3 == 0) co_return co_await or_return(fail_result("every third"));
+    co_return co_await or_return(give_result(i));
   };
   const auto outer = [&]() -> Coro<int> {
     int failed = 0;
@@ -213,7 +213,7 @@ TEST_F(OrReturn, PassesAnErrorThroughManyLevels) {
 }
 
 TEST_F(OrReturn, EndsATask) {
-  const auto outer = []() -> Coro<Result<int>> { co_return co_await or_return(fail_with("gone")); };
+  const auto outer = []() -> Coro<Result<int>> { co_return co_await or_return(fail_result("gone")); };
   for (const Start start : {Start::next_turn, Start::eagerly}) {
     const auto main = [&]() -> Coro<std::string> {
       Task<Result<int>> task = EventLoop::current().create_task(outer(), {}, start);
@@ -228,7 +228,7 @@ TEST_F(OrReturn, EndsATask) {
 
 TEST_F(OrReturn, WorksInATimeoutAndInAGroup) {
   const auto outer = []() -> Coro<Result<int>> {
-    co_return co_await or_return(wait_for(give(2), 1s)) + co_await or_return(wait_for(fail_with("late"), 1s));
+    co_return co_await or_return(wait_for(give_result(2), 1s)) + co_await or_return(wait_for(fail_result("late"), 1s));
   };
   const auto main = [&]() -> Coro<void> {
     Task<Result<int>> task;
@@ -293,7 +293,7 @@ TEST_F(OrReturn, DebugModeWarnsOfOneThatNobodyAwaits) {
   loop_.set_debug(true);
   loop_.set_warning_handler([&](std::string_view message) { warnings.emplace_back(message); });
   const auto main = []() -> Coro<Result<void>> {
-    static_cast<void>(or_return(give(1)));
+    static_cast<void>(or_return(give_result(1)));
     co_return {};
   };
   EXPECT_TRUE(loop_.run_until_complete(main()));

@@ -22,12 +22,12 @@ using ParkedTaskMemoryTest = LoopTest<VirtualTime>;
 using CoroutineExceptionTest = LoopTest<VirtualTime>;
 
 Coro<void> park(Event& event) { co_await event.wait(); }
-Coro<int> fail_with(std::string what) {
+Coro<int> yield_and_fail(std::string what) {
   co_await yield_now();
   throw std::runtime_error(what);
 }
 Coro<int> fail_deep_down(int depth, std::string what) {
-  if (depth == 0) co_return co_await fail_with(what);
+  if (depth == 0) co_return co_await yield_and_fail(what);
   co_return co_await fail_deep_down(depth - 1, what);
 }
 
@@ -186,7 +186,7 @@ TEST_F(CoroutineExceptionTest, AHandlerMayAwaitWhatThrowsItself) {
     std::string noted;
     std::exception_ptr first;
     try {
-      co_await fail_with("first");
+      co_await yield_and_fail("first");
     } catch (const std::runtime_error&) {
       first = std::current_exception();
     }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Coro<int> give(int value) {
+Coro<int> sleep_and_give(int value) {
   co_await sleep(1ms);
   co_return value;
 }
@@ -22,9 +22,9 @@ Coro<int> give(int value) {
 TEST(Run, NeedsNoBackend) {
   const SystemClock clock;
   const TimePoint before = clock.now();
-  EXPECT_EQ(run(give(7)), 7);
+  EXPECT_EQ(run(sleep_and_give(7)), 7);
   EXPECT_GE(clock.now() - before, 1ms) << "time is real";
-  EXPECT_EQ(run(give(8)), 8) << "and again";
+  EXPECT_EQ(run(sleep_and_give(8)), 8) << "and again";
 }
 
 TEST(Run, HasRealInputAndOutput) {
@@ -72,9 +72,9 @@ TEST(RunnerWithoutABackend, RunsSeveralOnTheSameLoop) {
   EventLoop* const loop = &runner.loop();
   const auto which = []() -> Coro<EventLoop*> { co_return &EventLoop::current(); };
   EXPECT_EQ(runner.run(which()), loop);
-  EXPECT_EQ(runner.run(give(1)), 1);
+  EXPECT_EQ(runner.run(sleep_and_give(1)), 1);
   runner.close();
-  EXPECT_THROW(runner.run(give(1)), std::logic_error);
+  EXPECT_THROW(runner.run(sleep_and_give(1)), std::logic_error);
 }
 
 // The backend's clock is its own, or must outlive it.
@@ -113,7 +113,7 @@ Coro<void> interrupted_main() {
 
 TEST(InterruptedRun, ThrowsWhatAProgramMayCatch) {
   EXPECT_THROW(run(interrupted_main()), KeyboardInterrupt);
-  EXPECT_EQ(run(give(3)), 3);
+  EXPECT_EQ(run(sleep_and_give(3)), 3);
 }
 
 // As a main() that catches nothing, which the test's framework would.

@@ -21,7 +21,7 @@ class RunnerTest : public ::testing::Test {
 using Backends = ::testing::Types<RealTime, VirtualTime>;
 TYPED_TEST_SUITE(RunnerTest, Backends, WorldNames);
 
-Coro<int> give(int value) {
+Coro<int> yield_and_give(int value) {
   co_await yield_now();
   co_return value;
 }
@@ -32,7 +32,7 @@ bool has_default_sigint() {
   return current.sa_handler == SIG_DFL;
 }
 
-TYPED_TEST(RunnerTest, RunGivesTheResultAndEndsTheLoop) { EXPECT_EQ(run(this->world.backend, give(7)), 7); }
+TYPED_TEST(RunnerTest, RunGivesTheResultAndEndsTheLoop) { EXPECT_EQ(run(this->world.backend, yield_and_give(7)), 7); }
 
 TYPED_TEST(RunnerTest, PassesOnTheException) {
   const auto fail = []() -> Coro<void> {
@@ -99,7 +99,7 @@ TYPED_TEST(RunnerTest, ClosedItRunsNothingMore) {
   runner.close();
   runner.close();
   EXPECT_THROW(runner.loop(), std::logic_error);
-  EXPECT_THROW(runner.run(give(1)), std::logic_error);
+  EXPECT_THROW(runner.run(yield_and_give(1)), std::logic_error);
 }
 
 TYPED_TEST(RunnerTest, CloseWaitsForTheDefaultExecutor) {
@@ -129,7 +129,7 @@ TYPED_TEST(RunnerTest, SigintCancelsTheMainTaskAndIsThrown) {
   EXPECT_THROW(runner.run(main()), KeyboardInterrupt);
   EXPECT_TRUE(cleaned_up);
   EXPECT_TRUE(has_default_sigint());
-  EXPECT_EQ(runner.run(give(2)), 2) << "the runner goes on";
+  EXPECT_EQ(runner.run(yield_and_give(2)), 2) << "the runner goes on";
 }
 
 TYPED_TEST(RunnerTest, AMainTaskMaySwallowSigint) {
@@ -195,7 +195,7 @@ TYPED_TEST(RunnerTest, ASigintHandlerOfTheProgramsOwnStays) {
   runner.run(main());
   EXPECT_EQ(seen, 1);
   EXPECT_FALSE(has_default_sigint()) << "replaced within run(), it is not run()'s to remove";
-  runner.run(give(1));
+  runner.run(yield_and_give(1));
   EXPECT_FALSE(has_default_sigint()) << "there before run(), it is left alone";
   runner.close();
   EXPECT_TRUE(has_default_sigint());
@@ -229,7 +229,7 @@ TYPED_TEST(RunnerTest, SigintThatComesAsMainBeginsEndsIt) {
   Runner runner(this->world.backend);
   runner.loop().call_soon([] { ::raise(SIGINT); });
   EXPECT_THROW(runner.run(main()), KeyboardInterrupt);
-  EXPECT_EQ(runner.run(give(4)), 4);
+  EXPECT_EQ(runner.run(yield_and_give(4)), 4);
 }
 
 TYPED_TEST(RunnerTest, DebugModeIsOnWhenAskedFor) {
@@ -254,13 +254,13 @@ TYPED_TEST(RunnerTest, DoesNotRunFromWithinItsOwnRun) {
   };
   runner.run(main());
   EXPECT_FALSE(inner_ran) << "what was refused is not run behind the caller's back";
-  EXPECT_EQ(runner.run(give(2)), 2);
+  EXPECT_EQ(runner.run(yield_and_give(2)), 2);
 }
 
 TYPED_TEST(RunnerTest, RefusesAnEmptyCoroutineAndGoesOn) {
   Runner runner(this->world.backend);
   EXPECT_THROW(runner.run(Coro<int>{}), std::invalid_argument);
-  EXPECT_EQ(runner.run(give(3)), 3);
+  EXPECT_EQ(runner.run(yield_and_give(3)), 3);
 }
 
 TYPED_TEST(RunnerTest, WhatIsLeftWhenMainFailsIsEndedTooAndMainsFailureIsThrown) {

@@ -7,6 +7,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/cancellation_sweep.hpp"
+#include "support/give.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -15,11 +16,6 @@ namespace {
 class TimeoutTest : public InSomeWorld {};
 INSTANTIATE_TEST_SUITE_P(AllWorlds, TimeoutTest, kAllWorlds, world_name);
 
-Coro<int> give(int value) { co_return value; }
-Coro<int> give_after(Duration delay, int value) {
-  co_await sleep(delay);
-  co_return value;
-}
 
 template <class T>
 Coro<bool> times_out(Coro<T> coro) {

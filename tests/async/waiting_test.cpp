@@ -9,6 +9,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "support/cancellation_sweep.hpp"
+#include "support/give.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -21,10 +22,6 @@ INSTANTIATE_TEST_SUITE_P(AllWorlds, AsCompletedTest, kAllWorlds, world_name);
 class ShieldTest : public InSomeWorld {};
 INSTANTIATE_TEST_SUITE_P(AllWorlds, ShieldTest, kAllWorlds, world_name);
 
-Coro<int> give_after(Duration delay, int value) {
-  co_await sleep(delay);
-  co_return value;
-}
 Coro<int> fail_after(Duration delay, std::string message) {
   co_await sleep(delay);
   throw std::runtime_error(message);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint at(Duration since) { return TimePoint{since}; }
+constexpr TimePoint since_start(Duration since) { return TimePoint{since}; }
 
 TEST(HostHealth, AHostThatNeverAnsweredGetsAsManyAttemptsAsAUrl) {
   HostHealth health;
@@ -50,14 +50,14 @@ TEST(HostHealth, UrlsThatFailMakeTheirHostSuspectedAndAProbeClearsIt) {
   HostHealth health;
   health.page_answered();
   for (std::uint32_t i = 1; i < HostHealth::kSuspectedAfter; ++i) {
-    health.url_failed(at(1s));
+    health.url_failed(since_start(1s));
     EXPECT_FALSE(health.suspected());
     EXPECT_TRUE(health.known_to_answer());
   }
-  health.url_failed(at(1s));
+  health.url_failed(since_start(1s));
   EXPECT_TRUE(health.suspected());
   EXPECT_FALSE(health.known_to_answer());
-  const auto rest = health.probe_answered(at(2s));
+  const auto rest = health.probe_answered(since_start(2s));
   ASSERT_TRUE(rest);
   EXPECT_LE(*rest, HostHealth::kLongestRestAfterProbe);
   EXPECT_FALSE(health.suspected());
@@ -66,12 +66,12 @@ TEST(HostHealth, UrlsThatFailMakeTheirHostSuspectedAndAProbeClearsIt) {
 TEST(HostHealth, AHostThatAnswersNothingButProbesIsLostAfterAnHour) {
   HostHealth health;
   health.page_answered();
-  TimePoint now = at(1min);
+  TimePoint now = since_start(1min);
   for (int round = 0; round < 100; ++round, now += 30s) {
     for (std::uint32_t i = 0; i < HostHealth::kSuspectedAfter; ++i) health.url_failed(now);
     ASSERT_TRUE(health.probe_answered(now)) << round;
   }
-  now = at(1min + HostHealth::kPatience);
+  now = since_start(1min + HostHealth::kPatience);
   for (std::uint32_t i = 0; i < HostHealth::kSuspectedAfter; ++i) health.url_failed(now);
   EXPECT_FALSE(health.probe_answered(now));
 }

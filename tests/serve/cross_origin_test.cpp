@@ -7,17 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "support/header_of.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
 namespace {
 
 Coro<ServerResponse> say_hello(ServerRequest&) { co_return ServerResponse::text(201, "hello"); }
-
-std::string_view header_of(const ServerResponse& response, std::string_view name) {
-  const auto found = std::ranges::find(response.headers, name, [](const auto& header) { return header.first; });
-  return found == response.headers.end() ? std::string_view{} : found->second;
-}
 
 class CrossOriginTest : public LoopTest<VirtualTime> {
  protected:

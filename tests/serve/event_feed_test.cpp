@@ -19,7 +19,7 @@ using ::testing::Not;
 constexpr std::uint64_t kRun = 0xab;
 
 // A client of a stream: what it was sent, and whether it takes more.
-struct Client {
+struct FeedClient {
   std::string got;
   bool stays = true;
   Event takes{true};
@@ -61,7 +61,7 @@ class EventFeedTest : public BrokerTest {
         },
         engine);
   }
-  void connect(Client& client, EventFeed::Wanted wanted) {
+  void connect(FeedClient& client, EventFeed::Wanted wanted) {
     tasks_.push_back(loop_.create_task(feed_->follow(std::move(wanted), client.send())));
   }
   static EventFeed::Wanted jobs_alone() {
@@ -79,7 +79,7 @@ class EventFeedTest : public BrokerTest {
 };
 
 TEST_F(EventFeedTest, AClientHearsOfAJobFromItsPutToItsEnd) {
-  Client client;
+  FeedClient client;
   with_feed([&]() -> Coro<void> {
     connect(client, jobs_alone());
     co_await sleep(1s);
@@ -99,7 +99,7 @@ TEST_F(EventFeedTest, AClientHearsOfAJobFromItsPutToItsEnd) {
 }
 
 TEST_F(EventFeedTest, WhatHappensTogetherComesInOnePieceAndSoon) {
-  Client client;
+  FeedClient client;
   std::size_t pieces = 0;
   with_feed([&]() -> Coro<void> {
     tasks_.push_back(loop_.create_task(feed_->follow(jobs_alone(), [&](std::string_view) -> Coro<bool> {
@@ -120,7 +120,7 @@ TEST_F(EventFeedTest, WhatHappensTogetherComesInOnePieceAndSoon) {
 }
 
 TEST_F(EventFeedTest, WhoComesBackGetsWhatItHasMissedAndNothingTwice) {
-  Client first, second;
+  FeedClient first, second;
   with_feed([&]() -> Coro<void> {
     connect(first, jobs_alone());
     co_await put(job("mail"));
@@ -140,7 +140,7 @@ TEST_F(EventFeedTest, WhoComesBackGetsWhatItHasMissedAndNothingTwice) {
 TEST_F(EventFeedTest, AnIdOfAnotherRunOrOfNoneIsAnsweredByReset) {
   std::vector<std::string> ids{
       "ac-1", "nonsense", "", "ab-", "ab-7", "ab-18446744073709551615", "ab-99999999999999999999", "-1"};
-  std::vector<Client> clients(ids.size());
+  std::vector<FeedClient> clients(ids.size());
   with_feed([&]() -> Coro<void> {
     co_await sleep(1s);
     for (std::size_t i = 0; i < ids.size(); ++i) connect(clients[i], after(ids[i]));
@@ -149,14 +149,14 @@ TEST_F(EventFeedTest, AnIdOfAnotherRunOrOfNoneIsAnsweredByReset) {
     co_await sleep(1s);
     EXPECT_EQ(feed_->resets(), ids.size());
   });
-  for (const Client& client : clients) EXPECT_THAT(client.all("event"), ElementsAre("reset", "job"));
+  for (const FeedClient& client : clients) EXPECT_THAT(client.all("event"), ElementsAre("reset", "job"));
   EXPECT_THAT(clients[0].all("data").front(), R"({"why":"another run"})");
   EXPECT_THAT(clients[4].all("data").front(), R"({"why":"too old"})");
 }
 
 TEST_F(EventFeedTest, ASlowClientIsToldResetAndGoesOnWithWhatHappensThen) {
   options_.kept = 10;
-  Client slow, quick;
+  FeedClient slow, quick;
   with_feed([&]() -> Coro<void> {
     connect(slow, jobs_alone());
     connect(quick, jobs_alone());
@@ -178,7 +178,7 @@ TEST_F(EventFeedTest, ASlowClientIsToldResetAndGoesOnWithWhatHappensThen) {
 
 TEST_F(EventFeedTest, NothingIsRecordedWhileNobodyLooks) {
   options_.keep_for = 10s;
-  Client first, in_time, late;
+  FeedClient first, in_time, late;
   with_feed([&]() -> Coro<void> {
     co_await put(job("mail"));
     connect(first, jobs_alone());
@@ -201,7 +201,7 @@ TEST_F(EventFeedTest, NothingIsRecordedWhileNobodyLooks) {
 }
 
 TEST_F(EventFeedTest, AQueueAndWhatOneMaySeeBoundWhatOneIsTold) {
-  Client of_queue, of_team;
+  FeedClient of_queue, of_team;
   EventFeed::Wanted wanted_of_queue{.counters = false, .queue = "mail"};
   EventFeed::Wanted wanted_of_team;
   wanted_of_team.may_see = [](std::string_view name) { return name.starts_with("sms"); };
@@ -222,7 +222,7 @@ TEST_F(EventFeedTest, AQueueAndWhatOneMaySeeBoundWhatOneIsTold) {
 
 TEST_F(EventFeedTest, CountersComeEachSecondAndAreCountedOnceForAll) {
   options_.daemon_counters = [] { return std::string(R"({"connections":3})"); };
-  Client here, there;
+  FeedClient here, there;
   const EventFeed::Wanted wanted{.jobs = false, .schedules = false, .queues = false};
   with_feed([&]() -> Coro<void> {
     for (int i = 0; i < 20; ++i) co_await put(job("mail"));
@@ -243,7 +243,7 @@ TEST_F(EventFeedTest, CountersComeEachSecondAndAreCountedOnceForAll) {
 }
 
 TEST_F(EventFeedTest, ASilentStreamIsKeptOpenByComments) {
-  Client client;
+  FeedClient client;
   with_feed([&]() -> Coro<void> {
     connect(client, jobs_alone());
     co_await sleep(46s);
@@ -255,7 +255,7 @@ TEST_F(EventFeedTest, ASilentStreamIsKeptOpenByComments) {
 
 TEST_F(EventFeedTest, WhatOneDoesNotWantToHearOfDoesNotMakeHimTooOld) {
   options_.kept = 20;
-  Client first, second;
+  FeedClient first, second;
   EventFeed::Wanted of_mail = jobs_alone();
   of_mail.queue = "mail";
   with_feed([&]() -> Coro<void> {
@@ -303,7 +303,7 @@ TEST_F(EventFeedTest, ThereAreOnlySoManyStreams) {
 }
 
 TEST_F(EventFeedTest, SchedulesAreToldWithTheirRuns) {
-  Client client;
+  FeedClient client;
   with_feed([&]() -> Coro<void> {
     connect(client, {.jobs = false, .counters = false});
     auto added = co_await engine_->book().schedules().add(
@@ -320,7 +320,7 @@ TEST_F(EventFeedTest, SchedulesAreToldWithTheirRuns) {
 }
 
 TEST_F(EventFeedTest, StreamsEndWhenTheFeedIsDestroyed) {
-  Client client;
+  FeedClient client;
   with_broker([&]() -> Coro<void> {
     feed_.emplace(*engine_, options_, kRun);
     Task<void> task = loop_.create_task(feed_->follow({}, client.send()));

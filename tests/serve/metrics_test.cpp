@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string read(const std::string& name) {
+std::string read_file(const std::string& name) {
   std::ifstream file(std::string(ARGIOPE_SOURCE_DIR) + "/" + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -132,8 +132,8 @@ TEST_F(MetricsTest, AreThoseOfTheDocumentationAndTheDashboardAsksForNoOthers) {
     const std::string text = (co_await metrics.answer()).body;
     const std::regex help(R"(# HELP (\w+) )");
     for (std::sregex_iterator it(text.begin(), text.end(), help), end; it != end; ++it) told.insert((*it)[1]);
-    EXPECT_EQ(metrics_in(read("docs/monitoring.md")), told);
-    for (const std::string& name : metrics_in(read("packaging/grafana-dashboard.json")))
+    EXPECT_EQ(metrics_in(read_file("docs/monitoring.md")), told);
+    for (const std::string& name : metrics_in(read_file("packaging/grafana-dashboard.json")))
       EXPECT_TRUE(told.contains(name)) << name;
   });
 }

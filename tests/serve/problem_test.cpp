@@ -3,15 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "support/header_of.hpp"
+
 namespace argiope {
 namespace {
-
-std::string_view header_of(const ServerResponse& response, std::string_view name) {
-  for (const auto& [given, value] : response.headers) {
-    if (given == name) return value;
-  }
-  return {};
-}
 
 TEST(Problem, AnErrorOfTheEngineBecomesTheAnswerOfItsKind) {
   const ServerResponse response = answer(problem_of(Error{Errc::refused, "queue \"mail\" is full"}));

@@ -8,19 +8,13 @@
 #include <regex>
 #include <string>
 
+#include "support/header_of.hpp"
 #include "support/http_server_fixture.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr StaticFile kPage{"/", "text/html; charset=utf-8", "\"a1\"", "<p>hello</p>"};
-
-std::string_view header_of(const ServerResponse& response, std::string_view name) {
-  for (const auto& [given, value] : response.headers) {
-    if (given == name) return value;
-  }
-  return {};
-}
 
 ServerResponse asked_with(std::string_view if_none_match) {
   ServerRequest request;

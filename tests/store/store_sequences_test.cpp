@@ -23,13 +23,13 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr int kCallsInSequence = 30;
-constexpr WallTime kStart{1'800'000'000s};
+constexpr WallTime kFirstTime{1'800'000'000s};
 
 // --- replies in words ------------------------------------------------------------------------------------------------
 
 std::int64_t ms(WallTime time) {
   if (time == WallTime::max()) return -1;
-  return time == WallTime{} ? 0 : std::chrono::floor<std::chrono::milliseconds>(time - kStart).count();
+  return time == WallTime{} ? 0 : std::chrono::floor<std::chrono::milliseconds>(time - kFirstTime).count();
 }
 std::string say(const WaitingJob& job) {
   return fmt::format("[{} q{} \"{}\" rank {} due {} {}/{} shelf {}]", job.id, job.queue, job.key, job.priority,
@@ -162,16 +162,16 @@ constexpr std::string_view kNames[] = {
     "once", "prune requests", "look",   "reopen", "crash",  "schedule", "unschedule", "fire"};
 
 // What it asks for is drawn from its own seed, so that others can be left out.
-struct Call {
+struct SequenceCall {
   Kind kind;
   std::uint64_t seed;
 };
 
-std::vector<Call> draw(std::uint64_t seed) {
+std::vector<SequenceCall> draw(std::uint64_t seed) {
   Random random(seed);
   int total = 0;
   for (const auto& [kind, weight] : kWeights) total += weight;
-  std::vector<Call> calls;
+  std::vector<SequenceCall> calls;
   for (int i = 0; i < kCallsInSequence; ++i) {
     auto at = static_cast<int>(random.below(static_cast<std::uint64_t>(total)));
     std::size_t chosen = 0;
@@ -195,8 +195,8 @@ class Pair {
   }
 
   // What differed; empty when nothing did.
-  std::string run(const std::vector<Call>& calls, std::vector<std::string>* log = nullptr) {
-    for (const Call& call : calls) {
+  std::string run(const std::vector<SequenceCall>& calls, std::vector<std::string>* log = nullptr) {
+    for (const SequenceCall& call : calls) {
       asked_ = std::string(kNames[static_cast<std::size_t>(call.kind)]);
       Random random(call.seed);
       now_ += std::chrono::milliseconds(random.below(3'000));
@@ -658,7 +658,7 @@ class Pair {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Store> memory_;
   ReferenceStore reference_;
-  WallTime now_ = kStart;
+  WallTime now_ = kFirstTime;
   std::uint64_t token_ = 0;
   std::string asked_;
   std::string said_;
@@ -669,7 +669,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
  protected:
   StoreSequences() { EXPECT_TRUE((*open_store("sqlite:" + empty_))->close()); }
 
-  std::string differs(const std::vector<Call>& calls, std::vector<std::string>* log = nullptr) {
+  std::string differs(const std::vector<SequenceCall>& calls, std::vector<std::string>* log = nullptr) {
     try {
       return Pair(loop_, folder_, empty_).run(calls, log);
     } catch (const std::exception& error) {
@@ -677,10 +677,10 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
     }
   }
   // Leaves out calls for as long as it still fails.
-  std::vector<Call> shrunk(std::vector<Call> calls) {
+  std::vector<SequenceCall> shrunk(std::vector<SequenceCall> calls) {
     for (std::size_t size = calls.size() / 2; size > 0; size /= 2) {
       for (std::size_t from = 0; from + size <= calls.size();) {
-        std::vector<Call> fewer = calls;
+        std::vector<SequenceCall> fewer = calls;
         fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(from),
                     fewer.begin() + static_cast<std::ptrdiff_t>(from + size));
         if (differs(fewer).empty()) {

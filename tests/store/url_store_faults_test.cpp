@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kRounds = 24;
+constexpr int kUrlRounds = 24;
 
 class UrlStoreFaultsTest : public ::testing::Test {
  protected:
@@ -48,7 +48,7 @@ class UrlStoreFaultsTest : public ::testing::Test {
   void draw(std::uint64_t seed) {
     Random random(seed);
     const auto reference = std::move(*open_url_store(":memory:"));
-    rounds_.assign(kRounds, {});
+    rounds_.assign(kUrlRounds, {});
     states_ = {{}};
     std::int64_t last = 0;
     for (auto& round : rounds_) {

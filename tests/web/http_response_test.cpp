@@ -55,7 +55,7 @@ bool is_noted(const Reading& reading, HttpOddity oddity) {
   return (reading.response.oddities >> static_cast<unsigned>(oddity) & 1) != 0;
 }
 
-constexpr std::string_view kChunked =
+constexpr std::string_view kChunkedAnswer =
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5\r\nhello\r\n7;note=\"x\"\r\n, world\r\n0\r\nX-Trailer: yes\r\n\r\n";
 
@@ -64,7 +64,7 @@ TEST(HttpResponse, IsReadInPiecesOfAnySize) {
   const std::string packed = with_length("Content-Encoding: gzip\r\n", gzip("hello, world"));
   const std::string to_the_end = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\r\nhello, world";
   for (const std::string_view wire :
-       {std::string_view{plain}, std::string_view{packed}, kChunked, std::string_view{to_the_end}}) {
+       {std::string_view{plain}, std::string_view{packed}, kChunkedAnswer, std::string_view{to_the_end}}) {
     for (const std::size_t piece : {1, 2, 3, 5, 17, 4096}) {
       const Reading reading(wire, piece);
       ASSERT_TRUE(reading.verdict) << reading.verdict.error().message << " in pieces of " << piece << ":\n" << wire;
@@ -79,7 +79,7 @@ TEST(HttpResponse, IsReadInPiecesOfAnySize) {
 
 TEST(HttpResponse, LeavesTheConnectionReusableUnlessItsEndWasTheBodys) {
   EXPECT_TRUE(Reading(with_length("", "x")).reusable);
-  EXPECT_TRUE(Reading(kChunked).reusable);
+  EXPECT_TRUE(Reading(kChunkedAnswer).reusable);
   EXPECT_FALSE(Reading(with_length("Connection: close\r\n", "x")).reusable);
   EXPECT_FALSE(Reading("HTTP/1.1 200 OK\r\n\r\nx").reusable);
   EXPECT_FALSE(Reading("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx").reusable);
@@ -160,7 +160,7 @@ TEST(HttpResponse, SaysItIsInterimAndWhereTheRealOneBegins) {
 
 TEST(HttpResponse, CountsWhatCameBeyondItsEnd) {
   EXPECT_EQ(Reading(with_length("", "abc") + "HTTP/1.1 200 again").surplus, 18u);
-  EXPECT_EQ(Reading(std::string(kChunked) + "zzz").surplus, 3u);
+  EXPECT_EQ(Reading(std::string(kChunkedAnswer) + "zzz").surplus, 3u);
 }
 
 TEST(HttpResponse, IsANetworkErrorWhenTheConnectionEndsInsideIt) {
@@ -253,7 +253,7 @@ TEST(HttpResponse, ReadsWhatBrowsersReadAndNotesWhatWasOdd) {
 
 TEST(HttpResponse, NotesNothingOfWhatIsAllowed) {
   for (const std::string& wire :
-       {with_length("X:\r\nY:a  b \r\n", "hello"), std::string(kChunked), std::string("HTTP/1.0 200 OK\r\n\r\nhello"),
+       {with_length("X:\r\nY:a  b \r\n", "hello"), std::string(kChunkedAnswer), std::string("HTTP/1.0 200 OK\r\n\r\nhello"),
         std::string("HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello"),
         std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5 ; a=b\r\nhello\r\n00\r\n\r\n"),
         std::string("HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n")}) {
@@ -356,7 +356,7 @@ TEST(HttpResponse, IsCutOffAtTheBodyLimit) {
   const std::string packed = with_length("Content-Encoding: gzip\r\n", gzip("hello, world"));
   const std::string to_the_end = "HTTP/1.1 200 OK\r\n\r\nhello, world";
   for (const std::string_view wire :
-       {std::string_view{plain}, std::string_view{packed}, kChunked, std::string_view{to_the_end}}) {
+       {std::string_view{plain}, std::string_view{packed}, kChunkedAnswer, std::string_view{to_the_end}}) {
     for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::string_view::npos}) {
       const Reading reading(wire, piece, false, limits);
       EXPECT_TRUE(reading.verdict);
