@@ -73,6 +73,7 @@ void SqliteJobs::commit() {
 }
 
 void SqliteJobs::roll_back() noexcept {
+  drop_gathered();
   undo_leases(0);
   emptied_.clear();
   changed_counts_.clear();
@@ -96,6 +97,7 @@ Result<void> SqliteJobs::in_place() const {
 
 // What a transaction keeps in memory until its end, so that it costs a row each and not one each job.
 void SqliteJobs::flush() {
+  if (has_gathered_) write_gathered();
   for (std::size_t i = 0; i < changed_counts_.size(); ++i) {
     Counts& counts = changed_counts_[i];
     if (!counts.touched) continue;
@@ -133,6 +135,7 @@ void SqliteJobs::mark() {
 void SqliteJobs::keep() { use(Query::savepoint_release).run(); }
 
 void SqliteJobs::take_back() {
+  drop_gathered();
   use(Query::savepoint_undo).run();
   undo_leases(mark_.undo);
   counters_ = mark_.counters;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "argiope/store/store.hpp"
+#include "store/gathered_rows.hpp"
 #include "store/group_commit.hpp"
 #include "store/lock_wait.hpp"
 #include "store/queue_list.hpp"
@@ -179,6 +180,14 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   [[noreturn]] void failed(int code);
   static std::int32_t narrow(std::int64_t number) noexcept { return static_cast<std::int32_t>(number); }
 
+  // --- rows that are written together: before the next statement of another kind, whatever it is
+  void gather(const JobRow& row, const NewJob& job, WallTime now);
+  void gather_done(JobId id);
+  void write_gathered();
+  void drop_gathered() noexcept;
+  void insert_gathered();
+  void delete_gathered();
+
   // --- opening
   Result<void> open_file();
   Result<void> migrate_alone();
@@ -217,6 +226,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   bool runs(JobId id, std::int64_t fence) { return token_of(id, fence) != 0; }
   const Lease* find_lease(JobId id);
   void set_lease(JobId id, std::optional<Lease> lease);
+  JobRecord lease_row(const SqliteStatement& row, const LeaseRequest& request);
   void write_leases(std::span<const LeaseEntry> entries, Holder holder);
   void undo_leases(std::size_t down_to) noexcept;
 
@@ -252,6 +262,8 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   std::int64_t next_batch_ = 1;
 
   // Of the present transaction.
+  GatheredRows gathered_;
+  bool has_gathered_ = false;
   Mark mark_{};
   std::vector<Counts> changed_counts_;  // by QueueId - 1
   std::vector<std::pair<JobId, std::optional<Lease>>> undo_;

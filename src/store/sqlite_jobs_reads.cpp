@@ -188,6 +188,7 @@ std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
   }
   if (filter.key) sql += " AND key = ?";
   sql += " ORDER BY job_id";
+  if (has_gathered_) write_gathered();
   auto statement = database_.prepare(sql);
   if (!statement) throw DatabaseFailed{std::move(statement.error())};
   Use rows(*this, *statement);

@@ -65,6 +65,7 @@ class SqliteJobs::Use {
 };
 
 inline SqliteJobs::Use SqliteJobs::use(Query query) {
+  if (has_gathered_) write_gathered();
   SqliteStatement& statement = statements_[static_cast<std::size_t>(query)];
   if (!statement) [[unlikely]] {
     auto prepared = database_.prepare(text_of(query));

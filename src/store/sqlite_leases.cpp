@@ -108,43 +108,63 @@ void SqliteJobs::write_leases(std::span<const LeaseEntry> entries, Holder holder
   use(Query::lease_add).with(batch, holder.worker, bytes).with_or_null(holder.remote ? 1 : 0).run();
 }
 
+// How many of the first requests are for jobs whose ids follow one another.
+static std::size_t neighbours(std::span<const LeaseRequest> leases) noexcept {
+  std::size_t count = 1;
+  while (count < leases.size() && leases[count].id == leases[count - 1].id + 1) ++count;
+  return count;
+}
+
 std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseRequest> leases) {
-  std::vector<std::optional<JobRecord>> records(leases.size());
+  std::vector<std::optional<JobRecord>> records;
+  records.reserve(leases.size());
   std::vector<LeaseEntry> entries;
   entries.reserve(leases.size());
   Holder holder;
-  for (std::size_t i = 0; i < leases.size(); ++i) {
-    const LeaseRequest& request = leases[i];
-    counters_.last_token = request.token;
-    note_token();
-    if (find_lease(request.id) != nullptr) continue;
-    Use found = use(Query::job_record);
-    if (!found.with(request.id).next() || !is_leasable(static_cast<RowState>(found.number(2)))) continue;
-    if (const Holder its{request.worker, request.remote}; its != holder) {
-      write_leases(entries, holder);
-      entries.clear();
-      holder = its;
+  while (records.size() < leases.size()) {
+    const auto left = leases.subspan(records.size());
+    const auto together = left.first(neighbours(left));
+    Use rows = use(Query::job_records);
+    bool more = rows.with(together.front().id, together.back().id).next();
+    for (const LeaseRequest& request : together) {
+      records.emplace_back();
+      counters_.last_token = request.token;
+      note_token();
+      while (more && static_cast<JobId>(rows.number(0)) < request.id) more = rows.next();
+      const bool waits = more && static_cast<JobId>(rows.number(0)) == request.id &&
+                         is_leasable(static_cast<RowState>(rows.number(2)));
+      if (!waits || find_lease(request.id) != nullptr) continue;
+      if (const Holder its{request.worker, request.remote}; its != holder) {
+        write_leases(entries, holder);
+        entries.clear();
+        holder = its;
+      }
+      records.back() = lease_row(rows.row(), request);
+      entries.push_back({request.id, request.token, find_lease(request.id)->until});
     }
-    const std::int64_t until = lease_end(request, found.number(kLeaseTimeColumn));
-    entries.push_back({request.id, request.token, until});
-    // At once, so that a second request for the job in this call finds it taken.
-    const auto queue = static_cast<QueueId>(found.number(1));
-    set_lease(request.id, Lease{.token = request.token,
-                                .until = until,
-                                .batch = next_batch_,
-                                .queue = queue,
-                                .flags = found.number(kFlagsColumn)});
-    JobRecord& record = records[i].emplace(read_record(found.row()));
-    count(queue, record.state, -1);
-    count(queue, JobState::running, 1);
-    record.state = JobState::running;
-    ++record.tally.runs;
-    record.token = request.token;
-    record.worker = request.worker;
-    record.lease_until = from_ms(until);
   }
   write_leases(entries, holder);
   return records;
+}
+
+// In memory; at once, so that a second request for the job in the same call finds it taken.
+JobRecord SqliteJobs::lease_row(const SqliteStatement& row, const LeaseRequest& request) {
+  const std::int64_t until = lease_end(request, row.number(kLeaseTimeColumn));
+  const auto queue = static_cast<QueueId>(row.number(1));
+  set_lease(request.id, Lease{.token = request.token,
+                              .until = until,
+                              .batch = next_batch_,
+                              .queue = queue,
+                              .flags = row.number(kFlagsColumn)});
+  JobRecord record = read_record(row);
+  count(queue, record.state, -1);
+  count(queue, JobState::running, 1);
+  record.state = JobState::running;
+  ++record.tally.runs;
+  record.token = request.token;
+  record.worker = request.worker;
+  record.lease_until = from_ms(until);
+  return record;
 }
 
 void SqliteJobs::renew(std::span<const LeaseRequest> leases) {

@@ -13,6 +13,13 @@ namespace {
   "job_id, queue_id, state, fence, name, key, unique_name, priority, due_at, function, attempts, max_attempts, " \
   "expiries, pending, if_failed, created_at, ended_at, error, result, schedule_id, run, tally, lease_time"
 #define ARGIOPE_PLACE "version, next, last, fired, missed, entries, paused, active"
+// What breaks a constraint ends the transaction: else SQLite would keep a copy of each page that a statement of many rows
+// changes, to take back those before the one that fails.
+#define ARGIOPE_INSERT_JOBS                                                                                          \
+  "INSERT OR ROLLBACK INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, if_failed, " \
+  "flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run, lease_time) VALUES "
+#define ARGIOPE_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define ARGIOPE_4_ROWS ARGIOPE_ROW ", " ARGIOPE_ROW ", " ARGIOPE_ROW ", " ARGIOPE_ROW
 #define ARGIOPE_WINDOW "job_id, fence, rank, due_at, attempts, expiries, key"
 
 struct Text {
@@ -41,11 +48,10 @@ constexpr Text kTexts[] = {
     {Query::counts,
      "SELECT queue_id, delayed, ready, running, done, cancelled, buried, ended FROM counts ORDER BY "
      "queue_id"},
-    {Query::job_insert,
-     "INSERT INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, "
-     "if_failed, flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run, lease_time) "
-     "VALUES "
-     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {Query::job_insert, ARGIOPE_INSERT_JOBS ARGIOPE_ROW},
+    {Query::job_insert_4, ARGIOPE_INSERT_JOBS ARGIOPE_4_ROWS},
+    {Query::job_insert_16,
+     ARGIOPE_INSERT_JOBS ARGIOPE_4_ROWS ", " ARGIOPE_4_ROWS ", " ARGIOPE_4_ROWS ", " ARGIOPE_4_ROWS},
     {Query::job_core, "SELECT " ARGIOPE_CORE " FROM jobs WHERE job_id = ?"},
     {Query::job_brief, "SELECT queue_id, flags, schedule_id, run FROM jobs WHERE job_id = ?"},
     {Query::job_update,
@@ -59,7 +65,10 @@ constexpr Text kTexts[] = {
      "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3, lease_time = ?4 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
+    {Query::jobs_delete, "DELETE FROM jobs WHERE job_id BETWEEN ? AND ?"},
     {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
+    {Query::job_records,
+     "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id BETWEEN ? AND ? ORDER BY job_id"},
     {Query::job_error, "SELECT error FROM jobs WHERE job_id = ?"},
     {Query::job_names, "SELECT name, queue_id, unique_name FROM jobs WHERE job_id = ?"},
     {Query::name_add, "INSERT INTO names (name, job_id) VALUES (?, ?)"},

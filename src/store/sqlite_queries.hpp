@@ -23,6 +23,8 @@ enum class Query {
   counts_change,
   counts,
   job_insert,
+  job_insert_4,
+  job_insert_16,
   job_core,
   job_brief,
   job_update,
@@ -32,7 +34,9 @@ enum class Query {
   job_set_result,
   job_set_work,
   job_delete,
+  jobs_delete,
   job_record,
+  job_records,
   job_error,
   job_names,
   name_add,
@@ -110,7 +114,9 @@ enum class Query {
 inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::requests_delete) + 1;
 
 const char* text_of(Query query) noexcept;
-// What Query::job_record selects, but for the payload and the flags, which are last.
+// So many rows job_insert_16 writes at most, each bound as job_insert's one.
+inline constexpr std::size_t kRowsInserted = 16;
+// What Query::job_record and job_records select, but for the payload and the flags, which are last.
 extern const char* const kRecordColumns;
 inline constexpr int kLeaseTimeColumn = 22;
 inline constexpr int kFlagsColumn = 24;

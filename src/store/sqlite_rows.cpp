@@ -36,14 +36,7 @@ std::optional<JobRow> SqliteJobs::load(JobId id) {
 }
 
 void SqliteJobs::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
-  use(Query::job_insert)
-      .with(row.id, row.queue, row.state, row.rank, row.priority)
-      .with_or_null(row.due_ms, wanted.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.flags,
-                    row.fence)
-      .with(to_ms(now), wanted.key)
-      .with_or_null(wanted.unique, wanted.name, wanted.function, wanted.payload, row.schedule, row.run,
-                    lease_ms(wanted.lease_time))
-      .run();
+  gather(row, wanted, now);
   if (!wanted.name.empty()) use(Query::name_add).with(wanted.name, row.id).run();
   if (!wanted.unique.empty()) use(Query::unique_add).with(row.queue, wanted.unique, row.id).run();
   count(row.queue, state_of(row.state), 1);
@@ -74,6 +67,7 @@ void SqliteJobs::save(const JobRow& before, const JobRow& after) {
 }
 
 void SqliteJobs::erase_row(JobId id, std::int64_t flags) {
+  if ((flags & (JobRow::kHasHistory | JobRow::kHasNames)) == 0) return gather_done(id);
   if ((flags & JobRow::kHasHistory) != 0) use(Query::history_delete).with(id).run();
   if ((flags & JobRow::kHasNames) != 0) {
     Use names = use(Query::job_names);
