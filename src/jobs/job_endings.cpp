@@ -112,6 +112,11 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
     if (!erased) return reply;
     news = settle_done(*erased, asked, ending);
   } else {
+    const bool plain = asked.outcome == Outcome::done && asked.result.empty() && asked.follow_ups.empty();
+    if (plain && asked.id <= kMostJobId && rows_.keep_done(asked.id, asked.token, at_ms)) {
+      reply.settled = true;
+      return reply;
+    }
     const auto row = load_any(asked.id);
     if (!row || !row->runs() || row->token != asked.token) return reply;
     if (!well_formed) throw RequestRefused{std::move(check_plain(asked.follow_ups).error())};

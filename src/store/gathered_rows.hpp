@@ -1,4 +1,4 @@
-// GatheredRows: new rows of jobs, and ids of rows to delete, until one statement can write several of them.
+// GatheredRows: new rows of jobs, and jobs that are done, until one statement can write several of them.
 #pragma once
 
 #include <array>
@@ -39,9 +39,9 @@ class GatheredRows {
 
   void add(const JobRow& row, const NewJob& job, std::int64_t created_ms, std::int64_t lease_ms) {
     const std::array<std::string_view, 5> texts{job.key, job.unique, job.name, job.function, job.payload};
-    NewRow& added = rows_.emplace_back(row.id, row.queue, row.state, row.rank, row.priority, row.due_ms, job.max_attempts,
-                                       row.pending, row.cancelled_with_others, row.flags, row.fence, created_ms,
-                                       row.schedule, row.run, lease_ms, texts_.size());
+    NewRow& added = rows_.emplace_back(row.id, row.queue, row.state, row.rank, row.priority, row.due_ms,
+                                       job.max_attempts, row.pending, row.cancelled_with_others, row.flags, row.fence,
+                                       created_ms, row.schedule, row.run, lease_ms, texts_.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       added.sizes[i] = texts[i].size();
       texts_.append(texts[i]);
@@ -57,15 +57,24 @@ class GatheredRows {
     const auto& [key, unique, name, function, payload] = row.sizes;
     return {next(key), next(unique), next(name), next(function), next(payload)};
   }
+  // One that is done, and whose record goes.
   void add_done(JobId id) { done_.push_back(id); }
+  // One that is done, and whose record stays.
+  struct Kept {
+    JobId id;
+    std::uint64_t token;
+    std::int64_t ended_ms;
+  };
+  void add_kept(const Kept& job) { kept_.push_back(job); }
 
-  bool empty() const noexcept { return rows_.empty() && done_.empty(); }
   std::size_t text_bytes() const noexcept { return texts_.size(); }
   const std::vector<NewRow>& rows() const noexcept { return rows_; }
   std::vector<JobId>& done() noexcept { return done_; }
+  std::vector<Kept>& kept() noexcept { return kept_; }
   void clear() noexcept {
     rows_.clear();
     done_.clear();
+    kept_.clear();
     texts_.clear();
     if (texts_.capacity() > kMostKept) texts_.shrink_to_fit();
   }
@@ -74,6 +83,7 @@ class GatheredRows {
   static constexpr std::size_t kMostKept = 1024 * 1024;
   std::vector<NewRow> rows_;
   std::vector<JobId> done_;
+  std::vector<Kept> kept_;
   std::string texts_;
 };
 

@@ -2,6 +2,7 @@
 // them again, which for a row alone is a third of its cost.
 #include <algorithm>
 
+#include "jobs/internal/job_tally.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -12,6 +13,17 @@ namespace {
 constexpr std::size_t kMostGatheredBytes = 64 * 1024;
 constexpr std::size_t kMostDone = 256;
 
+// Calls act(first, last) for each row of neighbours.
+template <class T, class Neighbours, class Act>
+void for_each_run(const std::vector<T>& all, Neighbours neighbours, Act act) {
+  for (auto first = all.begin(); first != all.end();) {
+    auto last = first;
+    while (std::next(last) != all.end() && neighbours(*last, *std::next(last))) ++last;
+    act(first, last);
+    first = std::next(last);
+  }
+}
+
 }  // namespace
 
 void SqliteJobs::gather(const JobRow& row, const NewJob& job, WallTime now) {
@@ -20,12 +32,24 @@ void SqliteJobs::gather(const JobRow& row, const NewJob& job, WallTime now) {
   if (gathered_.rows().size() == kRowsInserted || gathered_.text_bytes() >= kMostGatheredBytes) write_gathered();
 }
 
-// Rows are deleted before others are written, so one that is still to be written goes first.
+// What is done to rows is written before new rows, so one that is still to be written goes first.
+void SqliteJobs::forestall(JobId id) {
+  const auto& rows = gathered_.rows();
+  if (std::ranges::find(rows, id, &GatheredRows::NewRow::id) != rows.end()) write_gathered();
+}
+
 void SqliteJobs::gather_done(JobId id) {
-  if (std::ranges::find(gathered_.rows(), id, &GatheredRows::NewRow::id) != gathered_.rows().end()) write_gathered();
+  forestall(id);
   gathered_.add_done(id);
   has_gathered_ = true;
   if (gathered_.done().size() == kMostDone) write_gathered();
+}
+
+void SqliteJobs::gather_kept(const GatheredRows::Kept& job) {
+  forestall(job.id);
+  gathered_.add_kept(job);
+  has_gathered_ = true;
+  if (gathered_.kept().size() == kMostDone) write_gathered();
 }
 
 // What fails is not forgotten, so that it fails the commit as well: the call that happened to have it written may be a read,
@@ -34,6 +58,7 @@ void SqliteJobs::write_gathered() {
   has_gathered_ = false;
   try {
     delete_gathered();
+    keep_gathered();
     insert_gathered();
   } catch (...) {
     has_gathered_ = true;
@@ -55,7 +80,8 @@ void SqliteJobs::insert_gathered() {
     for (const GatheredRows::NewRow& row : left.first(count)) {
       const GatheredRows::Texts texts = gathered_.texts_of(row);
       insert.with(row.id, row.queue, row.state, row.rank, row.priority)
-          .with_or_null(row.due_ms, row.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.flags, row.fence)
+          .with_or_null(row.due_ms, row.max_attempts, row.pending, row.cancelled_with_others ? 0 : 1, row.flags,
+                        row.fence)
           .with(row.created_ms, texts.key)
           .with_or_null(texts.unique, texts.name, texts.function, texts.payload, row.schedule, row.run, row.lease_ms);
     }
@@ -67,17 +93,33 @@ void SqliteJobs::insert_gathered() {
 // Jobs that were leased together are neighbours, and mostly end together.
 void SqliteJobs::delete_gathered() {
   std::vector<JobId>& ids = gathered_.done();
-  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);
-  for (auto first = ids.begin(); first != ids.end();) {
-    const auto last = std::ranges::adjacent_find(first, ids.end(), [](JobId id, JobId next) { return next != id + 1; });
-    const auto end = last == ids.end() ? last : std::next(last);
-    if (std::next(first) == end) {
-      use(Query::job_delete).with(*first).run();
-    } else {
-      use(Query::jobs_delete).with(*first, *std::prev(end)).run();
-    }
-    first = end;
-  }
+  std::ranges::sort(ids);
+  for_each_run(
+      ids, [](JobId id, JobId next) { return next == id + 1; },
+      [&](auto first, auto last) {
+        if (first == last) {
+          use(Query::job_delete).with(*first).run();
+        } else {
+          use(Query::jobs_delete).with(*first, *last).run();
+        }
+      });
+}
+
+// No lease of any of them has a token above the greatest, so that one ends them all.
+void SqliteJobs::keep_gathered() {
+  using Kept = GatheredRows::Kept;
+  std::vector<Kept>& jobs = gathered_.kept();
+  std::ranges::sort(jobs, {}, &Kept::id);
+  std::uint64_t tally = 0;
+  job_tally::kOtherRuns.add(tally, 1);
+  const auto together = [](const Kept& job, const Kept& next) {
+    return next.id == job.id + 1 && next.ended_ms == job.ended_ms;
+  };
+  for_each_run(jobs, together, [&](auto first, auto last) {
+    const std::uint64_t fence = std::ranges::max_element(first, std::next(last), {}, &Kept::token)->token;
+    use(Query::jobs_keep_done).with(first->id, last->id, first->ended_ms, fence, tally).run();
+    use(Query::ended_add_done).with(first->id, last->id).run();
+  });
 }
 
 }  // namespace argiope

@@ -71,6 +71,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   void save(const JobRow& before, const JobRow& after) override;
   void erase(const JobRow& row) override;
   std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) override;
+  bool keep_done(JobId id, std::uint64_t token, std::int64_t ended_ms) override;
   std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
   void write_work(JobId id, const NewJob& job) override;
   void write_attempt(JobId id, const Attempt& attempt, const std::string& result) override;
@@ -134,6 +135,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
     bool old = false;
     QueueId queue = 0;  // of the job, and its flags; 0: to be looked up
     std::int64_t flags = 0;
+    bool is_first_run = false;  // and nothing has been counted of the job
   };
   struct LeaseBatch {
     std::string worker;
@@ -183,10 +185,13 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   // --- rows that are written together: before the next statement of another kind, whatever it is
   void gather(const JobRow& row, const NewJob& job, WallTime now);
   void gather_done(JobId id);
+  void gather_kept(const GatheredRows::Kept& job);
+  void forestall(JobId id);
   void write_gathered();
   void drop_gathered() noexcept;
   void insert_gathered();
   void delete_gathered();
+  void keep_gathered();
 
   // --- opening
   Result<void> open_file();

@@ -155,7 +155,8 @@ JobRecord SqliteJobs::lease_row(const SqliteStatement& row, const LeaseRequest& 
                               .until = until,
                               .batch = next_batch_,
                               .queue = queue,
-                              .flags = row.number(kFlagsColumn)});
+                              .flags = row.number(kFlagsColumn),
+                              .is_first_run = row.number(kAttemptsColumn) == 0 && row.number(kTallyColumn) == 0});
   JobRecord record = read_record(row);
   count(queue, record.state, -1);
   count(queue, JobState::running, 1);

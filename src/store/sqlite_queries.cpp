@@ -66,6 +66,8 @@ constexpr Text kTexts[] = {
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3, lease_time = ?4 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
     {Query::jobs_delete, "DELETE FROM jobs WHERE job_id BETWEEN ? AND ?"},
+    {Query::jobs_keep_done,
+     "UPDATE OR ROLLBACK jobs SET state = 4, ended_at = ?3, fence = ?4, tally = ?5 WHERE job_id BETWEEN ?1 AND ?2"},
     {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
     {Query::job_records,
      "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id BETWEEN ? AND ? ORDER BY job_id"},
@@ -78,6 +80,9 @@ constexpr Text kTexts[] = {
     {Query::unique_find, "SELECT job_id FROM unique_names WHERE queue_id = ? AND unique_name = ?"},
     {Query::unique_delete, "DELETE FROM unique_names WHERE queue_id = ? AND unique_name = ? AND job_id = ?"},
     {Query::ended_add, "INSERT INTO ended_jobs (queue_id, state, ended_at, job_id) VALUES (?, ?, ?, ?)"},
+    {Query::ended_add_done,
+     "INSERT OR ROLLBACK INTO ended_jobs (queue_id, state, ended_at, job_id) SELECT queue_id, state, ended_at, job_id FROM "
+     "jobs WHERE job_id BETWEEN ? AND ?"},
     {Query::ended_delete, "DELETE FROM ended_jobs WHERE queue_id = ? AND state = ? AND ended_at = ? AND job_id = ?"},
     {Query::failed_add, "INSERT OR REPLACE INTO failed_jobs (slot, job_id, how) VALUES (?, ?, ?)"},
     {Query::failed_find, "SELECT how FROM failed_jobs WHERE slot = ? AND job_id = ?"},

@@ -35,6 +35,7 @@ enum class Query {
   job_set_work,
   job_delete,
   jobs_delete,
+  jobs_keep_done,
   job_record,
   job_records,
   job_error,
@@ -46,6 +47,7 @@ enum class Query {
   unique_find,
   unique_delete,
   ended_add,
+  ended_add_done,
   ended_delete,
   failed_add,
   failed_find,
@@ -118,6 +120,8 @@ const char* text_of(Query query) noexcept;
 inline constexpr std::size_t kRowsInserted = 16;
 // What Query::job_record and job_records select, but for the payload and the flags, which are last.
 extern const char* const kRecordColumns;
+inline constexpr int kAttemptsColumn = 10;
+inline constexpr int kTallyColumn = 21;
 inline constexpr int kLeaseTimeColumn = 22;
 inline constexpr int kFlagsColumn = 24;
 

@@ -63,6 +63,7 @@ void SqliteJobs::save(const JobRow& before, const JobRow& after) {
   if (before.has_ended()) use(Query::ended_delete).with(before.queue, before.state, before.ended_ms, before.id).run();
   if (after.has_ended()) use(Query::ended_add).with(after.queue, after.state, after.ended_ms, after.id).run();
   if (before.runs() && !after.runs()) set_lease(after.id, std::nullopt);
+  if (const auto lease = leases_.find(after.id); lease != leases_.end()) lease->second.flags = after.flags;
   touch(after.id);
 }
 
@@ -111,6 +112,19 @@ std::optional<ErasedJob> SqliteJobs::erase_done(JobId id, std::uint64_t token) {
   return erased;
 }
 
+bool SqliteJobs::keep_done(JobId id, std::uint64_t token, std::int64_t ended_ms) {
+  const Lease* lease = find_lease(id);
+  if (lease == nullptr || lease->token != token) return false;
+  const QueueId queue = lease->queue;
+  if (queue == 0 || lease->flags != 0 || !lease->is_first_run || access() != StoreAccess::own) return false;
+  gather_kept({id, token, ended_ms});
+  count(queue, JobState::running, -1);
+  count(queue, JobState::done, 1);
+  ++counts_of(queue).ended;
+  set_lease(id, std::nullopt);
+  return true;
+}
+
 // The owner does not hear of it: its windows hold nothing that has ended.
 std::vector<JobId> SqliteJobs::erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
   struct Old {
@@ -127,8 +141,8 @@ std::vector<JobId> SqliteJobs::erase_ended(QueueId queue, JobState state, WallTi
   }
   std::vector<JobId> erased;
   erased.reserve(old.size());
+  for (const Old& job : old) erase_row(job.id, job.flags);
   for (const Old& job : old) {
-    erase_row(job.id, job.flags);
     use(Query::ended_delete).with(queue, row_state(state), job.ended_ms, job.id).run();
     count(queue, state, -1);
     erased.push_back(job.id);

@@ -573,6 +573,71 @@ TEST_P(StoreTest, DoneDeletesTheRecordOrKeepsItUntilItIsPruned) {
   EXPECT_EQ(tried(store_->prune(1, JobState::ready, kNow, 1)).error().code, Errc::invalid_input);
 }
 
+// What one call says of many jobs, against the same said of each alone.
+TEST_P(StoreTest, JobsThatArePutLeasedAndSettledTogetherAreAsTheyWouldBeAlone) {
+  constexpr JobId kJobs = 90;
+  const auto job = [](JobId i, const char* queue) {
+    NewJob job{.queue = queue, .key = i % 5 == 0 ? "k" : "", .payload = std::string(i * 100, 'x')};
+    if (i % 11 == 0) job.name = queue + std::to_string(i);
+    if (i % 13 == 0) job.unique = "u" + std::to_string(i);
+    return job;
+  };
+  const auto end = [](JobId id, JobId i, std::uint64_t token) {
+    constexpr Outcome kOutcomes[] = {Outcome::done, Outcome::done, Outcome::done, Outcome::bury, Outcome::release};
+    Settlement settlement{.id = id, .token = token, .outcome = kOutcomes[i % 7 < 3 ? 0 : i % 5], .at = kNow + 1s};
+    settlement.keep = i % 10 < 7;
+    if (i % 17 == 0) settlement.result = "r";
+    if (i > 60) settlement.at += std::chrono::milliseconds{i % 2};
+    if (i % 19 == 0) settlement.follow_ups.push_back({{.queue = "f", .payload = "after"}});
+    return settlement;
+  };
+  // Odd ones first, then some once more that were given back.
+  const auto order = [] {
+    Ids order;
+    for (JobId i = 1; i <= kJobs; i += 2) order.push_back(i);
+    for (JobId i = kJobs; i > 0; i -= 2) order.push_back(i);
+    return order;
+  }();
+
+  std::vector<PutRequest> puts;
+  for (JobId i = 1; i <= kJobs; ++i) puts.push_back({job(i, "q")});
+  must(store_->put(std::move(puts), kNow));
+  for (JobId i = 1; i <= kJobs; ++i) EXPECT_EQ(put(job(i, "alone")).id, kJobs + i);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<LeaseRequest> leases;
+    std::vector<Settlement> ends;
+    for (const JobId i : order) {
+      leases.push_back({i, ++token_, kNow + 60s, "w"});
+      ends.push_back(end(i, i + round, token_));
+    }
+    const auto leased = must(store_->lease(std::move(leases)));
+    const auto settled = must(store_->settle(std::move(ends)));
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      auto alone = lease(kJobs + order[n]);
+      ASSERT_EQ(leased[n].has_value(), alone.has_value()) << order[n];
+      if (alone) EXPECT_EQ(leased[n]->payload, alone->payload);
+      EXPECT_EQ(settled[n].settled, settle(end(kJobs + order[n], order[n] + round, token_)).settled) << order[n];
+    }
+  }
+  for (JobId i = 1; i <= kJobs; ++i) {
+    auto together = get(i), alone = get(kJobs + i);
+    ASSERT_EQ(together.has_value(), alone.has_value()) << i;
+    if (!alone) continue;
+    if (!alone->name.empty()) alone->name = together->name;
+    alone->id = i;
+    alone->queue = "q";
+    EXPECT_EQ(together, alone) << i;
+  }
+  const auto all = must(store_->counts());
+  EXPECT_EQ(all[0].counts, all[1].counts);
+  EXPECT_EQ(all[0].ended, all[1].ended);
+  const auto pruned = must(store_->prune(1, JobState::done, kNow + 1h, 1000));
+  EXPECT_GT(pruned, 20u);
+  EXPECT_EQ(pruned, must(store_->prune(2, JobState::done, kNow + 1h, 1000)));
+  EXPECT_EQ(must(store_->list({.queue = "q", .state = JobState::done})).size(), 0u);
+  EXPECT_EQ(must(store_->counts())[0].counts, must(store_->counts())[1].counts);
+}
+
 TEST_P(StoreTest, RetryCountsTheAttemptAndComesBackWhenItIsDue) {
   put({.priority = 1});
   lease(1);

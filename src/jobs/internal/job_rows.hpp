@@ -145,6 +145,13 @@ class JobRows {
   virtual void erase(const JobRow& row) = 0;
   // The commonest end: a job that runs under this token is done, and its record goes. nullopt: it does not.
   virtual std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) = 0;
+  // The same where its record is kept and says nothing but that it has been done, in its first run: nothing waits for it, it has
+  // no names and no history, is of no schedule, and nobody has asked for its end. False: that is not so, or not known without
+  // its row, and nothing is done.
+  virtual bool keep_done(JobId id, std::uint64_t token, std::int64_t ended_ms) {
+    (void)id, (void)token, (void)ended_ms;
+    return false;
+  }
   // Erases those that ended in `state` before `before`, the earliest first; which they were.
   virtual std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
 
