@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <iterator>
 
 #include "base/internal/base64.hpp"
@@ -22,8 +24,20 @@ constexpr auto kPlain = [] {
   return plain;
 }();
 
+// Whether some of eight bytes may not be plain; never no where one is not.
+bool may_need_escapes(const char* bytes) noexcept {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  std::uint64_t eight = 0;
+  std::memcpy(&eight, bytes, sizeof eight);
+  // The top bit of a byte that is below `than`, and sometimes of others behind it.
+  const auto below = [](std::uint64_t of, std::uint64_t than) { return (of - than * kOnes) & ~of; };
+  const std::uint64_t quotes = eight ^ '"' * kOnes, backslashes = eight ^ '\\' * kOnes;
+  return ((eight | below(eight, 0x20) | below(quotes, 1) | below(backslashes, 1)) & kTops) != 0;
+}
+
 std::size_t plain_length(std::string_view text) noexcept {
   std::size_t length = 0;
+  while (length + 8 <= text.size() && !may_need_escapes(text.data() + length)) length += 8;
   while (length < text.size() && kPlain[static_cast<unsigned char>(text[length])]) ++length;
   return length;
 }
