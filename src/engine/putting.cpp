@@ -27,7 +27,8 @@ Coro<Result<void>> Broker::recount() {
 // --- puts ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<PutReply>> Broker::put_one(std::shared_ptr<Broker> self, NewJob job) {
-  auto queue = co_await self->queue_named(job.queue, self->options_.create_queues);
+  Result<Queue*> queue = self->queues_.find(job.queue);
+  if (*queue == nullptr) queue = co_await self->queue_named(job.queue, self->options_.create_queues);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
   if (auto good = check_job(job, (*queue)->name(), (*queue)->config().max_payload_bytes); !good)
     co_return std::unexpected(std::move(good.error()));

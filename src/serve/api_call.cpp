@@ -100,6 +100,12 @@ Result<void> ApiCall::checked() {
   return refuse(problem_of(errors_));
 }
 
+Result<void> ApiCall::read_all() {
+  auto good = checked();
+  text_.reset();
+  return good;
+}
+
 std::string media_type(const ServerRequest& request) {
   const std::string_view field = request.header("Content-Type");
   std::string type(field.substr(0, field.find(';')));

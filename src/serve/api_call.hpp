@@ -63,6 +63,9 @@ class ApiCall {
   Result<JsonValue> object();
   // What was wrong with the members that have been read.
   Result<void> checked();
+  // The same, and no more is read: what object() gave is gone, and its memory is there for the next request. A request that waits
+  // has none then.
+  Result<void> read_all();
   JsonErrors& errors() noexcept { return errors_; }
   bool has_body() const noexcept { return !request.body.empty(); }
 

@@ -88,17 +88,22 @@ Coro<Result<std::vector<SettleReply>>> settle_ends(ApiState& api, ApiCall& call,
   co_return std::move(done.settlements);
 }
 
-Coro<Result<Settled>> settle_each(ApiState& api, ApiCall& call, AskedSettlements asked) {
+// `replies`: to those that could be settled.
+Settled settled_of(AskedSettlements asked, std::vector<SettleReply> replies) {
   Settled settled{std::move(asked.tokens), {}, std::move(asked.wrong)};
   settled.replies.resize(settled.tokens.size());
-  if (asked.runs.empty()) co_return settled;
-  auto replies = co_await or_return(settle_ends(api, call, std::move(asked.runs)));
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const std::size_t place = asked.places[i];
     if (replies[i].refused) settled.wrong.emplace(place, problem_of(*replies[i].refused));
     settled.replies[place] = std::move(replies[i]);
   }
-  co_return settled;
+  return settled;
+}
+
+Coro<Result<Settled>> settle_each(ApiState& api, ApiCall& call, AskedSettlements asked) {
+  if (asked.runs.empty()) co_return settled_of(std::move(asked), {});
+  auto replies = co_await or_return(settle_ends(api, call, std::move(asked.runs)));
+  co_return settled_of(std::move(asked), std::move(replies));
 }
 
 void write_reply(JsonWriter& json, const SettleReply& reply) {
@@ -144,7 +149,7 @@ Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
     read_settlements(api, call, value, raw_value, asked);
   });
   if (!has_list) root.refuse("member \"settlements\" is missing: a list");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   const Settled settled = co_await or_return(settle_each(api, call, std::move(asked)));
   co_return json_answer([&](JsonWriter& json) { write(json, "replies", settled); });
 }
@@ -237,7 +242,7 @@ Result<AskedLease> read_lease(ApiState& api, ApiCall& call) {
     read_lease_member(api, call, name, value, raw_value, asked);
   });
   if (asked.call.queues.empty()) root->refuse("member \"queues\" is missing: a list of names of queues");
-  if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
   if (asked.call.worker.empty()) asked.call.worker = fmt::format("http {}", call.request.peer);
   return asked;
 }
@@ -361,6 +366,48 @@ void write(const ApiState& api, JsonWriter& json, const LeasedJob& leased) {
   });
 }
 
+// Nobody is there any more to get them.
+void give_back(ApiState& api, const std::vector<LeasedJob>& leased) {
+  std::vector<RunEnd> ends;
+  for (const LeasedJob& job : leased) ends.push_back({job.token, {.outcome = Outcome::release}});
+  EventLoop::current().create_task(api.engine.settle_each(std::move(ends)), "give leases back", Start::eagerly);
+}
+
+// Leases while what the request settles is on its way, so that one transaction has both. That goes on whatever becomes of
+// this request.
+Coro<Result<std::vector<LeasedJob>>> lease_and_settle(ApiState& api, ApiCall& call, AskedLease& asked,
+                                                      WorkerRegistry::WorkerRef worker,
+                                                      std::optional<Settled>& settled) {
+  AskedSettlements settle = std::move(asked.settle);
+  LeaseCall again = asked.call;
+  auto settling =
+      EventLoop::current().create_task(api.engine.settle_each(std::move(settle.runs)), "settle", Start::eagerly);
+  auto leased = co_await lease_jobs(api, call, asked, worker);
+  try {
+    auto replies = co_await settling;
+    if (!replies) co_return std::unexpected(std::move(replies.error()));
+    settled = settled_of(std::move(settle), std::move(*replies));
+  } catch (const CancelledError&) {
+    if (leased) give_back(api, *leased);
+    throw;
+  }
+  // What was settled may have brought some.
+  if (!leased || !leased->empty() || asked.wait > Duration::zero()) co_return leased;
+  asked.call = std::move(again);
+  co_return co_await lease_jobs(api, call, asked, std::move(worker));
+}
+
+Coro<Result<std::vector<LeasedJob>>> settle_and_lease(ApiState& api, ApiCall& call, AskedLease& asked,
+                                                      WorkerRegistry::WorkerRef worker,
+                                                      std::optional<Settled>& settled) {
+  const bool has_key = !call.request.header("Idempotency-Key").empty();
+  if (!has_key && !asked.settle.runs.empty() && asked.call.most > 0) {
+    co_return co_await lease_and_settle(api, call, asked, std::move(worker), settled);
+  }
+  if (asked.settles) settled = co_await or_return(settle_each(api, call, std::move(asked.settle)));
+  co_return co_await lease_once(api, call, asked, std::move(worker));
+}
+
 Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   AskedLease asked = co_await or_return(read_lease(api, call));
   const auto worker = api.workers.seen(asked.call.worker, api.engine.calendar_now());
@@ -370,8 +417,7 @@ Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
     if (const auto its_api = of.lock()) note_stop(*its_api, name, token);
   };
   std::optional<Settled> settled;
-  if (asked.settles) settled = co_await or_return(settle_each(api, call, std::move(asked.settle)));
-  const auto leased = co_await or_return(lease_once(api, call, asked, worker));
+  const auto leased = co_await or_return(settle_and_lease(api, call, asked, worker, settled));
   const auto stops = take_stops(api, call, *worker);
   co_return json_answer([&](JsonWriter& json) {
     json.array("leases", [&] {

@@ -68,7 +68,7 @@ Coro<Result<ServerResponse>> put_one(ApiState& api, ApiCall& call, const JsonVal
   JobNames names;
   RawJson raw(call.request.body);
   NewJob job = read_new_job(root, api.engine.calendar_now(), &names, raw);
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_await or_return(call.check_put(job));
   if (!names.empty()) co_await or_return(find_names(api.book(), std::move(names), job));
   const auto reply = co_await put_once(api, call, std::move(job));
@@ -217,7 +217,7 @@ Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, const JsonV
     RawJson raw_value(raw, place++);
     read_batch_member(api, name, value, raw_value, asked);
   });
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   if (asked.completion) co_await or_return(call.check_put(*asked.completion));
   if (!asked.atomic && !asked.completion) co_return co_await put_each(api, call, std::move(asked.jobs));
   co_return co_await put_all(api, call, std::move(asked.jobs), std::move(asked.completion));

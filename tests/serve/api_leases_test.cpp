@@ -362,6 +362,23 @@ TEST_F(ApiLeases, ARequestSettlesAndLeasesAtOnce) {
   EXPECT_EQ(get("/v1/workers").text("/workers/0/leases"), "1");
 }
 
+TEST_F(ApiLeases, ARequestLeasesWhatItsSettlementsHaveBrought) {
+  put_job(R"({"queue":"mail"})");
+  const Answered followed = lease(
+      fmt::format(R"(,"settle":[{{"token":{},"outcome":"done","follow_ups":[{{"queue":"mail"}}]}}])", token_of()));
+  EXPECT_EQ(followed.text("/settled/0/outcome"), "ok");
+  EXPECT_EQ(followed.text("/leases/0/job/id"), "2");
+  const Answered given_back =
+      lease(fmt::format(R"(,"settle":[{{"token":{},"outcome":"release"}}])", followed.text("/leases/0/token")));
+  EXPECT_EQ(given_back.text("/settled/0/outcome"), "ok");
+  EXPECT_EQ(given_back.text("/leases/0/job/id"), "2");
+  put_job(R"({"queue":"mail"})");
+  put_job(R"({"queue":"mail","waits_for":[3]})");
+  const Answered unblocked = lease(fmt::format(R"(,"settle":[{{"token":{},"outcome":"done"}}])", token_of()));
+  EXPECT_EQ(unblocked.text("/settled/0/outcome"), "ok");
+  EXPECT_EQ(unblocked.text("/leases/0/job/id"), "4");
+}
+
 TEST_F(ApiLeases, AStoreThatDoesNotKeepUpGetsAWholeBatch) {
   std::string lines;
   for (int i = 0; i < 1000; ++i) lines += "{\"queue\":\"mail\"}\n";
