@@ -126,11 +126,14 @@ class Leases {
   }
 
   // `settle` may be JSON already: a list of texts in `settleTexts`.
-  async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal } = {}) {
+  // One that settles nothing has a key: where its answer is lost it is sent again, and given the same leases. What is answered to
+  // settlements under a key the daemon keeps for a day: too much for every end of a busy worker.
+  async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal, idempotencyKey } = {}) {
     const texts = settleTexts ?? settle?.map((settlement) => JSON.stringify(settlement)) ?? [];
     let text = JSON.stringify({ queues, most, wait_ms: waitMs, worker });
     if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
-    return this.#http.send("POST", "/v1/leases", { text, waitMs, signal });
+    const key = idempotencyKey ?? (texts.length === 0 ? newKey() : undefined);
+    return this.#http.send("POST", "/v1/leases", { text, waitMs, signal, key });
   }
   renew(leases, worker) {
     const body = { leases: leases.map((lease) => (typeof lease === "number" ? { token: lease } : lease)), worker };

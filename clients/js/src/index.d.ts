@@ -224,10 +224,18 @@ export class Client {
   // For programs that are no Worker.
   readonly leases: {
     // Leases up to `most` (1) jobs, and settles others in the same request. While there is none, it waits up to `waitMs`
-    // (60,000 at most). Aborting gives back what it would have got. `cancel`: tokens of the worker's jobs that are to stop.
+    // (60,000 at most). Aborting gives back what it would have got. One that settles nothing has a key: where its answer is lost
+    // it is sent again, and given the same leases. `cancel`: tokens of the worker's jobs that are to stop.
     take(
       queues: string[],
-      options?: { most?: number; waitMs?: number; worker?: string; settle?: Settlement[]; signal?: AbortSignal },
+      options?: {
+        most?: number;
+        waitMs?: number;
+        worker?: string;
+        settle?: Settlement[];
+        signal?: AbortSignal;
+        idempotencyKey?: string;
+      },
     ): Promise<{ leases: Lease[]; settled: Settled[]; cancel?: number[] }>;
     // Makes leases last their full time from now. Tokens, or {token, progress, message}.
     renew(leases: (number | { token: number; progress?: number; message?: string })[], worker?: string): Promise<Renewed[]>;

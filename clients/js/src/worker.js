@@ -88,6 +88,7 @@ export class Worker {
 
   #client;
   #queues;
+  #lostPoll; // what was asked for by a request for leases whose answer was lost: it is sent again under its key
   #held; // every lease that it has, by token, in the order of leasing
   #waiting; // jobs whose functions have not begun
   #running;
@@ -158,7 +159,7 @@ export class Worker {
         await this.#room.wait(this.#time);
         continue;
       }
-      const ends = this.#takeUnsent();
+      const ends = this.#lostPoll ? [] : this.#takeUnsent();
       const wasIdle = this.#isIdle();
       const answer = await this.#ask(most, ends, backoff);
       if (answer === undefined) continue;
@@ -176,15 +177,18 @@ export class Worker {
     const waitMs = ends.length > 0 || this.#options.untilEmpty ? 0 : LONGEST_POLL_MS;
     this.#poll = new AbortController();
     this.#pollsAlone = ends.length === 0;
+    const idempotencyKey = this.#pollsAlone ? newKey() : undefined;
+    const asked = this.#lostPoll ?? { most, waitMs, worker: this.name, settleTexts: ends, idempotencyKey };
     try {
-      const asked = { most, waitMs, worker: this.name, settleTexts: ends, signal: this.#poll.signal };
-      const answer = await this.#client.leases.take(this.#queues, asked);
+      const answer = await this.#client.leases.take(this.#queues, { ...asked, signal: this.#poll.signal });
       this.#pollsAlone = false;
+      this.#lostPoll = undefined;
       this.#isReached(backoff);
       this.#answered(ends, answer.settled ?? []);
       return answer;
     } catch (error) {
       this.#pollsAlone = false;
+      this.#lostPoll = isAway(error) && ends.length === 0 ? asked : undefined;
       if (!this.#poll.signal.aborted) await this.#notLeased(error, ends, backoff);
       return undefined;
     } finally {

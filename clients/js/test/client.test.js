@@ -172,6 +172,13 @@ describe("when things go wrong", () => {
     assert.equal(await faulty("drop").jobs.erase(id), undefined);
   });
 
+  test("leases whose answer is lost are given again", async () => {
+    await client.put(queue);
+    const { leases } = await faulty("drop").leases.take([queue]);
+    assert.equal(leases.length, 1);
+    assert.equal((await client.leases.take([queue])).leases.length, 0);
+  });
+
   test("what may be done twice is not sent again", async () => {
     const { id } = await client.put(queue);
     await assert.rejects(faulty("drop").jobs.setDue(id, { delayMs: 1 }), (error) => error instanceof Unreachable && error.sent);

@@ -74,7 +74,7 @@ const FOR_WORKERS = ["leases.settleTexts"]; // not in the types
 // What a daemon that was killed does not remember, and what is counted from what is there: twice is not once. Of a lease that
 // was not received only the settlements would be repeated.
 const NOT_SENT_AGAIN = [
-  "jobs.setDue", "jobs.setPriority", "leases.take", "queues.change", "queues.kick", "schedules.change", "schedules.run",
+  "jobs.setDue", "jobs.setPriority", "queues.change", "queues.kick", "schedules.change", "schedules.run",
   "testNotify",
 ];
 

@@ -49,6 +49,7 @@ export class FakeDaemon {
   settled = [];
   isDown = false;
   #token = 0;
+  #keys = new Map();
   #waiting = new Set();
 
   constructor(time) {
@@ -73,13 +74,13 @@ export class FakeDaemon {
   }
 
   // What a Client uses as its fetch.
-  fetch = async (url, { method, body, signal }) => {
+  fetch = async (url, { method, body, headers, signal }) => {
     await this.time.sleep(1);
     const { pathname } = new URL(url);
     const fault = this.#nextFault(pathname);
     if (this.isDown || fault === "refuse") throw lost("ECONNREFUSED");
     if (typeof fault === "number") return answer(fault, { type: `urn:argiope:problem:of_${fault}`, status: fault });
-    const result = await this.#answer(method, pathname, body ? JSON.parse(body) : {}, signal);
+    const result = await this.#once(headers["Idempotency-Key"], method, pathname, body ? JSON.parse(body) : {}, signal);
     if (this.isDown || fault === "drop") throw lost("ECONNRESET");
     await this.time.sleep(1);
     return result;
@@ -89,6 +90,15 @@ export class FakeDaemon {
     if (this.faults.length === 0 || (Array.isArray(this.faults[0]) && this.faults[0][0] !== path)) return undefined;
     const fault = this.faults.shift();
     return Array.isArray(fault) ? fault[1] : fault;
+  }
+
+  // As done before, where the request has the same key; one that was given no leases is a new one.
+  async #once(key, method, path, given, signal) {
+    const before = this.#keys.get(key);
+    if (before) return before;
+    const result = await this.#answer(method, path, given, signal);
+    if (key && (await result.json()).leases?.length > 0) this.#keys.set(key, result);
+    return result;
   }
 
   async #answer(method, path, given, signal) {

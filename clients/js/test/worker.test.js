@@ -286,6 +286,16 @@ describe("when the daemon is away", () => {
     assert.equal(daemon.settled.length, 40);
   }));
 
+  test("leases whose answer is lost are not waited for", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 4);
+    daemon.faults.push(["/v1/leases", "drop"]);
+    const began = time.now();
+    await worker(() => {}).run();
+    assert.deepEqual(daemon.states(), ["done", "done", "done", "done"]);
+    assert.deepEqual([...daemon.jobs.values()].map((job) => job.attempts), [1, 1, 1, 1]);
+    assert.ok(time.now() - began < 30_000);
+  }));
+
   test("a refusal ends the worker and is thrown", virtually(async ({ daemon, worker }) => {
     daemon.faults.push(401);
     await assert.rejects(worker(() => {}, { untilEmpty: false }).run(), { status: 401 });

@@ -23,7 +23,7 @@ from ._calls.leases import Leases, settle_texts, take_texts
 from ._ends import Counts, Ends
 from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
 from ._job import Job, done, failed, released, settlement
-from ._wire import Backoff
+from ._wire import Backoff, Call
 
 log = logging.getLogger("argiope")
 Function = Callable[[Job], Any]
@@ -172,6 +172,7 @@ class Worker:
         self._failure: Optional[BaseException] = None
         self._poll: Optional["asyncio.Task[Any]"] = None
         self._polls_alone, self._poll_was_cut = False, False
+        self._lost_poll: Optional[Call[Leases]] = None  # whose answer was lost: it is sent again under its key
         self._prefetch = self._prefetch_asked or 0
         self._runs, self._runs_counted, self._counted_at, self._rate = 0, 0, self._loop.time(), 0.0
         self._unreachable = False
@@ -215,7 +216,7 @@ class Worker:
                 self._has_room.clear()
                 await self._has_room.wait()
                 continue
-            ends = self._ends.take()
+            ends = [] if self._lost_poll else self._ends.take()
             was_idle = self._is_idle()
             answer = await self._ask(most, ends, backoff)
             if answer is None:
@@ -234,7 +235,7 @@ class Worker:
         """Leases; None: it did not. It waits for jobs only when it brings no ends, so that each end is answered promptly."""
         assert self._loop is not None
         wait = 0.0 if ends or self._until_empty else LONGEST_POLL
-        call = take_texts(self._leased_from, most, wait, self.name, ends)
+        call = self._lost_poll or take_texts(self._leased_from, most, wait, self.name, ends)
         self._polls_alone = not ends
         self._poll = self._loop.create_task(self._client._run(call))
         try:
@@ -244,10 +245,12 @@ class Worker:
                 raise
             return None
         except Exception as error:
+            self._lost_poll = call if isinstance(error, AWAY) and not ends else None
             await self._not_leased(error, ends, backoff)
             return None
         finally:
             self._poll = None
+        self._lost_poll = None
         self._is_reached(backoff)
         self._ends.answered(ends, answer.settled)
         return answer

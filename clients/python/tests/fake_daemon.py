@@ -359,7 +359,10 @@ class FakeDaemon:
         if before is not None and before[0] != (method, parts.path, body):
             raise Problem("idempotency_mismatch", "the key came with another request")
         if before is None:
-            before = self.keys[key] = ((method, parts.path, body), await self.do(method, parts, headers, body))
+            answer = await self.do(method, parts, headers, body)
+            if parts.path == "/v1/leases" and not json.loads(answer.body)["leases"]:
+                return answer  # one that was given none is a new one when it comes again
+            before = self.keys[key] = ((method, parts.path, body), answer)
         return before[1]
 
     async def do(self, method, parts, headers, body):

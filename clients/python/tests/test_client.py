@@ -206,8 +206,15 @@ class WhenThingsGoWrong(ServerTest):
         self.client.put("mail")
         self.daemon.faults.append("drop")
         with self.assertRaises(Unreachable) as raised:
-            self.client.leases.take(["mail"])
+            self.client.jobs.set_due(1, delay=1)
         self.assertTrue(raised.exception.sent)
+
+    def test_leases_whose_answer_is_lost_are_given_again(self):
+        self.client.put("mail")
+        self.daemon.faults.append("drop")
+        leases = self.client.leases.take(["mail"]).leases
+        self.assertEqual([lease["token"] for lease in leases], [1])
+        self.assertEqual(self.client.leases.take(["mail"]).leases, [])
 
     def test_a_connection_that_the_daemon_closed_is_replaced(self):
         self.client.put("mail")

@@ -48,7 +48,6 @@ FOR_TOOLS = {("GET", "/v1/openapi.json")} | {(method, "/v1/session") for method 
 # was not received only the settlements would be repeated.
 NOT_SENT_AGAIN = {
     ("POST", "/v1/notify/{notify}/test"),
-    ("POST", "/v1/leases"),
     ("POST", "/v1/queues/{queue}/kick"),
     ("POST", "/v1/schedules/{schedule}/run"),
     ("PATCH", "/v1/jobs/{job}"),

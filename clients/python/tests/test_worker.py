@@ -446,6 +446,22 @@ class WhenTheDaemonIsAway(WorkerTest):
         self.assertEqual(len(self.daemon.log), 40)
         self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"done"})
 
+    async def test_leases_whose_answer_is_lost_are_not_waited_for(self):
+        await self.put(*range(4))
+        self.daemon.faults.append(("/v1/leases", "drop"))
+
+        async def function(job):
+            pass
+
+        worker = self.worker()
+        worker.job("q")(function)
+        began = asyncio.get_running_loop().time()
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"done"})
+        self.assertEqual({job["attempts"] for job in self.daemon.jobs.values()}, {1})
+        self.assertLess(asyncio.get_running_loop().time() - began, 30)
+
     async def test_a_busy_daemon_is_asked_again_when_it_says(self):
         await self.put()
         self.daemon.faults.extend([BUSY] * 3)

@@ -1,10 +1,10 @@
 """Leases: what a Worker does by itself."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from .._wire import Call, Response, to_json
-from ._requests import call, given, member, milliseconds
+from ._requests import call, given, member, milliseconds, new_key
 
 
 class Leases(NamedTuple):
@@ -25,21 +25,28 @@ def take(
     wait: float = 0.0,
     worker: str = "",
     settle: Sequence[Dict[str, Any]] = (),
+    idempotency_key: Optional[str] = None,
 ) -> Call[Leases]:
     """Leases up to `most` jobs, and settles others in the same request. While there is none, it waits up to `wait` seconds
     (60 at most).
 
-    Cancelling it, or losing the connection, gives back what it would have got.
+    Cancelling it gives back what it would have got. One that settles nothing has a key: where its answer is lost it is sent
+    again, and given the same leases. `idempotency_key`: one of your own, to ask again later; it is then sent in any case.
     """
-    return take_texts(queues, most, wait, worker, [to_json(settlement) for settlement in settle])
+    return take_texts(queues, most, wait, worker, [to_json(settlement) for settlement in settle], idempotency_key)
 
 
-def take_texts(queues: Sequence[str], most: int, wait: float, worker: str, settle: Iterable[str]) -> Call[Leases]:
+def take_texts(
+    queues: Sequence[str], most: int, wait: float, worker: str, settle: Iterable[str], key: Optional[str] = None
+) -> Call[Leases]:
     """take() with settlements that are JSON already."""
     body = given(queues=list(queues), most=most, wait_ms=milliseconds(wait), worker=worker or None)
     settlements = ",".join(settle)
     text = to_json(body) if not settlements else to_json(body)[:-1] + ',"settle":[' + settlements + "]}"
-    return Call("POST", "/v1/leases", _leases, text.encode(), wait=wait)
+    # The daemon keeps what it answers to settlements under a key for a day: too much for every end of a busy worker.
+    if key is None and not settlements:
+        key = new_key()
+    return Call("POST", "/v1/leases", _leases, text.encode(), key=key, wait=wait)
 
 
 def renew(leases: Sequence[Union[int, Dict[str, Any]]], *, worker: str = "") -> Call[List[Dict[str, Any]]]:
