@@ -7,6 +7,7 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/url.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -25,12 +26,12 @@ struct ExplainArguments {
 
 std::string sentence(const FoundUrl& found, WallTime now) {
   const UrlRecord& url = found.record;
-  const std::string attempts = fmt::format("{} attempt{}", url.attempts, url.attempts == 1 ? "" : "s");
+  const std::string attempts = counted(url.attempts, "attempt");
   const std::string why = url.error.empty() ? std::string() : ": " + url.error;
   if (url.reason == UrlReason::off_scope)
     return "is linked from the crawl but out of its scope; --whitelist takes it in";
   if (url.reason == UrlReason::depth)
-    return fmt::format("is {} links from a seed, farther than --max-depth", url.depth);
+    return fmt::format("is {} from a seed, farther than --max-depth", counted(url.depth, "link"));
   if (url.reason == UrlReason::host_down)
     return "was not asked, because its host did not answer; the next run tries again";
   switch (url.state) {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "argiope/async/or_return.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "engine/book_rules.hpp"
@@ -200,7 +201,7 @@ std::string to_sentence(const JobExplanation& why) {
                          why.until ? fmt::format("; its lease ends {}", clock_time(*why.until)) : std::string{});
     case WaitReason::ended: return fmt::format("it has ended: {}", to_string(why.state));
     case WaitReason::buried:
-      return fmt::format("it is buried after {} attempts{}{}; kick it to run it again", why.attempts,
+      return fmt::format("it is buried after {}{}{}; kick it to run it again", counted(why.attempts, "attempt"),
                          why.error.empty() ? "" : ": ", why.error);
     case WaitReason::other_jobs: {
       std::string ids;
@@ -220,7 +221,7 @@ std::string to_sentence(const JobExplanation& why) {
     case WaitReason::more_important_jobs:
       return fmt::format("{}{} ahead of it, of higher priority or put before it",
                          why.ahead == kMostAhead ? "at least " : "",
-                         why.ahead == 1 ? std::string("1 job is") : fmt::format("{} jobs are", why.ahead));
+                         counted(why.ahead, "job is", "jobs are"));
     case WaitReason::no_worker: return fmt::format("no worker asks for jobs of queue {}", in_quotes(why.queue));
   }
   return {};

@@ -11,6 +11,7 @@
 #include "argiope/async/errors.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/raw_json.hpp"
 #include "jobs/internal/job_json.hpp"
@@ -299,7 +300,7 @@ Coro<Result<std::vector<LeasedJob>>> lease_jobs(ApiState& api, ApiCall& call, As
   std::vector<LeasedJob> leased;
   if (asked.call.most > 0) leased = co_await or_return(api.engine.lease_now(std::move(asked.call)));
   if (leased.empty() && asked.wait > Duration::zero() && !asked.settles) {
-    co_return call.refuse(ProblemType::too_many, fmt::format("{} requests wait for jobs already", api.polls.size()));
+    co_return call.refuse(ProblemType::too_many, fmt::format("{} for jobs already", counted(api.polls.size(), "request waits", "requests wait")));
   }
   co_return leased;
 }

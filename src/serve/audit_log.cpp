@@ -170,7 +170,7 @@ Result<void> AuditLog::open() {
     ++unreadable;
   });
   if (unreadable > 0) {
-    spdlog::warn("{}: {} lines are no entries of an audit, and are left out", printable(state_->options.file),
+    spdlog::warn("{}: left out {} that no audit has", printable(state_->options.file),
                  unreadable);
   }
   state_->tried = state_->last;

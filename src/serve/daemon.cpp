@@ -13,6 +13,7 @@
 #include "argiope/web/http_router.hpp"
 #include "argiope/web/http_server.hpp"
 #include "async/internal/ticker.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api.hpp"
 #include "serve/beanstalkd.hpp"
@@ -156,7 +157,7 @@ struct Daemon::State {
   void prune() {
     pruning.at(saturating_add(EventLoop::current().time(), kPruneInterval));
     if (const std::size_t entries = api.prune_audit(); entries > 0) {
-      spdlog::info("{} entries of the audit were older than is kept, and are forgotten", entries);
+      spdlog::info("audit: forgot {} older than is kept", counted(entries, "entry", "entries"));
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -26,7 +27,7 @@ std::string summary_of(const MessageHead& head, const Notices& notices) {
   const auto over = std::ranges::count_if(notices, [](const auto& entry) { return entry.second.is_over; });
   const std::uint64_t troubles = notices.size() - static_cast<std::uint64_t>(over) + notices.left_out();
   std::string text;
-  if (troubles > 0) text = fmt::format("{} trouble{}", troubles, troubles == 1 ? "" : "s");
+  if (troubles > 0) text = counted(troubles, "trouble");
   if (over > 0) text += fmt::format("{}{} over", text.empty() ? "" : ", ", over);
   return text;
 }
@@ -157,15 +158,15 @@ std::string to_sentence(const Notice& notice) {
   const bool once = notice.count == 1;
   switch (notice.trouble) {
     case Trouble::buried:
-      return fmt::format("{} of queue {} {} buried{}{}", once ? "a job" : fmt::format("{} jobs", notice.count), subject,
+      return fmt::format("{} of queue {} {} buried{}{}", once ? "a job" : counted(notice.count, "job"), subject,
                          once ? "was" : "were",
                          notice.jobs.empty() ? "" : fmt::format(", the first is job {}", notice.jobs.front()),
                          last_text(notice));
     case Trouble::expired:
       return fmt::format("{} of queue {} ran out, or the worker has gone",
-                         once ? "a lease" : fmt::format("{} leases", notice.count), subject);
+                         once ? "a lease" : counted(notice.count, "lease"), subject);
     case Trouble::missed:
-      return fmt::format("schedule {} has missed {}", subject, once ? "a run" : fmt::format("{} runs", notice.count));
+      return fmt::format("schedule {} has missed {}", subject, once ? "a run" : counted(notice.count, "run"));
     case Trouble::failed:
       if (notice.is_over) return fmt::format("schedule {} can run again", subject);
       return fmt::format("schedule {} has failed{}{}", subject, once ? "" : fmt::format(" {} times", notice.count),

@@ -12,6 +12,7 @@
 #include "argiope/base/duration.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/notice.hpp"
 #include "serve/queue_waits.hpp"
@@ -215,7 +216,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       seen.insert(queue.name);
       if (rule.wants(Trouble::depth, queue.name)) {
         set_state(to, Trouble::depth, queue.name, queue.ready > rule.depth,
-                  fmt::format("{} jobs are ready, the limit is {}", queue.ready, rule.depth));
+                  fmt::format("{} ready, the limit is {}", counted(queue.ready, "job is", "jobs are"), rule.depth));
       }
       if (rule.wants(Trouble::age, queue.name)) {
         set_state(

@@ -118,7 +118,7 @@ class Configured(Daemons):
         good = self.file('[[queue]]\nname = "mail"\n')
         result = subprocess.run([ARGIOPE, 'serve', '--check', good], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn('1 queues, 0 schedules', result.stdout)
+        self.assertIn('1 queue, 0 schedules, 0 tokens', result.stdout)
         self.refused('--check', self.file('[[queue]]\nname = "mail"\nrat = 1\n', 'bad.toml'),
                      culprit='bad.toml:3: queue "mail": there is no member "rat"')
         self.refused('--check', 'nowhere.toml', culprit='nowhere.toml')

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/human.hpp"
@@ -112,8 +113,8 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
   print_guards(out, report);
   print_known(out, report);
   if (report.lost_host_count > 0) {
-    fmt::print(out, "\n{} host{} given up; {} URL{} not asked, which the next run asks:\n", report.lost_host_count,
-               report.lost_host_count == 1 ? "" : "s", stats.not_asked, stats.not_asked == 1 ? "" : "s");
+    fmt::print(out, "\n{} given up; {} not asked, which the next run asks:\n", counted(report.lost_host_count, "host"),
+               counted(stats.not_asked, "URL"));
     for (std::size_t i = 0; i < std::min(report.lost_hosts.size(), kLostShown); ++i) {
       const LostHost& lost = report.lost_hosts[i];
       fmt::print(out, "  {}  ({} not asked)\n       {}\n", printable(lost.site), lost.not_asked, printable(lost.error));
@@ -121,7 +122,7 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
     if (report.lost_host_count > kLostShown) fmt::print(out, "  … and {} more\n", report.lost_host_count - kLostShown);
   }
   if (report.broken_count > 0) {
-    fmt::print(out, "\n{} broken link{}", report.broken_count, report.broken_count == 1 ? "" : "s");
+    fmt::print(out, "\n{}", counted(report.broken_count, "broken link"));
     if (report.broken_before > 0) {
       fmt::print(out, " ({} asked by an earlier run; --requeue broken asks again)",
                  report.broken_before == report.broken_count ? "all" : std::to_string(report.broken_before));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "argiope/async/or_return.hpp"
 #include "cli/job/job_command.hpp"
@@ -55,7 +56,7 @@ class Changer {
       co_return std::unexpected(std::move(done.error()));
     }
     if (arguments_.all && !arguments_.store.json) {
-      fmt::print("{} {} job{}\n", verb_.past, changed_, changed_ == 1 ? "" : "s");
+      fmt::print("{} {}\n", verb_.past, counted(changed_, "job"));
     }
     co_return status_;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -53,9 +54,9 @@ std::string job_details(const JobRecord& record, const std::vector<Attempt>& his
     if (!value.empty()) out += fmt::format("  {:<12} {}\n", what, one_line(value, kMostOfText));
   };
   say("name", record.name);
-  say("state", record.pending > 0 ? fmt::format("{}: waits for {} other job{}", to_string(record.state), record.pending,
-                                                record.pending == 1 ? "" : "s")
-                                  : std::string(to_string(record.state)));
+  say("state", record.pending > 0
+                   ? fmt::format("{}: waits for {}", to_string(record.state), counted(record.pending, "other job"))
+                   : std::string(to_string(record.state)));
   say("key", record.key);
   say("unique", record.unique);
   say("priority", std::to_string(record.priority));

@@ -19,6 +19,7 @@
 #include "argiope/calls/command.hpp"
 #include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -312,8 +313,7 @@ class WorkCommand {
       if (counts_.released > 0) fmt::print(", {} given back", counts_.released);
       fmt::print("\n");
       if (finished && backlog_.due_later > 0) {
-        const std::size_t count = backlog_.due_later;
-        fmt::print("{} {} due later, the first {} ({}).\n", count, count == 1 ? "job is" : "jobs are",
+        fmt::print("{} due later, the first {} ({}).\n", counted(backlog_.due_later, "job is", "jobs are"),
                    to_rfc3339(backlog_.next_due), distance(backlog_.next_due - clock_.wall_now()));
       }
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "argiope/web/tls.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -181,9 +182,9 @@ class ServeCommand {
     return notes;
   }
   int say_good(const DaemonSettings& settings) const {
-    fmt::print("{}: {} queues, {} schedules, {} tokens: nothing is wrong with it\n",
-               arguments_.file.empty() ? "no file" : arguments_.file, settings.configuration.queues.size(),
-               settings.configuration.schedules.size(), settings.tokens.size());
+    fmt::print("{}: {}, {}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : arguments_.file,
+               counted(settings.configuration.queues.size(), "queue"),
+               counted(settings.configuration.schedules.size(), "schedule"), counted(settings.tokens.size(), "token"));
     return kExitFinished;
   }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/site/site_server.hpp"
@@ -54,7 +55,7 @@ int run_site(SiteArguments& arguments) {
   auto server = SiteServer::listen(backend, arguments.web, arguments.server);
   if (!server) return complain(server.error().message, kExitNothing);
   EventLoop loop(backend);
-  fmt::print("site: {} host{}, {} pages each, {}/ …\n", arguments.web.hosts, arguments.web.hosts == 1 ? "" : "s",
+  fmt::print("site: {}, {} pages each, {}/ …\n", counted(arguments.web.hosts, "host"),
              arguments.web.pages, (*server)->origins().front());
   for (const std::string& origin : (*server)->origins()) fmt::print("  {}/\n", origin);
   fmt::print("Ctrl-C ends it.\n");
@@ -67,7 +68,7 @@ int run_site(SiteArguments& arguments) {
     });
   }
   loop.run_forever();
-  fmt::print("{} requests answered\n", (*server)->requests());
+  fmt::print("{} answered\n", counted((*server)->requests(), "request"));
   if (arguments.server.log != nullptr) std::fclose(arguments.server.log);
   return kExitFinished;
 }
