@@ -78,7 +78,7 @@ void write(JsonWriter& out, const dom::element& value) {
         }
       });
     case dom::element_type::STRING: return out.value(value.get_string().value_unsafe());
-    case dom::element_type::DOUBLE: return out.scientific(value.get_double().value_unsafe());
+    case dom::element_type::DOUBLE: return out.real(value.get_double().value_unsafe());
     default: return out.raw(simdjson::minify(value));
   }
 }

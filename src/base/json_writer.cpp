@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -98,18 +96,11 @@ void JsonWriter::fixed(double number, int digits) {
   fmt::format_to(std::back_inserter(out_), "{:.{}f}", number, digits);
 }
 
-void JsonWriter::scientific(double number) {
+void JsonWriter::real(double number) {
   if (!std::isfinite(number)) return null();
-  char text[32];
-  const auto [end, error] = std::to_chars(text, std::end(text), number, std::chars_format::scientific);
-  const std::string_view written(text, end);
-  const std::size_t middle = written.find('e');
-  const std::size_t digits = std::min(written.find_first_not_of("+-0", middle + 1), written.size() - 1);
-  separate();
-  out_ += written.substr(0, middle);
-  out_ += 'E';
-  if (written[middle + 1] == '-') out_ += '-';
-  out_ += written.substr(digits);
+  const std::size_t before = out_.size();
+  this->number(number);
+  if (out_.find_first_of(".e", before) == std::string::npos) out_ += ".0";
 }
 
 void JsonWriter::key(std::string_view name) {

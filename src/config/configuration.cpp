@@ -53,7 +53,7 @@ void write_json(JsonWriter& out, const toml::node& node, const toml::node*& trou
     case toml::node_type::integer: return out.value(node.as_integer()->get());
     case toml::node_type::floating_point:
       if (!std::isfinite(node.as_floating_point()->get()) && trouble == nullptr) trouble = &node;
-      return out.scientific(node.as_floating_point()->get());
+      return out.real(node.as_floating_point()->get());
     case toml::node_type::boolean: return out.value(node.as_boolean()->get());
     default: {
       std::ostringstream text;

@@ -172,7 +172,7 @@ struct Writer {
   JsonWriter& out;
 
   void number(double value, double, double, bool = false) {
-    std::isinf(value) ? out.value(kNoLimit) : out.scientific(value);
+    std::isinf(value) ? out.value(kNoLimit) : out.real(value);
   }
   template <class T>
   void whole(const T& value, std::uint64_t, std::uint64_t, std::optional<T> no_limit = {}) {

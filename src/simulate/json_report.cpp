@@ -14,7 +14,7 @@ void write_time(JsonWriter& out, std::string_view name, const std::optional<Wall
 
 void write_number(JsonWriter& out, std::string_view name, double number) {
   out.key(name);
-  out.scientific(number);
+  out.real(number);
 }
 
 void write_text(JsonWriter& out, std::string_view name, std::string_view text) {

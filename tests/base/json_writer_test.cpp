@@ -103,26 +103,26 @@ TEST(JsonWriter, OtherNumbersAreShortAndReadAsTheSame) {
   EXPECT_EQ(out, "0.667");
 }
 
-TEST(JsonWriter, ScientificNumbersAreNeverTakenForWholeOnes) {
-  const auto scientific = [](double number) {
+TEST(JsonWriter, RealNumbersAreNeverTakenForWholeOnes) {
+  const auto real = [](double number) {
     std::string out;
-    JsonWriter(out).scientific(number);
+    JsonWriter(out).real(number);
     return out;
   };
-  EXPECT_EQ(scientific(0), "0E0");
-  EXPECT_EQ(scientific(-1), "-1E0");
-  EXPECT_EQ(scientific(1.5), "1.5E0");
-  EXPECT_EQ(scientific(0.02), "2E-2");
-  EXPECT_EQ(scientific(1e10), "1E10");
-  EXPECT_EQ(scientific(-1.25e-300), "-1.25E-300");
-  EXPECT_EQ(scientific(std::numeric_limits<double>::max()), "1.7976931348623157E308");
-  EXPECT_EQ(scientific(std::nan("")), "null");
+  EXPECT_EQ(real(0), "0.0");
+  EXPECT_EQ(real(-1), "-1.0");
+  EXPECT_EQ(real(1.5), "1.5");
+  EXPECT_EQ(real(0.02), "0.02");
+  EXPECT_EQ(real(1e10), "10000000000.0");
+  EXPECT_EQ(real(-1.25e-300), "-1.25e-300");
+  EXPECT_EQ(real(std::numeric_limits<double>::max()), "1.7976931348623157e+308");
+  EXPECT_EQ(real(std::nan("")), "null");
   EXPECT_EQ(json_object([](JsonWriter& json) {
-              json.key("a");
-              json.scientific(1);
+              json.key("a.e");
+              json.real(1);
               json.member("b", 2);
             }),
-            R"({"a":1E0,"b":2})");
+            R"({"a.e":1.0,"b":2})");
 }
 
 TEST(JsonWriter, TimesAreRfc3339AndNeverIsNull) {

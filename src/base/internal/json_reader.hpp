@@ -84,7 +84,7 @@ class JsonValue {
   std::size_t size() const noexcept;
   // Its JSON, without white space.
   std::string json() const;
-  // The same with each name once and numbers as 1.5E0: what is kept, or sent, of a value that is for others to read.
+  // The same with each name once and other numbers as 5.0: what is kept, or sent, of a value that is for others to read.
   std::string kept_json() const;
   // As people see it: a string without quotes, else its JSON.
   std::string shown() const;

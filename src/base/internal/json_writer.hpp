@@ -50,8 +50,8 @@ class JsonWriter {
   void null();
   // So many digits after the point.
   void fixed(double number, int digits);
-  // As 1.5E0: a number that readers who tell kinds of numbers apart never take for a whole one. null if it is not finite.
-  void scientific(double number);
+  // As short as it can be, too, but 5.0 and not 5: readers who tell kinds of numbers apart never take it for a whole one.
+  void real(double number);
   // A value that is JSON already, in one line.
   void raw(std::string_view json);
 

@@ -95,7 +95,7 @@ Result<QueueConfig> changed(const QueueArguments& arguments, QueueConfig config)
   return config;
 }
 
-// A member of a policy as people write it: its option's name, 5 instead of 5E0, 1d instead of 86400000.
+// A member of a policy as people write it: its option's name, 5 instead of 5.0, 1d instead of 86400000.
 struct Line {
   std::string name;
   std::string value;
