@@ -234,6 +234,7 @@ Settlement Broker::taken_along(PendingSettlement& pending) {
   pending.settlement.token = settlement.token;
   pending.settlement.outcome = settlement.outcome;
   pending.settlement.error = settlement.error;
+  pending.settlement.expired = settlement.expired;
   return settlement;
 }
 
@@ -279,6 +280,9 @@ void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) 
   if (outcome != pending.settlement.outcome) queue.window.forget(pending.settlement.id, loop_.time());
   if (reply.again) queue.window.place(*reply.again, loop_.time());
   mark(queue);
+  if (outcome == Outcome::bury && pending.settlement.expired) {
+    tell(JobEventKind::expired, pending.settlement.id, queue, pending.settlement.error, pending.attempt);
+  }
   tell(event_of(outcome), pending.settlement.id, queue, pending.settlement.error, pending.attempt,
        reply.again ? reply.again->due_at : WallTime{}, 0, run_of(pending.settlement.id, reply.ended_runs));
   for (std::size_t i = 0; i < reply.follow_ups.size(); ++i) note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
@@ -318,6 +322,7 @@ void Broker::expire(Queue& queue, const ExpiredLease& lease) {
   if (running.queue != &queue || running.queue_token != lease.token) return;
   Settlement settlement{.id = lease.id, .token = token, .at = clock_.now(), .calendar_at = calendar_now()};
   settlement.outcome = lease.buried ? Outcome::bury : Outcome::expire;
+  settlement.expired = true;
   settlement.error = "lease expired";
   if (running.cancel_asked) {
     settlement.outcome = Outcome::cancel;
@@ -371,6 +376,7 @@ Settlement Broker::ending_of(const OldLease& lease, const JobRecord* record, con
   if (!options_.blame_old_leases) return settlement;
   const bool last = queue != nullptr && record->expiries + 1 >= queue->window.config().max_lease_expiries;
   settlement.outcome = last ? Outcome::bury : Outcome::expire;
+  settlement.expired = true;
   settlement.error = "the process that ran it has ended";
   return settlement;
 }

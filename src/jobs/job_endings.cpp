@@ -153,6 +153,7 @@ JobTransitions::News JobTransitions::settle_row(const JobRow& row, const Settlem
       failed_attempt(failed, settlement, "buried", ending.at_ms);
       set_priority(failed, settlement.priority);
       job_tally::kBuries.add(failed.tally, 1);
+      if (settlement.expired) ++failed.expiries;
       return {end(failed, ending, {JobState::buried, true, kBuried, settlement.result, settlement.error}), kBuried};
     }
     case Outcome::retry:

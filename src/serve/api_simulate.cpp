@@ -44,7 +44,8 @@ void expect_as_counted(const Tally& tally, const QueueTally& counted, WhatIfQueu
   const auto total = [&](Tallied kind) { return static_cast<double>(counted.totals[static_cast<std::size_t>(kind)]); };
   const double put = std::max(0.0, total(Tallied::added) - static_cast<double>(counted.scheduled));
   queue.jobs.arrivals_per_second = put / static_cast<double>(std::max(tally.seconds(), kLeastCounted));
-  const double failed = total(Tallied::retried) + total(Tallied::buried) + total(Tallied::expired);
+  const double failed = total(Tallied::retried) + total(Tallied::buried) + total(Tallied::expired) -
+                        static_cast<double>(counted.buried_by_expiry);
   const double ended = failed + total(Tallied::done);
   if (ended > 0) queue.failures = failed / ended;
   if (const std::uint64_t runs = counted.runs.count(); runs > 0) {

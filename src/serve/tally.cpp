@@ -82,6 +82,8 @@ void Tally::note(const JobEvent& event) {
   if (!kind) return;
   Counted& queue = queue_named(event.queue);
   count(queue, *kind);
+  if (*kind == Tallied::buried && event.id == expired_) ++queue.buried_by_expiry;
+  expired_ = *kind == Tallied::expired ? event.id : 0;
   if (*kind == Tallied::leased) {
     began(queue, event);
   } else if (*kind != Tallied::added) {

@@ -16,7 +16,8 @@
 
 namespace argiope {
 
-// What is counted of jobs. `retried`, `buried`, `expired` and `released` are ends of a run, as `done` is.
+// What is counted of jobs. `retried`, `buried`, `expired` and `released` are ends of a run, as `done` is. A run that ends by an
+// expiry that buries its job is counted as both.
 enum class Tallied : std::uint8_t { added, leased, done, retried, buried, cancelled, expired, released };
 inline constexpr std::array<std::string_view, 8> kTalliedNames{"added",  "leased",    "done",    "retried",
                                                                "buried", "cancelled", "expired", "released"};
@@ -40,9 +41,10 @@ struct SpanHistogram {
 // Of one queue.
 struct QueueTally {
   PerTallied<std::uint64_t> totals{};
-  std::uint64_t scheduled = 0;  // of those added, by schedules
-  SpanHistogram waits;  // from when a job could have run until it was leased
-  SpanHistogram runs;   // from its lease to the run's end
+  std::uint64_t scheduled = 0;         // of those added, by schedules
+  std::uint64_t buried_by_expiry = 0;  // of those buried; counted as expired, too
+  SpanHistogram waits;                 // from when a job could have run until it was leased
+  SpanHistogram runs;                  // from its lease to the run's end
 };
 
 // Cost:     some 50 ns for each event of a job; memory for at most kMostQueues queues, those that come later are counted
@@ -106,6 +108,7 @@ class Tally {
   std::unordered_map<std::string, Counted, Name, std::equal_to<>> queues_;
   std::pair<const std::string, Counted>* last_ = nullptr;  // of the event before: mostly the next one's too
   std::unordered_map<JobId, WallTime> leased_at_;
+  JobId expired_ = 0;  // the job of the event before, if it was its lease that ran out
   SpanHistogram lateness_;
   std::uint64_t missed_ = 0;
   std::uint64_t marked_ = 0;

@@ -165,6 +165,10 @@ TEST_F(BrokerTest, AJobWhoseLeaseRunsOutTooOftenIsBuried) {
     config.lease_time = 1s;
     config.max_lease_expiries = 2;
     co_await engine_->book().configure("q", config);
+    std::vector<JobEventKind> ends;
+    const auto listener = engine_->add_listener(
+        static_cast<std::uint32_t>(JobEventKind::expired) | static_cast<std::uint32_t>(JobEventKind::buried),
+        [&](const JobEvent& event) { ends.push_back(event.kind); });
     const JobId id = co_await put(job("q"));
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ((co_await engine_->lease({.queues = {"q"}}))->size(), 1u);
@@ -173,7 +177,12 @@ TEST_F(BrokerTest, AJobWhoseLeaseRunsOutTooOftenIsBuried) {
     const auto record = co_await engine_->book().get(id);
     EXPECT_EQ(record->state, JobState::buried);
     EXPECT_EQ(record->error, "lease expired");
+    EXPECT_EQ(record->expiries, 2u);
+    EXPECT_EQ(record->tally.timeouts, 2u);
+    EXPECT_EQ(record->tally.buries, 1u);
     EXPECT_EQ((co_await store_.history(id))->size(), 2u);
+    EXPECT_EQ(ends, (std::vector{JobEventKind::expired, JobEventKind::expired, JobEventKind::buried}));
+    engine_->remove_listener(listener);
   });
 }
 
@@ -206,6 +215,7 @@ TEST_F(BrokerTest, AJobThatRunsWhileItsOwnersDieIsBuriedUnlessOldLeasesAreNotBla
     const auto record = co_await engine_->book().get(id);
     EXPECT_EQ(record->state, JobState::buried);
     EXPECT_EQ(record->error, "the process that ran it has ended");
+    EXPECT_EQ(record->expiries, 3u);
   });
 }
 

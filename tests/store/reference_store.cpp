@@ -607,6 +607,7 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
       remember_for_undo(id);
       failed_attempt(jobs_.at(id), "buried");
       ++jobs_.at(id).record.tally.buries;
+      if (settlement.expired) ++jobs_.at(id).record.expiries, ++jobs_.at(id).record.tally.timeouts;
       if (settlement.priority) jobs_.at(id).record.priority = *settlement.priority;
       end(id, {JobState::buried, at, calendar_at, true, kBuried, settlement.result, settlement.error},
           reply.ended_runs);

@@ -21,7 +21,8 @@ enum class JobEventKind : std::uint32_t {
   buried = 1 << 6,      // running -> buried
   cancelled = 1 << 7,   // -> cancelled
   released = 1 << 8,    // running -> ready or delayed, without having failed
-  expired = 1 << 9,     // running -> ready, for the lease ran out or its holder has gone
+  // running -> ready, for the lease ran out or its holder has gone; where that buries the job, buried follows at once
+  expired = 1 << 9,
   kicked = 1 << 10,     // buried or delayed -> ready
   unblocked = 1 << 11,  // the jobs it waited for have ended
   progress = 1 << 12,

@@ -114,6 +114,7 @@ struct Settlement {
   WallTime due_at{};                     // retry, release
   std::optional<std::int32_t> priority;  // retry, release, bury: the new one
   bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
+  bool expired = false;                  // bury: for its lease ran out, which counts, too
   std::string result;                    // done; retry, bury: what the failed attempt has left
   std::string error;                     // others
   std::string worker;
