@@ -179,6 +179,7 @@ Broker::Queue& Broker::add_queue(StoredQueue stored) {
   if (Queue* known = queues_.find_erased_too(stored.id)) {
     if (std::exchange(known->erased, false)) known->window.configure(std::move(stored.config), loop_.time());
     mark(*known);
+    for (Caller& caller : callers_) join(caller, *known);
     return *known;
   }
   Queue& queue = queues_.add(std::make_unique<Queue>(loop_, std::move(stored), options_.window, clock_));
@@ -186,6 +187,7 @@ Broker::Queue& Broker::add_queue(StoredQueue stored) {
   queue.pass = least_pass_;
   wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1), wakeup_place());
   mark(queue);
+  for (Caller& caller : callers_) join(caller, queue);
   return queue;
 }
 

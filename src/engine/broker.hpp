@@ -69,6 +69,9 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   std::vector<RunningJob> running() const;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   Coro<Result<void>> worker_gone(std::string worker) { return kept(end_leases_of(std::move(worker))); }
+  Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens) {
+    return kept(end_each_lease(std::move(tokens)));
+  }
   Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls) {
     return kept(to_its_end(fire_all(std::move(calls))));
   }
@@ -125,7 +128,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   using Queue = OwnedQueue;
   struct Caller {
     std::shared_ptr<const LeaseCall> call;
-    std::vector<Queue*> queues;  // none: it has asked for one job by its id
+    std::vector<Queue*> queues;       // none, and none to come: it has asked for one job by its id
+    std::vector<std::string> unmade;  // names of queues that are not there yet
     Future<Result<std::vector<LeasedJob>>> answer;
   };
   // Leases of one pump that are on their way into the store.
@@ -236,12 +240,14 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Grant take(Caller& caller, TimePoint now);
   void serve(TimePoint now);
   Coro<void> grant(std::vector<Grant> grants);
-  Coro<Result<Caller>> caller_of(LeaseCall call);
+  Result<Caller> caller_of(std::shared_ptr<const LeaseCall> call);
+  static void join(Caller& caller, Queue& queue);
   Coro<Result<std::vector<LeasedJob>>> lease_some(LeaseCall call);
   Coro<Result<std::vector<LeasedJob>>> lease_what_there_is(LeaseCall call);
   Coro<Result<std::optional<LeasedJob>>> lease_one(JobId id, LeaseCall call);
   std::optional<Grant> grant_of(Queue& queue, const JobRecord& record, LeaseCall call);
   Coro<Result<void>> end_leases_of(std::string worker);
+  Coro<Result<std::size_t>> end_each_lease(std::vector<std::uint64_t> tokens);
   Coro<Result<std::vector<LeasedJob>>> receive(Future<Result<std::vector<LeasedJob>>> answer);
   void drop_stopped(std::vector<LeasedJob>& jobs);
   void renew_unwritten(TimePoint now);

@@ -119,6 +119,9 @@ bool Engine::set_progress(std::uint64_t token, double fraction, std::string mess
   return state_->broker->set_progress(token, fraction, std::move(message));
 }
 Coro<Result<void>> Engine::worker_gone(std::string worker) { return state_->broker->worker_gone(std::move(worker)); }
+Coro<Result<std::size_t>> Engine::end_leases(std::vector<std::uint64_t> tokens) {
+  return state_->broker->end_leases(std::move(tokens));
+}
 Coro<Result<std::vector<Result<FireReply>>>> Engine::fire(std::vector<FireCall> calls) {
   return state_->broker->fire(std::move(calls));
 }

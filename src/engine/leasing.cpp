@@ -192,6 +192,9 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
       for (const LeasedJob& job : jobs) give_back(job.token);
       leave(caller);
     } else if (jobs.empty() && !closing_ && !caller.queues.empty()) {
+      for (const std::string& name : std::vector(caller.unmade)) {
+        if (Queue* const made = queues_.find(name)) join(caller, *made);
+      }
       callers_.push_front(std::move(caller));
       ticker_.soon();
     } else {
@@ -212,30 +215,43 @@ void Broker::set_lease_time(Run& run, const JobRecord& record, TimePoint asked, 
   mark(*run.queue);
 }
 
-Coro<Result<Broker::Caller>> Broker::caller_of(LeaseCall call) {
+// Asking makes no queue: who asks for the jobs of one that is not there waits until somebody makes it.
+Result<Broker::Caller> Broker::caller_of(std::shared_ptr<const LeaseCall> call) {
   Caller caller;
-  for (const std::string& name : call.queues) {
-    Queue* queue = co_await or_return(queue_named(name, options_.create_queues));
-    if (std::ranges::find(caller.queues, queue) == caller.queues.end()) caller.queues.push_back(queue);
+  for (const std::string& name : call->queues) {
+    if (Queue* const queue = queues_.find(name)) {
+      if (std::ranges::find(caller.queues, queue) == caller.queues.end()) caller.queues.push_back(queue);
+      continue;
+    }
+    if (auto good = check_queue_name(name); !good) return std::unexpected(std::move(good.error()));
+    if (!options_.create_queues) return queue_not_made(name);
+    caller.unmade.push_back(name);
   }
-  if (caller.queues.empty()) co_return fail(Errc::invalid_input, "a lease needs the name of a queue");
-  caller.call = std::make_shared<const LeaseCall>(std::move(call));
+  if (call->queues.empty()) return fail(Errc::invalid_input, "a lease needs the name of a queue");
+  caller.call = std::move(call);
   caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
-  co_return caller;
+  return caller;
+}
+
+// A caller that waits, and a queue that was made meanwhile.
+void Broker::join(Caller& caller, Queue& queue) {
+  if (std::erase(caller.unmade, queue.name()) == 0) return;
+  caller.queues.push_back(&queue);
+  ++queue.callers;
 }
 
 Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  Caller caller = co_await or_return(caller_of(std::move(call)));
+  const auto shared = std::make_shared<const LeaseCall>(std::move(call));
   for (;;) {
+    Caller caller = co_await or_return(caller_of(shared));
     if (closing_) co_return std::vector<LeasedJob>{};
     Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
     for (Queue* queue : caller.queues) ++queue->callers;
-    callers_.push_back(caller);
+    callers_.push_back(std::move(caller));
     ticker_.soon();
     auto leased = co_await receive(std::move(answer));
     if (!leased || !leased->empty()) co_return leased;
-    caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
   }
 }
 
@@ -315,7 +331,7 @@ void Broker::give_back(std::uint64_t token) {
 
 Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  Caller caller = co_await or_return(caller_of(std::move(call)));
+  Caller caller = co_await or_return(caller_of(std::make_shared<const LeaseCall>(std::move(call))));
   while (!closing_) {
     const TimePoint now = loop_.time();
     bool reading = false;
@@ -440,19 +456,31 @@ bool Broker::set_progress(std::uint64_t token, double fraction, std::string mess
 }
 
 Coro<Result<void>> Broker::end_leases_of(std::string worker) {
+  std::vector<std::uint64_t> tokens;
+  for (const auto& [token, running] : runs_) {
+    if (running.call->worker == worker) tokens.push_back(token);
+  }
+  co_await or_return(end_each_lease(std::move(tokens)));
+  co_return Result<void>{};
+}
+
+Coro<Result<std::size_t>> Broker::end_each_lease(std::vector<std::uint64_t> tokens) {
   const TimePoint now = loop_.time();
-  for (auto& [token, running] : runs_) {
-    if (running.call->worker != worker) continue;
-    running.holder_gone = true;
-    running.queue->window.jobs().renew(running.queue_token, now);
-    mark(*running.queue);
+  std::size_t ended = 0;
+  for (const std::uint64_t token : tokens) {
+    Run* const run = runs_.find(token);
+    if (run == nullptr) continue;
+    ++ended;
+    run->holder_gone = true;
+    run->queue->window.jobs().renew(run->queue_token, now);
+    mark(*run->queue);
   }
   pump();  // finds that they have run out, and has it written down
   // A read is answered after all that was called before it.
   run_in_background(flush_settlements(), Start::eagerly);
   co_await or_return(store_(&Store::find_waiting, std::vector<JobId>{}));
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  co_return Result<void>{};
+  co_return ended;
 }
 
 }  // namespace argiope

@@ -549,6 +549,16 @@ Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
   });
 }
 
+// Of a worker that is a client of this API. One of another kind may have the same name.
+std::vector<std::uint64_t> tokens_of(const ApiState& api, const ApiCall& call, std::string_view worker) {
+  std::vector<std::uint64_t> tokens;
+  for (const RunningJob& running : api.engine.running()) {
+    const bool is_its = running.remote && running.worker == worker;
+    if (is_its && call.caller.may_use(running.queue)) tokens.push_back(running.token);
+  }
+  return tokens;
+}
+
 Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
   const std::string name(call.id_or_name("worker"));
   const auto known = workers_of(api, call);
@@ -556,9 +566,10 @@ Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
   if (worker == known.end()) {
     co_return call.refuse(ProblemType::not_found, fmt::format("worker {}: there is no such worker", in_quotes(name)));
   }
+  if (const auto waiting = api.workers.find(name)) end_polls(*waiting);
   api.workers.forget(name);
-  if (worker->second.leases > 0) co_await or_return(api.engine.worker_gone(name));
-  co_return json_answer([&](JsonWriter& json) { json.member("ended", worker->second.leases); });
+  const std::size_t ended = co_await or_return(api.engine.end_leases(tokens_of(api, call, name)));
+  co_return json_answer([&](JsonWriter& json) { json.member("ended", ended); });
 }
 
 }  // namespace

@@ -21,8 +21,7 @@ WorkerRegistry::WorkerRef WorkerRegistry::find(std::string_view name) const {
 }
 
 void WorkerRegistry::forget(std::string_view name) {
-  const auto found = workers_.find(name);
-  if (found != workers_.end() && found->second->waiting == 0) workers_.erase(found);
+  if (const auto found = workers_.find(name); found != workers_.end()) workers_.erase(found);
 }
 
 std::vector<WorkerRegistry::WorkerRef> WorkerRegistry::all() const {

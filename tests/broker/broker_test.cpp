@@ -228,6 +228,34 @@ TEST_F(BrokerTest, TheLeasesOfAWorkerThatIsGoneEndAtOnce) {
   });
 }
 
+TEST_F(BrokerTest, LeasesThatAreNamedEndAtOnceAndNoOthers) {
+  with_broker([&]() -> Coro<void> {
+    for (const char* payload : {"x", "y", "z"}) co_await put(job("q", payload));
+    const auto leased = co_await engine_->lease({.queues = {"q"}, .most = 3, .worker = "w"});
+    EXPECT_EQ((co_await engine_->end_leases({leased->at(0).token, leased->at(2).token, 12345})).value(), 2u);
+    EXPECT_EQ(co_await payloads("q"), "x z ");
+    EXPECT_TRUE(engine_->renew(leased->at(1).token));
+  });
+}
+
+TEST_F(BrokerTest, AskingForJobsMakesNoQueueAndHearsOfOneThatIsMade) {
+  with_broker([&]() -> Coro<void> {
+    EXPECT_TRUE((co_await engine_->lease_now({.queues = {"p", "q"}}))->empty());
+    auto waiting = loop_.create_task(engine_->lease({.queues = {"p", "q", "q"}}));
+    auto other = loop_.create_task(engine_->lease({.queues = {"other"}}));
+    co_await sleep(1s);
+    EXPECT_EQ((co_await store_.queues())->size(), 0u);
+    const JobId id = co_await put(job("q"));
+    co_await sleep(1s);
+    EXPECT_TRUE(waiting.done());
+    if (waiting.done()) EXPECT_EQ(waiting.result()->at(0).job.id, id);
+    EXPECT_FALSE(other.done());
+    other.cancel();
+    EXPECT_EQ((co_await store_.queues())->size(), 1u);
+    EXPECT_EQ((co_await engine_->lease_now({.queues = {std::string(600, 'q')}})).error().code, Errc::invalid_input);
+  });
+}
+
 TEST_F(BrokerTest, ManyLeasesOfAWorkerThatIsGoneHaveEndedWhenThatIsSaid) {
   with_broker([&]() -> Coro<void> {
     constexpr std::size_t kJobs = 100;

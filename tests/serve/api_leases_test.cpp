@@ -409,6 +409,47 @@ TEST_F(ApiLeases, TheLeasesOfAWorkerThatIsGoneEnd) {
   EXPECT_EQ(lease(R"(,"most":3)").at("/leases").as_array().size(), 3u);
 }
 
+TEST_F(ApiLeases, AWorkerThatIsEndedWaitsForNoMoreJobs) {
+  Task<Answered> poll = start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"wait_ms":60000,"worker":"w"})");
+  pass(1s);
+  EXPECT_EQ(erase("/v1/workers/w").body, "{\"ended\":0}\n");
+  pass(1ms);
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().body, "{\"leases\":[]}\n");
+  EXPECT_EQ(get("/v1/workers").text("/workers"), "[]");
+}
+
+TEST_F(ApiLeases, EndingAWorkerEndsNoLeasesOfWorkersInTheDaemonThatHaveItsName) {
+  put_job(R"({"queue":"mail"})");
+  put_job(R"({"queue":"mail"})");
+  std::uint64_t token = 0;
+  run([&]() -> Coro<void> {
+    token = value_or_throw(co_await engine_->lease({.queues = {"mail"}, .worker = "w"})).at(0).token;
+  });
+  lease();
+  EXPECT_EQ(erase("/v1/workers/w").body, "{\"ended\":1}\n");
+  EXPECT_TRUE(engine_->running(token));
+  EXPECT_EQ(get("/v1/queues/mail").text("/counts/ready"), "1");
+}
+
+TEST_F(ApiLeases, AskingForJobsMakesNoQueue) {
+  EXPECT_EQ(lease().text("/leases"), "[]");
+  Task<Answered> poll = start(HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"wait_ms":60000})");
+  pass(1s);
+  EXPECT_EQ(get("/v1/queues").text("/queues"), "[]");
+  put_job(R"({"queue":"mail"})");
+  pass(1ms);
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().text("/leases/0/job/id"), "1");
+}
+
+TEST_F(ApiLeases, OfAQueueThatIsNotThereAndIsNotMadeNothingIsLeased) {
+  open({}, {.create_queues = false});
+  EXPECT_EQ(lease().problem(), "not_found");
+  EXPECT_EQ(lease(R"(,"wait_ms":60000)").problem(), "not_found");
+  EXPECT_EQ(get("/v1/queues").text("/queues"), "[]");
+}
+
 // --- tokens
 
 TEST_F(ApiLeases, OnlyAnAdminPutsWhatTheDaemonItselfWouldRun) {

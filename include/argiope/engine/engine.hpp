@@ -91,7 +91,8 @@ class Engine {
   Result<void> wake_key(std::string_view queue, std::string_view key);
 
   // --- jobs run
-  // Waits until there is a job, and gives up to `most` that may start now. An empty answer: the engine closes.
+  // Waits until there is a job, and gives up to `most` that may start now. An empty answer: the engine closes. Queues that are
+  // not there are waited for, and not made; without create_queues they are an error (not_found).
   // Callers are served first come, first served; queues that have work share by their weights.
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call);
   // The same without waiting: perhaps nothing.
@@ -120,6 +121,8 @@ class Engine {
   bool set_progress(std::uint64_t token, double fraction, std::string message);
   // Its connection or process is gone: its leases end at once.
   Coro<Result<void>> worker_gone(std::string worker);
+  // The same of these leases alone: how many there were.
+  Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens);
 
   // --- schedules come; Scheduler calls this for those that are due
   // Store::fire: each by itself, and those that are accepted in one transaction. It waits for no room: an item is refused
