@@ -8,6 +8,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -40,7 +41,7 @@ std::string_view advice_for(const Error& error) {
 }  // namespace
 
 bool is_daemon(std::string_view where) noexcept {
-  return where.starts_with("http://") || where.starts_with("https://");
+  return starts_with_lower(where, "http://") || starts_with_lower(where, "https://");
 }
 
 Result<Url> ApiClient::parse_base(std::string_view where) {
@@ -128,11 +129,12 @@ ApiClient::Attempted ApiClient::judge(HttpResponse response) const {
 
 // --- until there is an answer ------------------------------------------------------------------------------------------
 
+std::string ApiClient::new_key() { return fmt::format("{}-{}", key_prefix_, ++keys_); }
+
 Coro<Result<ApiAnswer>> ApiClient::ask(ApiRequest request) {
   const TimePoint since = EventLoop::current().time();
-  const std::string key = request.method == HttpMethod::post && request.has_key
-                              ? fmt::format("{}-{}", key_prefix_, ++keys_)
-                              : std::string();
+  const bool has_key = request.method == HttpMethod::post && request.has_key;
+  const std::string key = !has_key ? std::string() : request.key.empty() ? new_key() : request.key;
   bool came_before = false;
   for (int tries = 0;; ++tries) {
     Attempted attempted = co_await attempt(request, key);
@@ -144,7 +146,7 @@ Coro<Result<ApiAnswer>> ApiClient::ask(ApiRequest request) {
     }
     came_before = came_before || attempted.has_effect;
     const bool is_safe = request.again == Again::harmless || !attempted.has_effect;
-    if (!is_safe || !waits(since)) {
+    if (!is_safe || !request.waits || !waits(since)) {
       if (attempted.answer) co_return std::move(*attempted.answer);
       if (!is_safe) attempted.error.message += "; whether it was done is not known";
       co_return std::unexpected(std::move(attempted.error));

@@ -10,6 +10,8 @@
 #include "argiope/async/errors.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/timeout.hpp"
+#include "argiope/async/waiting.hpp"
 #include "base/internal/json_told.hpp"
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/job_telling.hpp"
@@ -22,6 +24,7 @@ namespace {
 constexpr Duration kPoll = std::chrono::seconds{30};
 constexpr Duration kBeyondPoll = std::chrono::seconds{20};  // until a poll that is not answered counts as lost
 constexpr Duration kForAnswer = std::chrono::seconds{30};
+constexpr Duration kForEnd = std::chrono::seconds{3};  // until a request that is not wanted any more is cut off
 constexpr Duration kBeforeListening = std::chrono::milliseconds{200};
 constexpr std::size_t kMostLeased = 1'000;
 constexpr std::size_t kMostSettled = 1'000;
@@ -29,21 +32,6 @@ constexpr std::size_t kMostSettledBytes = 8 * 1024 * 1024;
 constexpr std::size_t kMostMessageBytes = 1'024;
 
 std::int64_t in_ms(Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); }
-
-std::string text_of(const LeaseCall& call, std::size_t most, Duration wait) {
-  return json_object([&](JsonWriter& json) {
-    json.list("queues", call.queues);
-    json.member("most", most);
-    json.member("wait_ms", in_ms(wait));
-    json.member("worker", call.worker);
-  });
-}
-
-// What a request for leases is answered.
-struct ToldLeases {
-  std::vector<LeasedJob> leased;
-  std::vector<std::uint64_t> stops;
-};
 
 LeasedJob read_lease(const JsonValue& told) {
   ToldMembers in(told);
@@ -70,13 +58,6 @@ std::vector<std::uint64_t> read_stops(const JsonValue& told) {
     stops.push_back(static_cast<std::uint64_t>(token.whole(1, std::numeric_limits<std::int64_t>::max())));
   });
   return stops;
-}
-
-ToldLeases read_leases(const JsonValue& told) {
-  ToldLeases leases;
-  read_list(told, "leases", [&](const JsonValue& lease) { leases.leased.push_back(read_lease(lease)); });
-  leases.stops = read_stops(told);
-  return leases;
 }
 
 // Of one token: whether it was settled.
@@ -117,6 +98,12 @@ ToldRenewal read_renewal(const JsonValue& told) {
 
 }  // namespace
 
+// What a request for leases is answered.
+struct HttpJobSource::Told {
+  std::vector<LeasedJob> leased;
+  std::vector<std::uint64_t> stops;
+};
+
 HttpJobSource::HttpJobSource(ApiClient& client, JobListener listener)
     : client_(client),
       listener_(std::move(listener)),
@@ -148,26 +135,98 @@ Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease_now(LeaseCall call) {
   return lease_within(std::move(call), Duration{});
 }
 
+Coro<Result<void>> HttpJobSource::check(const LeaseCall& call) {
+  co_await or_return(ask_for_leases({.call = call, .key = client_.new_key()}));
+  co_return Result<void>{};
+}
+
 Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease_within(LeaseCall call, Duration wait) {
-  const std::string body =
-      co_await or_return(ask_for_leases(call, std::clamp<std::size_t>(call.most, 1, kMostLeased), wait));
-  ToldLeases told = co_await or_return(read_answer(body, read_leases));
-  for (const std::uint64_t token : told.stops) lose(token);
-  auto leased = hold(std::move(told.leased), std::move(call));
+  const std::size_t most = std::clamp<std::size_t>(call.most, 1, kMostLeased);
+  Asked asked{.call = std::move(call), .most = most, .wait = wait, .key = client_.new_key()};
+  Poll polling = loop_.create_task(poll(shared_from_this(), asked), "asks for jobs", Start::eagerly);
+  std::unique_ptr<Result<Told>> told;
+  try {
+    told = co_await shield(polling);
+  } catch (const CancelledError&) {
+    if (!polling.cancelled()) background_.run(shared_from_this(), end(polling, std::move(asked)));
+    throw;
+  }
+  if (!*told) co_return std::unexpected(std::move(told->error()));
+  for (const std::uint64_t token : (*told)->stops) lose(token);
+  auto leased = hold(std::move((*told)->leased), std::move(asked.call));
   start_to_listen();
   co_return leased;
 }
 
-Coro<Result<std::string>> HttpJobSource::ask_for_leases(const LeaseCall& call, std::size_t most, Duration wait) {
+Coro<std::unique_ptr<Result<HttpJobSource::Told>>> HttpJobSource::poll(std::shared_ptr<HttpJobSource> self,
+                                                                       Asked asked) {
+  co_return std::make_unique<Result<Told>>(co_await self->ask_for_leases(asked));
+}
+
+// The daemon ends a request that waits when it comes again, and tells whom its leases are if it has ended. The request is not
+// cut off before: its answer may be on its way.
+Coro<void> HttpJobSource::end(Poll polling, Asked asked) {
+  std::map<std::uint64_t, LeasedJob> unwanted;
+  const auto take = [&](const Result<Told>& told) {
+    if (!told) return;
+    for (const LeasedJob& job : told->leased) unwanted.emplace(job.token, job);
+  };
+  if (!polling.done()) {
+    const auto answer = co_await client_.ask({.method = HttpMethod::post,
+                                              .path = "/v1/leases",
+                                              .body = text_of(asked),
+                                              .key = asked.key,
+                                              .waits = false,
+                                              .timeout = kForEnd});
+    if (answer && !answer->problem) take(read_answer(answer->body, read_told));
+    if (!answer) polling.cancel();
+  }
+  try {
+    const auto told = co_await wait_for(std::move(polling), kForEnd);
+    take(*told);
+  } catch (const CancelledError&) {
+    if (current_task().cancelling() > 0) throw;
+  } catch (const TimeoutError&) {
+  }
+  std::vector<LeasedJob> leased;
+  for (auto& [token, job] : unwanted) leased.push_back(std::move(job));
+  for (const LeasedJob& job : hold(std::move(leased), std::move(asked.call))) {
+    background_.run(shared_from_this(), give_back(job.token));
+  }
+}
+
+Coro<void> HttpJobSource::give_back(std::uint64_t token) {
+  (void)co_await settle(token, {.outcome = Outcome::release});
+}
+
+std::string HttpJobSource::text_of(const Asked& asked) {
+  return json_object([&](JsonWriter& json) {
+    json.list("queues", asked.call.queues);
+    json.member("most", asked.most);
+    json.member("wait_ms", in_ms(asked.wait));
+    json.member("worker", asked.call.worker);
+  });
+}
+
+HttpJobSource::Told HttpJobSource::read_told(const JsonValue& answer) {
+  Told told;
+  read_list(answer, "leases", [&](const JsonValue& lease) { told.leased.push_back(read_lease(lease)); });
+  told.stops = read_stops(answer);
+  return told;
+}
+
+Coro<Result<HttpJobSource::Told>> HttpJobSource::ask_for_leases(const Asked& asked) {
   struct Asking {
     std::size_t& count;
     explicit Asking(std::size_t& its_count) : count(its_count) { ++count; }
     ~Asking() { --count; }
   } const asking{asking_};
-  co_return co_await client_.tell({.method = HttpMethod::post,
-                                   .path = "/v1/leases",
-                                   .body = text_of(call, most, wait),
-                                   .timeout = wait + kBeyondPoll});
+  const std::string body = co_await or_return(client_.tell({.method = HttpMethod::post,
+                                                            .path = "/v1/leases",
+                                                            .body = text_of(asked),
+                                                            .key = asked.key,
+                                                            .timeout = asked.wait + kBeyondPoll}));
+  co_return read_answer(body, read_told);
 }
 
 // --- what is to stop ---------------------------------------------------------------------------------------------------
@@ -181,8 +240,7 @@ Coro<void> HttpJobSource::listen(std::shared_ptr<HttpJobSource> self) {
   co_await sleep(kBeforeListening);
   while (!self->closed_ && !self->held_.empty() && self->asking_ == 0) {
     const auto call = self->held_.begin()->second.call;
-    const auto body = co_await self->ask_for_leases(*call, 0, kPoll);
-    const auto told = body ? read_answer(*body, read_leases) : Result<ToldLeases>(std::unexpected(body.error()));
+    const auto told = co_await self->ask_for_leases({.call = *call, .wait = kPoll, .key = self->client_.new_key()});
     if (!told) co_return;  // renewals hear of it
     for (const std::uint64_t token : told->stops) self->lose(token);
   }

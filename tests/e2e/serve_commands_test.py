@@ -1,5 +1,6 @@
 """The commands on a daemon: what they do to a file, they do to `argiope serve`, whatever happens to it meanwhile."""
 import json
+import os
 import signal
 import subprocess
 import unittest
@@ -16,10 +17,11 @@ class OnADaemon(Commands):
         self.daemon = self.start_daemon()
         self.store = f'http://127.0.0.1:{self.port}'
 
-    def start_daemon(self):
+    def start_daemon(self, *options):
         log = self.folder / 'daemon.log'
         with open(log, 'w') as stderr:
-            daemon = self.start([ARGIOPE, 'serve', '--store', f'sqlite:{self.file}', '--listen', f'127.0.0.1:{self.port}'],
+            daemon = self.start([ARGIOPE, 'serve', '--store', f'sqlite:{self.file}', '--listen', f'127.0.0.1:{self.port}',
+                                 *options],
                                 stderr=stderr, cwd=self.folder)
         self.wait_until(lambda: 'listening: http' in log.read_text(), 'the daemon did not listen')
         return daemon
@@ -119,6 +121,22 @@ class Jobs(OnADaemon):
         self.wait_until(lambda: self.json('show', '1')[0]['state'] == 'cancelled', 'the job was not stopped', 4)
         worker.send_signal(signal.SIGINT)
         self.assertEqual(worker.wait(30), 130)
+
+    def test_a_scheme_may_be_in_capitals(self):
+        self.store = self.store.replace('http', 'HTTP')
+        self.job('put', 'mail', 'hello')
+        self.store = self.store.replace('HTTP', 'Http')
+        self.assertEqual(self.counts()['ready'], 1)
+
+    def test_a_token_that_may_not_work_is_told_also_where_nothing_is_to_be_done(self):
+        self.daemon.send_signal(signal.SIGTERM)
+        self.daemon.wait(30)
+        words = self.run_it('token', 'add', '--file', str(self.folder / 'tokens'), '--scope', 'read', 'looker').stdout
+        self.daemon = self.start_daemon('--tokens', str(self.folder / 'tokens'))
+        environment = {**os.environ, 'ARGIOPE_TOKEN': words.split()[0]}
+        for more in ((), ('--until-empty',)):
+            result = self.run_it('job', 'work', '--store', self.store, 'mail', *more, '--', 'cat', expect=2, env=environment)
+            self.assertIn('"looker" has the scope read, and this needs work', result.stderr)
 
     def test_no_daemon_there_is_said_with_what_to_do(self):
         self.refused('job', 'list', '--store', f'http://127.0.0.1:{free_port()}', expect=3,

@@ -146,6 +146,8 @@ TEST_F(ApiClientTest, SendsItsToken) {
 TEST(ApiClientAddress, IsAPlainUrl) {
   EXPECT_TRUE(is_daemon("http://localhost:7733"));
   EXPECT_TRUE(is_daemon("https://jobs.example"));
+  EXPECT_TRUE(is_daemon("HTTP://jobs.example"));
+  EXPECT_TRUE(is_daemon("Https://jobs.example"));
   EXPECT_FALSE(is_daemon("sqlite:http.db"));
   EXPECT_TRUE(ApiClient::parse_base("https://jobs.example/argiope/"));
   for (const char* where :

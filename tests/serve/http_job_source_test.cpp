@@ -243,6 +243,73 @@ TEST_F(HttpJobSourceTest, RunsEachJobOnceToItsEndWhicheverAnswerIsLost) {
   }
 }
 
+TEST_F(HttpJobSourceTest, OneThatStopsWhileItAsksLeavesNoLeaseBehind) {
+  open();
+  connect();
+  worker_->add_default([](JobContext&) -> Coro<void> { co_return; });
+  run([&]() -> Coro<void> {
+    Task<Result<void>> running = loop_.create_task(worker_->run());
+    co_await sleep(1s);
+    transport_.answer_takes = 500ms;
+    EXPECT_TRUE(co_await engine_->book().put({.queue = "mail"}));
+    co_await sleep(100ms);
+    EXPECT_EQ(engine_->running().size(), 1u) << "its answer is on its way";
+    worker_->stop();
+    EXPECT_TRUE(co_await running);
+    co_await source_->close();
+  });
+  EXPECT_EQ(counts().ready, 1u);
+  EXPECT_EQ(get("/v1/jobs/1").text("/expiries"), "0");
+  EXPECT_THAT(events_, testing::ElementsAre(JobEventKind::released));
+}
+
+TEST_F(HttpJobSourceTest, OneThatStopsWhileNothingIsThereEndsAtOnce) {
+  open();
+  connect();
+  run([&]() -> Coro<void> {
+    Task<Result<void>> running = loop_.create_task(worker_->run());
+    co_await sleep(1s);
+    const TimePoint began = loop_.time();
+    worker_->stop();
+    EXPECT_TRUE(co_await running);
+    co_await source_->close();
+    EXPECT_LT(loop_.time() - began, 1s);
+  });
+  EXPECT_TRUE(get("/v1/workers").text("/workers/0/waiting") == "false");
+}
+
+TEST_F(HttpJobSourceTest, OneThatStopsIsNotHeldUpByADaemonThatIsGone) {
+  open();
+  connect();
+  run([&]() -> Coro<void> {
+    Task<Result<void>> running = loop_.create_task(worker_->run());
+    co_await sleep(1s);
+    transport_.loss = [](std::size_t, const HttpRequest&) { return Loss::refused; };
+    const TimePoint began = loop_.time();
+    worker_->stop();
+    EXPECT_TRUE(co_await running);
+    client_->set_patience(Duration{});
+    co_await source_->close();
+    EXPECT_LT(loop_.time() - began, 5s);
+  });
+  transport_.loss = {};
+}
+
+TEST_F(HttpJobSourceTest, ATokenThatMayNotWorkIsToldBeforeAnythingIsAsked) {
+  open({}, {},
+       {.tokens = {{.name = "t",
+                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+                    .scope = Scope::read}}});
+  client_ = std::make_unique<ApiClient>(transport_, *ApiClient::parse_base("http://localhost:7733"),
+                                        ApiClientOptions{.token = "secret"});
+  run([this]() -> Coro<void> {
+    source_ = std::make_shared<HttpJobSource>(*client_);
+    const auto may = co_await source_->check({.queues = {"mail"}, .worker = "w"});
+    EXPECT_FALSE(may);
+    if (!may) EXPECT_EQ(may.error().code, Errc::refused);
+  });
+}
+
 TEST_F(HttpJobSourceTest, EndsWhenItMayNotWork) {
   open();
   connect();

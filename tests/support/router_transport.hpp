@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/sleep.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_router.hpp"
 
@@ -23,6 +24,8 @@ class RouterTransport final : public HttpTransport {
   std::function<Loss(std::size_t number, const HttpRequest& request)> loss;
   std::size_t sent = 0;
   std::vector<std::string> paths;
+  // How long each answer is on its way.
+  Duration answer_takes{};
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override {
     response = {};
@@ -33,6 +36,7 @@ class RouterTransport final : public HttpTransport {
     response.connected = true;
     if (what == Loss::before_effect) co_return fail(Errc::network, "the connection was reset");
     ServerResponse answered = co_await answer(request);
+    if (answer_takes > Duration::zero()) co_await sleep(answer_takes);
     if (what == Loss::after_effect) co_return fail(Errc::network, "the connection was reset");
     response.status = answered.status;
     response.body = std::move(answered.body);

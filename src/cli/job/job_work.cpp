@@ -161,9 +161,12 @@ class WorkCommand {
                     .set_patience = [&client](Duration patience) { client.set_patience(patience); },
                     .is_remote = true};
     if (auto ready = co_await prepare(site); !ready) co_return ready;
-    client.set_patience(Duration::max());
     const auto source = std::make_shared<HttpJobSource>(client, [this](const JobEvent& event) { note(event); });
-    Worker worker(source, worker_options());
+    const WorkerOptions options = worker_options();
+    // Before anything is found to be left: who may not lease must hear of it also where nothing is.
+    co_await or_return(source->check({.queues = options.queues, .worker = options.name}));
+    client.set_patience(Duration::max());
+    Worker worker(source, options);
     const auto worked = co_await work(site, worker);
     client.set_patience(Duration{});
     co_await source->close();
@@ -215,7 +218,7 @@ class WorkCommand {
     QueueConfig wanted = there ? there->config : default_queue_policy();
     const Duration lease = arguments_.lease.value_or(wanted.lease_time);
     if (there && wanted.lease_time == lease) co_return Result<void>{};
-    // A daemon makes the queue itself when it is asked for its jobs. Who may work need not be allowed to change policies.
+    // A daemon lets a worker wait for a queue that is not there. Who may work need not be allowed to change policies.
     if (site.is_remote && !arguments_.lease) co_return Result<void>{};
     wanted.lease_time = lease;
     co_return co_await site.book.configure(queue, std::move(wanted));

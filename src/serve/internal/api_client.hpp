@@ -17,7 +17,7 @@
 
 namespace argiope {
 
-// Whether "--store WHERE" names a daemon: http:// or https://.
+// Whether "--store WHERE" names a daemon: http:// or https://, in whatever case.
 bool is_daemon(std::string_view where) noexcept;
 
 struct ApiClientOptions {
@@ -40,6 +40,8 @@ struct ApiRequest {
   std::string body;  // JSON; empty: none
   Again again = Again::harmless;
   bool has_key = true;  // of a POST: an Idempotency-Key, for what is not harmless by itself
+  std::string key;      // that; empty: a new one
+  bool waits = true;    // for a daemon that is away or busy
   Duration timeout =
       std::chrono::seconds{150};  // of one attempt: more than the daemon takes for a put that waits for room
 };
@@ -69,6 +71,8 @@ class ApiClient {
   Coro<Result<std::string>> tell(ApiRequest request);
   // "http://host:7733".
   const std::string& name() const noexcept { return name_; }
+  // For a request that may come again as another call.
+  std::string new_key();
 
   // From now on: for calls that wait already, too.
   void set_patience(Duration patience) noexcept { patience_ = patience; }

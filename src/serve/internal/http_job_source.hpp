@@ -19,7 +19,8 @@ namespace argiope {
 
 // A daemon that is away is waited for as long as the client's patience says: leases go on meanwhile, renewals and settlements
 // are sent again, which their tokens make harmless. A request for leases is sent again under its key, which gives the leases of an
-// answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when the leases have run out.
+// answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when the leases have run out. A request
+// that is cancelled while it waits is ended by the daemon, and what it was given until then is given back.
 //
 // A renewal is told at once that it has succeeded, and the daemon is asked together for all of a turn. What it says of leases
 // that are lost, or of jobs to be stopped, reaches the worker by its call's on_cancel. Of jobs to be stopped each answer to a
@@ -42,6 +43,8 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   std::optional<Error> failure() const override { return std::nullopt; }
 
+  // Whether the daemon lets the worker have jobs of these queues at all. Errors: why it does not.
+  Coro<Result<void>> check(const LeaseCall& call);
   // Sends nothing more but what is under way, and waits to hear of nothing.
   Coro<void> close();
 
@@ -65,11 +68,26 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   };
   using Settlements = std::map<std::uint64_t, Settling>;  // by token
 
+  // One request for leases, and what it was answered. On the heap, so that who awaits it is handed it without a copy.
+  struct Asked {
+    LeaseCall call;
+    std::size_t most = 0;
+    Duration wait{};
+    std::string key;
+  };
+  struct Told;
+  using Poll = Task<std::unique_ptr<Result<Told>>>;
+
   Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait);
+  static Coro<std::unique_ptr<Result<Told>>> poll(std::shared_ptr<HttpJobSource> self, Asked asked);
+  Coro<void> end(Poll poll, Asked asked);
+  Coro<void> give_back(std::uint64_t token);
   std::vector<LeasedJob> hold(std::vector<LeasedJob> leased, LeaseCall call);
   void start_to_listen();
   static Coro<void> listen(std::shared_ptr<HttpJobSource> self);
-  Coro<Result<std::string>> ask_for_leases(const LeaseCall& call, std::size_t most, Duration wait);
+  Coro<Result<Told>> ask_for_leases(const Asked& asked);
+  static std::string text_of(const Asked& asked);
+  static Told read_told(const JsonValue& answer);
   Coro<void> renew_all();
   std::string renewals();
   void take_renewals(const std::string& body);
