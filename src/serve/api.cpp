@@ -40,6 +40,8 @@ void note(ApiState& api, const ApiCall& call, std::optional<int> status, const s
 }
 
 Coro<ServerResponse> handle(ApiState& api, const ApiRoute& route, ApiCall& call, const std::string& request_id) {
+  std::optional<Semaphore::Permit> turn;
+  if (route.reads_much) turn.emplace(co_await api.large_reads.scoped());
   auto answered = co_await route.handler(api, call);
   if (answered) co_return std::move(*answered);
   co_return answer(call.problem_for(answered.error()), request_id);

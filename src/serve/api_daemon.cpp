@@ -134,7 +134,7 @@ std::vector<ApiRoute> daemon_routes() {
       {get, "/v1/events", Scope::read, events},
       {get, "/v1/counters", Scope::read, counters},
       {get, "/v1/config", Scope::read, config},
-      {get, "/v1/audit", Scope::admin, audit},
+      {.method = get, .pattern = "/v1/audit", .scope = Scope::admin, .handler = audit, .reads_much = true},
       {get, "/v1/version", Scope::read, version},
       {get, "/v1/openapi.json", Scope::none, openapi},
       simulate_route(),

@@ -310,7 +310,7 @@ std::vector<ApiRoute> job_routes() {
   using enum HttpMethod;
   return {
       put_route(),
-      {get, "/v1/jobs", Scope::read, list},
+      {.method = get, .pattern = "/v1/jobs", .scope = Scope::read, .handler = list, .reads_much = true},
       {get, "/v1/jobs/{job}", Scope::read, show},
       {patch, "/v1/jobs/{job}", Scope::work, change_members, true},
       {delete_, "/v1/jobs/{job}", Scope::work, erase, true},

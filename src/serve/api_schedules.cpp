@@ -312,7 +312,7 @@ Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> schedule_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/schedules", Scope::read, list},
+      {.method = get, .pattern = "/v1/schedules", .scope = Scope::read, .handler = list, .reads_much = true},
       {post, "/v1/schedules", Scope::admin, add, true},
       {get, "/v1/schedules/{schedule}", Scope::read, show},
       {put, "/v1/schedules/{schedule}", Scope::admin, replace, true},

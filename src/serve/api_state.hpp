@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "argiope/async/executor.hpp"
+#include "argiope/async/sync.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/engine/engine.hpp"
 #include "serve/api.hpp"
@@ -44,6 +45,8 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   RequestMemory<std::vector<std::uint64_t>> given{200'000};
   // Of requests that wait for jobs: what ends their waiting.
   std::list<Timeout*> polls;
+  // Requests that read much and are answered now: the others wait for their turn.
+  Semaphore large_reads{4};
   bool stopped = false;
   std::uint64_t requests = 0;
   // What-if questions: whether one is being answered, and that no more is wanted of it. The thread that answers comes last, so
@@ -64,6 +67,8 @@ struct ApiRoute {
   bool audited = false;  // a change that is told in /v1/audit
   // Whether its handler does what an Idempotency-Key asks for. Else answers to such requests are kept in memory.
   bool knows_keys = false;
+  // Whether it may read much: so many of these requests are answered at a time, and others are not held up by them.
+  bool reads_much = false;
 };
 
 // Of each resource.

@@ -1,6 +1,8 @@
 #include "web/http_connection.hpp"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,6 +32,9 @@ constexpr std::size_t kKeptOutput = 4 * 1024;
 constexpr Duration kLinger = 2s;
 constexpr std::size_t kMostDropped = 32 * 1024 * 1024;
 constexpr std::size_t kSpareOf = 64;
+// What the kernel takes of answers beyond what it may send: without a bound it is megabytes, and many requests of a client that
+// takes no answers are done for nobody.
+constexpr int kMostUnsentInKernel = 128 * 1024;
 
 ServerResponse stopping_problem() { return ServerResponse::problem(503, "the server is stopping"); }
 
@@ -48,6 +53,11 @@ std::optional<std::uint32_t> peer_user_of(int fd) noexcept {
   size = sizeof peer;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
   return peer.uid;
+}
+
+// A Unix socket, which it means nothing to, has a small buffer anyway.
+void bound_unsent(int fd) noexcept {
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsentInKernel, sizeof kMostUnsentInKernel);
 }
 
 }  // namespace
@@ -74,6 +84,7 @@ HttpConnection::HttpConnection(HttpServerCore& core, Stream& stream)
       reader_(core.options, request_) {
   request_.peer = peer_;
   request_.peer_user = peer_user_of(stream.native_handle());
+  bound_unsent(stream.native_handle());
   ++core.connection_count;
   core.make_room();
   core.connections.push_back(*this);

@@ -389,6 +389,28 @@ class Liars(Hostile):
                     with contextlib.suppress(BlockingIOError):
                         client.send(data)
 
+    def test_lists_that_nobody_takes(self):
+        daemon = self.serve_both()
+        daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)
+        daemon.good('POST', '/v1/jobs', {'jobs': [{'queue': 'list', 'payload': 'x' * 100} for _ in range(1000)]}, status=200)
+        count = min(MANY, 1000)
+        with self.harmless(daemon, f'{count} clients that ask for 20 lists each and take none', 64 * MEGABYTE + count * 2 * MEGABYTE):
+            for _ in range(count):
+                client = socket.socket()
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.connect(('127.0.0.1', daemon.port))
+                client.sendall(get('/v1/jobs?limit=1000') * 20)
+                self.sockets.append(client)
+            self.wait_until(lambda: self.lists(daemon) >= count, 'not all have had their turn', 300)
+        print(f'  {self.lists(daemon)} lists were made', flush=True)
+        self.assertLessEqual(self.lists(daemon), 3 * count)  # and not 20
+
+    def lists(self, daemon):
+        metrics = daemon.ask('GET', '/metrics').body.decode()
+        found = re.search(r'argiope_http_requests_total\{route="/v1/jobs",code="2xx"\} (\d+)', metrics)
+        puts = daemon.good('GET', '/v1/queues/mail')['counts']['ready']  # of the neighbour
+        return int(found[1]) - puts - 1
+
     def test_half_closed_and_vanishing_clients(self):
         daemon = self.serve_both()
         before = self.descriptors(daemon)
