@@ -136,7 +136,7 @@ struct Daemon::State {
         api(engine, gate, events, api_options(options, context, notifier, history)),
         http(with_origins(routes(), options.origins), server_options(gate, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
-                            .max_connections = options.max_connections,
+                            .max_connections = options.beanstalkd_max_connections,
                             .instance_id = context.run_id,
                             .tls = options.tls_for_beanstalkd ? context.tls : nullptr}),
         targets(engine, context.worker_name, options.drain_limit) {}

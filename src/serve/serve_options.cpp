@@ -86,39 +86,54 @@ void read_tls(JsonMembers& in, ServeOptions& options) {
   tls.finish("tls has none");
 }
 
-bool is_reached_by_others(const ListenAddress& address) { return !address.is_local(); }
+// Files, timers, commands and requests of the daemon's own: a quarter, and no more than this.
+constexpr std::size_t kMostForOthers = 1'024;
 
-Result<void> check_http(const ServeOptions& options) {
-  const auto open = std::ranges::find_if(options.http, is_reached_by_others);
-  if (open == options.http.end()) return {};
-  const std::string address = in_quotes(to_string(*open));
+}  // namespace
+
+Result<void> check_http_address(const ListenAddress& address, const ServeOptions& options) {
+  if (address.is_local()) return {};
+  const std::string shown = in_quotes(to_string(address));
   if (!options.insecure && options.tls.certificate.empty()) {
     return fail(
         Errc::invalid_input,
         fmt::format("listen {}: others reach that address: give a certificate and a key (tls, --tls-certificate, "
                     "--tls-key); or, where something that speaks TLS stands before it, insecure = true "
                     "(--insecure)",
-                    address));
+                    shown));
   }
   if (options.token_file.empty()) {
     return fail(Errc::invalid_input,
                 fmt::format("listen {}: others reach that address, and without tokens they may do everything: "
                             "argiope token add, and tokens = FILE (--tokens)",
-                            address));
+                            shown));
   }
   return {};
 }
 
-Result<void> check_beanstalkd(const ServeOptions& options) {
-  const auto open = std::ranges::find_if(options.beanstalkd, is_reached_by_others);
-  if (options.insecure || open == options.beanstalkd.end()) return {};
+Result<void> check_beanstalkd_address(const ListenAddress& address, const ServeOptions& options) {
+  if (options.insecure || address.is_local()) return {};
   return fail(Errc::invalid_input,
               fmt::format("beanstalkd {}: others reach that address, and the protocol knows no tokens. Where something "
                           "else guards it: insecure = true (--insecure)",
-                          in_quotes(to_string(*open))));
+                          in_quotes(to_string(address))));
 }
 
-}  // namespace
+bool fit_connections(ServeOptions& options, SpokenAt spoken, std::size_t descriptors) {
+  const std::size_t for_http = options.max_connections * spoken.http;
+  const std::size_t for_beanstalkd = options.beanstalkd_max_connections * spoken.beanstalkd;
+  const std::size_t there = descriptors - std::min(descriptors / 4, kMostForOthers);
+  if (descriptors == 0 || for_http + for_beanstalkd <= there) return false;
+  // Half for each, and what the one does not use for the other.
+  const std::size_t half = there / 2;
+  const std::size_t http = std::min(for_http, std::max(half, there - std::min(there, for_beanstalkd)));
+  const std::size_t beanstalkd = std::min(for_beanstalkd, there - http);
+  if (spoken.http > 0) options.max_connections = std::max<std::size_t>(http / spoken.http, 1);
+  if (spoken.beanstalkd > 0) {
+    options.beanstalkd_max_connections = std::max<std::size_t>(beanstalkd / spoken.beanstalkd, 1);
+  }
+  return true;
+}
 
 bool ListenAddress::is_local() const noexcept {
   if (is_unix() || host == "localhost") return true;
@@ -184,6 +199,7 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
   options.create_queues = in.flag("create_queues", options.create_queues);
   read_new_queue(in, options.new_queue);
   read_size(in, "max_connections", kMostConnections, options.max_connections);
+  read_size(in, "beanstalkd_max_connections", kMostConnections, options.beanstalkd_max_connections);
   read_size(in, "max_body_bytes", kMostBytes, options.max_body_bytes);
   read_size(in, "max_batch_bytes", kMostBytes, options.max_batch_bytes);
   read_size(in, "max_bodies_bytes", kMostBodiesBytes, options.max_bodies_bytes);
@@ -202,8 +218,13 @@ Result<void> check(const ServeOptions& options) {
   if (options.tls_for_beanstalkd && options.tls.certificate.empty()) {
     return fail(Errc::invalid_input, "tls: beanstalkd needs a certificate and a key");
   }
-  if (auto good = check_http(options); !good) return good;
-  return check_beanstalkd(options);
+  for (const ListenAddress& address : options.http) {
+    if (auto good = check_http_address(address, options); !good) return good;
+  }
+  for (const ListenAddress& address : options.beanstalkd) {
+    if (auto good = check_beanstalkd_address(address, options); !good) return good;
+  }
+  return {};
 }
 
 std::vector<std::string_view> taken_at_start(const ServeOptions& now, const ServeOptions& asked) {
@@ -221,6 +242,7 @@ std::vector<std::string_view> taken_at_start(const ServeOptions& now, const Serv
   note("create_queues", now.create_queues != asked.create_queues);
   note("new_queue", to_json(now.new_queue) != to_json(asked.new_queue));
   note("max_connections", now.max_connections != asked.max_connections);
+  note("beanstalkd_max_connections", now.beanstalkd_max_connections != asked.beanstalkd_max_connections);
   note("max_body_bytes", now.max_body_bytes != asked.max_body_bytes);
   note("max_batch_bytes", now.max_batch_bytes != asked.max_batch_bytes);
   note("max_bodies_bytes", now.max_bodies_bytes != asked.max_bodies_bytes);

@@ -67,7 +67,7 @@ class Neighbour:
 class Hostile(Daemons):
     def setUp(self):
         super().setUp()
-        needed = MANY + 2000
+        needed = 3 * (MANY + 2000)  # two protocols, and what is theirs besides
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), max(hard, needed)))
@@ -175,6 +175,24 @@ class Crowds(Hostile):
         with self.harmless(daemon, f'{many} idle connections of {many} allowed', 16 * MEGABYTE + many * 16 * 1024):
             for _ in range(many + 50):
                 self.connect(daemon.port)
+
+    def test_idle_connections_of_beanstalkd_leave_descriptors_for_http(self):
+        few = 400
+        daemon = self.daemon('--beanstalkd', '127.0.0.1:0',
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (few, few)))
+        self.addCleanup(self.close_all)
+        port = int(daemon.wait_for(r'beanstalkd at 127\.0\.0\.1:(\d+)')[1])
+        for _ in range(few + 20):
+            one = socket.socket()
+            one.setblocking(False)  # those that are not accepted wait
+            one.connect_ex(('127.0.0.1', port))
+            self.sockets.append(one)
+        self.wait_until(lambda: self.descriptors(daemon) > 150, 'no crowd has come')
+        for _ in range(10):
+            daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)
+        self.assertLess(self.descriptors(daemon), few - 50)
+        self.assertIn('400 descriptors', ''.join(daemon.log))
+        self.assertNotIn('Too many open files', ''.join(daemon.log))
 
     def test_long_polls(self):
         daemon = self.serve_both()

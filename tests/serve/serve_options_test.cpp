@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace argiope {
 namespace {
 
@@ -153,10 +155,34 @@ TEST(ServeOptionsTest, WhatIsTakenAtTheStartAloneIsNamed) {
   asked.store = "memory:";
   asked.beanstalkd = {{"127.0.0.1", 11300, {}}};
   asked.beanstalkd_max_job_bytes = asked.max_connections = asked.max_body_bytes = asked.max_batch_bytes = 1;
-  asked.max_streams = asked.max_bodies_bytes = 1;
+  asked.max_streams = asked.max_bodies_bytes = asked.beanstalkd_max_connections = 1;
   asked.create_queues = false;
   asked.origins = {"https://a"};
-  EXPECT_EQ(taken_at_start(ServeOptions{}, asked).size(), 10u);
+  EXPECT_EQ(taken_at_start(ServeOptions{}, asked).size(), 11u);
+}
+
+TEST(ServeOptionsTest, EachProtocolHasALimitOfConnectionsOfItsOwn) {
+  const Read given = read(R"({"max_connections":5,"beanstalkd_max_connections":7})");
+  EXPECT_EQ(given.options.max_connections, 5u);
+  EXPECT_EQ(given.options.beanstalkd_max_connections, 7u);
+}
+
+TEST(ServeOptionsTest, ConnectionsLeaveDescriptorsForTheOtherProtocolAndForFiles) {
+  ServeOptions options;
+  const auto fitted = [&](std::size_t descriptors, SpokenAt spoken = {1, 1}) {
+    ServeOptions fit = options;
+    const bool did = fit_connections(fit, spoken, descriptors);
+    return std::tuple(did, fit.max_connections, fit.beanstalkd_max_connections);
+  };
+  EXPECT_EQ(fitted(0), std::tuple(false, 10'000u, 10'000u));
+  EXPECT_EQ(fitted(21'024), std::tuple(false, 10'000u, 10'000u));
+  EXPECT_EQ(fitted(1'024), std::tuple(true, 384u, 384u));
+  options.max_connections = 100;
+  EXPECT_EQ(fitted(1'024), std::tuple(true, 100u, 668u));
+  options.max_connections = 10'000;
+  EXPECT_EQ(fitted(1'024, {2, 1}), std::tuple(true, 192u, 384u));
+  EXPECT_EQ(fitted(1'024, {1, 0}), std::tuple(true, 768u, 10'000u));
+  EXPECT_EQ(fitted(1'024, {0, 1}), std::tuple(true, 10'000u, 768u));
 }
 
 }  // namespace

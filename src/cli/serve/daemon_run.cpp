@@ -14,6 +14,7 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/subprocess.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "cli/commands.hpp"
@@ -73,7 +74,7 @@ class DaemonRun {
   Coro<Result<void>> work(Engine& engine, HttpTransport& transport) {
     std::vector<InheritedSocket> sockets = inherited_sockets();
     Configured configured(engine, transport, speaks_beanstalkd(sockets));
-    Daemon daemon(engine, configuration_.serve, context(configured));
+    Daemon daemon(engine, fitted(sockets), context(configured));
     co_await or_return(configured.apply(configuration_));
     co_await or_return(daemon.set_notify(configuration_.notify));
     co_await or_return(daemon.listen(std::move(sockets)));
@@ -97,6 +98,21 @@ class DaemonRun {
     for (const int number : kSignals) loop.remove_signal_handler(number);
     if (failure_) co_return std::unexpected(*failure_);
     co_return ended;
+  }
+
+  // As many connections as there are descriptors for.
+  ServeOptions fitted(const std::vector<InheritedSocket>& sockets) const {
+    ServeOptions options = configuration_.serve;
+    const auto beanstalkd =
+        static_cast<std::size_t>(std::ranges::count(sockets, "beanstalkd", &InheritedSocket::name));
+    const SpokenAt spoken{.http = std::max(options.http.size(), sockets.size() - beanstalkd),
+                          .beanstalkd = std::max(options.beanstalkd.size(), beanstalkd)};
+    const std::size_t descriptors = raise_open_files_limit();
+    if (fit_connections(options, spoken, descriptors)) {
+      spdlog::warn("{} descriptors (ulimit -n): at most {} HTTP and {} beanstalkd connections of each address",
+                   descriptors, options.max_connections, options.beanstalkd_max_connections);
+    }
+    return options;
   }
 
   std::vector<InheritedSocket> inherited_sockets() const {

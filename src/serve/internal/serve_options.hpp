@@ -48,9 +48,10 @@ struct ServeOptions {
   TlsFiles tls;                      // empty: clients speak plain HTTP
   bool tls_for_beanstalkd = false;   // its clients speak TLS, too
   bool insecure = false;             // listen beyond this machine without TLS, which a proxy speaks
-  bool create_queues = true;         // false: a put into a queue that is not there is an error
+  bool create_queues = true;         // false: a put into a queue that is not there, or a lease of it, is an error
   QueueConfig new_queue = default_new_queue();  // the policy of those
-  std::size_t max_connections = 10'000;         // of each address
+  std::size_t max_connections = 10'000;         // HTTP: of each address
+  std::size_t beanstalkd_max_connections = 10'000;  // of each address, too
   std::size_t max_body_bytes = 16 * 1024 * 1024;
   std::size_t max_batch_bytes = 64 * 1024 * 1024;   // POST /v1/jobs and /v1/leases/settle
   std::size_t max_bodies_bytes = 512 * 1024 * 1024;  // of all requests that are under way
@@ -68,6 +69,17 @@ void read_serve_options(const JsonValue& table, ServeOptions& options);
 // Whether the whole may be: beyond loopback only with tokens, and with TLS or `insecure`.
 // Errors: invalid_input.
 Result<void> check(const ServeOptions& options);
+// The same of one address that HTTP, or the beanstalkd protocol, is spoken at.
+Result<void> check_http_address(const ListenAddress& address, const ServeOptions& options);
+Result<void> check_beanstalkd_address(const ListenAddress& address, const ServeOptions& options);
+// At how many addresses each is spoken.
+struct SpokenAt {
+  std::size_t http = 0, beanstalkd = 0;
+};
+// Lowers the limits of connections where the process may have fewer descriptors than all of them would take, so that neither
+// protocol takes those of the other, and some are left for files and commands. `descriptors`: 0: there is no limit. Whether
+// it did.
+bool fit_connections(ServeOptions& options, SpokenAt spoken, std::size_t descriptors);
 // What differs and is taken when the daemon starts, not while it runs: by its names in `[serve]`.
 std::vector<std::string_view> taken_at_start(const ServeOptions& now, const ServeOptions& asked);
 
