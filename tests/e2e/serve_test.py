@@ -224,6 +224,66 @@ class Configured(Daemons):
         self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'done')
 
 
+    def test_a_file_that_is_wrong_at_its_end_changes_nothing(self):
+        file = self.file('''
+            [[queue]]
+            name = "a"
+            rate = 5
+            [[schedule]]
+            name = "kept"
+            trigger = "@every 1h"
+            [[schedule]]
+            name = "left out"
+            trigger = "@every 1h"''')
+        daemon = self.daemon(file)
+        daemon.good('PUT', '/v1/queues/own', {'rate': 7})
+        daily = {'type': 'cron', 'expression': '0 3 * * *'}
+        daemon.good('POST', '/v1/schedules', {'name': 'of the API', 'trigger': daily, 'job': {'queue': 'own', 'payload': 'x'}},
+                    status=201)
+        before = self.all_there_is(daemon)
+        file.write_text('''
+            [serve]
+            hosts = "jobs.example"
+            [[queue]]
+            name = "a"
+            rate = 6
+            [[queue]]
+            name = "own"
+            rate = 8
+            [[queue]]
+            name = "new"
+            command = ["cat"]
+            [[schedule]]
+            name = "kept"
+            trigger = "@every 2h"
+            [[schedule]]
+            name = "of the API"
+            trigger = "@every 2h"
+            [[schedule]]
+            name = "new"
+            trigger = "@every 2h"
+            [[schedule]]
+            name = "never"
+            trigger = { type = "and", triggers = [{ type = "cron", expression = "0 8 * * *" },
+                                                  { type = "cron", expression = "0 9 * * *" }] }''')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('the configuration stays as it was: .*schedule "never": trigger: no time was found')
+        self.assertEqual(self.all_there_is(daemon), before)
+        self.assertNotIn('could not be put back', ''.join(daemon.log))
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers={'Host': 'jobs.example'}).status, 403)
+        file.write_text('[[queue]]\nname = "a"\nrate = 6')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('was read again')
+        self.assertEqual(daemon.good('GET', '/v1/queues/a')['config']['rate'], 6)
+        self.assertEqual([one['name'] for one in daemon.good('GET', '/v1/schedules')['schedules']], ['of the API'])
+
+    def all_there_is(self, daemon):
+        queues = {queue['name']: (queue['config'], queue['locked']) for queue in daemon.good('GET', '/v1/queues')['queues']}
+        schedules = {one['name']: {name: value for name, value in one.items() if name != 'version'}
+                     for one in daemon.good('GET', '/v1/schedules')['schedules']}
+        return queues, schedules
+
+
 class Beanstalkd(Daemons):
     def test_the_default_tube_is_its_clients(self):
         daemon = self.daemon('--beanstalkd', '127.0.0.1:0')

@@ -41,6 +41,7 @@ std::map<std::string, std::size_t> executors_of(const Configuration& configurati
 Coro<Result<void>> Configured::apply(const Configuration& configuration) {
   queues_.clear();
   targets_.clear();
+  replaced_ = {};
   for (const ConfiguredQueue& queue : configuration.queues) {
     queues_.insert(queue.name);
     if (has_target(queue)) targets_.emplace(queue.name, queue.workers);
@@ -53,6 +54,7 @@ Coro<Result<void>> Configured::apply(const Configuration& configuration) {
 Coro<Result<void>> Configured::set_queue(const ConfiguredQueue& queue) {
   const auto now = engine_.config(queue.name);
   if (now && to_json(*now) == to_json(queue.config)) co_return Result<void>{};
+  replaced_.queues.emplace(queue.name, now ? std::optional(*now) : std::nullopt);
   auto set = co_await engine_.book().configure(queue.name, queue.config);
   if (!set) co_return naming("queue", queue.name, std::move(set.error()));
   co_return Result<void>{};
@@ -66,6 +68,7 @@ Coro<Result<void>> Configured::set_schedules(const std::vector<Schedule>& schedu
   for (const Schedule& schedule : schedules) {
     auto status = co_await book.get(schedule.name);
     if (status && status->schedule == schedule) continue;
+    replaced_.schedules.emplace(schedule.name, status ? std::optional(status->schedule) : std::nullopt);
     if (auto added = co_await book.add(schedule, ConflictPolicy::replace); !added) {
       co_return naming("schedule", schedule.name, std::move(added.error()));
     }
@@ -73,12 +76,38 @@ Coro<Result<void>> Configured::set_schedules(const std::vector<Schedule>& schedu
   const std::set<std::string, std::less<>> named = schedules_;
   for (const std::string& name : named) {
     if (wanted.contains(name)) continue;
-    auto removed = co_await book.remove(name);
-    if (!removed && removed.error().code != Errc::not_found)
-      co_return naming("schedule", name, std::move(removed.error()));
+    if (auto status = co_await book.get(name)) replaced_.schedules.emplace(name, std::move(status->schedule));
+    co_await or_return(remove_schedule(name));
   }
   schedules_ = std::move(wanted);
   co_return Result<void>{};
+}
+
+Coro<Result<void>> Configured::remove_schedule(const std::string& name) {
+  auto removed = co_await engine_.book().schedules().remove(name);
+  if (!removed && removed.error().code != Errc::not_found)
+    co_return naming("schedule", name, std::move(removed.error()));
+  co_return Result<void>{};
+}
+
+Coro<Result<void>> Configured::put_back(const Configuration& before) {
+  const Replaced replaced = std::exchange(replaced_, {});
+  for (const auto& [name, config] : replaced.queues) {
+    if (config) {
+      if (auto set = co_await engine_.book().configure(name, *config); !set) co_return naming("queue", name, set.error());
+    } else {
+      (void)co_await engine_.book().erase_queue(name);
+    }
+  }
+  for (const auto& [name, schedule] : replaced.schedules) {
+    if (!schedule) {
+      co_await or_return(remove_schedule(name));
+    } else if (auto added = co_await engine_.book().schedules().add(*schedule, ConflictPolicy::replace); !added) {
+      co_return naming("schedule", name, std::move(added.error()));
+    }
+  }
+  schedules_.clear();
+  co_return co_await apply(before);
 }
 
 Coro<Result<void>> Configured::set_executors(std::map<std::string, std::size_t> wanted) {

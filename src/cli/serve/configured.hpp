@@ -24,8 +24,11 @@ class Configured {
   // Queues get their policy, schedules are added or replaced (where one stands stays, unless its trigger is another), and
   // those that the configuration before named, and this one does not, are removed. What it does not name stays as it is.
   // Errors: of the store, naming the queue or schedule. What was done until then stays, and what either configuration names
-  //         is locked; apply() with the one before puts that back.
+  //         is locked, until put_back().
   Coro<Result<void>> apply(const Configuration& configuration);
+  // After an apply() that has failed: to `before`, which was applied before that; what neither of them names is again as it was, too.
+  // A queue that was made stays where jobs are in it. Errors: as above.
+  Coro<Result<void>> put_back(const Configuration& before);
   // Those that this process runs, as commands or as requests; messages to who is told of trouble are among them.
   std::vector<QueueTarget> targets(const Configuration& configuration) const;
 
@@ -37,13 +40,21 @@ class Configured {
  private:
   Coro<Result<void>> set_queue(const ConfiguredQueue& queue);
   Coro<Result<void>> set_schedules(const std::vector<Schedule>& schedules);
+  Coro<Result<void>> remove_schedule(const std::string& name);
   Coro<Result<void>> set_executors(std::map<std::string, std::size_t> wanted);
   Coro<Result<void>> add_executor(std::string name, std::size_t concurrency);
+
+  // What the last apply() has replaced or removed, as it was; nullopt: it has made it.
+  struct Replaced {
+    std::map<std::string, std::optional<QueueConfig>> queues;
+    std::map<std::string, std::optional<Schedule>> schedules;
+  };
 
   Engine& engine_;
   HttpTransport& transport_;
   const bool speaks_beanstalkd_;
   std::set<std::string, std::less<>> queues_, schedules_;
+  Replaced replaced_;
   std::map<std::string, std::size_t, std::less<>> executors_;  // and how many jobs each runs at once
   std::map<std::string, std::size_t, std::less<>> targets_;    // the same
 };

@@ -227,7 +227,7 @@ class DaemonRun {
   }
   // After a reload that the store has ended in its middle.
   Coro<Result<void>> put_back(Configured& configured, Daemon& daemon, Error why) {
-    auto undone = co_await configured.apply(configuration_);
+    auto undone = co_await configured.put_back(configuration_);
     if (undone) undone = co_await daemon.set_notify(configuration_.notify);
     if (!undone) {
       why.message += fmt::format("; and what was applied of it could not be put back ({}): send SIGHUP again",
