@@ -1,10 +1,14 @@
 #include "serve/internal/daemon.hpp"
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -66,6 +70,7 @@ HttpServerOptions server_options(Gate& gate, const ServeOptions& options, std::s
 GateOptions gate_options(const ServeOptions& options, std::vector<Token> tokens) {
   GateOptions gate;
   gate.tokens = std::move(tokens);
+  gate.needs_token = !options.token_file.empty();
   gate.hosts = options.hosts;
   gate.origins = options.origins;
   gate.users = {::getuid(), 0};
@@ -98,6 +103,21 @@ HttpHandler admitted(Gate& gate, Scope scope, HttpHandler handler) {
     if (auto caller = gate.admit(request, scope); !caller) return refuse(std::move(caller.error()));
     return handler(request);
   };
+}
+
+// Where a socket listens that was handed over.
+Result<ListenAddress> address_of(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* const address = reinterpret_cast<sockaddr*>(&storage);
+  if (::getsockname(fd, address, &size) != 0) {
+    return fail(Errc::io,
+                fmt::format("cannot listen at descriptor {}: {}", fd, std::generic_category().message(errno)));
+  }
+  if (storage.ss_family == AF_UNIX) return ListenAddress{.unix_path = fmt::format("descriptor {}", fd)};
+  char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "0";
+  ::getnameinfo(address, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  return ListenAddress{.host = host, .port = static_cast<std::uint16_t>(std::atoi(port)), .unix_path = {}};
 }
 
 bool is_for_beanstalkd(const InheritedSocket& socket) { return socket.name == "beanstalkd"; }
@@ -184,6 +204,20 @@ struct Daemon::State {
     if (done) where.push_back(fmt::format("{}{}", shown_as, to_string(address)));
     return done;
   }
+  // A socket that was handed over is judged as an address that is bound here.
+  Result<void> judge(const InheritedSocket& socket) {
+    const auto address = address_of(socket.fd);
+    if (!address) return std::unexpected(address.error());
+    if (!is_for_beanstalkd(socket)) {
+      http_at.push_back(*address);
+      return check_http_address(*address, options);
+    }
+    auto good = check_beanstalkd_address(*address, options);
+    if (good && !address->is_local()) {
+      spdlog::warn("others reach {}, and the protocol knows neither tokens nor TLS", to_string(*address));
+    }
+    return good;
+  }
   Result<void> take(const InheritedSocket& socket) {
     const bool is_beanstalkd = is_for_beanstalkd(socket);
     auto done = try_to_listen(fmt::format("descriptor {}", socket.fd),
@@ -206,6 +240,7 @@ struct Daemon::State {
   Beanstalkd beanstalkd;
   QueueTargets targets;
   std::vector<std::string> where;
+  std::vector<ListenAddress> http_at;  // where HTTP is spoken
   Ticker pruning{EventLoop::current(), [this] { prune(); }};
 };
 
@@ -218,10 +253,14 @@ Result<void> Daemon::listen(std::vector<InheritedSocket> inherited) {
   if (auto opened = state_->api.open(); !opened) return opened;
   state_->prune();
   for (const InheritedSocket& socket : inherited) {
+    if (auto good = state_->judge(socket); !good) return good;
+  }
+  for (const InheritedSocket& socket : inherited) {
     if (auto taken = state_->take(socket); !taken) return taken;
   }
   const auto beanstalkd_sockets = std::ranges::count_if(inherited, is_for_beanstalkd);
   if (std::ssize(inherited) == beanstalkd_sockets) {
+    state_->http_at = state_->options.http;
     const std::string_view scheme = state_->options.tls.certificate.empty() ? "http://" : "https://";
     for (const ListenAddress& address : state_->options.http) {
       if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : scheme); !done) return done;
@@ -238,8 +277,18 @@ std::vector<std::string> Daemon::where() const { return state_->where; }
 
 QueueTargets& Daemon::targets() noexcept { return state_->targets; }
 
-void Daemon::set_access(std::vector<Token> tokens, std::vector<std::string> hosts) {
-  state_->options.hosts = std::move(hosts);
+Result<void> Daemon::check_access(const ServeOptions& asked) const {
+  ServeOptions options = state_->options;
+  options.token_file = asked.token_file;
+  for (const ListenAddress& address : state_->http_at) {
+    if (auto good = check_http_address(address, options); !good) return good;
+  }
+  return {};
+}
+
+void Daemon::set_access(std::vector<Token> tokens, const ServeOptions& asked) {
+  state_->options.hosts = asked.hosts;
+  state_->options.token_file = asked.token_file;
   state_->gate.set(gate_options(state_->options, std::move(tokens)));
 }
 

@@ -77,6 +77,7 @@ struct Gate::State {
   // Whether a page may be at work that is none of ours, under our name or in its own.
   std::expected<void, Problem> check_source(const ServerRequest& request);
   bool is_trusted_user(const ServerRequest& request) const noexcept;
+  bool is_open() const noexcept { return options.tokens.empty() && !options.needs_token; }
 
   const Clock& clock;
   GateOptions options;
@@ -123,7 +124,7 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
 
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
   const std::string_view authorization = request.header("Authorization");
-  if (options.tokens.empty()) return Caller{.name = "local", .scope = Scope::admin, .prefixes = {}};
+  if (is_open()) return Caller{.name = "local", .scope = Scope::admin, .prefixes = {}};
   if (authorization.empty() && is_trusted_user(request)) {
     return Caller{
         .name = fmt::format("uid {}", *request.peer_user), .scope = Scope::admin, .prefixes = {}, .by = KnownBy::user};
@@ -222,7 +223,7 @@ std::expected<Caller, Problem> Gate::admit(const ServerRequest& request, Scope n
 std::expected<Gate::OpenedSession, Problem> Gate::open_session(const ServerRequest& request, std::string_view words) {
   State& state = *state_;
   if (auto good = state.check_source(request); !good) return std::unexpected(std::move(good.error()));
-  if (state.options.tokens.empty()) {
+  if (state.is_open()) {
     auto caller = state.identify(request);
     if (!caller) return std::unexpected(std::move(caller.error()));
     return OpenedSession{*std::move(caller), {}};

@@ -63,7 +63,9 @@ struct Token {
 };
 
 struct GateOptions {
-  std::vector<Token> tokens;  // none: everyone is "local", with every right
+  std::vector<Token> tokens;
+  // Without tokens everyone is "local", with every right; or, with this, nobody is let in who is not one of `users`.
+  bool needs_token = false;
   // Names by which the daemon may be asked for besides localhost and IP addresses, with or without a port: against DNS
   // rebinding.
   std::vector<std::string> hosts;

@@ -100,16 +100,25 @@ class Daemons(EndToEnd):
             daemon.port = int(daemon.wait_for(r'listening: http://[^ ]*:(\d+)')[1])
         return daemon
 
-    def listening(self):
+    def listening(self, address='127.0.0.1'):
         """A socket of this process that a daemon may inherit: clients that come while none lives wait in its backlog."""
         listening = socket.socket()
         self.addCleanup(listening.close)
-        listening.bind(('127.0.0.1', 0))
+        listening.bind((address, 0))
         listening.listen(500)
         return listening
 
     def supervised(self, sockets, *arguments, **more):
-        """Starts `argiope serve` as systemd does, with sockets by name ("http", "beanstalkd"). `more`: of its environment."""
+        """Starts `argiope serve` as systemd does, with sockets by name ("http", "beanstalkd"), and waits until it listens. `more`: of
+        its environment."""
+        daemon = self.handed_over(sockets, *arguments, **more)
+        for i, (name, one) in enumerate(sockets.items()):
+            daemon.wait_for(f'listening: {name} at descriptor {3 + i}')
+            if name == 'http':
+                daemon.port = one.getsockname()[1]
+        return daemon
+
+    def handed_over(self, sockets, *arguments, **more):
         # Out of the way of the numbers that they get.
         passed = [fcntl.fcntl(one.fileno(), fcntl.F_DUPFD_CLOEXEC, 100) for one in sockets.values()]
         moves = ' '.join(f'{3 + i}<&{fd} {fd}<&-' for i, fd in enumerate(passed))
@@ -119,10 +128,6 @@ class Daemons(EndToEnd):
                                                cwd=self.folder, pass_fds=passed, env=environment(**more)))
         for fd in passed:
             os.close(fd)
-        for i, (name, one) in enumerate(sockets.items()):
-            daemon.wait_for(f'listening: {name} at descriptor {3 + i}')
-            if name == 'http':
-                daemon.port = one.getsockname()[1]
         return daemon
 
     def file(self, text, name='argiope.toml'):

@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -50,6 +51,51 @@ class Starting(Daemons):
     def test_what_others_reach_is_guarded(self):
         self.refused('--listen', '0.0.0.0:0', culprit='give a certificate and a key')
         self.refused('--listen', '0.0.0.0:0', '--insecure', culprit='without tokens they may do everything')
+
+    def test_sockets_that_were_handed_over_are_guarded_as_addresses_are(self):
+        for name, culprit in (('http', 'give a certificate and a key'), ('beanstalkd', 'the protocol knows no tokens')):
+            daemon = self.handed_over({name: self.listening('0.0.0.0')})
+            daemon.wait_for(culprit)
+            daemon.ended(2)
+        self.handed_over({'http': self.listening('0.0.0.0')}, '--insecure').wait_for('without tokens they may do everything')
+        self.token('add', 'boss')
+        self.supervised({'http': self.listening('0.0.0.0'), 'beanstalkd': self.listening('0.0.0.0')},
+                        '--insecure', '--tokens', self.folder / 'tokens')
+
+    def token(self, *words):
+        """The words of `argiope token`, and what a client says of the token that it has made."""
+        done = subprocess.run([ARGIOPE, 'token', words[0], '--file', str(self.folder / 'tokens'), *words[1:]], check=True,
+                              capture_output=True, text=True)
+        found = re.search(r'argiope_\S+', done.stdout)
+        return {'Authorization': 'Bearer ' + found[0]} if found else None
+
+    def test_the_last_token_that_is_removed_is_good_for_nothing_at_once(self):
+        boss = self.token('add', '--scope', 'admin', 'boss')
+        daemon = self.daemon('--tokens', self.folder / 'tokens')
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
+        self.token('remove', 'boss')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('nobody is let in any more: .*tokens" has no tokens')
+        daemon.wait_for('was read again')
+        for headers in (boss, {}):
+            self.assertEqual(daemon.ask('GET', '/v1/queues', headers=headers).status, 401)
+        self.assertEqual(daemon.ask('GET', '/healthz').status, 200)
+        again = self.token('add', '--scope', 'read', 'looker')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('was read again')
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers=again).status, 200)
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 401)
+
+    def test_what_others_reach_is_not_opened_by_reading_the_file_again(self):
+        boss = self.token('add', '--scope', 'admin', 'boss')
+        file = self.file('[serve]\nlisten = "0.0.0.0:0"\ninsecure = true\ntokens = "tokens"\n')
+        daemon = self.daemon(file, listen='')
+        daemon.port = int(daemon.wait_for(r'listening: http://0\.0\.0\.0:(\d+)')[1])
+        file.write_text('[serve]\nlisten = "127.0.0.1:0"\n')  # which would be listened at after a restart
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('the configuration stays as it was: .*without tokens they may do everything')
+        self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
+        self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
 
     def test_an_address_that_is_taken_is_named(self):
         daemon = self.daemon()

@@ -87,6 +87,20 @@ TEST_F(GateTest, WithoutTokensEveryoneIsLocalAndMayDoEverything) {
   EXPECT_TRUE(caller->may_use("anything"));
 }
 
+TEST_F(GateTest, WhenTheLastTokenIsTakenOutNobodyIsLetInButUsersOfTheMachine) {
+  options.needs_token = true;
+  options.users = {1000};
+  with_tokens();
+  EXPECT_EQ(said({.token = "Bearer all"}, Scope::admin), "ok");
+  options.tokens.clear();
+  gate.set(options);
+  EXPECT_EQ(said({.token = "Bearer all"}), "unauthorized");
+  EXPECT_EQ(said({}), "unauthorized");
+  EXPECT_EQ(said({}, Scope::none), "ok");
+  EXPECT_EQ(said({.user = 1000}, Scope::admin), "ok");
+  EXPECT_FALSE(gate.open_session(request_of({.method = HttpMethod::post}), "all"));
+}
+
 TEST_F(GateTest, ATokenMayDoWhatItsScopeAllowsAndWhatTheLesserOnesDo) {
   with_tokens();
   EXPECT_EQ(said({.token = "Bearer look"}, Scope::read), "ok");

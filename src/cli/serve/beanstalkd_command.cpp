@@ -136,6 +136,7 @@ class BeanstalkdCommand {
   Result<ServeOptions> serve_options() const {
     ServeOptions options;
     options.http.clear();
+    options.insecure = true;  // as beanstalkd: who gives the address guards it, and is warned
     options.store = "memory:";
     if (!arguments_.directory.empty()) {
       if (auto good = refuse_binlogs(arguments_.directory); !good) return std::unexpected(std::move(good.error()));

@@ -214,12 +214,13 @@ class DaemonRun {
     auto settings = options_.read_again();
     if (!settings) co_return std::unexpected(std::move(settings.error()));
     Configuration& configuration = settings->configuration;
+    co_await or_return(daemon.check_access(configuration.serve));
     const ServeOptions asked = std::exchange(configuration.serve, configuration_.serve);
     auto applied = co_await configured.apply(configuration);
     if (applied) applied = co_await daemon.set_notify(configuration.notify);
     if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()));
     daemon.targets().set(configured.targets(configuration));
-    daemon.set_access(tokens_ = std::move(settings->tokens), asked.hosts);
+    daemon.set_access(tokens_ = std::move(settings->tokens), asked);
     if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);
     tell_taken_at_start(asked);
     configuration_ = std::move(configuration);

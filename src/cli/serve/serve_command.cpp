@@ -104,10 +104,10 @@ class ServeCommand {
   int run() const {
     if (arguments_.log == "json") spdlog::set_formatter(std::make_unique<JsonLog>());
     if (arguments_.quiet) spdlog::set_level(spdlog::level::err);
-    auto settings = read();
+    auto settings = read(true);
     if (!settings) return complain(settings.error());
     if (arguments_.check) return say_good(*settings);
-    const DaemonRunOptions options{.read_again = [this] { return read(); },
+    const DaemonRunOptions options{.read_again = [this] { return read(false); },
                                    .notes = notes(*settings),
                                    .inherited_speak = {},
                                    .allow_private = arguments_.allow_private,
@@ -117,10 +117,11 @@ class ServeCommand {
   }
 
  private:
-  Result<DaemonSettings> read() const {
+  // `starts`: the daemon does, or it would with this.
+  Result<DaemonSettings> read(bool starts) const {
     auto configuration = read_configuration();
     if (!configuration) return std::unexpected(std::move(configuration.error()));
-    auto tokens = read_tokens(configuration->serve);
+    auto tokens = read_tokens(configuration->serve, starts);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     auto identity = read_identity(configuration->serve);
     if (!identity) return std::unexpected(std::move(identity.error()));
@@ -151,15 +152,17 @@ class ServeCommand {
     if (!beanstalkd->empty()) options.beanstalkd = *std::move(beanstalkd);
     return {};
   }
-  static Result<std::vector<Token>> read_tokens(const ServeOptions& options) {
+  static Result<std::vector<Token>> read_tokens(const ServeOptions& options, bool starts) {
     std::vector<Token> tokens;
     if (options.token_file.empty()) return tokens;
     auto kept = read_token_file(options.token_file);
     if (!kept) return std::unexpected(std::move(kept.error()));
-    // Without any, whoever reaches the daemon may do everything.
     if (kept->empty()) {
-      return fail(Errc::invalid_input, fmt::format("{} has no tokens; make one: argiope token add --file {}",
-                                                   in_quotes(options.token_file), printable(options.token_file)));
+      const std::string advice = fmt::format("{} has no tokens; make one: argiope token add --file {}",
+                                             in_quotes(options.token_file), printable(options.token_file));
+      if (starts) return fail(Errc::invalid_input, advice);
+      // The last one was taken away from who had it, and that is done at once.
+      spdlog::warn("nobody is let in any more: {}", advice);
     }
     for (KeptToken& one : *kept) tokens.push_back(std::move(one.token));
     return tokens;

@@ -51,14 +51,18 @@ class Daemon {
 
   // Takes clients from now on: each protocol at the sockets that were handed over for it, or where there are none at the
   // addresses of the options.
-  // Errors: invalid_input, io: what address cannot be had, and why. Nothing is listened at then.
+  // Errors: invalid_input, io: what address cannot be had, or may not be (check()), and why. Nothing is listened at then.
   Result<void> listen(std::vector<InheritedSocket> inherited = {});
   // Where, for people: "http://127.0.0.1:7733/", "beanstalkd at 127.0.0.1:11300".
   std::vector<std::string> where() const;
 
   QueueTargets& targets() noexcept;
-  // From now on: who is let in, and by which names besides loopback's the daemon may be asked for.
-  void set_access(std::vector<Token> tokens, std::vector<std::string> hosts);
+  // Whether who is let in may change as `asked` has it: where others reach the daemon, it is asked for tokens still.
+  // Errors: invalid_input.
+  Result<void> check_access(const ServeOptions& asked) const;
+  // From now on: who is let in, and by which names besides loopback's the daemon may be asked for. Where `asked` names a file of
+  // tokens and there is none in it, nobody is.
+  void set_access(std::vector<Token> tokens, const ServeOptions& asked);
   // From now on: who is told of trouble. The targets of their queues are the caller's to set. Errors: of the store.
   Coro<Result<void>> set_notify(std::vector<NotifyRule> rules);
   // beanstalkd's SIGUSR1: puts of that protocol are refused with DRAINING.
