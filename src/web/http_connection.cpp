@@ -351,9 +351,15 @@ Coro<bool> HttpConnection::send_answer() {
       }
     }
   }
-  response_ = {};
+  forget_answer();
   is_lingering_ = !keep_alive_ && reader_.has_more();
   co_return keep_alive_;
+}
+
+// Moved away first: assigning an empty body would keep the block of the old one for as long as the connection rests.
+void HttpConnection::forget_answer() {
+  const ServerResponse sent = std::move(response_);
+  response_ = {};
 }
 
 void HttpConnection::append_head() {

@@ -112,6 +112,7 @@ class HttpConnection : public ListHook {
   Coro<void> run_handler();
   // False when the connection is to be closed.
   Coro<bool> send_answer();
+  void forget_answer();
   // Throws std::invalid_argument when the answer cannot be sent.
   void append_head();
   bool has_body_to_send() const noexcept;

@@ -90,37 +90,75 @@ WallTime expiry_of(const X509* certificate) {
   return WallTime{std::chrono::seconds{::timegm(&parts)}};
 }
 
-// One connection, between two buffers of OpenSSL's: what came, and what goes out.
+// What OpenSSL reads and writes during one call of a layer. Buffers of its own would keep their size for as long as the
+// connection lasts.
+struct Wire {
+  std::string_view came;
+  std::string* to_peer = nullptr;
+};
+
+Wire& wire_of(BIO* bio) noexcept { return *static_cast<Wire*>(::BIO_get_data(bio)); }
+
+int read_wire(BIO* bio, char* out, int size) noexcept {
+  std::string_view& came = wire_of(bio).came;
+  ::BIO_clear_retry_flags(bio);
+  if (came.empty()) {
+    ::BIO_set_retry_read(bio);
+    return -1;
+  }
+  const std::size_t count = came.copy(out, static_cast<std::size_t>(size));
+  came.remove_prefix(count);
+  return static_cast<int>(count);
+}
+
+int write_wire(BIO* bio, const char* bytes, int size) noexcept {
+  ::BIO_clear_retry_flags(bio);
+  std::string* const to_peer = wire_of(bio).to_peer;
+  if (to_peer == nullptr) return -1;
+  to_peer->append(bytes, static_cast<std::size_t>(size));
+  return size;
+}
+
+long control_wire(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+// Kept for as long as the process, as connections may be.
+const BIO_METHOD* wire_method() {
+  static const BIO_METHOD* const kMethod = [] {
+    BIO_METHOD* const made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "wire");
+    if (made == nullptr) throw std::bad_alloc();
+    ::BIO_meth_set_read(made, read_wire);
+    ::BIO_meth_set_write(made, write_wire);
+    ::BIO_meth_set_ctrl(made, control_wire);
+    return made;
+  }();
+  return kMethod;
+}
+
+// One connection, whose bytes OpenSSL finds on the wire while a call lasts.
 class TlsLayer final : public detail::StreamLayer {
  public:
   explicit TlsLayer(SSL_CTX& context) : tls_(::SSL_new(&context)) {
-    BIO* const came = ::BIO_new(::BIO_s_mem());
-    BIO* const to_send = ::BIO_new(::BIO_s_mem());
-    if (tls_ == nullptr || came == nullptr || to_send == nullptr) {
-      ::BIO_free(came);
-      ::BIO_free(to_send);
+    BIO* const bio = ::BIO_new(wire_method());
+    if (tls_ == nullptr || bio == nullptr) {
+      ::BIO_free(bio);
       throw std::bad_alloc();
     }
-    ::SSL_set_bio(tls_.get(), came, to_send);
+    ::BIO_set_data(bio, &wire_);
+    ::BIO_set_init(bio, 1);
+    ::SSL_set_bio(tls_.get(), bio, bio);
     ::SSL_set_accept_state(tls_.get());
   }
 
   bool receive(std::string_view came, std::string& plain, std::string& to_peer) override {
     require_tls(came);
-    // In small pieces, so that OpenSSL's buffers, which keep their size, stay small.
-    do {
-      const std::string_view piece = came.substr(0, kMostInRecord);
-      came.remove_prefix(piece.size());
-      ::BIO_write(::SSL_get_rbio(tls_.get()), piece.data(), static_cast<int>(piece.size()));
-      const int why = read_records(plain);
-      take_out(to_peer);
-      if (why == SSL_ERROR_ZERO_RETURN) return true;
-      if (why != SSL_ERROR_WANT_READ) fail_connection(std::errc::protocol_error);
-    } while (!came.empty());
-    return false;
+    const OnWire on_wire(wire_, came, to_peer);
+    const int why = read_records(plain);
+    if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_ZERO_RETURN) fail_connection(std::errc::protocol_error);
+    return why == SSL_ERROR_ZERO_RETURN;
   }
 
   void send(std::string_view plain, std::string& to_peer) override {
+    const OnWire on_wire(wire_, {}, to_peer);
     while (!plain.empty()) {
       const std::string_view piece = plain.substr(0, kMostInRecord);
       plain.remove_prefix(piece.size());
@@ -129,20 +167,30 @@ class TlsLayer final : public detail::StreamLayer {
       const bool good = ::SSL_write_ex(tls_.get(), piece.data(), piece.size(), &written) == 1;
       ::ERR_clear_error();
       if (!good || written != piece.size()) fail_connection(std::errc::connection_aborted);
-      take_out(to_peer);
     }
   }
 
   void end(std::string& to_peer) noexcept override {
+    const OnWire on_wire(wire_, {}, to_peer);
     ::ERR_clear_error();
     ::SSL_shutdown(tls_.get());
     ::ERR_clear_error();
-    take_out(to_peer);
   }
 
   bool is_ready() const noexcept override { return ::SSL_is_init_finished(tls_.get()) == 1; }
 
  private:
+  class OnWire {
+   public:
+    OnWire(Wire& wire, std::string_view came, std::string& to_peer) noexcept : wire_(wire) { wire_ = {came, &to_peer}; }
+    ~OnWire() { wire_ = {}; }
+    OnWire(const OnWire&) = delete;
+    OnWire& operator=(const OnWire&) = delete;
+
+   private:
+    Wire& wire_;
+  };
+
   // All that have come whole, up to what SSL_get_error() says then.
   int read_records(std::string& plain) {
     std::array<char, kMostInRecord> record;
@@ -160,15 +208,8 @@ class TlsLayer final : public detail::StreamLayer {
     if (came.empty() || std::exchange(has_begun_, true)) return;
     if (is_alpha(came.front())) fail_connection(std::errc::wrong_protocol_type);
   }
-  void take_out(std::string& to_peer) {
-    BIO* const out = ::SSL_get_wbio(tls_.get());
-    char* bytes = nullptr;
-    const long count = BIO_get_mem_data(out, &bytes);
-    if (count <= 0) return;
-    to_peer.append(bytes, static_cast<std::size_t>(count));
-    (void)BIO_reset(out);
-  }
 
+  Wire wire_;
   const std::unique_ptr<SSL, FreeTls> tls_;
   bool has_begun_ = false;
 };

@@ -56,6 +56,10 @@ class TlsClient {
       if (ec) co_return std::pair(std::move(all), ec);
     }
   }
+  void leave() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
   SSL* handle() { return stream_->native_handle(); }
 
   ssl::context context{ssl::context::tls_client};
@@ -160,6 +164,34 @@ TEST_F(HttpsServerTest, BreaksOffWhatIsNoTlsAtAll) {
     co_await until([&] { return server.connections() == 0; });
   });
   EXPECT_TRUE(reports.lines().empty());
+}
+
+TEST_F(HttpsServerTest, RefusesAHandshakeInTheMiddleOfAConnection) {
+  with_server([&](HttpServer& server) -> Coro<void> {
+    client.trust(certificate);
+    SSL_CTX_set_max_proto_version(client.context.native_handle(), TLS1_2_VERSION);
+    EXPECT_FALSE(co_await client.connect(port));
+    EXPECT_EQ(SSL_renegotiate(client.handle()), 1);
+    co_await client.write(last("/a"));
+    EXPECT_THAT((co_await client.read_rest()).first, "");
+    client.leave();
+    co_await until([&] { return server.connections() == 0; });
+    EXPECT_THAT(begun, testing::IsEmpty());
+  });
+}
+
+TEST_F(HttpsServerTest, TakesNewKeysAsOftenAsAClientMakesThem) {
+  with_server([&](HttpServer&) -> Coro<void> {
+    client.trust(certificate);
+    EXPECT_FALSE(co_await client.connect(port));
+    co_await client.write("GET /");
+    for (int i = 0; i < 500; ++i) {
+      EXPECT_EQ(SSL_key_update(client.handle(), SSL_KEY_UPDATE_REQUESTED), 1);
+      co_await client.write("a");
+    }
+    co_await client.write(" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    EXPECT_THAT((co_await client.read_rest()).first, HasSubstr("200 OK"));
+  });
 }
 
 TEST_F(HttpsServerTest, AClientThatDoesNotFinishTheHandshakeIsLetGo) {
