@@ -28,6 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = parse_schedule(to_json(schedule));
     require(again && *again == schedule);
   }
+  names.clear();
+  for (const NotifyRule& rule : read->notify) {
+    require(!rule.name.empty() && rule.name.size() <= 64 && names.insert(rule.name).second);
+    require(rule.command.has_value() != rule.push.has_value() && rule.on != 0);
+  }
   Random random(1);
   for (const SimulatedJobs& jobs : read->simulation.jobs) {
     require(jobs.failures >= 0 && jobs.failures <= 1);
