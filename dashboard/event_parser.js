@@ -26,6 +26,6 @@ export class EventParser {
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
     if (name === 'event') this.event = value;
     else if (name === 'data') this.data.push(value);
-    else if (name === 'id') this.id = value;
+    else if (name === 'id' && !value.includes('\0')) this.id = value;
   }
 }

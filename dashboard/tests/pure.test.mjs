@@ -110,6 +110,43 @@ describe('an event stream', () => {
       assert.deepEqual(events([text.slice(0, at), text.slice(at)])[0], wanted, `cut at ${at}`);
     assert.deepEqual(events([...text])[0], wanted);
   });
+  // As the HTML standard has it ("Interpreting an event stream"), of a text that has come whole.
+  const byTheStandard = (whole) => {
+    const taken = [];
+    let [event, data, id] = ['', [], undefined];
+    const lines = whole.split(/\r\n|\r|\n/);
+    lines.pop(); // without its end it is no line
+    for (const line of lines) {
+      const [, name, value] = /^([^:]*):? ?([^]*)$/.exec(line);
+      if (line === '') {
+        if (data.length) taken.push({ event: event || 'message', data: data.join('\n'), id });
+        [event, data] = ['', []];
+      } else if (name === 'event') event = value;
+      else if (name === 'data') data.push(value);
+      else if (name === 'id' && !value.includes('\0')) id = value;
+    }
+    return taken;
+  };
+  it('is read by the standard, whatever it says and however it is cut', () => {
+    let state = 20261122;
+    const below = (bound) => {
+      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+      return (state >>> 8) % bound;
+    };
+    const parts = ['event', 'data', 'id', 'retry', ':', ': ', '::', ' ', '\n', '\n', '\n\n', '\r\n', '\r', '\r\n\r\n', 'é', '\0', '{}', 'a1-7'];
+    for (let round = 0; round < 5000; ++round) {
+      const pieces = [];
+      for (let left = 1 + below(30); left > 0; --left) pieces.push(parts[below(parts.length)]);
+      const whole = pieces.join('') + '\n\n';
+      const cut = [];
+      for (let from = 0; from < whole.length; ) {
+        const to = from + 1 + below(6);
+        cut.push(whole.slice(from, to));
+        from = to;
+      }
+      assert.deepEqual(events(cut)[0], byTheStandard(whole), JSON.stringify(cut));
+    }
+  });
   it('keeps an id that came without an event, and drops an event that was cut off', () => {
     assert.deepEqual(events(['id: a1-7\n\nevent: job\ndata: {']), [[], 'a1-7']);
   });
