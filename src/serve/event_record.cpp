@@ -14,6 +14,17 @@ namespace {
 // Of an error or a message: the whole of it is in the job.
 constexpr std::size_t kMostTextBytes = 300;
 
+// A place keeps blocks of so many bytes for the events to come; or a long text now and then would leave a long block in each.
+constexpr std::size_t kKeptBytes = 256;
+
+void empty(std::string& text) noexcept {
+  if (text.capacity() > kKeptBytes) {
+    std::string().swap(text);
+  } else {
+    text.clear();
+  }
+}
+
 // Without a character that would be cut in two.
 std::string_view beginning_of(std::string_view text) noexcept {
   if (text.size() <= kMostTextBytes) return text;
@@ -100,8 +111,8 @@ KeptEvent& EventRecord::append(KeptEvent::Kind kind, std::string_view owner) {
   if (place >= events_.size()) events_.resize(place + 1);
   KeptEvent& kept = events_[place];
   kept.kind = kind;
+  for (std::string* text : {&kept.owner, &kept.name, &kept.queue, &kept.text, &kept.written}) empty(*text);
   kept.owner.assign(owner);
-  kept.written.clear();
   ++next_;
   kept_ = std::min<std::uint64_t>(kept_ + 1, most_);
   return kept;
