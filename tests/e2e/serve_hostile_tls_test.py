@@ -2,6 +2,7 @@
 it lets go of them or serves them, its memory is bounded, and others are served meanwhile.
 
 ARGIOPE_HOSTILE says how many there are of each kind: 100 unless told; 10000 is what is claimed. Figures are printed."""
+import collections
 import contextlib
 import http.client
 import json
@@ -139,9 +140,20 @@ class Crowds(HostileTls):
     def idle(self, port_of):
         daemon = self.serve_tls()
         with self.crowd(daemon, 'idle connections', 40 * 1024):
+            crowd = collections.deque()
             for _ in range(MANY):
-                self.handshaken(port_of(daemon))
+                crowd.append((time.monotonic(), *self.handshaken(port_of(daemon))))
+                if port_of(daemon) == daemon.port:
+                    self.keep(crowd)
         self.leave(daemon)
+
+    def keep(self, crowd):
+        """The daemon lets go of who has asked for nothing for a minute, and so many handshakes may take longer."""
+        while crowd[0][0] < time.monotonic() - 25:
+            _, client, side = crowd.popleft()
+            client.sendall(side.encrypted(get('/healthz')))
+            self.read_answer(lambda: self.decrypted(client, side))
+            crowd.append((time.monotonic(), client, side))
 
     def test_long_polls(self):
         daemon = self.serve_tls()
@@ -156,10 +168,13 @@ class Crowds(HostileTls):
     def test_those_that_were_answered_at_length(self):
         daemon = self.serve_tls()
         with self.crowd(daemon, 'connections that idle after an answer of 90 KB', 40 * 1024):
+            crowd = collections.deque()
             for _ in range(MANY):
                 client, side = self.handshaken(daemon.port)
                 client.sendall(side.encrypted(get('/v1/openapi.json')))
                 self.read_answer(lambda: self.decrypted(client, side))
+                crowd.append((time.monotonic(), client, side))
+                self.keep(crowd)
         self.leave(daemon)
 
     def test_those_that_were_answered_at_length_without_tls(self):
