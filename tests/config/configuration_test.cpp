@@ -269,9 +269,12 @@ TEST(Configuration, NamesFileLineAndMemberOfWhatIsWrong) {
       {"[[queue]]\nname = 'm'\nworkers = -1\n", R"(a.toml:3: queue "m": workers -1: a whole number, 0 to 100000)"},
       {"[[queue]]\nname = 'm'\n[[queue]]\nname = 'm'\n", R"(a.toml:4: queue "m": there is one of that name in line 2)"},
       {"queue = 1\n", "a.toml:1: queue: tables, each under [[queue]]"},
+      {"[[queue]]\nname = 'm'\npaused_until = 2026-03-29T:00Z\n",
+       "a.toml:3: Error while parsing time: expected 2-digit hour"},
       {"[queue]\nname = 'm'\n", "a.toml:1: queue: tables, each under [[queue]]"},
       {"[[schedule]]\nname = 's'\n", R"(a.toml:1: schedule "s": a schedule needs a trigger)"},
-      {"[[schedule]]\nname = 's'\ntrigger = '61 * * * *'\n", R"(a.toml:3: schedule "s": trigger: minute "61": 0 to 59)"},
+      {"[[schedule]]\nname = 's'\ntrigger = '61 * * * *'\n",
+       R"(a.toml:3: schedule "s": trigger: minute "61": 0 to 59)"},
       {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'cron'\nexpression = '* * * * *'\nzone = 'Mars/Olympus'\n",
        R"(a.toml:6: schedule "s": trigger.zone: time zone "Mars/Olympus": )"},
       {"[[schedule]]\nname = 's'\n[schedule.trigger]\ntype = 'or'\ntriggers = [\n  { type = 'cron', expression = '* * "
