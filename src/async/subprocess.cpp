@@ -175,6 +175,8 @@ class ProcessState {
     co_await self->ended_.wait();
     co_return *self->returncode_;
   }
+  using Collect = Coro<void> (*)(Stream& stream, std::size_t limit, std::string& collected);
+  static Coro<void> communicate(Shared self, std::string input, ProcessOutput& output, std::size_t limit, Collect collect);
   static Coro<ProcessOutput> communicate(Shared self, std::string input, std::size_t limit);
 
   Stream in;
@@ -245,11 +247,26 @@ Coro<void> collect(Stream& stream, std::size_t limit, std::string& collected) {
   if (stream) collected = co_await stream.read_all(limit);
 }
 
+Coro<void> collect_as_it_comes(Stream& stream, std::size_t limit, std::string& collected) {
+  if (!stream) co_return;
+  while (co_await stream.read_onto(collected, limit + 1 - collected.size())) {
+    if (collected.size() <= limit) continue;
+    collected.resize(limit);
+    throw LimitOverrunError(fmt::format("the stream is longer than {} bytes", limit), limit);
+  }
+}
+
 }  // namespace
 
 Coro<ProcessOutput> ProcessState::communicate(Shared self, std::string input, std::size_t limit) {
-  if (!input.empty() && !self->in) throw std::logic_error("input for a process whose stdin is no pipe");
   ProcessOutput output;
+  co_await communicate(std::move(self), std::move(input), output, limit, collect);
+  co_return output;
+}
+
+Coro<void> ProcessState::communicate(Shared self, std::string input, ProcessOutput& output, std::size_t limit,
+                                     Collect collect) {
+  if (!input.empty() && !self->in) throw std::logic_error("input for a process whose stdin is no pipe");
   try {
     co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
       group.create_task(feed(self->in, input));
@@ -262,7 +279,6 @@ Coro<ProcessOutput> ProcessState::communicate(Shared self, std::string input, st
   }
   self->release();
   co_await wait(self);
-  co_return output;
 }
 
 }  // namespace detail
@@ -475,6 +491,9 @@ Stream& Process::err() { return piped(state().err, "stderr"); }
 Coro<int> Process::wait() { return state(), ProcessState::wait(state_); }
 Coro<ProcessOutput> Process::communicate(std::string input, std::size_t limit) {
   return state(), ProcessState::communicate(state_, std::move(input), limit);
+}
+Coro<void> Process::communicate(std::string input, ProcessOutput& output, std::size_t limit) {
+  return state(), ProcessState::communicate(state_, std::move(input), output, limit, detail::collect_as_it_comes);
 }
 void Process::send_signal(int signal_number) { state().send_signal(signal_number); }
 void Process::terminate() { send_signal(SIGTERM); }

@@ -20,6 +20,9 @@ namespace argiope {
 namespace {
 
 constexpr int kBadData = 65;  // EX_DATAERR
+// While it runs its output is told anew, whole, at most so often, and at most so many bytes a second.
+constexpr Duration kTellInterval = std::chrono::seconds{1};
+constexpr std::size_t kToldPerSecond = 256 * 1024;
 constexpr std::size_t kMostErrorBytes = 2000;
 constexpr std::size_t kMostErrorsKept = 16 * 1024;
 // Between two tries to start what cannot be started.
@@ -105,6 +108,25 @@ std::string output_of_failure(const ProcessOutput& output) {
   return kept.append(errors);
 }
 
+// What it has printed so far, while it runs; what the run before has left is gone with the first byte, or at once.
+Coro<void> tell_output(JobContext& context, const std::string& printed) {
+  if (!context.job().result.empty()) context.output({});
+  for (std::size_t told = 0;;) {
+    co_await sleep(kTellInterval * (1 + static_cast<Duration::rep>(told / kToldPerSecond)));
+    if (printed.size() > told) context.output(printed.substr(0, told = printed.size()));
+  }
+}
+
+// Reads all that it prints into `output`, and waits for it.
+Coro<void> attend(JobContext& context, Process& process, const CommandOptions& options, ProcessOutput& output) {
+  Task<void> telling = EventLoop::current().create_task(tell_output(context, output.out), "tells a command's output", Start::eagerly);
+  struct End {
+    Task<void>& task;
+    ~End() { task.cancel(); }
+  } const end{telling};
+  co_await process.communicate(options.input.value_or(context.payload()), output, options.most_output);
+}
+
 Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   SubprocessOptions how{.in = Stdio::pipe, .out = Stdio::pipe, .err = Stdio::pipe};
   how.environment = environment_of(context, options.environment);
@@ -116,8 +138,7 @@ Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   bool cancelled = false;
   try {
     const TimePoint limit = saturating_add(EventLoop::current().time(), options.timeout);
-    output = co_await Timeout(limit).run(
-        process.communicate(options.input.value_or(context.payload()), options.most_output));
+    co_await Timeout(limit).run(attend(context, process, options, output));
   } catch (const TimeoutError&) {
     trouble = fmt::format("out of time after {}", format_duration(options.timeout));
   } catch (const LimitOverrunError&) {
@@ -127,7 +148,10 @@ Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   }
   if (cancelled || !trouble.empty()) {
     co_await end(process, options.grace);
+    const std::string left = output_of_failure(output);
+    if (cancelled && !left.empty()) context.output(left);
     if (cancelled) throw CancelledError();
+    context.set_result(left);
     throw std::runtime_error(trouble);
   }
   const int status = process.returncode().value_or(-1);

@@ -9,6 +9,7 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "argiope/async/timeout.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/book_state.hpp"
@@ -23,6 +24,48 @@ constexpr int kLooksAfterJump = 20;
 constexpr std::size_t kJobsAPage = 10'000;
 constexpr std::size_t kFirstPage = 100;
 constexpr std::size_t kChangesTogether = 256;
+constexpr Duration kLookForOutput = std::chrono::milliseconds{250};
+
+JobOutput output_of(JobRecord record, const OutputLook& look) {
+  JobOutput output{.run = record.tally.runs, .state = record.state, .error = std::move(record.error)};
+  if (look.run == output.run) output.after = std::min(look.after, record.result.size());
+  output.bytes = std::move(record.result);
+  output.bytes.erase(0, output.after);
+  return output;
+}
+
+// Hears from the owner that there may be more to see of a job.
+class JobNews {
+ public:
+  JobNews(std::shared_ptr<Broker> owner, JobId id)
+      : owner_(std::move(owner)), listener_(owner_->add_listener(kOfRuns, [this, id](const JobEvent& event) {
+          if (event.id == id) heard_.set();
+        })) {}
+  JobNews(const JobNews&) = delete;
+  ~JobNews() { owner_->remove_listener(listener_); }
+
+  Coro<void> wait(TimePoint limit) {
+    try {
+      co_await Timeout(limit).run([](Event& heard) -> Coro<void> { co_await heard.wait(); }(heard_));
+    } catch (const TimeoutError&) {
+    }
+    heard_.clear();
+  }
+
+ private:
+  static constexpr std::uint32_t kOfRuns = [] {
+    using enum JobEventKind;
+    std::uint32_t mask = 0;
+    for (const JobEventKind kind : {leased, done, retrying, buried, cancelled, released, expired, progress, erased}) {
+      mask |= static_cast<std::uint32_t>(kind);
+    }
+    return mask;
+  }();
+
+  const std::shared_ptr<Broker> owner_;
+  Event heard_;
+  const Broker::ListenerId listener_;
+};
 
 }  // namespace
 
@@ -134,6 +177,7 @@ Coro<Result<JobId>> Book::find(std::string id_or_name) {
   return keep_alive(state_, state_->find(std::move(id_or_name)));
 }
 Coro<Result<JobRecord>> Book::get(JobId id) { return keep_alive(state_, state_->get(id)); }
+Coro<Result<JobOutput>> Book::output(JobId id, OutputLook look) { return keep_alive(state_, state_->output(id, look)); }
 Coro<Result<std::vector<Attempt>>> Book::history(JobId id) { return keep_alive(state_, state_->history(id)); }
 Coro<Result<std::vector<JobRecord>>> Book::list(JobFilter filter) {
   return keep_alive(state_, state_->list(std::move(filter)));
@@ -304,6 +348,24 @@ Coro<Result<JobRecord>> Book::State::get(JobId id) {
   if (!found) co_return no_such_job(id);
   as_of_now(*found);
   co_return std::move(*found);
+}
+
+Coro<Result<JobOutput>> Book::State::output(JobId id, OutputLook look) {
+  if (remote) co_return co_await remote->output(id, look);
+  EventLoop& loop = EventLoop::current();
+  const TimePoint limit = saturating_add(loop.time(), look.wait);
+  std::optional<JobNews> news;
+  if (owner && look.wait > Duration{}) news.emplace(owner, id);
+  for (;;) {
+    JobOutput output = output_of(co_await or_return(get(id)), look);
+    const bool is_new = !output.bytes.empty() || output.run != look.run || !output.may_grow();
+    if (is_new || loop.time() >= limit) co_return output;
+    if (news) {
+      co_await news->wait(limit);
+    } else {
+      co_await sleep(std::min(kLookForOutput, limit - loop.time()));
+    }
+  }
 }
 
 Coro<Result<std::vector<Attempt>>> Book::State::history(JobId id) {

@@ -66,6 +66,7 @@ struct Book::State {
   // --- looks
   Coro<Result<JobId>> find(std::string id_or_name);
   Coro<Result<JobRecord>> get(JobId id);
+  Coro<Result<JobOutput>> output(JobId id, OutputLook look);
   Coro<Result<std::vector<Attempt>>> history(JobId id);
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
   Coro<Result<StoredQueue>> queue(std::string name);

@@ -68,6 +68,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   std::optional<RunningJob> running(std::uint64_t token) const;
   std::vector<RunningJob> running() const;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
+  bool set_output(std::uint64_t token, std::string output) override;
   Coro<Result<void>> worker_gone(std::string worker) { return kept(end_leases_of(std::move(worker))); }
   Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens) {
     return kept(end_each_lease(std::move(tokens)));
@@ -253,6 +254,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   void renew_unwritten(TimePoint now);
   static void tell_holder(const LeaseCall& call, std::uint64_t token) noexcept;
   static void leave(const Caller& caller);  // it waits no more
+  void tell_progress(const Run& run);
+  Coro<void> write_output(std::uint64_t token, JobId id, std::string output);
   void drop_cancelled_callers();
   void give_back(std::uint64_t token);
   void give_back_unknown(const JobRecord& record, std::uint64_t token);

@@ -118,6 +118,9 @@ std::vector<RunningJob> Engine::running() const { return state_->broker->running
 bool Engine::set_progress(std::uint64_t token, double fraction, std::string message) {
   return state_->broker->set_progress(token, fraction, std::move(message));
 }
+bool Engine::set_output(std::uint64_t token, std::string output) {
+  return state_->broker->set_output(token, std::move(output));
+}
 Coro<Result<void>> Engine::worker_gone(std::string worker) { return state_->broker->worker_gone(std::move(worker)); }
 Coro<Result<std::size_t>> Engine::end_leases(std::vector<std::uint64_t> tokens) {
   return state_->broker->end_leases(std::move(tokens));

@@ -450,9 +450,26 @@ bool Broker::set_progress(std::uint64_t token, double fraction, std::string mess
   Run& running = *found;
   running.progress = std::clamp(fraction, 0.0, 1.0);
   running.progress_message = std::move(message);
-  tell(JobEventKind::progress, running.id, *running.queue, running.progress_message, running.attempt, {},
-       running.progress);
+  tell_progress(running);
   return true;
+}
+
+void Broker::tell_progress(const Run& run) {
+  tell(JobEventKind::progress, run.id, *run.queue, run.progress_message, run.attempt, {}, run.progress);
+}
+
+bool Broker::set_output(std::uint64_t token, std::string output) {
+  const Run* const running = runs_.find(token);
+  if (running == nullptr) return false;
+  run_in_background(write_output(token, running->id, std::move(output)), Start::eagerly);
+  return true;
+}
+
+// Before whatever ends the run: the store keeps to the order of its calls.
+Coro<void> Broker::write_output(std::uint64_t token, JobId id, std::string output) {
+  const auto written = co_await store_(&Store::write_output, id, token, std::move(output));
+  const Run* const running = runs_.find(token);
+  if (written && running != nullptr) tell_progress(*running);
 }
 
 Coro<Result<void>> Broker::end_leases_of(std::string worker) {

@@ -90,6 +90,8 @@ void JobContext::progress(double fraction, std::string message) {
   source_.set_progress(token(), fraction, std::move(message));
 }
 
+void JobContext::output(std::string so_far) { source_.set_output(token(), std::move(so_far)); }
+
 void Worker::add(std::string function, JobFunction run) { state_->functions[std::move(function)] = std::move(run); }
 void Worker::add_default(JobFunction run) { state_->default_function = std::move(run); }
 Coro<Result<void>> Worker::run() { return keep_alive(state_, state_->run()); }

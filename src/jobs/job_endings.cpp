@@ -28,6 +28,9 @@ JobRow without_lease(JobRow row) {
   return row;
 }
 
+// What a run that did not end well has left replaces what is there, unless it is nothing.
+const std::string* unless_empty(const std::string& result) { return result.empty() ? nullptr : &result; }
+
 // It is less or more important from now on. Its age stays.
 void set_priority(JobRow& row, std::optional<std::int32_t> priority) {
   if (!priority) return;
@@ -201,7 +204,7 @@ void JobTransitions::failed_attempt(JobRow& row, const Settlement& settlement, c
   ++row.attempts;
   row.flags |= JobRow::kHasHistory;
   rows_.write_attempt(row.id, {row.attempts, from_ms(at_ms), outcome, settlement.error, settlement.worker},
-                      settlement.result);
+                      unless_empty(settlement.result));
 }
 
 std::vector<JobId> JobTransitions::end(const JobRow& row, const Ending& ending, const End& how) {
@@ -217,7 +220,7 @@ std::vector<JobId> JobTransitions::end(const JobRow& row, const Ending& ending, 
     ended.pending = 0;
     ended.flags &= ~JobRow::kCancelAsked;
     rows_.save(row, ended);
-    rows_.write_end(row.id, how.error, how.result);
+    rows_.write_end(row.id, how.error, how.state == JobState::done ? &how.result : unless_empty(how.result));
   } else {
     rows_.erase(row);
     if (!how.how.empty()) rows_.set_failure(row.id, how.how);
@@ -259,6 +262,12 @@ void JobTransitions::tell_dependants(JobId ended, std::vector<JobId> dependants,
       if (row.pending == 0) into.released.push_back(waiting(row));
     }
   }
+}
+
+void JobTransitions::write_output(JobId id, std::uint64_t token, const std::string& output) {
+  if (rows_.is_far()) rows_.bring({.ids = {id}});
+  const auto row = load_any(id);
+  if (row && row->runs() && row->token == token) rows_.write_result(id, output);
 }
 
 // --- changes ---------------------------------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 // Jobs that are there: looked at, and changed.
 #include <fmt/format.h>
 
+#include <limits>
+#include <list>
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
+#include "argiope/async/timeout.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/explanation_json.hpp"
 #include "jobs/internal/job_json.hpp"
@@ -56,8 +59,71 @@ Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
   co_return json_answer([&](JsonWriter& json) { write_history(json, "attempts", attempts); });
 }
 
+// --- output
+
+// Without the beginning of a character whose rest has not come yet; unless that is all.
+std::string_view whole_characters(std::string_view text) {
+  for (std::size_t back = 1; back < 4 && back < text.size(); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xc0) == 0x80) continue;
+    const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? text.substr(0, text.size() - back) : text;
+  }
+  return text;
+}
+
+void write_members(JsonWriter& json, const JobOutput& output) {
+  const std::string_view bytes = output.may_grow() ? whole_characters(output.bytes) : output.bytes;
+  json.member("run", output.run);
+  json.member("after", output.after);
+  json.bytes("output", bytes);
+  json.member("next", output.after + bytes.size());
+  json.member("state", to_string(output.state));
+  json.member("error", output.error);
+  json.member("more", output.may_grow());
+}
+
+// nullopt: all of it is wanted, as it is.
+Result<std::optional<OutputLook>> read_look(const ApiState& api, ApiCall& call) {
+  const auto most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count();
+  ApiQuery query(call.request.query);
+  const bool follows = query.text("after").has_value();
+  OutputLook look;
+  if (follows) {
+    look.after = query.whole("after", 0, kMostJobId, 0);
+    look.run = static_cast<std::uint32_t>(query.whole("run", 0, std::numeric_limits<std::uint32_t>::max(), 0));
+    look.wait = std::chrono::milliseconds{query.whole("wait_ms", 0, static_cast<std::uint64_t>(most_ms), 0)};
+  }
+  if (auto good = query.finish(); !good) return std::unexpected(std::move(good.error()));
+  return follows ? std::optional(look) : std::nullopt;
+}
+
+// Ended early by Api::stop().
+Coro<Result<JobOutput>> wait_for_output(ApiState& api, JobId id, OutputLook look) {
+  Timeout limit(saturating_add(EventLoop::current().time(), look.wait));
+  struct Poll {
+    std::list<Timeout*>& polls;
+    std::list<Timeout*>::iterator place;
+    ~Poll() { polls.erase(place); }
+  } const poll{api.polls, api.polls.insert(api.polls.end(), &limit)};
+  try {
+    co_return co_await limit.run(api.book().output(id, look));
+  } catch (const TimeoutError&) {
+  }
+  look.wait = Duration{};
+  co_return co_await api.book().output(id, look);
+}
+
+Coro<Result<ServerResponse>> output_from(ApiState& api, JobId id, OutputLook look) {
+  if (api.stopped || api.polls.size() >= api.options.most_pollers) look.wait = Duration{};
+  const JobOutput output = look.wait > Duration{} ? co_await or_return(wait_for_output(api, id, look))
+                                                  : co_await or_return(api.book().output(id, look));
+  co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
+}
+
 Coro<Result<ServerResponse>> output(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
+  if (const auto look = co_await or_return(read_look(api, call))) co_return co_await output_from(api, id, *look);
   auto record = co_await or_return(api.book().get(id));
   if (record.result.empty()) {
     co_return call.refuse(ProblemType::not_found, fmt::format("job {}: no run of it has left a result", id));

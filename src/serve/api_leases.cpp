@@ -11,6 +11,7 @@
 #include "argiope/async/errors.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "base/internal/base64.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/raw_json.hpp"
@@ -24,6 +25,7 @@ namespace {
 constexpr std::size_t kMostLeased = 1'000;  // by one request
 constexpr std::size_t kMostQueues = 1'000;
 constexpr std::size_t kMostMessageBytes = 1'024;
+constexpr std::size_t kMostOutputBytes = 1024 * 1024;  // as a command may print, unless told
 constexpr std::size_t kMostStops = 10'000;  // of a worker, that it has not been told of
 
 // --- settling ------------------------------------------------------------------------------------------------------------
@@ -435,7 +437,22 @@ struct AskedRenewal {
   std::uint64_t token = 0;
   std::optional<double> progress;
   std::string message;
+  std::optional<std::string> output;
 };
+
+// What the run has left so far: `output`, or `output_base64`.
+std::optional<std::string> read_run_output(JsonMembers& in) {
+  const JsonValue* const text = in.find("output");
+  const JsonValue* const coded = in.find("output_base64");
+  if (text != nullptr && coded != nullptr) coded->refuse("give output or output_base64, not both");
+  if (text != nullptr) return text->text(0, kMostOutputBytes);
+  if (coded == nullptr) return std::nullopt;
+  const auto letters = coded->if_text();
+  auto bytes = letters ? from_base64(*letters) : std::nullopt;
+  if (!bytes) coded->wrong("a string of base64");
+  if (bytes && bytes->size() > kMostOutputBytes) coded->wrong(fmt::format("at most {} bytes", kMostOutputBytes));
+  return bytes;
+}
 
 AskedRenewal read_renewal(const JsonValue& value) {
   AskedRenewal asked;
@@ -451,6 +468,7 @@ AskedRenewal read_renewal(const JsonValue& value) {
     if (!asked.progress || *asked.progress < 0 || *asked.progress > 1) progress->wrong("a number from 0 to 1");
   }
   if (const JsonValue* message = in.find("message")) asked.message = message->text(0, kMostMessageBytes);
+  asked.output = read_run_output(in);
   in.finish("a lease has none");
   return asked;
 }
@@ -463,6 +481,7 @@ std::optional<RunningJob> renew(ApiState& api, const ApiCall& call, AskedRenewal
   running->until = saturating_add(EventLoop::current().time(), running->lease_time);
   if (const auto worker = api.workers.find(running->worker)) worker->seen_at = api.engine.calendar_now();
   if (asked.progress) api.engine.set_progress(asked.token, *asked.progress, std::move(asked.message));
+  if (asked.output) api.engine.set_output(asked.token, *std::move(asked.output));
   return running;
 }
 

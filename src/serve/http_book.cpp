@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kMostInRequest = 10'000;
 constexpr std::size_t kMostBytesInRequest = 8 * 1024 * 1024;  // but for a job that is larger by itself
 constexpr std::size_t kJobsInPage = 1'000;
+constexpr Duration kLongestPoll = std::chrono::seconds{30};  // within ApiRequest::timeout
 
 using Replies = std::vector<Result<PutReply>>;
 
@@ -87,6 +88,17 @@ bool is_of_the_job(Errc code) {
 Result<void> check_names(const NewJob& job) {
   if (job.id == 0 || job.name.empty()) return {};
   return fail(Errc::invalid_input, fmt::format("job {}: a job has a number of its own or a name, not both", job.id));
+}
+
+JobOutput read_job_output(const JsonValue& told) {
+  ToldMembers in(told);
+  JobOutput output;
+  in.read("run", output.run);
+  in.read("after", output.after);
+  in.read_bytes("output", output.bytes);
+  in.read_word("state", output.state, JobState::buried);
+  in.read("error", output.error);
+  return output;
 }
 
 // --- lists
@@ -362,6 +374,15 @@ Coro<Result<JobId>> HttpBook::find(std::string id_or_name) {
 Coro<Result<JobRecord>> HttpBook::get(JobId id) {
   const auto body = co_await or_return(get_part("job", std::to_string(id), {}));
   co_return read_answer(body, read_job_record);
+}
+
+Coro<Result<JobOutput>> HttpBook::output(JobId id, OutputLook look) {
+  const Duration wait = std::clamp<Duration>(look.wait, Duration{}, kLongestPoll);
+  const std::string what =
+      fmt::format("output?after={}&run={}&wait_ms={}", look.after, look.run,
+                  std::chrono::duration_cast<std::chrono::milliseconds>(wait).count());
+  const auto body = co_await or_return(get_part("job", std::to_string(id), what));
+  co_return read_answer(body, read_job_output);
 }
 
 Coro<Result<std::vector<Attempt>>> HttpBook::history(JobId id) {

@@ -255,7 +255,8 @@ std::vector<LeasedJob> HttpJobSource::hold(std::vector<LeasedJob> leased, LeaseC
            .attempt = job.attempt,
            .lease_time = job.lease_time,
            .call = shared,
-           .progress = std::nullopt};
+           .progress = std::nullopt,
+           .output = std::nullopt};
     job.lease_time = renewed_for(run);
   }
   return leased;
@@ -268,9 +269,21 @@ Duration HttpJobSource::renewed_for(const Held& run) const { return std::min<Dur
 std::optional<Duration> HttpJobSource::renew(std::uint64_t token) {
   const auto run = held_.find(token);
   if (run == held_.end()) return std::nullopt;
-  run->second.renew = true;
-  if (!closed_ && !std::exchange(renewing_, true)) background_.run(shared_from_this(), renew_all());
+  renew_soon(run->second);
   return renewed_for(run->second);
+}
+
+void HttpJobSource::renew_soon(Held& run) {
+  run.renew = true;
+  if (!closed_ && !std::exchange(renewing_, true)) background_.run(shared_from_this(), renew_all());
+}
+
+bool HttpJobSource::set_output(std::uint64_t token, std::string output) {
+  const auto run = held_.find(token);
+  if (run == held_.end()) return false;
+  run->second.output = std::move(output);
+  renew_soon(run->second);
+  return true;
 }
 
 bool HttpJobSource::set_progress(std::uint64_t token, double fraction, std::string message) {
@@ -305,11 +318,15 @@ std::string HttpJobSource::renewals() {
   bool some = false;
   json.array([&] {
     for (auto& [token, run] : held_) {
+      if (leases.size() > kMostSettledBytes) break;  // the next request has the others
       if (!std::exchange(run.renew, false)) continue;
       some = true;
       worker = run.call->worker;
       json.object([&, &its_token = token, &its_run = run] {
         json.member("token", its_token);
+        if (const auto output = std::exchange(its_run.output, std::nullopt)) {
+          output->empty() ? json.member("output", "") : write_bytes_once(json, "output", *output);
+        }
         if (!its_run.progress) return;
         json.member("progress", its_run.progress->fraction);
         json.member("message", its_run.progress->message);

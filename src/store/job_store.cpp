@@ -164,6 +164,12 @@ Coro<Result<void>> JobStore::renew(std::vector<LeaseRequest> leases) {
                      [leases = std::move(leases)](StoreDriver& driver) { driver.renew(leases); });
 }
 
+Coro<Result<void>> JobStore::write_output(JobId id, std::uint64_t token, std::string output) {
+  return write<void>(StoreAccess::own, 1, [=, output = std::move(output)](StoreDriver& driver) {
+    Rules(driver).write_output(id, token, output);
+  });
+}
+
 Coro<Result<std::vector<SettleReply>>> JobStore::settle(std::vector<Settlement> settlements) {
   const std::size_t size = settlements.size();
   return write<std::vector<SettleReply>>(

@@ -201,22 +201,23 @@ void MemoryDriver::write_work(JobId id, const NewJob& wanted) {
   job.lease_ms = lease_ms(wanted.lease_time);
 }
 
-void MemoryDriver::write_attempt(JobId id, const Attempt& attempt, const std::string& result) {
+void MemoryDriver::write_attempt(JobId id, const Attempt& attempt, const std::string* result) {
   Job& job = changing(id);
   job.attempts.push_back(attempt);
   if (job.attempts.size() > kMostAttemptsKept) job.attempts.erase(job.attempts.begin());
   job.error = attempt.error;
-  job.result = result;
+  if (result != nullptr) job.result = *result;
 }
 
-void MemoryDriver::write_end(JobId id, const std::string& error, const std::string& result) {
+void MemoryDriver::write_end(JobId id, const std::string& error, const std::string* result) {
   Job& job = changing(id);
   job.error = error;
-  job.result = result;
+  if (result != nullptr) job.result = *result;
   job.row.schedule = 0;
   job.row.run = 0;
 }
 
+void MemoryDriver::write_result(JobId id, const std::string& result) { changing(id).result = result; }
 void MemoryDriver::write_error(JobId id, const std::string& error) { changing(id).error = error; }
 std::string MemoryDriver::error_of(JobId id) { return jobs_.at(id).error; }
 

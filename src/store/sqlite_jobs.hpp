@@ -74,8 +74,9 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   bool keep_done(JobId id, std::uint64_t token, std::int64_t ended_ms) override;
   std::vector<JobId> erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) override;
   void write_work(JobId id, const NewJob& job) override;
-  void write_attempt(JobId id, const Attempt& attempt, const std::string& result) override;
-  void write_end(JobId id, const std::string& error, const std::string& result) override;
+  void write_attempt(JobId id, const Attempt& attempt, const std::string* result) override;
+  void write_end(JobId id, const std::string& error, const std::string* result) override;
+  void write_result(JobId id, const std::string& result) override;
   void write_error(JobId id, const std::string& error) override;
   std::string error_of(JobId id) override;
   JobId find_name(const std::string& name) override;

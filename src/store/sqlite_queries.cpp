@@ -63,6 +63,8 @@ constexpr Text kTexts[] = {
     {Query::job_set_failure, "UPDATE jobs SET error = ?2, result = ?3 WHERE job_id = ?1"},
     {Query::job_set_result,
      "UPDATE jobs SET error = ?2, result = ?3, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
+    {Query::job_set_end, "UPDATE jobs SET error = ?2, schedule_id = NULL, run = NULL WHERE job_id = ?1"},
+    {Query::job_set_output, "UPDATE jobs SET result = ?2 WHERE job_id = ?1"},
     {Query::job_set_work, "UPDATE jobs SET function = ?2, payload = ?3, lease_time = ?4 WHERE job_id = ?1"},
     {Query::job_delete, "DELETE FROM jobs WHERE job_id = ?"},
     {Query::jobs_delete, "DELETE FROM jobs WHERE job_id BETWEEN ? AND ?"},

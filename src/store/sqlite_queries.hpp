@@ -32,6 +32,8 @@ enum class Query {
   job_set_error,
   job_set_failure,
   job_set_result,
+  job_set_end,
+  job_set_output,
   job_set_work,
   job_delete,
   jobs_delete,

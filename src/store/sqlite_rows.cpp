@@ -161,7 +161,7 @@ void SqliteJobs::write_work(JobId id, const NewJob& job) {
   use(Query::job_set_work).with(id).with_or_null(job.function, job.payload, lease_ms(job.lease_time)).run();
 }
 
-void SqliteJobs::write_attempt(JobId id, const Attempt& attempt, const std::string& result) {
+void SqliteJobs::write_attempt(JobId id, const Attempt& attempt, const std::string* result) {
   std::int64_t last = 0;
   {
     Use found = use(Query::history_last);
@@ -174,11 +174,17 @@ void SqliteJobs::write_attempt(JobId id, const Attempt& attempt, const std::stri
   if (last >= static_cast<std::int64_t>(kMostAttemptsKept)) {
     use(Query::history_trim).with(id, last + 1 - static_cast<std::int64_t>(kMostAttemptsKept)).run();
   }
-  use(Query::job_set_failure).with(id).with_or_null(attempt.error, result).run();
+  if (result == nullptr) return write_error(id, attempt.error);
+  use(Query::job_set_failure).with(id).with_or_null(attempt.error, *result).run();
 }
 
-void SqliteJobs::write_end(JobId id, const std::string& error, const std::string& result) {
-  use(Query::job_set_result).with(id).with_or_null(error, result).run();
+void SqliteJobs::write_end(JobId id, const std::string& error, const std::string* result) {
+  if (result == nullptr) return use(Query::job_set_end).with(id).with_or_null(error).run();
+  use(Query::job_set_result).with(id).with_or_null(error, *result).run();
+}
+
+void SqliteJobs::write_result(JobId id, const std::string& result) {
+  use(Query::job_set_output).with(id).with_or_null(result).run();
 }
 
 void SqliteJobs::write_error(JobId id, const std::string& error) {

@@ -112,6 +112,21 @@ class Jobs(OnADaemon):
         self.assertEqual([follower.returncode for follower in followers], [0, 1])
         self.assertEqual(self.job('output', '1'), 'good\n')
 
+    def test_output_is_seen_while_the_command_runs(self):
+        self.job('put', 'mail')
+        follower = self.start_command('job', 'output', '--follow', '1', stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started, go = self.gates()
+        worker = self.worker(command=('sh', '-c', f'echo first; echo . > {started}; read x < {go}; echo last'))
+        self.wait_for_start(started)
+        self.assertEqual(follower.stdout.readline(), 'first\n')
+        self.assertEqual(self.json('show', '1')[0]['result'], 'first\n')
+        with open(go, 'w') as gate:
+            gate.write('.\n')
+        self.assertEqual(follower.communicate(timeout=30), ('last\n', ''))
+        self.assertEqual(follower.returncode, 0)
+        self.assertEqual(self.job('output', '--wait', '1'), 'first\nlast\n')
+        worker.send_signal(signal.SIGINT)
+
     def test_a_job_that_is_cancelled_is_stopped_at_once(self):
         self.job('put', 'mail')
         started, go = self.gates()

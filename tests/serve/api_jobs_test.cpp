@@ -187,6 +187,40 @@ TEST_F(ApiJobs, TellsOfItsAttemptsAndWhatTheyHaveLeft) {
   EXPECT_EQ(output.header("Content-Type"), "application/octet-stream");
 }
 
+TEST_F(ApiJobs, OutputIsFollowedWhileTheJobRuns) {
+  put_job(R"({"queue":"mail"})");
+  const std::string token = lease().text("/leases/0/token");
+  const auto print = [&](std::string_view what) {
+    patch("/v1/leases", fmt::format(R"({{"leases":[{{"token":{},{}}}]}})", token, what));
+  };
+  EXPECT_EQ(get("/v1/jobs/1/output?after=0").text("/run"), "1");
+  Task<Answered> poll = start(HttpMethod::get, "/v1/jobs/1/output?after=0&run=1&wait_ms=30000");
+  pass(1s);
+  EXPECT_FALSE(poll.done());
+  print(R"("output":"f\u00fcr")");
+  pass(1ms);
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().text("/output"), "f\u00fcr");
+  EXPECT_EQ(poll.result().text("/next"), "4");
+  EXPECT_EQ(poll.result().text("/more"), "true");
+  EXPECT_EQ(get("/v1/jobs/1/output").body, "f\u00fcr");
+  print(R"("output_base64":"ZsO8csM=")");
+  const Answered half = get("/v1/jobs/1/output?after=4&run=1");
+  EXPECT_EQ(half.text("/next"), "5") << "a character that has not come whole stands alone";
+  Task<Answered> last = start(HttpMethod::get, "/v1/jobs/1/output?after=5&run=1&wait_ms=30000");
+  pass(1s);
+  post("/v1/leases/settle", fmt::format(R"({{"settlements":[{{"token":{},"outcome":"bury","error":"no","result":"f\u00fcr all"}}]}})", token));
+  pass(1ms);
+  ASSERT_TRUE(last.done());
+  EXPECT_EQ(last.result().text("/output"), "all");
+  EXPECT_EQ(last.result().text("/state"), "buried");
+  EXPECT_EQ(last.result().text("/error"), "no");
+  EXPECT_EQ(last.result().text("/more"), "false");
+  EXPECT_EQ(get("/v1/jobs/1/output?after=3&run=7").text("/after"), "0") << "of another run all is given";
+  EXPECT_EQ(get("/v1/jobs/1/output?run=1").problem(), "invalid_input");
+  EXPECT_EQ(patch("/v1/leases", R"({"leases":[{"token":1,"output":"a","output_base64":"YQ=="}]})").problem(), "invalid_input");
+}
+
 TEST_F(ApiJobs, OtherPathsAndMethodsAreAnsweredInTheWordsOfTheApi) {
   EXPECT_EQ(get("/v1/nothing").problem(), "not_found");
   EXPECT_EQ(post("/v1/jobs/1/paint").problem(), "not_found");

@@ -549,6 +549,18 @@ Coro<Result<void>> ReferenceStore::renew(std::vector<LeaseRequest> leases) {
   });
 }
 
+Coro<Result<void>> ReferenceStore::write_output(JobId id, std::uint64_t token, std::string output) {
+  return call([this, id, token, output = std::move(output)] {
+    return atomically([&]() -> Result<void> {
+      Job* job = find(id);
+      if (job != nullptr && job->record.state == JobState::running && job->record.token == token) {
+        job->record.result = output;
+      }
+      return {};
+    });
+  });
+}
+
 Coro<Result<std::vector<SettleReply>>> ReferenceStore::settle(std::vector<Settlement> settlements) {
   return call([this, settlements = std::move(settlements)]() -> Result<std::vector<SettleReply>> {
     std::lock_guard lock(mutex_);
@@ -587,7 +599,7 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
   const auto failed_attempt = [&](Job& job, const char* outcome) {
     ++job.record.attempts;
     job.record.error = settlement.error;
-    job.record.result = settlement.result;
+    if (!settlement.result.empty()) job.record.result = settlement.result;
     job.history.push_back({job.record.attempts, at, outcome, settlement.error, settlement.worker});
     if (job.history.size() > kMostAttemptsKept) job.history.erase(job.history.begin());
   };
@@ -674,7 +686,7 @@ void ReferenceStore::end(JobId id, const End& how, std::vector<EndedRun>& ended_
     }
     job.record.state = how.state;
     job.record.ended_at = how.at;
-    job.record.result = how.result;
+    if (how.state == JobState::done || !how.result.empty()) job.record.result = how.result;
     job.record.error = how.error;
     job.record.token = 0;
     job.record.worker.clear();

@@ -29,6 +29,7 @@ class ReferenceStore final : public Store {
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now, Refusal refusal) override;
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
+  Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) override;
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override;
   Coro<Result<OnceReply>> once(OnceRequest request) override;

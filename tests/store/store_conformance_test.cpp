@@ -556,6 +556,39 @@ TEST_P(StoreTest, ARenewalMovesTheEndAndAStaleOneIsPassedOver) {
   EXPECT_TRUE(settle({.id = 1}).settled);
 }
 
+TEST_P(StoreTest, OutputIsTheResultOfARunUntilItsEndGivesAnother) {
+  put({});
+  lease(1);
+  must(store_->write_output(1, token_, "so far"));
+  EXPECT_EQ(get(1)->result, "so far");
+  must(store_->write_output(1, token_ + 1, "of a stranger"));
+  must(store_->write_output(7, token_, "of nobody"));
+  EXPECT_EQ(get(1)->result, "so far");
+  settle({.id = 1, .outcome = Outcome::expire});
+  EXPECT_EQ(get(1)->result, "so far");
+  must(store_->write_output(1, token_, "too late"));
+  EXPECT_EQ(get(1)->result, "so far");
+  lease(1);
+  must(store_->write_output(1, token_, ""));
+  EXPECT_EQ(get(1)->result, "");
+  must(store_->write_output(1, token_, "again"));
+  settle({.id = 1, .outcome = Outcome::bury, .result = "all of it"});
+  EXPECT_EQ(get(1)->result, "all of it");
+}
+
+TEST_P(StoreTest, AJobThatIsDoneHasNoOutputButItsResult) {
+  put({});
+  put({});
+  for (const JobId id : {1, 2}) {
+    lease(id);
+    must(store_->write_output(id, token_, "so far"));
+  }
+  settle({.id = 1, .token = token_ - 1, .keep = true});
+  settle({.id = 2, .outcome = Outcome::cancel, .keep = true});
+  EXPECT_EQ(get(1)->result, "");
+  EXPECT_EQ(get(2)->result, "so far");
+}
+
 TEST_P(StoreTest, DoneDeletesTheRecordOrKeepsItUntilItIsPruned) {
   put({});
   put({});

@@ -150,16 +150,19 @@ enum class Kind {
   crash,
   schedule,
   unschedule,
-  fire
+  fire,
+  write_output
 };
 constexpr std::pair<Kind, int> kWeights[] = {
     {Kind::put, 20},        {Kind::lease, 20}, {Kind::settle, 20},        {Kind::renew, 3}, {Kind::change, 10},
     {Kind::shelve, 4},      {Kind::prune, 3},  {Kind::configure, 2},      {Kind::look, 6},  {Kind::reopen, 1},
     {Kind::erase_queue, 2}, {Kind::once, 10},  {Kind::prune_requests, 2}, {Kind::crash, 2}, {Kind::schedule, 10},
-    {Kind::unschedule, 2},  {Kind::fire, 20}};
+    {Kind::unschedule, 2},  {Kind::fire, 20},
+    {Kind::write_output, 3}};
 constexpr std::string_view kNames[] = {
     "put",  "lease",          "settle", "renew",  "change", "shelve",   "prune",      "configure", "erase queue",
-    "once", "prune requests", "look",   "reopen", "crash",  "schedule", "unschedule", "fire"};
+    "once", "prune requests", "look",   "reopen", "crash",  "schedule", "unschedule", "fire",
+    "write output"};
 
 // What it asks for is drawn from its own seed, so that others can be left out.
 struct SequenceCall {
@@ -418,6 +421,13 @@ class Pair {
           asked_ += fmt::format(" {} t{}", leases.back().id, leases.back().token);
         }
         return both([&](Store& store) { return store.renew(leases); });
+      }
+      case Kind::write_output: {
+        const JobId job = likely_running(random);
+        const std::uint64_t token = token_of(job, random);
+        const std::string output = word(random, 2);
+        asked_ += fmt::format(" {} t{}", job, token);
+        return both([&](Store& store) { return store.write_output(job, token, output); });
       }
       case Kind::change: {
         std::vector<Change> changes;

@@ -40,6 +40,9 @@ class SlowStore final : public Store {
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override {
     return write(&Store::renew, std::move(leases));
   }
+  Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) override {
+    return write(&Store::write_output, id, token, std::move(output));
+  }
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override {
     return write(&Store::settle, std::move(settlements));
   }

@@ -88,6 +88,9 @@ class Process {
   // Cancel: leaves the child as it is, and what it wrote in the streams; what of the input was sent is unknown.
   Coro<ProcessOutput> communicate(std::string input = {}, std::size_t limit = 64 * 1024 * 1024);
 
+  // The same, into `output` as it comes, for who looks at it meanwhile or wants what came before an error or a cancellation.
+  Coro<void> communicate(std::string input, ProcessOutput& output, std::size_t limit);
+
   // Errors: std::system_error no_such_process when it has ended; invalid_argument for what is no signal.
   void send_signal(int signal_number);
   // SIGTERM, SIGKILL.

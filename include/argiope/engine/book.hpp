@@ -68,6 +68,24 @@ std::string to_sentence(const JobExplanation& explanation);
 // One line; the reason in the words of to_string(WaitReason), times in RFC 3339 or null.
 std::string to_json(const JobExplanation& explanation);
 
+// What is known of a job's output already, and how long to wait for more.
+struct OutputLook {
+  std::uint32_t run = 0;  // whose output that is, of which
+  std::size_t after = 0;  // so many bytes are known
+  Duration wait{};
+};
+// What the last run of a job has left from some byte on.
+struct JobOutput {
+  std::uint32_t run = 0;  // which one of the job's: JobTally::runs; 0: none has begun
+  std::size_t after = 0;  // what was asked for, or 0 where another run has begun since
+  std::string bytes;
+  JobState state{};
+  std::string error;  // of a job that has ended or failed
+  bool may_grow() const noexcept {
+    return state != JobState::done && state != JobState::cancelled && state != JobState::buried;
+  }
+};
+
 using NamedCounts = std::pair<std::string, StateCounts>;
 
 // Times that go in and come out are the calendar's. Beside the owner a change is seen by him when he next looks at the store.
@@ -130,6 +148,9 @@ class Book {
   // The job of that number or name. Errors: not_found.
   Coro<Result<JobId>> find(std::string id_or_name);
   Coro<Result<JobRecord>> get(JobId id);
+  // Waits until there is more than is known, another run has begun, or the job has ended. Beside the owner it looks four times a
+  // second. Errors: not_found.
+  Coro<Result<JobOutput>> output(JobId id, OutputLook look = {});
   // As Store::history.
   Coro<Result<std::vector<Attempt>>> history(JobId id);
   // As Store::list, but delayed jobs whose time has come are ready ones here. Of any length.

@@ -119,6 +119,8 @@ class Engine {
   // By token.
   std::vector<RunningJob> running() const;
   bool set_progress(std::uint64_t token, double fraction, std::string message);
+  // All that the run has left so far: Store::write_output(), in the background. False: there is no such lease.
+  bool set_output(std::uint64_t token, std::string output);
   // Its connection or process is gone: its leases end at once.
   Coro<Result<void>> worker_gone(std::string worker);
   // The same of these leases alone: how many there were.

@@ -25,7 +25,7 @@ enum class JobEventKind : std::uint32_t {
   expired = 1 << 9,
   kicked = 1 << 10,     // buried or delayed -> ready
   unblocked = 1 << 11,  // the jobs it waited for have ended
-  progress = 1 << 12,
+  progress = 1 << 12,   // a run has said how far it is, or has printed more
   erased = 1 << 13,
   queue_changed = 1 << 14,  // configured, paused or resumed; has no job
 };

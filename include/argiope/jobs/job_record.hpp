@@ -110,7 +110,9 @@ struct JobRecord {
   DependencyPolicy if_failed = DependencyPolicy::cancel;
   WallTime created_at{};
   WallTime ended_at{};  // done, cancelled, buried: when
-  std::string result;  // of the last attempt, whether it failed or not
+  // Of the last attempt that left one, whether it failed or not; while running perhaps what this one has left so far. A job that
+  // is done has what its last run gave, or nothing.
+  std::string result;
   std::string error;   // of the last attempt that failed; while running with `cancel_asked`: why that was asked
   // While running:
   std::uint64_t token = 0;

@@ -116,6 +116,8 @@ class Store {
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
   virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
+  // What the job's run has left so far, in place of what its runs before have: until its settlement. A stale token writes nothing.
+  virtual Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) = 0;
   // Each by itself: one that is refused (SettleReply::refused) keeps no other back.
   virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) = 0;
   virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;

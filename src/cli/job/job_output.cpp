@@ -1,66 +1,72 @@
-// `argiope job output`: what a job's command has printed, at once or when the job has ended.
+// `argiope job output`: what a job's command has printed: now, while it runs, or when the job has ended.
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
 #include "cli/job/job_command.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::milliseconds{250};
+// Of one look; a daemon answers within it, also where nothing comes.
+constexpr Duration kPatience = std::chrono::seconds{30};
 
 struct OutputArguments {
   JobStoreArguments store;
   std::string job;
   bool follow = false;
+  bool wait = false;
 };
 
-bool has_ended(JobState state) {
-  return state == JobState::done || state == JobState::cancelled || state == JobState::buried;
-}
-
-Coro<Result<JobRecord>> wait_for_end(Book& book, JobId id) {
-  for (;;) {
-    auto record = co_await or_return(book.get(id));
-    if (has_ended(record.state)) co_return record;
-    co_await sleep(kLookAgain);
-  }
-}
-
-Result<void> print_result(const JobRecord& record) {
-  const std::string& bytes = record.result;
+Result<void> print_bytes(const std::string& bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return {};
   return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
 }
 
+// Prints what comes while the job runs, unless it is to be printed when the job has ended.
+Coro<Result<JobOutput>> follow_to_end(Book& book, JobId id, bool prints) {
+  OutputLook look{.wait = kPatience};
+  for (;;) {
+    JobOutput output = co_await or_return(book.output(id, look));
+    if (prints && output.run != look.run && look.after > 0) fmt::print(stderr, "job {}: run {}\n", id, output.run);
+    if (prints) co_await or_return(print_bytes(output.bytes));
+    if (!output.may_grow()) co_return output;
+    look.run = output.run;
+    look.after = output.after + output.bytes.size();
+  }
+}
+
 // A job that has failed says why, and its status is that of a failure.
-int status_of(const JobRecord& record) {
-  if (record.state == JobState::done) return kExitFinished;
+int status_of(JobId id, const JobOutput& output) {
+  if (output.state == JobState::done) return kExitFinished;
   return complain(
-      fmt::format("job {}: {}{}{}", record.id, to_string(record.state), record.error.empty() ? "" : ": ", record.error),
+      fmt::format("job {}: {}{}{}", id, to_string(output.state), output.error.empty() ? "" : ": ", output.error),
       kExitBroken);
 }
 
 Coro<Result<int>> output_of(const OutputArguments& arguments, Book& book) {
   const JobId id = co_await or_return(book.find(arguments.job));
-  const JobRecord record =
-      arguments.follow ? co_await or_return(wait_for_end(book, id)) : co_await or_return(book.get(id));
-  if (!arguments.follow && record.result.empty()) {
-    co_return fail(Errc::not_found, fmt::format("job {}: no run of it has left a result", id));
+  const bool prints_as_it_comes = arguments.follow && !arguments.store.json;
+  std::optional<JobOutput> end;
+  if (arguments.follow || arguments.wait) end = co_await or_return(follow_to_end(book, id, prints_as_it_comes));
+  if (!prints_as_it_comes) {
+    const JobRecord record = co_await or_return(book.get(id));
+    if (!end && record.result.empty()) {
+      co_return fail(Errc::not_found, fmt::format("job {}: no run of it has left a result", id));
+    }
+    if (arguments.store.json) {
+      fmt::print("{}\n", to_json(record));
+    } else {
+      co_await or_return(print_bytes(record.result));
+    }
   }
-  if (arguments.store.json) {
-    fmt::print("{}\n", to_json(record));
-  } else {
-    co_await or_return(print_result(record));
-  }
-  co_return arguments.follow ? status_of(record) : kExitFinished;
+  co_return end ? status_of(id, *end) : kExitFinished;
 }
 
 }  // namespace
@@ -68,11 +74,17 @@ Coro<Result<int>> output_of(const OutputArguments& arguments, Book& book) {
 // clang-format off
 std::function<int()> add_job_output(CLI::App& job) {
   auto output = std::make_shared<OutputArguments>();
-  CLI::App* command = job.add_subcommand("output", "Print what a job has left, byte by byte");
+  CLI::App* command = job.add_subcommand("output", "Print what a job has left, or its command has printed so far, byte by byte");
   output->store.add_to(*command);
   command->add_option("JOB", output->job, "Its id or name")->required()->type_name("");
-  command->add_flag("-f,--follow", output->follow, "Wait until the job has ended; exit with 1 when it was buried or cancelled");
-  command->footer("Example: argiope job output --follow $(argiope job put thumbs picture.png) > picture.thumb.png");
+  auto* follow = command->add_flag("-f,--follow", output->follow,
+                                   "Print what comes until the job has ended; exit with 1 when it was buried or cancelled");
+  command->add_flag("--wait", output->wait, "Wait until the job has ended and print what its last run has left; exit as --follow")
+      ->excludes(follow);
+  command->footer(
+      "A run that fails and is tried again is followed by the next one, which standard error tells; --wait prints one run's only.\n"
+      "What a command prints is stored each second.\n"
+      "Example: argiope job output --wait $(argiope job put thumbs picture.png) > picture.thumb.png");
   return [output] {
     return run_on_book(output->store, StoreAccess::read, IfMissing::complain, [&](Book& book) { return output_of(*output, book); });
   };

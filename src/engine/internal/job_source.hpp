@@ -27,6 +27,7 @@ class JobSource {
   // stop the job, by the call's on_cancel.
   virtual std::optional<Duration> renew(std::uint64_t token) = 0;
   virtual bool set_progress(std::uint64_t token, double fraction, std::string message) = 0;
+  virtual bool set_output(std::uint64_t token, std::string output) = 0;
   // Why nothing works any more; nullopt: it does.
   virtual std::optional<Error> failure() const = 0;
 };

@@ -31,6 +31,7 @@ class RemoteBook {
   virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
   virtual Coro<Result<JobId>> find(std::string id_or_name) = 0;
   virtual Coro<Result<JobRecord>> get(JobId id) = 0;
+  virtual Coro<Result<JobOutput>> output(JobId id, OutputLook look) = 0;
   virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;
   virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
   virtual Coro<Result<JobExplanation>> explain(JobId id) = 0;

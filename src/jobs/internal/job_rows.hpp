@@ -157,9 +157,11 @@ class JobRows {
 
   // --- what rows do not say
   virtual void write_work(JobId id, const NewJob& job) = 0;  // function, payload and lease time
-  virtual void write_attempt(JobId id, const Attempt& attempt, const std::string& result) = 0;
-  // It has ended; it is of no schedule any more.
-  virtual void write_end(JobId id, const std::string& error, const std::string& result) = 0;
+  // `result`: null: what is there stays.
+  virtual void write_attempt(JobId id, const Attempt& attempt, const std::string* result) = 0;
+  // It has ended; it is of no schedule any more. `result`: as write_attempt()'s.
+  virtual void write_end(JobId id, const std::string& error, const std::string* result) = 0;
+  virtual void write_result(JobId id, const std::string& result) = 0;
   virtual void write_error(JobId id, const std::string& error) = 0;
   virtual std::string error_of(JobId id) = 0;
 

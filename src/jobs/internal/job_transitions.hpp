@@ -28,6 +28,7 @@ class JobTransitions {
 
   std::vector<Result<PutReply>> put(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
   std::vector<std::optional<JobRecord>> lease(const std::vector<LeaseRequest>& leases);
+  void write_output(JobId id, std::uint64_t token, const std::string& output);
   std::vector<SettleReply> settle(const std::vector<Settlement>& settlements);
   std::vector<ChangeReply> change(const std::vector<Change>& changes);
   OnceReply once(const OnceRequest& request);

@@ -25,6 +25,7 @@ class HttpBook final : public RemoteBook {
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override;
   Coro<Result<JobId>> find(std::string id_or_name) override;
   Coro<Result<JobRecord>> get(JobId id) override;
+  Coro<Result<JobOutput>> output(JobId id, OutputLook look) override;
   Coro<Result<std::vector<Attempt>>> history(JobId id) override;
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override;
   Coro<Result<JobExplanation>> explain(JobId id) override;

@@ -41,6 +41,7 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override;
   std::optional<Duration> renew(std::uint64_t token) override;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
+  bool set_output(std::uint64_t token, std::string output) override;
   std::optional<Error> failure() const override { return std::nullopt; }
 
   // Whether the daemon lets the worker have jobs of these queues at all. Errors: why it does not.
@@ -60,6 +61,7 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
     Duration lease_time{};
     std::shared_ptr<const LeaseCall> call;
     std::optional<Progress> progress;  // not told yet
+    std::optional<std::string> output;
     bool renew = false;                // is to be
   };
   struct Settling {
@@ -88,6 +90,7 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   Coro<Result<Told>> ask_for_leases(const Asked& asked);
   static std::string text_of(const Asked& asked);
   static Told read_told(const JsonValue& answer);
+  void renew_soon(Held& run);
   Coro<void> renew_all();
   std::string renewals();
   void take_renewals(const std::string& body);
