@@ -171,6 +171,55 @@ class Adding(Schedules):
             self.assertIn('--store', self.run_it('schedule', subcommand, '--help').stdout)
 
 
+class Moving(Schedules):
+    """Schedules are exported from one store and imported into another."""
+    lines = ['{"name":"a","trigger":"@every 90s","job":{"queue":"q"}}', '{"name":"b","trigger":"@daily","paused":true}']
+
+    def put(self, text, *options, **how):
+        return self.run_it('schedule', 'import', '--store', self.store, '-', *options, input=text, **how)
+
+    def test_an_export_is_imported_as_it_was(self):
+        self.schedule('add', 'backup', '--cron', '30 3 * * *', '--zone', 'Europe/Berlin', '--misfire-grace', '6h', '--', 'true')
+        self.schedule('add', 'ping', '--every', '90s', '--http', 'GET', 'https://example.org/ping')
+        self.schedule('pause', 'ping')
+        file = self.folder / 'schedules.jsonl'
+        self.schedule('export', file)
+        self.assertEqual(file.read_text(), self.schedule('export'))
+        before = self.json('list')
+        self.run_it('schedule', 'import', '--store', f'sqlite:{self.folder / "new.db"}', file)
+        after = [json.loads(line) for line in self.run_it(
+            'schedule', 'list', '--store', f'sqlite:{self.folder / "new.db"}', '--json').stdout.splitlines()]
+        self.assertEqual([status['paused'] for status in after], [False, True])
+        for one, other in zip(before, after):
+            one['schedule'].pop('paused', None)
+            other['schedule'].pop('paused', None)
+            self.assertEqual((one['name'], one['schedule'], one['next']), (other['name'], other['schedule'], other['next']))
+
+    def test_a_document_is_a_list_or_an_object_with_one(self):
+        self.assertEqual(self.put('\n'.join(self.lines)).stdout, 'added a\nadded b\n')
+        whole = '[\n' + ',\n'.join(self.lines) + '\n]\n'
+        self.assertEqual(self.put(whole, '--keep').stdout, 'kept a\nkept b\n')
+        self.assertEqual(self.put(f'{{"schedules":{whole}}}', '--replace').stdout, 'replaced a\nreplaced b\n')
+        self.assertEqual(json.loads(self.put(self.lines[0], '--keep', '--json').stdout), {'name': 'a', 'id': 1, 'outcome': 'kept'})
+        self.assertEqual([status['paused'] for status in self.json('list')], [False, True])
+
+    def test_what_is_wrong_is_named_by_its_place_and_nothing_is_changed(self):
+        wrong = ['{"name":"c","trigger":"61 * * * *"}', 'nonsense', self.lines[0],
+                 '{"name":"d","trigger":"@daily","job":{"function":"http","payload":{"url":"ftp://x"}}}']
+        result = self.put('\n'.join([*self.lines, '', *wrong]), expect=2)
+        self.assertEqual(result.stdout, '')
+        for place, culprit in ((4, '61'), (5, 'JSON'), (6, 'is there already: standard input:1'), (7, 'url "ftp://x"')):
+            self.assertRegex(result.stderr, rf'standard input:{place}: .*{culprit}')
+        self.assertIn('nothing was imported', result.stderr)
+        self.assertFalse(os.path.exists(self.file))
+        self.assertIn('standard input, entry 2: ', self.put(f'[{self.lines[0]},{wrong[0]}]', expect=2).stderr)
+        self.put(self.lines[1])
+        result = self.put('\n'.join(self.lines), expect=2)
+        self.assertIn('standard input:2: schedule "b": there is one of that name; --replace', result.stderr)
+        self.assertEqual([status['name'] for status in self.json('list')], ['b'])
+        self.refused('schedule', 'import', '--store', self.store, self.folder / 'none', culprit=['none', 'No such file'])
+
+
 class Changing(Schedules):
     def test_unknown_things_are_named(self):
         self.refused('schedule', 'list', '--store', self.store, culprit=str(self.file), expect=3)

@@ -23,6 +23,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"
+#include "cli/schedule/schedule_print.hpp"
 #include "cli/table.hpp"
 #include "time/internal/trigger_json.hpp"
 
@@ -364,25 +365,6 @@ Result<Schedule> schedule_of(const AddArguments& add, WallTime now) {
   return schedule;
 }
 
-std::string_view to_string(AddOutcome outcome) {
-  switch (outcome) {
-    case AddOutcome::added: return "added";
-    case AddOutcome::replaced: return "replaced";
-    case AddOutcome::kept: return "kept";
-    case AddOutcome::exists: return "exists";
-  }
-  return "";
-}
-
-std::string reply_json(const std::string& name, const AddReply& reply) {
-  return json_object([&](JsonWriter& out) {
-           out.member("name", name);
-           out.member("id", reply.id);
-           out.member("outcome", to_string(reply.outcome));
-         }) +
-         '\n';
-}
-
 // What is not there now may be there when it is due: no error.
 void warn_of_command(const AddArguments& add) {
   if (add.command.empty() || add.command.front().contains('{')) return;
@@ -475,7 +457,7 @@ class LineAdder {
       } else if (add_.store.json) {
         out += reply_json(names[i], reply);
       } else {
-        out += fmt::format("{} {}\n", to_string(reply.outcome), one_line(names[i], kMostOfName));
+        out += reply_line(names[i], reply);
       }
     }
     if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {

@@ -172,4 +172,27 @@ std::string output_heading(const ScheduleOutput& output, const TimeZone& zone) {
   return text;
 }
 
+std::string_view to_string(AddOutcome outcome) {
+  switch (outcome) {
+    case AddOutcome::added: return "added";
+    case AddOutcome::replaced: return "replaced";
+    case AddOutcome::kept: return "kept";
+    case AddOutcome::exists: return "exists";
+  }
+  return "";
+}
+
+std::string reply_json(const std::string& name, const AddReply& reply) {
+  return json_object([&](JsonWriter& out) {
+           out.member("name", name);
+           out.member("id", reply.id);
+           out.member("outcome", to_string(reply.outcome));
+         }) +
+         '\n';
+}
+
+std::string reply_line(const std::string& name, const AddReply& reply) {
+  return fmt::format("{} {}\n", to_string(reply.outcome), one_line(name, kMostOfName));
+}
+
 }  // namespace argiope
