@@ -1,6 +1,6 @@
 // What happens, as it happens: one stream of server-sent events for the whole page, closed while the tab is hidden. It is
 // read by fetch, because an EventSource does not tell why it was refused.
-import { base, onSession, problemOf } from './api.js';
+import { base, get, onSession, problemOf } from './api.js';
 import { EventParser } from './event_parser.js';
 import { useEffect, useRef, useState } from './lib.js';
 
@@ -47,6 +47,25 @@ class History {
     this.at.splice(0, extra);
     for (const column of this.columns) column.splice(0, extra);
   }
+  // Puts what the daemon has counted before the first snapshot: {at: [times], added: […] …} in steps of some seconds.
+  begin(counted) {
+    const first = this.at[0] ?? Infinity;
+    const of = (i, ...names) => names.reduce((sum, name) => sum + counted[name][i], 0) / counted.step_s;
+    const rows = counted.at
+      .map((at, i) => ({
+        at: Date.parse(at) / 1000,
+        counts: {
+          ready: counted.ready[i],
+          running: counted.running[i],
+          putRate: of(i, 'added'),
+          doneRate: of(i, 'done'),
+          failedRate: of(i, 'retried', 'buried', 'expired'),
+        },
+      }))
+      .filter((row, i, all) => row.at < first && row.at > all.at(-1).at - kMostPoints);
+    this.at.unshift(...rows.map((row) => row.at));
+    kPlotted.forEach((name, i) => this.columns[i].unshift(...rows.map((row) => row.counts[name] ?? null)));
+  }
   row(at, counts) {
     this.at.push(at);
     kPlotted.forEach((name, i) => this.columns[i].push(counts ? counts[name] : null));
@@ -70,6 +89,7 @@ class Live {
   #failures = 0;
   #timer = 0;
   #openKinds = '';
+  #begun = new Set();
 
   start() {
     document.addEventListener('visibilitychange', () => this.#look());
@@ -112,6 +132,16 @@ class Live {
   // Has a history of that queue from now on, however many there are.
   keep(name) {
     if (!this.queues.has(name)) this.queues.set(name, new History());
+  }
+  // Plots of that queue, or of all together, begin with what was counted before the page was opened. Once; what is refused is left out.
+  async begin(name = null) {
+    if (this.#begun.has(name)) return;
+    this.#begun.add(name);
+    const counted = await get('/v1/history', name === null ? null : { queue: name }).catch(() => null);
+    if (!counted?.at.length) return;
+    if (name !== null) this.keep(name);
+    (name === null ? this.totals : this.queues.get(name)).begin(counted);
+    this.#tell();
   }
   #historyOf(name) {
     if (!this.queues.has(name) && this.queues.size < kMostQueues) this.queues.set(name, new History());

@@ -172,6 +172,7 @@ export function OverviewPage() {
   const schedules = useResource(loadSchedules, []);
   const [seconds, setSeconds] = useState(300);
   useRefresh(['schedule'], () => true, schedules.reload, [], 5000);
+  useEffect(() => void live.begin(), []);
   const { snapshot } = live;
   const list = schedules.data?.schedules ?? [];
   const hasNone = snapshot && isEmpty(snapshot);

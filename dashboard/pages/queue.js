@@ -1,7 +1,7 @@
 // One queue: how deep, how fast, how long things take, and its policy as a form.
 import * as api from '../api.js';
 import { brief, count, rate, readSpan, span, writeSpan } from '../format.js';
-import { html, useMemo, useState } from '../lib.js';
+import { html, useEffect, useMemo, useState } from '../lib.js';
 import { useLive, useRefresh } from '../live.js';
 import { Plot } from '../plot.js';
 import { go, to } from '../router.js';
@@ -200,6 +200,7 @@ function Remove({ name, counts }) {
 export function QueuePage({ arg }) {
   const live = useLive();
   live.keep(arg);
+  useEffect(() => void live.begin(arg), [arg]);
   const found = useResource((signal) => api.get(`/v1/queues/${api.part(arg)}`, null, signal), [arg]);
   useRefresh(['queue'], (e) => e.data.queue === arg || e.data.name === arg, found.reload, [arg]);
   const queue = found.data;

@@ -13,7 +13,7 @@
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "base/internal/utf8.hpp"
-#include "serve/audit_file.hpp"
+#include "serve/line_file.hpp"
 
 namespace argiope {
 
@@ -143,7 +143,7 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
   }
 
   const AuditOptions options;
-  AuditFile file;  // of the thread, while that writes
+  LineFile file;  // of the thread, while that writes
   std::deque<Kept> entries;
   std::size_t bytes = 0;
   std::uint64_t last = 0;

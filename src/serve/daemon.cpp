@@ -151,7 +151,7 @@ struct Daemon::State {
                  .watchdog = &watchdog,
                  .version = context.version,
                  .started_at = EventLoop::current().clock().wall_now()}),
-        history(engine, events),
+        history(engine, events, options.history_file()),
         notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }}),
         api(engine, gate, events, api_options(options, context, notifier, history)),
         http(with_origins(routes(), options.origins), server_options(gate, options, context.tls)),
@@ -251,6 +251,7 @@ Daemon::~Daemon() = default;
 
 Result<void> Daemon::listen(std::vector<InheritedSocket> inherited) {
   if (auto opened = state_->api.open(); !opened) return opened;
+  state_->history.open();
   state_->prune();
   for (const InheritedSocket& socket : inherited) {
     if (auto good = state_->judge(socket); !good) return good;

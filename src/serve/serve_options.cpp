@@ -179,10 +179,11 @@ QueueConfig default_new_queue() {
   return config;
 }
 
-std::string ServeOptions::audit_file() const {
+std::string ServeOptions::audit_file() const { return audit ? *audit : beside_store("-audit.jsonl"); }
+
+std::string ServeOptions::beside_store(std::string_view ending) const {
   constexpr std::string_view kSqlite = "sqlite:";
-  if (audit) return *audit;
-  return store.starts_with(kSqlite) ? store.substr(kSqlite.size()) + "-audit.jsonl" : std::string();
+  return store.starts_with(kSqlite) ? store.substr(kSqlite.size()).append(ending) : std::string();
 }
 
 void read_serve_options(const JsonValue& table, ServeOptions& options) {

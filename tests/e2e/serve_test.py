@@ -123,6 +123,31 @@ class Telling(Daemons):
                          [(1, '/v1/queues/mail'), (2, '/v1/queues/mail/pause')])
         self.assertEqual((self.folder / 'jobs.db-audit.jsonl').stat().st_mode & 0o777, 0o600)
 
+    def test_what_was_counted_outlives_the_daemon(self):
+        daemon = self.daemon()
+        for _ in range(3):
+            daemon.good('POST', '/v1/jobs', {'jobs': [{'queue': 'mail'}]})
+        added = lambda: sum(daemon.good('GET', '/v1/history?queue=mail')['added'])
+        self.wait_until(lambda: added() == 3)
+        daemon.signal(signal.SIGTERM)
+        daemon.process.wait(30)
+        daemon = self.daemon()
+        self.assertEqual(added(), 3)
+        self.assertEqual((self.folder / 'jobs.db-history.jsonl').stat().st_mode & 0o777, 0o600)
+
+    def test_a_state_that_was_told_is_not_told_again_after_a_kill(self):
+        file = self.file('[[notify]]\nname = "ops"\ncommand = ["cat"]\ndepth = 2\nwait = "0s"\ninterval = "0s"\n')
+        daemon = self.daemon(file)
+        for _ in range(3):
+            daemon.good('POST', '/v1/jobs', {'jobs': [{'queue': 'mail'}]})
+        kept = self.folder / 'jobs.db-notify.jsonl'
+        self.wait_until(lambda: kept.exists() and '"lasting":[{"trouble":"depth","subject":"mail"}]' in kept.read_text())
+        daemon.process.kill()
+        daemon.process.wait()
+        daemon = self.daemon(file)
+        told = daemon.good('GET', '/v1/notify')['notify'][0]
+        self.assertEqual((told['lasting'], told['gathered'], told['messages']), (1, 0, 0))
+
     def test_a_what_if_is_answered_and_nothing_of_it_happens(self):
         daemon = self.daemon(self.file('[[schedule]]\nname = "often"\ntrigger = "0 * * * *"\njob = { queue = "night" }\n'))
         for _ in range(6):

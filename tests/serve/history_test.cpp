@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "serve/api_fixture.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -63,6 +67,59 @@ TEST_F(Histories, CountAllQueuesInTheWhole) {
   pass(11s);
   EXPECT_EQ(history_->points("", true)->at(0).counts[place(Tallied::added)], 2u);
   EXPECT_EQ(history_->points("", true)->at(0).ready, 2u);
+}
+
+TEST_F(Histories, GoOnFromWhatTheProcessBeforeHasCounted) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("jobs.db-history.jsonl"), left = folder.file("left-by-a-kill.jsonl");
+  open();
+  const auto begin = [&](const std::string& path) {
+    run([&]() -> Coro<void> {
+      history_ = std::make_unique<History>(*engine_, *feed_, path);
+      history_->open();
+      co_return;
+    });
+  };
+  begin(file);
+  put_job(R"({"queue":"mail"})");
+  put_job(R"({"queue":"film"})");
+  pass(6min + 1s);
+  history_->stop();
+  std::filesystem::copy_file(file, left);
+  begin(left);
+  const auto sum = [&](const char* queue, bool is_fine) {
+    std::uint64_t all = 0;
+    for (const HistoryPoint& point : *history_->points(queue, is_fine)) all += point.counts[place(Tallied::added)];
+    return all;
+  };
+  EXPECT_EQ(history_->points("mail", true)->size(), 36u);
+  EXPECT_EQ(history_->points("", false)->size(), 1u);
+  EXPECT_EQ(sum("mail", true), 1u);
+  EXPECT_EQ(sum("", true), 2u);
+  EXPECT_EQ(sum("", false), 2u);
+  EXPECT_EQ(history_->points("mail", true)->back().ready, 1u);
+  put_job(R"({"queue":"mail"})");
+  pass(4min + 1s);
+  EXPECT_EQ(history_->points("", false)->size(), 2u) << "the step that was under way went on";
+  EXPECT_EQ(history_->points("mail", true)->size(), 60u);
+  pass(2h);
+  begin(left);
+  EXPECT_EQ(history_->points("", true)->size(), 360u);
+}
+
+TEST_F(Histories, BeginAnewWhereTheFileIsDamaged) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("history.jsonl");
+  std::ofstream(file) << "nonsense\n{\"at\":1}\n{\"queue\":";
+  open();
+  run([&]() -> Coro<void> {
+    history_ = std::make_unique<History>(*engine_, *feed_, file);
+    history_->open();
+    co_return;
+  });
+  EXPECT_TRUE(history_->points("", true)->empty());
+  pass(11s);
+  EXPECT_EQ(history_->points("", true)->size(), 1u);
 }
 
 TEST_F(Histories, AreColumnsInTheApi) {

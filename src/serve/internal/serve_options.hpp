@@ -62,6 +62,13 @@ struct ServeOptions {
 
   // Empty: who changed what ends with the process, as the store does.
   std::string audit_file() const;
+  // What was counted, for plots; empty: in memory alone.
+  std::string history_file() const { return beside_store("-history.jsonl"); }
+  // Of whom trouble has been told; empty: in memory alone.
+  std::string notify_file() const { return beside_store("-notify.jsonl"); }
+
+ private:
+  std::string beside_store(std::string_view ending) const;
 };
 
 // Members that are missing keep their values. What is wrong goes to the errors of `table`.

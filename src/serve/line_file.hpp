@@ -1,4 +1,4 @@
-// AuditFile: the lines of an AuditLog, in a file that grows at its end.
+// LineFile: lines beside the store, in a file that grows at its end: of the audit, the history, the notifier.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace argiope {
 
 // All of it blocks. One process has the file at a time: the one that owns the store beside it.
-class AuditFile {
+class LineFile {
  public:
-  explicit AuditFile(std::string path) : path_(std::move(path)) {}
+  explicit LineFile(std::string path) : path_(std::move(path)) {}
 
   // Makes it if need be. each(line), without its end, for each that is whole; what a crash has cut off is removed.
   // Errors: io, disk_full, too_large.

@@ -1,4 +1,4 @@
-#include "serve/audit_file.hpp"
+#include "serve/line_file.hpp"
 
 #include <fcntl.h>
 
@@ -8,13 +8,13 @@ namespace argiope {
 
 namespace {
 
-constexpr std::size_t kMostAuditBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostLineFileBytes = std::size_t{1} << 30;
 
 }  // namespace
 
-Result<void> AuditFile::open(const std::function<void(std::string_view line)>& each) {
+Result<void> LineFile::open(const std::function<void(std::string_view line)>& each) {
   if (auto opened = open_to_append(); !opened) return opened;
-  const auto text = read_all(file_, path_, kMostAuditBytes);
+  const auto text = read_all(file_, path_, kMostLineFileBytes);
   if (!text) return std::unexpected(text.error());
   std::string_view rest = *text;
   for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
@@ -26,13 +26,13 @@ Result<void> AuditFile::open(const std::function<void(std::string_view line)>& e
   return sync_folder_of(path_);
 }
 
-Result<void> AuditFile::open_to_append() {
+Result<void> LineFile::open_to_append() {
   file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!file_) return io_error(path_, "cannot be opened");
   return {};
 }
 
-Result<void> AuditFile::append(std::string_view lines) {
+Result<void> LineFile::append(std::string_view lines) {
   auto written = write_all(file_, lines, path_);
   if (written) {
     bytes_ += static_cast<std::int64_t>(lines.size());
@@ -42,7 +42,7 @@ Result<void> AuditFile::append(std::string_view lines) {
   return written;
 }
 
-Result<void> AuditFile::replace(std::string_view lines) {
+Result<void> LineFile::replace(std::string_view lines) {
   if (auto replaced = replace_file(path_, lines); !replaced) return replaced;
   bytes_ = static_cast<std::int64_t>(lines.size());
   return open_to_append();
