@@ -152,7 +152,7 @@ struct Daemon::State {
                  .version = context.version,
                  .started_at = EventLoop::current().clock().wall_now()}),
         history(engine, events, options.history_file()),
-        notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }}),
+        notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }, .file = options.notify_file()}),
         api(engine, gate, events, api_options(options, context, notifier, history)),
         http(with_origins(routes(), options.origins), server_options(gate, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
@@ -245,7 +245,9 @@ struct Daemon::State {
 };
 
 Daemon::Daemon(Engine& engine, ServeOptions options, DaemonContext context)
-    : state_(std::make_unique<State>(engine, std::move(options), std::move(context))) {}
+    : state_(std::make_unique<State>(engine, std::move(options), std::move(context))) {
+  state_->notifier.open();
+}
 
 Daemon::~Daemon() = default;
 

@@ -1,13 +1,16 @@
 #include "serve/notifier.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "argiope/async/executor.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/base/duration.hpp"
 #include "async/internal/background.hpp"
@@ -15,6 +18,9 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/notice.hpp"
+#include "serve/notify_memory.hpp"
+#include "serve/oldest_ready.hpp"
+#include "serve/plain_file.hpp"
 #include "serve/queue_waits.hpp"
 #include "serve/scheduler_of.hpp"
 
@@ -23,6 +29,9 @@ namespace argiope {
 namespace {
 
 using StateKey = std::pair<Trouble, std::string>;
+
+constexpr Duration kWriteInterval = std::chrono::seconds{1};
+constexpr std::size_t kMostMemoryBytes = 64 * 1024 * 1024;
 
 constexpr std::uint32_t kHeardOfJobs = static_cast<std::uint32_t>(JobEventKind::buried) |
                                        static_cast<std::uint32_t>(JobEventKind::expired) |
@@ -109,6 +118,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   void gather(Receiver& to, Notice notice) {
     notice.first_at = notice.last_at = engine.calendar_now();
     to.gathered.add(std::move(notice));
+    remember();
     send_soon(to);
   }
   void send_soon(Receiver& to) {
@@ -138,9 +148,15 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     const Notice* there = to.gathered.find(trouble, subject);
     // Nobody has heard of it. (Runs of a schedule that have failed did so, whether it can run or not.)
     const bool is_untold = there != nullptr && !there->is_over && there->jobs.empty() && !to.lasting.contains(key);
-    if (is_untold) return to.gathered.erase(trouble, subject);
+    if (is_untold) {
+      remember();
+      return to.gathered.erase(trouble, subject);
+    }
     if (there != nullptr || !to.lasting.contains(key)) return;
-    if (!to.rule.resolved) return void(to.lasting.erase(key));
+    if (!to.rule.resolved) {
+      remember();
+      return void(to.lasting.erase(key));
+    }
     gather(to, {.trouble = trouble, .subject = subject, .is_over = true, .text = text, .jobs = {}});
   }
 
@@ -156,6 +172,12 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
         background.run(shared_from_this(), send(to));
       }
     }
+    if (now >= write_at) {
+      write_at = kNever;
+      background.run(shared_from_this(), write());
+    } else if (write_at != kNever) {
+      ticker.at(write_at);
+    }
     if (now < look_at) return ticker.at(look_at);
     look_at = saturating_add(now, options.look_interval);
     ticker.at(look_at);
@@ -166,6 +188,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     const Notices told = std::exchange(to->gathered, {});
     to->next_at = saturating_add(loop.time(), to->rule.interval);
     const auto put = co_await put_message(to, told, false);
+    remember();
     if (put) {
       note_told(*to, told);
     } else {
@@ -198,16 +221,30 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   // --- states
   Coro<void> look() {
     look_at_daemon();
+    co_await look_at_schedules();
     if (!is_watched(Trouble::depth) && !is_watched(Trouble::age)) co_return;
     const auto counted = co_await events.count(options.look_interval / 2);
     if (!counted) co_return;
     std::vector<QueueBacklog> backlogs;
     events.snapshot().for_each_queue([&](std::string_view name, const StateCounts& counts) {
       if (name.starts_with(kNotifyQueues)) return;
-      backlogs.push_back({std::string(name), counts.ready, waits.look(name, counts.ready, engine.calendar_now())});
+      backlogs.push_back({std::string(name), counts.ready, waits.look(name)});
     });
     waits.forget_others(backlogs);
+    if (watches_age) co_await look_at_ages(backlogs);
     for (const ReceiverRef& to : receivers) look_for(*to, backlogs);
+  }
+  // Of those for whose age someone asks.
+  Coro<void> look_at_ages(std::vector<QueueBacklog>& backlogs) {
+    std::set<std::string> asked;
+    for (QueueBacklog& queue : backlogs) {
+      const bool is_asked = std::ranges::any_of(
+          receivers, [&](const ReceiverRef& to) { return to->rule.wants(Trouble::age, queue.name); });
+      if (!is_asked || queue.ready == 0) continue;
+      asked.insert(queue.name);
+      queue.waits = std::max(queue.waits, (co_await oldest.look(queue.name)).value_or(Duration::zero()));
+    }
+    oldest.forget_others(asked);
   }
   void look_for(Receiver& to, const std::vector<QueueBacklog>& backlogs) {
     const NotifyRule& rule = to.rule;
@@ -239,10 +276,83 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       now.insert(part);
       begin(Trouble::daemon, part, text);
     }
+    // The process before may have told of parts that are well now.
+    for (const ReceiverRef& to : receivers) {
+      for (const auto& [trouble, part] : std::set(to->lasting)) {
+        if (trouble == Trouble::daemon && !now.contains(part)) end_for(*to, trouble, part, {});
+      }
+    }
     for (const std::string& part : unwell) {
       if (!now.contains(part)) end(Trouble::daemon, part);
     }
     unwell = std::move(now);
+  }
+  // Of schedules that could not run in the process before, the events of this one do not tell that they can.
+  Coro<void> look_at_schedules() {
+    for (const std::string& name : std::exchange(unable_before, {})) {
+      const auto why = co_await engine.book().schedules().explain(name);
+      if (why && is_unable(why->reason)) continue;
+      end(Trouble::failed, name, why ? "" : "it is gone");
+    }
+  }
+  static bool is_unable(ScheduleReason reason) {
+    using enum ScheduleReason;
+    return reason == unreadable || reason == unknown_executor || reason == unknown_function || reason == queue_full ||
+           reason == job_refused;
+  }
+
+  // --- memory
+  void open() {
+    if (options.file.empty()) return;
+    const Descriptor file(::open(options.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file && errno == ENOENT) return;
+    auto text = file ? read_all(file, options.file, kMostMemoryBytes) : Result<std::string>(io_error(options.file, "cannot be opened"));
+    if (!text) return spdlog::error("what was told of trouble is not known: {}", text.error().message);
+    memories = read_notify_memories(*text);
+  }
+  // Of a rule that was not there until now.
+  void recall(Receiver& to) {
+    const auto found = memories.find(to.rule.name);
+    if (found == memories.end()) return;
+    NotifyMemory memory = std::move(found->second);
+    memories.erase(found);
+    to.lasting = std::move(memory.lasting);
+    for (const auto& [trouble, subject] : to.lasting) {
+      if (trouble == Trouble::failed) unable_before.insert(subject);
+    }
+    for (Notice& notice : memory.gathered) to.gathered.add(std::move(notice));
+    to.gathered.leave_out(memory.left_out);
+    if (!to.gathered.empty()) send_soon(to);
+  }
+  void remember() {
+    if (options.file.empty() || write_at != kNever) return;
+    write_at = saturating_add(loop.time(), kWriteInterval);
+    ticker.at(write_at);
+  }
+  std::string memory_lines() const {
+    std::string lines;
+    for (const ReceiverRef& to : receivers) {
+      NotifyMemory memory{.lasting = to->lasting, .gathered = {}, .left_out = to->gathered.left_out()};
+      for (const auto& [key, notice] : to->gathered) memory.gathered.push_back(notice);
+      if (memory.lasting.empty() && to->gathered.empty()) continue;
+      lines += to_line(to->rule.name, memory);
+    }
+    return lines;
+  }
+  Coro<void> write() {
+    if (is_writing) co_return remember();
+    is_writing = true;
+    if (!thread) thread.emplace(1);
+    const auto lines = std::make_shared<const std::string>(memory_lines());
+    note_written(co_await run_in_executor(*thread, [this, lines] { return replace_file(options.file, *lines); }));
+    is_writing = false;
+  }
+  void write_last() {
+    if (thread) thread->shutdown();
+    if (!options.file.empty()) note_written(replace_file(options.file, memory_lines()));
+  }
+  static void note_written(const Result<void>& done) {
+    if (!done) spdlog::error("what was told of trouble is not kept: {}", done.error().message);
   }
 
   // --- rules
@@ -275,6 +385,12 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   bool watches_age = false;
   std::set<std::string> unwell;  // parts of the daemon, when it was last looked at
   TimePoint look_at{};
+  OldestReady oldest{engine};
+  std::map<std::string, NotifyMemory, std::less<>> memories;  // of rules that have not come yet
+  std::set<std::string> unable_before;                       // schedules, to be looked at
+  TimePoint write_at = kNever;
+  bool is_writing = false;
+  std::optional<ThreadPoolExecutor> thread;
   std::uint64_t job_listener = 0, schedule_listener = 0;
   Background background;
   Ticker ticker;
@@ -299,8 +415,10 @@ Coro<Result<void>> Notifier::set(std::vector<NotifyRule> rules) {
         co_return fail(made.error().code, fmt::format("notify {}: {}", in_quotes(rule.name), made.error().message));
     }
     auto receiver = state->find(rule.name);
-    if (!receiver) receiver = std::make_shared<State::Receiver>();
+    const bool is_new = receiver == nullptr;
+    if (is_new) receiver = std::make_shared<State::Receiver>();
     receiver->rule = std::move(rule);
+    if (is_new) state->recall(*receiver);
     receivers.push_back(std::move(receiver));
   }
   state->receivers = std::move(receivers);
@@ -322,7 +440,10 @@ Coro<void> Notifier::stop() {
   state->ticker.stop();
   co_await state->background.quiet();
   for (const auto& receiver : std::vector(state->receivers)) co_await state->send(receiver);
+  state->write_last();
 }
+
+void Notifier::open() { state_->open(); }
 
 std::vector<Notifier::Status> Notifier::statuses() const {
   std::vector<Status> all;

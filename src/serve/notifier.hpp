@@ -24,12 +24,13 @@ struct NotifierOptions {
   };
   // What is wrong with the daemon now. Empty: nobody knows.
   std::function<std::vector<Unwell>()> unwell;
+  std::string file;  // of what is to be remembered; empty: it ends with the process
 };
 
 // A message is a job of the rule's own queue (NotifyRule::queue), put when its rule has waited for more to come, and not
 // sooner after the one before than the rule's interval. From then on it is as durable as any job. What is gathered and not
-// put yet ends with the process; a state that lasts is told again by the next. Of messages that could not be delivered
-// nothing is told but to the log.
+// put yet, and which states were told, is in a file a second later at most, for the next process. Of messages that could not be
+// delivered nothing is told but to the log.
 //
 // Lifetime: its engine outlives it, or stop() is called before.
 // Threads:  the loop's own; made on a running loop.
@@ -38,6 +39,8 @@ class Notifier {
   Notifier(Engine& engine, EventFeed& events, NotifierOptions options);
   ~Notifier();
 
+  // Reads what the process before has remembered, before the first set(). What cannot be read is told in the log.
+  void open();
   // From now on. Queues of messages get their policy. Errors: of the store, naming the rule.
   Coro<Result<void>> set(std::vector<NotifyRule> rules);
   // Puts a message that says that it is a test. Errors: not_found; of the put.

@@ -1,4 +1,4 @@
-// QueueWaits: how long jobs of each queue wait for their first lease, as far as can be seen without asking the store.
+// QueueWaits: how long jobs of each queue have waited for their first lease.
 #pragma once
 
 #include <algorithm>
@@ -28,17 +28,13 @@ class QueueWaits {
   void leased(const JobEvent& event) {
     Waited* queue = find(event.queue);
     if (queue == nullptr) return;
-    queue->moved_at = event.at;
     // Only a job's first lease says since when it could have run.
     if (event.due_at != WallTime{}) queue->longest = std::max(queue->longest, event.at - event.due_at);
   }
-  // The longest wait of a job that was leased since the last look, or how long ready ones have been there without a lease.
-  Duration look(std::string_view name, std::uint64_t ready, WallTime now) {
+  // The longest wait of a job that was leased since the last look.
+  Duration look(std::string_view name) {
     Waited* queue = find(name);
-    if (queue == nullptr) return {};
-    if (ready == 0 || queue->moved_at == WallTime{}) queue->moved_at = now;
-    const Duration longest = std::exchange(queue->longest, Duration::zero());
-    return ready == 0 ? longest : std::max(longest, now - queue->moved_at);
+    return queue == nullptr ? Duration::zero() : std::exchange(queue->longest, Duration::zero());
   }
   // All but these, which are in order of their names.
   void forget_others(const std::vector<QueueBacklog>& known) {
@@ -49,7 +45,6 @@ class QueueWaits {
 
  private:
   struct Waited {
-    WallTime moved_at{};  // of the last lease, or since when there is something to lease
     Duration longest{};
   };
   struct Name : std::hash<std::string_view> {

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "argiope/engine/worker.hpp"
 #include "serve/api_fixture.hpp"
 #include "serve/notice.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -39,7 +42,8 @@ class Notifiers : public ApiTest {
     run([this]() -> Coro<void> {
       engine_->scheduler().start();
       notifier_ = std::make_unique<Notifier>(
-          *engine_, *feed_, NotifierOptions{.from = "host:1", .unwell = [this] { return unwell_; }});
+          *engine_, *feed_, NotifierOptions{.from = "host:1", .unwell = [this] { return unwell_; }, .file = file_});
+      notifier_->open();
       co_return;
     });
     set(more);
@@ -72,9 +76,84 @@ class Notifiers : public ApiTest {
     return std::string(message.at("notices").as_array().at(place).at("sentence").as_string());
   }
 
+  // The next process, after one that was killed: what that had left is read from `left`.
+  void restart(std::string_view more = "") {
+    const std::string left = folder_.file("left-by-a-kill.jsonl");
+    std::filesystem::copy_file(file_, left, std::filesystem::copy_options::overwrite_existing);
+    run([this]() -> Coro<void> { co_await notifier_->stop(); });
+    std::filesystem::rename(left, file_);
+    watch_again(more);
+  }
+  void watch_again(std::string_view more) {
+    run([this]() -> Coro<void> {
+      notifier_ = std::make_unique<Notifier>(
+          *engine_, *feed_, NotifierOptions{.from = "host:1", .unwell = [this] { return unwell_; }, .file = file_});
+      notifier_->open();
+      co_return;
+    });
+    set(more);
+  }
+
   std::vector<NotifierOptions::Unwell> unwell_;
+  const TemporaryFolder folder_;
+  std::string file_;
   std::unique_ptr<Notifier> notifier_;
 };
+
+TEST_F(Notifiers, AreToldOnceOfAStateThatOutlivesTheProcessAndWhenItIsOver) {
+  file_ = folder_.file("notify.jsonl");
+  const std::string_view rule = R"(,"depth":2,"wait":0,"interval":0)";
+  watch(rule);
+  for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
+  unwell_ = {{"the daemon", "the loop stands still"}};
+  pass(12s);
+  const std::size_t told = messages().size();
+  EXPECT_GE(told, 1u);
+  restart(rule);
+  pass(30s);
+  EXPECT_EQ(messages().size(), told) << "both were told already";
+  unwell_.clear();
+  restart(rule);
+  settle_one(R"("outcome":"done")");
+  pass(12s);
+  std::string all;
+  for (const auto& message : messages()) all += boost::json::serialize(message);
+  EXPECT_THAT(all, HasSubstr("is well again: 2 jobs are ready"));
+  EXPECT_EQ(notifier_->statuses().front().lasting, 0u);
+}
+
+TEST_F(Notifiers, SendAfterAKillWhatWasGatheredBefore) {
+  file_ = folder_.file("notify.jsonl");
+  watch(R"(,"wait":"1m")");
+  bury();
+  pass(5s);
+  const std::string left = folder_.file("left.jsonl");
+  std::filesystem::copy_file(file_, left);
+  run([this]() -> Coro<void> { co_await notifier_->stop(); });
+  const std::size_t told = messages().size();
+  std::filesystem::rename(left, file_);
+  watch_again(R"(,"wait":"1m")");
+  pass(50s);
+  EXPECT_EQ(messages().size(), told);
+  pass(15s);
+  ASSERT_EQ(messages().size(), told + 1);
+  EXPECT_EQ(sentence(messages().back()), R"(a job of queue "mail" was buried, the first is job 1: no such address)");
+}
+
+TEST_F(Notifiers, TheAgeOfAQueueIsThatOfItsOldestReadyJob) {
+  watch(R"(,"age":"5m","wait":0,"interval":0)");
+  put_job(R"({"queue":"mail","priority":-1})");
+  for (int i = 0; i < 6; ++i) {
+    pass(1min);
+    put_job(R"({"queue":"mail"})");
+    settle_one(R"("outcome":"done")");
+  }
+  ASSERT_EQ(messages().size(), 1u) << "others go before it all the time";
+  EXPECT_THAT(sentence(messages()[0]), HasSubstr("jobs wait for 5m"));
+  settle_one(R"("outcome":"done")");
+  pass(25s);
+  EXPECT_EQ(messages().back().at("status"), "well");
+}
 
 TEST_F(Notifiers, TellOfManyTroublesInOneMessageAfterAWait) {
   watch();

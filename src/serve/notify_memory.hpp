@@ -1,0 +1,28 @@
+// What a Notifier has to remember over the end of its process: whom it has told what, and what they are still to be told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "serve/notice.hpp"
+
+namespace argiope {
+
+// Of one rule.
+struct NotifyMemory {
+  std::set<std::pair<Trouble, std::string>> lasting;  // states that were told, and are not over
+  std::vector<Notice> gathered;
+  std::uint64_t left_out = 0;
+};
+
+// One line of JSON, with its end.
+std::string to_line(std::string_view rule, const NotifyMemory& memory);
+// Of each rule that has one. What is no such line is passed over.
+std::map<std::string, NotifyMemory, std::less<>> read_notify_memories(std::string_view lines);
+
+}  // namespace argiope
