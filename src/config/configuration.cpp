@@ -1,11 +1,6 @@
 #include "config/internal/configuration.hpp"
 
 #include <fmt/format.h>
-// Its parser takes for certain that a time begins with a digit, which "2026-03-29T:00" does not: an assertion that fails, or where
-// there are none a thing that the compiler relies on.
-#include <toml++/impl/preprocessor.h>
-#undef TOML_ASSERT_ASSUME
-#define TOML_ASSERT_ASSUME(expression) static_assert(true)
 #include <toml++/toml.h>
 
 #include <algorithm>
