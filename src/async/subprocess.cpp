@@ -249,7 +249,7 @@ Coro<void> collect(Stream& stream, std::size_t limit, std::string& collected) {
 
 Coro<void> collect_as_it_comes(Stream& stream, std::size_t limit, std::string& collected) {
   if (!stream) co_return;
-  while (co_await stream.read_onto(collected, limit + 1 - collected.size())) {
+  while (co_await stream.read_onto(collected, std::max(limit, limit + 1) - collected.size())) {
     if (collected.size() <= limit) continue;
     collected.resize(limit);
     throw LimitOverrunError(fmt::format("the stream is longer than {} bytes", limit), limit);

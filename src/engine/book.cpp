@@ -357,7 +357,10 @@ Coro<Result<JobOutput>> Book::State::output(JobId id, OutputLook look) {
   std::optional<JobNews> news;
   if (owner && look.wait > Duration{}) news.emplace(owner, id);
   for (;;) {
-    JobOutput output = output_of(co_await or_return(get(id)), look);
+    JobRecord record = co_await or_return(get(id));
+    // What lies there is of the run before, until this one has left something.
+    if (owner && record.state == JobState::running && !owner->has_output(record.token)) record.result.clear();
+    JobOutput output = output_of(std::move(record), look);
     const bool is_new = !output.bytes.empty() || output.run != look.run || !output.may_grow();
     if (is_new || loop.time() >= limit) co_return output;
     if (news) {

@@ -218,6 +218,8 @@ Coro<Result<void>> Broker::erase_named_queue(std::string name) {
   auto done = co_await store_(&Store::erase_queue, queue->window.id());
   if (!done) {
     queue->erased = false;
+    for (Caller& caller : callers_) join(caller, *queue);  // who asked for it meanwhile
+    mark(*queue);
   } else {
     tell(JobEventKind::queue_changed, 0, *queue);
   }

@@ -69,6 +69,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   std::vector<RunningJob> running() const;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   bool set_output(std::uint64_t token, std::string output) override;
+  // Whether the run that has this lease has left any so far.
+  bool has_output(std::uint64_t token) const;
   Coro<Result<void>> worker_gone(std::string worker) { return kept(end_leases_of(std::move(worker))); }
   Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens) {
     return kept(end_each_lease(std::move(tokens)));
@@ -129,8 +131,9 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   using Queue = OwnedQueue;
   struct Caller {
     std::shared_ptr<const LeaseCall> call;
-    std::vector<Queue*> queues;       // none, and none to come: it has asked for one job by its id
+    std::vector<Queue*> queues;       // of one that asks for a job by its id: none
     std::vector<std::string> unmade;  // names of queues that are not there yet
+    bool waits = false;               // until there is a job
     Future<Result<std::vector<LeasedJob>>> answer;
   };
   // Leases of one pump that are on their way into the store.
@@ -179,6 +182,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Coro<void> keep_house();
   Coro<Result<void>> close_all();
   Coro<Result<void>> take_changes();
+  Coro<Result<void>> hear_of_queues();
+  Coro<Result<void>> look_for_queues(std::vector<std::string> names);
   Coro<Result<void>> prune();
   void stop_all(const Error& error);
 
@@ -255,7 +260,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   static void tell_holder(const LeaseCall& call, std::uint64_t token) noexcept;
   static void leave(const Caller& caller);  // it waits no more
   void tell_progress(const Run& run);
-  Coro<void> write_output(std::uint64_t token, JobId id, std::string output);
+  Coro<void> write_outputs(std::uint64_t token);
+  void end_run(std::uint64_t token);
   void drop_cancelled_callers();
   void give_back(std::uint64_t token);
   void give_back_unknown(const JobRecord& record, std::uint64_t token);
@@ -325,6 +331,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Ticker ticker_;         // calls pump()
   Background background_;
   Task<void> housekeeper_;
+  TimePoint look_for_queues_at_{};
   bool closing_ = false;
   Lock settling_once_;
   Event read_on_;  // set whenever a window has been read on

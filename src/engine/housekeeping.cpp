@@ -13,6 +13,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kPruneAtOnce = 5'000;
+constexpr Duration kBetweenLooks = std::chrono::seconds{1};  // for queues that are not there
 
 }  // namespace
 
@@ -45,13 +46,8 @@ void Broker::look_at_calendar() {
   if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
-Coro<Result<void>> Broker::take_changes() {
-  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
-  if (!changed.schedules.empty()) {
-    if (const auto hear = schedules_changed_) hear(changed.schedules);
-  }
-  if (changed.jobs.empty()) co_return Result<void>{};
-  // Queues first: the jobs may be in new ones.
+// Those that others have made, configured or erased.
+Coro<Result<void>> Broker::hear_of_queues() {
   std::vector<Queue*> known_before;
   for (const auto& queue : queues_) {
     if (!queue->erased) known_before.push_back(queue.get());
@@ -70,6 +66,25 @@ Coro<Result<void>> Broker::take_changes() {
       add_queue(std::move(queue));
     }
   }
+  co_return Result<void>{};
+}
+
+// Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who asks for
+// what is not there may do so often.
+Coro<Result<void>> Broker::look_for_queues(std::vector<std::string> names) {
+  const bool knows_all = std::ranges::all_of(names, [&](const std::string& name) { return queues_.find(name) != nullptr; });
+  if (knows_all || loop_.time() < look_for_queues_at_) co_return Result<void>{};
+  look_for_queues_at_ = saturating_add(loop_.time(), kBetweenLooks);
+  co_return co_await hear_of_queues();
+}
+
+Coro<Result<void>> Broker::take_changes() {
+  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
+  if (!changed.schedules.empty()) {
+    if (const auto hear = schedules_changed_) hear(changed.schedules);
+  }
+  if (changed.jobs.empty()) co_return Result<void>{};
+  co_await or_return(hear_of_queues());  // first: the jobs may be in new ones
   std::vector<JobId>& jobs = changed.jobs;
   std::erase(jobs, JobId{0});
   auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));

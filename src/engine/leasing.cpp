@@ -191,7 +191,7 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
     if (caller.answer.done()) {
       for (const LeasedJob& job : jobs) give_back(job.token);
       leave(caller);
-    } else if (jobs.empty() && !closing_ && !caller.queues.empty()) {
+    } else if (jobs.empty() && !closing_ && caller.waits) {
       for (const std::string& name : std::vector(caller.unmade)) {
         if (Queue* const made = queues_.find(name)) join(caller, *made);
       }
@@ -244,7 +244,9 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   const auto shared = std::make_shared<const LeaseCall>(std::move(call));
   for (;;) {
+    co_await or_return(look_for_queues(shared->queues));
     Caller caller = co_await or_return(caller_of(shared));
+    caller.waits = true;
     if (closing_) co_return std::vector<LeasedJob>{};
     Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
     for (Queue* queue : caller.queues) ++queue->callers;
@@ -331,6 +333,7 @@ void Broker::give_back(std::uint64_t token) {
 
 Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
+  co_await or_return(look_for_queues(call.queues));
   Caller caller = co_await or_return(caller_of(std::make_shared<const LeaseCall>(std::move(call))));
   while (!closing_) {
     const TimePoint now = loop_.time();
@@ -459,17 +462,46 @@ void Broker::tell_progress(const Run& run) {
 }
 
 bool Broker::set_output(std::uint64_t token, std::string output) {
-  const Run* const running = runs_.find(token);
+  Run* const running = runs_.find(token);
   if (running == nullptr) return false;
-  run_in_background(write_output(token, running->id, std::move(output)), Start::eagerly);
+  running->has_output = true;
+  running->next_output = std::move(output);
+  if (!std::exchange(running->writes_output, true)) run_in_background(write_outputs(token), Start::eagerly);
   return true;
 }
 
-// Before whatever ends the run: the store keeps to the order of its calls.
-Coro<void> Broker::write_output(std::uint64_t token, JobId id, std::string output) {
-  const auto written = co_await store_(&Store::write_output, id, token, std::move(output));
+// One write at a time: of what comes while the store is busy the last is enough.
+Coro<void> Broker::write_outputs(std::uint64_t token) {
+  for (;;) {
+    Run* running = runs_.find(token);
+    if (running == nullptr) co_return;
+    if (!running->next_output) {
+      running->writes_output = false;
+      co_return;
+    }
+    std::string output = *std::exchange(running->next_output, std::nullopt);
+    const auto written = co_await store_(&Store::write_output, running->id, token, std::move(output));
+    running = runs_.find(token);
+    if (written && running != nullptr) tell_progress(*running);
+  }
+}
+
+// The last output is written before whatever ends the run: the store keeps to the order of its calls.
+void Broker::end_run(std::uint64_t token) {
+  Run& running = *runs_.find(token);
+  if (running.next_output) {
+    run_in_background(
+        [](Broker& broker, JobId id, std::uint64_t its_token, std::string output) -> Coro<void> {
+          (void)co_await broker.store_(&Store::write_output, id, its_token, std::move(output));
+        }(*this, running.id, token, *std::exchange(running.next_output, std::nullopt)),
+        Start::eagerly);
+  }
+  runs_.end(token);
+}
+
+bool Broker::has_output(std::uint64_t token) const {
   const Run* const running = runs_.find(token);
-  if (written && running != nullptr) tell_progress(*running);
+  return running != nullptr && running->has_output;
 }
 
 Coro<Result<void>> Broker::end_leases_of(std::string worker) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -27,6 +28,9 @@ struct Run {
   std::string cancel_why;
   double progress = 0;
   std::string progress_message;
+  bool has_output = false;                 // set_output() was called
+  bool writes_output = false;              // a write of it is under way, and
+  std::optional<std::string> next_output;  // this comes after that
   std::shared_ptr<const LeaseCall> call;
 };
 

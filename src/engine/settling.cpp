@@ -89,7 +89,7 @@ void Broker::end_unasked(std::uint64_t token, Verdict verdict) {
   Queue& queue = *running.queue;
   const std::uint32_t attempt = running.attempt;
   Settlement settlement = settlement_of(running, token, verdict, loop_.time());
-  runs_.end(token);
+  end_run(token);
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
 }
 
@@ -195,12 +195,12 @@ Broker::PendingSettlement Broker::ended(std::uint64_t token, Verdict verdict) {
   if (!queues) {
     pending.settlement.token = token;
     pending.settlement.outcome = verdict.outcome;
-    runs_.end(token);
+    end_run(token);
     fail_for(pending, std::move(queues.error()));
     return pending;
   }
   pending.settlement = settlement_of(running, token, verdict, loop_.time());
-  runs_.end(token);
+  end_run(token);
   // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
   for (std::size_t i = 0; i < queues->size(); ++i) {
     (*queues)[i]->room.take_anyway(1);
@@ -333,7 +333,7 @@ void Broker::expire(Queue& queue, const ExpiredLease& lease) {
   settlement.worker = running.call->worker;
   const std::uint32_t attempt = running.attempt;
   const std::shared_ptr<const LeaseCall> call = running.call;
-  runs_.end(token);
+  end_run(token);
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
   tell_holder(*call, token);
 }

@@ -17,6 +17,7 @@
 #include "base/internal/raw_json.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "serve/api_state.hpp"
+#include "serve/lease_limits.hpp"
 #include "serve/settlement_json.hpp"
 
 namespace argiope {
@@ -24,8 +25,6 @@ namespace {
 
 constexpr std::size_t kMostLeased = 1'000;  // by one request
 constexpr std::size_t kMostQueues = 1'000;
-constexpr std::size_t kMostMessageBytes = 1'024;
-constexpr std::size_t kMostOutputBytes = 1024 * 1024;  // as a command may print, unless told
 constexpr std::size_t kMostStops = 10'000;  // of a worker, that it has not been told of
 
 // --- settling ------------------------------------------------------------------------------------------------------------
@@ -342,7 +341,13 @@ Coro<Result<std::vector<LeasedJob>>> lease_once(ApiState& api, ApiCall& call, As
   const auto key = co_await or_return(call.request_key());
   if (!key) co_return co_await lease_jobs(api, call, asked, std::move(worker));
   const auto found = api.given.begin(*key, EventLoop::current().time());
-  if (found.state == repeated) co_return co_await lease_again(api, call, *found.answer);
+  if (found.state == repeated) {
+    auto leased = co_await lease_again(api, call, *found.answer);
+    // All of them have ended meanwhile: it asks anew.
+    if (!leased || !leased->empty()) co_return leased;
+    api.given.forget(*key);
+    co_return co_await lease_once(api, call, asked, std::move(worker));
+  }
   if (found.state == under_way) {
     // Nobody may be there any more to hear the answer of the first.
     end_polls(*worker);
@@ -388,7 +393,10 @@ Coro<Result<std::vector<LeasedJob>>> lease_and_settle(ApiState& api, ApiCall& ca
   auto leased = co_await lease_jobs(api, call, asked, worker);
   try {
     auto replies = co_await settling;
-    if (!replies) co_return std::unexpected(std::move(replies.error()));
+    if (!replies) {
+      if (leased) give_back(api, *leased);
+      co_return std::unexpected(std::move(replies.error()));
+    }
     settled = settled_of(std::move(settle), std::move(*replies));
   } catch (const CancelledError&) {
     if (leased) give_back(api, *leased);

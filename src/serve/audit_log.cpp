@@ -10,6 +10,7 @@
 #include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
 #include "base/internal/json_reader.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "base/internal/utf8.hpp"
@@ -170,8 +171,7 @@ Result<void> AuditLog::open() {
     ++unreadable;
   });
   if (unreadable > 0) {
-    spdlog::warn("{}: left out {} that no audit has", printable(state_->options.file),
-                 unreadable);
+    spdlog::warn("{}: left out {} that no audit has", printable(state_->options.file), counted(unreadable, "line"));
   }
   state_->tried = state_->last;
   return opened;

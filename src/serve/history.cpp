@@ -11,6 +11,7 @@
 #include "argiope/async/executor.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/history_lines.hpp"
 #include "serve/line_file.hpp"
@@ -58,6 +59,10 @@ class Steps {
     points_.push_back(point);
     forget(of, at);
   }
+  // Nothing has happened.
+  void rest(const History::Resolution& of, WallTime at, const StateCounts& counts) {
+    end_step(of, at, QueueTally(before_), counts);
+  }
   // What the process before has counted: points in their order, and what has come since the last of them.
   void restore(const HistoryPoint& point) { points_.push_back(point); }
   void carry(const HistoryPoint& point) {
@@ -77,6 +82,8 @@ class Steps {
 
 struct Line {
   Steps fine, coarse;
+  std::uint64_t stepped = 0;  // the last step that had it
+  bool rests = false;         // nothing is counted of it since this process has begun
 };
 
 }  // namespace
@@ -110,22 +117,39 @@ struct History::State : std::enable_shared_from_this<History::State> {
       all_counts.ready += its.ready;
       all_counts.running += its.running;
     });
+    const auto counts_of = [&](std::string_view name) {
+      const auto found = counts.find(name);
+      return found == counts.end() ? StateCounts{} : found->second;
+    };
     QueueTally all;
     events.tally().for_each_queue([&](std::string_view name, const QueueTally& its) {
       argiope::add(all, its);
-      const auto found = counts.find(name);
-      if (Line* line = line_of(name))
-        end_step(name, *line, ends_coarse, now, its, found == counts.end() ? StateCounts{} : found->second);
+      if (Line* line = line_of(name)) end_step(name, *line, ends_coarse, now, its, counts_of(name));
     });
+    for (auto& [name, line] : lines) {
+      if (line.stepped != steps) rest(name, line, ends_coarse, now, counts_of(name));
+    }
+    if (ends_coarse) std::erase_if(lines, [&](const auto& one) { return one.second.rests && is_idle(one.second); });
     end_step({}, whole, ends_coarse, now, all, all_counts);
     if (steps % kStepsPerWrite == 0) co_await write();
   }
   void end_step(std::string_view name, Line& line, bool ends_coarse, WallTime at, const QueueTally& tally,
                 const StateCounts& counts) {
+    line.stepped = steps;
+    line.rests = false;
     line.fine.end_step(kFine, at, tally, counts);
     note(name, true, line.fine.points().back());
     if (!ends_coarse) return;
     line.coarse.end_step(kCoarse, at, tally, counts);
+    note(name, false, line.coarse.points().back());
+  }
+  // Of a queue that the process before knew, and of which this one has heard nothing yet.
+  void rest(std::string_view name, Line& line, bool ends_coarse, WallTime at, const StateCounts& counts) {
+    line.rests = true;
+    line.fine.rest(kFine, at, counts);
+    note(name, true, line.fine.points().back());
+    if (!ends_coarse) return;
+    line.coarse.rest(kCoarse, at, counts);
     note(name, false, line.coarse.points().back());
   }
 
@@ -138,6 +162,10 @@ struct History::State : std::enable_shared_from_this<History::State> {
   }
   static bool is_idle(const HistoryPoint& point) {
     return point.ready == 0 && point.running == 0 && point.counts == PerTallied<std::uint32_t>{};
+  }
+  static bool is_idle(const Line& line) {
+    const auto idle = [](const HistoryPoint& point) { return is_idle(point); };
+    return std::ranges::all_of(line.fine.points(), idle) && std::ranges::all_of(line.coarse.points(), idle);
   }
   std::string all_lines(std::size_t& count) const {
     std::string text;
@@ -209,7 +237,7 @@ struct History::State : std::enable_shared_from_this<History::State> {
       has_failed = true;
       return;
     }
-    if (unreadable > 0) spdlog::warn("{}: {} lines are no history, and are left out", printable(path), unreadable);
+    if (unreadable > 0) spdlog::warn("{}: left out {} that no history has", printable(path), counted(unreadable, "line"));
     most_lines = kMostStalePoints;
     const WallTime now = engine.calendar_now();
     restore(fine, kFine, now, &Line::fine);

@@ -16,6 +16,7 @@
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/job_telling.hpp"
 #include "serve/api_path.hpp"
+#include "serve/lease_limits.hpp"
 #include "serve/settlement_telling.hpp"
 
 namespace argiope {
@@ -29,7 +30,6 @@ constexpr Duration kBeforeListening = std::chrono::milliseconds{200};
 constexpr std::size_t kMostLeased = 1'000;
 constexpr std::size_t kMostSettled = 1'000;
 constexpr std::size_t kMostSettledBytes = 8 * 1024 * 1024;
-constexpr std::size_t kMostMessageBytes = 1'024;
 
 std::int64_t in_ms(Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); }
 
@@ -281,6 +281,7 @@ void HttpJobSource::renew_soon(Held& run) {
 bool HttpJobSource::set_output(std::uint64_t token, std::string output) {
   const auto run = held_.find(token);
   if (run == held_.end()) return false;
+  if (output.size() > kMostOutputBytes) output.resize(kMostOutputBytes);
   run->second.output = std::move(output);
   renew_soon(run->second);
   return true;

@@ -181,7 +181,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     if (now < look_at) return ticker.at(look_at);
     look_at = saturating_add(now, options.look_interval);
     ticker.at(look_at);
-    background.run(shared_from_this(), look());
+    if (!std::exchange(is_looking, true)) background.run(shared_from_this(), look());
   }
   Coro<void> send(ReceiverRef to) {
     if (to->gathered.empty()) co_return;
@@ -220,6 +220,10 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
 
   // --- states
   Coro<void> look() {
+    const struct Looking {
+      bool& is_looking;
+      ~Looking() { is_looking = false; }
+    } looking{is_looking};
     look_at_daemon();
     co_await look_at_schedules();
     if (!is_watched(Trouble::depth) && !is_watched(Trouble::age)) co_return;
@@ -292,6 +296,10 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     for (const std::string& name : std::exchange(unable_before, {})) {
       const auto why = co_await engine.book().schedules().explain(name);
       if (why && is_unable(why->reason)) continue;
+      if (!why && why.error().code != Errc::not_found) {
+        unable_before.insert(name);  // the next look asks again
+        continue;
+      }
       end(Trouble::failed, name, why ? "" : "it is gone");
     }
   }
@@ -385,6 +393,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   bool watches_age = false;
   std::set<std::string> unwell;  // parts of the daemon, when it was last looked at
   TimePoint look_at{};
+  bool is_looking = false;
   OldestReady oldest{engine};
   std::map<std::string, NotifyMemory, std::less<>> memories;  // of rules that have not come yet
   std::set<std::string> unable_before;                       // schedules, to be looked at

@@ -185,6 +185,8 @@ void SqliteJobs::write_end(JobId id, const std::string& error, const std::string
 
 void SqliteJobs::write_result(JobId id, const std::string& result) {
   use(Query::job_set_output).with(id).with_or_null(result).run();
+  // keep_done() leaves a record's result alone, so this one is no longer for it.
+  if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.is_first_run = false;
 }
 
 void SqliteJobs::write_error(JobId id, const std::string& error) {

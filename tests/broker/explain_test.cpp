@@ -182,7 +182,7 @@ TEST_F(ExplainTest, BuriedAndEnded) {
     co_await settle((co_await one("q")).token);
     EXPECT_EQ((co_await explained(buried)).reason, WaitReason::buried);
     EXPECT_EQ(to_sentence(co_await explained(buried)),
-              "it is buried after 1 attempts: hopeless; kick it to run it again");
+              "it is buried after 1 attempt: hopeless; kick it to run it again");
     EXPECT_EQ((co_await explained(done)).reason, WaitReason::ended);
     EXPECT_EQ((co_await explained(done)).state, JobState::done);
   });

@@ -455,7 +455,7 @@ export class Worker {
 
   // A poll that was cut off may have been given leases that never arrived: they end now.
   async #leave() {
-    if (!this.#pollWasCut || !this.#ownsName || this.#failure) return;
+    if (!(this.#pollWasCut || this.#lostPoll) || !this.#ownsName || this.#failure) return;
     await this.#client.endWorker(this.name).catch(() => {});
   }
 

@@ -581,7 +581,7 @@ class Worker:
     async def _leave(self) -> None:
         """A poll that was cut off may have been given leases that never arrived: they end now."""
         try:
-            if self._poll_was_cut and self._owns_name and self._failure is None:
+            if (self._poll_was_cut or self._lost_poll) and self._owns_name and self._failure is None:
                 await self._client.end_worker(self.name)
         except (Unreachable, ApiError):
             pass

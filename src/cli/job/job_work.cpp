@@ -237,12 +237,16 @@ class WorkCommand {
     switch (event.kind) {
       case JobEventKind::done: ++counts_.done; break;
       case JobEventKind::retrying: ++counts_.retried; break;
-      case JobEventKind::buried: ++counts_.buried; break;
+      case JobEventKind::buried:
+        ++counts_.buried;
+        if (event.id == expired_) --counts_.released;  // one run, which is told as both
+        break;
       case JobEventKind::released:
       case JobEventKind::expired: ++counts_.released; break;
       case JobEventKind::cancelled: ++counts_.cancelled; break;
       default: return;
     }
+    expired_ = event.kind == JobEventKind::expired ? event.id : 0;
     if (event.kind == JobEventKind::retrying || event.kind == JobEventKind::buried) {
       if (!arguments_.quiet) {
         progress_.clear();
@@ -327,6 +331,7 @@ class WorkCommand {
   SystemClock clock_;
   JobProgress progress_{stderr};
   WorkCounts counts_;
+  JobId expired_ = 0;  // the last event was its lease's running out
   Event ended_;
   int signals_ = 0;
   double seconds_ = 0;

@@ -68,7 +68,9 @@ Coro<Result<void>> Configured::set_schedules(const std::vector<Schedule>& schedu
   for (const Schedule& schedule : schedules) {
     auto status = co_await book.get(schedule.name);
     if (status && status->schedule == schedule) continue;
-    replaced_.schedules.emplace(schedule.name, status ? std::optional(status->schedule) : std::nullopt);
+    if (status || status.error().code == Errc::not_found) {
+      replaced_.schedules.emplace(schedule.name, status ? std::optional(status->schedule) : std::nullopt);
+    }
     if (auto added = co_await book.add(schedule, ConflictPolicy::replace); !added) {
       co_return naming("schedule", schedule.name, std::move(added.error()));
     }
@@ -104,6 +106,8 @@ Coro<Result<void>> Configured::put_back(const Configuration& before) {
       co_await or_return(remove_schedule(name));
     } else if (auto added = co_await engine_.book().schedules().add(*schedule, ConflictPolicy::replace); !added) {
       co_return naming("schedule", name, std::move(added.error()));
+    } else if (!schedule->paused) {
+      (void)co_await engine_.book().schedules().resume(name);  // whatever stands in its place may be paused, which it would keep
     }
   }
   schedules_.clear();
