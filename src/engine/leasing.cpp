@@ -244,10 +244,11 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   const auto shared = std::make_shared<const LeaseCall>(std::move(call));
   for (;;) {
-    co_await or_return(look_for_queues(shared->queues));
+    auto looked = co_await look_for_queues(shared->queues);
+    if (closing_) co_return std::vector<LeasedJob>{};
+    if (!looked) co_return std::unexpected(std::move(looked.error()));
     Caller caller = co_await or_return(caller_of(shared));
     caller.waits = true;
-    if (closing_) co_return std::vector<LeasedJob>{};
     Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
     for (Queue* queue : caller.queues) ++queue->callers;
     callers_.push_back(std::move(caller));
