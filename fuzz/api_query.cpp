@@ -44,7 +44,6 @@ void read_query(std::string_view input) {
 
 struct Asked {
   std::string_view caller, key, target, body;
-  friend bool operator==(const Asked&, const Asked&) = default;
 };
 
 std::optional<RequestKey> key_of(const Asked& asked) {
