@@ -357,9 +357,11 @@ Coro<Result<JobOutput>> Book::State::output(JobId id, OutputLook look) {
   std::optional<JobNews> news;
   if (owner && look.wait > Duration{}) news.emplace(owner, id);
   for (;;) {
+    // What lies there is of the run before, until this one has left something. Asked before the row is read: what it leaves
+    // meanwhile may come too late for the row.
+    const std::uint64_t run_with_output = owner ? owner->run_with_output(id) : 0;
     JobRecord record = co_await or_return(get(id));
-    // What lies there is of the run before, until this one has left something.
-    if (owner && record.state == JobState::running && !owner->has_output(record.token)) record.result.clear();
+    if (owner && record.state == JobState::running && record.token != run_with_output) record.result.clear();
     JobOutput output = output_of(std::move(record), look);
     const bool is_new = !output.bytes.empty() || output.run != look.run || !output.may_grow();
     if (is_new || loop.time() >= limit) co_return output;

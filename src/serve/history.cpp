@@ -1,6 +1,7 @@
 #include "serve/history.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -47,7 +48,9 @@ float p95_between(const SpanHistogram& before, const SpanHistogram& after) {
 // The last steps of one length.
 class Steps {
  public:
-  void end_step(const History::Resolution& of, WallTime at, const QueueTally& now, const StateCounts& counts) {
+  // No tally: nothing has happened since the last step.
+  void end_step(const History::Resolution& of, WallTime at, const QueueTally* tally, const StateCounts& counts) {
+    const QueueTally& now = tally == nullptr ? before_ : *tally;
     HistoryPoint point{.at = at, .ready = as_small(counts.ready), .running = as_small(counts.running)};
     for (std::size_t i = 0; i < now.totals.size(); ++i) point.counts[i] = as_small(now.totals[i] - before_.totals[i] + carried_[i]);
     const std::uint64_t waits = now.waits.count() - before_.waits.count();
@@ -58,10 +61,6 @@ class Steps {
     carried_ = {};
     points_.push_back(point);
     forget(of, at);
-  }
-  // Nothing has happened.
-  void rest(const History::Resolution& of, WallTime at, const StateCounts& counts) {
-    end_step(of, at, QueueTally(before_), counts);
   }
   // What the process before has counted: points in their order, and what has come since the last of them.
   void restore(const HistoryPoint& point) { points_.push_back(point); }
@@ -82,8 +81,7 @@ class Steps {
 
 struct Line {
   Steps fine, coarse;
-  std::uint64_t stepped = 0;  // the last step that had it
-  bool rests = false;         // nothing is counted of it since this process has begun
+  std::uint64_t counted_at = 0;  // the last step that had a tally of it
 };
 
 }  // namespace
@@ -124,32 +122,27 @@ struct History::State : std::enable_shared_from_this<History::State> {
     QueueTally all;
     events.tally().for_each_queue([&](std::string_view name, const QueueTally& its) {
       argiope::add(all, its);
-      if (Line* line = line_of(name)) end_step(name, *line, ends_coarse, now, its, counts_of(name));
+      Line* const line = line_of(name);
+      if (line == nullptr) return;
+      line->counted_at = steps;
+      end_step(name, *line, ends_coarse, now, &its, counts_of(name));
     });
-    for (auto& [name, line] : lines) {
-      if (line.stepped != steps) rest(name, line, ends_coarse, now, counts_of(name));
+    // Of queues that the process before knew, and of which this one has heard nothing yet.
+    for (auto at = lines.begin(); at != lines.end();) {
+      auto& [name, line] = *at;
+      const bool is_counted = line.counted_at == steps;
+      if (!is_counted) end_step(name, line, ends_coarse, now, nullptr, counts_of(name));
+      at = !is_counted && ends_coarse && is_idle(line) ? lines.erase(at) : std::next(at);
     }
-    if (ends_coarse) std::erase_if(lines, [&](const auto& one) { return one.second.rests && is_idle(one.second); });
-    end_step({}, whole, ends_coarse, now, all, all_counts);
+    end_step({}, whole, ends_coarse, now, &all, all_counts);
     if (steps % kStepsPerWrite == 0) co_await write();
   }
-  void end_step(std::string_view name, Line& line, bool ends_coarse, WallTime at, const QueueTally& tally,
+  void end_step(std::string_view name, Line& line, bool ends_coarse, WallTime at, const QueueTally* tally,
                 const StateCounts& counts) {
-    line.stepped = steps;
-    line.rests = false;
     line.fine.end_step(kFine, at, tally, counts);
     note(name, true, line.fine.points().back());
     if (!ends_coarse) return;
     line.coarse.end_step(kCoarse, at, tally, counts);
-    note(name, false, line.coarse.points().back());
-  }
-  // Of a queue that the process before knew, and of which this one has heard nothing yet.
-  void rest(std::string_view name, Line& line, bool ends_coarse, WallTime at, const StateCounts& counts) {
-    line.rests = true;
-    line.fine.rest(kFine, at, counts);
-    note(name, true, line.fine.points().back());
-    if (!ends_coarse) return;
-    line.coarse.rest(kCoarse, at, counts);
     note(name, false, line.coarse.points().back());
   }
 

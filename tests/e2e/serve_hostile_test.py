@@ -115,7 +115,7 @@ class Hostile(Daemons):
         """What is done here grows the daemon by `most_bytes` at most, and a neighbour is served meanwhile."""
         before, neighbour, began = self.memory(daemon), Neighbour(daemon, daemon.good_token), time.monotonic()
         try:
-            yield
+            yield neighbour
             calls = len(neighbour.took)
             self.wait_until(lambda: len(neighbour.took) >= calls + 4, 'the neighbour is not served', 2 * LONGEST_ANSWER)
         finally:

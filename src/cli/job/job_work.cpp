@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
@@ -234,19 +235,19 @@ class WorkCommand {
   }
 
   void note(const JobEvent& event) {
+    const JobId expired = std::exchange(expired_, event.kind == JobEventKind::expired ? event.id : 0);
     switch (event.kind) {
       case JobEventKind::done: ++counts_.done; break;
       case JobEventKind::retrying: ++counts_.retried; break;
       case JobEventKind::buried:
         ++counts_.buried;
-        if (event.id == expired_) --counts_.released;  // one run, which is told as both
+        if (event.id == expired) --counts_.released;  // one run, which is told as both
         break;
       case JobEventKind::released:
       case JobEventKind::expired: ++counts_.released; break;
       case JobEventKind::cancelled: ++counts_.cancelled; break;
       default: return;
     }
-    expired_ = event.kind == JobEventKind::expired ? event.id : 0;
     if (event.kind == JobEventKind::retrying || event.kind == JobEventKind::buried) {
       if (!arguments_.quiet) {
         progress_.clear();
