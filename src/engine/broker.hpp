@@ -69,8 +69,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   std::vector<RunningJob> running() const;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   bool set_output(std::uint64_t token, std::string output) override;
-  // Whether the run that has this lease has left any so far.
-  bool has_output(std::uint64_t token) const;
+  // The token of the job's run, if it has left any output so far; else 0.
+  std::uint64_t run_with_output(JobId id) const;
   Coro<Result<void>> worker_gone(std::string worker) { return kept(end_leases_of(std::move(worker))); }
   Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens) {
     return kept(end_each_lease(std::move(tokens)));
@@ -153,6 +153,11 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
     Queue* queue;
     Future<Result<PutReply>> answer;
   };
+  // Of jobs that are being put: those for which callers wait, and whose leases are written down with them.
+  struct Awaited {
+    std::vector<Grant> grants;
+    std::vector<std::size_t> places;  // of the put of each of their requests
+  };
   struct PendingSettlement {
     Settlement settlement;
     Queue* queue;
@@ -183,7 +188,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Coro<Result<void>> close_all();
   Coro<Result<void>> take_changes();
   Coro<Result<void>> hear_of_queues();
-  Coro<Result<void>> look_for_queues(std::vector<std::string> names);
+  bool may_be_news(const std::vector<std::string>& names);  // then hear_of_queues()
   Coro<Result<void>> prune();
   void stop_all(const Error& error);
 
@@ -219,6 +224,12 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   void note_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();
   Coro<void> send_puts(std::vector<PendingPut> pending);
+  void note_answered(PendingPut& put, Result<PutReply> reply);
+  Awaited jobs_awaited(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests);
+  bool is_next(Queue& queue, const PutRequest& put, TimePoint now);
+  Coro<void> send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests, Awaited awaited);
+  void begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const Caller& caller);
+  void note_leased_put(Queue& queue, const PutReply& reply);
   // Static, as settle_run(): it keeps the broker itself, because a frame more a job would be felt.
   static Coro<Result<PutReply>> put_one(std::shared_ptr<Broker> self, NewJob job);
   Coro<Result<std::vector<Result<PutReply>>>> put_several(std::vector<NewJob> jobs);
@@ -241,11 +252,14 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   static Rank first_rank(const Queue& queue);
   void update_active(Queue& queue, TimePoint now);
   void begin(Queue& queue, const Lease& lease, const Caller& caller, Grant& grant, TimePoint now);
+  void ask_for(const Queue& queue, JobId id, const Caller& caller, Grant& grant, TimePoint now);
+  void begin_run(Queue& queue, const Lease& lease, std::uint64_t token, const Caller& caller);
   void set_lease_time(Run& run, const JobRecord& record, TimePoint asked, TimePoint& until);
   static RunningJob seen(std::uint64_t token, const Run& run);
   Grant take(Caller& caller, TimePoint now);
   void serve(TimePoint now);
   Coro<void> grant(std::vector<Grant> grants);
+  void hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobRecord>> leased, TimePoint asked);
   Result<Caller> caller_of(std::shared_ptr<const LeaseCall> call);
   static void join(Caller& caller, Queue& queue);
   Coro<Result<std::vector<LeasedJob>>> lease_some(LeaseCall call);

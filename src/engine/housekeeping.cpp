@@ -71,11 +71,11 @@ Coro<Result<void>> Broker::hear_of_queues() {
 
 // Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who asks for
 // what is not there may do so often.
-Coro<Result<void>> Broker::look_for_queues(std::vector<std::string> names) {
+bool Broker::may_be_news(const std::vector<std::string>& names) {
   const bool knows_all = std::ranges::all_of(names, [&](const std::string& name) { return queues_.find(name) != nullptr; });
-  if (knows_all || loop_.time() < look_for_queues_at_) co_return Result<void>{};
+  if (knows_all || loop_.time() < look_for_queues_at_) return false;
   look_for_queues_at_ = saturating_add(loop_.time(), kBetweenLooks);
-  co_return co_await hear_of_queues();
+  return true;
 }
 
 Coro<Result<void>> Broker::take_changes() {

@@ -69,20 +69,30 @@ Broker::Grant Broker::take(Caller& caller, TimePoint now) {
 
 // Its run begins here; it is handed out once that is written down.
 void Broker::begin(Queue& queue, const Lease& lease, const Caller& caller, Grant& grant, TimePoint now) {
-  const QueueConfig& config = queue.config();
-  queue.window.took(lease.key);
-  queue.pass += kStride / std::clamp<std::uint32_t>(config.weight, 1, 1000);
-  const std::uint64_t token = runs_.begin(
-      {.queue = &queue, .queue_token = lease.token, .id = lease.id, .attempt = lease.attempts, .call = caller.call});
-  const TimePoint until = saturating_add(now, config.lease_time);
-  grant.requests.push_back({.id = lease.id,
-                            .token = token,
+  ask_for(queue, lease.id, caller, grant, now);
+  begin_run(queue, lease, grant.requests.back().token, caller);
+}
+
+void Broker::ask_for(const Queue& queue, JobId id, const Caller& caller, Grant& grant, TimePoint now) {
+  const TimePoint until = saturating_add(now, queue.config().lease_time);
+  grant.requests.push_back({.id = id,
+                            .token = runs_.next_token(),
                             .until = clock_.to_job_time(until),
                             .worker = caller.call->worker,
                             .at = clock_.to_job_time(now),
                             .by_id = caller.queues.empty(),
                             .remote = caller.call->remote});
   grant.until.push_back(until);
+}
+
+void Broker::begin_run(Queue& queue, const Lease& lease, std::uint64_t token, const Caller& caller) {
+  queue.window.took(lease.key);
+  queue.pass += kStride / std::clamp<std::uint32_t>(queue.config().weight, 1, 1000);
+  runs_.begin(token, {.queue = &queue,
+                      .queue_token = lease.token,
+                      .id = lease.id,
+                      .attempt = lease.attempts,
+                      .call = caller.call});
 }
 
 // Serves who waits, first come, first served.
@@ -146,13 +156,18 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
     }
     co_return stop_all(leased.error());
   }
+  hand_out(grants, std::move(*leased), asked);
+}
+
+// `leased`: of each request of the grants, in their order. `asked`: when.
+void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobRecord>> leased, TimePoint asked) {
   const TimePoint now = loop_.time();
   std::size_t next = 0;
   for (Grant& grant : grants) {
     std::vector<LeasedJob> jobs;
     jobs.reserve(grant.requests.size());
     for (std::size_t i = 0; i < grant.requests.size(); ++i) {
-      std::optional<JobRecord>& record = (*leased)[next++];
+      std::optional<JobRecord>& record = leased[next++];
       const std::uint64_t token = grant.requests[i].token;
       Run* const run = runs_.find(token);
       if (!record) {
@@ -244,9 +259,11 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   const auto shared = std::make_shared<const LeaseCall>(std::move(call));
   for (;;) {
-    auto looked = co_await look_for_queues(shared->queues);
+    if (may_be_news(shared->queues)) {
+      auto heard = co_await hear_of_queues();
+      if (!heard && !closing_) co_return std::unexpected(std::move(heard.error()));
+    }
     if (closing_) co_return std::vector<LeasedJob>{};
-    if (!looked) co_return std::unexpected(std::move(looked.error()));
     Caller caller = co_await or_return(caller_of(shared));
     caller.waits = true;
     Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
@@ -334,7 +351,7 @@ void Broker::give_back(std::uint64_t token) {
 
 Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  co_await or_return(look_for_queues(call.queues));
+  if (may_be_news(call.queues)) co_await or_return(hear_of_queues());
   Caller caller = co_await or_return(caller_of(std::make_shared<const LeaseCall>(std::move(call))));
   while (!closing_) {
     const TimePoint now = loop_.time();
@@ -500,9 +517,9 @@ void Broker::end_run(std::uint64_t token) {
   runs_.end(token);
 }
 
-bool Broker::has_output(std::uint64_t token) const {
-  const Run* const running = runs_.find(token);
-  return running != nullptr && running->has_output;
+std::uint64_t Broker::run_with_output(JobId id) const {
+  const std::uint64_t token = runs_.token_of(id);
+  return token != 0 && runs_.at(token).has_output ? token : 0;
 }
 
 Coro<Result<void>> Broker::end_leases_of(std::string worker) {

@@ -24,6 +24,7 @@ struct OwnedQueue {
   Room room;
   std::uint64_t pass = 0;     // what it has had, by its weight
   std::uint32_t callers = 0;  // that wait for its jobs
+  std::uint32_t arriving = 0;  // puts on their way into the store whose jobs no caller waits for
   bool dirty = false;
   bool refilling = false;
   bool active = false;  // a job of it may be leased now

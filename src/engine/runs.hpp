@@ -45,14 +45,9 @@ class Runs {
  public:
   explicit Runs(std::uint64_t last_token) noexcept : last_token_(last_token) {}
 
-  // Its token.
-  std::uint64_t begin(Run run) {
-    const std::uint64_t token = ++last_token_;
-    go_on(token, std::move(run));
-    return token;
-  }
-  // One that has this token already, from the owner before this one.
-  void go_on(std::uint64_t token, Run run) {
+  std::uint64_t next_token() noexcept { return ++last_token_; }
+  // `token`: of next_token(), or from the owner before this one.
+  void begin(std::uint64_t token, Run run) {
     tokens_[run.id] = token;
     runs_.emplace(token, std::move(run));
   }

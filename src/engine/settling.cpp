@@ -402,7 +402,7 @@ LeaseRequest Broker::adopt(const OldLease& lease, const JobRecord& record, Queue
   const auto leased = queue.window.jobs().lease_job(lease.id, now, lease_time);
   run.queue_token = leased->token;
   run.attempt = leased->attempts;
-  runs_.go_on(lease.token, std::move(run));
+  runs_.begin(lease.token, std::move(run));
   mark(queue);
   return {.id = lease.id,
           .token = lease.token,

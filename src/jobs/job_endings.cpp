@@ -59,6 +59,27 @@ std::vector<std::optional<JobRecord>> JobTransitions::lease(const std::vector<Le
   return records;
 }
 
+PutAndLeaseReply JobTransitions::put_and_lease(const std::vector<PutRequest>& requests, WallTime now,
+                                               const std::vector<PutLease>& leases) {
+  std::vector<LeaseRequest> wanted;
+  wanted.reserve(leases.size());
+  for (const PutLease& one : leases) {
+    if (one.place >= requests.size()) throw RequestRefused{job_rules::no_such_put(one.place)};
+    wanted.push_back(one.lease);
+    wanted.back().id = 0;  // which no job has
+    wanted.back().by_id = false;
+  }
+  if (auto good = check(wanted, rows_.counters().last_token); !good) throw RequestRefused{std::move(good.error())};
+  PutAndLeaseReply reply{.puts = put(requests, now, Refusal::alone), .leased = {}};
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const Result<PutReply>& done = reply.puts[leases[i].place];
+    const bool is_new = done && done->outcome == PutOutcome::added;
+    if (is_new && (done->job.shelf == Shelf::ready || done->job.shelf == Shelf::set_aside)) wanted[i].id = done->id;
+  }
+  reply.leased = lease(wanted);
+  return reply;
+}
+
 // So that nothing but another lease keeps it from being leased.
 void JobTransitions::kick_for_lease(const LeaseRequest& request) {
   const auto before = load_any(request.id);

@@ -282,6 +282,13 @@ bool JobQueue::is_at_concurrency(KeyId id) const {
   return leases_.size() >= limits_.concurrency || key.running >= key.concurrency;
 }
 
+bool JobQueue::starts_freely(KeyId id, TimePoint now) const {
+  const Key& key = keys_[index_of(id)];
+  const bool of_the_queue = !limits_.paused && limits_.concurrency == kUnlimited && bucket_.is_unlimited();
+  const bool of_the_key = key.concurrency == kUnlimited && key.bucket.is_unlimited() && key.delay <= Duration{};
+  return of_the_queue && of_the_key && key.rest_until <= now;
+}
+
 // Of a ready job; room for it has been made.
 Lease JobQueue::begin_lease(Slot slot, TimePoint now, Duration lease_time) noexcept {
   if (++generation_ == 0) ++generation_;

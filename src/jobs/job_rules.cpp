@@ -87,6 +87,9 @@ Error cycle(JobId batch) {
   return {Errc::invalid_input, fmt::format("the job would wait for job {} and that one for it", batch)};
 }
 Error no_ids_left() { return {Errc::invalid_input, "the last possible job id has been given"}; }
+Error no_such_put(std::size_t place) {
+  return {Errc::invalid_input, fmt::format("there is no put {} whose job could be leased", place)};
+}
 Error no_such_shelf() { return {Errc::invalid_input, "jobs can be moved to the shelves of ready jobs only"}; }
 Error not_ended() { return {Errc::invalid_input, "only records of jobs that have ended can be pruned"}; }
 Error closed() { return {Errc::cancelled, "the store has been closed"}; }

@@ -158,6 +158,16 @@ Coro<Result<std::vector<std::optional<JobRecord>>>> JobStore::lease(std::vector<
       [leases = std::move(leases)](StoreDriver& driver) { return Rules(driver).lease(leases); });
 }
 
+Coro<Result<PutAndLeaseReply>> JobStore::put_and_lease(std::vector<PutRequest> requests, WallTime now,
+                                                       std::vector<PutLease> leases) {
+  const std::size_t size = requests.size() + leases.size();
+  return write<PutAndLeaseReply>(
+      StoreAccess::own, size,
+      [requests = std::move(requests), now, leases = std::move(leases)](StoreDriver& driver) {
+        return Rules(driver).put_and_lease(requests, now, leases);
+      });
+}
+
 Coro<Result<void>> JobStore::renew(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
   return write<void>(StoreAccess::own, size,

@@ -35,6 +35,8 @@ class JobStore : public Store {
   Coro<Result<std::vector<StoredQueue>>> queues() override;
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now, Refusal refusal) override;
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
+  Coro<Result<PutAndLeaseReply>> put_and_lease(std::vector<PutRequest> jobs, WallTime now,
+                                               std::vector<PutLease> leases) override;
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
   Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) override;
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;

@@ -492,31 +492,58 @@ PutReply ReferenceStore::put_on(Job& holder, const PutRequest& request, WallTime
 // --- leases ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<std::optional<JobRecord>>>> ReferenceStore::lease(std::vector<LeaseRequest> leases) {
-  return call([this, leases = std::move(leases)] {
-    return atomically([&]() -> Result<std::vector<std::optional<JobRecord>>> {
-      if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
-      std::vector<std::optional<JobRecord>> records;
-      for (const LeaseRequest& lease : leases) {
-        last_token_ = lease.token;
-        records.emplace_back();
-        const Job* job = find(lease.id);
-        if (job != nullptr && lease.by_id) kick_for_lease(*job, stored(lease.at));
-        if (job == nullptr || !leasable(*job)) continue;
-        alter(lease.id, [&](Job& leased) {
-          leased.record.state = JobState::running;
-          leased.record.token = lease.token;
-          leased.record.worker = lease.worker;
-          leased.remote = lease.remote;
-          leased.record.lease_until = stored(lease.until);
-          if (lease.at != WallTime{} && leased.record.lease_time > Duration{}) {
-            leased.record.lease_until = stored(lease.at) + leased.record.lease_time;
-          }
-          ++leased.record.tally.runs;
-        });
-        records.back() = jobs_.at(lease.id).record;
+  return call([this, leases = std::move(leases)] { return atomically([&] { return lease_all(leases); }); });
+}
+
+Result<std::vector<std::optional<JobRecord>>> ReferenceStore::lease_all(const std::vector<LeaseRequest>& leases) {
+  if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
+  std::vector<std::optional<JobRecord>> records;
+  for (const LeaseRequest& lease : leases) {
+    last_token_ = lease.token;
+    records.emplace_back();
+    const Job* job = find(lease.id);
+    if (job != nullptr && lease.by_id) kick_for_lease(*job, stored(lease.at));
+    if (job == nullptr || !leasable(*job)) continue;
+    alter(lease.id, [&](Job& leased) {
+      leased.record.state = JobState::running;
+      leased.record.token = lease.token;
+      leased.record.worker = lease.worker;
+      leased.remote = lease.remote;
+      leased.record.lease_until = stored(lease.until);
+      if (lease.at != WallTime{} && leased.record.lease_time > Duration{}) {
+        leased.record.lease_until = stored(lease.at) + leased.record.lease_time;
       }
-      return records;
+      ++leased.record.tally.runs;
     });
+    records.back() = jobs_.at(lease.id).record;
+  }
+  return records;
+}
+
+// One lease after the other, once all that is put is there.
+Coro<Result<PutAndLeaseReply>> ReferenceStore::put_and_lease(std::vector<PutRequest> requests, WallTime now,
+                                                             std::vector<PutLease> leases) {
+  return call([this, requests = std::move(requests), now, leases = std::move(leases)]() -> Result<PutAndLeaseReply> {
+    std::lock_guard lock(mutex_);
+    std::vector<LeaseRequest> wanted;
+    for (const PutLease& one : leases) {
+      if (one.place >= requests.size()) return std::unexpected(no_such_put(one.place));
+      wanted.push_back(one.lease);
+      wanted.back().by_id = false;
+    }
+    if (auto good = check(wanted, last_token_); !good) return std::unexpected(good.error());
+    auto puts = put_all(requests, now, Refusal::alone);
+    if (!puts) return std::unexpected(puts.error());
+    PutAndLeaseReply reply{std::move(*puts), {}};
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+      const auto& done = reply.puts[leases[i].place];
+      const Job* added = done && done->outcome == PutOutcome::added ? find(done->id) : nullptr;
+      wanted[i].id = added != nullptr && added->record.state == JobState::ready ? done->id : 0;
+    }
+    auto leased = lease_all(wanted);
+    if (!leased) return std::unexpected(leased.error());
+    reply.leased = std::move(*leased);
+    return reply;
   });
 }
 

@@ -28,6 +28,8 @@ class ReferenceStore final : public Store {
   Coro<Result<std::vector<StoredQueue>>> queues() override;
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now, Refusal refusal) override;
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override;
+  Coro<Result<PutAndLeaseReply>> put_and_lease(std::vector<PutRequest> jobs, WallTime now,
+                                               std::vector<PutLease> leases) override;
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override;
   Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) override;
   Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) override;
@@ -176,6 +178,7 @@ class ReferenceStore final : public Store {
   Result<std::vector<Result<PutReply>>> put_all(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
   std::vector<SettleReply> settle_all(const std::vector<Settlement>& settlements);
   Result<OnceReply> do_once(const OnceRequest& request);
+  Result<std::vector<std::optional<JobRecord>>> lease_all(const std::vector<LeaseRequest>& leases);
   void kick_for_lease(const Job& found, WallTime at);
   Result<SettleReply> settle_one(const Settlement& asked);
   ChangeReply change_one(const Change& change);

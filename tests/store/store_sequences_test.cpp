@@ -87,6 +87,7 @@ std::string say(const ScheduleView& view) {
   return fmt::format("{} last {} active {}", say(view.schedule), say(view.last_entry), view.active_jobs);
 }
 std::string say(const PutReply& reply);
+std::string say(const PutAndLeaseReply& reply);
 std::string say(const SettleReply& reply);
 std::string say(const ChangeReply& reply);
 std::string say(const OnceReply& reply);
@@ -108,6 +109,7 @@ std::string say(const PutReply& r) {
   return fmt::format("{} because {}: released {} cancelled {} runs {}", said, r.cancelled->why,
                      say(r.cancelled->released), say(r.cancelled->cancelled), say(r.cancelled->ended_runs));
 }
+std::string say(const PutAndLeaseReply& r) { return fmt::format("{} leased {}", say(r.puts), say(r.leased)); }
 std::string say(const SettleReply& r) {
   return fmt::format("settled {} as {} refused \"{}\" again {} follow {} released {} cancelled {} runs {}", r.settled,
                      static_cast<int>(r.outcome), r.refused ? r.refused->message : "", say(r.again), say(r.follow_ups),
@@ -389,10 +391,30 @@ class Pair {
     return request;
   }
 
+  // Of some of so many puts; now and then of one that is not there, twice of one, or with a token that has been used.
+  std::vector<PutLease> put_leases(Random& random, std::size_t puts) {
+    std::vector<PutLease> leases;
+    for (auto n = puts == 0 ? 0 : random.below(4); n > 0; --n) {
+      PutLease& added = leases.emplace_back();
+      added.place = random.below(puts + (random.chance(0.02) ? 1 : 0));
+      added.lease = {id(random), ++token_, now_ + 10s, word(random, 2)};
+      if (random.chance(0.7)) added.lease.at = now_;
+      added.lease.by_id = random.chance(0.2);
+      added.lease.remote = random.chance(0.3);
+      asked_ += fmt::format(" put {} t{}", added.place, token_);
+    }
+    if (random.chance(0.02) && !leases.empty()) leases.back().lease.token = random.below(token_ + 1);
+    return leases;
+  }
+
   void act(Kind kind, Random& random) {
     switch (kind) {
       case Kind::put: {
         const auto jobs = requests(random, 3);
+        if (random.chance(0.3)) {
+          const auto leases = put_leases(random, jobs.size());
+          return both([&](Store& store) { return store.put_and_lease(jobs, now_, leases); });
+        }
         const Refusal refusal = random.chance(0.3) ? Refusal::whole : Refusal::alone;
         return both([&](Store& store) { return store.put(jobs, now_, refusal); });
       }

@@ -21,6 +21,7 @@ class SlowStore final : public Store {
   TimePoint busy_until{};        // writes wait until then
   std::uint64_t times_busy = 0;  // how many have
   std::uint64_t times_counted = 0;
+  std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
     return write(&Store::open_queue, std::move(name), std::move(config));
@@ -36,6 +37,11 @@ class SlowStore final : public Store {
   }
   Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) override {
     return write(&Store::lease, std::move(leases));
+  }
+  Coro<Result<PutAndLeaseReply>> put_and_lease(std::vector<PutRequest> jobs, WallTime now,
+                                               std::vector<PutLease> leases) override {
+    leased_at_put += leases.size();
+    return write(&Store::put_and_lease, std::move(jobs), now, std::move(leases));
   }
   Coro<Result<void>> renew(std::vector<LeaseRequest> leases) override {
     return write(&Store::renew, std::move(leases));

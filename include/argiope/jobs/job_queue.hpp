@@ -163,6 +163,8 @@ class JobQueue {
   std::optional<Lease> lease_job(JobId id, TimePoint now, Duration lease_time);
   // As many run as may, of the queue or of this key.
   bool is_at_concurrency(KeyId key) const;
+  // Nothing limits when jobs of this key start, and how many run: neither the queue nor the key.
+  bool starts_freely(KeyId key, TimePoint now) const;
   bool renew(std::uint64_t token, TimePoint until);
   // The job has ended, however it ended. One that was put while it ran is queued again, as a new job with no attempts.
   bool done(std::uint64_t token, TimePoint now);

@@ -38,6 +38,7 @@ class TokenLevel {
     return kind_ == Kind::unlimited ? now : kind_ == Kind::nothing ? kNever : next_limited(now);
   }
   bool ready(TimePoint now) const noexcept { return next_available(now) <= now; }
+  bool is_unlimited() const noexcept { return kind_ == Kind::unlimited; }
   // As if nothing had been taken for long: there is nothing here worth keeping.
   bool full(TimePoint now) const noexcept { return full_at_.ns < now.time_since_epoch().count(); }
 

@@ -115,6 +115,10 @@ class Store {
   // more, or wait for others.
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
+  // put() with Refusal::alone, and lease() of jobs that it adds.
+  // Errors: lease()'s, and invalid_input for a lease of a put that is not in the call; then nothing of it is done.
+  virtual Coro<Result<PutAndLeaseReply>> put_and_lease(std::vector<PutRequest> jobs, WallTime now,
+                                                       std::vector<PutLease> leases) = 0;
   virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
   // What the job's run has left so far, in place of what its runs before have: until its settlement. A stale token writes nothing.
   virtual Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) = 0;

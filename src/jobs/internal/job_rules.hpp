@@ -70,6 +70,7 @@ Error not_yet_there(JobId waited_for);
 Error no_batch(JobId batch);
 Error cycle(JobId batch);
 Error no_ids_left();
+Error no_such_put(std::size_t place);
 Error no_such_shelf();
 Error not_ended();
 Error closed();

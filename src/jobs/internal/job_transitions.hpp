@@ -28,6 +28,8 @@ class JobTransitions {
 
   std::vector<Result<PutReply>> put(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
   std::vector<std::optional<JobRecord>> lease(const std::vector<LeaseRequest>& leases);
+  PutAndLeaseReply put_and_lease(const std::vector<PutRequest>& requests, WallTime now,
+                                 const std::vector<PutLease>& leases);
   void write_output(JobId id, std::uint64_t token, const std::string& output);
   std::vector<SettleReply> settle(const std::vector<Settlement>& settlements);
   std::vector<ChangeReply> change(const std::vector<Change>& changes);
