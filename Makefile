@@ -21,8 +21,8 @@ packages-build packages-dashboard packages-test packages-bench packages-package:
 configure = @output=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$output"; exit 1; }
 # $(call compile,PRESET,TARGETS)
 compile = @cmake --build build/$(1) -j $(JOBS) --target $(2)
-# $(call check,PRESET)
-check = @ctest --preset $(1) -j $(JOBS)
+# $(call check,PRESET): one more at a time than there are processors, because many wait; then which ones were left out, and why.
+check = @ctest --preset $(1) -j $$(($(JOBS) + 1)) && { sed -n '/: Skipped$$/{N;p}; /^\[  SKIPPED \] [A-Z]/p' build/$(1)/Testing/Temporary/LastTest.log | sort -u; }
 
 # Without tests when first configured, because their libraries may not be there yet; else as it was.
 build/release/build.ninja: | packages-build

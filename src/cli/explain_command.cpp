@@ -112,7 +112,7 @@ int explain_named(const ExplainArguments& arguments) {
     known = co_await or_return(look_for(arguments.what, book));
     co_return kExitFinished;
   };
-  const int status = run_on_book(arguments.store, StoreAccess::read, IfMissing::complain, look);
+  const int status = look_at_book(arguments.store, look);
   if (status != kExitFinished) return status;
   if (known == Known::schedule) return explain_schedules(arguments.store, {arguments.what});
   if (known == Known::job) return explain_job(arguments.store, {arguments.what});

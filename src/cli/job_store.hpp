@@ -39,5 +39,9 @@ enum class IfMissing : std::uint8_t { make, complain };
 // error is said.
 using BookAction = std::function<Coro<Result<int>>(Book& book)>;
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
+// The same, only to look at what is there.
+inline int look_at_book(const JobStoreArguments& arguments, const BookAction& act) {
+  return run_on_book(arguments, StoreAccess::read, IfMissing::complain, act);
+}
 
 }  // namespace argiope

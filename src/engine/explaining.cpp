@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostAhead = 1'000'000;
 constexpr std::size_t kMostWaitedFor = 10;
-constexpr std::size_t kMostOfKey = 10'000;
+constexpr std::size_t kMostOfSameKey = 10'000;
 
 JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config) {
   JobExplanation why{.id = record.id, .queue = record.queue, .state = record.state};
@@ -159,7 +159,7 @@ Coro<Result<std::optional<WaitReason>>> Book::State::held_by_limits(const JobRec
   if (limits.rate == 0) co_return Held(WaitReason::queue_rate);
   if (of_key.concurrency < running || (running > 0 && of_key.concurrency == running)) {
     JobFilter of_same{.queue = record.queue, .state = JobState::running, .key = record.key, .payloads = false};
-    of_same.limit = std::min<std::size_t>(of_key.concurrency, kMostOfKey);
+    of_same.limit = std::min<std::size_t>(of_key.concurrency, kMostOfSameKey);
     const auto same = co_await or_return(store(&Store::list, std::move(of_same)));
     if (same.size() >= of_key.concurrency) co_return Held(WaitReason::key_concurrency);
   }

@@ -135,7 +135,7 @@ void add_refusals(HttpRouter& router, const std::shared_ptr<ApiState>& api, cons
     }
   }
   for (const HttpMethod method : kMethods) {
-    const ApiRoute nowhere{.method = method, .pattern = {}, .scope = Scope::none, .handler = refuse_path};
+    const ApiRoute nowhere{.method = method, .pattern = {}, .scope = TokenScope::none, .handler = refuse_path};
     router.add(method, "/v1/{rest...}",
                [api, nowhere](ServerRequest& request) { return serve(api, nowhere, request); });
   }

@@ -131,12 +131,12 @@ Coro<Result<ServerResponse>> audit(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> daemon_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/events", Scope::read, events},
-      {get, "/v1/counters", Scope::read, counters},
-      {get, "/v1/config", Scope::read, config},
-      {.method = get, .pattern = "/v1/audit", .scope = Scope::admin, .handler = audit, .reads_much = true},
-      {get, "/v1/version", Scope::read, version},
-      {get, "/v1/openapi.json", Scope::none, openapi},
+      {get, "/v1/events", TokenScope::read, events},
+      {get, "/v1/counters", TokenScope::read, counters},
+      {get, "/v1/config", TokenScope::read, config},
+      {.method = get, .pattern = "/v1/audit", .scope = TokenScope::admin, .handler = audit, .reads_much = true},
+      {get, "/v1/version", TokenScope::read, version},
+      {get, "/v1/openapi.json", TokenScope::none, openapi},
       simulate_route(),
       history_route(),
   };

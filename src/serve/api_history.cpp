@@ -67,6 +67,6 @@ Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute history_route() { return {HttpMethod::get, "/v1/history", Scope::read, history}; }
+ApiRoute history_route() { return {HttpMethod::get, "/v1/history", TokenScope::read, history}; }
 
 }  // namespace argiope

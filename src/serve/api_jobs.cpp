@@ -37,13 +37,13 @@ Coro<Result<JobId>> job_of(ApiState& api, ApiCall& call) {
 
 // --- looks ---------------------------------------------------------------------------------------------------------------
 
-Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> show_job(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
   const auto record = co_await or_return(api.book().get(id));
   co_return json_answer([&](JsonWriter& json) { write_members(json, record); });
 }
 
-Coro<Result<ServerResponse>> explain(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> explain_job(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
   const auto why = co_await or_return(api.book().explain(id));
   co_return json_answer([&](JsonWriter& json) {
@@ -52,7 +52,7 @@ Coro<Result<ServerResponse>> explain(ApiState& api, ApiCall& call) {
   });
 }
 
-Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> job_history(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
   const auto attempts = co_await or_return(api.book().history(id));
   if (attempts.empty()) co_await or_return(api.book().get(id));
@@ -121,7 +121,7 @@ Coro<Result<ServerResponse>> output_from(ApiState& api, JobId id, OutputLook loo
   co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
 }
 
-Coro<Result<ServerResponse>> output(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
   if (const auto look = co_await or_return(read_look(api, call))) co_return co_await output_from(api, id, *look);
   auto record = co_await or_return(api.book().get(id));
@@ -177,7 +177,7 @@ Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, JobFilter fi
   }
 }
 
-Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> list_jobs(ApiState& api, ApiCall& call) {
   const JobFilter filter = co_await or_return(read_filter(call));
   const JobPage page = co_await or_return(read_page(api, call, filter));
   co_return json_answer([&](JsonWriter& json) {
@@ -263,13 +263,13 @@ Coro<Result<ServerResponse>> change_members(ApiState& api, ApiCall& call) {
   co_return answer_to(id, co_await or_return(change_one(api, call, std::move(changes))));
 }
 
-Coro<Result<ServerResponse>> erase(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> erase_job(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
   co_await or_return(change_one(api, call, {{.id = id, .kind = ChangeKind::erase}}));
   co_return no_content();
 }
 
-Coro<Result<ServerResponse>> cancel(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> cancel_job(ApiState& api, ApiCall& call) {
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
   in.refuse_repeated();
@@ -282,7 +282,7 @@ Coro<Result<ServerResponse>> cancel(ApiState& api, ApiCall& call) {
   co_return answer_to(id, co_await or_return(change_one(api, call, {std::move(change)})));
 }
 
-Coro<Result<ServerResponse>> kick(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> kick_job(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
   co_return answer_to(id, co_await or_return(change_one(api, call, {{.id = id, .kind = ChangeKind::kick}})));
 }
@@ -376,16 +376,16 @@ std::vector<ApiRoute> job_routes() {
   using enum HttpMethod;
   return {
       put_route(),
-      {.method = get, .pattern = "/v1/jobs", .scope = Scope::read, .handler = list, .reads_much = true},
-      {get, "/v1/jobs/{job}", Scope::read, show},
-      {patch, "/v1/jobs/{job}", Scope::work, change_members, true},
-      {delete_, "/v1/jobs/{job}", Scope::work, erase, true},
-      {post, "/v1/jobs/{job}/cancel", Scope::work, cancel, true, true},
-      {post, "/v1/jobs/{job}/kick", Scope::work, kick, true, true},
-      {post, "/v1/jobs/change", Scope::work, change_each, true, true},
-      {get, "/v1/jobs/{job}/explain", Scope::read, explain},
-      {get, "/v1/jobs/{job}/history", Scope::read, history},
-      {get, "/v1/jobs/{job}/output", Scope::read, output},
+      {.method = get, .pattern = "/v1/jobs", .scope = TokenScope::read, .handler = list_jobs, .reads_much = true},
+      {get, "/v1/jobs/{job}", TokenScope::read, show_job},
+      {patch, "/v1/jobs/{job}", TokenScope::work, change_members, true},
+      {delete_, "/v1/jobs/{job}", TokenScope::work, erase_job, true},
+      {post, "/v1/jobs/{job}/cancel", TokenScope::work, cancel_job, true, true},
+      {post, "/v1/jobs/{job}/kick", TokenScope::work, kick_job, true, true},
+      {post, "/v1/jobs/change", TokenScope::work, change_each, true, true},
+      {get, "/v1/jobs/{job}/explain", TokenScope::read, explain_job},
+      {get, "/v1/jobs/{job}/history", TokenScope::read, job_history},
+      {get, "/v1/jobs/{job}/output", TokenScope::read, job_output},
   };
 }
 

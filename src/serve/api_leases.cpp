@@ -604,11 +604,11 @@ Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> lease_routes() {
   using enum HttpMethod;
   return {
-      {post, "/v1/leases", Scope::work, lease, false, true},
-      {patch, "/v1/leases", Scope::work, renew_each},
-      {post, "/v1/leases/settle", Scope::work, settle, false, true},
-      {get, "/v1/workers", Scope::read, list_workers},
-      {delete_, "/v1/workers/{worker}", Scope::work, end_worker, true},
+      {post, "/v1/leases", TokenScope::work, lease, false, true},
+      {patch, "/v1/leases", TokenScope::work, renew_each},
+      {post, "/v1/leases/settle", TokenScope::work, settle, false, true},
+      {get, "/v1/workers", TokenScope::read, list_workers},
+      {delete_, "/v1/workers/{worker}", TokenScope::work, end_worker, true},
   };
 }
 

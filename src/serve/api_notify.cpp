@@ -8,7 +8,7 @@
 namespace argiope {
 namespace {
 
-Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
   ApiQuery query(call.request.query);
   co_await or_return(query.finish());
   co_return json_answer([&](JsonWriter& json) {
@@ -27,7 +27,7 @@ Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
   });
 }
 
-Coro<Result<ServerResponse>> test(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> test_notify(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("notify"));
   if (api.options.notifier == nullptr) co_return call.refuse(ProblemType::not_found, "the configuration names nobody");
   const JobId job = co_await or_return(api.options.notifier->test(std::move(name)));
@@ -37,8 +37,8 @@ Coro<Result<ServerResponse>> test(ApiState& api, ApiCall& call) {
 }  // namespace
 
 std::vector<ApiRoute> notify_routes() {
-  return {{HttpMethod::get, "/v1/notify", Scope::read, list},
-          {HttpMethod::post, "/v1/notify/{notify}/test", Scope::admin, test, true}};
+  return {{HttpMethod::get, "/v1/notify", TokenScope::read, list_notify},
+          {HttpMethod::post, "/v1/notify/{notify}/test", TokenScope::admin, test_notify, true}};
 }
 
 }  // namespace argiope

@@ -252,6 +252,6 @@ Coro<Result<ServerResponse>> put(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute put_route() { return {HttpMethod::post, "/v1/jobs", Scope::work, put, false, true}; }
+ApiRoute put_route() { return {HttpMethod::post, "/v1/jobs", TokenScope::work, put, false, true}; }
 
 }  // namespace argiope

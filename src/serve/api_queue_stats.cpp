@@ -57,6 +57,6 @@ Coro<Result<ServerResponse>> stats(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute queue_stats_route() { return {HttpMethod::get, "/v1/queues/{queue}/stats", Scope::read, stats}; }
+ApiRoute queue_stats_route() { return {HttpMethod::get, "/v1/queues/{queue}/stats", TokenScope::read, stats}; }
 
 }  // namespace argiope

@@ -44,7 +44,7 @@ Coro<Result<ServerResponse>> answer_with(ApiState& api, std::string name) {
   co_return ServerResponse::json(200, std::move(body));
 }
 
-Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> list_queues(ApiState& api, ApiCall& call) {
   ApiQuery query(call.request.query);
   co_await or_return(query.finish());
   auto queues = co_await or_return(api.book().queues());
@@ -62,7 +62,7 @@ Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
   });
 }
 
-Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> show_queue(ApiState& api, ApiCall& call) {
   co_return co_await answer_with(api, co_await or_return(call.name_in_path("queue")));
 }
 
@@ -77,18 +77,18 @@ Coro<Result<ServerResponse>> configure(ApiState& api, ApiCall& call, std::string
   co_return co_await answer_with(api, std::move(name));
 }
 
-Coro<Result<ServerResponse>> replace(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> replace_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(unlocked_name_of(api, call));
   co_return co_await configure(api, call, std::move(name), {});
 }
 
-Coro<Result<ServerResponse>> change(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> change_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(unlocked_name_of(api, call));
   auto queue = co_await or_return(api.book().queue(name));
   co_return co_await configure(api, call, std::move(name), std::move(queue.config));
 }
 
-Coro<Result<ServerResponse>> erase(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> erase_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(unlocked_name_of(api, call));
   const auto erased = co_await api.book().erase_queue(std::move(name));
   if (!erased && erased.error().code == Errc::refused)
@@ -99,7 +99,7 @@ Coro<Result<ServerResponse>> erase(ApiState& api, ApiCall& call) {
 
 // --- what people do when something is wrong --------------------------------------------------------------------------------
 
-Coro<Result<ServerResponse>> pause(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> pause_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("queue"));
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
@@ -112,7 +112,7 @@ Coro<Result<ServerResponse>> pause(ApiState& api, ApiCall& call) {
   co_return co_await answer_with(api, std::move(name));
 }
 
-Coro<Result<ServerResponse>> resume(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> resume_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("queue"));
   co_await or_return(api.book().resume(name));
   co_return co_await answer_with(api, std::move(name));
@@ -130,7 +130,7 @@ Coro<Result<std::size_t>> kick_some(ApiState& api, std::string queue, JobState s
 }
 
 // As beanstalkd does: delayed ones only where nothing is buried.
-Coro<Result<ServerResponse>> kick(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> kick_queue(ApiState& api, ApiCall& call) {
   const auto name = co_await or_return(call.name_in_path("queue"));
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
@@ -150,14 +150,14 @@ Coro<Result<ServerResponse>> kick(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> queue_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/queues", Scope::read, list},
-      {get, "/v1/queues/{queue}", Scope::read, show},
-      {put, "/v1/queues/{queue}", Scope::admin, replace, true},
-      {patch, "/v1/queues/{queue}", Scope::admin, change, true},
-      {delete_, "/v1/queues/{queue}", Scope::admin, erase, true},
-      {post, "/v1/queues/{queue}/pause", Scope::admin, pause, true},
-      {post, "/v1/queues/{queue}/resume", Scope::admin, resume, true},
-      {post, "/v1/queues/{queue}/kick", Scope::work, kick, true},
+      {get, "/v1/queues", TokenScope::read, list_queues},
+      {get, "/v1/queues/{queue}", TokenScope::read, show_queue},
+      {put, "/v1/queues/{queue}", TokenScope::admin, replace_queue, true},
+      {patch, "/v1/queues/{queue}", TokenScope::admin, change_queue, true},
+      {delete_, "/v1/queues/{queue}", TokenScope::admin, erase_queue, true},
+      {post, "/v1/queues/{queue}/pause", TokenScope::admin, pause_queue, true},
+      {post, "/v1/queues/{queue}/resume", TokenScope::admin, resume_queue, true},
+      {post, "/v1/queues/{queue}/kick", TokenScope::work, kick_queue, true},
       queue_stats_route(),
   };
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostTimes = 100;
 constexpr std::uint64_t kUsualTimes = 10;
-constexpr std::uint64_t kMostLooked = 100'000;  // for a page, past schedules that the caller may not see
+constexpr std::uint64_t kMostPassed = 100'000;  // for a page, past schedules that the caller may not see
 
 Result<void> check_unlocked(const ApiState& api, ApiCall& call, std::string_view name) {
   if (!api.schedule_is_locked(name)) return {};
@@ -43,7 +43,7 @@ struct SchedulePage {
 
 Coro<Result<SchedulePage>> read_page(ApiState& api, const ApiCall& call, ScheduleId after, std::size_t limit) {
   SchedulePage page;
-  for (std::size_t looked = 0; looked < kMostLooked;) {
+  for (std::size_t looked = 0; looked < kMostPassed;) {
     auto slice = co_await or_return(api.book().schedules().list(after, limit + 1));
     looked += limit + 1;
     for (ScheduleStatus& status : slice) {
@@ -58,7 +58,7 @@ Coro<Result<SchedulePage>> read_page(ApiState& api, const ApiCall& call, Schedul
   co_return page;
 }
 
-Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> list_schedules(ApiState& api, ApiCall& call) {
   ApiQuery query(call.request.query);
   const ScheduleId after = query.whole("after", 0, std::numeric_limits<std::int64_t>::max(), 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
@@ -72,12 +72,12 @@ Coro<Result<ServerResponse>> list(ApiState& api, ApiCall& call) {
   });
 }
 
-Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> show_schedule(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("schedule"));
   co_return answer_with(api, co_await or_return(api.book().schedules().get(std::move(name))));
 }
 
-Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> schedule_history(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("schedule"));
   ApiQuery query(call.request.query);
   const std::size_t limit = query.whole("limit", 1, kRunsKept, kRunsKept);
@@ -90,7 +90,7 @@ Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
   });
 }
 
-Coro<Result<ServerResponse>> explain(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> explain_schedule(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("schedule"));
   const auto why = co_await or_return(api.book().schedules().explain(std::move(name)));
   co_return json_answer([&](JsonWriter& json) {
@@ -99,7 +99,7 @@ Coro<Result<ServerResponse>> explain(ApiState& api, ApiCall& call) {
   });
 }
 
-Coro<Result<ServerResponse>> output(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> schedule_output(ApiState& api, ApiCall& call) {
   const auto name = co_await or_return(call.name_in_path("schedule"));
   auto left = co_await or_return(api.book().schedules().output(name));
   if (!left) {
@@ -187,7 +187,7 @@ Coro<Result<ServerResponse>> add(ApiState& api, ApiCall& call) {
 }
 
 // The path has the name; the body may have it, too.
-Coro<Result<ServerResponse>> replace(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> replace_schedule(ApiState& api, ApiCall& call) {
   const auto name = co_await or_return(call.name_in_path("schedule"));
   const std::string base = json_object([&](JsonWriter& json) { json.member("name", name); });
   Schedule schedule = co_await or_return(read_schedule(call, base));
@@ -198,7 +198,7 @@ Coro<Result<ServerResponse>> replace(ApiState& api, ApiCall& call) {
   co_return co_await add_schedule(api, call, std::move(schedule), ConflictPolicy::replace);
 }
 
-Coro<Result<ServerResponse>> change(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> change_schedule(ApiState& api, ApiCall& call) {
   const auto name = co_await or_return(call.name_in_path("schedule"));
   co_await or_return(check_unlocked(api, call, name));
   const auto status = co_await or_return(api.book().schedules().get(name));
@@ -216,7 +216,7 @@ Coro<Result<ServerResponse>> change(ApiState& api, ApiCall& call) {
   co_return answer_with(api, co_await or_return(api.book().schedules().modify(name, change_it)));
 }
 
-Coro<Result<ServerResponse>> remove(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> remove_schedule(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("schedule"));
   co_await or_return(check_unlocked(api, call, name));
   co_await or_return(api.book().schedules().remove(std::move(name)));
@@ -225,7 +225,7 @@ Coro<Result<ServerResponse>> remove(ApiState& api, ApiCall& call) {
 
 // --- what people do with them --------------------------------------------------------------------------------------------
 
-Coro<Result<ServerResponse>> pause(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> pause_schedule(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("schedule"));
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
@@ -237,7 +237,7 @@ Coro<Result<ServerResponse>> pause(ApiState& api, ApiCall& call) {
   co_return answer_with(api, co_await or_return(api.book().schedules().pause(std::move(name), std::move(by))));
 }
 
-Coro<Result<ServerResponse>> resume(ApiState& api, ApiCall& call) {
+Coro<Result<ServerResponse>> resume_schedule(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("schedule"));
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
@@ -312,20 +312,20 @@ Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> schedule_routes() {
   using enum HttpMethod;
   return {
-      {.method = get, .pattern = "/v1/schedules", .scope = Scope::read, .handler = list, .reads_much = true},
-      {post, "/v1/schedules", Scope::admin, add, true},
-      {get, "/v1/schedules/{schedule}", Scope::read, show},
-      {put, "/v1/schedules/{schedule}", Scope::admin, replace, true},
-      {patch, "/v1/schedules/{schedule}", Scope::admin, change, true},
-      {delete_, "/v1/schedules/{schedule}", Scope::admin, remove, true},
-      {post, "/v1/schedules/{schedule}/pause", Scope::admin, pause, true},
-      {post, "/v1/schedules/{schedule}/resume", Scope::admin, resume, true},
-      {post, "/v1/schedules/{schedule}/run", Scope::work, run_now, true},
-      {get, "/v1/schedules/{schedule}/history", Scope::read, history},
-      {get, "/v1/schedules/{schedule}/explain", Scope::read, explain},
-      {get, "/v1/schedules/{schedule}/output", Scope::read, output},
-      {get, "/v1/schedules/{schedule}/next", Scope::read, next_of_schedule},
-      {post, "/v1/next", Scope::read, next_of_trigger},
+      {.method = get, .pattern = "/v1/schedules", .scope = TokenScope::read, .handler = list_schedules, .reads_much = true},
+      {post, "/v1/schedules", TokenScope::admin, add, true},
+      {get, "/v1/schedules/{schedule}", TokenScope::read, show_schedule},
+      {put, "/v1/schedules/{schedule}", TokenScope::admin, replace_schedule, true},
+      {patch, "/v1/schedules/{schedule}", TokenScope::admin, change_schedule, true},
+      {delete_, "/v1/schedules/{schedule}", TokenScope::admin, remove_schedule, true},
+      {post, "/v1/schedules/{schedule}/pause", TokenScope::admin, pause_schedule, true},
+      {post, "/v1/schedules/{schedule}/resume", TokenScope::admin, resume_schedule, true},
+      {post, "/v1/schedules/{schedule}/run", TokenScope::work, run_now, true},
+      {get, "/v1/schedules/{schedule}/history", TokenScope::read, schedule_history},
+      {get, "/v1/schedules/{schedule}/explain", TokenScope::read, explain_schedule},
+      {get, "/v1/schedules/{schedule}/output", TokenScope::read, schedule_output},
+      {get, "/v1/schedules/{schedule}/next", TokenScope::read, next_of_schedule},
+      {post, "/v1/next", TokenScope::read, next_of_trigger},
   };
 }
 

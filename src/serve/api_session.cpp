@@ -54,10 +54,10 @@ Coro<Result<ServerResponse>> close(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> session_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/session", Scope::read, show},
+      {get, "/v1/session", TokenScope::read, show},
       // It has its token in its body, and its answer is kept nowhere.
-      {post, "/v1/session", Scope::none, open, false, true},
-      {delete_, "/v1/session", Scope::none, close},
+      {post, "/v1/session", TokenScope::none, open, false, true},
+      {delete_, "/v1/session", TokenScope::none, close},
   };
 }
 

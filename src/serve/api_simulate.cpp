@@ -14,7 +14,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostQueues = 1'000;
+constexpr std::size_t kMostSimulated = 1'000;
 constexpr std::size_t kMostSchedules = 5'000;
 constexpr std::size_t kMostWorkers = 100'000;
 constexpr std::size_t kMostLookedAt = 20'000;  // waiting jobs, of all queues
@@ -80,8 +80,8 @@ Coro<Result<void>> expect_waiting(ApiState& api, const StoredQueue& stored, Stat
 Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, WhatIf& question) {
   auto stored = co_await or_return(api.book().queues());
   std::erase_if(stored, [&](const StoredQueue& queue) { return !call.caller.may_use(queue.name); });
-  if (stored.size() > kMostQueues) {
-    co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} queues", kMostQueues));
+  if (stored.size() > kMostSimulated) {
+    co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} queues", kMostSimulated));
   }
   std::ranges::sort(stored, {}, &StoredQueue::name);
   const auto counts = co_await or_return(api.book().counts());
@@ -172,8 +172,8 @@ WhatIfQueue& queue_named(WhatIf& question, std::string_view name) {
 }
 
 void change_queues(const ApiCall& call, const JsonValue& list, WhatIf& question) {
-  if (!list.is_list() || list.size() > kMostQueues)
-    return list.complain(fmt::format("a list of up to {}", kMostQueues));
+  if (!list.is_list() || list.size() > kMostSimulated)
+    return list.complain(fmt::format("a list of up to {}", kMostSimulated));
   list.for_each([&](const JsonValue& entry) {
     if (!entry.is_object()) return entry.complain("an object");
     JsonMembers in(entry);
@@ -236,9 +236,9 @@ Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
   in.finish("a what-if has none");
   co_await or_return(call.checked());
   add_queues_of_schedules(api, question);
-  if (question.queues.size() > 2 * kMostQueues || question.schedules.size() > kMostSchedules) {
+  if (question.queues.size() > 2 * kMostSimulated || question.schedules.size() > kMostSchedules) {
     co_return call.refuse(ProblemType::too_large,
-                          fmt::format("more than {} schedules, or {} queues", kMostSchedules, 2 * kMostQueues));
+                          fmt::format("more than {} schedules, or {} queues", kMostSchedules, 2 * kMostSimulated));
   }
   co_return question;
 }
@@ -294,6 +294,6 @@ Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute simulate_route() { return {HttpMethod::post, "/v1/simulate", Scope::read, simulate_now}; }
+ApiRoute simulate_route() { return {HttpMethod::post, "/v1/simulate", TokenScope::read, simulate_now}; }
 
 }  // namespace argiope

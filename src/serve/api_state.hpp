@@ -62,7 +62,7 @@ using ApiHandler = Coro<Result<ServerResponse>> (*)(ApiState& api, ApiCall& call
 struct ApiRoute {
   HttpMethod method = HttpMethod::get;
   std::string_view pattern;
-  Scope scope = Scope::read;  // what its caller needs
+  TokenScope scope = TokenScope::read;  // what its caller needs
   ApiHandler handler = nullptr;
   bool audited = false;  // a change that is told in /v1/audit
   // Whether its handler does what an Idempotency-Key asks for. Else answers to such requests are kept in memory.

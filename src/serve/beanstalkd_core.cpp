@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kPage = 10'000;      // records at a time
-constexpr std::size_t kMostKicked = 1000;  // at a time
+constexpr std::size_t kKickedAtOnce = 1000;  // at a time
 constexpr std::size_t kMostBuffered = 16 * 1024 * 1024;
 constexpr std::size_t kDueLooked = 100;
 constexpr std::uint32_t kUrgentBelow = 1024;
@@ -201,9 +201,9 @@ Coro<std::string> BeanstalkdCore::delete_job(JobId id) {
 
 Coro<std::string> BeanstalkdCore::kick_all(std::vector<JobId> ids) {
   std::size_t kicked = 0;
-  for (std::size_t i = 0; i < ids.size(); i += kMostKicked) {
+  for (std::size_t i = 0; i < ids.size(); i += kKickedAtOnce) {
     std::vector<Change> changes;
-    for (std::size_t j = i; j < std::min(ids.size(), i + kMostKicked); ++j) {
+    for (std::size_t j = i; j < std::min(ids.size(), i + kKickedAtOnce); ++j) {
       changes.push_back({.id = ids[j], .kind = ChangeKind::kick});
     }
     const auto replies = co_await book().change(std::move(changes));

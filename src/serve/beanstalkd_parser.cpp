@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "web/internal/ascii.hpp"
+
 namespace argiope {
 namespace {
 
@@ -54,8 +56,6 @@ constexpr std::array<Word, kBeanstalkdVerbs - 1> kWords = {{
     {"quit", Shape::anything},
     {"pause-tube", Shape::pause},
 }};
-
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 constexpr std::array<bool, 256> kNameCharacters = [] {
   std::array<bool, 256> allowed{};

@@ -46,7 +46,7 @@ constexpr std::size_t kMostSessionBytes = 4 * 1024;
 // Who may not ask at all gets no room for what he sends.
 std::optional<ServerResponse> refuse_stranger(Gate& gate, const ServerRequest& request) {
   if (request.path == kSessionPath) return std::nullopt;
-  auto caller = gate.admit(request, Scope::read);
+  auto caller = gate.admit(request, TokenScope::read);
   if (caller) return std::nullopt;
   return answer(caller.error());
 }
@@ -98,7 +98,7 @@ Coro<ServerResponse> refuse(Problem problem) { co_return answer(problem); }
 Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
 
 // What the gate lets through is answered by `handler`.
-HttpHandler admitted(Gate& gate, Scope scope, HttpHandler handler) {
+HttpHandler admitted(Gate& gate, TokenScope scope, HttpHandler handler) {
   return [&gate, scope, handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
     if (auto caller = gate.admit(request, scope); !caller) return refuse(std::move(caller.error()));
     return handler(request);
@@ -164,12 +164,12 @@ struct Daemon::State {
   HttpRouter routes() {
     HttpRouter router;
     api.add_to(router, &requests);
-    const auto add = [&](std::string_view path, Scope scope, HttpHandler handler) {
+    const auto add = [&](std::string_view path, TokenScope scope, HttpHandler handler) {
       router.get(path, admitted(gate, scope, requests.counted(std::string(path), std::move(handler))));
     };
-    add("/healthz", Scope::none, [this](ServerRequest&) { return at_once(health.healthz()); });
-    add("/readyz", Scope::none, [this](ServerRequest&) { return at_once(health.readyz()); });
-    add("/metrics", Scope::read, [this](ServerRequest&) { return metrics.answer(); });
+    add("/healthz", TokenScope::none, [this](ServerRequest&) { return at_once(health.healthz()); });
+    add("/readyz", TokenScope::none, [this](ServerRequest&) { return at_once(health.readyz()); });
+    add("/metrics", TokenScope::read, [this](ServerRequest&) { return metrics.answer(); });
     add_static_files(router, dashboard_files());
     return router;
   }

@@ -35,14 +35,14 @@ std::string_view bearer_of(std::string_view authorization) noexcept {
 
 }  // namespace
 
-std::string_view to_string(Scope scope) noexcept { return kScopes[static_cast<std::size_t>(scope)]; }
+std::string_view to_string(TokenScope scope) noexcept { return kScopes[static_cast<std::size_t>(scope)]; }
 
 std::string_view to_string(KnownBy by) noexcept { return kKnownBy[static_cast<std::size_t>(by)]; }
 
-std::optional<Scope> parse_scope(std::string_view name) noexcept {
+std::optional<TokenScope> parse_scope(std::string_view name) noexcept {
   const auto found = std::ranges::find(kScopes, name);
   if (found == kScopes.end()) return std::nullopt;
-  return static_cast<Scope>(found - kScopes.begin());
+  return static_cast<TokenScope>(found - kScopes.begin());
 }
 
 bool Caller::may_use(std::string_view name_of_one) const noexcept {
@@ -52,7 +52,7 @@ bool Caller::may_use(std::string_view name_of_one) const noexcept {
 
 std::optional<std::string> Caller::why_not_put(const NewJob& job) const {
   if (!may_use(job.queue)) return fmt::format("the token may not use queue {}", in_quotes(job.queue));
-  if (scope != Scope::admin && (job.function == kCommandFunction || job.function == kHttpFunction)) {
+  if (scope != TokenScope::admin && (job.function == kCommandFunction || job.function == kHttpFunction)) {
     return fmt::format("function {}: the daemon runs it itself, which takes a token of scope admin",
                        in_quotes(job.function));
   }
@@ -124,10 +124,10 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
 
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
   const std::string_view authorization = request.header("Authorization");
-  if (is_open()) return Caller{.name = "local", .scope = Scope::admin, .prefixes = {}};
+  if (is_open()) return Caller{.name = "local", .scope = TokenScope::admin, .prefixes = {}};
   if (authorization.empty() && is_trusted_user(request)) {
     return Caller{
-        .name = fmt::format("uid {}", *request.peer_user), .scope = Scope::admin, .prefixes = {}, .by = KnownBy::user};
+        .name = fmt::format("uid {}", *request.peer_user), .scope = TokenScope::admin, .prefixes = {}, .by = KnownBy::user};
   }
   if (const auto cookie = session_cookie_of(request); authorization.empty() && !cookie.empty()) {
     return identify_by_session(request, cookie);
@@ -206,8 +206,8 @@ Gate::~Gate() = default;
 
 void Gate::set(GateOptions options) { state_->set(std::move(options)); }
 
-std::expected<Caller, Problem> Gate::admit(const ServerRequest& request, Scope needed) {
-  if (needed == Scope::none) return Caller{};
+std::expected<Caller, Problem> Gate::admit(const ServerRequest& request, TokenScope needed) {
+  if (needed == TokenScope::none) return Caller{};
   State& state = *state_;
   if (auto good = state.check_source(request); !good) return std::unexpected(std::move(good.error()));
   auto caller = state.identify(request);

@@ -20,14 +20,14 @@
 namespace argiope {
 
 // Each may what those before it may.
-enum class Scope : std::uint8_t {
+enum class TokenScope : std::uint8_t {
   none,   // who may reach the daemon at all: /healthz
   read,   // look
   work,   // put, lease, settle
   admin,  // everything
 };
-std::string_view to_string(Scope scope) noexcept;
-std::optional<Scope> parse_scope(std::string_view name) noexcept;
+std::string_view to_string(TokenScope scope) noexcept;
+std::optional<TokenScope> parse_scope(std::string_view name) noexcept;
 
 // By what the gate knows who asks.
 enum class KnownBy : std::uint8_t {
@@ -41,7 +41,7 @@ std::string_view to_string(KnownBy by) noexcept;
 // Who asks.
 struct Caller {
   std::string name;  // of the token; "local" where there are none; "uid 1000" of a Unix socket
-  Scope scope = Scope::none;
+  TokenScope scope = TokenScope::none;
   // Beginnings of the names of queues and schedules that it may see and use; empty: all.
   std::vector<std::string> prefixes;
   KnownBy by = KnownBy::nothing;
@@ -57,7 +57,7 @@ inline constexpr std::size_t kMostTokenBytes = 512;  // of the words; longer one
 struct Token {
   std::string name;    // 1 to 64 bytes
   std::string digest;  // SHA-256 of the words, in hex; of anything else no words are known
-  Scope scope = Scope::read;
+  TokenScope scope = TokenScope::read;
   std::vector<std::string> prefixes;
   std::optional<WallTime> expires_at;
 };
@@ -99,8 +99,8 @@ class Gate {
   // The caller, if it may do what `needed` stands for; else what it is answered: 401, 403 or 429. Nothing of the body is
   // looked at. A request that changes something and comes from a page of another origin is refused whatever token it has;
   // one by a session's cookie needs kChangeHeader besides.
-  // For Scope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
-  std::expected<Caller, Problem> admit(const ServerRequest& request, Scope needed);
+  // For TokenScope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
+  std::expected<Caller, Problem> admit(const ServerRequest& request, TokenScope needed);
 
   struct OpenedSession {
     Caller caller;

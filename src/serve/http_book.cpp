@@ -103,14 +103,14 @@ JobOutput read_job_output(const JsonValue& told) {
 
 // --- lists
 
-struct JobPage {
+struct ToldJobPage {
   std::vector<JobRecord> jobs;
   std::optional<JobId> next;
 };
 
-JobPage read_job_page(const JsonValue& told) {
+ToldJobPage read_job_page(const JsonValue& told) {
   ToldMembers in(told);
-  JobPage page;
+  ToldJobPage page;
   if (const JsonValue* jobs = in.find("jobs")) {
     jobs->for_each([&](const JsonValue& job) { page.jobs.push_back(read_job_record(job)); });
   }
@@ -135,7 +135,7 @@ struct ToldQueue {
   StateCounts counts;
 };
 
-ToldQueue read_queue(const JsonValue& told) {
+ToldQueue read_told_queue(const JsonValue& told) {
   ToldMembers in(told);
   ToldQueue queue;
   in.read("name", queue.queue.name);
@@ -156,11 +156,11 @@ ToldQueue read_queue(const JsonValue& told) {
   return queue;
 }
 
-std::vector<ToldQueue> read_queues(const JsonValue& told) {
+std::vector<ToldQueue> read_told_queues(const JsonValue& told) {
   ToldMembers in(told);
   std::vector<ToldQueue> queues;
   if (const JsonValue* list = in.find("queues")) {
-    list->for_each([&](const JsonValue& queue) { queues.push_back(read_queue(queue)); });
+    list->for_each([&](const JsonValue& queue) { queues.push_back(read_told_queue(queue)); });
   }
   return queues;
 }
@@ -402,7 +402,7 @@ Coro<Result<std::vector<JobRecord>>> HttpBook::list(JobFilter filter) {
   while (all.size() < filter.limit) {
     const std::string query = query_of(filter, std::min(filter.limit - all.size(), kJobsInPage));
     const std::string body = co_await or_return(client_.tell({.path = "/v1/jobs" + query}));
-    JobPage page = co_await or_return(read_answer(body, read_job_page));
+    ToldJobPage page = co_await or_return(read_answer(body, read_job_page));
     std::ranges::move(page.jobs, std::back_inserter(all));
     if (!page.next || *page.next <= filter.after) break;
     filter.after = *page.next;
@@ -421,12 +421,12 @@ Coro<Result<std::vector<NamedCounts>>> HttpBook::counts(std::string only) {
   std::vector<NamedCounts> named;
   if (!only.empty()) {
     const auto body = co_await or_return(get_part("queue", only, {}));
-    const ToldQueue queue = co_await or_return(read_answer(body, read_queue));
+    const ToldQueue queue = co_await or_return(read_answer(body, read_told_queue));
     named.emplace_back(queue.queue.name, queue.counts);
     co_return named;
   }
   const std::string body = co_await or_return(client_.tell({.path = "/v1/queues"}));
-  for (const ToldQueue& queue : co_await or_return(read_answer(body, read_queues))) {
+  for (const ToldQueue& queue : co_await or_return(read_answer(body, read_told_queues))) {
     named.emplace_back(queue.queue.name, queue.counts);
   }
   std::ranges::sort(named, {}, &NamedCounts::first);
@@ -435,14 +435,14 @@ Coro<Result<std::vector<NamedCounts>>> HttpBook::counts(std::string only) {
 
 Coro<Result<StoredQueue>> HttpBook::queue(std::string name) {
   const auto body = co_await or_return(get_part("queue", std::move(name), {}));
-  ToldQueue queue = co_await or_return(read_answer(body, read_queue));
+  ToldQueue queue = co_await or_return(read_answer(body, read_told_queue));
   co_return std::move(queue.queue);
 }
 
 Coro<Result<std::vector<StoredQueue>>> HttpBook::queues() {
   const std::string body = co_await or_return(client_.tell({.path = "/v1/queues"}));
   std::vector<StoredQueue> queues;
-  for (ToldQueue& queue : co_await or_return(read_answer(body, read_queues))) queues.push_back(std::move(queue.queue));
+  for (ToldQueue& queue : co_await or_return(read_answer(body, read_told_queues))) queues.push_back(std::move(queue.queue));
   co_return queues;
 }
 

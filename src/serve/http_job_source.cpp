@@ -27,7 +27,7 @@ constexpr Duration kBeyondPoll = std::chrono::seconds{20};  // until a poll that
 constexpr Duration kForAnswer = std::chrono::seconds{30};
 constexpr Duration kForEnd = std::chrono::seconds{3};  // until a request that is not wanted any more is cut off
 constexpr Duration kBeforeListening = std::chrono::milliseconds{200};
-constexpr std::size_t kMostLeased = 1'000;
+constexpr std::size_t kMostAsked = 1'000;
 constexpr std::size_t kMostSettled = 1'000;
 constexpr std::size_t kMostSettledBytes = 8 * 1024 * 1024;
 
@@ -84,7 +84,7 @@ struct ToldRenewal {
   bool stop = false;
 };
 
-ToldRenewal read_renewal(const JsonValue& told) {
+ToldRenewal read_told_renewal(const JsonValue& told) {
   ToldMembers in(told);
   ToldRenewal renewal;
   bool lost = false, cancel = false;
@@ -141,7 +141,7 @@ Coro<Result<void>> HttpJobSource::check(const LeaseCall& call) {
 }
 
 Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease_within(LeaseCall call, Duration wait) {
-  const std::size_t most = std::clamp<std::size_t>(call.most, 1, kMostLeased);
+  const std::size_t most = std::clamp<std::size_t>(call.most, 1, kMostAsked);
   Asked asked{.call = std::move(call), .most = most, .wait = wait, .key = client_.new_key()};
   Poll polling = loop_.create_task(poll(shared_from_this(), asked), "asks for jobs", Start::eagerly);
   std::unique_ptr<Result<Told>> told;
@@ -347,7 +347,7 @@ void HttpJobSource::take_renewals(const std::string& body) {
   std::vector<std::uint64_t> stops;
   const auto renewed = read_answer(body, [&](const JsonValue& told) {
     std::vector<ToldRenewal> all;
-    read_list(told, "leases", [&](const JsonValue& lease) { all.push_back(read_renewal(lease)); });
+    read_list(told, "leases", [&](const JsonValue& lease) { all.push_back(read_told_renewal(lease)); });
     stops = read_stops(told);
     return all;
   });

@@ -241,7 +241,7 @@ CREATE TABLE requests (              -- that came under a key, in the order they
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6, kVersion7};
-constexpr SqliteFormat kFormat{kApplicationId, kMigrations};
+constexpr SqliteFormat kJobsFormat{kApplicationId, kMigrations};
 
 }  // namespace
 
@@ -259,12 +259,12 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
   if (auto opened = jobs->open_file(); !opened) return std::unexpected(std::move(opened.error()));
   SqliteDatabase& file = jobs->database_;
   if (reads_only) {
-    if (auto ours = require_format_to_read(file, path, kFormat); !ours) return std::unexpected(ours.error());
+    if (auto ours = require_format_to_read(file, path, kJobsFormat); !ours) return std::unexpected(ours.error());
   } else {
     if (options.access == StoreAccess::share) {
       if (auto migrated = jobs->migrate_alone(); !migrated) return std::unexpected(std::move(migrated.error()));
     }
-    if (auto ours = require_format(file, path, kFormat); !ours) return std::unexpected(ours.error());
+    if (auto ours = require_format(file, path, kJobsFormat); !ours) return std::unexpected(ours.error());
     if (auto set = configure_writer(file, options.sync, options.max_bytes, kCacheKib); !set) {
       return std::unexpected(set.error());
     }
@@ -304,7 +304,7 @@ Result<void> SqliteJobs::open_file() {
 // An older Argiope that owns the file knows nothing of the newer tables: it must have ended before they are made. The
 // lock is taken while SQLite has the file closed; see FileLock.
 Result<void> SqliteJobs::migrate_alone() {
-  auto older = is_older(database_, path_, kFormat);
+  auto older = is_older(database_, path_, kJobsFormat);
   if (!older) return std::unexpected(std::move(older.error()));
   if (!*older) return {};
   database_ = {};
@@ -317,7 +317,7 @@ Result<void> SqliteJobs::migrate_alone() {
   if (!lock) return std::unexpected(std::move(lock.error()));
   lock_ = std::move(*lock);
   if (auto opened = open_file(); !opened) return opened;
-  auto done = require_format(database_, path_, kFormat);
+  auto done = require_format(database_, path_, kJobsFormat);
   lock_.release();
   return done;
 }

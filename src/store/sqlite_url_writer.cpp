@@ -13,7 +13,7 @@ using namespace url_rows;
 namespace {
 
 constexpr Duration kTellAfter = std::chrono::seconds{3};  // of a foreign lock
-constexpr std::int64_t kCacheKib = 4096;
+constexpr std::int64_t kUrlCacheKib = 4096;
 // The log is moved into the database when it has 4 MB, as SQLite itself would.
 constexpr int kCheckpointPages = 1000;
 
@@ -41,7 +41,7 @@ Result<void> SqliteUrlWriter::open_file(const UrlStoreOptions& options) {
   database_ = std::move(*opened);
   lock_wait_.serve(database_);
   if (auto ours = require_format(database_, path_, kFormat); !ours) return ours;
-  if (auto set = configure_writer(database_, options.sync, options.max_bytes, kCacheKib); !set) return set;
+  if (auto set = configure_writer(database_, options.sync, options.max_bytes, kUrlCacheKib); !set) return set;
   if (options.sync == SyncMode::off) return {};
   auto anew = database_.execute("BEGIN IMMEDIATE");
   if (anew) anew = write_log_anew(database_, path_);

@@ -15,8 +15,6 @@ namespace argiope {
 namespace detail {
 namespace {
 
-std::int64_t ticks(WallTime time) { return time.time_since_epoch().count(); }
-
 // How many whole intervals lie between; `from` is not after `to`. Unsigned, it fits, and is quicker divided than 128 bits.
 std::uint64_t intervals_between(std::int64_t from, std::int64_t to, Duration interval) {
   return (static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) / static_cast<std::uint64_t>(interval.count());

@@ -12,6 +12,9 @@
 
 namespace argiope::detail {
 
+// Nanoseconds since the epoch.
+inline std::int64_t ticks(WallTime time) { return time.time_since_epoch().count(); }
+
 struct DateRule {
   WallTime time;
   std::optional<WallTime> next(WallTime after) const;

@@ -21,7 +21,7 @@ constexpr NamedReference kReferences[] = {
 #include "web/html_entities.inc"
 };
 
-constexpr char32_t kReplacement = 0xFFFD;
+constexpr char32_t kReplacementCharacter = 0xFFFD;
 
 // What &#128; to &#159; mean: windows-1252, as the standard's "numeric character reference end state" lists it.
 constexpr char32_t kC1[32] = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
@@ -60,7 +60,7 @@ std::size_t append_numeric(std::string_view text, std::vector<char>& out) {
   }
   if (at == digits) return 0;
   if (at < text.size() && text[at] == ';') ++at;
-  if (value == 0 || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) value = kReplacement;
+  if (value == 0 || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) value = kReplacementCharacter;
   if (value >= 0x80 && value <= 0x9F) value = kC1[value - 0x80];
   append_utf8(value, out);
   return at;
@@ -121,7 +121,7 @@ void append_attribute_value(std::string_view raw, std::vector<char>& out) {
         used = 1;
       }
     } else if (raw[at] == '\0') {
-      append_utf8(kReplacement, out);
+      append_utf8(kReplacementCharacter, out);
     } else {
       out.push_back('\n');
       if (at + 1 < raw.size() && raw[at + 1] == '\n') used = 2;

@@ -33,7 +33,7 @@ constexpr std::size_t kReadBytes = 64 * 1024;
 constexpr std::size_t kMostAddressesNamed = 8;  // in one error
 constexpr int kMostInterim = 100;               // 1xx responses before the real one
 // A body's memory is kept for the next page up to this size.
-constexpr std::size_t kKeptBody = 1024 * 1024;
+constexpr std::size_t kKeptBodyBytes = 1024 * 1024;
 
 tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
   if (address.is_v4()) {
@@ -78,7 +78,7 @@ class HttpClient::Impl {
         shared_buffer_(kReadBytes, '\0') {}
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
-    if (response.body.capacity() > kKeptBody) std::string{}.swap(response.body);
+    if (response.body.capacity() > kKeptBodyBytes) std::string{}.swap(response.body);
     response.connected = false;
     response.sent_at = EventLoop::current().time();
     Timeout timeout(saturating_add(response.sent_at, request.timeout));

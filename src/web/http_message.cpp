@@ -22,12 +22,6 @@ std::string decode_query(std::string_view text) {
   return percent_decode(spaced);
 }
 
-bool is_token(std::string_view text) noexcept {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_alnum(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
-  });
-}
-
 void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);

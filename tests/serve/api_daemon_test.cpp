@@ -157,7 +157,7 @@ TEST(OpenApi, EveryParameterOfAPathIsDescribedAndEveryOperationHasItsOwnName) {
 }
 
 TEST_F(ApiDaemon, TheDocumentIsServedToWhoeverAsks) {
-  open({}, {}, {.tokens = {{.name = "t", .digest = std::string(64, 'a'), .scope = Scope::read}}});
+  open({}, {}, {.tokens = {{.name = "t", .digest = std::string(64, 'a'), .scope = TokenScope::read}}});
   const Answered document = get("/v1/openapi.json");
   EXPECT_EQ(document.status, 200);
   EXPECT_EQ(document.text("/openapi"), "3.1.0");

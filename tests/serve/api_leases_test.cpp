@@ -208,7 +208,7 @@ TEST_F(ApiLeases, WhatIsToStopIsToldByTheNextRequestWhereNoneWaits) {
 
 TEST_F(ApiLeases, AWorkerIsToldOnlyOfQueuesThatItsTokenMayUse) {
   const auto token = [](std::string words, std::string prefix) {
-    return Token{.name = words, .digest = to_hex(digest_of_token(words)), .scope = Scope::work, .prefixes = {prefix}};
+    return Token{.name = words, .digest = to_hex(digest_of_token(words)), .scope = TokenScope::work, .prefixes = {prefix}};
   };
   open({}, {}, {.tokens = {token("mails", "mail"), token("mine", "mine")}});
   const auto as = [&](std::string_view words, std::string body) {
@@ -456,7 +456,7 @@ TEST_F(ApiLeases, OnlyAnAdminPutsWhatTheDaemonItselfWouldRun) {
   open({}, {},
        {.tokens = {{.name = "t",
                     .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = Scope::work}}});
+                    .scope = TokenScope::work}}});
   const auto as_t = [&](std::string path, std::string body) {
     return ask(HttpMethod::post, std::move(path), std::move(body), {{"Authorization", "Bearer secret"}});
   };
@@ -479,7 +479,7 @@ TEST_F(ApiLeases, ATokenBoundToSomeQueuesReachesNoOther) {
   open({}, {},
        {.tokens = {{.name = "t",
                     .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = Scope::work,
+                    .scope = TokenScope::work,
                     .prefixes = {"mine"}}}});
   EXPECT_EQ(get("/v1/jobs").problem(), "unauthorized");
   const auto as_t = [&](HttpMethod method, std::string path, std::string body = "") {

@@ -15,7 +15,7 @@ class ApiSession : public ApiTest {
     open(
         {}, {},
         {.tokens = {
-             {.name = "ops", .digest = to_hex(digest_of_token("words")), .scope = Scope::work, .prefixes = {"mail"}}}});
+             {.name = "ops", .digest = to_hex(digest_of_token("words")), .scope = TokenScope::work, .prefixes = {"mail"}}}});
   }
   // "argiope_session=…" of an answer.
   static std::string cookie_of(const Answered& answered) {

@@ -158,8 +158,8 @@ TEST_F(ApiSimulate, SeesNoMoreThanItsToken) {
        }},
        {},
        {.tokens = {
-            {.name = "all", .digest = to_hex(digest_of_token("all")), .scope = Scope::admin},
-            {.name = "ann", .digest = to_hex(digest_of_token("ann")), .scope = Scope::read, .prefixes = {"ann."}}}});
+            {.name = "all", .digest = to_hex(digest_of_token("all")), .scope = TokenScope::admin},
+            {.name = "ann", .digest = to_hex(digest_of_token("ann")), .scope = TokenScope::read, .prefixes = {"ann."}}}});
   const Fields all{{"Authorization", "Bearer all"}}, ann{{"Authorization", "Bearer ann"}};
   ask(HttpMethod::put, "/v1/queues/ann.mail", "{}", all);
   ask(HttpMethod::put, "/v1/queues/bob.mail", "{}", all);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Token token(std::string name, std::string_view words, Scope scope) {
+Token token(std::string name, std::string_view words, TokenScope scope) {
   return {.name = std::move(name),
           .digest = to_hex(digest_of_token(words)),
           .scope = scope,
@@ -53,17 +53,17 @@ ServerRequest request_of(const Asked& asked) {
 
 class GateTest : public ::testing::Test {
  protected:
-  std::expected<Caller, Problem> admit(const Asked& asked, Scope needed = Scope::read) {
+  std::expected<Caller, Problem> admit(const Asked& asked, TokenScope needed = TokenScope::read) {
     return gate.admit(request_of(asked), needed);
   }
   // "ok", or the type of the problem.
-  std::string said(const Asked& asked, Scope needed = Scope::read) {
+  std::string said(const Asked& asked, TokenScope needed = TokenScope::read) {
     const auto caller = admit(asked, needed);
     return caller ? "ok" : std::string(to_string(caller.error().type));
   }
   void with_tokens() {
-    options.tokens = {token("looker", "look", Scope::read), token("worker", "work", Scope::work),
-                      token("boss", "all", Scope::admin)};
+    options.tokens = {token("looker", "look", TokenScope::read), token("worker", "work", TokenScope::work),
+                      token("boss", "all", TokenScope::admin)};
     gate.set(options);
   }
 
@@ -81,7 +81,7 @@ TEST(TokenDigest, IsTheSha256OfTheWords) {
 }
 
 TEST_F(GateTest, WithoutTokensEveryoneIsLocalAndMayDoEverything) {
-  const auto caller = admit({}, Scope::admin);
+  const auto caller = admit({}, TokenScope::admin);
   ASSERT_TRUE(caller);
   EXPECT_EQ(caller->name, "local");
   EXPECT_TRUE(caller->may_use("anything"));
@@ -91,23 +91,23 @@ TEST_F(GateTest, WhenTheLastTokenIsTakenOutNobodyIsLetInButUsersOfTheMachine) {
   options.needs_token = true;
   options.users = {1000};
   with_tokens();
-  EXPECT_EQ(said({.token = "Bearer all"}, Scope::admin), "ok");
+  EXPECT_EQ(said({.token = "Bearer all"}, TokenScope::admin), "ok");
   options.tokens.clear();
   gate.set(options);
   EXPECT_EQ(said({.token = "Bearer all"}), "unauthorized");
   EXPECT_EQ(said({}), "unauthorized");
-  EXPECT_EQ(said({}, Scope::none), "ok");
-  EXPECT_EQ(said({.user = 1000}, Scope::admin), "ok");
+  EXPECT_EQ(said({}, TokenScope::none), "ok");
+  EXPECT_EQ(said({.user = 1000}, TokenScope::admin), "ok");
   EXPECT_FALSE(gate.open_session(request_of({.method = HttpMethod::post}), "all"));
 }
 
 TEST_F(GateTest, ATokenMayDoWhatItsScopeAllowsAndWhatTheLesserOnesDo) {
   with_tokens();
-  EXPECT_EQ(said({.token = "Bearer look"}, Scope::read), "ok");
-  EXPECT_EQ(said({.token = "Bearer look"}, Scope::work), "forbidden");
-  EXPECT_EQ(said({.token = "bearer  work "}, Scope::work), "ok");
-  EXPECT_EQ(said({.token = "Bearer work"}, Scope::admin), "forbidden");
-  EXPECT_EQ(said({.token = "Bearer all"}, Scope::admin), "ok");
+  EXPECT_EQ(said({.token = "Bearer look"}, TokenScope::read), "ok");
+  EXPECT_EQ(said({.token = "Bearer look"}, TokenScope::work), "forbidden");
+  EXPECT_EQ(said({.token = "bearer  work "}, TokenScope::work), "ok");
+  EXPECT_EQ(said({.token = "Bearer work"}, TokenScope::admin), "forbidden");
+  EXPECT_EQ(said({.token = "Bearer all"}, TokenScope::admin), "ok");
   EXPECT_EQ(admit({.token = "Bearer all"})->name, "boss");
   EXPECT_EQ(gate.refusals().scope, 2u);
 }
@@ -131,12 +131,12 @@ TEST_F(GateTest, NoAnswerRepeatsAToken) {
 
 TEST_F(GateTest, HealthIsToldToAnyoneWhateverHostHeAsksFor) {
   with_tokens();
-  EXPECT_EQ(said({.host = "evil.example"}, Scope::none), "ok");
-  EXPECT_EQ(said({.token = "Bearer nonsense"}, Scope::none), "ok");
+  EXPECT_EQ(said({.host = "evil.example"}, TokenScope::none), "ok");
+  EXPECT_EQ(said({.token = "Bearer nonsense"}, TokenScope::none), "ok");
 }
 
 TEST_F(GateTest, ATokenEndsWhenItExpires) {
-  options.tokens = {token("ci", "words", Scope::read)};
+  options.tokens = {token("ci", "words", TokenScope::read)};
   options.tokens[0].expires_at = clock.wall_now() + 1h;
   gate.set(options);
   EXPECT_EQ(said({.token = "Bearer words"}), "ok");
@@ -156,14 +156,14 @@ TEST_F(GateTest, ATokenThatIsTakenOutIsUnknownAtOnce) {
 }
 
 TEST_F(GateTest, ATokenWhoseDigestIsNoneMatchesNothingAndOpensNothing) {
-  options.tokens = {{.name = "typo", .digest = "abc", .scope = Scope::admin, .prefixes = {}, .expires_at = {}}};
+  options.tokens = {{.name = "typo", .digest = "abc", .scope = TokenScope::admin, .prefixes = {}, .expires_at = {}}};
   gate.set(options);
   EXPECT_EQ(said({}), "unauthorized");
   EXPECT_EQ(said({.token = "Bearer abc"}), "unauthorized");
 }
 
 TEST_F(GateTest, PrefixesBoundWhatACallerMaySee) {
-  options.tokens = {token("team", "words", Scope::work)};
+  options.tokens = {token("team", "words", TokenScope::work)};
   options.tokens[0].prefixes = {"mail", "sms/"};
   gate.set(options);
   const auto caller = admit({.token = "Bearer words"});
@@ -237,12 +237,12 @@ TEST_F(GateTest, AUserOfTheMachineNeedsNoTokenAtAUnixSocket) {
   EXPECT_EQ(said({.peer = "", .user = 1000}), "unauthorized");
   options.users = {0, 1000};
   gate.set(options);
-  const auto caller = admit({.peer = "", .user = 1000}, Scope::admin);
+  const auto caller = admit({.peer = "", .user = 1000}, TokenScope::admin);
   ASSERT_TRUE(caller);
   EXPECT_EQ(caller->name, "uid 1000");
   EXPECT_EQ(said({.peer = "", .user = 1001}), "unauthorized");
   EXPECT_EQ(said({.peer = ""}), "unauthorized") << "a client without a name is not one of a Unix socket";
-  EXPECT_EQ(said({.token = "Bearer look", .peer = "", .user = 1000}, Scope::admin), "forbidden")
+  EXPECT_EQ(said({.token = "Bearer look", .peer = "", .user = 1000}, TokenScope::admin), "forbidden")
       << "a token counts if it is sent";
 }
 
@@ -329,11 +329,11 @@ class SessionTest : public GateTest {
 
 TEST_F(SessionTest, ACookieMayWhatItsTokenMay) {
   const std::string cookie = open("work");
-  const auto caller = admit({.cookie = cookie}, Scope::work);
+  const auto caller = admit({.cookie = cookie}, TokenScope::work);
   ASSERT_TRUE(caller);
   EXPECT_EQ(caller->name, "worker");
   EXPECT_EQ(caller->by, KnownBy::session);
-  EXPECT_EQ(said({.cookie = cookie}, Scope::admin), "forbidden");
+  EXPECT_EQ(said({.cookie = cookie}, TokenScope::admin), "forbidden");
   EXPECT_EQ(said({.cookie = "argiope_session=" + std::string(64, 'a')}), "unauthorized");
   EXPECT_EQ(said({.token = "Bearer nonsense", .cookie = cookie}), "unauthorized") << "a token goes before";
 }

@@ -45,7 +45,7 @@ TEST(TokenWords, Are32BytesOfChanceThatFitIntoAUrl) {
 
 TEST(TokenFile, WhatIsWrittenIsReadBack) {
   KeptToken kept = named("ci \"1\"");
-  kept.token.scope = Scope::admin;
+  kept.token.scope = TokenScope::admin;
   kept.token.prefixes = {"mail", "sms/"};
   kept.token.expires_at = WallTime{std::chrono::seconds{1'800'000'000}};
   kept.created_at = WallTime{std::chrono::seconds{1'700'000'000}};
@@ -57,7 +57,7 @@ TEST(TokenFile, WhatIsWrittenIsReadBack) {
   EXPECT_EQ((*tokens)[0].token.prefixes, kept.token.prefixes);
   EXPECT_EQ((*tokens)[0].token.expires_at, kept.token.expires_at);
   EXPECT_EQ((*tokens)[0].created_at, kept.created_at);
-  EXPECT_EQ((*tokens)[1].token.scope, Scope::read);
+  EXPECT_EQ((*tokens)[1].token.scope, TokenScope::read);
   EXPECT_EQ(to_text(*tokens), text);
   EXPECT_EQ(text.find("words"), std::string::npos);
 }

@@ -392,8 +392,8 @@ void FaultyDisk::apply(File& file, Pending change) {
 
 // Sector by sector, and now and then a part of one.
 void FaultyDisk::reach_disk_by_chance(File& file) {
-  constexpr double kShares[] = {0.0, 0.3, 0.7, 0.95, 1.0};
-  const double share = kShares[chance_.below(std::size(kShares))];
+  constexpr double kWrittenShares[] = {0.0, 0.3, 0.7, 0.95, 1.0};
+  const double share = kWrittenShares[chance_.below(std::size(kWrittenShares))];
   for (const Pending& change : file.pending) {
     if (change.truncates) {
       if (chance_.chance(share)) put(file.durable, change);

@@ -149,10 +149,6 @@ Coro<Result<int>> explain_jobs(const std::vector<std::string>& jobs, bool json, 
 
 using Look = std::shared_ptr<LookArguments>;
 
-int look_at(const JobStoreArguments& store, const BookAction& act) {
-  return run_on_book(store, StoreAccess::read, IfMissing::complain, act);
-}
-
 }  // namespace
 
 // clang-format off
@@ -169,7 +165,7 @@ std::function<int()> add_job_list(CLI::App& job) {
   command->add_option("--limit", look->limit, "At most N")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
   command->footer("Example: argiope job list --queue mail --state buried --json | jq -r .error | sort | uniq -c");
-  return [look] { return look_at(look->store, [&](Book& book) { return list_jobs(*look, book); }); };
+  return [look] { return look_at_book(look->store, [&](Book& book) { return list_jobs(*look, book); }); };
 }
 
 std::function<int()> add_job_show(CLI::App& job) {
@@ -184,7 +180,7 @@ std::function<int()> add_job_show(CLI::App& job) {
     if ((look->payload || look->result) && (look->jobs.size() != 1 || look->store.json)) {
       return complain("--payload and --result are of one job, and without --json", kExitUsage);
     }
-    return look_at(look->store, [&](Book& book) { return show_jobs(*look, book); });
+    return look_at_book(look->store, [&](Book& book) { return show_jobs(*look, book); });
   };
 }
 
@@ -197,7 +193,7 @@ std::function<int()> add_job_stats(CLI::App& job) {
       "\"done\" and \"cancelled\" count those that are still kept: a day and a week, unless the queue says otherwise\n"
       "(argiope job queue NAME --keep-done SPAN). \"delayed\" counts those that wait for other jobs, too; delayed jobs whose\n"
       "time has come count as ready.");
-  return [look] { return look_at(look->store, [&](Book& book) { return print_stats(*look, book); }); };
+  return [look] { return look_at_book(look->store, [&](Book& book) { return print_stats(*look, book); }); };
 }
 
 std::function<int()> add_job_explain(CLI::App& job) {
@@ -214,7 +210,7 @@ std::function<int()> add_job_explain(CLI::App& job) {
 // clang-format on
 
 int explain_job(const JobStoreArguments& arguments, const std::vector<std::string>& jobs) {
-  return look_at(arguments, [&](Book& book) { return explain_jobs(jobs, arguments.json, book); });
+  return look_at_book(arguments, [&](Book& book) { return explain_jobs(jobs, arguments.json, book); });
 }
 
 }  // namespace argiope

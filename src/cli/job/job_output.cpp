@@ -86,7 +86,7 @@ std::function<int()> add_job_output(CLI::App& job) {
       "What a command prints is stored each second.\n"
       "Example: argiope job output --wait $(argiope job put thumbs picture.png) > picture.thumb.png");
   return [output] {
-    return run_on_book(output->store, StoreAccess::read, IfMissing::complain, [&](Book& book) { return output_of(*output, book); });
+    return look_at_book(output->store, [&](Book& book) { return output_of(*output, book); });
   };
 }
 // clang-format on

@@ -30,7 +30,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr std::size_t kBytesAtOnce = 256 * 1024;
 constexpr std::size_t kMostLineBytes = 4 * 1024 * 1024;
 
 struct AddArguments {
@@ -407,7 +407,7 @@ class LineAdder {
       : add_(add), book_(book), descriptor_(descriptor), source_(add.file == "-" ? "standard input" : add.file) {}
 
   Coro<Result<int>> run() {
-    std::string buffer(kReadBytes, '\0');
+    std::string buffer(kBytesAtOnce, '\0');
     for (bool more = true; more;) {
       const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;

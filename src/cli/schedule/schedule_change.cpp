@@ -17,7 +17,7 @@
 namespace argiope {
 namespace {
 
-struct ChangeArguments {
+struct ScheduleChange {
   JobStoreArguments store;
   std::vector<std::string> names;
   std::string by;
@@ -27,7 +27,7 @@ struct ChangeArguments {
 // What was done to one schedule: a sentence, or a line of JSON.
 using ChangeOne = std::function<Coro<Result<std::string>>(ScheduleBook& book, const std::string& name)>;
 
-Coro<Result<int>> change_each(const ChangeArguments& arguments, ScheduleBook& book, const ChangeOne& change) {
+Coro<Result<int>> change_each(const ScheduleChange& arguments, ScheduleBook& book, const ChangeOne& change) {
   int status = kExitFinished;
   for (const std::string& name : arguments.names) {
     auto told = co_await change(book, name);
@@ -47,20 +47,20 @@ std::string when_next(const ScheduleStatus& status) {
   return fmt::format("next {}, {}", format_timestamp(next, zone_of(status)), distance(next - now));
 }
 
-Coro<Result<std::string>> pause_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+Coro<Result<std::string>> pause_one(const ScheduleChange& arguments, ScheduleBook& book, const std::string& name) {
   const auto status = co_await or_return(book.pause(name, arguments.by));
   if (arguments.store.json) co_return to_json(status);
   co_return "paused " + one_line(name, kMostOfName);
 }
 
-Coro<Result<std::string>> resume_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+Coro<Result<std::string>> resume_one(const ScheduleChange& arguments, ScheduleBook& book, const std::string& name) {
   const ResumeFrom from = arguments.from == "now" ? ResumeFrom::now : ResumeFrom::where_it_was;
   const auto status = co_await or_return(book.resume(name, from));
   if (arguments.store.json) co_return to_json(status);
   co_return fmt::format("resumed {}: {}", one_line(name, kMostOfName), when_next(status));
 }
 
-Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+Coro<Result<std::string>> remove_one(const ScheduleChange& arguments, ScheduleBook& book, const std::string& name) {
   const auto id = co_await or_return(book.remove(name));
   if (arguments.store.json) {
     co_return json_object([&](JsonWriter& json) {
@@ -72,7 +72,7 @@ Coro<Result<std::string>> remove_one(const ChangeArguments& arguments, ScheduleB
   co_return "removed " + one_line(name, kMostOfName);
 }
 
-Coro<Result<std::string>> run_one(const ChangeArguments& arguments, ScheduleBook& book, const std::string& name) {
+Coro<Result<std::string>> run_one(const ScheduleChange& arguments, ScheduleBook& book, const std::string& name) {
   const auto job = co_await or_return(book.run_now(name));
   if (arguments.store.json) {
     co_return json_object([&](JsonWriter& json) {
@@ -83,11 +83,11 @@ Coro<Result<std::string>> run_one(const ChangeArguments& arguments, ScheduleBook
   co_return fmt::to_string(job);
 }
 
-using Arguments = std::shared_ptr<ChangeArguments>;
-using ChangeWith = Coro<Result<std::string>>(const ChangeArguments&, ScheduleBook&, const std::string&);
+using Arguments = std::shared_ptr<ScheduleChange>;
+using ChangeWith = Coro<Result<std::string>>(const ScheduleChange&, ScheduleBook&, const std::string&);
 
 Arguments add_common(CLI::App& command) {
-  Arguments arguments = std::make_shared<ChangeArguments>();
+  Arguments arguments = std::make_shared<ScheduleChange>();
   arguments->store.add_to(command);
   command.add_option("NAME", arguments->names, "Their names")->required()->type_name("");
   return arguments;

@@ -22,17 +22,13 @@ namespace {
 constexpr std::size_t kUpcoming = 5;
 constexpr std::size_t kRunsShown = 5;
 
-struct LookArguments {
+struct ScheduleLookArguments {
   JobStoreArguments store;
   std::vector<std::string> names;
   std::uint64_t after = 0;
   std::size_t limit = 100;
 };
-using Look = std::shared_ptr<LookArguments>;
-
-int look_at(const JobStoreArguments& store, const BookAction& act) {
-  return run_on_book(store, StoreAccess::read, IfMissing::complain, act);
-}
+using LookPointer = std::shared_ptr<ScheduleLookArguments>;
 
 // The newest of its history that has a job.
 Coro<Result<std::optional<ScheduleRun>>> last_run(ScheduleBook& book, const ScheduleStatus& status) {
@@ -46,7 +42,7 @@ Coro<Result<std::optional<ScheduleRun>>> last_run(ScheduleBook& book, const Sche
   co_return last;
 }
 
-Coro<Result<int>> list_schedules(const LookArguments& look, ScheduleBook& book) {
+Coro<Result<int>> list_schedules(const ScheduleLookArguments& look, ScheduleBook& book) {
   const WallTime now = EventLoop::current().clock().wall_now();
   Table table(schedule_heading());
   std::size_t shown = 0;
@@ -105,7 +101,7 @@ std::string details_json(const ScheduleStatus& status) {
       JsonEscapes::letters);
 }
 
-Coro<Result<int>> show_schedules(const LookArguments& look, ScheduleBook& book) {
+Coro<Result<int>> show_schedules(const ScheduleLookArguments& look, ScheduleBook& book) {
   int status = kExitFinished;
   for (const std::string& name : look.names) {
     auto found = co_await book.get(name);
@@ -124,7 +120,7 @@ Coro<Result<int>> show_schedules(const LookArguments& look, ScheduleBook& book) 
   co_return status;
 }
 
-Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
+Coro<Result<int>> show_history(const ScheduleLookArguments& look, ScheduleBook& book) {
   const std::string& name = look.names.front();
   const ScheduleStatus found = co_await or_return(book.get(name));
   const auto runs = co_await or_return(book.history(name, look.limit));
@@ -145,7 +141,7 @@ Coro<Result<int>> show_history(const LookArguments& look, ScheduleBook& book) {
 }
 
 // The bytes as they are to standard output; whose they are to standard error, where people read along.
-Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
+Coro<Result<int>> show_output(const ScheduleLookArguments& look, ScheduleBook& book) {
   const std::string& name = look.names.front();
   const ScheduleStatus found = co_await or_return(book.get(name));
   const std::optional<ScheduleOutput> output = co_await or_return(book.output(name));
@@ -167,7 +163,7 @@ Coro<Result<int>> show_output(const LookArguments& look, ScheduleBook& book) {
   co_return kExitFinished;
 }
 
-Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& book) {
+Coro<Result<int>> explain_schedules(const ScheduleLookArguments& look, ScheduleBook& book) {
   int status = kExitFinished;
   for (const std::string& name : look.names) {
     auto why = co_await book.explain(name);
@@ -187,25 +183,25 @@ Coro<Result<int>> explain_schedules(const LookArguments& look, ScheduleBook& boo
 
 // clang-format off
 std::function<int()> add_schedule_list(CLI::App& schedule) {
-  Look look = std::make_shared<LookArguments>();
+  LookPointer look = std::make_shared<ScheduleLookArguments>();
   CLI::App* command = schedule.add_subcommand("list", "List schedules: when each comes next, and how its last run ended");
   look->store.add_to(*command);
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
   command->footer("Times are in each schedule's zone. Example: argiope schedule list --json | jq -r 'select(.paused).name'");
-  return [look] { return look_at(look->store, [&](Book& book) { return list_schedules(*look, book.schedules()); }); };
+  return [look] { return look_at_book(look->store, [&](Book& book) { return list_schedules(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_show(CLI::App& schedule) {
-  Look look = std::make_shared<LookArguments>();
+  LookPointer look = std::make_shared<ScheduleLookArguments>();
   CLI::App* command = schedule.add_subcommand("show", "Show everything about schedules, with the next times and the last runs");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Their names")->required()->type_name("");
-  return [look] { return look_at(look->store, [&](Book& book) { return show_schedules(*look, book.schedules()); }); };
+  return [look] { return look_at_book(look->store, [&](Book& book) { return show_schedules(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_history(CLI::App& schedule) {
-  Look look = std::make_shared<LookArguments>();
+  LookPointer look = std::make_shared<ScheduleLookArguments>();
   look->limit = kRunsKept;
   CLI::App* command = schedule.add_subcommand("history", "Show what happened at a schedule's last planned times, newest first");
   look->store.add_to(*command);
@@ -213,22 +209,22 @@ std::function<int()> add_schedule_history(CLI::App& schedule) {
   command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(std::uint64_t{1}, kRunsKept))->type_name("N")->capture_default_str();
   command->footer("Of each schedule the last 20 are kept. A job's own story: argiope job show ID\n"
       "ENDED AFTER counts from its firing, waits in its queue and between attempts included.");
-  return [look] { return look_at(look->store, [&](Book& book) { return show_history(*look, book.schedules()); }); };
+  return [look] { return look_at_book(look->store, [&](Book& book) { return show_history(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_output(CLI::App& schedule) {
-  Look look = std::make_shared<LookArguments>();
+  LookPointer look = std::make_shared<ScheduleLookArguments>();
   CLI::App* command = schedule.add_subcommand("output", "Print the output of the last run that had any, however long ago");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
   command->footer(
       "Of a command: its standard output, and when it has failed the end of its standard error; of a request: the answer.\n"
       "With --json also which run it was, of which job, and how it ended. Example: argiope schedule output backup");
-  return [look] { return look_at(look->store, [&](Book& book) { return show_output(*look, book.schedules()); }); };
+  return [look] { return look_at_book(look->store, [&](Book& book) { return show_output(*look, book.schedules()); }); };
 }
 
 std::function<int()> add_schedule_explain(CLI::App& schedule) {
-  Look look = std::make_shared<LookArguments>();
+  LookPointer look = std::make_shared<ScheduleLookArguments>();
   CLI::App* command = schedule.add_subcommand("explain", "Why does a schedule not run now, and when will it?");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Their names")->required()->type_name("");
@@ -238,8 +234,8 @@ std::function<int()> add_schedule_explain(CLI::App& schedule) {
 // clang-format on
 
 int explain_schedules(const JobStoreArguments& arguments, const std::vector<std::string>& names) {
-  const LookArguments look{.store = arguments, .names = names};
-  return look_at(arguments, [&](Book& book) { return explain_schedules(look, book.schedules()); });
+  const ScheduleLookArguments look{.store = arguments, .names = names};
+  return look_at_book(arguments, [&](Book& book) { return explain_schedules(look, book.schedules()); });
 }
 
 }  // namespace argiope

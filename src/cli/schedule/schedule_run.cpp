@@ -40,7 +40,7 @@ namespace argiope {
 namespace {
 
 // Between two looks whether anything is left, or has broken.
-constexpr Duration kLookInterval = std::chrono::milliseconds{100};
+constexpr Duration kLookAroundInterval = std::chrono::milliseconds{100};
 constexpr std::size_t kSchedulesAtOnce = 10'000;
 constexpr std::size_t kMostOfEvent = 200;
 // What is later than this is called late.
@@ -396,7 +396,7 @@ class RunCommand {
 
   Coro<void> watch_over(Engine& engine, Scheduler& scheduler) {
     while (!stop_.is_set()) {
-      co_await sleep(kLookInterval);
+      co_await sleep(kLookAroundInterval);
       if (!failure_) failure_ = engine.failure();
       if (!failure_) failure_ = scheduler.failure();
       if (!failure_ && arguments_.until_idle && running_.empty() && !scheduler.next_due()) {

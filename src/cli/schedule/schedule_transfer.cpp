@@ -210,8 +210,7 @@ std::function<int()> add_schedule_export(CLI::App& schedule) {
       "One that is paused is exported paused. Histories and what is due stay behind.\n"
       "Example: argiope schedule export --store http://old:7733 | argiope schedule import --store sqlite:new.db -");
   return [arguments] {
-    return run_on_book(arguments->store, StoreAccess::read, IfMissing::complain,
-                       [&](Book& book) { return export_schedules(*arguments, book.schedules()); });
+    return look_at_book(arguments->store, [&](Book& book) { return export_schedules(*arguments, book.schedules()); });
   };
 }
 

@@ -131,8 +131,7 @@ std::optional<Configuration> configuration_of(const SimulateArguments& arguments
   if (of_store) {
     read->queues.clear();
     read->schedules.clear();
-    status = run_on_book(arguments.store, StoreAccess::read, IfMissing::complain,
-                         [&](Book& book) { return take_from(book, *read); });
+    status = look_at_book(arguments.store, [&](Book& book) { return take_from(book, *read); });
     if (status != kExitFinished) return std::nullopt;
   }
   if (!read->schedules.empty()) return std::move(*read);
