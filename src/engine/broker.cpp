@@ -124,6 +124,7 @@ void Broker::pump() {
 void Broker::tick(Queue& queue, TimePoint now) {
   if (now >= unwritten_until_) renew_unwritten(now);
   queue.window.jobs().tick(now);
+  for (const JobId id : std::exchange(due_log_, {})) tell(JobEventKind::due, id, queue);
 }
 
 // Does what is due in a queue, and finds out whether a job of it may be leased.
@@ -132,7 +133,6 @@ void Broker::refresh(Queue& queue, TimePoint now) {
   tick(queue, now);
   if (pause_ends(queue) <= now) end_pause(queue, now);
   for (const ExpiredLease& lease : jobs.take_expired()) expire(queue, lease);
-  for (const JobId id : std::exchange(due_log_, {})) tell(JobEventKind::due, id, queue);
   queue.window.trim(now);
   update_active(queue, now);
   if (!queue.refilling && !closing_ && queue.window.wants_load(now)) {

@@ -226,7 +226,12 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Coro<void> send_puts(std::vector<PendingPut> pending);
   void note_answered(PendingPut& put, Result<PutReply> reply);
   Awaited jobs_awaited(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests);
-  bool is_next(Queue& queue, const PutRequest& put, TimePoint now);
+  struct Sharing;
+  Sharing shares_of(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests);
+  Grant jobs_for(const Caller& caller, Sharing& sharing, std::vector<std::size_t>& places);
+  static std::size_t unleased_on_their_way(const Queue& queue, std::size_t own);
+  static bool gives_nothing(const Queue& queue);
+  bool starts_at_once(Queue& queue, const PutRequest& put, TimePoint now);
   Coro<void> send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests, Awaited awaited);
   void begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const Caller& caller);
   void note_leased_put(Queue& queue, const PutReply& reply);
@@ -258,6 +263,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   static RunningJob seen(std::uint64_t token, const Run& run);
   Grant take(Caller& caller, TimePoint now);
   void serve(TimePoint now);
+  void grant_after_turn(std::vector<Grant> grants);
   Coro<void> grant(std::vector<Grant> grants);
   void hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobRecord>> leased, TimePoint asked);
   Result<Caller> caller_of(std::shared_ptr<const LeaseCall> call);
@@ -330,6 +336,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
 
   std::list<Caller> callers_;
   Runs runs_;
+  std::size_t unsent_grants_ = 0;  // have their tokens, and are not yet on their way
   std::list<Unwritten> unwritten_;
   TimePoint unwritten_until_ = kNever;  // when the first of them would run out
 

@@ -114,7 +114,7 @@ void Broker::serve(TimePoint now) {
     caller = callers_.erase(caller);
   }
   if (!dirty_.empty()) ticker_.soon();
-  if (!grants.empty()) run_in_background(grant(std::move(grants)));
+  if (!grants.empty()) grant_after_turn(std::move(grants));
 }
 
 // A store that is slow costs no job its lease: one that nobody has been given yet does not run out.
@@ -135,8 +135,15 @@ void Broker::renew_unwritten(TimePoint now) {
   }
 }
 
+// Ends of runs that were asked for before, and that may have made room for these, go to the store first.
+void Broker::grant_after_turn(std::vector<Grant> grants) {
+  ++unsent_grants_;
+  run_in_background(grant(std::move(grants)));
+}
+
 // Writes the leases down, and only then gives the jobs away.
 Coro<void> Broker::grant(std::vector<Grant> grants) {
+  --unsent_grants_;
   std::vector<LeaseRequest> requests;
   TimePoint first_until = kNever;
   for (Grant& grant : grants) {
@@ -163,6 +170,7 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
 void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobRecord>> leased, TimePoint asked) {
   const TimePoint now = loop_.time();
   std::size_t next = 0;
+  std::list<Caller> wait_on;
   for (Grant& grant : grants) {
     std::vector<LeasedJob> jobs;
     jobs.reserve(grant.requests.size());
@@ -210,13 +218,15 @@ void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobR
       for (const std::string& name : std::vector(caller.unmade)) {
         if (Queue* const made = queues_.find(name)) join(caller, *made);
       }
-      callers_.push_front(std::move(caller));
+      wait_on.push_back(std::move(caller));
       ticker_.soon();
     } else {
+      if (store_.is_gone()) jobs.clear();  // a listener has destroyed the engine
       leave(caller);
       caller.answer.set_result(std::move(jobs));
     }
   }
+  callers_.splice(callers_.begin(), wait_on);
 }
 
 // Whoever gets it has nearly all of its lease before him. `asked`: when it was, and when a lease of its own length begins.
@@ -367,7 +377,7 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
       taken.caller = caller;
       std::vector<Grant> grants;
       grants.push_back(std::move(taken));
-      run_in_background(grant(std::move(grants)));
+      grant_after_turn(std::move(grants));
       ticker_.soon();
       auto leased = co_await receive(std::move(answer));
       if (!leased || !leased->empty()) co_return leased;
@@ -397,7 +407,7 @@ Coro<Result<std::optional<LeasedJob>>> Broker::lease_one(JobId id, LeaseCall cal
   Future<Result<std::vector<LeasedJob>>> answer = taken->caller.answer;
   std::vector<Grant> grants;
   grants.push_back(std::move(*taken));
-  run_in_background(grant(std::move(grants)));
+  grant_after_turn(std::move(grants));
   auto leased = co_await or_return(receive(std::move(answer)));
   if (leased.empty()) co_return std::nullopt;
   co_return std::move(leased.front());

@@ -1,6 +1,5 @@
 // How the broker takes jobs in.
 #include <algorithm>
-#include <functional>
 
 #include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
@@ -86,10 +85,8 @@ Coro<void> Broker::send_puts(std::vector<PendingPut> pending) {
   if (Awaited awaited = jobs_awaited(pending, requests); !awaited.grants.empty()) {
     co_return co_await send_puts_with_leases(std::move(pending), std::move(requests), std::move(awaited));
   }
-  for (const PendingPut& put : pending) ++put.queue->arriving;
   auto replies = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::alone);
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    --pending[i].queue->arriving;
     Result<PutReply> reply = replies ? std::move((*replies)[i]) : std::unexpected(replies.error());
     if (reply) note_put(*pending[i].queue, *reply);
     note_answered(pending[i], std::move(reply));
@@ -99,117 +96,6 @@ Coro<void> Broker::send_puts(std::vector<PendingPut> pending) {
 void Broker::note_answered(PendingPut& put, Result<PutReply> reply) {
   if (!reply) put.queue->room.arrived(false);
   if (!put.answer.done()) put.answer.set_result(std::move(reply));
-}
-
-// --- puts for which somebody waits -----------------------------------------------------------------------------------
-//
-// A put and the lease of its job are two transactions, one synced after the other. Where it is certain beforehand that a job
-// will be leased as soon as it is there, and by whom, one transaction does both.
-
-Broker::Awaited Broker::jobs_awaited(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests) {
-  Awaited awaited;
-  if (callers_.empty() || closing_ || !started_) return awaited;
-  const TimePoint now = loop_.time();
-  std::vector<std::size_t> next;
-  std::vector<Queue*> others;  // whose jobs, some of them, have to be there before it is known which one is next
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    Queue* const queue = pending[i].queue;
-    if (is_next(*queue, requests[i], now)) {
-      next.push_back(i);
-    } else if (queue->callers > 0) {
-      others.push_back(queue);
-    }
-  }
-  std::erase_if(next, [&](std::size_t i) { return std::ranges::find(others, pending[i].queue) != others.end(); });
-  std::ranges::stable_sort(next, std::greater{}, [&](std::size_t i) { return requests[i].job.priority; });
-  for (auto caller = callers_.begin(); caller != callers_.end() && !next.empty();) {
-    const auto has_others = [](const Queue* queue) { return queue->active || queue->dirty; };
-    Grant grant;
-    if (!caller->answer.done() && std::ranges::none_of(caller->queues, has_others)) {
-      std::erase_if(next, [&](std::size_t i) {
-        Queue* const queue = pending[i].queue;
-        if (grant.requests.size() == caller->call->most) return false;
-        if (std::ranges::find(caller->queues, queue) == caller->queues.end()) return false;
-        ask_for(*queue, 0, *caller, grant, now);
-        awaited.places.push_back(i);
-        return true;
-      });
-    }
-    if (grant.requests.empty()) {
-      ++caller;
-      continue;
-    }
-    grant.caller = std::move(*caller);
-    awaited.grants.push_back(std::move(grant));
-    caller = callers_.erase(caller);
-  }
-  return awaited;
-}
-
-// Whether the job, once it is there, is certain to be the most important one of its queue, and free to start.
-bool Broker::is_next(Queue& queue, const PutRequest& put, TimePoint now) {
-  if (queue.callers == 0 || queue.arriving > 0 || queue.active || queue.dirty || queue.refilling) return false;
-  const NewJob& job = put.job;
-  const bool is_named = job.id != 0 || !job.name.empty() || !job.unique.empty();
-  const bool stands_alone = job.waits_for.empty() && job.batch == 0;
-  if (is_named || !stands_alone || put.set_aside || job.due_at > clock_.now()) return false;
-  tick(queue, now);
-  JobQueue& jobs = queue.window.jobs();
-  return jobs.ready_count() == 0 && queue.window.top_is_certain() && jobs.starts_freely(jobs.key(job.key), now);
-}
-
-Coro<void> Broker::send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests,
-                                         Awaited awaited) {
-  const TimePoint asked = loop_.time();
-  std::vector<PutLease> leases;
-  leases.reserve(awaited.places.size());
-  for (const Grant& grant : awaited.grants) {
-    for (const LeaseRequest& request : grant.requests) leases.emplace_back(awaited.places[leases.size()], request);
-  }
-  std::vector<Queue*> arriving;
-  for (std::size_t i = 0; i < pending.size(); ++i) {
-    if (std::ranges::find(awaited.places, i) == awaited.places.end()) arriving.push_back(pending[i].queue);
-  }
-  for (Queue* queue : arriving) ++queue->arriving;
-  auto answered = co_await store_(&Store::put_and_lease, std::move(requests), clock_.now(), std::move(leases));
-  for (Queue* queue : arriving) --queue->arriving;
-  std::vector<std::optional<JobRecord>> leased(awaited.places.size());
-  if (answered) leased = std::move(answered->leased);
-  std::vector<bool> is_leased(pending.size());
-  // All of them before anything is told of one, so that nobody finds them among the jobs that wait.
-  std::size_t next = 0;
-  for (const Grant& grant : awaited.grants) {
-    for (const LeaseRequest& request : grant.requests) {
-      const std::size_t place = awaited.places[next];
-      if (!leased[next++]) continue;
-      is_leased[place] = true;
-      if (!closing_) begin_awaited(*pending[place].queue, answered->puts[place]->job, request.token, grant.caller);
-    }
-  }
-  for (std::size_t i = 0; i < pending.size(); ++i) {
-    Result<PutReply> reply = answered ? std::move(answered->puts[i]) : std::unexpected(answered.error());
-    if (is_leased[i]) {
-      note_leased_put(*pending[i].queue, *reply);
-    } else if (reply) {
-      note_put(*pending[i].queue, *reply);
-    }
-    note_answered(pending[i], std::move(reply));
-  }
-  hand_out(awaited.grants, std::move(leased), asked);  // callers who get none wait on
-  if (auto failed = store_.failure()) stop_all(*failed);
-}
-
-void Broker::begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const Caller& caller) {
-  const TimePoint now = loop_.time();
-  queue.window.hold(job, now);
-  const auto lease = queue.window.jobs().lease_job(job.id, now, queue.config().lease_time);
-  if (lease) begin_run(queue, *lease, token, caller);
-}
-
-void Broker::note_leased_put(Queue& queue, const PutReply& reply) {
-  queue.room.arrived(true);
-  mark(queue);
-  tell(JobEventKind::added, reply.id, queue, {}, 0, reply.job.due_at);
 }
 
 void Broker::note_put(Queue& queue, const PutReply& reply) {

@@ -25,6 +25,9 @@ class Room {
 
   std::uint64_t live() const noexcept { return live_; }
 
+  // Those that have taken room, and of which nobody knows yet what has become of them.
+  std::uint64_t arriving() const noexcept { return coming_; }
+
   // False: they do not fit, or others wait.
   bool take_now(std::uint64_t count) noexcept;
   // Waits where the queue's policy says so. Errors: refused; cancelled by close().

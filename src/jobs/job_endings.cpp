@@ -73,7 +73,7 @@ PutAndLeaseReply JobTransitions::put_and_lease(const std::vector<PutRequest>& re
   PutAndLeaseReply reply{.puts = put(requests, now, Refusal::alone), .leased = {}};
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const Result<PutReply>& done = reply.puts[leases[i].place];
-    const bool is_new = done && done->outcome == PutOutcome::added;
+    const bool is_new = done && done->outcome == PutOutcome::added && requests[leases[i].place].job.unique.empty();
     if (is_new && (done->job.shelf == Shelf::ready || done->job.shelf == Shelf::set_aside)) wanted[i].id = done->id;
   }
   reply.leased = lease(wanted);

@@ -1,4 +1,6 @@
 // Jobs for which a caller waits when they are put: put and leased in one transaction.
+#include <algorithm>
+
 #include "argiope/async/sleep.hpp"
 #include "broker/broker_fixture.hpp"
 #include "support/slow_store.hpp"
@@ -94,10 +96,13 @@ TEST_F(AwaitedPutTest, LimitsAreKept) {
     with_slow_broker([&]() -> Coro<void> {
       EXPECT_TRUE(co_await engine_->book().configure("q", config));
       Leasing leasing = co_await caller({"q"}, 9);
-      for (int i = 0; i < 2; ++i) co_await put(job("q"));
+      Leasing other = co_await caller({"q"}, 9);
+      EXPECT_TRUE(co_await engine_->book().put_each({job("q"), job("q")}));
       EXPECT_EQ(slow_.leased_at_put, 0u);
-      EXPECT_EQ(engine_->running().size(), config.limits.paused ? 0u : 1u);
+      const bool delays = config.key_limits.delay > Duration{};  // which counts from the end of a run
+      EXPECT_EQ(engine_->running().size(), config.limits.paused ? 0u : delays ? 2u : 1u);
       leasing.cancel();
+      other.cancel();
       for (int i = 0; i < 9; ++i) co_await yield_now();
       for (const RunningJob& run : engine_->running()) EXPECT_TRUE(co_await settle(run.token));
       EXPECT_TRUE(co_await engine_->book().configure("q", {}));
@@ -105,6 +110,23 @@ TEST_F(AwaitedPutTest, LimitsAreKept) {
       for (const std::uint64_t token : std::exchange(tokens_, {})) EXPECT_TRUE(co_await settle(token));
     });
   }
+}
+
+// Whatever comes while the put is on its way holds for its job, too.
+TEST_F(AwaitedPutTest, LimitsThatAreSetMeanwhileAreKept) {
+  with_slow_broker([&]() -> Coro<void> {
+    Leasing leasing = co_await caller();
+    slow_.delay = 10ms;
+    auto putting = loop_.create_task(put(job("q", "x", 0, "k")));
+    co_await sleep(5ms);
+    EXPECT_EQ(slow_.leased_at_put, 1u);
+    EXPECT_TRUE(engine_->rest_key("q", "k", loop_.time() + 1h));
+    const JobId id = co_await putting;
+    co_await sleep(1min);
+    EXPECT_FALSE(leasing.done());
+    EXPECT_EQ(co_await state_of(id), JobState::ready);
+    EXPECT_EQ(co_await payloads_of(leasing), "x ") << "when the rest is over";
+  });
 }
 
 TEST_F(AwaitedPutTest, AKeyThatRestsWaits) {
@@ -139,15 +161,37 @@ TEST_F(AwaitedPutTest, PutsThatMayAddNoJobTakeTheLongWay) {
   });
 }
 
-TEST_F(AwaitedPutTest, OneThatIsRefusedLeavesTheCallerWaiting) {
+TEST_F(AwaitedPutTest, OneThatIsRefusedLeavesTheCallersWaitingInTheirOrder) {
   with_slow_broker([&]() -> Coro<void> {
-    Leasing leasing = co_await caller({"q"}, 2);
-    std::vector<NewJob> jobs{job("q", "good"), job("q", "bad")};
-    jobs[1].key = std::string(kMostNameBytes + 1, 'k');
-    const auto replies = value_or_throw(co_await engine_->book().put_each(std::move(jobs)));
-    EXPECT_TRUE(replies[0]);
-    EXPECT_EQ(replies[1].error().code, Errc::invalid_input);
-    EXPECT_EQ(co_await payloads_of(leasing), "good ");
+    Leasing first = co_await caller();
+    Leasing second = co_await caller();
+    NewJob bad = job("q", "bad");
+    bad.key = std::string(kMostNameBytes + 1, 'k');
+    EXPECT_EQ((co_await engine_->book().put(bad)).error().code, Errc::invalid_input);
+    EXPECT_FALSE(first.done());
+    co_await put(job("q", "good"));
+    EXPECT_EQ(co_await payloads_of(first), "good ");
+    co_await put(job("q", "better"));
+    EXPECT_EQ(co_await payloads_of(second), "better ");
+  });
+}
+
+TEST_F(AwaitedPutTest, LeasesThatAreWrittenInOneTurnKeepTheOrderOfTheirTokens) {
+  with_slow_broker([&]() -> Coro<void> {
+    EXPECT_TRUE(co_await engine_->book().configure("other", {}));
+    for (int turns = 0; turns < 8; ++turns) {
+      const JobId waiting = co_await put(job("other", "waits"));
+      Leasing leasing = co_await caller();
+      auto putting = loop_.create_task(put(job("q", "x")));
+      for (int i = 0; i < turns; ++i) co_await yield_now();
+      auto others = loop_.create_task(lease_all("other"));
+      EXPECT_EQ(co_await payloads_of(leasing), "x ") << turns;
+      co_await putting;
+      const auto found = co_await others;
+      EXPECT_EQ(found.at(0).job.id, waiting) << turns;
+      for (const RunningJob& run : engine_->running()) EXPECT_TRUE(co_await settle(run.token));
+    }
+    EXPECT_GT(slow_.leased_at_put, 5u);  // one whose turn the other lease shares takes the long way
   });
 }
 
@@ -166,17 +210,75 @@ TEST_F(AwaitedPutTest, AMoreImportantOneThatIsOnItsWayComesFirst) {
   });
 }
 
-TEST_F(AwaitedPutTest, ACallerWhoseOtherQueueHasAJobTakesTheMoreImportant) {
+// Of the same queue or another, by whatever call it comes.
+TEST_F(AwaitedPutTest, WhatWasPutBeforeComesFirst) {
   with_slow_broker([&]() -> Coro<void> {
     EXPECT_TRUE(co_await engine_->book().configure("other", {}));
-    auto leasing = loop_.create_task(
-        engine_->lease({.queues = {"q", "other"}, .most_important_first = true, .worker = "w"}));
+    NewJob named = job("other", "high", 9);
+    named.name = "n";
+    for (int way = 0; way < 3; ++way) {
+      slow_.delay = {};
+      Leasing leasing = loop_.create_task(
+          engine_->lease({.queues = {"q", "other"}, .most_important_first = true, .worker = "w"}));
+      co_await sleep(1s);
+      slow_.delay = 10ms;
+      std::vector<Task<bool>> puts;
+      const auto keep = [&](auto putting) {
+        puts.push_back(loop_.create_task([](auto put) -> Coro<bool> { co_return (co_await std::move(put)).has_value(); }(
+            std::move(putting))));
+      };
+      if (way == 0) keep(engine_->book().put_all({named, job("other", "more", 8)}));
+      if (way == 1) keep(engine_->book().put(named));
+      if (way == 2) keep(engine_->book().put_each({job("q", "low", 1), named}));
+      co_await sleep(1ms);
+      if (way != 2) keep(engine_->book().put(job("q", "low", 1)));
+      EXPECT_EQ(co_await payloads_of(leasing), "high ") << way;
+      for (auto& putting : puts) EXPECT_TRUE(co_await putting) << way;
+      slow_.delay = {};
+      for (const RunningJob& run : engine_->running()) EXPECT_TRUE(co_await settle(run.token));
+      co_await lease_all("q");
+      co_await lease_all("other");
+      for (const RunningJob& run : engine_->running()) EXPECT_TRUE(co_await settle(run.token));
+    }
+    EXPECT_EQ(slow_.leased_at_put, 0u);
+  });
+}
+
+TEST_F(AwaitedPutTest, OneThatTookTheLongWayDoesNotMakeThoseAfterItTakeItToo) {
+  with_slow_broker([&]() -> Coro<void> {
     co_await sleep(1s);
-    auto high = loop_.create_task(put(job("other", "high", 9)));
-    auto low = loop_.create_task(put(job("q", "low", 1)));
-    EXPECT_EQ(co_await payloads_of(leasing), "high ");
-    co_await high;
-    co_await low;
+    slow_.delay = 10ms;
+    auto first = loop_.create_task(put(job("q", "first")));  // nobody waits yet
+    co_await sleep(1ms);
+    Leasing one = loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "w"}));
+    Leasing two = loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "w"}));
+    co_await sleep(1ms);
+    auto second = loop_.create_task(put(job("q", "second")));
+    EXPECT_EQ(co_await payloads_of(one), "first ");
+    EXPECT_EQ(co_await payloads_of(two), "second ");
+    EXPECT_EQ(slow_.leased_at_put, 1u);
+    co_await first;
+    co_await second;
+  });
+}
+
+TEST_F(AwaitedPutTest, QueuesStillShareByTheirWeights) {
+  with_slow_broker([&]() -> Coro<void> {
+    EXPECT_TRUE(co_await engine_->book().configure("r", {}));
+    for (int i = 0; i < 100; ++i) {
+      Leasing leasing = loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "w"}));
+      co_await yield_now();
+      co_await put(job("q"));
+      EXPECT_TRUE(co_await settle(value_or_throw(co_await leasing).at(0).token));
+    }
+    EXPECT_EQ(slow_.leased_at_put, 100u);
+    for (int i = 0; i < 20; ++i) {
+      co_await put(job("q", "q"));
+      co_await put(job("r", "r"));
+    }
+    const auto leased = value_or_throw(co_await engine_->lease_now({.queues = {"q", "r"}, .most = 20}));
+    const auto of_q = std::ranges::count_if(leased, [](const LeasedJob& one) { return one.job.payload == "q"; });
+    EXPECT_NEAR(static_cast<double>(of_q), 10, 1);
   });
 }
 
@@ -200,6 +302,7 @@ TEST_F(AwaitedPutTest, WhereTheCallerGoesAwayMeanwhileTheJobIsGivenBack) {
         EXPECT_TRUE(co_await settle(again.token));
       }
     }
+    EXPECT_GT(slow_.leased_at_put, 12u);
   });
 }
 
@@ -222,6 +325,7 @@ TEST_F(AwaitedPutTest, WhereTheEngineClosesMeanwhileTheJobIsGivenBack) {
     });
   }
   EXPECT_GT(given_back, 8u);
+  EXPECT_GT(slow_.leased_at_put, 8u);
 }
 
 // The lease goes on as if the process had died, until the next owner ends it.
@@ -250,23 +354,31 @@ TEST_F(AwaitedPutTest, WhereTheEngineIsDestroyedMeanwhileNothingIsLost) {
   }
 }
 
-TEST_F(AwaitedPutTest, WhoHearsOfItFirstMayCancelIt) {
-  with_slow_broker([&]() -> Coro<void> {
-    std::vector<Task<Result<void>>> cancels;
-    const auto listener = engine_->add_listener(kAllJobEvents, [&](const JobEvent& event) {
-      if (event.kind == JobEventKind::added) cancels.push_back(loop_.create_task(engine_->book().cancel(event.id)));
+TEST_F(AwaitedPutTest, WhoHearsOfItFirstMayCancelItOrDestroyTheEngine) {
+  for (const bool destroys : {false, true}) {
+    with_slow_broker([&]() -> Coro<void> {
+      std::vector<Task<Result<void>>> cancels;
+      engine_->add_listener(kAllJobEvents, [&](const JobEvent& event) {
+        if (event.kind != JobEventKind::added) return;
+        if (destroys) return engine_.reset();
+        cancels.push_back(loop_.create_task(engine_->book().cancel(event.id)));
+      });
+      Leasing leasing = co_await caller();
+      auto putting = loop_.create_task(engine_->book().put(job("q", "x")));
+      (void)co_await putting;
+      co_await sleep(1s);
+      if (destroys) {
+        EXPECT_TRUE(value_or_throw(co_await leasing).empty());
+        co_return;
+      }
+      EXPECT_TRUE(co_await cancels.at(0));
+      if (leasing.done()) {
+        EXPECT_TRUE(co_await settle(leasing.result()->at(0).token, {.outcome = Outcome::release}));
+      }
+      EXPECT_TRUE(value_or_throw(co_await store_.list({})).empty());
+      leasing.cancel();
     });
-    Leasing leasing = co_await caller();
-    const JobId id = co_await put(job("q", "x"));
-    co_await sleep(1s);
-    EXPECT_TRUE(co_await cancels.at(0));
-    if (leasing.done()) {
-      EXPECT_TRUE(co_await settle(leasing.result()->at(0).token, {.outcome = Outcome::release}));
-    }
-    EXPECT_EQ(value_or_throw(co_await store_.get(id)), std::nullopt);
-    leasing.cancel();
-    engine_->remove_listener(listener);
-  });
+  }
 }
 
 }  // namespace

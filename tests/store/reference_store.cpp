@@ -530,6 +530,7 @@ Coro<Result<PutAndLeaseReply>> ReferenceStore::put_and_lease(std::vector<PutRequ
       if (one.place >= requests.size()) return std::unexpected(no_such_put(one.place));
       wanted.push_back(one.lease);
       wanted.back().by_id = false;
+      wanted.back().id = 0;
     }
     if (auto good = check(wanted, last_token_); !good) return std::unexpected(good.error());
     auto puts = put_all(requests, now, Refusal::alone);
@@ -538,7 +539,8 @@ Coro<Result<PutAndLeaseReply>> ReferenceStore::put_and_lease(std::vector<PutRequ
     for (std::size_t i = 0; i < leases.size(); ++i) {
       const auto& done = reply.puts[leases[i].place];
       const Job* added = done && done->outcome == PutOutcome::added ? find(done->id) : nullptr;
-      wanted[i].id = added != nullptr && added->record.state == JobState::ready ? done->id : 0;
+      const bool may_be = requests[leases[i].place].job.unique.empty();
+      wanted[i].id = may_be && added != nullptr && added->record.state == JobState::ready ? done->id : 0;
     }
     auto leased = lease_all(wanted);
     if (!leased) return std::unexpected(leased.error());

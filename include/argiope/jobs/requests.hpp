@@ -95,14 +95,15 @@ struct LeaseRequest {
   bool remote = false;  // the worker is not in the owner's process, and may outlive it
 };
 
-// A job that is leased in the transaction that puts it, where it is added and ready: for a worker who waits for it.
+// A job that is leased in the transaction that puts it, where it is added, is ready and has no unique name, by which another put
+// of the call could change it: for a worker who waits for it.
 struct PutLease {
   std::size_t place = 0;  // of its put, in the same call
   LeaseRequest lease;     // whatever its `id` and `by_id` say
 };
 struct PutAndLeaseReply {
   std::vector<Result<PutReply>> puts;
-  std::vector<std::optional<JobRecord>> leased;  // of each PutLease; nullopt: it was not added, or is not ready
+  std::vector<std::optional<JobRecord>> leased;  // of each PutLease; nullopt: it is not leased
 };
 
 enum class Outcome : std::uint8_t {

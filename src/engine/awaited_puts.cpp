@@ -1,0 +1,175 @@
+// Puts for whose jobs callers wait.
+//
+// A put and the lease of its job are two transactions, one synced after the other. Where it is certain beforehand that a job
+// will be leased as soon as it is there, and by whom, one transaction does both. Whatever is not certain takes the long way.
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "engine/broker.hpp"
+#include "jobs/internal/job_rules.hpp"
+
+namespace argiope {
+
+// The jobs of one call of the store, while they are shared out.
+struct Broker::Sharing {
+  struct Share {
+    std::size_t own = 0;  // how many of the call's jobs
+    bool is_open = true;  // all of them are certain to wait for nothing
+    // Jobs that were put before, and are on their way without a lease: so many callers are left to them.
+    std::size_t before = 0;
+  };
+  const std::vector<PendingPut>& pending;
+  std::unordered_map<Queue*, Share> shares;
+  std::vector<std::size_t> next;  // those that may be leased, the most important first
+
+  Queue* queue_of(std::size_t i) const { return pending[i].queue; }
+  void leave_out(const std::vector<Queue*>& queues) {
+    std::erase_if(next, [&](std::size_t i) { return std::ranges::find(queues, queue_of(i)) != queues.end(); });
+  }
+};
+
+Broker::Awaited Broker::jobs_awaited(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests) {
+  Awaited awaited;
+  if (callers_.empty()) return awaited;
+  pump();  // so that nobody who waits could have a job that is there already
+  if (closing_ || !started_ || unsent_grants_ > 0) return awaited;  // tokens reach the store in their order
+  Sharing sharing = shares_of(pending, requests);
+  for (auto caller = callers_.begin(); caller != callers_.end() && !sharing.next.empty();) {
+    Grant grant = caller->answer.done() ? Grant() : jobs_for(*caller, sharing, awaited.places);
+    if (grant.requests.empty()) {
+      ++caller;
+      continue;
+    }
+    grant.caller = std::move(*caller);
+    awaited.grants.push_back(std::move(grant));
+    caller = callers_.erase(caller);
+  }
+  return awaited;
+}
+
+Broker::Sharing Broker::shares_of(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests) {
+  Sharing sharing{.pending = pending, .shares = {}, .next = {}};
+  const TimePoint now = loop_.time();
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    Queue& queue = *pending[i].queue;
+    if (queue.callers == 0) continue;
+    Sharing::Share& share = sharing.shares[&queue];
+    ++share.own;
+    share.is_open = share.is_open && gives_nothing(queue) && starts_at_once(queue, requests[i], now);
+    sharing.next.push_back(i);
+  }
+  std::erase_if(sharing.next, [&](std::size_t i) { return !sharing.shares.at(sharing.queue_of(i)).is_open; });
+  for (auto& [queue, share] : sharing.shares) share.before = unleased_on_their_way(*queue, share.own);
+  std::ranges::stable_sort(sharing.next, std::greater{}, [&](std::size_t i) { return requests[i].job.priority; });
+  return sharing;
+}
+
+// What the caller is to have; none where another of its queues may have something for it, or something before that.
+Broker::Grant Broker::jobs_for(const Caller& caller, Sharing& sharing, std::vector<std::size_t>& places) {
+  Grant grant;
+  bool is_left_to_others = false;
+  for (Queue* queue : caller.queues) {
+    const auto [found, is_other] = sharing.shares.try_emplace(queue);
+    Sharing::Share& share = found->second;
+    if (is_other) share.before = unleased_on_their_way(*queue, 0);
+    if (queue->active || queue->dirty || queue->refilling || !share.is_open) {
+      sharing.leave_out(caller.queues);  // whoever came after this one does not overtake it
+      return grant;
+    }
+    is_left_to_others = is_left_to_others || share.before > 0;
+    share.before -= std::min(share.before, caller.call->most);
+  }
+  if (is_left_to_others) return grant;
+  const TimePoint now = loop_.time();
+  std::erase_if(sharing.next, [&](std::size_t i) {
+    Queue* const queue = sharing.queue_of(i);
+    if (grant.requests.size() == caller.call->most) return false;
+    if (std::ranges::find(caller.queues, queue) == caller.queues.end()) return false;
+    ask_for(*queue, 0, caller, grant, now);
+    places.push_back(i);
+    return true;
+  });
+  return grant;
+}
+
+// `own`: how many of them are of the call that is made now.
+std::size_t Broker::unleased_on_their_way(const Queue& queue, std::size_t own) {
+  const std::size_t others = queue.promised + own;
+  return queue.room.arriving() - std::min<std::size_t>(queue.room.arriving(), others);
+}
+
+// No job of it is ready, neither in memory nor in the store.
+bool Broker::gives_nothing(const Queue& queue) {
+  const bool is_settled = !queue.active && !queue.dirty && !queue.refilling;
+  return is_settled && queue.window.jobs().ready_count() == 0 && queue.window.top_is_certain();
+}
+
+// Whether the job, once it is there, is certain to wait for nothing.
+bool Broker::starts_at_once(Queue& queue, const PutRequest& put, TimePoint now) {
+  const NewJob& job = put.job;
+  const bool is_named = job.id != 0 || !job.name.empty() || !job.unique.empty();
+  const bool stands_alone = job.waits_for.empty() && job.batch == 0;
+  if (is_named || !stands_alone || put.set_aside || job.due_at > clock_.now() || !job_rules::check_plain(put)) return false;
+  JobQueue& jobs = queue.window.jobs();
+  return jobs.starts_freely(jobs.key(job.key), now);
+}
+
+Coro<void> Broker::send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests,
+                                         Awaited awaited) {
+  const TimePoint asked = loop_.time();
+  std::vector<PutLease> leases;
+  leases.reserve(awaited.places.size());
+  for (const Grant& grant : awaited.grants) {
+    for (const LeaseRequest& request : grant.requests) leases.emplace_back(awaited.places[leases.size()], request);
+  }
+  for (const std::size_t place : awaited.places) ++pending[place].queue->promised;
+  auto answered = co_await store_(&Store::put_and_lease, std::move(requests), clock_.now(), std::move(leases));
+  for (const std::size_t place : awaited.places) --pending[place].queue->promised;
+  std::vector<std::optional<JobRecord>> leased(awaited.places.size());
+  if (answered) leased = std::move(answered->leased);
+  std::vector<bool> is_leased(pending.size());
+  // All of them before anything is told of one, so that nobody finds them among the jobs that wait.
+  std::size_t next = 0;
+  for (const Grant& grant : awaited.grants) {
+    for (const LeaseRequest& request : grant.requests) {
+      const std::size_t place = awaited.places[next];
+      if (!leased[next++]) continue;
+      is_leased[place] = true;
+      if (!closing_) begin_awaited(*pending[place].queue, answered->puts[place]->job, request.token, grant.caller);
+    }
+  }
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    Result<PutReply> reply = answered ? std::move(answered->puts[i]) : std::unexpected(answered.error());
+    if (is_leased[i]) {
+      note_leased_put(*pending[i].queue, *reply);
+    } else if (reply) {
+      note_put(*pending[i].queue, *reply);
+    }
+    note_answered(pending[i], std::move(reply));
+  }
+  hand_out(awaited.grants, std::move(leased), asked);  // callers who get none wait on
+  if (auto failed = store_.failure()) stop_all(*failed);
+}
+
+// Where the queue or the key has got a limit, a pause or a rest meanwhile there is no run, and the lease is given back.
+void Broker::begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const Caller& caller) {
+  const TimePoint now = loop_.time();
+  tick(queue, now);
+  JobQueue& jobs = queue.window.jobs();
+  if (!jobs.starts_freely(jobs.key(job.key), now)) return;
+  queue.window.hold(job, now);
+  const auto lease = jobs.lease_job(job.id, now, queue.config().lease_time);
+  if (!lease) return;
+  queue.pass = std::max(queue.pass, least_pass_);
+  least_pass_ = queue.pass;
+  begin_run(queue, *lease, token, caller);
+}
+
+void Broker::note_leased_put(Queue& queue, const PutReply& reply) {
+  queue.room.arrived(true);
+  mark(queue);
+  tell(JobEventKind::added, reply.id, queue, {}, 0, reply.job.due_at);
+}
+
+}  // namespace argiope
