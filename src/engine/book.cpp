@@ -9,7 +9,6 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/book_state.hpp"
@@ -33,39 +32,6 @@ JobOutput output_of(JobRecord record, const OutputLook& look) {
   output.bytes.erase(0, output.after);
   return output;
 }
-
-// Hears from the owner that there may be more to see of a job.
-class JobNews {
- public:
-  JobNews(std::shared_ptr<Broker> owner, JobId id)
-      : owner_(std::move(owner)), listener_(owner_->add_listener(kOfRuns, [this, id](const JobEvent& event) {
-          if (event.id == id) heard_.set();
-        })) {}
-  JobNews(const JobNews&) = delete;
-  ~JobNews() { owner_->remove_listener(listener_); }
-
-  Coro<void> wait(TimePoint limit) {
-    try {
-      co_await Timeout(limit).run([](Event& heard) -> Coro<void> { co_await heard.wait(); }(heard_));
-    } catch (const TimeoutError&) {
-    }
-    heard_.clear();
-  }
-
- private:
-  static constexpr std::uint32_t kOfRuns = [] {
-    using enum JobEventKind;
-    std::uint32_t mask = 0;
-    for (const JobEventKind kind : {leased, done, retrying, buried, cancelled, released, expired, progress, erased}) {
-      mask |= static_cast<std::uint32_t>(kind);
-    }
-    return mask;
-  }();
-
-  const std::shared_ptr<Broker> owner_;
-  Event heard_;
-  const Broker::ListenerId listener_;
-};
 
 }  // namespace
 
@@ -115,6 +81,7 @@ Book::State::State(std::shared_ptr<RemoteBook> its_remote)
 void Book::State::let_go() noexcept {
   store.let_go();
   schedules_state->store.let_go();
+  news.wake_all();
 }
 
 Book::Book(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -354,8 +321,8 @@ Coro<Result<JobOutput>> Book::State::output(JobId id, OutputLook look) {
   if (remote) co_return co_await remote->output(id, look);
   EventLoop& loop = EventLoop::current();
   const TimePoint limit = saturating_add(loop.time(), look.wait);
-  std::optional<JobNews> news;
-  if (owner && look.wait > Duration{}) news.emplace(owner, id);
+  std::optional<JobNews::Follower> follower;
+  if (owner && look.wait > Duration{}) follower.emplace(news, id);
   for (;;) {
     // What lies there is of the run before, until this one has left something. Asked before the row is read: what it leaves
     // meanwhile may come too late for the row.
@@ -363,10 +330,9 @@ Coro<Result<JobOutput>> Book::State::output(JobId id, OutputLook look) {
     JobRecord record = co_await or_return(get(id));
     if (owner && record.state == JobState::running && record.token != run_with_output) record.result.clear();
     JobOutput output = output_of(std::move(record), look);
-    const bool is_new = !output.bytes.empty() || output.run != look.run || !output.may_grow();
-    if (is_new || loop.time() >= limit) co_return output;
-    if (news) {
-      co_await news->wait(limit);
+    if (output.is_news(look) || loop.time() >= limit) co_return output;
+    if (follower) {
+      co_await follower->wait(limit);
     } else {
       co_await sleep(std::min(kLookForOutput, limit - loop.time()));
     }

@@ -13,6 +13,7 @@
 #include "engine/calendar_memory.hpp"
 #include "engine/internal/job_clock.hpp"
 #include "engine/internal/remote_book.hpp"
+#include "engine/job_news.hpp"
 #include "engine/schedule_book_state.hpp"
 #include "engine/store_use.hpp"
 
@@ -85,6 +86,7 @@ struct Book::State {
   StoreUse store;
   const BookOptions options;
   const std::shared_ptr<Broker> owner;  // null beside the owner
+  JobNews news{owner};                  // for those who wait for output
   const std::shared_ptr<RemoteBook> remote;  // does what the store and the owner do elsewhere; mostly null
   std::optional<JobClock> own_clock;    // beside the owner
   TimePoint clock_until{};              // when that is to be compared with the store's

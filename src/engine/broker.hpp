@@ -87,6 +87,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
     return listeners_.add(mask, std::move(listener));
   }
   void remove_listener(ListenerId id) { listeners_.remove(id); }
+  std::size_t listeners() const noexcept { return listeners_.size(); }  // how many
   std::uint64_t listener_errors() const { return listeners_.errors(); }
 
   // --- what its book does

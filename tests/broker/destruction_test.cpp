@@ -66,6 +66,7 @@ TEST_F(DestructionTest, AnEngineMayBeDestroyedWithEveryCallUnderWay) {
       start(engine->book().configure("q", {}));
       start(engine->book().pause("q"));
       start(engine->book().get(1));
+      start(engine->book().output(1, {.wait = 1h}));
       start(engine->book().explain(4));
       start(engine->book().counts());
       start(engine->worker_gone("w"));
@@ -87,6 +88,47 @@ TEST_F(DestructionTest, AnEngineMayBeDestroyedWithEveryCallUnderWay) {
         EXPECT_THAT(error, testing::AnyOf("", "cancelled", "not_found", "refused")) << "after " << steps << " steps";
       }
     }));
+  }
+}
+
+// It waits for the store, then for news, and for the store again.
+TEST_F(DestructionTest, AFollowerOfOutputMayBeCancelledOrLoseItsEngineAtAnyStep) {
+  for (const bool is_cancelled : {true, false}) {
+    for (std::size_t steps = 0; steps < 30; ++steps) {
+      inner_ = std::make_unique<MemoryStore>();
+      store_ = std::make_unique<SlowStore>(*inner_);
+      loop_.run_until_complete(keeping([&]() -> Coro<void> {
+        auto engine = co_await open_engine(*store_);
+        EXPECT_TRUE(co_await engine->book().put(job()));
+        const auto leased = co_await engine->lease_now({.queues = {"q"}, .worker = "w"});
+        const auto tell = [&] { EXPECT_TRUE(engine->set_progress(leased->at(0).token, 0.5, "half")); };
+        store_->delay = 1s;
+        auto following = loop_.create_task(engine->book().output(1, {.run = 1, .wait = 1h}));
+        for (std::size_t i = 0; i < steps; ++i) {
+          if (i % 5 == 4) {
+            co_await sleep(300ms);
+          } else {
+            co_await yield_now();
+          }
+          if (i == 22) tell();
+        }
+        if (is_cancelled) {
+          following.cancel();
+          tell();
+          co_await sleep(10s);
+          EXPECT_TRUE(following.cancelled()) << "after " << steps << " steps";
+          tell();
+        }
+        engine.reset();
+        store_.reset();
+        inner_.reset();
+        co_await sleep(10s);
+        EXPECT_TRUE(following.done()) << "after " << steps << " steps";
+        if (!is_cancelled && following.done()) {
+          EXPECT_EQ((co_await following).error().code, Errc::cancelled) << "after " << steps << " steps";
+        }
+      }));
+    }
   }
 }
 

@@ -21,6 +21,7 @@ class SlowStore final : public Store {
   TimePoint busy_until{};        // writes wait until then
   std::uint64_t times_busy = 0;  // how many have
   std::uint64_t times_counted = 0;
+  std::uint64_t times_got = 0;
   std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
@@ -105,7 +106,10 @@ class SlowStore final : public Store {
   Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) override {
     return read(&Store::find_waiting, std::move(jobs));
   }
-  Coro<Result<std::optional<JobRecord>>> get(JobId id) override { return read(&Store::get, id); }
+  Coro<Result<std::optional<JobRecord>>> get(JobId id) override {
+    ++times_got;
+    return read(&Store::get, id);
+  }
   Coro<Result<std::optional<JobId>>> find_name(std::string name) override {
     return read(&Store::find_name, std::move(name));
   }

@@ -84,6 +84,8 @@ struct JobOutput {
   bool may_grow() const noexcept {
     return state != JobState::done && state != JobState::cancelled && state != JobState::buried;
   }
+  // Whether it tells more than was known, or that no more comes: what a look waits for.
+  bool is_news(const OutputLook& known) const noexcept { return !bytes.empty() || run != known.run || !may_grow(); }
 };
 
 using NamedCounts = std::pair<std::string, StateCounts>;

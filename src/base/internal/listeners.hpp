@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -39,6 +40,8 @@ class Listeners {
     clean();
   }
 
+  // How many there are, those included that were removed while they are told.
+  std::size_t size() const noexcept { return entries_.size(); }
   bool listens(std::uint32_t kind) const noexcept { return (listened_ & kind) != 0; }
   // How often one has thrown.
   std::uint64_t errors() const noexcept { return errors_; }
