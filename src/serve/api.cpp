@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "argiope/web/url.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api_state.hpp"
 #include "serve/request_counts.hpp"
@@ -142,6 +143,12 @@ void add_refusals(HttpRouter& router, const std::shared_ptr<ApiState>& api, cons
 }
 
 }  // namespace
+
+Problem ApiState::why_not_wait() const {
+  if (stopped) return problem(ProblemType::draining, "the daemon is stopping, and nothing is waited for any more");
+  const std::string most = counted(options.most_pollers, "request waits", "requests wait");
+  return problem(ProblemType::too_many, fmt::format("{} already, as many as may", most));
+}
 
 std::vector<ApiRoute> all_routes() {
   std::vector<ApiRoute> all;

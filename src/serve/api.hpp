@@ -55,7 +55,8 @@ class Api {
   std::size_t prune_audit();
   // Adds every route. `counts`, where it is not null, counts what each has answered, and outlives the router.
   void add_to(HttpRouter& router, RequestCounts* counts = nullptr);
-  // Long polls and streams end now, with what they have; who asks for jobs from now on is answered `draining`. On a running loop.
+  // Long polls and streams end now, with what they have; who asks for jobs from now on, or would wait for output, is answered
+  // `draining`. On a running loop.
   void stop();
 
  private:

@@ -114,16 +114,22 @@ Coro<Result<JobOutput>> wait_for_output(ApiState& api, JobId id, OutputLook look
   co_return co_await api.book().output(id, look);
 }
 
-Coro<Result<ServerResponse>> output_from(ApiState& api, JobId id, OutputLook look) {
-  if (api.stopped || api.polls.size() >= api.options.most_pollers) look.wait = Duration{};
-  const JobOutput output = look.wait > Duration{} ? co_await or_return(wait_for_output(api, id, look))
-                                                  : co_await or_return(api.book().output(id, look));
-  co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
+// One that cannot wait is answered with what there is, and refused where that is nothing new: or else it would come again at once.
+Coro<Result<JobOutput>> look_at_output(ApiState& api, ApiCall& call, JobId id, OutputLook look) {
+  const bool waits = look.wait > Duration{};
+  if (waits && api.may_wait()) co_return co_await wait_for_output(api, id, look);
+  look.wait = Duration{};
+  JobOutput output = co_await or_return(api.book().output(id, look));
+  if (waits && !output.is_news(look)) co_return call.refuse(api.why_not_wait());
+  co_return output;
 }
 
 Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
-  if (const auto look = co_await or_return(read_look(api, call))) co_return co_await output_from(api, id, *look);
+  if (const auto look = co_await or_return(read_look(api, call))) {
+    const JobOutput output = co_await or_return(look_at_output(api, call, id, *look));
+    co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
+  }
   auto record = co_await or_return(api.book().get(id));
   if (record.result.empty()) {
     co_return call.refuse(ProblemType::not_found, fmt::format("job {}: no run of it has left a result", id));

@@ -12,7 +12,6 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "base/internal/base64.hpp"
-#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/raw_json.hpp"
 #include "jobs/internal/job_json.hpp"
@@ -295,13 +294,13 @@ Coro<Result<std::vector<LeasedJob>>> lease_jobs(ApiState& api, ApiCall& call, As
     co_return call.refuse(ProblemType::draining, "the daemon is stopping, and gives out no more jobs");
   }
   if (!stops_of(api, call, *worker).empty()) asked.wait = Duration::zero();
-  if (asked.wait > Duration::zero() && api.polls.size() < api.options.most_pollers) {
+  if (asked.wait > Duration::zero() && api.may_wait()) {
     co_return co_await wait_for_jobs(api, asked, std::move(worker));
   }
   std::vector<LeasedJob> leased;
   if (asked.call.most > 0) leased = co_await or_return(api.engine.lease_now(std::move(asked.call)));
   if (leased.empty() && asked.wait > Duration::zero() && !asked.settles) {
-    co_return call.refuse(ProblemType::too_many, fmt::format("{} for jobs already", counted(api.polls.size(), "request waits", "requests wait")));
+    co_return call.refuse(api.why_not_wait());
   }
   co_return leased;
 }

@@ -43,8 +43,11 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   // its bytes; and which leases they were given, by their number.
   RequestMemory<ServerResponse> answers{32 * 1024 * 1024};
   RequestMemory<std::vector<std::uint64_t>> given{200'000};
-  // Of requests that wait for jobs: what ends their waiting.
+  // Of requests that wait, for jobs or for output: what ends their waiting.
   std::list<Timeout*> polls;
+  // Whether one more may wait; why not, for one that has nothing to answer before: it comes too late, or too many wait.
+  bool may_wait() const noexcept { return !stopped && polls.size() < options.most_pollers; }
+  Problem why_not_wait() const;
   // Requests that read much and are answered now: the others wait for their turn.
   Semaphore large_reads{4};
   bool stopped = false;

@@ -221,6 +221,51 @@ TEST_F(ApiJobs, OutputIsFollowedWhileTheJobRuns) {
   EXPECT_EQ(patch("/v1/leases", R"({"leases":[{"token":1,"output":"a","output_base64":"YQ=="}]})").problem(), "invalid_input");
 }
 
+TEST_F(ApiJobs, NoMoreFollowOutputThanMayWait) {
+  open({.most_pollers = 2});
+  put_job(R"({"queue":"mail"})");
+  lease();
+  const std::string known = "/v1/jobs/1/output?after=0&run=1";
+  Task<Answered> one = start(HttpMethod::get, known + "&wait_ms=20000");
+  Task<Answered> two = start(HttpMethod::post, "/v1/leases", R"({"queues":["other"],"wait_ms":20000})");
+  pass(1s);
+  const Answered third = get(known + "&wait_ms=20000");
+  EXPECT_EQ(third.status, 429);
+  EXPECT_EQ(third.problem(), "too_many");
+  EXPECT_EQ(third.header("Retry-After"), "1");
+  EXPECT_EQ(third.text("/detail"), "2 requests wait already, as many as may");
+  EXPECT_EQ(get(known).status, 200) << "it does not wait";
+  EXPECT_EQ(get("/v1/jobs/1/output?after=0&run=0&wait_ms=20000").text("/run"), "1") << "what is new is told at once";
+  EXPECT_EQ(post("/v1/leases", R"({"queues":["other"],"wait_ms":20000})").problem(), "too_many");
+  EXPECT_FALSE(one.done() || two.done());
+  pass(20s);
+  ASSERT_TRUE(one.done() && two.done());
+  EXPECT_EQ(one.result().text("/output"), "");
+  Task<Answered> fourth = start(HttpMethod::get, known + "&wait_ms=20000");
+  pass(1s);
+  EXPECT_FALSE(fourth.done()) << "there is room again";
+  fourth.cancel();
+}
+
+TEST_F(ApiJobs, StoppingAnswersThoseWhoFollowOutputAndRefusesThoseWhoWouldWait) {
+  put_job(R"({"queue":"mail"})");
+  lease();
+  const std::string known = "/v1/jobs/1/output?after=0&run=1";
+  Task<Answered> poll = start(HttpMethod::get, known + "&wait_ms=30000");
+  pass(1s);
+  run([&]() -> Coro<void> {
+    api_->stop();
+    co_await sleep(1ms);
+  });
+  ASSERT_TRUE(poll.done());
+  EXPECT_EQ(poll.result().text("/more"), "true");
+  const Answered refused = get(known + "&wait_ms=30000");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.problem(), "draining");
+  EXPECT_EQ(refused.header("Retry-After"), "1");
+  EXPECT_EQ(get(known).status, 200);
+}
+
 TEST_F(ApiJobs, OtherPathsAndMethodsAreAnsweredInTheWordsOfTheApi) {
   EXPECT_EQ(get("/v1/nothing").problem(), "not_found");
   EXPECT_EQ(post("/v1/jobs/1/paint").problem(), "not_found");
