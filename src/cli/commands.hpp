@@ -29,5 +29,6 @@ std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::
 std::function<int()> add_next_command(CLI::App& app);
 std::function<int()> add_simulate_command(CLI::App& app);
 std::function<int()> add_token_command(CLI::App& app);
+std::function<int()> add_notify_command(CLI::App& app);
 
 }  // namespace argiope

@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <random>
 
+#include "argiope/async/event_loop.hpp"
+#include "cli/error_advice.hpp"
+#include "cli/job_store.hpp"
+
 namespace argiope {
 namespace {
 
@@ -32,5 +36,16 @@ DaemonStore::DaemonStore(const DaemonAddress& address, AsioBackend& backend)
     : resolver_({}, backend),
       http_({.accept = "application/json", .extra_ca_file = address.ca_file}, backend, resolver_, guard_),
       client_(http_, address.base, {.token = address.token, .seed = any_seed()}) {}
+
+int run_on_daemon(const std::string& where, const DaemonAction& act) {
+  const auto address = daemon_address(where);
+  if (!address) return complain(with_store_option(address.error()));
+  SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  DaemonStore daemon(*address, backend);
+  const auto done = loop.run_until_complete(act(daemon.client()));
+  return done ? *done : complain(with_store_option(done.error()));
+}
 
 }  // namespace argiope

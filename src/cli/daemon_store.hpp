@@ -1,9 +1,11 @@
 // The way to a daemon, for commands whose --store names one.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "argiope/async/asio_backend.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "serve/internal/api_client.hpp"
@@ -33,5 +35,9 @@ class DaemonStore {
   HttpClient http_;
   ApiClient client_;
 };
+
+// Runs `act` on a loop of its own. What it gives is the exit status, an error is said.
+using DaemonAction = std::function<Coro<Result<int>>(ApiClient& client)>;
+int run_on_daemon(const std::string& where, const DaemonAction& act);
 
 }  // namespace argiope

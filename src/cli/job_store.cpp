@@ -78,18 +78,9 @@ Coro<Result<Book>> open_book(std::string where, StoreAccess access) {
   co_return book;
 }
 
-int run_on_daemon(const std::string& where, const BookAction& act) {
-  const auto address = daemon_address(where);
-  if (!address) return complain(with_store_option(address.error()));
-  SystemClock clock;
-  AsioBackend backend(clock);
-  EventLoop loop(backend);
-  DaemonStore daemon(*address, backend);
-  return loop.run_until_complete([](ApiClient& client, const BookAction& action) -> Coro<int> {
-    Book book = Book::of_remote(std::make_shared<HttpBook>(client));
-    const auto done = co_await action(book);
-    co_return done ? *done : complain(with_store_option(done.error()));
-  }(daemon.client(), act));
+Coro<Result<int>> act_by(ApiClient& client, const BookAction& act) {
+  Book book = Book::of_remote(std::make_shared<HttpBook>(client));
+  co_return co_await act(book);
 }
 
 }  // namespace
@@ -97,7 +88,7 @@ int run_on_daemon(const std::string& where, const BookAction& act) {
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   const auto where = arguments.where();
   if (!where) return complain(where.error());
-  if (is_daemon(*where)) return run_on_daemon(*where, act);
+  if (is_daemon(*where)) return run_on_daemon(*where, [&](ApiClient& client) { return act_by(client, act); });
   const std::string file = where->substr(where->find(':') + 1);
   if (if_missing == IfMissing::complain && where->starts_with("sqlite:") && ::access(file.c_str(), F_OK) != 0) {
     return complain(fmt::format("--store {}: {}", file, std::strerror(errno)), kExitNothing);

@@ -93,6 +93,8 @@ int main(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
   auto token = add_token_command(app);
   commands.emplace_back(app.get_subcommand("token"), std::move(token));
+  auto notify = add_notify_command(app);
+  commands.emplace_back(app.get_subcommand("notify"), std::move(notify));
 
   add_help_files_option(app);
 

@@ -232,5 +232,85 @@ class Schedules(OnADaemon):
         self.assertEqual(self.json('list'), [])
 
 
+class Notifications(OnADaemon):
+    family = 'notify'
+    configuration = '''
+        [[notify]]
+        name = "ops"
+        format = "text"
+        command = ["sh", "-c", "cat >> ops"]
+
+        [[notify]]
+        name = ".."
+        format = "text"
+        command = ["sh", "-c", "cat >> dots"]
+    '''
+
+    def start_daemon(self, *options):
+        file = self.folder / 'argiope.toml'
+        file.write_text(self.configuration)
+        return super().start_daemon(file, *options)
+
+    def notify(self, subcommand, *arguments, **options):
+        return self.run_it('notify', subcommand, '--store', self.store, *arguments, **options)
+
+    def told(self, name):
+        """How many tests have come to one."""
+        file = self.folder / name
+        return file.read_text().count('This is a test') if file.exists() else 0
+
+    def state_of(self, job):
+        return json.loads(self.run_it('job', 'show', '--store', self.store, '--json', job).stdout)['state']
+
+    def test_a_test_message_is_sent_to_one_or_to_all(self):
+        self.assertEqual([(one['name'], one['messages'], one['last_at']) for one in self.json('list')],
+                         [('ops', 0, None), ('..', 0, None)])
+        tested = self.notify('test', 'ops')
+        job = tested.stdout.strip()
+        self.assertTrue(job.isdigit(), job)
+        self.assertIn(f'ops: the message is on its way; argiope job show {job} --store {self.store}', tested.stderr)
+        self.wait_until(lambda: self.told('ops') == 1, 'no message came')
+        self.wait_until(lambda: self.state_of(job) == 'done', 'the job of the message did not end')
+        sent = self.json('test')
+        self.assertEqual([one['name'] for one in sent], ['ops', '..'])
+        self.wait_until(lambda: (self.told('ops'), self.told('dots')) == (2, 1), 'a message did not come')
+        self.assertEqual([(one['name'], one['messages'], one['gathered'], one['lasting']) for one in self.json('list')],
+                         [('ops', 2, 0, 0), ('..', 1, 0, 0)])
+        table = self.notify('list').stdout
+        self.assertRegex(table, r'^NAME +MESSAGES +GATHERED +LASTING +LAST\n')
+        self.assertRegex(table, r'\nops +2 +0 +0 +20\d\d-')
+        self.assertEqual(len(self.notify('test', '..').stdout.split()), 1)
+
+    def test_what_is_wrong_is_said_with_what_to_do(self):
+        self.refused('notify', 'test', '--store', self.store, 'nobody',
+                     culprit=['notify "nobody": the configuration has none', 'argiope notify list'])
+        self.refused('notify', 'list', '--store', f'sqlite:{self.file}', culprit=['only a daemon', '--store http://HOST:7733'])
+        self.refused('notify', 'list', '--store', f'http://127.0.0.1:{free_port()}', expect=3,
+                     culprit=['--store http://127.0.0.1:', 'argiope serve'])
+        self.refused('notify', culprit='subcommand')
+        self.refused('notify', 'lst', culprit='did you mean "list"?')
+        self.assertIn('http://127.0.0.1:7733', self.run_it('notify', 'test', '--help').stdout)
+        result = self.run_it('notify', 'list', '--json', env={**os.environ, 'ARGIOPE_STORE': self.store})
+        self.assertEqual(len(result.stdout.splitlines()), 2)
+
+    def test_a_token_that_looks_may_list_and_not_test(self):
+        words = self.run_it('token', 'add', '--file', self.folder / 'tokens', '--scope', 'read', 'looker').stdout
+        self.daemon.send_signal(signal.SIGTERM)
+        self.daemon.wait(30)
+        self.daemon = self.start_daemon('--tokens', str(self.folder / 'tokens'))
+        environment = {**os.environ, 'ARGIOPE_TOKEN': words.split()[0]}
+        self.assertIn('ops', self.notify('list', env=environment).stdout)
+        self.assertIn('"looker" has the scope read, and this needs admin', self.notify('test', expect=2, env=environment).stderr)
+        self.assertIn('ARGIOPE_TOKEN', self.notify('list', expect=2).stderr)
+
+
+class NobodyIsTold(OnADaemon):
+    def test_where_nobody_is_told_that_is_said(self):
+        self.assertIn('Nobody is told', self.run_it('notify', 'list', '--store', self.store).stdout)
+        self.assertEqual(self.run_it('notify', 'list', '--store', self.store, '--json').stdout, '')
+        self.refused('notify', 'test', '--store', self.store, culprit=['nobody to test', 'SIGHUP'])
+        self.refused('notify', 'test', '--store', self.store, 'ops', culprit='argiope notify list')
+
+
 if __name__ == '__main__':
     unittest.main()

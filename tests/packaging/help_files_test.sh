@@ -24,7 +24,7 @@ SOURCE_DATE_EPOCH=1764000000 "$argiope" --help-files "$work"
 
 # --- manual pages
 
-for name in argiope argiope-{crawl,serve,beanstalkd,site,next,simulate,job,schedule,explain,token}; do
+for name in argiope argiope-{crawl,serve,beanstalkd,site,next,simulate,job,schedule,explain,token,notify}; do
   [ -s "$work/man/$name.1" ] || fail "there is no page $name(1)"
 done
 grep -q '^\.TH "ARGIOPE-SERVE" 1 "2025-11-24"' "$work/man/argiope-serve.1" || fail 'the page has another date'
@@ -76,8 +76,9 @@ complete_in_fish() { HOME=$work fish --no-config -c 'source $argv[1]; complete -
 
 complete_everything() {
   local shell=$1
-  expect "$shell" 'argiope ' 'crawl serve beanstalkd job schedule token explain next simulate site' 'put folder'
+  expect "$shell" 'argiope ' 'crawl serve beanstalkd job schedule token notify explain next simulate site' 'put folder'
   expect "$shell" 'argiope job ' 'put list work queue' 'crawl file.toml'
+  expect "$shell" 'argiope notify ' 'list test' 'crawl file.toml'
   expect "$shell" 'argiope job work --' '--store --concurrency --until-empty' '--listen --max-depth'
   expect "$shell" 'argiope serve --log ' 'text json' 'file.toml'
   expect "$shell" 'argiope crawl --order ' 'bfs dfs priority'
