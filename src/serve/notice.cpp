@@ -168,7 +168,8 @@ std::string to_sentence(const Notice& notice) {
     case Trouble::missed:
       return fmt::format("schedule {} has missed {}", subject, once ? "a run" : counted(notice.count, "run"));
     case Trouble::failed:
-      if (notice.is_over) return fmt::format("schedule {} can run again", subject);
+      if (notice.is_over && notice.text.empty()) return fmt::format("schedule {} can run again", subject);
+      if (notice.is_over) return fmt::format("schedule {}{}", subject, last_text(notice));
       return fmt::format("schedule {} has failed{}{}", subject, once ? "" : fmt::format(" {} times", notice.count),
                          last_text(notice));
     case Trouble::depth:

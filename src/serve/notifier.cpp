@@ -61,7 +61,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   struct Receiver {
     NotifyRule rule;
     Notices gathered;
-    std::set<StateKey> lasting;  // states that were told
+    LastingTroubles lasting;
     std::optional<TimePoint> send_at;
     TimePoint next_at = TimePoint::min();  // not sooner
     std::uint64_t messages = 0;
@@ -99,7 +99,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
         if (event.queue.starts_with(kNotifyQueues)) return;
         return note({.trouble = Trouble::failed, .subject = name, .text = text, .jobs = {event.job}});
       case ScheduleEventKind::schedule_marked: return begin(Trouble::failed, name, text);
-      case ScheduleEventKind::schedule_unmarked: return end(Trouble::failed, name);
+      case ScheduleEventKind::schedule_unmarked: return forget_untold(name);
       default: return;
     }
   }
@@ -137,27 +137,39 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       if (there->is_over) to.gathered.erase(trouble, subject);  // it was told that it is, and it is so again
       return;
     }
-    if (to.lasting.contains({trouble, subject})) return;
-    gather(to, {.trouble = trouble, .subject = subject, .text = text, .jobs = {}});
+    const auto told = to.lasting.find({trouble, subject});
+    if (told == to.lasting.end()) return gather(to, {.trouble = trouble, .subject = subject, .text = text, .jobs = {}});
+    // Of the others it is said at each look.
+    if (trouble != Trouble::failed) return;
+    told->second = engine.calendar_now();
+    remember();
   }
   void end(Trouble trouble, const std::string& subject, const std::string& text = {}) {
     for (const ReceiverRef& to : receivers) end_for(*to, trouble, subject, text);
   }
   void end_for(Receiver& to, Trouble trouble, const std::string& subject, const std::string& text) {
     const StateKey key(trouble, subject);
-    const Notice* there = to.gathered.find(trouble, subject);
-    // Nobody has heard of it. (Runs of a schedule that have failed did so, whether it can run or not.)
-    const bool is_untold = there != nullptr && !there->is_over && there->jobs.empty() && !to.lasting.contains(key);
-    if (is_untold) {
-      remember();
-      return to.gathered.erase(trouble, subject);
-    }
-    if (there != nullptr || !to.lasting.contains(key)) return;
+    if (erase_untold(to, trouble, subject)) return;
+    if (to.gathered.find(trouble, subject) != nullptr || !to.lasting.contains(key)) return;
     if (!to.rule.resolved) {
       remember();
       return void(to.lasting.erase(key));
     }
     gather(to, {.trouble = trouble, .subject = subject, .is_over = true, .text = text, .jobs = {}});
+  }
+  // What nobody has heard of. (Runs of a schedule that have failed did so, whether it can run or not.) Whether there was any.
+  bool erase_untold(Receiver& to, Trouble trouble, const std::string& subject) {
+    const Notice* there = to.gathered.find(trouble, subject);
+    const bool is_untold =
+        there != nullptr && !there->is_over && there->jobs.empty() && !to.lasting.contains({trouble, subject});
+    if (!is_untold) return false;
+    remember();
+    to.gathered.erase(trouble, subject);
+    return true;
+  }
+  // The schedule can run again. Those who were told that it cannot hear of that when a run of it has gone well.
+  void forget_untold(const std::string& schedule) {
+    for (const ReceiverRef& to : receivers) erase_untold(*to, Trouble::failed, schedule);
   }
 
   // --- messages
@@ -204,7 +216,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       const bool is_state = notice.trouble == Trouble::depth || notice.trouble == Trouble::age ||
                             notice.trouble == Trouble::daemon ||
                             (notice.trouble == Trouble::failed && notice.jobs.empty());
-      if (is_state && !notice.is_over) to.lasting.insert(key);
+      if (is_state && !notice.is_over) to.lasting.insert_or_assign(key, notice.last_at);
     }
   }
   Coro<Result<JobId>> put_message(ReceiverRef to, const Notices& notices, bool is_test) {
@@ -265,7 +277,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
             fmt::format("jobs wait for {}, the limit is {}", format_roughly(queue.waits), format_duration(rule.age)));
       }
     }
-    for (const auto& [trouble, subject] : std::set(to.lasting)) {
+    for (const auto& [trouble, subject] : states_of(to)) {
       const bool is_of_queue = trouble == Trouble::depth || trouble == Trouble::age;
       if (is_of_queue && !seen.contains(subject)) end_for(to, trouble, subject, "it is gone");
     }
@@ -282,7 +294,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     }
     // The process before may have told of parts that are well now.
     for (const ReceiverRef& to : receivers) {
-      for (const auto& [trouble, part] : std::set(to->lasting)) {
+      for (const auto& [trouble, part] : states_of(*to)) {
         if (trouble == Trouble::daemon && !now.contains(part)) end_for(*to, trouble, part, {});
       }
     }
@@ -291,22 +303,33 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     }
     unwell = std::move(now);
   }
-  // Of schedules that could not run in the process before, the events of this one do not tell that they can.
+  static std::set<StateKey> states_of(const Receiver& to) {
+    std::set<StateKey> states;
+    for (const auto& [state, since] : to.lasting) states.insert(state);
+    return states;
+  }
+  // Of those that could not run the history says whether they can: that nothing keeps them now, in a process that has just
+  // begun, or after an edit, is only because none of their times has come.
   Coro<void> look_at_schedules() {
-    for (const std::string& name : std::exchange(unable_before, {})) {
-      const auto why = co_await engine.book().schedules().explain(name);
-      if (why && is_unable(why->reason)) continue;
-      if (!why && why.error().code != Errc::not_found) {
-        unable_before.insert(name);  // the next look asks again
-        continue;
+    std::set<std::string> unable;
+    for (const ReceiverRef& to : receivers) {
+      for (const auto& [trouble, subject] : states_of(*to)) {
+        if (trouble == Trouble::failed) unable.insert(subject);
       }
-      end(Trouble::failed, name, why ? "" : "it is gone");
+    }
+    for (const std::string& name : unable) {
+      const auto runs = co_await engine.book().schedules().history(name, kRunsKept);
+      for (const ReceiverRef& to : receivers) judge(*to, name, runs);
     }
   }
-  static bool is_unable(ScheduleReason reason) {
-    using enum ScheduleReason;
-    return reason == unreadable || reason == unknown_executor || reason == unknown_function || reason == queue_full ||
-           reason == job_refused;
+  void judge(Receiver& to, const std::string& schedule, const Result<std::vector<ScheduleRun>>& runs) {
+    const auto told = to.lasting.find({Trouble::failed, schedule});
+    if (told == to.lasting.end()) return;
+    if (!runs && runs.error().code == Errc::not_found) return end_for(to, Trouble::failed, schedule, "it is gone");
+    const bool goes_well = runs && std::ranges::any_of(*runs, [since = told->second](const ScheduleRun& run) {
+      return run.outcome == RunOutcome::done && run.fired_at >= since;
+    });
+    if (goes_well) end_for(to, Trouble::failed, schedule, {});
   }
 
   // --- memory
@@ -325,8 +348,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     NotifyMemory memory = std::move(found->second);
     memories.erase(found);
     to.lasting = std::move(memory.lasting);
-    for (const auto& [trouble, subject] : to.lasting) {
-      if (trouble == Trouble::failed) unable_before.insert(subject);
+    for (auto& [state, since] : to.lasting) {
+      if (since == WallTime{}) since = engine.calendar_now();  // it is not said
     }
     for (Notice& notice : memory.gathered) to.gathered.add(std::move(notice));
     to.gathered.leave_out(memory.left_out);
@@ -396,7 +419,6 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   bool is_looking = false;
   OldestReady oldest{engine};
   std::map<std::string, NotifyMemory, std::less<>> memories;  // of rules that have not come yet
-  std::set<std::string> unable_before;                       // schedules, to be looked at
   TimePoint write_at = kNever;
   bool is_writing = false;
   std::optional<ThreadPoolExecutor> thread;

@@ -23,6 +23,17 @@ void for_each_of(ToldMembers& in, std::string_view name, Each each) {
   if (const JsonValue* list = in.find(name); list != nullptr && list->is_list()) list->for_each(each);
 }
 
+// One whose trouble is not known here is passed over.
+void read_lasting(const JsonValue& value, LastingTroubles& into) {
+  ToldMembers in(value);
+  std::string trouble, subject;
+  WallTime since{};
+  in.read("trouble", trouble);
+  in.read("subject", subject);
+  in.read("since", since);
+  if (const auto known = trouble_of(trouble)) into.insert_or_assign({*known, std::move(subject)}, since);
+}
+
 // nullopt: of a trouble that is not known here.
 std::optional<Notice> read_notice(const JsonValue& value) {
   ToldMembers in(value);
@@ -50,10 +61,11 @@ std::string to_line(std::string_view rule, const NotifyMemory& memory) {
   return json_object([&](JsonWriter& json) {
            json.member("notify", rule);
            json.array("lasting", [&] {
-             for (const auto& [trouble, subject] : memory.lasting) {
-               json.object([&, &trouble_told = trouble, &subject_told = subject] {
-                 json.member("trouble", name_of(trouble_told));
-                 json.member("subject", subject_told);
+             for (const auto& [state, since] : memory.lasting) {
+               json.object([&, &told = state, &began = since] {
+                 json.member("trouble", name_of(told.first));
+                 json.member("subject", told.second);
+                 json.member("since", began);
                });
              }
            });
@@ -90,9 +102,7 @@ std::map<std::string, NotifyMemory, std::less<>> read_notify_memories(std::strin
     std::string rule;
     in.read("notify", rule);
     in.read("left_out", memory.left_out);
-    for_each_of(in, "lasting", [&](const JsonValue& value) {
-      if (auto notice = read_notice(value)) memory.lasting.emplace(notice->trouble, std::move(notice->subject));
-    });
+    for_each_of(in, "lasting", [&](const JsonValue& value) { read_lasting(value, memory.lasting); });
     for_each_of(in, "gathered", [&](const JsonValue& value) {
       if (auto notice = read_notice(value)) memory.gathered.push_back(*std::move(notice));
     });

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,9 +12,12 @@
 
 namespace argiope {
 
+// States that were told and are not over, each by its trouble and whose it is, and since when it was last seen to begin.
+using LastingTroubles = std::map<std::pair<Trouble, std::string>, WallTime>;
+
 // Of one rule.
 struct NotifyMemory {
-  std::set<std::pair<Trouble, std::string>> lasting;  // states that were told, and are not over
+  LastingTroubles lasting;
   std::vector<Notice> gathered;
   std::uint64_t left_out = 0;
 };

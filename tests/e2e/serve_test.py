@@ -141,7 +141,7 @@ class Telling(Daemons):
         for _ in range(3):
             daemon.good('POST', '/v1/jobs', {'jobs': [{'queue': 'mail'}]})
         kept = self.folder / 'jobs.db-notify.jsonl'
-        self.wait_until(lambda: kept.exists() and '"lasting":[{"trouble":"depth","subject":"mail"}]' in kept.read_text())
+        self.wait_until(lambda: kept.exists() and '"lasting":[{"trouble":"depth","subject":"mail",' in kept.read_text())
         daemon.process.kill()
         daemon.process.wait()
         daemon = self.daemon(file)

@@ -255,6 +255,79 @@ TEST_F(Notifiers, TellOfSchedulesThatMissAndFail) {
   EXPECT_THAT(all, HasSubstr(R"(a job of queue \"night\" was buried)"));
 }
 
+// A schedule whose queue has room for one job, and holds that of its first run when the second is due.
+TEST_F(Notifiers, TellThatAScheduleCanRunAgainOnlyWhenARunThatBeganSinceHasGoneWell) {
+  file_ = folder_.file("notify.jsonl");
+  const std::string_view rule = R"(,"on":["failed"],"wait":0,"interval":0)";
+  watch(rule);
+  put("/v1/queues/mail", R"({"capacity":1})");
+  post("/v1/schedules", R"({"name":"backup","trigger":"@every 1h","max_instances":9,"job":{"queue":"mail"}})");
+  pass(121min);
+  ASSERT_EQ(messages().size(), 1u);
+  EXPECT_THAT(sentence(messages()[0]), HasSubstr(R"(schedule "backup" has failed)"));
+
+  // Nothing keeps it now, until its new time comes.
+  patch("/v1/schedules/backup", R"({"trigger":"@every 2h"})");
+  restart(rule);
+  pass(1min);
+  EXPECT_EQ(get("/v1/schedules/backup/explain").text("/reason"), "not_due");
+  EXPECT_EQ(messages().size(), 1u) << "no time of it has come since";
+  pass(2h);
+  EXPECT_EQ(get("/v1/schedules/backup/explain").text("/reason"), "queue_full");
+  restart(rule);
+
+  settle_one(R"("outcome":"done")");
+  pass(1min);
+  EXPECT_EQ(get("/v1/schedules/backup").text("/active"), "1") << "its next run waits for a worker";
+  EXPECT_EQ(messages().size(), 1u) << "the run that has gone well is one from before";
+  settle_one(R"("outcome":"done")");
+  pass(12s);
+  ASSERT_EQ(messages().size(), 2u);
+  EXPECT_EQ(messages()[1].at("status"), "well");
+  EXPECT_EQ(sentence(messages()[1]), R"(schedule "backup" can run again)");
+  EXPECT_EQ(notifier_->statuses().front().lasting, 0u);
+}
+
+TEST_F(Notifiers, WaitForARunThatGoesWellAfterOneThatHasFailed) {
+  watch(R"(,"on":["failed"],"wait":0,"interval":0)");
+  put("/v1/queues/mail", R"({"capacity":1})");
+  post("/v1/schedules", R"({"name":"backup","trigger":"@every 1h","max_instances":9,"job":{"queue":"mail"}})");
+  pass(121min);
+  settle_one(R"("outcome":"done")");
+  pass(5s);
+  settle_one(R"("outcome":"bury","error":"disk full")");
+  pass(1min);
+  ASSERT_EQ(messages().size(), 2u);
+  EXPECT_THAT(sentence(messages()[1]), HasSubstr("has failed: disk full"));
+  EXPECT_EQ(notifier_->statuses().front().lasting, 1u);
+  pass(1h);
+  settle_one(R"("outcome":"done")");
+  pass(12s);
+  ASSERT_EQ(messages().size(), 3u);
+  EXPECT_EQ(messages()[2].at("status"), "well");
+}
+
+TEST_F(Notifiers, SayNothingOfAScheduleThatCouldRunAgainBeforeItWasTold) {
+  watch(R"(,"on":["failed"],"wait":"1m","interval":0)");
+  put("/v1/queues/mail", R"({"capacity":1})");
+  post("/v1/schedules", R"({"name":"backup","trigger":"@every 1h","max_instances":9,"job":{"queue":"mail"}})");
+  pass(2h + 10s);
+  settle_one(R"("outcome":"done")");
+  pass(10min);
+  EXPECT_TRUE(messages().empty());
+}
+
+TEST_F(Notifiers, TellThatAScheduleThatCouldNotRunIsGone) {
+  watch(R"(,"on":["failed"],"wait":0,"interval":0)");
+  put("/v1/queues/mail", R"({"capacity":1})");
+  post("/v1/schedules", R"({"name":"backup","trigger":"@every 1h","max_instances":9,"job":{"queue":"mail"}})");
+  pass(121min);
+  erase("/v1/schedules/backup");
+  pass(12s);
+  ASSERT_EQ(messages().size(), 2u);
+  EXPECT_EQ(sentence(messages()[1]), R"(schedule "backup": it is gone)");
+}
+
 TEST_F(Notifiers, TellOfTheDaemonAndThatItIsWellAgain) {
   watch(R"(,"wait":0,"interval":0)");
   unwell_ = {{"the daemon", "the loop stands still"}};
