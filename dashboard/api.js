@@ -84,7 +84,7 @@ export const get = (path, params, signal) => json('GET', path, { params, signal 
 export const post = (path, body = {}, options = {}) => json('POST', path, { body, ...options });
 export const put = (path, body) => json('PUT', path, { body });
 export const patch = (path, body) => json('PATCH', path, { body });
-export const del = (path) => json('DELETE', path);
+export const del = (path, params) => json('DELETE', path, { params });
 // {bytes: Uint8Array, type}; null where there is none.
 export async function raw(path, signal) {
   try {

@@ -8,17 +8,18 @@ import { leaseLine, settleLine } from '../teach.js';
 import { Action, ask, Command, Empty, Head, Name, Problem, Time, toast, useResource } from '../ui.js';
 
 function Row({ worker, reload }) {
-  const { name, queues = [], leases, waiting } = worker;
+  const { name, who, queues = [], leases, waiting } = worker;
   const end = async () => {
     const text =
       'Its leases end now, and its jobs go to others. Do this when it is gone for good: if it still works, it can settle nothing.';
     if (!(await ask({ title: `End ${plural(leases, 'lease')} of ${name}?`, text, does: 'End its leases', danger: true })))
       return;
-    const { ended } = (await api.del(`/v1/workers/${api.part(name)}`)) ?? {};
+    const { ended } = (await api.del(`/v1/workers/${api.part(name)}`, { who })) ?? {};
     toast(`${plural(ended ?? leases, 'lease')} of ${name} ended.`);
     reload();
   };
-  return html`<tr data-row tabindex="-1"><td class="full"><b class="clip" title=${name}><${Name} of=${name} /></b></td>
+  return html`<tr data-row tabindex="-1"><td class="full"><b class="clip" title=${name}><${Name} of=${name} /></b>
+      ${api.hasTokens() && who && html` <span class="muted">by ${who}</span>`}</td>
     <td class="full">${queues.map((q, i) => html`${i > 0 && ', '}<a href=${to('queues', q)}><${Name} of=${q} /></a>`)}</td>
     <td class="number" data-name="leases">${leases}</td>
     <td data-name="">${waiting ? html`<span class="state" data-state="ready">waits for jobs</span>` : leases > 0 ? html`<span
@@ -50,7 +51,7 @@ export function WorkersPage() {
       html`<section class="card" aria-label="Workers"><div class="scroll" tabindex="0"><table class="cards"><thead><tr>
           <th>Worker</th><th>Queues</th><th class="number">Leases</th><th>Now</th><th>Seen</th><th><span
           class="hidden-text">Actions</span></th></tr></thead>
-      <tbody>${workers.map((w) => html`<${Row} key=${w.name} worker=${w} reload=${found.reload} />`)}</tbody></table></div>
+      <tbody>${workers.map((w) => html`<${Row} key=${`${w.name} ${w.who}`} worker=${w} reload=${found.reload} />`)}</tbody></table></div>
           </section>`
     }`;
 }

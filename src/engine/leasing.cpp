@@ -460,7 +460,8 @@ RunningJob Broker::seen(std::uint64_t token, const Run& run) {
           .remote = run.call->remote,
           .cancel_asked = run.cancel_asked,
           .progress = run.progress,
-          .progress_message = run.progress_message};
+          .progress_message = run.progress_message,
+          .asked_by = run.call->asked_by};
 }
 
 std::optional<RunningJob> Broker::running(std::uint64_t token) const {

@@ -152,8 +152,8 @@ Problem ApiState::why_not_wait() const {
 
 std::vector<ApiRoute> all_routes() {
   std::vector<ApiRoute> all;
-  for (const auto& routes : {job_routes(), queue_routes(), lease_routes(), schedule_routes(), session_routes(),
-                             daemon_routes(), notify_routes()}) {
+  for (const auto& routes : {job_routes(), queue_routes(), lease_routes(), worker_routes(), schedule_routes(),
+                             session_routes(), daemon_routes(), notify_routes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   return all;

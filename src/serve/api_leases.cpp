@@ -1,11 +1,10 @@
-// Leases and workers: jobs handed out to workers in any language, and what they say of them.
+// Leases: jobs handed out to workers in any language, and what they say of them. api_workers.cpp has the workers.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "argiope/async/errors.hpp"
@@ -157,19 +156,13 @@ Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
 
 // --- runs that are to stop -----------------------------------------------------------------------------------------------
 
-void end_polls(const WorkerRegistry::Worker& worker) {
-  for (Timeout* const poll : worker.polls) {
-    if (!poll->expired()) poll->reschedule(TimePoint::min());
-  }
-}
-
 // Its worker hears of it by the answer to a request that waits, or to its next one. An answer may be lost: each renewal of the
 // lease says it again.
-void note_stop(ApiState& api, const std::string& name, std::uint64_t token) {
-  const auto worker = api.workers.find(name);
+void note_stop(ApiState& api, const std::string& who, const std::string& name, std::uint64_t token) {
+  const auto worker = api.workers.find(who, name);
   if (worker == nullptr || !api.engine.running(token) || worker->stops.size() >= kMostStops) return;
   worker->stops.push_back(token);
-  end_polls(*worker);
+  worker->end_polls();
 }
 
 // Those of the worker's runs that are to stop of which the caller may hear.
@@ -349,7 +342,7 @@ Coro<Result<std::vector<LeasedJob>>> lease_once(ApiState& api, ApiCall& call, As
   }
   if (found.state == under_way) {
     // Nobody may be there any more to hear the answer of the first.
-    end_polls(*worker);
+    worker->end_polls();
     co_return call.refuse(ProblemType::busy, "the request with this Idempotency-Key is still under way");
   }
   co_await or_return(call.check(found.state == mismatch ? Repetition::mismatch : Repetition::first));
@@ -420,11 +413,13 @@ Coro<Result<std::vector<LeasedJob>>> settle_and_lease(ApiState& api, ApiCall& ca
 
 Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   AskedLease asked = co_await or_return(read_lease(api, call));
-  const auto worker = api.workers.seen(asked.call.worker, api.engine.calendar_now());
+  const auto worker = api.workers.seen(call.caller.name, asked.call.worker, api.engine.calendar_now());
   worker->queues = asked.call.queues;
   asked.call.remote = true;
-  asked.call.on_cancel = [of = std::weak_ptr(api.shared_from_this()), name = worker->name](std::uint64_t token) {
-    if (const auto its_api = of.lock()) note_stop(*its_api, name, token);
+  asked.call.asked_by = worker->who;
+  asked.call.on_cancel = [of = std::weak_ptr(api.shared_from_this()), who = worker->who,
+                          name = worker->name](std::uint64_t token) {
+    if (const auto its_api = of.lock()) note_stop(*its_api, who, name, token);
   };
   std::optional<Settled> settled;
   const auto leased = co_await or_return(settle_and_lease(api, call, asked, worker, settled));
@@ -486,7 +481,9 @@ std::optional<RunningJob> renew(ApiState& api, const ApiCall& call, AskedRenewal
   if (!running || !running->remote || !call.caller.may_use(running->queue)) return std::nullopt;
   if (!api.engine.renew(asked.token)) return std::nullopt;
   running->until = saturating_add(EventLoop::current().time(), running->lease_time);
-  if (const auto worker = api.workers.find(running->worker)) worker->seen_at = api.engine.calendar_now();
+  if (const auto worker = api.workers.find(call.caller.name, running->worker)) {
+    worker->seen_at = api.engine.calendar_now();
+  }
   if (asked.progress) api.engine.set_progress(asked.token, *asked.progress, std::move(asked.message));
   if (asked.output) api.engine.set_output(asked.token, *std::move(asked.output));
   return running;
@@ -509,7 +506,7 @@ Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
   if (const JsonValue* worker = in.find("worker")) name = worker->text(1, kMostNameBytes);
   in.finish("a renewal has none");
   co_await or_return(call.checked());
-  const auto worker = api.workers.find(name);
+  const auto worker = api.workers.find(call.caller.name, name);
   co_return json_answer([&](JsonWriter& json) {
     json.array("leases", [&] {
       for (AskedRenewal& one : asked) {
@@ -528,76 +525,6 @@ Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
   });
 }
 
-// --- workers -------------------------------------------------------------------------------------------------------------
-
-// What is known of a worker: by its requests, or only by its leases, which have outlived a daemon.
-struct KnownWorker {
-  std::set<std::string> queues;
-  std::size_t leases = 0;
-  bool waiting = false;
-  WallTime seen_at{};
-};
-
-// Those of whose queues the caller may use each.
-std::map<std::string, KnownWorker> workers_of(const ApiState& api, const ApiCall& call) {
-  std::map<std::string, KnownWorker> known;
-  for (const auto& worker : api.workers.all()) {
-    known[worker->name] = {{worker->queues.begin(), worker->queues.end()}, 0, worker->waiting > 0, worker->seen_at};
-  }
-  for (const RunningJob& running : api.engine.running()) {
-    if (!running.remote) continue;
-    KnownWorker& worker = known[running.worker];
-    ++worker.leases;
-    worker.queues.insert(running.queue);
-  }
-  std::erase_if(known, [&](const auto& one) {
-    return !std::ranges::all_of(one.second.queues,
-                                [&](const std::string& queue) { return call.caller.may_use(queue); });
-  });
-  return known;
-}
-
-Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
-  co_await or_return(query.finish());
-  co_return json_answer([&](JsonWriter& json) {
-    json.array("workers", [&] {
-      for (const auto& [name, worker] : workers_of(api, call)) {
-        json.object([&] {
-          json.member("name", name);
-          json.list("queues", worker.queues);
-          json.member("leases", worker.leases);
-          json.member("waiting", worker.waiting);
-          json.member("seen_at", worker.seen_at);
-        });
-      }
-    });
-  });
-}
-
-// Of a worker that is a client of this API. One of another kind may have the same name.
-std::vector<std::uint64_t> tokens_of(const ApiState& api, const ApiCall& call, std::string_view worker) {
-  std::vector<std::uint64_t> tokens;
-  for (const RunningJob& running : api.engine.running()) {
-    const bool is_its = running.remote && running.worker == worker;
-    if (is_its && call.caller.may_use(running.queue)) tokens.push_back(running.token);
-  }
-  return tokens;
-}
-
-Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
-  const std::string name(call.id_or_name("worker"));
-  const auto known = workers_of(api, call);
-  const auto worker = known.find(name);
-  if (worker == known.end()) {
-    co_return call.refuse(ProblemType::not_found, fmt::format("worker {}: there is no such worker", in_quotes(name)));
-  }
-  if (const auto waiting = api.workers.find(name)) end_polls(*waiting);
-  api.workers.forget(name);
-  const std::size_t ended = co_await or_return(api.engine.end_leases(tokens_of(api, call, name)));
-  co_return json_answer([&](JsonWriter& json) { json.member("ended", ended); });
-}
-
 }  // namespace
 
 std::vector<ApiRoute> lease_routes() {
@@ -606,8 +533,6 @@ std::vector<ApiRoute> lease_routes() {
       {post, "/v1/leases", TokenScope::work, lease, false, true},
       {patch, "/v1/leases", TokenScope::work, renew_each},
       {post, "/v1/leases/settle", TokenScope::work, settle, false, true},
-      {get, "/v1/workers", TokenScope::read, list_workers},
-      {delete_, "/v1/workers/{worker}", TokenScope::work, end_worker, true},
   };
 }
 

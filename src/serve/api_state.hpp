@@ -80,6 +80,7 @@ std::vector<ApiRoute> job_routes();
 std::vector<ApiRoute> queue_routes();
 ApiRoute queue_stats_route();
 std::vector<ApiRoute> lease_routes();
+std::vector<ApiRoute> worker_routes();
 std::vector<ApiRoute> schedule_routes();
 ApiRoute simulate_route();
 ApiRoute history_route();

@@ -5,41 +5,47 @@
 
 namespace argiope {
 
-WorkerRegistry::WorkerRef WorkerRegistry::seen(std::string_view name, WallTime now) {
-  auto found = workers_.find(name);
+void WorkerRegistry::Worker::end_polls() const {
+  for (Timeout* const poll : polls) {
+    if (!poll->expired()) poll->reschedule(TimePoint::min());
+  }
+}
+
+WorkerRegistry::WorkerRef WorkerRegistry::seen(std::string_view who, std::string_view name, WallTime now) {
+  Key key(name, who);
+  auto found = workers_.find(key);
   if (found == workers_.end()) {
     if (workers_.size() >= kMostWorkers) forget_idle();
-    found = workers_.emplace(name, std::make_shared<Worker>(Worker{.name = std::string(name)})).first;
+    auto worker = std::make_shared<Worker>(Worker{.name = key.first, .who = key.second});
+    found = workers_.emplace(std::move(key), std::move(worker)).first;
   }
   found->second->seen_at = now;
   return found->second;
 }
 
-WorkerRegistry::WorkerRef WorkerRegistry::find(std::string_view name) const {
-  const auto found = workers_.find(name);
+WorkerRegistry::WorkerRef WorkerRegistry::find(std::string_view who, std::string_view name) const {
+  const auto found = workers_.find(Key(name, who));
   return found == workers_.end() ? nullptr : found->second;
 }
 
-void WorkerRegistry::forget(std::string_view name) {
-  if (const auto found = workers_.find(name); found != workers_.end()) workers_.erase(found);
-}
+void WorkerRegistry::forget(const Worker& worker) { workers_.erase(Key(worker.name, worker.who)); }
 
 std::vector<WorkerRegistry::WorkerRef> WorkerRegistry::all() const {
   std::vector<WorkerRef> all;
   all.reserve(workers_.size());
-  for (const auto& [name, worker] : workers_) all.push_back(worker);
+  for (const auto& [key, worker] : workers_) all.push_back(worker);
   return all;
 }
 
 // Half of those that do not wait, those first that were seen last; how many wait is bounded elsewhere.
 void WorkerRegistry::forget_idle() {
   std::vector<WorkerRef> idle;
-  for (const auto& [name, worker] : workers_) {
+  for (const auto& [key, worker] : workers_) {
     if (worker->waiting == 0) idle.push_back(worker);
   }
   const auto middle = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() + 1) / 2);
   std::ranges::nth_element(idle, middle, {}, [](const WorkerRef& worker) { return worker->seen_at; });
-  for (auto worker = idle.begin(); worker != middle; ++worker) workers_.erase((*worker)->name);
+  for (auto worker = idle.begin(); worker != middle; ++worker) forget(**worker);
 }
 
 }  // namespace argiope

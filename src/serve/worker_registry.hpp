@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/timeout.hpp"
@@ -14,7 +15,8 @@
 
 namespace argiope {
 
-// A worker is known for as long as it waits, and afterwards while there is room.
+// A worker is known for as long as it waits, and afterwards while there is room. Clients choose its name, so it is known by who asks,
+// too: those of one name under different tokens are different workers.
 //
 // Threads: the loop's own.
 class WorkerRegistry {
@@ -23,29 +25,31 @@ class WorkerRegistry {
 
   struct Worker {
     std::string name;
+    std::string who;                  // asks by that name: Caller::name
     std::vector<std::string> queues;  // that it asked for last
     std::size_t waiting = 0;          // of its requests, for jobs
     WallTime seen_at{};
     std::vector<Timeout*> polls;  // of its requests that wait, for jobs or for what is to stop: what ends their waiting
     std::vector<std::uint64_t> stops;  // tokens of runs that it is to stop, and that no answer to it has named yet
+
+    // Its requests that wait are answered now.
+    void end_polls() const;
   };
   using WorkerRef = std::shared_ptr<Worker>;
 
-  // The worker of that name has asked for something.
-  WorkerRef seen(std::string_view name, WallTime now);
+  // The worker of that name has asked for something, as `who`.
+  WorkerRef seen(std::string_view who, std::string_view name, WallTime now);
   // Null where it is not known.
-  WorkerRef find(std::string_view name) const;
-  void forget(std::string_view name);
+  WorkerRef find(std::string_view who, std::string_view name) const;
+  void forget(const Worker& worker);
+  // By name.
   std::vector<WorkerRef> all() const;
 
  private:
   void forget_idle();
 
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
-  };
-  std::unordered_map<std::string, WorkerRef, Hash, std::equal_to<>> workers_;
+  using Key = std::pair<std::string, std::string>;  // its name, and who
+  std::map<Key, WorkerRef> workers_;
 };
 
 }  // namespace argiope

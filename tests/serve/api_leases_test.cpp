@@ -450,6 +450,129 @@ TEST_F(ApiLeases, OfAQueueThatIsNotThereAndIsNotMadeNothingIsLeased) {
   EXPECT_EQ(get("/v1/queues").text("/queues"), "[]");
 }
 
+// --- workers of one name under different tokens
+
+class ApiWorkers : public ApiLeases {
+ protected:
+  static Token token(std::string words, TokenScope scope, std::vector<std::string> prefixes = {}) {
+    const std::string digest = to_hex(digest_of_token(words));
+    return {.name = words, .digest = digest, .scope = scope, .prefixes = std::move(prefixes)};
+  }
+  void open_with_tokens() {
+    open({}, {},
+         {.tokens = {token("ann", TokenScope::work), token("bob", TokenScope::work),
+                     token("eve", TokenScope::work, {"eve"}), token("ops", TokenScope::admin)}});
+  }
+  Answered as(std::string_view who, HttpMethod method, std::string path, std::string body = "") {
+    const std::string bearer = fmt::format("Bearer {}", who);
+    return ask(method, std::move(path), std::move(body), {{"Authorization", bearer}});
+  }
+  std::string lease_as(std::string_view who) {
+    return as(who, HttpMethod::post, "/v1/leases", R"({"queues":["mail"],"worker":"w"})").text("/leases/0/token");
+  }
+  Task<Answered> poll_as(std::string_view bearer) {
+    return loop_.create_task(asking(HttpMethod::post, "/v1/leases",
+                                    R"({"queues":["mail"],"wait_ms":60000,"worker":"w"})", {{"Authorization", bearer}}));
+  }
+  Answered end_as(std::string_view who, std::string query = "") {
+    return as(who, HttpMethod::delete_, "/v1/workers/w" + query);
+  }
+  void put_jobs(int count) {
+    run([&]() -> Coro<void> {
+      for (int i = 0; i < count; ++i) (void)co_await engine_->book().put({.queue = "mail"});
+    });
+  }
+  bool runs(const std::string& token) { return engine_->running(std::stoull(token)).has_value(); }
+};
+
+TEST_F(ApiWorkers, AreTwoWhereTwoTokensUseOneName) {
+  open_with_tokens();
+  put_jobs(3);
+  lease_as("bob");
+  lease_as("ann");
+  lease_as("ann");
+  const Answered told = as("ops", HttpMethod::get, "/v1/workers");
+  ASSERT_EQ(told.at("/workers").as_array().size(), 2u);
+  EXPECT_EQ(told.text("/workers/0/name") + told.text("/workers/0/who") + told.text("/workers/0/leases"), "wann2");
+  EXPECT_EQ(told.text("/workers/1/name") + told.text("/workers/1/who") + told.text("/workers/1/leases"), "wbob1");
+}
+
+TEST_F(ApiWorkers, AreEndedByTheirOwnTokenAndByNoOtherThatKnowsTheName) {
+  open_with_tokens();
+  put_jobs(2);
+  const std::string anns = lease_as("ann");
+  EXPECT_EQ(end_as("bob").problem(), "forbidden");
+  EXPECT_EQ(end_as("eve").problem(), "not_found") << "it may not use the queue";
+  const std::string bobs = lease_as("bob");
+  Task<Answered> poll = poll_as("Bearer ann");
+  pass(1s);
+  EXPECT_EQ(end_as("bob", "?who=ann").problem(), "forbidden");
+  EXPECT_FALSE(poll.done());
+  EXPECT_EQ(end_as("bob").body, "{\"ended\":1}\n");
+  pass(1ms);
+  EXPECT_FALSE(runs(bobs));
+  EXPECT_TRUE(runs(anns));
+  ASSERT_TRUE(poll.done()) << "it was given the job that has come back";
+  EXPECT_EQ(poll.result().text("/leases/0/job/id"), "2");
+  EXPECT_EQ(end_as("ann").body, "{\"ended\":2}\n");
+  EXPECT_EQ(end_as("ann").problem(), "not_found");
+}
+
+TEST_F(ApiWorkers, WaitOnWhenOneOfTheirNameIsEnded) {
+  open_with_tokens();
+  Task<Answered> anns = poll_as("Bearer ann");
+  Task<Answered> bobs = poll_as("Bearer bob");
+  pass(1s);
+  EXPECT_EQ(end_as("bob").body, "{\"ended\":0}\n");
+  pass(1ms);
+  EXPECT_TRUE(bobs.done());
+  EXPECT_FALSE(anns.done());
+  EXPECT_EQ(end_as("ops").body, "{\"ended\":0}\n");
+  pass(1ms);
+  EXPECT_TRUE(anns.done());
+}
+
+TEST_F(ApiWorkers, AreEndedByAnAdminAllOrTheOneThatIsMeant) {
+  open_with_tokens();
+  put_jobs(3);
+  const std::string anns = lease_as("ann");
+  const std::string bobs = lease_as("bob");
+  EXPECT_EQ(end_as("ops", "?who=carl").problem(), "not_found");
+  EXPECT_EQ(end_as("ops", "?who=bob").body, "{\"ended\":1}\n");
+  EXPECT_FALSE(runs(bobs));
+  EXPECT_TRUE(runs(anns));
+  lease_as("bob");
+  EXPECT_EQ(end_as("ops").body, "{\"ended\":2}\n");
+  EXPECT_EQ(as("ops", HttpMethod::get, "/v1/workers").text("/workers"), "[]");
+}
+
+TEST_F(ApiWorkers, HearOnlyOfTheirOwnJobsThatAreToStop) {
+  open_with_tokens();
+  put_jobs(1);
+  const std::string token = lease_as("ann");
+  run([&]() -> Coro<void> { (void)co_await engine_->book().cancel(1); });
+  const std::string body = R"({"queues":["mail"],"most":0,"worker":"w"})";
+  EXPECT_EQ(as("bob", HttpMethod::post, "/v1/leases", body).body, "{\"leases\":[]}\n");
+  EXPECT_EQ(as("ann", HttpMethod::post, "/v1/leases", body).text("/cancel"), "[" + token + "]");
+}
+
+TEST_F(ApiWorkers, WhoseLeaseHasOutlivedADaemonIsEndedByAnAdmin) {
+  open_with_tokens();
+  put_jobs(1);
+  // As the owner before this one has left it: who had asked for it is not in the store.
+  run([&]() -> Coro<void> {
+    (void)co_await engine_->lease({.queues = {"mail"}, .worker = "w", .remote = true});
+  });
+  EXPECT_EQ(as("ops", HttpMethod::get, "/v1/workers").text("/workers/0/who"), "");
+  lease_as("ann");
+  const Answered told = as("ops", HttpMethod::get, "/v1/workers");
+  EXPECT_EQ(told.at("/workers").as_array().size(), 1u) << "it is told of the only worker of that name";
+  EXPECT_EQ(told.text("/workers/0/who") + told.text("/workers/0/leases"), "ann1");
+  EXPECT_EQ(end_as("ann").body, "{\"ended\":0}\n");
+  EXPECT_EQ(end_as("ann").problem(), "forbidden");
+  EXPECT_EQ(end_as("ops").body, "{\"ended\":1}\n");
+}
+
 // --- tokens
 
 TEST_F(ApiLeases, OnlyAnAdminPutsWhatTheDaemonItselfWouldRun) {

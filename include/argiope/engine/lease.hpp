@@ -32,6 +32,7 @@ struct LeaseCall {
   std::function<void(std::uint64_t)> on_cancel;
   // The worker is not in this process: its leases may outlive the engine, see EngineOptions::adopt_leases.
   bool remote = false;
+  std::string asked_by;  // for the worker, where others might use its name: RunningJob tells it
 };
 
 // A run under way.
@@ -47,6 +48,7 @@ struct RunningJob {
   bool cancel_asked = false;  // it is to stop
   double progress = 0;        // as set_progress() has said last
   std::string progress_message;
+  std::string asked_by;  // empty, too, where the owner before this one had leased it
 };
 
 // How a run ended.

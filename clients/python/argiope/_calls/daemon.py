@@ -17,12 +17,12 @@ def counters() -> Call[Dict[str, Any]]:
 
 
 def workers() -> Call[List[Dict[str, Any]]]:
-    """{"name","queues","leases","waiting","seen_at"} of each worker."""
+    """{"name","who","queues","leases","waiting","seen_at"} of each worker; `who`: the name of the token that asks."""
     return call("GET", "/v1/workers", member("workers"))
 
 
 def end_worker(worker: str) -> Call[int]:
-    """Ends a worker's leases now, as if it had died; gives how many."""
+    """Ends a worker's leases now, as if it had died; gives how many. Without scope admin: those of this token's worker."""
     return call("DELETE", path("workers", worker), member("ended"))
 
 
