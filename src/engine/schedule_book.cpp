@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
@@ -47,6 +50,17 @@ ScheduleStatus status_of(StoredSchedule stored) {
 
 // Each of those who edit the same schedule at the same moment gets its way at once but one; this often is no coincidence.
 constexpr int kMostTries = 100;
+
+AddOutcome added_as(PutScheduleOutcome outcome) noexcept {
+  switch (outcome) {
+    case PutScheduleOutcome::added: return AddOutcome::added;
+    case PutScheduleOutcome::replaced: return AddOutcome::replaced;
+    case PutScheduleOutcome::kept: return AddOutcome::kept;
+    case PutScheduleOutcome::exists:
+    case PutScheduleOutcome::stale: break;
+  }
+  return AddOutcome::exists;
+}
 
 std::unexpected<Error> no_such_schedule(std::string_view name) {
   return fail(Errc::not_found, fmt::format("schedule {}: there is no such schedule", in_quotes(name)));
@@ -181,60 +195,64 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::State::write_all(std::vector<S
     for (const Schedule& schedule : schedules) co_await or_return(check(schedule, now));
     co_return co_await remote->add_schedules(std::move(schedules), conflict);
   }
+  for (const Schedule& schedule : schedules) co_await or_return(check(schedule, now));
+  if (conflict == ConflictPolicy::replace) co_return co_await replace_all(std::move(schedules));
   ScheduleWriter writer;
   std::vector<PutSchedule> puts;
   puts.reserve(schedules.size());
-  const bool may_replace = conflict == ConflictPolicy::replace;
   for (Schedule& schedule : schedules) {
-    co_await or_return(check(schedule, now));
-    puts.push_back(may_replace ? writer.write(schedule, now) : writer.write(std::move(schedule), now));
-    // Those to be replaced are known by what is kept.
-    puts.back().policy = conflict == ConflictPolicy::fail ? ConflictPolicy::fail : ConflictPolicy::keep;
+    puts.push_back(writer.write(std::move(schedule), now));
+    puts.back().policy = conflict;
   }
-  auto replies = co_await or_return(store(&Store::put_schedules, std::move(puts)));
+  const auto replies = co_await or_return(store(&Store::put_schedules, std::move(puts)));
   std::vector<AddReply> told;
   told.reserve(replies.size());
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    const PutScheduleReply& reply = replies[i];
-    AddReply answer{AddOutcome::added, reply.id};
-    if (reply.outcome == PutScheduleOutcome::exists) answer.outcome = AddOutcome::exists;
-    if (reply.outcome == PutScheduleOutcome::kept) answer.outcome = AddOutcome::kept;
-    if (answer.outcome == AddOutcome::kept && conflict == ConflictPolicy::replace) {
-      auto replaced = co_await or_return(replace(std::move(schedules[i])));
-      answer = replaced;
+  for (const PutScheduleReply& reply : replies) told.push_back({added_as(reply.outcome), reply.id});
+  co_return told;
+}
+
+// All in one transaction, but for those that another changes or adds meanwhile: each is made anew from what is there then.
+Coro<Result<std::vector<AddReply>>> ScheduleBook::State::replace_all(std::vector<Schedule> schedules) {
+  ScheduleWriter writer;
+  std::vector<AddReply> told(schedules.size());
+  std::vector<std::size_t> left(schedules.size());
+  std::iota(left.begin(), left.end(), std::size_t{0});
+  for (int tries = 0; !left.empty(); ++tries) {
+    if (tries == kMostTries) co_return edited_all_the_time(schedules[left.front()].name);
+    std::vector<PutSchedule> puts;
+    puts.reserve(left.size());
+    for (const std::size_t place : left) puts.push_back(co_await or_return(replacement_of(schedules[place], writer)));
+    const auto replies = co_await or_return(store(&Store::put_schedules, std::move(puts)));
+    std::vector<std::size_t> again;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const PutScheduleReply& reply = replies[i];
+      const bool came_late = reply.outcome == PutScheduleOutcome::exists || reply.outcome == PutScheduleOutcome::stale;
+      if (came_late) again.push_back(left[i]);
+      told[left[i]] = {added_as(reply.outcome), reply.id};
     }
-    told.push_back(answer);
+    left = std::move(again);
   }
   co_return told;
 }
 
-Coro<Result<AddReply>> ScheduleBook::State::replace(Schedule schedule) {
-  ScheduleWriter writer;
-  for (int tries = 0; tries < kMostTries; ++tries) {
-    auto found = co_await or_return(store(&Store::find_schedule, schedule.name));
-    const WallTime now = clock.wall_now();
-    PutSchedule put = writer.write(schedule, now);
-    if (const auto& old = found) {
-      const bool other_trigger = old->trigger != put.trigger;
-      const bool stays_paused = old->place.paused;
-      put.place = old->place;
-      go_on(put.place, schedule, other_trigger, now);
-      if (stays_paused) {
-        if (auto before = parse_definition_text(old->definition)) {
-          put.definition = definition_text(schedule, before->paused_by, before->paused_at);
-        }
-      }
-      put.place.paused = stays_paused || schedule.paused;
-      put.made_from = old->version;
+// What puts it in the place of the one of its name, if there is one: what that has come to stays.
+Coro<Result<PutSchedule>> ScheduleBook::State::replacement_of(const Schedule& schedule, ScheduleWriter& writer) {
+  const auto old = co_await or_return(store(&Store::find_schedule, schedule.name));
+  const WallTime now = clock.wall_now();
+  PutSchedule put = writer.write(schedule, now);
+  if (!old) co_return put;
+  const bool other_trigger = old->trigger != put.trigger;
+  const bool stays_paused = old->place.paused;
+  put.place = old->place;
+  go_on(put.place, schedule, other_trigger, now);
+  if (stays_paused) {
+    if (auto before = parse_definition_text(old->definition)) {
+      put.definition = definition_text(schedule, before->paused_by, before->paused_at);
     }
-    std::vector<PutSchedule> one;
-    one.push_back(std::move(put));
-    auto replies = co_await or_return(store(&Store::put_schedules, std::move(one)));
-    const PutScheduleReply& reply = replies.front();
-    if (reply.outcome == PutScheduleOutcome::replaced) co_return AddReply{AddOutcome::replaced, reply.id};
-    if (reply.outcome == PutScheduleOutcome::added) co_return AddReply{AddOutcome::added, reply.id};
   }
-  co_return edited_all_the_time(schedule.name);
+  put.place.paused = stays_paused || schedule.paused;
+  put.made_from = old->version;
+  co_return put;
 }
 
 // --- looking ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ namespace argiope {
 
 class Broker;
 class RemoteBook;
+class ScheduleWriter;
 class SchedulerImpl;
 
 // As Book::State.
@@ -32,7 +33,8 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   Coro<Result<AddReply>> add(Schedule schedule, ConflictPolicy conflict);
   Coro<Result<std::vector<AddReply>>> add_all(std::vector<Schedule> schedules, ConflictPolicy conflict);
   Coro<Result<std::vector<AddReply>>> write_all(std::vector<Schedule> schedules, ConflictPolicy conflict);
-  Coro<Result<AddReply>> replace(Schedule schedule);
+  Coro<Result<std::vector<AddReply>>> replace_all(std::vector<Schedule> schedules);
+  Coro<Result<PutSchedule>> replacement_of(const Schedule& schedule, ScheduleWriter& writer);
   Coro<Result<StoredSchedule>> find(std::string name);
   Coro<Result<ScheduleStatus>> get(std::string name);
   Coro<Result<std::vector<ScheduleStatus>>> list(ScheduleId after, std::size_t limit);

@@ -148,15 +148,19 @@ Result<Schedule> merged(const std::string& base, const JsonValue& changes) {
   return detail::read_schedule(whole->root(changes.errors()));
 }
 
+// Whether the caller may add it, or have it in the place of another.
+Result<void> check_add(const ApiState& api, ApiCall& call, const Schedule& schedule) {
+  if (auto good = call.check_use(schedule.name); !good) return good;
+  if (auto good = call.check_use(schedule.job.queue); !good) return good;
+  return check_unlocked(api, call, schedule.name);
+}
+
 // The schedule that the body asks for.
-Coro<Result<Schedule>> read_schedule(ApiCall& call, std::string base) {
-  const JsonValue root = co_await or_return(call.object());
+Coro<Result<Schedule>> read_schedule(ApiCall& call, const JsonValue& root, std::string base) {
   JsonMembers(root).refuse_repeated();
   co_await or_return(call.checked());
   auto schedule = merged(base, root);
   co_await or_return(call.checked());
-  if (schedule) co_await or_return(call.check_use(schedule->name));
-  if (schedule) co_await or_return(call.check_use(schedule->job.queue));
   co_return schedule;
 }
 
@@ -165,24 +169,67 @@ std::string_view to_string(AddOutcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
+void write(JsonWriter& json, const AddReply& reply) {
+  json.member("id", reply.id);
+  json.member("outcome", to_string(reply.outcome));
+}
+
 Coro<Result<ServerResponse>> add_schedule(ApiState& api, ApiCall& call, Schedule schedule, ConflictPolicy conflict) {
-  co_await or_return(check_unlocked(api, call, schedule.name));
+  co_await or_return(check_add(api, call, schedule));
   const auto added = co_await api.book().schedules().add(std::move(schedule), conflict);
   if (!added && added.error().code == Errc::refused) co_return call.refuse_as(ProblemType::conflict, added.error());
   if (!added) co_return std::unexpected(added.error());
-  co_return json_answer(
-      [&](JsonWriter& json) {
-        json.member("id", added->id);
-        json.member("outcome", to_string(added->outcome));
-      },
-      added->outcome == AddOutcome::added ? 201 : 200);
+  co_return json_answer([&](JsonWriter& json) { write(json, *added); }, added->outcome == AddOutcome::added ? 201 : 200);
+}
+
+// --- many, all or none
+
+// Those of "schedules"; what is wrong with the first that is wrong goes to the errors of `root`.
+std::vector<Schedule> read_schedules(const ApiState& api, const JsonValue& root) {
+  std::vector<Schedule> schedules;
+  JsonMembers in(root);
+  in.refuse_repeated();
+  const JsonValue& list = *in.find("schedules");
+  in.finish("beside \"schedules\" there is none");
+  if (!list.is_list() || list.size() > api.options.most_jobs) {
+    list.wrong(fmt::format("a list of at most {} schedules", api.options.most_jobs));
+    return schedules;
+  }
+  schedules.reserve(list.size());
+  list.for_each([&](const JsonValue& form) {
+    if (root.errors()) return;
+    if (!form.is_object()) return form.wrong("one JSON object is wanted");
+    JsonMembers(form).refuse_repeated();
+    if (auto schedule = detail::read_schedule(form)) schedules.push_back(*std::move(schedule));
+  });
+  return schedules;
+}
+
+Coro<Result<ServerResponse>> add_many(ApiState& api, ApiCall& call, const JsonValue& root,
+                                      ConflictPolicy conflict) {
+  std::vector<Schedule> schedules = read_schedules(api, root);
+  co_await or_return(call.read_all());
+  for (const Schedule& schedule : schedules) co_await or_return(check_add(api, call, schedule));
+  std::vector<AddReply> replies;
+  if (!schedules.empty()) {
+    replies = co_await or_return(api.book().schedules().add_all(std::move(schedules), conflict));
+  }
+  co_return json_answer([&](JsonWriter& json) {
+    json.array("replies", [&] {
+      for (const AddReply& reply : replies) json.object([&] { write(json, reply); });
+    });
+  });
 }
 
 Coro<Result<ServerResponse>> add(ApiState& api, ApiCall& call) {
   ApiQuery query(call.request.query);
   const auto conflict = static_cast<ConflictPolicy>(query.one_of("conflict", {"fail", "replace", "keep"}).value_or(0));
   co_await or_return(query.finish());
-  Schedule schedule = co_await or_return(read_schedule(call, "{}"));
+  const JsonValue root = co_await or_return(call.object());
+  bool are_many = false;
+  root.for_each_member([&](std::string_view name, const JsonValue&) { are_many = are_many || name == "schedules"; });
+  if (are_many) co_return co_await add_many(api, call, root, conflict);
+  Schedule schedule = co_await or_return(read_schedule(call, root, "{}"));
   co_return co_await add_schedule(api, call, std::move(schedule), conflict);
 }
 
@@ -190,7 +237,8 @@ Coro<Result<ServerResponse>> add(ApiState& api, ApiCall& call) {
 Coro<Result<ServerResponse>> replace_schedule(ApiState& api, ApiCall& call) {
   const auto name = co_await or_return(call.name_in_path("schedule"));
   const std::string base = json_object([&](JsonWriter& json) { json.member("name", name); });
-  Schedule schedule = co_await or_return(read_schedule(call, base));
+  const JsonValue root = co_await or_return(call.object());
+  Schedule schedule = co_await or_return(read_schedule(call, root, base));
   if (schedule.name != name) {
     co_return call.refuse(
         {ProblemType::invalid_input, "the schedule has another name than the path", {{"/name", name}}});

@@ -37,7 +37,8 @@ namespace argiope {
 namespace {
 
 constexpr Duration kPruneInterval = std::chrono::hours{1};
-constexpr std::string_view kBatchPaths[] = {"/v1/jobs", "/v1/jobs/change", "/v1/leases", "/v1/leases/settle"};
+constexpr std::string_view kBatchPaths[] = {"/v1/jobs", "/v1/jobs/change", "/v1/leases", "/v1/leases/settle",
+                                            "/v1/schedules"};
 
 // Where the token belongs into the body.
 constexpr std::string_view kSessionPath = "/v1/session";

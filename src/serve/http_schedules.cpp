@@ -13,6 +13,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kSchedulesInPage = 1'000;
+constexpr std::size_t kSchedulesInRequest = 10'000;
 
 std::string_view word_of(ConflictPolicy conflict) {
   static constexpr std::string_view kWords[] = {"fail", "replace", "keep"};
@@ -27,7 +28,35 @@ AddReply read_add_reply(const JsonValue& told) {
   in.read("outcome", outcome);
   if (outcome == "replaced") reply.outcome = AddOutcome::replaced;
   if (outcome == "kept") reply.outcome = AddOutcome::kept;
+  if (outcome == "exists") reply.outcome = AddOutcome::exists;
   return reply;
+}
+
+std::vector<AddReply> read_add_replies(const JsonValue& told) {
+  ToldMembers in(told);
+  std::vector<AddReply> replies;
+  if (const JsonValue* list = in.find("replies"); list != nullptr && list->is_list()) {
+    list->for_each([&](const JsonValue& reply) { replies.push_back(read_add_reply(reply)); });
+  }
+  return replies;
+}
+
+// {"schedules":[…]}
+std::string body_of(const std::vector<Schedule>& schedules) {
+  return json_object([&](JsonWriter& json) {
+    json.array("schedules", [&] {
+      for (const Schedule& schedule : schedules) json.raw(to_json(schedule));
+    });
+  });
+}
+
+ApiRequest request_to_add(std::string body, ConflictPolicy conflict) {
+  ApiRequest request{.method = HttpMethod::post,
+                     .path = fmt::format("/v1/schedules?conflict={}", word_of(conflict)),
+                     .body = std::move(body)};
+  // Sent again, it would meet itself.
+  if (conflict == ConflictPolicy::fail) request.again = Again::harmful;
+  return request;
 }
 
 std::vector<ScheduleStatus> read_schedule_page(const JsonValue& told) {
@@ -95,21 +124,30 @@ Result<std::string> difference(const Schedule& before, const Schedule& after) {
 
 // --- schedules come and go ---------------------------------------------------------------------------------------------
 
+// In one request, which the daemon does as a whole.
 Coro<Result<std::vector<AddReply>>> HttpBook::add_schedules(std::vector<Schedule> schedules, ConflictPolicy conflict) {
-  std::vector<AddReply> replies;
-  for (const Schedule& schedule : schedules) {
-    replies.push_back(co_await or_return(add_schedule(to_json(schedule), schedule.name, conflict)));
+  const std::size_t count = schedules.size();
+  if (count == 0) co_return std::vector<AddReply>{};
+  if (count == 1) {
+    const Schedule& one = schedules.front();
+    co_return std::vector<AddReply>{co_await or_return(add_schedule(to_json(one), one.name, conflict))};
+  }
+  if (count > kSchedulesInRequest) {
+    co_return fail(Errc::too_large, fmt::format("{} schedules: a daemon adds all or none, and takes at most {} together: "
+                                                "give it a part of them at a time",
+                                                count, kSchedulesInRequest));
+  }
+  std::string body = body_of(schedules);
+  const std::string answer = co_await or_return(client_.tell(request_to_add(std::move(body), conflict)));
+  auto replies = co_await or_return(read_answer(answer, read_add_replies));
+  if (replies.size() != count) {
+    co_return fail(Errc::protocol, fmt::format("the daemon's answer: {} replies to {} schedules", replies.size(), count));
   }
   co_return replies;
 }
 
 Coro<Result<AddReply>> HttpBook::add_schedule(std::string schedule, std::string name, ConflictPolicy conflict) {
-  ApiRequest request{.method = HttpMethod::post,
-                     .path = fmt::format("/v1/schedules?conflict={}", word_of(conflict)),
-                     .body = std::move(schedule)};
-  // Sent again, it would meet itself.
-  if (conflict == ConflictPolicy::fail) request.again = Again::harmful;
-  const ApiAnswer answer = co_await or_return(client_.ask(std::move(request)));
+  const ApiAnswer answer = co_await or_return(client_.ask(request_to_add(std::move(schedule), conflict)));
   if (!answer.problem) co_return read_answer(answer.body, read_add_reply);
   if (answer.problem->type != "conflict") co_return std::unexpected(answer.problem->error);
   const ScheduleStatus there = co_await or_return(get_schedule(std::move(name)));

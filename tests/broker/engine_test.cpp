@@ -87,6 +87,55 @@ TEST_F(EngineTest, ABookBesideItIsOpenedByNameAndKnowsThatThereIsAnOwner) {
   }));
 }
 
+// --- schedules -------------------------------------------------------------------------------------------------------
+
+TEST_F(EngineTest, ReplacesSchedulesInOneTransactionAndThoseThatAreChangedMeanwhileAfterIt) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    Book book = value_or_throw(co_await Book::open(slow));
+    Book beside = value_or_throw(co_await Book::open(store_));
+    const auto named = [](std::string name, Duration interval) {
+      Schedule schedule = every(interval);
+      schedule.name = std::move(name);
+      return schedule;
+    };
+    (void)value_or_throw(co_await book.schedules().add_all({named("a", 1min), named("b", 1min)}));
+    slow.times_schedules_put = 0;
+    auto replies = value_or_throw(co_await book.schedules().add_all(
+        {named("a", 2min), named("b", 2min), named("c", 2min)}, ConflictPolicy::replace));
+    EXPECT_EQ(slow.times_schedules_put, 1u);
+    EXPECT_EQ(replies[1].outcome, AddOutcome::replaced);
+    EXPECT_EQ(replies[2].outcome, AddOutcome::added);
+
+    // While "b" is looked at.
+    slow.delay = 1s;
+    Task<void> editing = loop_.create_task(keeping([&]() -> Coro<void> {
+      co_await sleep(1500ms);
+      (void)value_or_throw(co_await beside.schedules().pause("a"));
+    }));
+    replies = value_or_throw(
+        co_await book.schedules().add_all({named("a", 3min), named("b", 3min)}, ConflictPolicy::replace));
+    EXPECT_EQ(slow.times_schedules_put, 3u);
+    EXPECT_EQ(replies[0].outcome, AddOutcome::replaced);
+    EXPECT_EQ(replies[1].outcome, AddOutcome::replaced);
+    const ScheduleStatus changed = value_or_throw(co_await beside.schedules().get("a"));
+    EXPECT_EQ(changed.schedule->trigger, every(3min).trigger);
+    EXPECT_TRUE(changed.place.paused) << "that it was paused meanwhile is not undone";
+    co_await editing;
+  }));
+}
+
+TEST_F(EngineTest, OfSchedulesOfOneNameTheLastOneIsThere) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    Book book = value_or_throw(co_await Book::open(store_));
+    const auto replies =
+        value_or_throw(co_await book.schedules().add_all({every(1min), every(2min)}, ConflictPolicy::replace));
+    EXPECT_EQ(replies[0].outcome, AddOutcome::added);
+    EXPECT_EQ(replies[1].outcome, AddOutcome::replaced);
+    EXPECT_EQ(value_or_throw(co_await book.schedules().get("s")).schedule->trigger, every(2min).trigger);
+  }));
+}
+
 // --- the same rules in both books ------------------------------------------------------------------------------------
 
 class BothBooks : public EngineTest, public testing::WithParamInterface<bool> {

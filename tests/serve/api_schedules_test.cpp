@@ -35,6 +35,56 @@ TEST_F(ApiSchedules, WhatHappensToOneOfThatNameIsTheCallersChoice) {
   EXPECT_EQ(post("/v1/schedules?conflict=fight", kBackup).problem(), "invalid_input");
 }
 
+TEST_F(ApiSchedules, ManyAreAddedTogether) {
+  post("/v1/schedules", kBackup);
+  const std::string both = fmt::format(R"({{"schedules":[{},{{"name":"new","trigger":"@every 1h"}}]}})", kBackup);
+  const Answered kept = post("/v1/schedules?conflict=keep", both);
+  EXPECT_EQ(kept.status, 200);
+  EXPECT_EQ(kept.body, "{\"replies\":[{\"id\":1,\"outcome\":\"kept\"},{\"id\":2,\"outcome\":\"added\"}]}\n");
+  EXPECT_EQ(post("/v1/schedules?conflict=replace", both).text("/replies/1/outcome"), "replaced");
+  EXPECT_EQ(post("/v1/schedules", both).text("/replies/0/outcome"), "exists");
+  EXPECT_EQ(get("/v1/schedules/backup").text("/schedule/job/payload"), R"({"a":1})");
+  EXPECT_EQ(post("/v1/schedules", R"({"schedules":[]})").body, "{\"replies\":[]}\n");
+}
+
+TEST_F(ApiSchedules, OfManyNoneIsChangedWhereOneIsWrong) {
+  open({.schedule_is_locked = [](std::string_view name) { return name == "fixed"; }});
+  post("/v1/schedules", R"({"name":"a","trigger":"@every 1h"})");
+  const auto replace = [&](std::string_view second) {
+    return post("/v1/schedules?conflict=replace",
+                fmt::format(R"({{"schedules":[{{"name":"a","trigger":"@every 2h"}},{}]}})", second));
+  };
+  EXPECT_EQ(replace(R"({"name":"fixed","trigger":"@every 1h"})").problem(), "locked");
+  EXPECT_EQ(replace(R"({"name":"b","trigger":"@every 1h","job":{"priority":"high"}})").text("/errors/0/pointer"),
+            "/schedules/1/job/priority");
+  for (const char* wrong : {"7", "[]", R"({"name":"b"})", R"({"name":"b","name":"c","trigger":"@every 1h"})",
+                            R"({"name":"b","trigger":"@every 1h","colour":"red"})"}) {
+    EXPECT_EQ(replace(wrong).problem(), "invalid_input") << wrong;
+  }
+  for (const char* body : {R"({"schedules":1})", R"({"schedules":[],"name":"a"})", R"({"schedules":[],"schedules":[]})"}) {
+    EXPECT_EQ(post("/v1/schedules", body).problem(), "invalid_input") << body;
+  }
+  EXPECT_EQ(get("/v1/schedules").at("/schedules").as_array().size(), 1u);
+  EXPECT_EQ(get("/v1/schedules/a").text("/schedule/trigger/every"), "1h");
+}
+
+TEST_F(ApiSchedules, OfManyNoneIsChangedWhereTheTokenMayNotUseOne) {
+  // SHA-256 of "secret".
+  open({}, {},
+       {.tokens = {{.name = "t",
+                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+                    .scope = TokenScope::admin,
+                    .prefixes = {"mine"}}}});
+  const auto add = [&](std::string_view second) {
+    return ask(HttpMethod::post, "/v1/schedules",
+               fmt::format(R"({{"schedules":[{{"name":"mine.a","trigger":"@every 1h","job":{{"queue":"mine"}}}},{}]}})", second),
+               {{"Authorization", "Bearer secret"}});
+  };
+  EXPECT_EQ(add(R"({"name":"theirs","trigger":"@every 1h","job":{"queue":"mine"}})").problem(), "forbidden");
+  EXPECT_EQ(add(R"({"name":"mine.b","trigger":"@every 1h","job":{"queue":"theirs"}})").problem(), "forbidden");
+  EXPECT_EQ(add(R"({"name":"mine.b","trigger":"@every 1h","job":{"queue":"mine"}})").text("/replies/0/id"), "1");
+}
+
 TEST_F(ApiSchedules, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_EQ(post("/v1/schedules", R"({"name":"x","trigger":{"type":"cron","expression":"0 99 * * *"}})")
                 .text("/errors/0/pointer"),

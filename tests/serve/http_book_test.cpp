@@ -15,8 +15,8 @@ using testing::HasSubstr;
 class HttpBookTest : public ApiTest {
  protected:
   // The daemon, and a book on it.
-  void connect(EngineOptions options = {}) {
-    open({}, std::move(options));
+  void connect(EngineOptions options = {}, ApiOptions api = {}) {
+    open(std::move(api), std::move(options));
     client_ =
         std::make_unique<ApiClient>(transport_, *ApiClient::parse_base("http://localhost:7733"), ApiClientOptions{});
     run([this]() -> Coro<void> {
@@ -278,6 +278,28 @@ TEST_F(HttpBookTest, AddsSchedules) {
   EXPECT_NE(replies[0].id, 0u);
   EXPECT_EQ(replies[1].outcome, AddOutcome::added);
   EXPECT_EQ(get(schedules.list()).size(), 2u);
+}
+
+TEST_F(HttpBookTest, AddsManySchedulesInOneRequestOrNoneOfThem) {
+  connect({}, {.schedule_is_locked = [](std::string_view name) { return name == "fixed"; }});
+  get(own().schedules().add(nightly("a")));
+  Schedule other = nightly("a");
+  other.trigger = Trigger::parse("@every 2h").value();
+  const auto refused = ask(book().schedules().add_all({other, nightly("b"), nightly("fixed")}, ConflictPolicy::replace));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::refused);
+  EXPECT_THAT(refused.error().message, HasSubstr(R"(schedule "fixed")"));
+  EXPECT_EQ(get(own().schedules().get("a")).schedule->trigger, nightly().trigger) << "what came before it is as it was";
+  EXPECT_EQ(get(own().schedules().list()).size(), 1u);
+
+  transport_.sent = 0;
+  const auto replies = get(book().schedules().add_all({other, nightly("b")}, ConflictPolicy::replace));
+  EXPECT_EQ(transport_.sent, 1u);
+  EXPECT_EQ(replies[0].outcome, AddOutcome::replaced);
+  EXPECT_EQ(replies[1].outcome, AddOutcome::added);
+  EXPECT_EQ(get(own().schedules().get("a")).schedule->trigger, other.trigger);
+  EXPECT_TRUE(get(book().schedules().add_all({})).empty());
+  EXPECT_EQ(ask(book().schedules().add_all(std::vector<Schedule>(10'001, nightly()))).error().code, Errc::too_large);
 }
 
 TEST_F(HttpBookTest, TellsWhereASchedulesStands) {

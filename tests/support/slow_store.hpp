@@ -22,6 +22,7 @@ class SlowStore final : public Store {
   std::uint64_t times_busy = 0;  // how many have
   std::uint64_t times_counted = 0;
   std::uint64_t times_got = 0;
+  std::uint64_t times_schedules_put = 0;
   std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
   Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config) override {
@@ -67,6 +68,7 @@ class SlowStore final : public Store {
     return write(&Store::prune, queue, state, before, limit);
   }
   Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) override {
+    ++times_schedules_put;
     return write(&Store::put_schedules, std::move(schedules));
   }
   Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) override {

@@ -112,7 +112,9 @@ class ScheduleBook {
   // Begins with the first planned time from now on; a date is due whenever it was. Errors: refused when there is one of that
   // name and the policy is to fail.
   Coro<Result<AddReply>> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail);
-  // Each by itself, those that are new in one transaction. Errors: invalid_input for one of them, and then none is added.
+  // In one transaction; of those to be replaced that another process changes, or that come due, at that moment, in one that
+  // follows. With the policy to fail, one whose name is there is told of, and keeps no other back. Errors: invalid_input for
+  // one of them, and then none is added.
   Coro<Result<std::vector<AddReply>>> add_all(std::vector<Schedule> schedules,
                                               ConflictPolicy conflict = ConflictPolicy::fail);
   Coro<Result<ScheduleStatus>> get(std::string name);

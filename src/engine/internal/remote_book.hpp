@@ -46,7 +46,7 @@ class RemoteBook {
   virtual Coro<Result<void>> erase_queue(std::string queue) = 0;
 
   // --- schedules
-  // Of schedules that have been checked.
+  // Of schedules that have been checked; all or none.
   virtual Coro<Result<std::vector<AddReply>>> add_schedules(std::vector<Schedule> schedules,
                                                             ConflictPolicy conflict) = 0;
   virtual Coro<Result<ScheduleStatus>> get_schedule(std::string name) = 0;

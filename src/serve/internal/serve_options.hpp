@@ -53,7 +53,7 @@ struct ServeOptions {
   std::size_t max_connections = 10'000;         // HTTP: of each address
   std::size_t beanstalkd_max_connections = 10'000;  // of each address, too
   std::size_t max_body_bytes = 16 * 1024 * 1024;
-  std::size_t max_batch_bytes = 64 * 1024 * 1024;   // POST /v1/jobs and /v1/leases/settle
+  std::size_t max_batch_bytes = 64 * 1024 * 1024;   // of requests that may say much: POST /v1/jobs and its like
   std::size_t max_bodies_bytes = 512 * 1024 * 1024;  // of all requests that are under way
   std::size_t max_streams = 256;                    // GET /v1/events
   Duration drain_limit = std::chrono::seconds{10};  // how long jobs and requests may go on after SIGTERM
