@@ -175,6 +175,8 @@ void Api::add_to(HttpRouter& router, RequestCounts* counts) {
 
 Result<void> Api::open() { return state_->audit.open(); }
 
+AuditLog& Api::audit() noexcept { return state_->audit; }
+
 std::size_t Api::prune_audit() { return state_->audit.prune(state_->engine.calendar_now()); }
 
 void Api::stop() {

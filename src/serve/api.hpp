@@ -51,6 +51,8 @@ class Api {
   ~Api();
   // Reads what is kept of changes before. Blocks. Errors: of its file.
   Result<void> open();
+  // Where other ways of changing something tell of it, too.
+  AuditLog& audit() noexcept;
   // Forgets of the audit what is older than it keeps. How many entries.
   std::size_t prune_audit();
   // Adds every route. `counts`, where it is not null, counts what each has answered, and outlives the router.

@@ -179,9 +179,10 @@ Result<void> AuditLog::open() {
 
 void AuditLog::add(AuditEntry entry) {
   entry.number = state_->last + 1;
-  spdlog::info("{} {} by {} from {}: {} ({})", entry.method, printable(entry.path, 200), in_quotes(entry.who),
+  spdlog::info("{} {} by {} from {}: {}{}", entry.method, printable(entry.path, 200), in_quotes(entry.who),
                entry.from.empty() ? "a local socket" : entry.from,
-               entry.status ? fmt::to_string(*entry.status) : "not answered", entry.request_id);
+               entry.status ? fmt::to_string(*entry.status) : "not answered",
+               entry.request_id.empty() ? "" : fmt::format(" ({})", entry.request_id));
   Kept kept{.number = entry.number, .at = entry.at, .json = line_of(entry)};
   if (!state_->options.file.empty()) {
     state_->pending += kept.json + '\n';

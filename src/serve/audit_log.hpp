@@ -1,4 +1,4 @@
-// AuditLog: who has changed what, by way of the API, kept beyond the daemon's end.
+// AuditLog: who has changed what, kept beyond the daemon's end.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,19 @@ struct AuditOptions {
   std::size_t most_bytes = 16 * 1024 * 1024;
 };
 
-// One request that has changed something, but for the puts, leases and settlements that are everyday work.
+// One request that has changed something, but for the puts, leases and settlements that are everyday work. So do an operator's
+// commands by the beanstalkd protocol, and reloads, each in the words of a request.
 struct AuditEntry {
   std::uint64_t number = 0;  // from 1, in the order of the answers
   WallTime at{};
-  std::string who;   // the name of the token
-  std::string from;  // the client's address
-  std::string method;
+  std::string who;      // the name of the token; "beanstalkd 127.0.0.1:5012" of who has none; "operator"
+  std::string from;     // the client's address
+  std::string method;   // "POST"; "kick"; "SIGHUP"
   std::string path;     // decoded
   std::string request;  // the beginning of the body, see audited_text()
-  // nullopt: the client left before it was answered, and the change may have been made or not.
+  // nullopt: the client left before it was answered, or a reload has failed in its middle: the change may have been made or not.
   std::optional<int> status;
-  std::string request_id;
+  std::string request_id;  // empty: it is no request of the API
 };
 
 // What an audit says of a request's body: the beginning of its JSON, without the values of members that hold what jobs are

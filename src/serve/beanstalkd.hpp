@@ -11,12 +11,16 @@
 
 namespace argiope {
 
+class AuditLog;
+
 struct BeanstalkdOptions {
   std::size_t max_job_bytes = 65'535;  // beanstalkd -z
   std::size_t max_connections = 10'000;
   std::uint64_t instance_id = 0;  // what `stats` says of this run
   // Where it is set, clients speak TLS, but for those of Unix sockets, and agree on it within ten seconds.
   std::shared_ptr<const TlsIdentity> tls;
+  // Is told of what operators change: pause-tube and kick. Null: nobody is. It outlives the Beanstalkd.
+  AuditLog* audit = nullptr;
 };
 
 // Lifetime: its engine outlives it; stop() before destroying it.

@@ -110,6 +110,14 @@ void BeanstalkdCore::note_delete(std::string_view tube) noexcept {
   if (BeanstalkdTube* found = tubes.find(tube)) ++found->deletes;
 }
 
+Coro<void> BeanstalkdCore::note_change(AuditEntry change) {
+  if (options.audit == nullptr || has_parted_) co_return;
+  change.at = engine.calendar_now();
+  change.status = 200;
+  options.audit->add(std::move(change));
+  co_await options.audit->written();
+}
+
 Coro<Result<void>> BeanstalkdCore::make_queue(std::string tube) {
   return book().configure(std::move(tube), queue_config(options));
 }

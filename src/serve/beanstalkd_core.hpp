@@ -14,6 +14,7 @@
 #include "argiope/async/stream.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
 #include "async/internal/server_set.hpp"
+#include "serve/audit_log.hpp"
 #include "serve/beanstalkd.hpp"
 #include "serve/beanstalkd_parser.hpp"
 #include "serve/beanstalkd_tubes.hpp"
@@ -66,6 +67,8 @@ class BeanstalkdCore {
   Coro<std::string> stats_job(JobId id);
 
   void note_delete(std::string_view tube) noexcept;
+  // A command by `who` has changed a tube. Suspends until the audit has it on the disk.
+  Coro<void> note_change(AuditEntry change);
   // Forgets a tube that a connection has let go of, if that was the last. Its queue goes with erase_unused_queues().
   void let_go(BeanstalkdTube& tube) noexcept;
   // Erases queues of tubes that were let go, if make_queue() has made them and nothing is in them.

@@ -54,7 +54,8 @@ BeanstalkdSession::BeanstalkdSession(std::shared_ptr<BeanstalkdCore> core, Strea
       engine_(core_->engine),
       stream_(&stream),
       parser_(core_->options.max_job_bytes),
-      worker_(fmt::format("beanstalkd client {} {}", ++core_->connections_so_far, stream.peer_name())),
+      peer_(stream.peer_name()),
+      worker_(fmt::format("beanstalkd client {} {}", ++core_->connections_so_far, peer_)),
       used_(&core_->tubes.find_or_make("default")),
       watched_{used_},
       stopping_(core_->is_stopping) {
@@ -341,7 +342,9 @@ Coro<void> BeanstalkdSession::run_alone(const BeanstalkdCommand& command) {
   send_gathered();
   co_await all_answered();
   if (command.verb != BeanstalkdVerb::put) {
-    reply(co_await answer_alone(command));
+    const std::string answer = co_await answer_alone(command);
+    co_await note_change(command, answer);
+    reply(answer);
   } else if (auto made = co_await core_->make_queue(used_->name); !made) {
     reply(kInternalError);
   } else {
@@ -366,6 +369,18 @@ Coro<std::string> BeanstalkdSession::answer_alone(const BeanstalkdCommand& comma
     case BeanstalkdVerb::stats_tube: return core.stats_tube(std::string(command.tube));
     default: return core.stats();
   }
+}
+
+Coro<void> BeanstalkdSession::note_change(const BeanstalkdCommand& command, std::string_view answer) {
+  const bool is_pause = command.verb == BeanstalkdVerb::pause_tube && answer.starts_with("PAUSED");
+  const bool is_kick = command.verb == BeanstalkdVerb::kick && answer.starts_with("KICKED") && answer != "KICKED 0\r\n";
+  if (!is_pause && !is_kick) co_return;
+  AuditEntry change{.who = peer_.empty() ? "beanstalkd" : "beanstalkd " + peer_, .from = peer_};
+  change.method = is_pause ? "pause-tube" : "kick";
+  change.path = fmt::format("/v1/queues/{}", is_pause ? command.tube : std::string_view(used_->name));
+  change.request = is_pause ? fmt::format(R"({{"delay":{}}})", command.delay)
+                            : fmt::format(R"({{"bound":{}}})", command.bound);
+  co_await core_->note_change(std::move(change));
 }
 
 Coro<std::string> BeanstalkdSession::reserve_job(JobId id) {

@@ -86,6 +86,8 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
   // --- commands that wait for those before them
   Coro<void> run_alone(const BeanstalkdCommand& command);
   Coro<std::string> answer_alone(const BeanstalkdCommand& command);
+  // Tells the audit what an operator's command has changed. Not of deletes, which programs say all the time.
+  Coro<void> note_change(const BeanstalkdCommand& command, std::string_view answer);
   Coro<std::string> reserve_job(JobId id);
 
   // --- reserving
@@ -121,6 +123,7 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
   Engine& engine_;
   Stream* stream_;  // null when served
   BeanstalkdParser parser_;
+  const std::string peer_;
   const std::string worker_;
 
   BeanstalkdTube* used_;

@@ -20,6 +20,7 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api.hpp"
+#include "serve/audit_log.hpp"
 #include "serve/beanstalkd.hpp"
 #include "serve/cross_origin.hpp"
 #include "serve/event_feed.hpp"
@@ -159,7 +160,8 @@ struct Daemon::State {
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
                             .max_connections = options.beanstalkd_max_connections,
                             .instance_id = context.run_id,
-                            .tls = options.tls_for_beanstalkd ? context.tls : nullptr}),
+                            .tls = options.tls_for_beanstalkd ? context.tls : nullptr,
+                            .audit = &api.audit()}),
         targets(engine, context.worker_name, options.drain_limit) {}
 
   HttpRouter routes() {
@@ -297,6 +299,16 @@ void Daemon::set_access(std::vector<Token> tokens, const ServeOptions& asked) {
 }
 
 Coro<Result<void>> Daemon::set_notify(std::vector<NotifyRule> rules) { return state_->notifier.set(std::move(rules)); }
+
+void Daemon::note_reload(std::string_view changes, bool is_whole) {
+  state_->api.audit().add({.at = EventLoop::current().clock().wall_now(),
+                           .who = "operator",
+                           .from = "this machine",
+                           .method = "SIGHUP",
+                           .path = "/v1/config",
+                           .request = audited_text(changes),
+                           .status = is_whole ? std::optional(200) : std::nullopt});
+}
 
 void Daemon::drain_puts() { state_->beanstalkd.drain(); }
 

@@ -293,7 +293,11 @@ class Configured(Daemons):
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers={'Host': 'jobs.example'}).status, 200)
         daemon.good('POST', '/v1/jobs', {'queue': 'cat', 'payload': 'x'}, status=201)
         self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'done')
-
+        entries = daemon.good('GET', '/v1/audit')['entries']
+        deeds = [(entry['who'], entry['method'], json.loads(entry['request'])) for entry in entries]
+        self.assertEqual(deeds, [('operator', 'SIGHUP', {'queues': {'added': ['cat'], 'changed': ['a']},
+                                                         'schedules': {'removed': ['gone later']}}),
+                                 ('operator', 'SIGHUP', {'hosts': ['jobs.example']})])
 
     def test_a_file_that_is_wrong_at_its_end_changes_nothing(self):
         file = self.file('''

@@ -69,6 +69,14 @@ TEST_F(AuditLogs, OutliveTheProcessAndCountOn) {
   EXPECT_THAT(log->entries()[1].json, HasSubstr(R"("who":"ann")"));
 }
 
+TEST_F(AuditLogs, HaveWhatIsNoRequestOfTheApiInTheSameWords) {
+  auto log = opened();
+  log->add({.at = kNow, .who = "operator", .from = "this machine", .method = "SIGHUP", .path = "/v1/config",
+            .request = audited_text(R"({"queues":{"changed":["mail"]},"tokens":{"removed":["ann"]}})"), .status = 200});
+  EXPECT_THAT(log->entries().front().json,
+              HasSubstr(R"("request":"{\"queues\":{\"changed\":[\"mail\"]},\"tokens\":{\"removed\":[\"ann\"]}}")"));
+}
+
 TEST_F(AuditLogs, AreForTheirOwnerToRead) {
   add(*opened(), "/a");
   struct ::stat status {};

@@ -1,8 +1,9 @@
 // What every command of the protocol is answered, byte for byte as beanstalkd 1.12 does.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <string>
 
+#include "serve/audit_log.hpp"
 #include "support/beanstalkd_fixture.hpp"
 
 namespace argiope {
@@ -372,6 +373,30 @@ TEST_F(BeanstalkdCommands, APausedTubeGivesNothing) {
     EXPECT_EQ(co_await a.member("stats-tube default\r\n", "pause"), "0");
     co_await a.ask("pause-tube default 0\r\n", "PAUSED\r\n");
     co_await a.ask("pause-tube default\r\n", "BAD_FORMAT\r\n");
+  });
+}
+
+TEST_F(BeanstalkdCommands, WhatAnOperatorChangesIsToldInTheAuditAndDeletesAreNot) {
+  using testing::HasSubstr;
+  AuditLog audit({});
+  options.audit = &audit;
+  with_client([&](Client& a) -> Coro<void> {
+    const std::string peer = a.stream().local_name();
+    co_await a.ask("use t\r\n", "USING t\r\n");
+    co_await a.ask("put 0 0 9 1\r\na\r\n", "INSERTED 1\r\n");
+    co_await a.ask("kick 5\r\n", "KICKED 0\r\n");
+    co_await a.ask("pause-tube none 5\r\n", "NOT_FOUND\r\n");
+    co_await a.ask("reserve-job 1\r\nbury 1 0\r\n", "RESERVED 1 1\r\na\r\nBURIED\r\n");
+    EXPECT_TRUE(audit.entries().empty());
+    co_await a.ask("kick 5\r\n", "KICKED 1\r\n");
+    co_await a.ask("pause-tube t 60\r\n", "PAUSED\r\n");
+    co_await a.ask("delete 1\r\n", "DELETED\r\n");
+    EXPECT_EQ(audit.entries().size(), 2u);
+    const std::string kicked = audit.entries().front().json;
+    EXPECT_THAT(kicked, HasSubstr("\"who\":\"beanstalkd " + peer + "\",\"from\":\"" + peer + "\""));
+    EXPECT_THAT(kicked, HasSubstr(R"("method":"kick","path":"/v1/queues/t","request":"{\"bound\":5}","status":200)"));
+    EXPECT_THAT(audit.entries().back().json,
+                HasSubstr(R"("method":"pause-tube","path":"/v1/queues/t","request":"{\"delay\":60}")"));
   });
 }
 

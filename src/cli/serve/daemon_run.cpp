@@ -24,6 +24,7 @@
 #include "cli/serve/muted_thread.hpp"
 #include "cli/serve/supervised.hpp"
 #include "cli/version.hpp"
+#include "config/internal/settings_changes.hpp"
 #include "serve/internal/daemon.hpp"
 #include "simulate/internal/simulation.hpp"
 
@@ -47,7 +48,7 @@ class DaemonRun {
  public:
   DaemonRun(DaemonSettings settings, const DaemonRunOptions& options)
       : options_(options), configuration_(std::move(settings.configuration)), tokens_(std::move(settings.tokens)),
-        tls_(std::move(settings.tls)) {}
+        hosts_(configuration_.serve.hosts), tls_(std::move(settings.tls)) {}
 
   int run() {
     let_threads_be_muted();
@@ -216,21 +217,31 @@ class DaemonRun {
     Configuration& configuration = settings->configuration;
     co_await or_return(daemon.check_access(configuration.serve));
     const ServeOptions asked = std::exchange(configuration.serve, configuration_.serve);
+    const std::string changes = changes_by(*settings, asked.hosts);
     auto applied = co_await configured.apply(configuration);
     if (applied) applied = co_await daemon.set_notify(configuration.notify);
-    if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()));
+    if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()), changes);
     daemon.targets().set(configured.targets(configuration));
     daemon.set_access(tokens_ = std::move(settings->tokens), asked);
+    hosts_ = asked.hosts;
     if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);
     tell_taken_at_start(asked);
     configuration_ = std::move(configuration);
+    daemon.note_reload(changes, true);
     co_return Result<void>{};
   }
+  std::string changes_by(const DaemonSettings& settings, const std::vector<std::string>& hosts) const {
+    const auto expiry = [](const std::shared_ptr<TlsIdentity>& tls) { return tls ? tls->expires_at() : WallTime{}; };
+    const bool takes_certificate = tls_ != nullptr && settings.tls != nullptr;
+    return changes_between({configuration_, tokens_, hosts_, expiry(tls_)},
+                           {settings.configuration, settings.tokens, hosts, expiry(takes_certificate ? settings.tls : tls_)});
+  }
   // After a reload that the store has ended in its middle.
-  Coro<Result<void>> put_back(Configured& configured, Daemon& daemon, Error why) {
+  Coro<Result<void>> put_back(Configured& configured, Daemon& daemon, Error why, const std::string& changes) {
     auto undone = co_await configured.put_back(configuration_);
     if (undone) undone = co_await daemon.set_notify(configuration_.notify);
     if (!undone) {
+      daemon.note_reload(changes, false);
       why.message += fmt::format("; and what was applied of it could not be put back ({}): send SIGHUP again",
                                  undone.error().message);
     }
@@ -248,6 +259,7 @@ class DaemonRun {
   SystemClock clock_;
   Configuration configuration_;
   std::vector<Token> tokens_;
+  std::vector<std::string> hosts_;  // by which it may be asked for
   std::shared_ptr<TlsIdentity> tls_;
   Event stop_, reload_;
   bool interrupted_ = false;

@@ -65,6 +65,9 @@ class Daemon {
   void set_access(std::vector<Token> tokens, const ServeOptions& asked);
   // From now on: who is told of trouble. The targets of their queues are the caller's to set. Errors: of the store.
   Coro<Result<void>> set_notify(std::vector<NotifyRule> rules);
+  // Tells the audit that the operator's signal has had the settings read again, and what that has changed, a JSON object.
+  // `is_whole`: false: not all of it, or more: the store has failed in its middle.
+  void note_reload(std::string_view changes, bool is_whole);
   // beanstalkd's SIGUSR1: puts of that protocol are refused with DRAINING.
   void drain_puts();
 
