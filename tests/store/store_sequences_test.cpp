@@ -737,7 +737,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
 #ifdef ARGIOPE_SANITIZED
 constexpr std::uint64_t kSequences = 400;
 #else
-constexpr std::uint64_t kSequences = 10'000;
+constexpr std::uint64_t kSequences = 4'000;
 #endif
 // Shares of the seeds, so that they can run beside each other.
 constexpr std::uint64_t kShares = 4;
