@@ -32,7 +32,8 @@ struct Broker::Sharing {
 Broker::Awaited Broker::jobs_awaited(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests) {
   Awaited awaited;
   if (callers_.empty()) return awaited;
-  pump();  // so that nobody who waits could have a job that is there already
+  // So that nobody who waits could have a job that is there already.
+  if (!dirty_.empty() || wakeups_.top().rank <= loop_.time()) pump();
   if (closing_ || !started_ || unsent_grants_ > 0) return awaited;  // tokens reach the store in their order
   Sharing sharing = shares_of(pending, requests);
   for (auto caller = callers_.begin(); caller != callers_.end() && !sharing.next.empty();) {
