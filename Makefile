@@ -22,7 +22,8 @@ configure = @output=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$output"; exit
 # $(call compile,PRESET,TARGETS)
 compile = @cmake --build build/$(1) -j $(JOBS) --target $(2)
 # $(call check,PRESET): one more at a time than there are processors, because many wait; then which ones were left out, and why.
-check = @ctest --preset $(1) -j $$(($(JOBS) + 1)) && { sed -n '/: Skipped$$/{N;p}; /^\[  SKIPPED \] [A-Z]/p' build/$(1)/Testing/Temporary/LastTest.log | sort -u; }
+left_out = awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* ms\)$$/ { print "left out: " $$4 ": " why }'
+check = @ctest --preset $(1) -j $$(($(JOBS) + 1)) && $(left_out) build/$(1)/Testing/Temporary/LastTest.log
 
 # Without tests when first configured, because their libraries may not be there yet; else as it was.
 build/release/build.ninja: | packages-build
