@@ -74,7 +74,7 @@ Broker::Grant Broker::jobs_for(const Caller& caller, Sharing& sharing, std::vect
     const auto [found, is_other] = sharing.shares.try_emplace(queue);
     Sharing::Share& share = found->second;
     if (is_other) share.before = unleased_on_their_way(*queue, 0);
-    if (queue->active || queue->dirty || queue->refilling || !share.is_open) {
+    if (!is_settled(*queue) || !share.is_open) {
       sharing.leave_out(caller.queues);  // whoever came after this one does not overtake it
       return grant;
     }
@@ -100,10 +100,12 @@ std::size_t Broker::unleased_on_their_way(const Queue& queue, std::size_t own) {
   return queue.room.arriving() - std::min<std::size_t>(queue.room.arriving(), others);
 }
 
+// It has no job to give now, and nothing is under way that may bring one.
+bool Broker::is_settled(const Queue& queue) { return !queue.active && !queue.dirty && !queue.refilling; }
+
 // No job of it is ready, neither in memory nor in the store.
 bool Broker::gives_nothing(const Queue& queue) {
-  const bool is_settled = !queue.active && !queue.dirty && !queue.refilling;
-  return is_settled && queue.window.jobs().ready_count() == 0 && queue.window.top_is_certain();
+  return is_settled(queue) && queue.window.jobs().ready_count() == 0 && queue.window.top_is_certain();
 }
 
 // Whether the job, once it is there, is certain to wait for nothing.

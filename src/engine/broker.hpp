@@ -231,6 +231,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Sharing shares_of(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests);
   Grant jobs_for(const Caller& caller, Sharing& sharing, std::vector<std::size_t>& places);
   static std::size_t unleased_on_their_way(const Queue& queue, std::size_t own);
+  static bool is_settled(const Queue& queue);
   static bool gives_nothing(const Queue& queue);
   bool starts_at_once(Queue& queue, const PutRequest& put, TimePoint now);
   Coro<void> send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests, Awaited awaited);

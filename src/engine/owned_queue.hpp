@@ -24,7 +24,7 @@ struct OwnedQueue {
   Room room;
   std::uint64_t pass = 0;     // what it has had, by its weight
   std::uint32_t callers = 0;  // that wait for its jobs
-  std::size_t promised = 0;  // of the jobs that are on their way into the store: those that are leased with that
+  std::size_t promised = 0;   // of the jobs that are on their way into the store: those that are leased with that
   bool dirty = false;
   bool refilling = false;
   bool active = false;  // a job of it may be leased now
