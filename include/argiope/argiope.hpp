@@ -67,6 +67,7 @@
 #include "argiope/time/trigger.hpp"
 #include "argiope/web/charset.hpp"
 #include "argiope/web/dns.hpp"
+#include "argiope/web/document.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/http_router.hpp"
