@@ -82,7 +82,9 @@ Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
 UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
-  auto store = open_url_store(setup.database, {.sync = setup.sync});
+  UrlStoreOptions store_options{.sync = setup.sync};
+  store_options.before_commit = setup.before_commit;
+  auto store = open_url_store(setup.database, store_options);
   if (!store) return std::unexpected(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));
   if (auto opened = state->crawler->open(state->clock.wall_now()); !opened) {

@@ -20,7 +20,10 @@ constexpr int kCheckpointPages = 1000;
 }  // namespace
 
 SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
-    : path_(path), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
+    : path_(path),
+      before_commit_(options.before_commit),
+      lock_wait_(path, options.busy_limit, kTellAfter),
+      log_(database_, path, kCheckpointPages) {}
 
 Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
                                                                const UrlStoreOptions& options) {
@@ -91,6 +94,9 @@ void SqliteUrlWriter::begin(bool to_write) {
 }
 
 void SqliteUrlWriter::commit() {
+  if (before_commit_) {
+    if (auto ready = before_commit_(); !ready) throw DatabaseFailed{std::move(ready.error())};
+  }
   run(commit_);
   lock_wait_.over();
 }

@@ -28,6 +28,8 @@ struct CrawlSetup {
   std::string private_advice;  // said with each refusal of such an address; see AddressGuard
   // Certificates that are trusted beside the system's, in PEM; empty: none.
   std::string ca_file;
+  // See UrlStoreOptions::before_commit.
+  std::function<Result<void>()> before_commit;
 };
 
 // Threads: open(), run() and the destructor from one; crawler().stop() and stats() from any.

@@ -76,6 +76,9 @@ struct UrlStoreOptions {
   Duration busy_limit = std::chrono::minutes{1};
   // The largest size of the database; 0: what the disk holds. For tests of full disks.
   std::int64_t max_bytes = 0;
+  // Called before each commit to a file, on the thread that commits: what others have written of the URLs that it settles is safe
+  // when it returns. Its error is one of the store.
+  std::function<Result<void>()> before_commit;
 };
 
 // Opens or creates `path`; ":memory:" is a store in memory.
