@@ -110,6 +110,7 @@ class Crawler::Shared {
   std::atomic<std::uint64_t> pages_left;
 
  private:
+  UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
@@ -141,6 +142,7 @@ class Crawler::Shared {
   // What opening left because of its place alone and going_on would leave in any case, ascending: if its place changes, it
   // is as if it had been there at the opening. Of shard 0.
   std::vector<std::int64_t> passed_over_;
+  bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
   std::atomic<bool> settled_{false};
   std::atomic<bool> complete_{false};

@@ -26,7 +26,7 @@ namespace argiope {
 class Crawler {
  public:
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.
-  // Throws std::invalid_argument when there are no seeds or no shards.
+  // Throws std::invalid_argument when there are no seeds or no shards, and when a pattern is none.
   Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards = 1);
   ~Crawler();
 

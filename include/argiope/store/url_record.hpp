@@ -36,6 +36,12 @@ enum class UrlReason : std::uint8_t {
   url_length,        // longer than max_url_length
   repeated_segment,  // /a/b/a/b/a/b/…: more repeats than max_segment_repeats
   pages_per_host,    // its host had `limit` URLs
+  exclude,           // it fits a pattern that is excluded
+  include,           // it fits none of the patterns that are included
+  path_prefix,       // its path begins otherwise
+  parent,            // outside of the seeds' folders
+  extension,         // of its name
+  content_type,      // answered, and of another type than is accepted; the body was not read
   // Done:
   checked,         // only asked by HEAD, because it is off scope; also of failed ones, and of those to be tried again
   cut_off,         // the body ended at `limit` bytes
@@ -44,12 +50,13 @@ enum class UrlReason : std::uint8_t {
   // Failed:
   host_down,  // not asked at all: its host did not answer
 };
-inline constexpr std::size_t kUrlReasons = 12;
+inline constexpr std::size_t kUrlReasons = 18;
 // As written in reports and databases; empty for `none`.
 constexpr std::string_view to_string(UrlReason reason) noexcept {
   constexpr std::string_view kNames[kUrlReasons] = {
-      "",        "off_scope", "robots",         "depth",     "url_length", "repeated_segment", "pages_per_host",
-      "checked", "cut_off",   "links_per_page", "redirects", "host_down"};
+      "",        "off_scope", "robots",      "depth",  "url_length", "repeated_segment", "pages_per_host",
+      "exclude", "include",   "path_prefix", "parent", "extension",  "content_type",     "checked",
+      "cut_off", "links_per_page", "redirects", "host_down"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
