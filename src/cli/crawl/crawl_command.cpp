@@ -27,7 +27,9 @@ class CrawlCommand {
   explicit CrawlCommand(const CrawlArguments& arguments) : arguments_(arguments) {}
 
   int run() {
-    auto options = arguments_.options();
+    std::vector<std::string> remarks;
+    auto options = arguments_.options(&remarks);
+    for (const std::string& remark : remarks) fmt::print(stderr, "argiope: {}\n", printable_lines(remark));
     if (!options) return give_up(options.error().message, kExitUsage);
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
