@@ -20,6 +20,7 @@ struct HttpReaderLimits {
   std::size_t header_fields = 1000;
   std::size_t body_bytes = 10 * 1024 * 1024;
   bool keep_fields = false;  // all of them, in HttpResponse::fields
+  bool keep_wire = false;    // head and coded body, in HttpResponse::wire
 };
 
 class HttpResponseReader {
@@ -86,6 +87,7 @@ class HttpResponseReader {
   Result<void> choose_framing();
   Result<void> start_body();
   Result<void> take_body(std::string_view body);
+  void keep_coded(std::string_view body);
   Result<void> end_body();
   // Ends the response with what has come of it; an error when that is nothing.
   Result<void> cut_short(Error why);
