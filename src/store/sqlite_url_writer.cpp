@@ -20,7 +20,7 @@ constexpr int kCheckpointPages = 1000;
 }  // namespace
 
 SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
-    : path_(path), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
+    : path_(path), before_commit_(options.before_commit), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
 
 Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
                                                                const UrlStoreOptions& options) {
@@ -87,10 +87,14 @@ Result<void> SqliteUrlWriter::prepare() {
 
 void SqliteUrlWriter::begin(bool to_write) {
   run(to_write ? begin_write_ : begin_read_);
+  writes_ = to_write;
   lock_wait_.over();
 }
 
 void SqliteUrlWriter::commit() {
+  if (writes_ && before_commit_) {
+    if (auto kept = before_commit_(); !kept) throw DatabaseFailed{std::move(kept.error())};
+  }
   run(commit_);
   lock_wait_.over();
 }

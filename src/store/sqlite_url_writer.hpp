@@ -2,6 +2,7 @@
 // committed is GroupCommit's business.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -49,6 +50,8 @@ class SqliteUrlWriter final : public Transactions {
   void store_move(const UrlMove& move);
 
   const std::string path_;
+  const std::function<Result<void>()> before_commit_;
+  bool writes_ = false;
   // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
   FileLock lock_;
   LockWait lock_wait_;

@@ -74,6 +74,9 @@ struct UrlStoreOptions {
   Duration linger = std::chrono::milliseconds{50};
   // How long opening, flush() and close() wait for another process that holds the write lock.
   Duration busy_limit = std::chrono::minutes{1};
+  // Called before each commit that changes something, on a thread of the store: what must be kept before it counts. Where it
+  // fails, nothing is committed, and the store has failed with that error. A store in memory never calls it.
+  std::function<Result<void>()> before_commit;
   // The largest size of the database; 0: what the disk holds. For tests of full disks.
   std::int64_t max_bytes = 0;
 };
