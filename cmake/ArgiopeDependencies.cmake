@@ -17,6 +17,8 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UCHARDET REQUIRED IMPORTED_TARGET uchardet)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(PSL REQUIRED IMPORTED_TARGET libpsl)
 
 # Debian's cctz has neither a CMake nor a pkg-config file.
 find_path(CCTZ_INCLUDE_DIR cctz/time_zone.h REQUIRED)

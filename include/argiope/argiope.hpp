@@ -68,6 +68,7 @@
 #include "argiope/time/timestamp.hpp"
 #include "argiope/time/trigger.hpp"
 #include "argiope/web/charset.hpp"
+#include "argiope/web/cookies.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"

@@ -45,8 +45,9 @@ class WarcSink::Impl {
   ~Impl() { end(); }
 
   Result<void> take(const Exchange& exchange) {
-    // Whoever checks a link, or asks whether a host lives, captures no page.
+    // Whoever checks a link, or asks whether a host lives, captures no page; nor is one there whose body is not wanted.
     if (exchange.kind == ExchangeKind::check || exchange.kind == ExchangeKind::probe) return {};
+    if (exchange.response.unwanted) return {};
     auto copy = spare();
     copy->assign(exchange.request, exchange.response, exchange.began);
     std::lock_guard lock(mutex_);

@@ -300,7 +300,7 @@ class HttpClient::Impl {
     if (!written) co_return std::unexpected(std::move(written.error()));
 
     const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit,
-                                  request.keep_fields, request.keep_wire};
+                                  request.keep_fields, request.wanted_types, request.keep_wire};
     auto decoder = take_decoder();
     std::string leftover;  // of a head that came in pieces
     Result<bool> result = false;

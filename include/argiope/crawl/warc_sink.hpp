@@ -31,7 +31,7 @@ struct WarcOptions {
 };
 
 // Writes pages and robots.txt: a response record for each, or a revisit record when the archive has the same payload already, and
-// a request record. What only asked whether a link works is no capture. A thread of its own digests, packs and writes.
+// a request record. What only asked whether a link works is no capture, nor is a body of a type that is not wanted. A thread of its own digests, packs and writes.
 //
 //   auto archive = WarcSink::open({.path = "site"}, clock, random);
 //   options.sinks.push_back(*archive);

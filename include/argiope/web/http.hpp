@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,9 @@ struct HttpRequest {
   std::string body;  // with its Content-Length
   // Decoded bytes of the body that are kept; the rest is not read, and the response says `truncated`.
   std::size_t body_limit = 10 * 1024 * 1024;
+  // Media types whose bodies are wanted, in lower case: "text/html", or "text/*". Empty: all. The body of another one is not
+  // read, and the response says `unwanted`. What they are must outlive send().
+  std::span<const std::string> wanted_types;
   // From the start, or from the end of the wait for a connection slot, to the last byte.
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
@@ -113,6 +117,9 @@ struct HttpResponse {
   std::string body;
   // True when the body was longer than the request's body_limit.
   bool truncated = false;
+  // True when its type, by Content-Type or without one by its first bytes, is none of the request's `wanted_types`: nothing
+  // is in `body`. Not of answers without a body, to HEAD above all.
+  bool unwanted = false;
   // Bit `i` is HttpOddity(i).
   std::uint16_t oddities = 0;
   // Why the body ends before its end, in words: the connection was closed or broke, or what came cannot be decoded. What
