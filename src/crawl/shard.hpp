@@ -103,6 +103,8 @@ class Crawler::Shard {
   void lose(Host& host, Error cause, HostLoss loss, TimePoint now);
   void pass_over(Visit& visit, TimePoint now);
 
+  // False: the crawl ends, because a sink cannot take it.
+  bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response, const UrlTask* task = nullptr);
   bool looks_unwanted(const UrlTask& task) const;
   bool is_unwanted(const Visit& visit) const noexcept;
   bool is_worth_get(const Visit& visit) noexcept;

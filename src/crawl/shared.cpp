@@ -23,6 +23,7 @@ constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen se
 constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
                                          UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
                                          UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix};
+constexpr std::size_t kMostSinkBacklog = 32 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Pages are read for their links, whatever else is.
@@ -37,6 +38,7 @@ CrawlOptions with_pages_accepted(CrawlOptions options) {
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
                         std::size_t shard_count)
     : options(with_pages_accepted(std::move(crawl_options))),
+      wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
       store(url_store),
       seed(random_seed),
       scope(options),
@@ -255,6 +257,24 @@ void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
   }
 }
 
+bool Crawler::Shared::show(const Exchange& exchange) {
+  for (const auto& sink : options.sinks) {
+    auto taken = sink->take(exchange);
+    if (taken) continue;
+    {
+      std::lock_guard lock(failures_mutex_);
+      if (!sink_failure_) sink_failure_ = std::move(taken.error());
+    }
+    stop("sink", true);
+    return false;
+  }
+  return true;
+}
+
+bool Crawler::Shared::sinks_are_behind() const {
+  return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
+}
+
 bool Crawler::Shared::take_page() noexcept {
   if (options.max_pages == 0) return true;
   std::uint64_t left = pages_left.load();
@@ -452,8 +472,19 @@ CrawlStats Crawler::Shared::stats() const {
   return stats;
 }
 
+// All of them, whatever becomes of one: the first error counts.
+Result<void> Crawler::Shared::finish_sinks() {
+  Result<void> finished;
+  if (sink_failure_) finished = std::unexpected(*sink_failure_);
+  for (const auto& sink : options.sinks) {
+    if (auto done = sink->finish(); finished && !done) finished = std::move(done);
+  }
+  return finished;
+}
+
 Result<CrawlReport> Crawler::Shared::report() {
   if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  if (auto finished = finish_sinks(); !finished) return std::unexpected(std::move(finished.error()));
   CrawlReport report;
   report.stats = stats();
   {

@@ -113,6 +113,13 @@ void HttpHeaders::clear() {
   content_length.reset();
 }
 
+void HttpWire::clear() {
+  request.clear();
+  head.clear();
+  coded_body.clear();
+  is_coded = is_cut = false;
+}
+
 HttpResponseReader::HttpResponseReader(HttpResponse& response, ContentDecoder& decoder, const HttpReaderLimits& limits,
                                        HttpMethod method)
     : response_(response), decoder_(decoder), limits_(limits), is_head_request_(method == HttpMethod::head) {
@@ -124,15 +131,21 @@ HttpResponseReader::HttpResponseReader(HttpResponse& response, ContentDecoder& d
   response_.unwanted = false;
   response_.oddities = 0;
   response_.damage.clear();
+  response_.wire.head.clear();
+  response_.wire.coded_body.clear();
+  response_.wire.is_coded = response_.wire.is_cut = false;
 }
 
 Result<std::size_t> HttpResponseReader::feed(std::string_view bytes) {
   std::size_t used = 0;
   while (!done() && used < bytes.size()) {
     started_ = true;
+    const bool in_head = state_ <= State::fields;
     auto stepped = step(bytes.substr(used));
     if (!stepped) return stepped;
     if (*stepped == 0) break;
+    // Blank lines before the status line leave the state as it is.
+    if (limits_.keep_wire && in_head && state_ != State::status_line) response_.wire.head += bytes.substr(used, *stepped);
     used += *stepped;
   }
   return used;
@@ -436,12 +449,21 @@ Result<std::size_t> HttpResponseReader::read_body(std::string_view bytes) {
   return bytes.size();
 }
 
+void HttpResponseReader::keep_coded(std::string_view body) {
+  HttpWire& wire = response_.wire;
+  const std::size_t room = limits_.body_bytes - wire.coded_body.size();
+  wire.is_coded = true;
+  wire.is_cut = wire.is_cut || body.size() > room;
+  wire.coded_body.append(body.data(), std::min(room, body.size()));
+}
+
 Result<void> HttpResponseReader::take_body(std::string_view body) {
   if (response_.unwanted) {
     drop(body.size());
     return {};
   }
   if (encoded_) {
+    if (limits_.keep_wire) keep_coded(body);
     auto fed = decoder_.feed(body, response_.body);
     if (!fed) return fed.error().code == Errc::protocol ? cut_short(std::move(fed.error())) : fed;
     response_.truncated = decoder_.truncated();
@@ -482,6 +504,7 @@ void HttpResponseReader::refuse_body() {
   response_.unwanted = true;
   response_.truncated = encoded_ = false;
   response_.body.clear();
+  response_.wire.coded_body.clear();
   // A body that ends with the connection is not worth its end.
   const bool is_long = state_ == State::body_by_length && body_left_ > kMostDroppedBytes;
   if (state_ == State::body_to_end || done() || is_long) abandon();

@@ -22,6 +22,7 @@ struct HttpReaderLimits {
   std::size_t body_bytes = 10 * 1024 * 1024;
   bool keep_fields = false;  // all of them, in HttpResponse::fields
   std::span<const std::string> wanted_types{};  // see HttpRequest
+  bool keep_wire = false;                       // head and coded body, in HttpResponse::wire
 };
 
 class HttpResponseReader {
@@ -88,6 +89,7 @@ class HttpResponseReader {
   Result<void> choose_framing();
   Result<void> start_body();
   Result<void> take_body(std::string_view body);
+  void keep_coded(std::string_view body);
   Result<void> end_body();
   // Whether the type is wanted, as soon as that shows.
   void judge_type();

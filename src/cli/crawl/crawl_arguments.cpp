@@ -119,6 +119,12 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--export-broken", export_broken_file, "The same for broken links, each with a page that links to it; with --check-links, a line for every such page")
       ->group(store_group)->type_name("FILE");
 
+  const char* const keep_group = "Keeping pages";
+  command.add_option("--warc", warc, "Write pages as they come, with their requests and robots.txt, to FILE.warc.gz, and an index to FILE.cdxj; added to when they are there")
+      ->group(keep_group)->type_name("FILE");
+  command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
+      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->needs("--warc")->group(keep_group)->type_name("BYTES");
+
   const char* const scope_group = "What is crawled";
   command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port, or DOMAIN:PORT (repeatable)")
       ->group(scope_group)->type_name("DOMAIN")->allow_extra_args(false);
@@ -223,10 +229,9 @@ Result<std::vector<Url>> CrawlArguments::seeds(std::vector<std::string>* remarks
       remarks->push_back(fmt::format("… and {} more lines that are no URLs; skipped", list.bad_count - list.bad.size()));
     }
   }
-  if (!list.seeds.empty()) return std::move(list.seeds);
-  if (list.bad_count > 0) return fail(Errc::invalid_input, fmt::format("{}; and no line is a URL", list.bad.front()));
-  return fail(Errc::invalid_input, files.empty() ? "URL: give one, or --input-file with a list of them; argiope crawl --help says more"
-                                                 : fmt::format("{}: has no URLs", printable(files.front())));
+  if (!list.seeds.empty() || files.empty()) return std::move(list.seeds);
+  return fail(Errc::invalid_input, list.bad_count > 0 ? fmt::format("{}; and no line is a URL", list.bad.front())
+                                                      : fmt::format("{}: has no URLs", printable(files.front())));
 }
 
 Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) const {

@@ -57,6 +57,8 @@ struct CrawlArguments {
   bool fail_on_broken = false;
   std::string sync = "full";
   std::string ca_file;
+  std::string warc;
+  std::uint64_t warc_bytes = 0;
 
   void add_to(CLI::App& command);
   // Reads the lists of URLs. `remarks`: sentences on what of them was skipped.
