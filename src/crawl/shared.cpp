@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
-constexpr std::size_t kMostSinkBacklog = 32 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
+constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
