@@ -23,7 +23,7 @@ constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen se
 constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
                                          UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
                                          UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix};
-constexpr std::size_t kMostSinkBacklog = 32 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
+constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Pages are read for their links, whatever else is.

@@ -89,6 +89,14 @@ std::string more_than_zero(std::string& text) {
       printable(text));
 }
 
+// "500M" becomes its bytes.
+std::string whole_bytes(std::string& text) {
+  const std::string given = text;
+  const std::string wrong = CLI::AsSizeValue(false)(text);
+  return wrong.empty() && text != "0" ? std::string{}
+                                      : fmt::format("{}: more than 0 bytes, as in 1000000, 500M or 1G", in_quotes(given));
+}
+
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
@@ -123,7 +131,7 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--warc", warc, "Write pages as they come, with their requests and robots.txt, to FILE.warc.gz, and an index to FILE.cdxj; added to when they are there")
       ->group(keep_group)->type_name("FILE");
   command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
-      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->needs("--warc")->group(keep_group)->type_name("BYTES");
+      ->transform(CLI::Validator(whole_bytes, "", "size"))->needs("--warc")->group(keep_group)->type_name("BYTES");
 
   const char* const scope_group = "What is crawled";
   command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port, or DOMAIN:PORT (repeatable)")
