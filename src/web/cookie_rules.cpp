@@ -105,8 +105,7 @@ bool is_sound(const Cookie& cookie) {
 }
 
 std::string_view site_of_domain(std::string_view domain) {
-  const std::string_view registered = registrable_domain(domain);
-  return registered.empty() ? domain : registered;
+  return registrable_domain(domain);
 }
 
 }  // namespace argiope

@@ -78,7 +78,9 @@ class HttpClient::Impl {
         shared_buffer_(kReadBytes, '\0') {}
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
-    if (response.body.capacity() > kKeptBodyBytes) std::string{}.swap(response.body);
+    for (std::string* body : {&response.body, &response.wire.coded_body}) {
+      if (body->capacity() > kKeptBodyBytes) std::string{}.swap(*body);
+    }
     response.connected = false;
     response.sent_at = EventLoop::current().time();
     Timeout timeout(saturating_add(response.sent_at, request.timeout));
@@ -291,13 +293,14 @@ class HttpClient::Impl {
     response.remote = connection.remote;
     std::string head = take_string();
     request_head_.write(request, head);
+    response.wire.request.assign(request.keep_wire ? std::string_view{head} : std::string_view{});
     response.sent_at = EventLoop::current().time();
     Result<void> written = co_await write_all(connection, head);
     give_string(std::move(head));
     if (!written) co_return std::unexpected(std::move(written.error()));
 
     const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit,
-                                  request.keep_fields};
+                                  request.keep_fields, request.wanted_types, request.keep_wire};
     auto decoder = take_decoder();
     std::string leftover;  // of a head that came in pieces
     Result<bool> result = false;
@@ -499,9 +502,10 @@ std::uint64_t HttpClient::connections_opened() const noexcept { return impl_->co
 void HttpClient::close_idle() { impl_->close_idle(); }
 
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
-                                            int max_redirects) {
+                                            int max_redirects, std::function<void()> after_each) {
   for (int hops = 0;; ++hops) {
     auto sent = co_await transport.send(request, response);
+    if (sent && after_each) after_each();
     if (sent && !response.damage.empty()) {
       co_return fail(Errc::network, fmt::format("{}: {}", request.url.site_key(), response.damage));
     }

@@ -33,10 +33,10 @@ bool is_public_suffix(std::string_view host) {
 }
 
 std::string_view registrable_domain(std::string_view host) {
-  if (host.empty() || is_no_name(host) || suffix_list() == nullptr) return {};
+  if (host.empty() || is_no_name(host) || suffix_list() == nullptr) return host;
   const std::string name = without_last_dot(host);
   const char* const found = psl_registrable_domain(suffix_list(), name.c_str());
-  return found == nullptr ? std::string_view{} : host.substr(static_cast<std::size_t>(found - name.c_str()));
+  return found == nullptr ? host : host.substr(static_cast<std::size_t>(found - name.c_str()));
 }
 
 }  // namespace argiope

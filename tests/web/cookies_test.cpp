@@ -413,20 +413,6 @@ TEST(CookieChoice, ACookieFromElsewhereMustBeOneThatAServerMightHaveSet) {
   EXPECT_EQ(jar.size(), 2u);
 }
 
-TEST(PublicSuffix, TellsWhoHasRegisteredWhat) {
-  EXPECT_EQ(registrable_domain("a.b.example.co.uk"), "example.co.uk");
-  EXPECT_EQ(registrable_domain("example.com"), "example.com");
-  EXPECT_EQ(registrable_domain("x.ann.github.io"), "ann.github.io");
-  EXPECT_EQ(registrable_domain("www.city.kawasaki.jp"), "city.kawasaki.jp");
-  EXPECT_EQ(registrable_domain("www.example.com."), "example.com.");
-  for (const char* none : {"", "com", "co.uk", "localhost", "127.0.0.1", "[::1]", "github.io"}) {
-    EXPECT_EQ(registrable_domain(none), "") << none;
-  }
-  EXPECT_FALSE(is_public_suffix("127.0.0.1"));
-  EXPECT_FALSE(is_public_suffix(""));
-  EXPECT_TRUE(is_public_suffix("com."));
-}
-
 // --- cookies.txt
 
 TEST(CookiesTxt, ReadsWhatCurlAndWgetWrite) {

@@ -28,6 +28,8 @@ struct CrawlSetup {
   std::string private_advice;  // said with each refusal of such an address; see AddressGuard
   // Certificates that are trusted beside the system's, in PEM; empty: none.
   std::string ca_file;
+  // Makes what answers one thread's requests in place of the net: WarcReplay::transport(), for one. Null: sockets.
+  std::function<std::unique_ptr<HttpTransport>()> transport;
 };
 
 // Threads: open(), run() and the destructor from one; crawler().stop() and stats() from any.

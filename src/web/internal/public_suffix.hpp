@@ -8,11 +8,12 @@ namespace argiope {
 
 // Whether the names below `host` belong to many owners: "com", "co.uk", "github.io"; so does any single label that the list
 // does not know, as "localhost". Never of an address. `host` is spelled as Url spells it.
-// Cost: half a microsecond. Threads: any.
+//
+// Cost: half a microsecond. Threads: any; the list is read at the first call.
 bool is_public_suffix(std::string_view host);
 
-// The part of `host` that somebody has registered, "example.co.uk" of "www.example.co.uk": a view into it. Empty where
-// there is none: of a public suffix, and of an address.
+// The domain that somebody has registered, to which the host belongs: "example.co.uk" of "www.example.co.uk". The host itself
+// where it is an address, a public suffix, or a name without dots. A view into `host`.
 // Cost and threads: as above.
 std::string_view registrable_domain(std::string_view host);
 
