@@ -36,6 +36,9 @@ Result<void> SqliteUrlWriter::open_file(const UrlStoreOptions& options) {
   auto lock = FileLock::take(path_);
   if (!lock) return std::unexpected(std::move(lock.error()));
   lock_ = std::move(*lock);
+  if (options.is_private) {
+    if (auto closed = lock_.close_to_others(path_); !closed) return closed;
+  }
   auto opened = SqliteDatabase::open(path_, SQLITE_OPEN_READWRITE);
   if (!opened) return std::unexpected(std::move(opened.error()));
   database_ = std::move(*opened);
@@ -78,6 +81,8 @@ Result<void> SqliteUrlWriter::prepare() {
       {put_kept_, std::string("INSERT INTO page_links (") + kLinkColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {put_facts_, std::string("INSERT OR REPLACE INTO page_facts (") + kFactColumns +
                        ", anchors) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {put_note_, "INSERT OR REPLACE INTO notes (name, text) VALUES (?, ?)"},
+      {forget_note_, "DELETE FROM notes WHERE name = ?"},
       {note_linked_,
        "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
   };
@@ -131,6 +136,14 @@ void SqliteUrlWriter::write(const UrlBatch& batch) {
     note_linked_.bind(1, url_id);
     run(note_linked_);
   }
+  for (const UrlNote& note : batch.notes) store_note(note);
+}
+
+void SqliteUrlWriter::store_note(const UrlNote& note) {
+  SqliteStatement& statement = note.text.empty() ? forget_note_ : put_note_;
+  statement.bind(1, note.name);
+  if (!note.text.empty()) statement.bind(2, note.text);
+  run(statement);
 }
 
 void SqliteUrlWriter::insert(const NewUrl& found) {

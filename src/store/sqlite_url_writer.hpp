@@ -48,6 +48,7 @@ class SqliteUrlWriter final : public Transactions {
   void store_depth(const UrlDepth& nearer);
   void store_links(const UrlLinks& links);
   void store_move(const UrlMove& move);
+  void store_note(const UrlNote& note);
   void store_kept(const KeptLinks& page);
   void store_facts(const PageFacts& facts);
 
@@ -61,7 +62,7 @@ class SqliteUrlWriter final : public Transactions {
   SqliteLog log_;
   SqliteStatement begin_write_, begin_read_, commit_;
   SqliteStatement insert_, insert_excluded_, update_, touch_, move_, nearer_, put_links_;
-  SqliteStatement forget_kept_, put_kept_, put_facts_, note_linked_;
+  SqliteStatement forget_kept_, put_kept_, put_facts_, note_linked_, put_note_, forget_note_;
   std::string bytes_;  // of the links or anchors being stored
 };
 

@@ -11,6 +11,9 @@
 
 namespace argiope {
 
+// Whether the field is for requests to that URL; see HeaderFor::where.
+bool goes_to(const HeaderFor& field, const Url& url);
+
 // Lifetime: `options` must outlive it.
 class HttpRequestHead {
  public:

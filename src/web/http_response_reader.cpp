@@ -110,6 +110,8 @@ void HttpHeaders::clear() {
   retry_after.clear();
   robots_tag.clear();
   content_encoding.clear();
+  set_cookie.clear();
+  authenticate.clear();
   content_length.reset();
 }
 
@@ -338,12 +340,14 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
   } fields[] = {{"etag", &headers.etag, Kept::first},
                 {"location", &headers.location, Kept::first},
                 {"connection", &connection_, Kept::list},
+                {"set-cookie", &headers.set_cookie, Kept::lines},
                 {"retry-after", &headers.retry_after, Kept::first},
                 {"content-type", &headers.content_type, Kept::first},
                 {"x-robots-tag", &headers.robots_tag, Kept::lines},
                 {"last-modified", &headers.last_modified, Kept::first},
                 {"content-length", &content_length_, Kept::list},
                 {"content-encoding", &headers.content_encoding, Kept::list},
+                {"www-authenticate", &headers.authenticate, Kept::lines},
                 {"transfer-encoding", &transfer_encoding_, Kept::list}};
   for (const auto& field : fields) {
     if (!equals_lower(name, field.name)) continue;

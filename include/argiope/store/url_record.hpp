@@ -201,6 +201,12 @@ struct PageFacts {
   friend bool operator==(const PageFacts&, const PageFacts&) = default;
 };
 
+// Something small that a crawl keeps beside its URLs, by a name of its own: "cookies/example.org".
+struct UrlNote {
+  std::string name;
+  std::string text;  // without NUL; empty: there is no such note any more
+};
+
 // What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
 // then moves, then depths; links replace those that were known of the same URL.
 struct UrlBatch {
@@ -214,11 +220,12 @@ struct UrlBatch {
   // URLs that were assets alone, and to which a link leads now: what has reason `asset` is excluded as off_scope, or else
   // `checked`, so that a run which has it in scope fetches it.
   std::vector<std::int64_t> linked = {};
+  std::vector<UrlNote> notes = {};
   std::size_t size() const noexcept {
     std::size_t kept = 0;
     for (const KeptLinks& page : kept_links) kept += 1 + page.links.size();
     return outcomes.size() + discovered.size() + moves.size() + depths.size() + links.size() + kept + facts.size() +
-           linked.size();
+           linked.size() + notes.size();
   }
 };
 

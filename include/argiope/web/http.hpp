@@ -61,13 +61,17 @@ struct HttpHeaders {
   // All X-Robots-Tag fields, one a line.
   std::string robots_tag;
   std::string content_encoding;
+  // All Set-Cookie fields, and all WWW-Authenticate fields, one a line.
+  std::string set_cookie;
+  std::string authenticate;
   std::optional<std::uint64_t> content_length;
   void clear();
 };
 
 // A field for some servers only.
 struct HeaderFor {
-  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", or "*" (every server).
+  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", "*.host" (its subdomains,
+  // and not itself), or "*" (every server).
   std::string where;
   std::string name;
   std::string value;
@@ -94,6 +98,13 @@ inline constexpr std::size_t kHttpOddities = 12;
 std::string_view to_string(HttpOddity oddity) noexcept;
 // All that are in HttpResponse::oddities, for people: "bare line feeds, cut short".
 std::string describe_oddities(std::uint16_t oddities);
+
+// What is to be done about an answer with status 401.
+enum class HttpChallenged : std::uint8_t {
+  none,     // nothing: it was none, or nobody has a name and password for that server
+  again,    // the same request, sent again, goes with an answer to the challenge
+  refused,  // the name and password were not taken, and are not sent there any more
+};
 
 // An exchange as it went over the wire, for archives. What is no HTTP/1.1 is as that would have it, or `head` is empty.
 struct HttpWire {
@@ -135,6 +146,9 @@ struct HttpResponse {
   // Whether there was a connection, TLS included. Set by a send() that fails, too: what fails before is the host's
   // trouble, what fails after may be that of one URL.
   bool connected = false;
+  // Set by an HttpSession alone: whether other cookies would be sent from now on, and whether to ask again.
+  bool new_cookies = false;
+  HttpChallenged challenged = HttpChallenged::none;
 };
 
 // Threads: the loop's own.
