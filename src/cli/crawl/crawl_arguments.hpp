@@ -9,6 +9,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/crawl/wire_arguments.hpp"
 
 namespace argiope {
 
@@ -54,6 +55,7 @@ struct CrawlArguments {
   bool fail_on_broken = false;
   std::string sync = "full";
   std::string ca_file;
+  WireArguments wire;
 
   void add_to(CLI::App& command);
   // Errors: invalid_input naming the argument and what is wrong with it.

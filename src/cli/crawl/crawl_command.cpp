@@ -29,10 +29,14 @@ class CrawlCommand {
   int run() {
     auto options = arguments_.options();
     if (!options) return give_up(options.error().message, kExitUsage);
+    CrawlSetup setup = basic_setup();
+    if (auto applied = arguments_.wire.apply(setup, environment_variable); !applied) {
+      return give_up(applied.error().message, kExitUsage);
+    }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
-    auto crawl = LocalCrawl::open(std::move(*options), setup());
+    auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_database_option(std::move(crawl.error())).message, kExitNothing);
     Crawler& crawler = (*crawl)->crawler();
     auto report = (*crawl)->run(watch(crawler));
@@ -60,7 +64,7 @@ class CrawlCommand {
     return status;
   }
 
-  CrawlSetup setup() const {
+  CrawlSetup basic_setup() const {
     CrawlSetup setup{.database = arguments_.database, .threads = arguments_.threads};
     setup.sync = arguments_.sync == "off"      ? SyncMode::off
                  : arguments_.sync == "normal" ? SyncMode::normal
