@@ -31,17 +31,23 @@ class ResolverBesideProxies final : public Resolver {
 
 // What one thread of a crawl runs on. The members are destroyed from the last to the first.
 struct Part {
-  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard)
+  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard,
+       std::unique_ptr<HttpTransport> other)
       : backend(clock),
         loop(backend),
         resolver(ResolverOptions{}, backend),
         host_resolver(http.proxies, resolver),
-        client(http, backend, resolver, guard) {}
+        client(http, backend, resolver, guard),
+        instead(std::move(other)) {}
+  Coro<void> work(Crawler& crawler, std::size_t index) {
+    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &host_resolver);
+  }
   AsioBackend backend;
   EventLoop loop;
   CaresResolver resolver;
   ResolverBesideProxies host_resolver;  // the crawler's own
   HttpClient client;
+  std::unique_ptr<HttpTransport> instead;  // of the client
 };
 
 // A seed that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
@@ -81,6 +87,7 @@ struct LocalCrawl::State {
   State(CrawlOptions options, const CrawlSetup& setup, std::unique_ptr<UrlStore> its_store)
       : guard(setup.allow_private, setup.private_advice),
         http(http_options(options, setup)),
+        transport(setup.transport),
         max_time(options.max_time),
         store(std::move(its_store)),
         parts(setup.threads) {
@@ -93,6 +100,7 @@ struct LocalCrawl::State {
   SystemClock clock;
   AddressGuard guard;
   const HttpClientOptions http;
+  const std::function<std::unique_ptr<HttpTransport>()> transport;
   const std::optional<Duration> max_time;
   const std::unique_ptr<UrlStore> store;
   const std::size_t parts;
@@ -106,7 +114,7 @@ Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
 UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
-  auto store = open_url_store(setup.database, {.sync = setup.sync});
+  auto store = open_url_store(setup.database, {.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)});
   if (!store) return std::unexpected(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));
   if (auto opened = state->crawler->open(state->clock.wall_now()); !opened) {
@@ -134,7 +142,7 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
         }(*this, std::move(beside)),
         "beside the crawl", Start::eagerly);
   }
-  co_await crawler->work(0, part.client, &part.host_resolver);
+  co_await part.work(*crawler, 0);
   time_limit.cancel();
   if (companion && !companion.done()) {
     companion.cancel();
@@ -152,13 +160,14 @@ Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
   {
     std::vector<std::unique_ptr<Part>> parts;
     for (std::size_t i = 0; i < state.parts; ++i) {
-      parts.push_back(std::make_unique<Part>(state.clock, state.http, state.guard));
+      parts.push_back(
+          std::make_unique<Part>(state.clock, state.http, state.guard, state.transport ? state.transport() : nullptr));
     }
     std::vector<std::jthread> threads;
     try {
       for (std::size_t i = 1; i < parts.size(); ++i) {
         threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
-          part.loop.run_until_complete(crawler.work(i, part.client, &part.host_resolver));
+          part.loop.run_until_complete(part.work(crawler, i));
           part.client.close_idle();
         });
       }

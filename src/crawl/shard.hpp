@@ -103,6 +103,8 @@ class Crawler::Shard {
   void lose(Host& host, Error cause, HostLoss loss, TimePoint now);
   void pass_over(Visit& visit, TimePoint now);
 
+  // False: the crawl ends, because a sink cannot take it.
+  bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response, const UrlTask* task = nullptr);
   void build_request(const UrlTask& task, HttpRequest& request);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
   void on_error(Visit& visit, const Error& error, TimePoint now);

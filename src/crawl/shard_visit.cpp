@@ -18,9 +18,9 @@ struct FailurePolicy {
   bool retry;
 };
 constexpr FailurePolicy kFailurePolicies[] = {
-    {Errc::timeout, true},  {Errc::network, true},        {Errc::dns, true},      {Errc::tls, false},
-    {Errc::protocol, true}, {Errc::too_large, false},     {Errc::refused, false}, {Errc::unsupported, false},
-    {Errc::corrupt, false}, {Errc::invalid_input, false},
+    {Errc::timeout, true},  {Errc::network, true},        {Errc::dns, true},        {Errc::tls, false},
+    {Errc::protocol, true}, {Errc::too_large, false},     {Errc::refused, false},   {Errc::unsupported, false},
+    {Errc::corrupt, false}, {Errc::invalid_input, false}, {Errc::not_found, false},
 };
 
 FailurePolicy policy_of(Errc code) noexcept {
@@ -104,6 +104,11 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   last_fetch_ = now;
   be_polite(host, visit.response.sent_at, now);
   if (!sent) co_return on_error(visit, sent.error(), now);
+  // What was not taken stays queued in the store.
+  if (!show(task_of(visit).off_scope ? ExchangeKind::check : ExchangeKind::page, visit.request, visit.response,
+            &task_of(visit))) {
+    co_return;
+  }
   if (asks_again(visit, now)) co_return;
   std::string handler_error;
   if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
@@ -114,12 +119,24 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   on_response(visit, std::move(handler_error), now);
 }
 
+bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response,
+                          const UrlTask* task) {
+  if (options_.sinks.empty()) return true;
+  Exchange exchange{kind, request, response, wall() - (loop_->time() - response.sent_at)};
+  if (task != nullptr) {
+    exchange.depth = task->depth;
+    exchange.url_id = task->id;
+  }
+  return shared_.show(exchange);
+}
+
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
   request.method = task.off_scope && !task.by_get ? HttpMethod::head : HttpMethod::get;
   request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.timeout = options_.timeout;
   request.headers.clear();
   request.keep_fields = static_cast<bool>(options_.on_page);
+  request.keep_wire = shared_.wants_wire;
   if (!task.revisit) return;
   const auto record = shared_.store.get(task.id);
   if (!record || !*record) return;

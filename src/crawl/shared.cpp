@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
+constexpr std::size_t kMostSinkBacklog = 32 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -26,6 +27,7 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
                         std::size_t shard_count)
     : options(std::move(crawl_options)),
+      wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
       store(url_store),
       seed(random_seed),
       scope(options),
@@ -235,6 +237,24 @@ void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
   }
 }
 
+bool Crawler::Shared::show(const Exchange& exchange) {
+  for (const auto& sink : options.sinks) {
+    auto taken = sink->take(exchange);
+    if (taken) continue;
+    {
+      std::lock_guard lock(failures_mutex_);
+      if (!sink_failure_) sink_failure_ = std::move(taken.error());
+    }
+    stop("sink", true);
+    return false;
+  }
+  return true;
+}
+
+bool Crawler::Shared::sinks_are_behind() const {
+  return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
+}
+
 bool Crawler::Shared::take_page() noexcept {
   if (options.max_pages == 0) return true;
   std::uint64_t left = pages_left.load();
@@ -429,8 +449,19 @@ CrawlStats Crawler::Shared::stats() const {
   return stats;
 }
 
+// All of them, whatever becomes of one: the first error counts.
+Result<void> Crawler::Shared::finish_sinks() {
+  Result<void> finished;
+  if (sink_failure_) finished = std::unexpected(*sink_failure_);
+  for (const auto& sink : options.sinks) {
+    if (auto done = sink->finish(); finished && !done) finished = std::move(done);
+  }
+  return finished;
+}
+
 Result<CrawlReport> Crawler::Shared::report() {
   if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  if (auto finished = finish_sinks(); !finished) return std::unexpected(std::move(finished.error()));
   CrawlReport report;
   report.stats = stats();
   {

@@ -72,6 +72,11 @@ class Crawler::Shared {
     left_out_[static_cast<std::size_t>(reason)].fetch_add(by, std::memory_order_relaxed);
   }
 
+  // False: a sink has failed, and the crawl ends.
+  bool show(const Exchange& exchange);
+  // Whether sinks have more to work off than there should be.
+  bool sinks_are_behind() const;
+
   // Reserves one of the responses max_pages allows; false: none is left.
   bool take_page() noexcept;
   // For a response that does not count because its URL is tried again.
@@ -101,6 +106,7 @@ class Crawler::Shared {
   const CrawlOptions options;
   // Whether it is stored where each page leads: what counts depths again needs it, and what names every page with a link.
   const bool keeps_links = options.max_depth || options.check_links;
+  const bool wants_wire;  // whether a sink does
   UrlStore& store;
   const std::uint64_t seed;
   Scope scope;
@@ -125,6 +131,7 @@ class Crawler::Shared {
   bool may_take_up_more() const noexcept;
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
+  Result<void> finish_sinks();
   Result<void> list_broken(CrawlReport& report);
   Result<std::string> page_with_link(std::string url, std::int64_t referrer);
 
@@ -152,6 +159,7 @@ class Crawler::Shared {
   std::map<std::string, std::uint64_t> failures_;
   std::map<std::string, LostHost> lost_hosts_;  // the first of them
   std::uint64_t lost_host_count_ = 0;
+  std::optional<Error> sink_failure_;  // the first
 };
 
 }  // namespace argiope

@@ -20,7 +20,7 @@ constexpr int kCheckpointPages = 1000;
 }  // namespace
 
 SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
-    : path_(path), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
+    : path_(path), before_commit_(options.before_commit), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
 
 Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
                                                                const UrlStoreOptions& options) {
@@ -74,6 +74,12 @@ Result<void> SqliteUrlWriter::prepare() {
       {move_, "UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1"},
       {nearer_, "UPDATE urls SET depth = ?2, priority = ?3 WHERE url_id = ?1"},
       {put_links_, "INSERT OR REPLACE INTO links (url_id, redirect, targets) VALUES (?, ?, ?)"},
+      {forget_kept_, "DELETE FROM page_links WHERE from_id = ?"},
+      {put_kept_, std::string("INSERT INTO page_links (") + kLinkColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {put_facts_, std::string("INSERT OR REPLACE INTO page_facts (") + kFactColumns +
+                       ", anchors) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {note_linked_,
+       "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
   };
   for (const auto& [statement, sql] : statements) {
     auto prepared = database_.prepare(sql);
@@ -87,10 +93,14 @@ Result<void> SqliteUrlWriter::prepare() {
 
 void SqliteUrlWriter::begin(bool to_write) {
   run(to_write ? begin_write_ : begin_read_);
+  writes_ = to_write;
   lock_wait_.over();
 }
 
 void SqliteUrlWriter::commit() {
+  if (writes_ && before_commit_) {
+    if (auto kept = before_commit_(); !kept) throw DatabaseFailed{std::move(kept.error())};
+  }
   run(commit_);
   lock_wait_.over();
 }
@@ -115,6 +125,12 @@ void SqliteUrlWriter::write(const UrlBatch& batch) {
   for (const UrlMove& move : batch.moves) store_move(move);
   for (const UrlDepth& nearer : batch.depths) store_depth(nearer);
   for (const UrlLinks& links : batch.links) store_links(links);
+  for (const KeptLinks& page : batch.kept_links) store_kept(page);
+  for (const PageFacts& facts : batch.facts) store_facts(facts);
+  for (const std::int64_t url_id : batch.linked) {
+    note_linked_.bind(1, url_id);
+    run(note_linked_);
+  }
 }
 
 void SqliteUrlWriter::insert(const NewUrl& found) {
@@ -170,6 +186,47 @@ void SqliteUrlWriter::store_links(const UrlLinks& links) {
   put_links_.bind(2, std::int64_t{links.redirect});
   put_links_.bind_bytes(3, bytes_);
   run(put_links_);
+}
+
+void SqliteUrlWriter::store_kept(const KeptLinks& page) {
+  forget_kept_.bind(1, page.url_id);
+  run(forget_kept_);
+  std::int64_t place = 0;
+  for (const KeptLink& link : page.links) {
+    put_kept_.bind(1, page.url_id);
+    put_kept_.bind(2, place++);
+    put_kept_.bind_or_null(3, link.target);
+    put_kept_.bind_or_null(4, link.href);
+    put_kept_.bind(5, link.kind);
+    put_kept_.bind_or_null(6, link.text);
+    put_kept_.bind_or_null(7, link.rel);
+    put_kept_.bind(8, std::int64_t{link.line});
+    put_kept_.bind_or_null(9, link.fragment);
+    put_kept_.bind_or_null(10, link.error);
+    run(put_kept_);
+  }
+}
+
+void SqliteUrlWriter::store_facts(const PageFacts& facts) {
+  put_facts_.bind(1, facts.url_id);
+  put_facts_.bind(2, std::chrono::floor<std::chrono::microseconds>(facts.took).count());
+  put_facts_.bind(3, facts.wire_bytes);
+  put_facts_.bind_or_null(4, facts.title);
+  put_facts_.bind_or_null(5, facts.description);
+  put_facts_.bind_or_null(6, facts.heading);
+  put_facts_.bind(7, std::int64_t{facts.titles});
+  put_facts_.bind(8, std::int64_t{facts.descriptions});
+  put_facts_.bind(9, std::int64_t{facts.headings});
+  put_facts_.bind_or_null(10, facts.canonical);
+  put_facts_.bind(11, std::int64_t{facts.noindex});
+  bytes_.clear();
+  if (facts.anchors) {
+    append_anchors(bytes_, *facts.anchors);
+    put_facts_.bind_bytes(12, bytes_);
+  } else {
+    put_facts_.bind_null(12);
+  }
+  run(put_facts_);
 }
 
 void SqliteUrlWriter::store_move(const UrlMove& move) {

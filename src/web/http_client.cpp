@@ -32,7 +32,9 @@ class HttpClient::Impl {
         shared_buffer_(kReadBytes, '\0') {}
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
-    if (response.body.capacity() > kKeptBodyBytes) std::string{}.swap(response.body);
+    for (std::string* body : {&response.body, &response.wire.coded_body}) {
+      if (body->capacity() > kKeptBodyBytes) std::string{}.swap(*body);
+    }
     response.connected = false;
     response.sent_at = EventLoop::current().time();
     Timeout timeout(saturating_add(response.sent_at, request.timeout));
@@ -106,13 +108,14 @@ class HttpClient::Impl {
     response.remote = connection.remote;
     std::string head = take_string();
     request_head_.write(request, head, connection.asked_proxy);
+    keep_request(request, head, connection.asked_proxy != nullptr, response.wire.request);
     response.sent_at = EventLoop::current().time();
     Result<void> written = co_await connection.write_all(head);
     give_string(std::move(head));
     if (!written) co_return std::unexpected(std::move(written.error()));
 
     const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit,
-                                  request.keep_fields};
+                                  request.keep_fields, request.wanted_types, request.keep_wire};
     auto decoder = take_decoder();
     std::string leftover;  // of a head that came in pieces
     Result<bool> result = false;
@@ -132,6 +135,17 @@ class HttpClient::Impl {
     }
     give_decoder(std::move(decoder));
     co_return result;
+  }
+
+  // As a server gets it: what a proxy is told of us is nobody else's business.
+  void keep_request(const HttpRequest& request, std::string_view sent, bool by_proxy, std::string& kept) const {
+    kept.clear();
+    if (!request.keep_wire) return;
+    if (by_proxy) {
+      request_head_.write(request, kept);
+    } else {
+      kept = sent;
+    }
   }
 
   Coro<Result<void>> read_response(ClientConnection& connection, HttpResponseReader& reader, std::string& leftover,
@@ -242,9 +256,10 @@ std::uint64_t HttpClient::connections_opened() const noexcept { return impl_->co
 void HttpClient::close_idle() { impl_->close_idle(); }
 
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
-                                            int max_redirects) {
+                                            int max_redirects, std::function<void()> after_each) {
   for (int hops = 0;; ++hops) {
     auto sent = co_await transport.send(request, response);
+    if (sent && after_each) after_each();
     if (sent && !response.damage.empty()) {
       co_return fail(Errc::network, fmt::format("{}: {}", request.url.site_key(), response.damage));
     }

@@ -10,7 +10,9 @@
 #include "web/byte_search.hpp"
 #include "web/foreign_content.hpp"
 #include "web/html_entities.hpp"
+#include "web/inner_text.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/link_rules.hpp"
 
 namespace argiope {
 namespace {
@@ -111,94 +113,6 @@ struct Wanted {
   std::string_view raw{};
   bool found = false;
 };
-
-constexpr auto separates_words = [](char c) { return is_space(c); };
-
-bool has_word(std::string_view list, std::string_view lower) {
-  bool found = false;
-  for_each_token(list, separates_words, [&](std::string_view word) { found = found || equals_lower(word, lower); });
-  return found;
-}
-
-// Relations that make a `link` a link to follow. Any word that is not here (icon, preload, manifest …) names a
-// resource, and `stylesheet` does so whatever stands beside it.
-struct Relation {
-  std::string_view name;
-  LinkKind kind;
-};
-constexpr Relation kRelations[] = {
-    {"canonical", LinkKind::canonical},
-    {"next", LinkKind::next},
-    {"prev", LinkKind::prev},
-    {"previous", LinkKind::prev},
-    {"alternate", LinkKind::alternate},
-    {"author", LinkKind::other},
-    {"help", LinkKind::other},
-    {"license", LinkKind::other},
-    {"copyright", LinkKind::other},
-    {"search", LinkKind::other},
-    {"index", LinkKind::other},
-    {"contents", LinkKind::other},
-    {"toc", LinkKind::other},
-    {"first", LinkKind::other},
-    {"last", LinkKind::other},
-    {"start", LinkKind::other},
-    {"up", LinkKind::other},
-    {"top", LinkKind::other},
-    {"chapter", LinkKind::other},
-    {"section", LinkKind::other},
-    {"subsection", LinkKind::other},
-    {"appendix", LinkKind::other},
-    {"glossary", LinkKind::other},
-    {"bookmark", LinkKind::other},
-    {"amphtml", LinkKind::other},
-    {"shortlink", LinkKind::other},
-    {"privacy-policy", LinkKind::other},
-    {"terms-of-service", LinkKind::other},
-};
-
-// The kind of the first relation in the order of kRelations; false when the link is not one to follow.
-bool kind_of_rel(std::string_view rel, LinkKind& kind) {
-  if (has_word(rel, "stylesheet")) return false;
-  for (const Relation& relation : kRelations) {
-    if (!has_word(rel, relation.name)) continue;
-    kind = relation.kind;
-    return true;
-  }
-  return false;
-}
-
-// The URL in the content of a `meta http-equiv=refresh` (HTML standard, "shared declarative refresh steps"); empty
-// when there is none, which means the page itself.
-std::string_view refresh_url(std::string_view content) {
-  const auto skip = [&content](auto what) {
-    while (!content.empty() && what(content.front())) content.remove_prefix(1);
-  };
-  const auto take = [&content](char lower) {
-    const bool hit = !content.empty() && to_lower(content.front()) == lower;
-    if (hit) content.remove_prefix(1);
-    return hit;
-  };
-  skip(is_space);
-  if (content.empty() || !(is_digit(content.front()) || content.front() == '.')) return {};
-  skip([](char c) { return is_digit(c) || c == '.'; });
-  if (content.empty() || !(is_space(content.front()) || content.front() == ';' || content.front() == ',')) return {};
-  skip(is_space);
-  if (!take(';')) take(',');
-  skip(is_space);
-  const std::string_view whole = content;
-  if (take('u')) {
-    if (!take('r') || !take('l')) return whole;
-    skip(is_space);
-    if (!take('=')) return whole;
-    skip(is_space);
-  }
-  if (content.empty()) return {};
-  const char quote = content.front();
-  if (quote != '"' && quote != '\'') return content;
-  content.remove_prefix(1);
-  return content.substr(0, content.find(quote));
-}
 
 // One scan. Positions are pointers into the page; a null pointer says that the page ended inside a tag, which then is
 // no tag (HTML standard, "eof-in-tag").
@@ -507,12 +421,20 @@ std::string_view to_string(LinkKind kind) noexcept {
     case LinkKind::other: return "other";
     case LinkKind::frame: return "frame";
     case LinkKind::refresh: return "refresh";
+    case LinkKind::image: return "image";
+    case LinkKind::script: return "script";
+    case LinkKind::stylesheet: return "stylesheet";
+    case LinkKind::icon: return "icon";
+    case LinkKind::media: return "media";
+    case LinkKind::embedded: return "embedded";
+    case LinkKind::css: return "css";
+    case LinkKind::resource: return "resource";
   }
   return "unknown";
 }
 
-std::string link_text(std::string_view html, std::size_t behind) {
-  constexpr std::size_t kMostText = 1000;
+std::string inner_text(std::string_view html, std::size_t behind, std::initializer_list<std::string_view> ends,
+                       std::size_t most) {
   constexpr std::size_t kMostLookedAt = 64 * 1024;
   html = html.substr(std::min(behind, html.size()), kMostLookedAt);
   const auto tag_is = [](std::string_view tag, std::string_view name) {
@@ -520,7 +442,7 @@ std::string link_text(std::string_view html, std::size_t behind) {
            (tag[name.size()] == '>' || tag[name.size()] == '/' || is(tag[name.size()], kSpace));
   };
   std::vector<char> text;
-  for (std::size_t at = 0; at < html.size() && text.size() < kMostText;) {
+  for (std::size_t at = 0; at < html.size() && text.size() < most;) {
     if (html[at] != '<') {
       const std::size_t end = std::min(html.find('<', at), html.size());
       append_attribute_value(html.substr(at, end - at), text);
@@ -528,7 +450,7 @@ std::string link_text(std::string_view html, std::size_t behind) {
       continue;
     }
     const std::string_view tag = html.substr(at + 1);
-    if (tag_is(tag, "/a") || tag_is(tag, "a")) break;
+    if (std::ranges::any_of(ends, [&](std::string_view end) { return tag_is(tag, end); })) break;
     if (tag.starts_with("!--")) {
       const std::size_t end = html.find("-->", at + 4);
       at = end == std::string_view::npos ? html.size() : end + 3;
@@ -556,9 +478,14 @@ std::string link_text(std::string_view html, std::size_t behind) {
       collapsed += ' ';
     }
   }
-  collapsed.resize(cut_between_characters(collapsed, kMostText).size());
+  collapsed.resize(cut_between_characters(collapsed, most).size());
   if (collapsed.ends_with(' ')) collapsed.pop_back();
   return collapsed;
+}
+
+std::string link_text(std::string_view html, std::size_t behind) {
+  constexpr std::size_t kMostText = 1000;
+  return inner_text(html, behind, {"/a", "a"}, kMostText);
 }
 
 void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result) {

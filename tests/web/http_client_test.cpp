@@ -38,6 +38,23 @@ TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
                 "Accept-Encoding: gzip, br, zstd, deflate\r\nFrom: me@example.org\r\nIf-None-Match: \"x\"\r\n\r\n");
 }
 
+TEST_F(HttpClientTest, ALargeBodyOfATypeThatIsNotWantedIsNotAwaitedAndItsConnectionIsClosed) {
+  const std::vector<std::string> types = {"text/html"};
+  request.wanted_types = types;
+  server.add(RawServer::Script{{{"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: 50000000\r\n\r\nPK"}, Then::silent}});
+  server.add("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello");
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_TRUE(response.unwanted);
+    EXPECT_EQ(response.headers.content_length, 50'000'000u);
+    EXPECT_LT(response.wire_bytes, 1000u);
+    EXPECT_EQ(client.idle_connections(), 0u);
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_FALSE(response.unwanted);
+    EXPECT_EQ(response.body, "hello");
+  });
+}
+
 TEST_F(HttpClientTest, SendsABodyWithItsLength) {
   request.method = HttpMethod::post;
   request.body = std::string(300'000, 'x');

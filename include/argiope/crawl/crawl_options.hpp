@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/page.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/url.hpp"
@@ -61,6 +63,7 @@ struct CrawlOptions {
   std::optional<double> rate;
   std::uint32_t per_address = 8;  // requests under way at one public IP address, whatever its host names
   bool robots = true;
+  bool heed_crawl_delay = true;  // of robots.txt. Off where no server is asked
   std::string user_agent = "argiope";
   // The name robots.txt groups are matched with.
   std::string product_token = "argiope";
@@ -79,6 +82,8 @@ struct CrawlOptions {
   // What it throws is logged, counted, and kept with the URL; the page counts as done.
   // Threads: that of the shard that has fetched the page; with several, from several at a time.
   PageHandler on_page;
+  // See CrawlSink.
+  std::vector<std::shared_ptr<CrawlSink>> sinks;
 
   // --- the run
   // Fetch again what was fetched longer ago than this; nullopt: never again.

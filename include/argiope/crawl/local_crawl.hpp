@@ -31,6 +31,8 @@ struct CrawlSetup {
   std::string ca_file;
   // Whom servers are asked by. The environment is not read: see ProxySettings::from_environment().
   ProxySettings proxies;
+  // Makes what answers one thread's requests in place of the net: WarcReplay::transport(), for one. Null: sockets.
+  std::function<std::unique_ptr<HttpTransport>()> transport;
 };
 
 // Threads: open(), run() and the destructor from one; crawler().stop() and stats() from any.

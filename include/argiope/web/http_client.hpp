@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -75,10 +76,10 @@ bool is_header_safe(std::string_view text) noexcept;
 std::string take_credentials(Url& url);
 
 // Sends `request` and follows at most `max_redirects` redirects, each resolved against the URL it came from.
-// `request.url` is left at the last hop.
+// `request.url` is left at the last hop. `after_each` is called after each response, with request and response as they are then.
 // Errors: those of send(); network when a response is cut short; not_found when there are more redirects, protocol when a Location is no http(s) URL.
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
-                                            int max_redirects);
+                                            int max_redirects, std::function<void()> after_each = {});
 
 // 301, 302, 303, 307 and 308.
 constexpr bool is_redirect(int status) noexcept {

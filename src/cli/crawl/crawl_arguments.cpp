@@ -124,7 +124,7 @@ std::string lower(std::string text) {
 // clang-format off
 void CrawlArguments::add_to(CLI::App& command) {
   using std::chrono::milliseconds;
-  command.add_option("URL", urls, "Where to start; links are followed on these hosts")->required()->type_name("");
+  command.add_option("URL", urls, "Where to start; links are followed on these hosts")->type_name("");
 
   const char* const store_group = "The database";
   command.add_option("-d,--db", database, "SQLite database of the crawl; \":memory:\" keeps nothing")
@@ -135,6 +135,12 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->group(store_group)->type_name("FILE");
   command.add_option("--export-broken", export_broken_file, "The same for broken links, each with a page that links to it; with --check-links, a line for every such page")
       ->group(store_group)->type_name("FILE");
+
+  const char* const keep_group = "Keeping pages";
+  command.add_option("--warc", warc, "Write pages as they come, with their requests and robots.txt, to FILE.warc.gz, and an index to FILE.cdxj; added to when they are there")
+      ->group(keep_group)->type_name("FILE");
+  command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
+      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->needs("--warc")->group(keep_group)->type_name("BYTES");
 
   const char* const scope_group = "What is crawled";
   command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port (repeatable)")

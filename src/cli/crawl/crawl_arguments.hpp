@@ -56,6 +56,8 @@ struct CrawlArguments {
   std::string sync = "full";
   std::string ca_file;
   WireArguments wire;
+  std::string warc;
+  std::uint64_t warc_bytes = 0;
 
   void add_to(CLI::App& command);
   // Errors: invalid_input naming the argument and what is wrong with it.
