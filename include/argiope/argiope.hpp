@@ -79,6 +79,7 @@
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/login.hpp"
+#include "argiope/web/proxy.hpp"
 #include "argiope/web/robots.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "argiope/web/tls.hpp"

@@ -10,6 +10,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "cli/crawl/scope_arguments.hpp"
+#include "cli/crawl/wire_arguments.hpp"
 
 namespace argiope {
 
@@ -57,6 +58,7 @@ struct CrawlArguments {
   bool fail_on_broken = false;
   std::string sync = "full";
   std::string ca_file;
+  WireArguments wire;
   std::string warc;
   std::uint64_t warc_bytes = 0;
 
