@@ -71,6 +71,7 @@
 #include "argiope/web/cookies.hpp"
 #include "argiope/web/credentials.hpp"
 #include "argiope/web/dns.hpp"
+#include "argiope/web/document.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/http_router.hpp"
