@@ -116,7 +116,8 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
 
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
   request.method = task.off_scope && !task.by_get ? HttpMethod::head : HttpMethod::get;
-  request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
+  const bool in_part = task.off_scope && !task.whole;
+  request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.timeout = options_.timeout;
   request.headers.clear();
   request.keep_fields = static_cast<bool>(options_.on_page);
