@@ -11,6 +11,7 @@
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/internal/accepted_status.hpp"
+#include "crawl/linking_page.hpp"
 #include "crawl/redirect_loops.hpp"
 #include "crawl/shard.hpp"
 
@@ -536,24 +537,11 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   });
   if (!scanned) return scanned;
   for (std::size_t i = 0; i < referrers.size(); ++i) {
-    auto page = page_with_link(report.broken[i].url, referrers[i]);
+    auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));
     report.broken[i].referrer = std::move(*page);
   }
   return {};
-}
-
-// Back along the redirects that led to `url`, to the page that links to the first of them; empty: it was a seed.
-Result<std::string> Crawler::Shared::page_with_link(std::string url, std::int64_t referrer) {
-  for (std::uint32_t hops = 0; referrer != 0 && hops <= options.max_redirects + 1; ++hops) {
-    auto record = store.get(referrer);
-    if (!record) return std::unexpected(std::move(record.error()));
-    if (!*record) return std::string{};
-    if ((*record)->redirect_to != url) return std::move((*record)->url);
-    url = std::move((*record)->url);
-    referrer = (*record)->referrer;
-  }
-  return std::string{};
 }
 
 }  // namespace argiope

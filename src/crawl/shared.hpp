@@ -133,7 +133,6 @@ class Crawler::Shared {
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
   Result<void> list_broken(CrawlReport& report);
-  Result<std::string> page_with_link(std::string url, std::int64_t referrer);
 
   WallTime opened_at_{};
   std::optional<WallTime> refetch_before_;  // done URLs last fetched before this are fetched again
