@@ -234,7 +234,7 @@ class LinkChecker {
   std::map<std::int64_t, std::map<std::string, std::vector<LinkPlace>>> fragments_;  // by page, then by name
 };
 
-std::uint64_t count_of(const CheckResult& result, bool warnings) noexcept {
+std::uint64_t count_findings(const CheckResult& result, bool warnings) noexcept {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < kFindingKinds; ++i) {
     if (is_warning(static_cast<FindingKind>(i)) == warnings) count += result.counts[i];
@@ -263,8 +263,8 @@ Result<std::uint32_t> parse_finding_kinds(std::string_view words) {
   return kinds;
 }
 
-std::uint64_t CheckResult::errors() const noexcept { return count_of(*this, false); }
-std::uint64_t CheckResult::warnings() const noexcept { return count_of(*this, true); }
+std::uint64_t CheckResult::errors() const noexcept { return count_findings(*this, false); }
+std::uint64_t CheckResult::warnings() const noexcept { return count_findings(*this, true); }
 
 Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules) { return LinkChecker(store, rules).run(); }
 
