@@ -33,7 +33,7 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::excluded;
-  outcome.reason = reason_of(why);
+  outcome.reason = task_of(visit).asset ? UrlReason::asset : reason_of(why);
   outcome.error = std::move(detail);
   shared_.count_left_out(outcome.reason);
   batch.outcomes.push_back(std::move(outcome));
@@ -45,7 +45,7 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   outcome.url_id = task_of(visit).id;
   outcome.attempts = task_of(visit).attempts;
   outcome.mtime = wall();
-  if (task_of(visit).off_scope) outcome.reason = UrlReason::checked;
+  if (task_of(visit).off_scope) outcome.reason = task_of(visit).asset ? UrlReason::asset : UrlReason::checked;
   return outcome;
 }
 
@@ -61,6 +61,14 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
     shared_.give_page_back();
     frontier_.retry(visit.ticket, now, now);
     return true;
+  }
+  if (task.off_scope && !task.whole && is_worth_reading(visit)) {
+    task.by_get = task.whole = true;
+    if (visit.request.method == HttpMethod::head || response.truncated) {
+      shared_.give_page_back();
+      frontier_.retry(visit.ticket, now, now);
+      return true;
+    }
   }
   ShardCounters::add(counters.fetched);
   if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
@@ -158,6 +166,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   } else if (response.status == 200 && !task.off_scope && !response.unwanted) {
     on_page(visit, batch);
   }
+  if (shared_.keeps_notes) note_answer(visit, batch, now);
   settle(visit, std::move(batch), now);
 }
 
@@ -246,6 +255,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
                               UrlBatch& batch) {
   if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
   Exclusion place = shared_.place_of(url.href(), depth);
+  const Exclusion scope_place = place;
   const bool off_scope = place == Exclusion::off_scope;
   if (off_scope && options_.check_links) place = shared_.scope.bars_check(url.href(), depth);
   if (place != Exclusion::none) count(place);
@@ -266,16 +276,19 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     task.off_scope = off_scope;
     shared_.begin(1);
-  } else if (!options_.max_depth || place != Exclusion::none) {
-    return;  // nothing about a known URL can change
+    if (off_scope && options_.check_foreign_fragments) shared_.checks.add(url_fingerprint, {.id = id});
+  } else {
+    if (shared_.checks.is_used()) link_to_asset(task, url, scope_place, batch);
+    if (!options_.max_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
 void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
+  const bool is_page_too = task_of(visit).off_scope && shared_.checks.is_used() && settle_check(visit, batch);
   shared_.store.submit(std::move(batch));
   shared_.note_settled();
-  frontier_.done(visit.ticket, now);
+  is_page_too ? frontier_.retry(visit.ticket, now, now) : frontier_.done(visit.ticket, now);
   for (std::size_t owner = 0; owner < found_.size(); ++owner) {
     if (found_[owner].empty()) continue;
     if (owner != index_) {
@@ -284,7 +297,7 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
     }
     take_found(found_[owner], now);
   }
-  shared_.end(1);
+  if (!is_page_too) shared_.end(1);
 }
 
 }  // namespace argiope

@@ -144,7 +144,8 @@ bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const H
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
   const bool by_head = !task.by_get && (task.off_scope || looks_unwanted(task));
   request.method = by_head ? HttpMethod::head : HttpMethod::get;
-  request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
+  const bool in_part = task.off_scope && !task.whole;
+  request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.wanted_types = {};
   if (!task.off_scope) request.wanted_types = options_.accept_types;
   request.timeout = options_.timeout;

@@ -10,6 +10,8 @@
 
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
+#include "crawl/internal/accepted_status.hpp"
+#include "crawl/linking_page.hpp"
 #include "crawl/redirect_loops.hpp"
 #include "crawl/shard.hpp"
 
@@ -59,6 +61,7 @@ Result<void> Crawler::Shared::open(WallTime now) {
   // As the store keeps times: what is fetched within this millisecond is not from before.
   opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
   if (options.age) refetch_before_ = now - *options.age;
+  if (options.check_age) recheck_before_ = now - *options.check_age;
   next_id_ = store.next_id();
   if (options.max_depth && next_id_ > 1) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
@@ -75,8 +78,9 @@ Result<void> Crawler::Shared::load() {
     seen_.insert_batch(urls, news);
     urls.clear();
   };
-  // `broken` needs the status.
-  const auto fields = options.requeue == Requeue::broken ? UrlStore::Fields::all : fields_to_decide();
+  // `broken` needs the status, and so do verdicts.
+  const bool by_status = options.requeue == Requeue::broken || options.check_age;
+  const auto fields = by_status ? UrlStore::Fields::all : fields_to_decide();
   // In stretches, between which is written what has to go to a shelf or to another place on it. That may be all there is,
   // when the database is of the first version or the order is not that of the last run.
   for (std::int64_t from = 1;;) {
@@ -111,6 +115,7 @@ UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
 // Queues what the store has recorded, or leaves it; how many records the shards are to move because of it.
 std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   const UrlWork work = work_on(record, Stage::opening);
+  note_checked(record, work);
   if (work == UrlWork::leave) {
     count_left(record, 1);
     const auto inside = [&](Stage stage) { return decide(record, Exclusion::none, view(stage)); };
@@ -129,7 +134,9 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   if (!is_requeued(record, options.requeue)) return resume(record);
   UrlRecord queued = record;
   queued.state = UrlState::queued;
-  queued.reason = work == UrlWork::check ? UrlReason::checked : UrlReason::none;
+  queued.reason = work != UrlWork::check                ? UrlReason::none
+                  : record.reason == UrlReason::asset ? UrlReason::asset
+                                                      : UrlReason::checked;
   queued.shelf.reset();
   queued.attempts = 0;
   queued.due = WallTime{};
@@ -140,6 +147,15 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   outcome.reason = queued.reason;
   batch.outcomes.push_back(std::move(outcome));
   return resume(queued);
+}
+
+// What was only checked is known again to those who may ask more of it.
+void Crawler::Shared::note_checked(const UrlRecord& record, UrlWork work) {
+  const bool is_asset = record.reason == UrlReason::asset;
+  if (!is_asset && !options.check_foreign_fragments) return;
+  if (!is_asset && record.reason != UrlReason::checked && record.reason != UrlReason::off_scope) return;
+  checks.add(fingerprint_of(record.url),
+             {.id = record.url_id, .is_asset = is_asset, .settled = work == UrlWork::leave});
 }
 
 std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
@@ -169,9 +185,11 @@ std::size_t Crawler::Shared::resume(const UrlRecord& record) {
 UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   const RunView run = view(stage);
   if (!may_be_taken_up(record, run)) return UrlWork::leave;
-  const UrlWork work = decide(record, place_of(record.url, record.depth), run);
+  // An asset is as deep as its page, and stored as if a link led there.
+  const std::uint32_t depth = record.depth - (record.reason == UrlReason::asset && record.depth > 0 ? 1 : 0);
+  const UrlWork work = decide(record, place_of(record.url, depth), run);
   // A trap is one on any host, and what is excluded is excluded there, too.
-  if (work == UrlWork::check && scope.bars_check(record.url, record.depth) != Exclusion::none) return UrlWork::leave;
+  if (work == UrlWork::check && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
   return work;
 }
 
@@ -199,6 +217,7 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   task.url = record.url;
   task.depth = record.depth;
   task.off_scope = work == UrlWork::check;
+  task.asset = task.off_scope && record.reason == UrlReason::asset;
   task.revisit = work == UrlWork::ask_if_changed;
   task.counted = record.state == UrlState::done || record.state == UrlState::failed;
   // Of what an earlier run has given up, the attempts begin anew.
@@ -235,6 +254,12 @@ Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
   const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
   if (keeps_links) ids_.emplace(url_fingerprint, id);
   return {true, id};
+}
+
+std::int64_t Crawler::Shared::id_of(std::uint64_t url_fingerprint) const {
+  std::lock_guard lock(seen_mutex_);
+  const auto known = ids_.find(url_fingerprint);
+  return known == ids_.end() ? 0 : known->second;
 }
 
 std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
@@ -515,8 +540,9 @@ Result<CrawlReport> Crawler::Shared::report() {
   report.waiting = static_cast<std::uint64_t>(std::max<std::int64_t>(waiting_.load(), 0));
   for (std::size_t i = 1; i < kUrlReasons; ++i) {
     const std::int64_t count = left_out_[i].load();
-    if (count > 0 && static_cast<UrlReason>(i) != UrlReason::checked) {
-      report.left_out[std::string(to_string(static_cast<UrlReason>(i)))] = static_cast<std::uint64_t>(count);
+    const auto reason = static_cast<UrlReason>(i);
+    if (count > 0 && reason != UrlReason::checked && reason != UrlReason::asset) {
+      report.left_out[std::string(to_string(reason))] = static_cast<std::uint64_t>(count);
     }
   }
   if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
@@ -554,7 +580,7 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   std::vector<std::int64_t> referrers;
-  auto scanned = store.scan_broken([&](const UrlRecord& record) {
+  auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
     if (report.broken.size() < CrawlReport::kMostBroken) {
@@ -565,24 +591,11 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   });
   if (!scanned) return scanned;
   for (std::size_t i = 0; i < referrers.size(); ++i) {
-    auto page = page_with_link(report.broken[i].url, referrers[i]);
+    auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));
     report.broken[i].referrer = std::move(*page);
   }
   return {};
-}
-
-// Back along the redirects that led to `url`, to the page that links to the first of them; empty: it was a seed.
-Result<std::string> Crawler::Shared::page_with_link(std::string url, std::int64_t referrer) {
-  for (std::uint32_t hops = 0; referrer != 0 && hops <= options.max_redirects + 1; ++hops) {
-    auto record = store.get(referrer);
-    if (!record) return std::unexpected(std::move(record.error()));
-    if (!*record) return std::string{};
-    if ((*record)->redirect_to != url) return std::move((*record)->url);
-    url = std::move((*record)->url);
-    referrer = (*record)->referrer;
-  }
-  return std::string{};
 }
 
 }  // namespace argiope

@@ -21,6 +21,9 @@ RunView view_of(std::string_view words, CrawlOptions& options, Stage stage) {
   RunView run{options, std::nullopt, stage};
   const auto has = [&](std::string_view word) { return words.find(word) != std::string_view::npos; };
   options.check_links = has("check");
+  options.check_assets = has("assets");
+  if (has("stale")) run.recheck_before = kFetched + 1s;
+  if (has("fresh")) run.recheck_before = kFetched;
   if (has("old")) run.refetch_before = kFetched + 1s;
   if (has("young")) run.refetch_before = kFetched;
   if (has("size 100")) options.size_limit = 100;
@@ -112,6 +115,26 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
       {S::done, R::links_per_page, X::none, "links 101", fetch, leave},
       {S::done, R::redirects, X::none, "redirects 101", fetch, leave},
       {S::done, R::redirects, X::none, "", leave, leave},
+      // Verdicts have an age of their own where it is given, and broken links are asked in every run then.
+      {S::done, R::checked, X::off_scope, "check, stale", check, leave},
+      {S::done, R::checked, X::off_scope, "check, fresh", leave, leave},
+      {S::done, R::checked, X::off_scope, "check, fresh, old", leave, leave},
+      {S::done, R::checked, X::off_scope, "check, fresh", check, leave, 404},
+      {S::done, R::none, X::none, "stale", leave, leave, 404},
+      // Assets are checked wherever they are, and only when they are asked for.
+      {S::excluded, R::asset, X::none, "", leave, leave},
+      {S::excluded, R::asset, X::none, "check", leave, leave},
+      {S::excluded, R::asset, X::none, "assets", check, leave},
+      {S::excluded, R::asset, X::off_scope, "assets", check, leave},
+      {S::excluded, R::asset, X::url_length, "assets, requeue all", leave, leave},
+      {S::queued, R::asset, X::none, "assets", check, leave},
+      {S::queued, R::asset, X::none, "old", leave, leave},
+      {S::failed, R::asset, X::none, "assets", check, leave},
+      {S::done, R::asset, X::none, "assets", leave, leave},
+      {S::done, R::asset, X::none, "assets, old", check, leave},
+      {S::done, R::asset, X::none, "assets, fresh", check, leave, 404},
+      {S::done, R::asset, X::none, "assets, requeue all", check, leave},
+      {S::done, R::asset, X::none, "requeue all", leave, leave},
       // By hand.
       {S::done, R::none, X::none, "requeue all", fetch, leave},
       {S::done, R::none, X::off_scope, "requeue all", leave, leave},
@@ -144,11 +167,11 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
 // Otherwise a crawl that goes on while there is something to take up would not end.
 TEST(UrlDecision, GoingOnTakesUpNothingThatTheRunHasSettled) {
   CrawlOptions options;
-  options.check_links = true;
+  options.check_links = options.check_assets = true;
   options.requeue = Requeue::all;
   const RunView run{options, WallTime{5000s}, Stage::going_on};
   for (const auto& [state, reason] : {std::pair{S::done, R::none}, {S::queued, R::none}, {S::failed, R::none}, {S::excluded, R::robots},
-                                      {S::excluded, R::pages_per_host}, {S::excluded, R::content_type}, {S::done, R::cut_off}}) {
+                                      {S::excluded, R::pages_per_host}, {S::excluded, R::content_type}, {S::done, R::cut_off}, {S::excluded, R::asset}, {S::done, R::asset}}) {
     UrlRecord record;
     record.state = state;
     record.reason = reason;

@@ -17,6 +17,13 @@
 
 namespace argiope {
 
+// Statuses from `first` to `last`.
+struct StatusRange {
+  int first = 0;
+  int last = 0;
+  friend bool operator==(const StatusRange&, const StatusRange&) = default;
+};
+
 enum class CrawlOrder : std::uint8_t {
   bfs,       // nearest to a seed first
   dfs,       // deepest first
@@ -67,6 +74,17 @@ struct CrawlOptions {
   std::uint64_t max_pages = 0;  // responses fetched in this run; 0: no limit
   // HEAD off-scope links, to learn whether they are broken.
   bool check_links = false;
+  // HEAD what pages are shown with, too: pictures, scripts, styles, and what styles refer to, on any host. Of a style sheet of
+  // the crawl's hosts the body is read.
+  bool check_assets = false;
+  // Note what fragments may name on the pages that are fetched; and on off-scope pages to which links with a fragment lead,
+  // which are fetched for that. Both need `keep_links`.
+  bool check_fragments = false;
+  bool check_foreign_fragments = false;
+  // What was only checked is checked again when that was longer ago than this, and when it is broken; nullopt: as `age` says.
+  std::optional<Duration> check_age;
+  // Answers that are no broken links. Empty: all below 400. A redirect is judged by where it leads.
+  std::vector<StatusRange> accept_status;
   Requeue requeue = Requeue::none;
   CrawlOrder order = CrawlOrder::bfs;
 
@@ -107,6 +125,12 @@ struct CrawlOptions {
   PageHandler on_page;
   // See CrawlSink.
   std::vector<std::shared_ptr<CrawlSink>> sinks;
+
+  // --- what the store keeps beside what the crawl goes by
+  // Each link and asset of each page, with its text and line.
+  bool keep_links = false;
+  // How long each answer took, and what the head of each page says.
+  bool keep_facts = false;
 
   // --- the run
   // Fetch again what was fetched longer ago than this; nullopt: never again.
