@@ -10,7 +10,7 @@
 #include "web/html_entities.hpp"
 #include "web/html_walker.hpp"
 #include "web/internal/ascii.hpp"
-#include "web/meta_refresh.hpp"
+#include "web/link_rules.hpp"
 
 namespace argiope {
 namespace {
@@ -87,62 +87,6 @@ struct Wanted {
   std::string_view raw{};
   bool found = false;
 };
-
-constexpr auto separates_words = [](char c) { return is_space(c); };
-
-bool has_word(std::string_view list, std::string_view lower) {
-  bool found = false;
-  for_each_token(list, separates_words, [&](std::string_view word) { found = found || equals_lower(word, lower); });
-  return found;
-}
-
-// Relations that make a `link` a link to follow. Any word that is not here (icon, preload, manifest …) names a
-// resource, and `stylesheet` does so whatever stands beside it.
-struct Relation {
-  std::string_view name;
-  LinkKind kind;
-};
-constexpr Relation kRelations[] = {
-    {"canonical", LinkKind::canonical},
-    {"next", LinkKind::next},
-    {"prev", LinkKind::prev},
-    {"previous", LinkKind::prev},
-    {"alternate", LinkKind::alternate},
-    {"author", LinkKind::other},
-    {"help", LinkKind::other},
-    {"license", LinkKind::other},
-    {"copyright", LinkKind::other},
-    {"search", LinkKind::other},
-    {"index", LinkKind::other},
-    {"contents", LinkKind::other},
-    {"toc", LinkKind::other},
-    {"first", LinkKind::other},
-    {"last", LinkKind::other},
-    {"start", LinkKind::other},
-    {"up", LinkKind::other},
-    {"top", LinkKind::other},
-    {"chapter", LinkKind::other},
-    {"section", LinkKind::other},
-    {"subsection", LinkKind::other},
-    {"appendix", LinkKind::other},
-    {"glossary", LinkKind::other},
-    {"bookmark", LinkKind::other},
-    {"amphtml", LinkKind::other},
-    {"shortlink", LinkKind::other},
-    {"privacy-policy", LinkKind::other},
-    {"terms-of-service", LinkKind::other},
-};
-
-// The kind of the first relation in the order of kRelations; false when the link is not one to follow.
-bool kind_of_rel(std::string_view rel, LinkKind& kind) {
-  if (has_word(rel, "stylesheet")) return false;
-  for (const Relation& relation : kRelations) {
-    if (!has_word(rel, relation.name)) continue;
-    kind = relation.kind;
-    return true;
-  }
-  return false;
-}
 
 // One scan.
 class Scanner : public HtmlWalker<Scanner> {

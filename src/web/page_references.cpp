@@ -8,8 +8,8 @@
 #include "web/html_entities.hpp"
 #include "web/html_walker.hpp"
 #include "web/internal/ascii.hpp"
-#include "web/internal/css_urls.hpp"
-#include "web/meta_refresh.hpp"
+#include "web/internal/css_references.hpp"
+#include "web/link_rules.hpp"
 
 namespace argiope {
 namespace {
@@ -106,12 +106,6 @@ Role role_in_svg(std::string_view name) noexcept {
                                                                                                     : Role::link;
 }
 
-bool list_has(std::string_view list, std::string_view lower) {
-  bool found = false;
-  for_each_token(list, is_space, [&](std::string_view word) { found = found || equals_lower(word, lower); });
-  return found;
-}
-
 // Relations of `link` that are no links. The first in this order counts.
 struct RelationRole {
   std::string_view name;
@@ -144,7 +138,7 @@ constexpr RelationRole kRelationRoles[] = {
 
 Role role_of_link(std::string_view rel, std::string_view as) {
   const auto found =
-      std::ranges::find_if(kRelationRoles, [rel](const RelationRole& known) { return list_has(rel, known.name); });
+      std::ranges::find_if(kRelationRoles, [rel](const RelationRole& known) { return has_word(rel, known.name); });
   if (found == std::end(kRelationRoles)) return Role::link;
   if (found->name != "preload") return found->role;
   if (equals_lower(as, "style")) return Role::stylesheet;
@@ -440,9 +434,9 @@ void split_reference(std::string_view text, ReferenceSyntax syntax, ReferenceRol
       }
       return;
     case Syntax::css: {
-      std::vector<CssUrl> urls;
-      find_css_urls(text, urls);
-      for (const CssUrl& one : urls) {
+      std::vector<CssReference> urls;
+      find_css_references(text, urls);
+      for (const CssReference& one : urls) {
         parts.push_back({one.begin, one.size, one.is_import ? Role::stylesheet : role, one.quote, true});
       }
       return;

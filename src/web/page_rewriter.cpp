@@ -11,7 +11,7 @@
 #include "argiope/web/charset.hpp"
 #include "base/internal/utf8.hpp"
 #include "web/internal/ascii.hpp"
-#include "web/internal/css_urls.hpp"
+#include "web/internal/css_references.hpp"
 
 namespace argiope {
 namespace {
@@ -269,11 +269,11 @@ void rewrite_page(std::string_view html, const PageReferences& references, std::
 }
 
 void rewrite_css(std::string_view css, const RewriteUrl& rewrite, std::string& out) {
-  std::vector<CssUrl> urls;
-  find_css_urls(css, urls);
+  std::vector<CssReference> urls;
+  find_css_references(css, urls);
   std::size_t copied = 0;
   std::string text;
-  for (const CssUrl& one : urls) {
+  for (const CssReference& one : urls) {
     const std::string url = unescape_css(css.substr(one.begin, one.size));
     const std::string_view trimmed = trim_space(url);
     if (trimmed.empty()) continue;
@@ -293,10 +293,10 @@ void visit_assets(std::string_view html, const PageReferences& references, std::
   visit_page_assets(html, references, encoding, visit, 0);
 }
 
-void visit_css_urls(std::string_view css, const VisitUrl& visit) {
-  std::vector<CssUrl> urls;
-  find_css_urls(css, urls);
-  for (const CssUrl& one : urls) {
+void visit_style_assets(std::string_view css, const VisitUrl& visit) {
+  std::vector<CssReference> urls;
+  find_css_references(css, urls);
+  for (const CssReference& one : urls) {
     const std::string url = unescape_css(css.substr(one.begin, one.size));
     if (trim_space(url).empty()) continue;
     visit(trim_space(url), one.is_import ? ReferenceRole::stylesheet : ReferenceRole::object);

@@ -265,7 +265,7 @@ TEST(PageRewriter, VisitsTheAssets) {
                [&](std::string_view url, ReferenceRole role) { found.push_back(fmt::format("{} {}", name_of(role), url)); });
   EXPECT_THAT(found, ElementsAre("image b", "image c", "stylesheet d", "image f", "script g"));
   found.clear();
-  visit_css_urls("@import 'a'; b{c:url( d )} e{f:url()}",
+  visit_style_assets("@import 'a'; b{c:url( d )} e{f:url()}",
                  [&](std::string_view url, ReferenceRole role) { found.push_back(fmt::format("{} {}", name_of(role), url)); });
   EXPECT_THAT(found, ElementsAre("stylesheet a", "object d"));
 }

@@ -44,6 +44,6 @@ void rewrite_css(std::string_view css, const RewriteUrl& rewrite, std::string& o
 using VisitUrl = std::function<void(std::string_view url, ReferenceRole role)>;
 void visit_assets(std::string_view html, const PageReferences& references, std::string_view encoding,
                   const VisitUrl& visit);
-void visit_css_urls(std::string_view css, const VisitUrl& visit);
+void visit_style_assets(std::string_view css, const VisitUrl& visit);
 
 }  // namespace argiope

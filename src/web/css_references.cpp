@@ -1,4 +1,4 @@
-#include "web/internal/css_urls.hpp"
+#include "web/internal/css_references.hpp"
 
 #include <algorithm>
 #include <array>
@@ -65,7 +65,7 @@ void append_escape(std::string_view escape, std::string& out) {
 // One pass over the tokens (4.3.1). `at_` is behind the last one.
 class CssScan {
  public:
-  CssScan(std::string_view css, std::vector<CssUrl>& urls) noexcept : css_(css), urls_(urls) {}
+  CssScan(std::string_view css, std::vector<CssReference>& urls) noexcept : css_(css), urls_(urls) {}
 
   void run() {
     while (at_ < css_.size()) token();
@@ -254,7 +254,7 @@ class CssScan {
   }
 
   std::string_view css_;
-  std::vector<CssUrl>& urls_;
+  std::vector<CssReference>& urls_;
   std::size_t at_ = 0;
   std::string keyword_;
   Expects expects_ = Expects::nothing;
@@ -264,7 +264,7 @@ class CssScan {
 
 }  // namespace
 
-void find_css_urls(std::string_view css, std::vector<CssUrl>& urls) {
+void find_css_references(std::string_view css, std::vector<CssReference>& urls) {
   urls.clear();
   CssScan(css, urls).run();
 }

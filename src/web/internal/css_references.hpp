@@ -12,7 +12,7 @@
 
 namespace argiope {
 
-struct CssUrl {
+struct CssReference {
   // Of the URL as written: between the quotes, or within url( and ) without the space around it.
   std::size_t begin = 0;
   std::size_t size = 0;
@@ -20,14 +20,14 @@ struct CssUrl {
   // After @import: another style sheet.
   bool is_import = false;
 
-  friend bool operator==(const CssUrl&, const CssUrl&) = default;
+  friend bool operator==(const CssReference&, const CssReference&) = default;
 };
 
 // Replaces what `urls` held, in the text's order. `css` is UTF-8, or any bytes whose ASCII is ASCII. What @namespace names is
 // no URL to be fetched, and left out.
 //
 // Cost: linear in the text, whatever it holds; memory for the result alone.
-void find_css_urls(std::string_view css, std::vector<CssUrl>& urls);
+void find_css_references(std::string_view css, std::vector<CssReference>& urls);
 
 // What a string or an unquoted url() that is written as `raw` stands for: escapes undone (section 4.3.7).
 std::string unescape_css(std::string_view raw);
