@@ -9,6 +9,16 @@ Crawler::Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std:
     : shared_(std::make_unique<Shared>(std::move(options), store, seed, shards)) {}
 Crawler::~Crawler() = default;
 
+std::function<Result<void>()> Crawler::keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks) {
+  if (sinks.empty()) return nullptr;
+  return [sinks]() -> Result<void> {
+    for (const auto& sink : sinks) {
+      if (auto kept = sink->keep(); !kept) return kept;
+    }
+    return {};
+  };
+}
+
 Result<void> Crawler::open(WallTime now) { return shared_->open(now); }
 
 Coro<void> Crawler::work(std::size_t index, HttpTransport& transport, Resolver* resolver) {

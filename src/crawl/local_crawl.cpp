@@ -15,24 +15,53 @@
 namespace argiope {
 namespace {
 
+// Asks nothing about hosts whose names only a proxy should look up.
+class ResolverBesideProxies final : public Resolver {
+ public:
+  ResolverBesideProxies(const ProxySettings& proxies, Resolver& resolver) : proxies_(proxies), resolver_(resolver) {}
+  Coro<Result<AddressList>> resolve(std::string_view host) override {
+    if (proxies_.looks_up_here(host)) co_return co_await resolver_.resolve(host);
+    co_return fail(Errc::dns, "looked up by a proxy");
+  }
+
+ private:
+  const ProxySettings& proxies_;
+  Resolver& resolver_;
+};
+
 // What one thread of a crawl runs on. The members are destroyed from the last to the first.
 struct Part {
-  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard)
-      : backend(clock), loop(backend), resolver(ResolverOptions{}, backend), client(http, backend, resolver, guard) {}
+  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard,
+       std::unique_ptr<HttpTransport> other)
+      : backend(clock),
+        loop(backend),
+        resolver(ResolverOptions{}, backend),
+        host_resolver(http.proxies, resolver),
+        client(http, backend, resolver, guard),
+        instead(std::move(other)) {}
+  Coro<void> work(Crawler& crawler, std::size_t index) {
+    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &host_resolver);
+  }
   AsioBackend backend;
   EventLoop loop;
   CaresResolver resolver;
+  ResolverBesideProxies host_resolver;  // the crawler's own
   HttpClient client;
+  std::unique_ptr<HttpTransport> instead;  // of the client
 };
 
-// A seed that names a private address is permission to connect there, and only there.
+// A seed that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
+// only there.
 void permit_seeds(AddressGuard& guard, const std::vector<Url>& seeds) {
   for (const Url& seed : seeds) {
     std::string_view host = seed.host();
     if (host == "localhost" || host.ends_with(".localhost")) guard.permit_loopback();
     if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
     const auto address = IpAddress::parse(host);
-    if (!address) continue;
+    if (!address) {
+      guard.permit_name(host);
+      continue;
+    }
     if (classify(*address) == AddressClass::loopback) {
       guard.permit_loopback();
     } else {
@@ -47,6 +76,7 @@ HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& se
   http.headers_for = options.headers_for;
   http.connect_timeout = options.connect_timeout;
   http.extra_ca_file = setup.ca_file;
+  http.proxies = setup.proxies;
   http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
   return http;
 }
@@ -57,6 +87,7 @@ struct LocalCrawl::State {
   State(CrawlOptions options, const CrawlSetup& setup, std::unique_ptr<UrlStore> its_store)
       : guard(setup.allow_private, setup.private_advice),
         http(http_options(options, setup)),
+        transport(setup.transport),
         max_time(options.max_time),
         store(std::move(its_store)),
         parts(setup.threads) {
@@ -69,6 +100,7 @@ struct LocalCrawl::State {
   SystemClock clock;
   AddressGuard guard;
   const HttpClientOptions http;
+  const std::function<std::unique_ptr<HttpTransport>()> transport;
   const std::optional<Duration> max_time;
   const std::unique_ptr<UrlStore> store;
   const std::size_t parts;
@@ -82,7 +114,7 @@ Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
 UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
-  auto store = open_url_store(setup.database, {.sync = setup.sync});
+  auto store = open_url_store(setup.database, {.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)});
   if (!store) return std::unexpected(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));
   if (auto opened = state->crawler->open(state->clock.wall_now()); !opened) {
@@ -110,7 +142,7 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
         }(*this, std::move(beside)),
         "beside the crawl", Start::eagerly);
   }
-  co_await crawler->work(0, part.client, &part.resolver);
+  co_await part.work(*crawler, 0);
   time_limit.cancel();
   if (companion && !companion.done()) {
     companion.cancel();
@@ -128,13 +160,14 @@ Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
   {
     std::vector<std::unique_ptr<Part>> parts;
     for (std::size_t i = 0; i < state.parts; ++i) {
-      parts.push_back(std::make_unique<Part>(state.clock, state.http, state.guard));
+      parts.push_back(
+          std::make_unique<Part>(state.clock, state.http, state.guard, state.transport ? state.transport() : nullptr));
     }
     std::vector<std::jthread> threads;
     try {
       for (std::size_t i = 1; i < parts.size(); ++i) {
         threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
-          part.loop.run_until_complete(crawler.work(i, part.client, &part.resolver));
+          part.loop.run_until_complete(part.work(crawler, i));
           part.client.close_idle();
         });
       }

@@ -208,7 +208,7 @@ void Crawler::Shard::pump() {
     return;
   }
   read_on(now);
-  if (shared_.store.backlog() > kMostBacklog) return ticker_->at(now + kBacklogPause);
+  if (shared_.store.backlog() > kMostBacklog || shared_.sinks_are_behind()) return ticker_->at(now + kBacklogPause);
   lanes_.wake([&](Host& host) {
     --host.pins;
     if (!host.asking) frontier_.let_go(host, now);

@@ -104,6 +104,11 @@ class Crawler::Shard {
   void lose(Host& host, Error cause, HostLoss loss, TimePoint now);
   void pass_over(Visit& visit, TimePoint now);
 
+  // False: the crawl ends, because a sink cannot take it.
+  bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response, const UrlTask* task = nullptr);
+  bool looks_unwanted(const UrlTask& task) const;
+  bool is_unwanted(const Visit& visit) const noexcept;
+  bool is_worth_get(const Visit& visit) noexcept;
   void build_request(const UrlTask& task, HttpRequest& request);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
   void on_error(Visit& visit, const Error& error, TimePoint now);
@@ -119,6 +124,7 @@ class Crawler::Shard {
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   void give_up(Visit& visit, const Error& error, TimePoint now);
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
+  void note_unwanted(const HttpResponse& response, UrlOutcome& outcome);
   void link_to_asset(const UrlTask& task, const Url& url, Exclusion place, UrlBatch& batch);
   void note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit);
   void store_links(const UrlTask& from, bool redirect, UrlBatch& batch);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "argiope/web/http_client.hpp"
@@ -19,6 +20,8 @@ constexpr bool is_plea(int status) noexcept { return status == 408 || status == 
 // Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
 // patience is believed.
 constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
+
+constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 53;  // that a server may claim
 
 // Statuses that a later attempt may change.
 constexpr bool is_temporary(int status) noexcept { return is_plea(status) || status >= 500; }
@@ -52,7 +55,8 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   const HttpResponse& response = visit.response;
   host.health.page_answered();
   ShardCounters::add(counters.bytes, response.wire_bytes);
-  if (visit.request.method == HttpMethod::head && proves_nothing_of_get(response.status)) {
+  const bool by_head = visit.request.method == HttpMethod::head;
+  if (by_head && (proves_nothing_of_get(response.status) || is_worth_get(visit))) {
     task.by_get = true;
     shared_.give_page_back();
     frontier_.retry(visit.ticket, now, now);
@@ -86,6 +90,21 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
     return true;
   }
   return false;
+}
+
+// Of a good answer: whether its body was, or would be, of a type that is not accepted.
+bool Crawler::Shard::is_unwanted(const Visit& visit) const noexcept {
+  const HttpResponse& response = visit.response;
+  if (response.status < 200 || response.status >= 300) return false;
+  if (visit.request.method != HttpMethod::head) return response.unwanted;
+  const std::string& type = response.headers.content_type;
+  return !parse_content_type(type).type.empty() && !has_media_type(type, visit.request.wanted_types);
+}
+
+// Asked by HEAD for what its name says, it may be wanted all the same.
+bool Crawler::Shard::is_worth_get(const Visit& visit) noexcept {
+  const int status = visit.response.status;
+  return !task_of(visit).off_scope && status >= 200 && status < 300 && !is_unwanted(visit);
 }
 
 Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
@@ -131,6 +150,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
     outcome.etag = response.headers.etag;
     outcome.last_modified = response.headers.last_modified;
     if (!response.body.empty()) outcome.digest = content_digest(response.body);
+    if (!task.off_scope && is_unwanted(visit)) note_unwanted(response, outcome);
     if (response.truncated) {
       outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
       note_part(outcome, UrlReason::cut_off, options_.size_limit);
@@ -143,7 +163,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   batch.outcomes.push_back(std::move(outcome));
   if (is_redirect(response.status)) {
     on_redirect(visit, batch);
-  } else if (response.status == 200 && !task.off_scope) {
+  } else if (response.status == 200 && !task.off_scope && !response.unwanted) {
     on_page(visit, batch);
   }
   if (shared_.keeps_notes) note_answer(visit, batch, now);
@@ -208,6 +228,17 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   }
 }
 
+// Answered, and left out for its type.
+void Crawler::Shard::note_unwanted(const HttpResponse& response, UrlOutcome& outcome) {
+  count(Exclusion::content_type);
+  shared_.count_left_out(UrlReason::content_type);
+  outcome.state = UrlState::excluded;
+  outcome.reason = UrlReason::content_type;
+  if (const auto length = response.headers.content_length) {
+    outcome.size = static_cast<std::int64_t>(std::min<std::uint64_t>(*length, kLargestSize));
+  }
+}
+
 // The URL is done, but only in part; the first reason counts.
 void Crawler::Shard::note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit) {
   if (outcome.reason != UrlReason::none) return;
@@ -226,7 +257,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   Exclusion place = shared_.place_of(url.href(), depth);
   const Exclusion scope_place = place;
   const bool off_scope = place == Exclusion::off_scope;
-  if (off_scope && options_.check_links) place = shared_.scope.trap(url.href(), depth);
+  if (off_scope && options_.check_links) place = shared_.scope.bars_check(url.href(), depth);
   if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
   const auto [is_new, id] = shared_.claim(url_fingerprint);

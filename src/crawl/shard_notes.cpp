@@ -129,7 +129,7 @@ std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url,
   task.depth = from.depth + 1;
   batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_.order, task.depth, task.url), from.id,
                               wall(), UrlReason::asset});
-  const Exclusion trap = shared_.scope.trap(task.url, from.depth);
+  const Exclusion trap = shared_.scope.bars_check(task.url, from.depth);
   shared_.checks.add(task.fingerprint, {.id = id, .is_asset = true, .settled = trap != Exclusion::none});
   if (trap != Exclusion::none) {
     count(trap);

@@ -21,13 +21,26 @@ namespace {
 constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
+// Left out because of where the URL stands: not any more, once a seed redirects to it, or to its host or folder.
+constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
+                                         UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
+                                         UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix};
+constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// Pages are read for their links, whatever else is.
+CrawlOptions with_pages_accepted(CrawlOptions options) {
+  if (options.accept_types.empty()) return options;
+  options.accept_types.insert(options.accept_types.end(), {"text/html", "application/xhtml+xml"});
+  return options;
+}
 
 }  // namespace
 
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
                         std::size_t shard_count)
-    : options(std::move(crawl_options)),
+    : options(with_pages_accepted(std::move(crawl_options))),
+      wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
       store(url_store),
       seed(random_seed),
       scope(options),
@@ -67,7 +80,7 @@ Result<void> Crawler::Shared::load() {
   };
   // `broken` needs the status, and so do verdicts.
   const bool by_status = options.requeue == Requeue::broken || options.check_age;
-  const auto fields = by_status ? UrlStore::Fields::all : UrlStore::Fields::to_go_on;
+  const auto fields = by_status ? UrlStore::Fields::all : fields_to_decide();
   // In stretches, between which is written what has to go to a shelf or to another place on it. That may be all there is,
   // when the database is of the first version or the order is not that of the last run.
   for (std::int64_t from = 1;;) {
@@ -94,6 +107,11 @@ Result<void> Crawler::Shared::load() {
   }
 }
 
+// What decide() looks at: whether a type is accepted only where some are not.
+UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
+  return options.accept_types.empty() ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
+}
+
 // Queues what the store has recorded, or leaves it; how many records the shards are to move because of it.
 std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   const UrlWork work = work_on(record, Stage::opening);
@@ -103,6 +121,10 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
     const auto inside = [&](Stage stage) { return decide(record, Exclusion::none, view(stage)); };
     if (inside(Stage::opening) != UrlWork::leave && inside(Stage::going_on) == UrlWork::leave) {
       passed_over_.push_back(record.url_id);
+    }
+    // Whatever has left it out before, it is its depth now.
+    if (record.state == UrlState::excluded && options.max_depth && record.depth > *options.max_depth) {
+      some_too_deep_ = true;
     }
     if (record.shelf) {
       batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
@@ -166,8 +188,8 @@ UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   // An asset is as deep as its page, and stored as if a link led there.
   const std::uint32_t depth = record.depth - (record.reason == UrlReason::asset && record.depth > 0 ? 1 : 0);
   const UrlWork work = decide(record, place_of(record.url, depth), run);
-  // A trap is one on any host.
-  if (work == UrlWork::check && scope.trap(record.url, depth) != Exclusion::none) return UrlWork::leave;
+  // A trap is one on any host, and what is excluded is excluded there, too.
+  if (work == UrlWork::check && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
   return work;
 }
 
@@ -260,6 +282,24 @@ void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
   }
 }
 
+bool Crawler::Shared::show(const Exchange& exchange) {
+  for (const auto& sink : options.sinks) {
+    auto taken = sink->take(exchange);
+    if (taken) continue;
+    {
+      std::lock_guard lock(failures_mutex_);
+      if (!sink_failure_) sink_failure_ = std::move(taken.error());
+    }
+    stop("sink", true);
+    return false;
+  }
+  return true;
+}
+
+bool Crawler::Shared::sinks_are_behind() const {
+  return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
+}
+
 bool Crawler::Shared::take_page() noexcept {
   if (options.max_pages == 0) return true;
   std::uint64_t left = pages_left.load();
@@ -287,8 +327,11 @@ void Crawler::Shared::count_failure(std::string_view name) {
 bool Crawler::Shared::may_take_up_more() const noexcept {
   const auto left = [this](UrlReason reason) { return left_out_[static_cast<std::size_t>(reason)].load(); };
   const std::int64_t waiting = waiting_.load() + std::ssize(passed_over_);
-  if (scope_grew_.load() && (left(UrlReason::off_scope) + waiting > 0 || options.check_links)) return true;
-  return options.max_depth && settled_.load() && left(UrlReason::depth) + waiting > 0;
+  if (scope_grew_.load()) {
+    if (waiting > 0 || options.check_links) return true;
+    if (std::ranges::any_of(kReasonsOfPlace, [&](UrlReason reason) { return left(reason) > 0; })) return true;
+  }
+  return options.max_depth && settled_.load() && (some_too_deep_ || left(UrlReason::depth) + waiting > 0);
 }
 
 bool Crawler::Shared::is_complete(std::size_t shard) {
@@ -337,7 +380,7 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         last = record.url_id;
         return ++taken < kTakenUpAtOnce;
       },
-      UrlStore::Fields::to_go_on);
+      fields_to_decide());
   if (!scanned) return std::unexpected(std::move(scanned.error()));
   if (taken < kTakenUpAtOnce) {
     passed_over_ = std::move(still_passed_over);
@@ -454,8 +497,19 @@ CrawlStats Crawler::Shared::stats() const {
   return stats;
 }
 
+// All of them, whatever becomes of one: the first error counts.
+Result<void> Crawler::Shared::finish_sinks() {
+  Result<void> finished;
+  if (sink_failure_) finished = std::unexpected(*sink_failure_);
+  for (const auto& sink : options.sinks) {
+    if (auto done = sink->finish(); finished && !done) finished = std::move(done);
+  }
+  return finished;
+}
+
 Result<CrawlReport> Crawler::Shared::report() {
   if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  if (auto finished = finish_sinks(); !finished) return std::unexpected(std::move(finished.error()));
   CrawlReport report;
   report.stats = stats();
   {

@@ -75,6 +75,11 @@ class Crawler::Shared {
     left_out_[static_cast<std::size_t>(reason)].fetch_add(by, std::memory_order_relaxed);
   }
 
+  // False: a sink has failed, and the crawl ends.
+  bool show(const Exchange& exchange);
+  // Whether sinks have more to work off than there should be.
+  bool sinks_are_behind() const;
+
   // Reserves one of the responses max_pages allows; false: none is left.
   bool take_page() noexcept;
   // For a response that does not count because its URL is tried again.
@@ -106,6 +111,7 @@ class Crawler::Shared {
   const bool keeps_links = options.max_depth || options.check_links || options.check_assets || options.keep_links;
   // Whether anything is kept of answers beside that.
   const bool keeps_notes = options.keep_links || options.keep_facts || options.check_assets;
+  const bool wants_wire;  // whether a sink does
   CheckBook checks;
   UrlStore& store;
   const std::uint64_t seed;
@@ -116,6 +122,7 @@ class Crawler::Shared {
   std::atomic<std::uint64_t> pages_left;
 
  private:
+  UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
@@ -132,6 +139,7 @@ class Crawler::Shared {
   bool may_take_up_more() const noexcept;
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
+  Result<void> finish_sinks();
   Result<void> list_broken(CrawlReport& report);
 
   WallTime opened_at_{};
@@ -148,6 +156,7 @@ class Crawler::Shared {
   // What opening left because of its place alone and going_on would leave in any case, ascending: if its place changes, it
   // is as if it had been there at the opening. Of shard 0.
   std::vector<std::int64_t> passed_over_;
+  bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
   std::atomic<bool> settled_{false};
   std::atomic<bool> complete_{false};
@@ -159,6 +168,7 @@ class Crawler::Shared {
   std::map<std::string, std::uint64_t> failures_;
   std::map<std::string, LostHost> lost_hosts_;  // the first of them
   std::uint64_t lost_host_count_ = 0;
+  std::optional<Error> sink_failure_;  // the first
 };
 
 }  // namespace argiope

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
+#include "web/internal/content_type.hpp"
+
 namespace argiope {
 namespace {
 
 bool is_old(const UrlRecord& record, const RunView& run) noexcept {
   return run.refetch_before && record.mtime < *run.refetch_before;
+}
+
+bool accepts_type(const CrawlOptions& options, std::string_view content_type) noexcept {
+  return options.accept_types.empty() || has_media_type(content_type, options.accept_types);
 }
 
 // An excluded URL that is in scope and no trap.
@@ -17,6 +23,8 @@ bool takes_up_excluded(const UrlRecord& record, const RunView& run) noexcept {
     case UrlReason::pages_per_host:
       return run.stage == Stage::opening &&
              run.options.max_pages_per_host > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
+    case UrlReason::content_type:
+      return run.stage == Stage::opening && accepts_type(run.options, record.content_type);
     default: return true;  // what has excluded it does so no longer
   }
 }
@@ -115,6 +123,12 @@ UrlReason reason_of(Exclusion exclusion) noexcept {
     case Exclusion::url_length: return UrlReason::url_length;
     case Exclusion::repeated_segment: return UrlReason::repeated_segment;
     case Exclusion::pages_per_host: return UrlReason::pages_per_host;
+    case Exclusion::exclude: return UrlReason::exclude;
+    case Exclusion::include: return UrlReason::include;
+    case Exclusion::path_prefix: return UrlReason::path_prefix;
+    case Exclusion::parent: return UrlReason::parent;
+    case Exclusion::extension: return UrlReason::extension;
+    case Exclusion::content_type: return UrlReason::content_type;
     case Exclusion::links_per_page: return UrlReason::links_per_page;
     case Exclusion::none:
     case Exclusion::scheme:

@@ -111,6 +111,13 @@ void MemoryUrlStore::keep(UrlBatch& batch) {
     facts_.insert_or_assign(facts.url_id, std::move(facts));
   }
   for (const std::int64_t url_id : batch.linked) note_linked(url_id);
+  for (UrlNote& note : batch.notes) {
+    if (note.text.empty()) {
+      notes_.erase(note.name);
+    } else {
+      notes_.insert_or_assign(std::move(note.name), std::move(note.text));
+    }
+  }
 }
 
 void MemoryUrlStore::note_linked(std::int64_t url_id) {
@@ -147,6 +154,20 @@ Result<void> MemoryUrlStore::scan_kept_links(std::int64_t url_id, const LinkVisi
   std::uint32_t place = 0;
   for (const KeptLink& link : links) {
     if (!visit(url_id, place++, link)) break;
+  }
+  return {};
+}
+
+Result<void> MemoryUrlStore::scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) {
+  std::vector<UrlNote> found;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto note = notes_.lower_bound(prefix); note != notes_.end() && note->first.starts_with(prefix); ++note) {
+      found.push_back({note->first, note->second});
+    }
+  }
+  for (const UrlNote& note : found) {
+    if (!visit(note)) break;
   }
   return {};
 }

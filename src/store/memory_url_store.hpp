@@ -25,6 +25,7 @@ class MemoryUrlStore final : public UrlStore {
   Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) override;
   Result<void> scan_kept_links(const LinkVisitor& visit) override;
   Result<void> scan_kept_links(std::int64_t url_id, const LinkVisitor& visit) override;
+  Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) override;
   Result<void> scan_facts(const std::function<bool(const PageFacts&)>& visit) override;
   Result<std::optional<PageFacts>> facts(std::int64_t url_id) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
@@ -52,6 +53,7 @@ class MemoryUrlStore final : public UrlStore {
   std::map<std::int64_t, UrlLinks> links_;
   std::map<std::int64_t, std::vector<KeptLink>> kept_links_;  // none are empty
   std::map<std::int64_t, PageFacts> facts_;
+  std::map<std::string, std::string, std::less<>> notes_;
 };
 
 }  // namespace argiope

@@ -106,7 +106,14 @@ CREATE VIEW page_link_list AS
   FROM page_links l JOIN urls f ON f.url_id = l.from_id LEFT JOIN urls t ON t.url_id = l.to_id;
 )sql";
 
-constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons, kReports};
+constexpr const char* kNotes = R"sql(
+CREATE TABLE notes (  -- what a crawl keeps beside its URLs: cookies/SITE has a site's cookies, as cookies.txt
+  name TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons, kReports, kNotes};
 
 using stored_time::from_ms;
 

@@ -40,7 +40,7 @@ struct Reader {
 
   SqliteDatabase database;
   SqliteStatement select, scan, scan_to_go_on, scan_broken, scan_redirects, scan_links;
-  SqliteStatement scan_kept, kept_of_page, scan_facts, facts;
+  SqliteStatement scan_kept, kept_of_page, scan_facts, facts, scan_notes;
   ShelfQueries ready, aside, delayed;
 
   // `flags` are SQLITE_OPEN_…. Who may not write finds the file as it is, or an error.
@@ -78,6 +78,7 @@ struct Reader {
         {kept_of_page, fmt::format("SELECT {} FROM page_links WHERE from_id = ? ORDER BY place", kLinkColumns)},
         {scan_facts, fmt::format("SELECT {} FROM page_facts ORDER BY url_id", kFactColumns)},
         {facts, fmt::format("SELECT {}, anchors FROM page_facts WHERE url_id = ?", kFactColumns)},
+        {scan_notes, "SELECT name, text FROM notes WHERE name >= ?1 AND name < ?2 ORDER BY name"},
         {ready[0], shelf("shelf = 1 AND priority = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id")},
         {ready[1], shelf("shelf = 1 AND priority < ?1 AND (site & 2147483647) % ?4 = ?3", "priority DESC, url_id")},
         {aside[0], shelf("shelf = 2 AND site = ?5 AND priority = ?1 AND url_id > ?2", "url_id")},
@@ -212,6 +213,19 @@ class SqliteUrlReads : public UrlStore {
     }
     if (auto ended = end_of(query, code); !ended) return std::unexpected(std::move(ended.error()));
     return found;
+  }
+
+  Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) override {
+    std::lock_guard lock(read_mutex_);
+    SqliteStatement& query = reader_->scan_notes;
+    const std::string behind = std::string(prefix) + '\xff';  // no byte of UTF-8
+    query.bind(1, prefix);
+    query.bind(2, behind);
+    int code = SQLITE_ROW;
+    while ((code = query.step()) == SQLITE_ROW) {
+      if (!visit({std::string(query.text(0)), std::string(query.text(1))})) break;
+    }
+    return end_of(query, code);
   }
 
  protected:

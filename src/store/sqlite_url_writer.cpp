@@ -20,7 +20,7 @@ constexpr int kCheckpointPages = 1000;
 }  // namespace
 
 SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
-    : path_(path), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
+    : path_(path), before_commit_(options.before_commit), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
 
 Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
                                                                const UrlStoreOptions& options) {
@@ -36,6 +36,9 @@ Result<void> SqliteUrlWriter::open_file(const UrlStoreOptions& options) {
   auto lock = FileLock::take(path_);
   if (!lock) return std::unexpected(std::move(lock.error()));
   lock_ = std::move(*lock);
+  if (options.is_private) {
+    if (auto closed = lock_.close_to_others(path_); !closed) return closed;
+  }
   auto opened = SqliteDatabase::open(path_, SQLITE_OPEN_READWRITE);
   if (!opened) return std::unexpected(std::move(opened.error()));
   database_ = std::move(*opened);
@@ -78,6 +81,8 @@ Result<void> SqliteUrlWriter::prepare() {
       {put_kept_, std::string("INSERT INTO page_links (") + kLinkColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {put_facts_, std::string("INSERT OR REPLACE INTO page_facts (") + kFactColumns +
                        ", anchors) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {put_note_, "INSERT OR REPLACE INTO notes (name, text) VALUES (?, ?)"},
+      {forget_note_, "DELETE FROM notes WHERE name = ?"},
       {note_linked_,
        "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
   };
@@ -93,10 +98,14 @@ Result<void> SqliteUrlWriter::prepare() {
 
 void SqliteUrlWriter::begin(bool to_write) {
   run(to_write ? begin_write_ : begin_read_);
+  writes_ = to_write;
   lock_wait_.over();
 }
 
 void SqliteUrlWriter::commit() {
+  if (writes_ && before_commit_) {
+    if (auto kept = before_commit_(); !kept) throw DatabaseFailed{std::move(kept.error())};
+  }
   run(commit_);
   lock_wait_.over();
 }
@@ -127,6 +136,14 @@ void SqliteUrlWriter::write(const UrlBatch& batch) {
     note_linked_.bind(1, url_id);
     run(note_linked_);
   }
+  for (const UrlNote& note : batch.notes) store_note(note);
+}
+
+void SqliteUrlWriter::store_note(const UrlNote& note) {
+  SqliteStatement& statement = note.text.empty() ? forget_note_ : put_note_;
+  statement.bind(1, note.name);
+  if (!note.text.empty()) statement.bind(2, note.text);
+  run(statement);
 }
 
 void SqliteUrlWriter::insert(const NewUrl& found) {

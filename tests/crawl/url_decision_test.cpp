@@ -32,6 +32,8 @@ RunView view_of(std::string_view words, CrawlOptions& options, Stage stage) {
   if (has("host 101")) options.max_pages_per_host = 101;
   if (has("links 101")) options.max_links_per_page = 101;
   if (has("redirects 101")) options.max_redirects = 101;
+  if (has("accept html")) options.accept_types = {"text/html"};
+  if (has("accept pdf")) options.accept_types = {"text/html", "application/pdf"};
   if (has("requeue failed")) options.requeue = Requeue::failed;
   if (has("requeue excluded")) options.requeue = Requeue::excluded;
   if (has("requeue broken")) options.requeue = Requeue::broken;
@@ -82,6 +84,19 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
       {S::excluded, R::pages_per_host, X::none, "host 100", leave, leave},
       {S::excluded, R::pages_per_host, X::none, "host 101", fetch, leave},
       {S::excluded, R::pages_per_host, X::none, "host 100, requeue excluded", fetch, leave},
+      {S::excluded, R::exclude, X::none, "", fetch, fetch},
+      {S::excluded, R::exclude, X::exclude, "requeue excluded", leave, leave},
+      {S::excluded, R::include, X::include, "", leave, leave},
+      {S::excluded, R::path_prefix, X::none, "", fetch, fetch},
+      {S::excluded, R::parent, X::parent, "", leave, leave},
+      {S::excluded, R::extension, X::none, "", fetch, fetch},
+      {S::excluded, R::exclude, X::off_scope, "check", leave, leave},
+      // The answer had the type that this row's record has: application/pdf.
+      {S::excluded, R::content_type, X::none, "", fetch, leave},
+      {S::excluded, R::content_type, X::none, "accept pdf", fetch, leave},
+      {S::excluded, R::content_type, X::none, "accept html", leave, leave},
+      {S::excluded, R::content_type, X::none, "accept html, requeue excluded", fetch, leave},
+      {S::excluded, R::content_type, X::exclude, "", leave, leave},
       {S::excluded, R::none, X::none, "", fetch, fetch},
       // What is done is done, unless it is old, or was done in part by another limit.
       {S::done, R::none, X::none, "", leave, leave},
@@ -135,6 +150,7 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
     record.limit = 100;
     record.mtime = kFetched;
     record.status_code = row.status;
+    if (row.reason == R::content_type) record.content_type = "application/pdf";
     for (const Stage stage : {Stage::opening, Stage::going_on}) {
       CrawlOptions options;
       const RunView run = view_of(row.options, options, stage);
@@ -155,7 +171,7 @@ TEST(UrlDecision, GoingOnTakesUpNothingThatTheRunHasSettled) {
   options.requeue = Requeue::all;
   const RunView run{options, WallTime{5000s}, Stage::going_on};
   for (const auto& [state, reason] : {std::pair{S::done, R::none}, {S::queued, R::none}, {S::failed, R::none}, {S::excluded, R::robots},
-                                      {S::excluded, R::pages_per_host}, {S::done, R::cut_off}, {S::excluded, R::asset}, {S::done, R::asset}}) {
+                                      {S::excluded, R::pages_per_host}, {S::excluded, R::content_type}, {S::done, R::cut_off}, {S::excluded, R::asset}, {S::done, R::asset}}) {
     UrlRecord record;
     record.state = state;
     record.reason = reason;

@@ -243,7 +243,7 @@ TEST_F(LookTest, AFileOfAnEarlierVersionIsRefusedUntilItIsBroughtUpToDate) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database,
-                         "DROP VIEW page_link_list; DROP TABLE page_links; DROP TABLE page_facts; PRAGMA user_version = 3",
+                         "DROP VIEW page_link_list; DROP TABLE page_links; DROP TABLE page_facts; DROP TABLE notes; PRAGMA user_version = 3",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(database);

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
@@ -21,12 +23,17 @@ namespace argiope {
 
 // One crawl, from open() to report().
 //
+// A sink of CrawlOptions::sinks relies on UrlStoreOptions::before_commit, which whoever opens the store sets to keep_all().
+//
 // Threads: open() and report() from one thread while no shard works; work(i) on shard i's thread; stop() and stats()
 //          from any thread.
 class Crawler {
  public:
+  // What a store calls before it commits what a crawl with these sinks has found.
+  static std::function<Result<void>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
+
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.
-  // Throws std::invalid_argument when there are no seeds or no shards.
+  // Throws std::invalid_argument when there are no seeds or no shards, and when a pattern is none.
   Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards = 1);
   ~Crawler();
 
@@ -44,7 +51,7 @@ class Crawler {
 
   CrawlStats stats() const;
 
-  // Waits until everything is committed, and sums up. Errors: the store's, when it failed.
+  // Waits until everything is committed, ends the sinks, and sums up. Errors: the store's or a sink's, when it failed.
   Result<CrawlReport> report();
 
  private:

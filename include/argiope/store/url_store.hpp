@@ -63,6 +63,8 @@ class UrlStore {
   virtual Result<void> scan_facts(const std::function<bool(const PageFacts&)>& visit) = 0;
   // With `anchors`.
   virtual Result<std::optional<PageFacts>> facts(std::int64_t url_id) = 0;
+  // Visits the notes whose names begin with `prefix`, by name.
+  virtual Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
   // One more than the largest id, those submitted included.
   virtual std::int64_t next_id() = 0;
@@ -83,6 +85,11 @@ struct UrlStoreOptions {
   Duration linger = std::chrono::milliseconds{50};
   // How long opening, flush() and close() wait for another process that holds the write lock.
   Duration busy_limit = std::chrono::minutes{1};
+  // Called before each commit that changes something, on a thread of the store: what must be kept before it counts. Where it
+  // fails, nothing is committed, and the store has failed with that error. A store in memory never calls it.
+  std::function<Result<void>()> before_commit;
+  // The file is for its owner alone, as it will hold secrets: one that others may read is one no longer (mode 0600).
+  bool is_private = false;
   // The largest size of the database; 0: what the disk holds. For tests of full disks.
   std::int64_t max_bytes = 0;
 };
