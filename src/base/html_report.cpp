@@ -38,6 +38,7 @@ tr{background:var(--card);border:1px solid var(--line);border-radius:8px;padding
 td,td.n{display:grid;grid-template-columns:9em 1fr;gap:8px;text-align:left;border:0;padding:1px 0;white-space:normal}
 td::before{content:attr(data-label);color:var(--dim)}td:first-child{font-weight:600}}
 svg{display:block;width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
+svg.share{height:10px;min-width:80px;border:0;border-radius:2px;background:var(--line);margin-top:5px}
 svg text{fill:var(--dim);font:11px system-ui,"Segoe UI",Roboto,sans-serif}.grid{stroke:var(--line);stroke-width:1}
 .bar{fill:var(--a)}.bar:hover,.cell:hover{fill:var(--b)}.area{fill:var(--a);fill-opacity:.25;stroke:var(--a);
 stroke-width:1.5;stroke-linejoin:round}.area.bad{fill:var(--warn);stroke:var(--warn)}.cell{fill:var(--a)}svg .name{fill:var(--fg)}
@@ -48,7 +49,7 @@ details .scroll{border:0}summary{cursor:pointer;overflow-wrap:anywhere}summary b
 nav{display:flex;flex-wrap:wrap;gap:4px 14px;margin:10px 0}
 @media print{body{max-width:none}})";
 // SHA-256 of kStyle in base64; a test says what it should be when the style has changed.
-constexpr std::string_view kStyleDigest = "XtSdfwN/TUx4bJM5Dd4IiGIMrfDr7zhVcVezYirIzDk=";
+constexpr std::string_view kStyleDigest = "1hCf8GpytIV7bLoizs8MSmCuOiGYzFqmF7VERXhrwTA=";
 
 // The next round number from which a scale may go down in four parts.
 double round_up(double most) {
@@ -107,6 +108,12 @@ std::string html_tile(std::string_view value, std::string_view what, bool is_bad
 
 HtmlCell html_number(std::uint64_t value, bool warn_if_any) {
   return {warn_if_any && value > 0 ? fmt::format(R"(<span class="warn">{}</span>)", grouped(value)) : grouped(value), true};
+}
+
+HtmlCell html_share(double share) {
+  return {fmt::format(R"(<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">)"
+                      R"(<rect class="bar" width="{:.1f}" height="8"/></svg>)",
+                      100 * std::clamp(share, 0.0, 1.0))};
 }
 
 HtmlTable::HtmlTable(std::initializer_list<HtmlCell> columns) {

@@ -28,6 +28,9 @@ struct HtmlCell {
 // `value` with separators; in the colour of warnings if it is more than 0 and `warn_if_any`.
 HtmlCell html_number(std::uint64_t value, bool warn_if_any = false);
 
+// A bar for a cell: so much of its width, from 0 to 1.
+HtmlCell html_share(double share);
+
 // Each cell names its column, for windows too narrow for columns.
 class HtmlTable {
  public:
