@@ -123,7 +123,7 @@ std::string wrong_command(const CLI::App& app, const std::vector<std::string>& w
   const CLI::App* command = &app;
   for (const std::string& word : words) {
     const auto commands = command->get_subcommands({});
-    if (commands.empty() || word.starts_with('-')) return {};
+    if (commands.empty() || command->get_require_subcommand_min() == 0 || word.starts_with('-')) return {};
     const auto found = std::ranges::find_if(commands, [&](const CLI::App* sub) { return sub->get_name() == word; });
     if (found == commands.end()) {
       const std::string name = full_name(*command);

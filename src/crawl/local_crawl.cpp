@@ -11,33 +11,55 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
 
+// Asks nothing about hosts whose names only a proxy should look up.
+class ResolverBesideProxies final : public Resolver {
+ public:
+  ResolverBesideProxies(const ProxySettings& proxies, Resolver& resolver) : proxies_(proxies), resolver_(resolver) {}
+  Coro<Result<AddressList>> resolve(std::string_view host) override {
+    if (proxies_.looks_up_here(host)) co_return co_await resolver_.resolve(host);
+    co_return fail(Errc::dns, "looked up by a proxy");
+  }
+
+ private:
+  const ProxySettings& proxies_;
+  Resolver& resolver_;
+};
+
 // What one thread of a crawl runs on. The members are destroyed from the last to the first.
 struct Part {
-  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard)
-      : backend(clock), loop(backend), resolver(ResolverOptions{}, backend), client(http, backend, resolver, guard) {}
+  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard,
+       std::unique_ptr<HttpTransport> other)
+      : backend(clock),
+        loop(backend),
+        resolver(ResolverOptions{}, backend),
+        host_resolver(http.proxies, resolver),
+        client(http, backend, resolver, guard),
+        instead(std::move(other)) {}
+  HttpTransport& transport() noexcept { return instead != nullptr ? *instead : client; }
+  Coro<void> work(Crawler& crawler, std::size_t index) {
+    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &host_resolver);
+  }
   AsioBackend backend;
   EventLoop loop;
   CaresResolver resolver;
+  ResolverBesideProxies host_resolver;  // the crawler's own
   HttpClient client;
+  std::unique_ptr<HttpTransport> instead;  // of the client
 };
 
-// A seed that names a private address is permission to connect there, and only there.
-void permit_seeds(AddressGuard& guard, const std::vector<Url>& seeds) {
-  for (const Url& seed : seeds) {
-    std::string_view host = seed.host();
-    if (host == "localhost" || host.ends_with(".localhost")) guard.permit_loopback();
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    const auto address = IpAddress::parse(host);
-    if (!address) continue;
-    if (classify(*address) == AddressClass::loopback) {
-      guard.permit_loopback();
-    } else {
-      guard.permit(*address);
-    }
+// A URL given that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
+// only there.
+void permit(AddressGuard& guard, const Url& url) {
+  guard.permit_name(url.host());
+  if (is_loopback(url)) {
+    guard.permit_loopback();
+  } else if (const auto address = address_of_host(url.host())) {
+    guard.permit(*address);
   }
 }
 
@@ -47,6 +69,7 @@ HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& se
   http.headers_for = options.headers_for;
   http.connect_timeout = options.connect_timeout;
   http.extra_ca_file = setup.ca_file;
+  http.proxies = setup.proxies;
   http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
   return http;
 }
@@ -57,23 +80,30 @@ struct LocalCrawl::State {
   State(CrawlOptions options, const CrawlSetup& setup, std::unique_ptr<UrlStore> its_store)
       : guard(setup.allow_private, setup.private_advice),
         http(http_options(options, setup)),
+        transport(setup.transport),
         max_time(options.max_time),
         store(std::move(its_store)),
         parts(setup.threads) {
-    permit_seeds(guard, options.seeds);
+    for (const Url& seed : options.seeds) permit(guard, seed);
+    if (options.login) permit(guard, options.login->page);
     crawler.emplace(std::move(options), *store, std::random_device{}(), setup.threads);
   }
 
+  std::unique_ptr<Part> make_part() const {
+    return std::make_unique<Part>(clock, http, guard, transport ? transport() : nullptr);
+  }
   Coro<void> first_part(Part& part, Coro<void> beside);
 
   SystemClock clock;
   AddressGuard guard;
   const HttpClientOptions http;
+  const std::function<std::unique_ptr<HttpTransport>()> transport;
   const std::optional<Duration> max_time;
   const std::unique_ptr<UrlStore> store;
   const std::size_t parts;
   std::optional<Crawler> crawler;
   std::exception_ptr failed;  // what ran beside
+  bool logged_in = false;
 };
 
 LocalCrawl::LocalCrawl(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -82,9 +112,10 @@ Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
 UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
-  UrlStoreOptions store_options{.sync = setup.sync};
-  store_options.before_commit = setup.before_commit;
-  auto store = open_url_store(setup.database, store_options);
+  UrlStoreOptions stored{.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)};
+  // Cookies of who has logged in somewhere are as good as the password.
+  stored.is_private = options.login || !options.credentials.empty() || !options.given_cookies.empty();
+  auto store = open_url_store(setup.database, stored);
   if (!store) return std::unexpected(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));
   if (auto opened = state->crawler->open(state->clock.wall_now()); !opened) {
@@ -112,7 +143,7 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
         }(*this, std::move(beside)),
         "beside the crawl", Start::eagerly);
   }
-  co_await crawler->work(0, part.client, &part.resolver);
+  co_await part.work(*crawler, 0);
   time_limit.cancel();
   if (companion && !companion.done()) {
     companion.cancel();
@@ -124,19 +155,28 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
   }
 }
 
+Result<void> LocalCrawl::log_in() {
+  if (std::exchange(state_->logged_in, true)) return {};
+  const auto part = state_->make_part();
+  auto logged_in = part->loop.run_until_complete(state_->crawler->log_in(part->transport()));
+  part->client.close_idle();
+  return logged_in;
+}
+
 Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
   State& state = *state_;
+  if (auto logged_in = log_in(); !logged_in) return std::unexpected(std::move(logged_in.error()));
   const TimePoint start = state.clock.now();
   {
     std::vector<std::unique_ptr<Part>> parts;
     for (std::size_t i = 0; i < state.parts; ++i) {
-      parts.push_back(std::make_unique<Part>(state.clock, state.http, state.guard));
+      parts.push_back(state.make_part());
     }
     std::vector<std::jthread> threads;
     try {
       for (std::size_t i = 1; i < parts.size(); ++i) {
         threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
-          part.loop.run_until_complete(crawler.work(i, part.client, &part.resolver));
+          part.loop.run_until_complete(part.work(crawler, i));
           part.client.close_idle();
         });
       }

@@ -20,6 +20,7 @@
 #include "crawl/frontier.hpp"
 #include "crawl/host_lanes.hpp"
 #include "crawl/link_harvester.hpp"
+#include "crawl/page_notes.hpp"
 #include "crawl/shared.hpp"
 
 namespace argiope {
@@ -68,6 +69,7 @@ class Crawler::Shard {
 
   Coro<void> drain();
   void pump();
+  void save_session(TimePoint now);
   void check_limits(TimePoint now);
   void take_inbox();
   // Queues what this shard or another has found for it.
@@ -103,6 +105,11 @@ class Crawler::Shard {
   void lose(Host& host, Error cause, HostLoss loss, TimePoint now);
   void pass_over(Visit& visit, TimePoint now);
 
+  // False: the crawl ends, because a sink cannot take it.
+  bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response, const UrlTask* task = nullptr);
+  bool looks_unwanted(const UrlTask& task) const;
+  bool is_unwanted(const Visit& visit) const noexcept;
+  bool is_worth_get(const Visit& visit) noexcept;
   void build_request(const UrlTask& task, HttpRequest& request);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
   void on_error(Visit& visit, const Error& error, TimePoint now);
@@ -114,14 +121,31 @@ class Crawler::Shard {
   void count_oddities(const HttpResponse& response);
   static std::string note_on(const HttpResponse& response);
   void on_redirect(Visit& visit, UrlBatch& batch);
+  bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   void give_up(Visit& visit, const Error& error, TimePoint now);
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
+  void note_unwanted(const HttpResponse& response, UrlOutcome& outcome);
+  void link_to_asset(const UrlTask& task, const Url& url, Exclusion place, UrlBatch& batch);
   void note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit);
   void store_links(const UrlTask& from, bool redirect, UrlBatch& batch);
   void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
   void settle(Visit& visit, UrlBatch batch, TimePoint now);
+  bool settle_check(Visit& visit, UrlBatch& batch);
+  // Whether what HEAD has told makes its body worth reading.
+  bool is_worth_reading(const Visit& visit);
+
+  // --- what is kept of answers, and the assets found on them
+  void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
+  bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
+  bool note_sheet(Visit& visit, UrlBatch& batch);
+  void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
+                  const LinkResolver& resolver, UrlBatch& batch);
+  KeptLink note_link(const UrlTask& from, const SurveyedLink& link, std::string_view html, const LinkResolver& resolver,
+                     UrlBatch& batch);
+  std::int64_t discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch);
+  void link_to_fragment(const UrlTask& from, const Url& url);
   UrlOutcome outcome_of(const Visit& visit);
   UrlTask& task_of(const Visit& visit) noexcept { return frontier_.task(visit.ticket); }
   WallTime wall() const noexcept { return loop_->clock().wall_now(); }
@@ -138,6 +162,7 @@ class Crawler::Shard {
   Random random_;
 
   EventLoop* loop_ = nullptr;
+  std::unique_ptr<HttpTransport> session_;  // over the transport that is given, where anything is added to requests
   HttpTransport* transport_ = nullptr;
   Resolver* resolver_ = nullptr;
   std::vector<std::unique_ptr<Visit>> visits_;
@@ -146,10 +171,13 @@ class Crawler::Shard {
   // Links found on the page being settled, by the shard that owns them.
   std::vector<std::vector<UrlTask>> found_;
   std::vector<std::int64_t> targets_;  // of all its links; with a depth limit alone
+  std::string transcoded_;             // the page being noted
+  Url noted_;                          // the link being noted
   Event ended_;
   bool drain_started_ = false;
   std::optional<Ticker> ticker_;  // calls pump(), while work() goes on
   TimePoint last_fetch_{};
+  TimePoint next_save_{};  // of what is kept beside the URLs; of shard 0
 
   std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far
   std::uint64_t flush_ = 0;

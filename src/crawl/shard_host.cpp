@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kRobotsLifetime = std::chrono::hours{24};  // RFC 9309, 2.4
 constexpr std::size_t kRobotsBytes = 500 * 1024;              // RFC 9309, 2.5
+constexpr std::uint32_t kMostRobotsChallenges = 3;
 constexpr int kRobotsRedirects = 5;                           // RFC 9309, 2.3.1.2
 // For the first questions to a host of which nobody knows whether it answers. If it does not, it is asked again with all
 // the time there is, from among the slow ones.
@@ -63,8 +64,10 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   request.method = HttpMethod::head;
   request.url = *Url::parse(host.site + "/");
   request.timeout = patience_with(host);
+  request.keep_wire = shared_.wants_wire;
   HttpResponse response;
   const Result<void> sent = co_await transport_->send(request, response);
+  if (sent && !show(ExchangeKind::probe, request, response)) co_return;
   const TimePoint now = loop_->time();
   be_polite(host, response.sent_at, now);
   if (sent || says_something(sent.error(), response)) {
@@ -79,11 +82,18 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   request.url = *Url::parse(host.site + "/robots.txt");
   request.body_limit = kRobotsBytes;
   request.timeout = patience_with(host);
+  request.keep_wire = shared_.wants_wire;
   HttpResponse response;
-  const Result<void> sent = co_await send_following_redirects(*transport_, request, response, kRobotsRedirects);
+  const auto show_each = [&] { show(ExchangeKind::robots, request, response); };
+  const Result<void> sent =
+      co_await send_following_redirects(*transport_, request, response, kRobotsRedirects, show_each);
   const TimePoint now = loop_->time();
   if (sent) ShardCounters::add(counters.bytes, response.wire_bytes);
   be_polite(host, response.sent_at, now);
+  if (sent && response.challenged == HttpChallenged::again && host.robots_attempts < kMostRobotsChallenges) {
+    ++host.robots_attempts;
+    co_return probe_answered(host, now);  // it is asked again, with an answer
+  }
   const RobotsVerdict verdict = sent ? robots_policy(response.status) : robots_policy(sent.error());
   if (verdict == RobotsVerdict::disallow_all && !sent) {
     Error error = sent.error();
@@ -100,7 +110,8 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   host.robots.reset();
   if (verdict == RobotsVerdict::parse) {
     RobotsRules rules = RobotsRules::parse(response.body, options_.product_token);
-    if (const auto delay = rules.crawl_delay()) frontier_.set_crawl_delay(host, *delay, now);
+    if (const auto delay = rules.crawl_delay(); delay && options_.heed_crawl_delay)
+      frontier_.set_crawl_delay(host, *delay, now);
     if (rules.rule_count() > 0) host.robots = std::make_unique<RobotsRules>(std::move(rules));
     be_polite(host, response.sent_at, now);  // by the file's own delay
   }
@@ -180,8 +191,7 @@ void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   UrlBatch batch;
   if (const UrlTask& task = task_of(visit); task.revisit) {
     // Of a page that is known nothing changes.
-    batch.moves.push_back(
-        {task.id, std::nullopt, 0, crawl_priority(options_.order, task.depth, task.url), task.depth});
+    batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_.order, task.depth, task.url), task.depth});
   } else {
     UrlOutcome outcome = outcome_of(visit);
     outcome.state = UrlState::queued;

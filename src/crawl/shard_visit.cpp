@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "crawl/shard.hpp"
+#include "crawl/url_filter.hpp"
+#include "web/internal/content_type.hpp"
+#include "web/internal/media_type_names.hpp"
 
 namespace argiope {
 namespace {
@@ -18,9 +21,9 @@ struct FailurePolicy {
   bool retry;
 };
 constexpr FailurePolicy kFailurePolicies[] = {
-    {Errc::timeout, true},  {Errc::network, true},        {Errc::dns, true},      {Errc::tls, false},
-    {Errc::protocol, true}, {Errc::too_large, false},     {Errc::refused, false}, {Errc::unsupported, false},
-    {Errc::corrupt, false}, {Errc::invalid_input, false},
+    {Errc::timeout, true},  {Errc::network, true},        {Errc::dns, true},        {Errc::tls, false},
+    {Errc::protocol, true}, {Errc::too_large, false},     {Errc::refused, false},   {Errc::unsupported, false},
+    {Errc::corrupt, false}, {Errc::invalid_input, false}, {Errc::not_found, false},
 };
 
 FailurePolicy policy_of(Errc code) noexcept {
@@ -104,22 +107,51 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   last_fetch_ = now;
   be_polite(host, visit.response.sent_at, now);
   if (!sent) co_return on_error(visit, sent.error(), now);
+  // What was not taken stays queued in the store.
+  if (!show(task_of(visit).off_scope ? ExchangeKind::check : ExchangeKind::page, visit.request, visit.response,
+            &task_of(visit))) {
+    co_return;
+  }
   if (asks_again(visit, now)) co_return;
   std::string handler_error;
   if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
-      !task_of(visit).off_scope) {
+      !visit.response.unwanted && !task_of(visit).off_scope) {
     handler_error = co_await hand_over(visit);
     now = loop_->time();
   }
   on_response(visit, std::move(handler_error), now);
 }
 
+// Whether its name says that it is of a type that is not accepted. Names may be wrong: it is asked by HEAD.
+bool Crawler::Shard::looks_unwanted(const UrlTask& task) const {
+  if (options_.accept_types.empty() || task.revisit) return false;
+  const std::string_view path = path_in(task.url);
+  const std::string_view type = media_type_of_extension(extension_of(path.substr(path.rfind('/') + 1)));
+  return !type.empty() && !has_media_type(type, options_.accept_types);
+}
+
+bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response,
+                          const UrlTask* task) {
+  if (options_.sinks.empty()) return true;
+  Exchange exchange{kind, request, response, wall() - (loop_->time() - response.sent_at)};
+  if (task != nullptr) {
+    exchange.depth = task->depth;
+    exchange.url_id = task->id;
+  }
+  return shared_.show(exchange);
+}
+
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
-  request.method = task.off_scope && !task.by_get ? HttpMethod::head : HttpMethod::get;
-  request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
+  const bool by_head = !task.by_get && (task.off_scope || looks_unwanted(task));
+  request.method = by_head ? HttpMethod::head : HttpMethod::get;
+  const bool in_part = task.off_scope && !task.whole;
+  request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
+  request.wanted_types = {};
+  if (!task.off_scope) request.wanted_types = options_.accept_types;
   request.timeout = options_.timeout;
   request.headers.clear();
   request.keep_fields = static_cast<bool>(options_.on_page);
+  request.keep_wire = shared_.wants_wire;
   if (!task.revisit) return;
   const auto record = shared_.store.get(task.id);
   if (!record || !*record) return;

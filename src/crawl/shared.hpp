@@ -15,6 +15,8 @@
 #include "argiope/crawl/crawler.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/address_gate.hpp"
+#include "crawl/check_book.hpp"
+#include "crawl/crawl_session.hpp"
 #include "crawl/frontier.hpp"
 #include "crawl/url_decision.hpp"
 
@@ -61,6 +63,8 @@ class Crawler::Shared {
     std::int64_t id = 0;
   };
   Claim claim(std::uint64_t url_fingerprint);
+  // Of what is known, where `keeps_links` alone; else 0.
+  std::int64_t id_of(std::uint64_t url_fingerprint) const;
   std::size_t shard_of(const Url& url) const noexcept;
 
   // Where a URL of http or https stands now; see Scope.
@@ -71,6 +75,11 @@ class Crawler::Shared {
   void count_left_out(UrlReason reason, std::int64_t by = 1) noexcept {
     left_out_[static_cast<std::size_t>(reason)].fetch_add(by, std::memory_order_relaxed);
   }
+
+  // False: a sink has failed, and the crawl ends.
+  bool show(const Exchange& exchange);
+  // Whether sinks have more to work off than there should be.
+  bool sinks_are_behind() const;
 
   // Reserves one of the responses max_pages allows; false: none is left.
   bool take_page() noexcept;
@@ -100,36 +109,44 @@ class Crawler::Shared {
 
   const CrawlOptions options;
   // Whether it is stored where each page leads: what counts depths again needs it, and what names every page with a link.
-  const bool keeps_links = options.max_depth || options.check_links;
+  const bool keeps_links = options.max_depth || options.check_links || options.check_assets || options.keep_links;
+  // Whether anything is kept of answers beside that.
+  const bool keeps_notes = options.keep_links || options.keep_facts || options.check_assets;
+  const bool wants_wire;  // whether a sink does
+  CheckBook checks;
   UrlStore& store;
   const std::uint64_t seed;
   Scope scope;
   AddressGate addresses;
+  CrawlSession session;
   std::vector<std::unique_ptr<Shard>> shards;
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> pages_left;
 
  private:
+  UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
+  void note_checked(const UrlRecord& record, UrlWork work);
   void add_seeds(WallTime now);
   Result<void> mark_redirect_loops();
   void follow_stored_seed(const UrlRecord& record);
   std::size_t owner_of(const UrlRecord& record) const;
   void count_left(const UrlRecord& record, std::int64_t by);
-  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage}; }
+  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage, recheck_before_}; }
   UrlWork work_on(const UrlRecord& record, Stage stage) const;
   // Counts depths again by the links that are stored.
   Result<void> shorten_depths();
   bool may_take_up_more() const noexcept;
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
+  Result<void> finish_sinks();
   Result<void> list_broken(CrawlReport& report);
-  Result<std::string> page_with_link(std::string url, std::int64_t referrer);
 
   WallTime opened_at_{};
   std::optional<WallTime> refetch_before_;  // done URLs last fetched before this are fetched again
+  std::optional<WallTime> recheck_before_;  // what was only checked before this is checked again
   mutable std::shared_mutex scope_mutex_;
   mutable std::mutex seen_mutex_;
   FingerprintSet seen_;
@@ -141,6 +158,7 @@ class Crawler::Shared {
   // What opening left because of its place alone and going_on would leave in any case, ascending: if its place changes, it
   // is as if it had been there at the opening. Of shard 0.
   std::vector<std::int64_t> passed_over_;
+  bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
   std::atomic<bool> settled_{false};
   std::atomic<bool> complete_{false};
@@ -152,6 +170,7 @@ class Crawler::Shared {
   std::map<std::string, std::uint64_t> failures_;
   std::map<std::string, LostHost> lost_hosts_;  // the first of them
   std::uint64_t lost_host_count_ = 0;
+  std::optional<Error> sink_failure_;  // the first
 };
 
 }  // namespace argiope

@@ -145,7 +145,8 @@ Coro<void> Broker::send_puts_with_leases(std::vector<PendingPut> pending, std::v
   for (std::size_t i = 0; i < pending.size(); ++i) {
     Result<PutReply> reply = answered ? std::move(answered->puts[i]) : std::unexpected(answered.error());
     if (is_leased[i]) {
-      note_leased_put(*pending[i].queue, *reply);
+      pending[i].queue->room.arrived(true);
+      tell_of_put(*pending[i].queue, *reply);
     } else if (reply) {
       note_put(*pending[i].queue, *reply);
     }
@@ -167,12 +168,6 @@ void Broker::begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t to
   queue.pass = std::max(queue.pass, least_pass_);
   least_pass_ = queue.pass;
   begin_run(queue, *lease, token, caller);
-}
-
-void Broker::note_leased_put(Queue& queue, const PutReply& reply) {
-  queue.room.arrived(true);
-  mark(queue);
-  tell(JobEventKind::added, reply.id, queue, {}, 0, reply.job.due_at);
 }
 
 }  // namespace argiope

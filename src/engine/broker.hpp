@@ -223,6 +223,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   // --- putting
   PutRequest request_of(NewJob job, const Queue& queue) const;
   void note_put(Queue& queue, const PutReply& reply);
+  void tell_of_put(Queue& queue, const PutReply& reply);
   Coro<void> flush_puts();
   Coro<void> send_puts(std::vector<PendingPut> pending);
   void note_answered(PendingPut& put, Result<PutReply> reply);
@@ -236,7 +237,6 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   bool starts_at_once(Queue& queue, const PutRequest& put, TimePoint now);
   Coro<void> send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests, Awaited awaited);
   void begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const Caller& caller);
-  void note_leased_put(Queue& queue, const PutReply& reply);
   // Static, as settle_run(): it keeps the broker itself, because a frame more a job would be felt.
   static Coro<Result<PutReply>> put_one(std::shared_ptr<Broker> self, NewJob job);
   Coro<Result<std::vector<Result<PutReply>>>> put_several(std::vector<NewJob> jobs);

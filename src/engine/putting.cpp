@@ -110,6 +110,10 @@ void Broker::note_put(Queue& queue, const PutReply& reply) {
     return note_released(queue, reply.cancelled->released, reply.cancelled->cancelled, reply.cancelled->ended_runs);
   }
   queue.window.place(reply.job, loop_.time());
+  tell_of_put(queue, reply);
+}
+
+void Broker::tell_of_put(Queue& queue, const PutReply& reply) {
   mark(queue);
   tell(reply.outcome == PutOutcome::changed ? JobEventKind::changed : JobEventKind::added, reply.id, queue, {}, 0,
        reply.job.due_at);

@@ -157,11 +157,8 @@ ToldQueue read_told_queue(const JsonValue& told) {
 }
 
 std::vector<ToldQueue> read_told_queues(const JsonValue& told) {
-  ToldMembers in(told);
   std::vector<ToldQueue> queues;
-  if (const JsonValue* list = in.find("queues")) {
-    list->for_each([&](const JsonValue& queue) { queues.push_back(read_told_queue(queue)); });
-  }
+  ToldMembers(told).for_each("queues", [&](const JsonValue& queue) { queues.push_back(read_told_queue(queue)); });
   return queues;
 }
 
@@ -389,10 +386,7 @@ Coro<Result<std::vector<Attempt>>> HttpBook::history(JobId id) {
   const auto body = co_await or_return(get_part("job", std::to_string(id), "history"));
   co_return read_answer(body, [](const JsonValue& told) {
     std::vector<Attempt> attempts;
-    ToldMembers in(told);
-    if (const JsonValue* list = in.find("attempts")) {
-      list->for_each([&](const JsonValue& attempt) { attempts.push_back(read_attempt(attempt)); });
-    }
+    ToldMembers(told).for_each("attempts", [&](const JsonValue& attempt) { attempts.push_back(read_attempt(attempt)); });
     return attempts;
   });
 }

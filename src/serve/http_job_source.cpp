@@ -45,16 +45,10 @@ LeasedJob read_lease(const JsonValue& told) {
   return leased;
 }
 
-template <class Each>
-void read_list(const JsonValue& told, std::string_view name, Each each) {
-  ToldMembers in(told);
-  if (const JsonValue* list = in.find(name)) list->for_each(each);
-}
-
 // Tokens of jobs that are to stop.
 std::vector<std::uint64_t> read_stops(const JsonValue& told) {
   std::vector<std::uint64_t> stops;
-  read_list(told, "cancel", [&](const JsonValue& token) {
+  ToldMembers(told).for_each("cancel", [&](const JsonValue& token) {
     stops.push_back(static_cast<std::uint64_t>(token.whole(1, std::numeric_limits<std::int64_t>::max())));
   });
   return stops;
@@ -210,7 +204,7 @@ std::string HttpJobSource::text_of(const Asked& asked) {
 
 HttpJobSource::Told HttpJobSource::read_told(const JsonValue& answer) {
   Told told;
-  read_list(answer, "leases", [&](const JsonValue& lease) { told.leased.push_back(read_lease(lease)); });
+  ToldMembers(answer).for_each("leases", [&](const JsonValue& lease) { told.leased.push_back(read_lease(lease)); });
   told.stops = read_stops(answer);
   return told;
 }
@@ -347,7 +341,7 @@ void HttpJobSource::take_renewals(const std::string& body) {
   std::vector<std::uint64_t> stops;
   const auto renewed = read_answer(body, [&](const JsonValue& told) {
     std::vector<ToldRenewal> all;
-    read_list(told, "leases", [&](const JsonValue& lease) { all.push_back(read_told_renewal(lease)); });
+    ToldMembers(told).for_each("leases", [&](const JsonValue& lease) { all.push_back(read_told_renewal(lease)); });
     stops = read_stops(told);
     return all;
   });
@@ -420,8 +414,9 @@ Coro<void> HttpJobSource::send(Settlements settlements) {
   auto replies = answer ? read_answer(answer->body,
                                       [](const JsonValue& told) {
                                         std::vector<ToldSettlement> all;
-                                        read_list(told, "replies",
-                                                  [&](const JsonValue& reply) { all.push_back(read_settled(reply)); });
+                                        ToldMembers(told).for_each("replies", [&](const JsonValue& reply) {
+                                          all.push_back(read_settled(reply));
+                                        });
                                         return all;
                                       })
                         : Result<std::vector<ToldSettlement>>(std::unexpected(answer.error()));

@@ -95,6 +95,102 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     links.targets.erase(repeated.begin(), repeated.end());
     links_.insert_or_assign(links.url_id, std::move(links));
   }
+  keep(batch);
+}
+
+void MemoryUrlStore::keep(UrlBatch& batch) {
+  for (KeptLinks& page : batch.kept_links) {
+    if (page.links.empty()) {
+      kept_links_.erase(page.url_id);
+    } else {
+      kept_links_.insert_or_assign(page.url_id, std::move(page.links));
+    }
+  }
+  for (PageFacts& facts : batch.facts) {
+    facts.took = std::chrono::floor<std::chrono::microseconds>(facts.took);
+    facts_.insert_or_assign(facts.url_id, std::move(facts));
+  }
+  for (const std::int64_t url_id : batch.linked) note_linked(url_id);
+  for (UrlNote& note : batch.notes) {
+    if (note.text.empty()) {
+      notes_.erase(note.name);
+    } else {
+      notes_.insert_or_assign(std::move(note.name), std::move(note.text));
+    }
+  }
+}
+
+void MemoryUrlStore::note_linked(std::int64_t url_id) {
+  const auto found = records_.find(url_id);
+  if (found == records_.end() || found->second.reason != UrlReason::asset) return;
+  found->second.reason = found->second.state == UrlState::excluded ? UrlReason::off_scope : UrlReason::checked;
+}
+
+Result<void> MemoryUrlStore::scan_kept_links(const LinkVisitor& visit) {
+  for (std::int64_t next = 0;;) {
+    std::int64_t url_id = 0;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = kept_links_.lower_bound(next);
+      if (found == kept_links_.end()) return {};
+      url_id = found->first;
+    }
+    bool goes_on = true;
+    auto scanned = scan_kept_links(url_id, [&](std::int64_t page, std::uint32_t place, const KeptLink& link) {
+      return goes_on = visit(page, place, link);
+    });
+    if (!scanned || !goes_on) return scanned;
+    next = url_id + 1;
+  }
+}
+
+Result<void> MemoryUrlStore::scan_kept_links(std::int64_t url_id, const LinkVisitor& visit) {
+  std::vector<KeptLink> links;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = kept_links_.find(url_id);
+    if (found != kept_links_.end()) links = found->second;
+  }
+  std::uint32_t place = 0;
+  for (const KeptLink& link : links) {
+    if (!visit(url_id, place++, link)) break;
+  }
+  return {};
+}
+
+Result<void> MemoryUrlStore::scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) {
+  std::vector<UrlNote> found;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto note = notes_.lower_bound(prefix); note != notes_.end() && note->first.starts_with(prefix); ++note) {
+      found.push_back({note->first, note->second});
+    }
+  }
+  for (const UrlNote& note : found) {
+    if (!visit(note)) break;
+  }
+  return {};
+}
+
+Result<void> MemoryUrlStore::scan_facts(const std::function<bool(const PageFacts&)>& visit) {
+  for (std::int64_t next = 0;;) {
+    PageFacts facts;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = facts_.lower_bound(next);
+      if (found == facts_.end()) return {};
+      facts = found->second;
+    }
+    facts.anchors.reset();
+    if (!visit(facts)) return {};
+    next = facts.url_id + 1;
+  }
+}
+
+Result<std::optional<PageFacts>> MemoryUrlStore::facts(std::int64_t url_id) {
+  std::lock_guard lock(mutex_);
+  const auto found = facts_.find(url_id);
+  return found == facts_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Result<void> MemoryUrlStore::scan_links(const std::function<bool(const UrlLinks&)>& visit) {

@@ -23,6 +23,11 @@ class MemoryUrlStore final : public UrlStore {
   Result<void> scan_redirects(const Visitor& visit) override;
   Result<void> read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) override;
   Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) override;
+  Result<void> scan_kept_links(const LinkVisitor& visit) override;
+  Result<void> scan_kept_links(std::int64_t url_id, const LinkVisitor& visit) override;
+  Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) override;
+  Result<void> scan_facts(const std::function<bool(const PageFacts&)>& visit) override;
+  Result<std::optional<PageFacts>> facts(std::int64_t url_id) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;
   Result<void> close() override { return {}; }
@@ -39,11 +44,16 @@ class MemoryUrlStore final : public UrlStore {
   static Place place_of(const UrlRecord& record) noexcept;
   void put_on_shelf(const UrlRecord& record);
   void take_from_shelf(const UrlRecord& record);
+  void keep(UrlBatch& batch);
+  void note_linked(std::int64_t url_id);
 
   std::mutex mutex_;
   std::set<Place> shelves_;
   std::map<std::int64_t, UrlRecord> records_;
   std::map<std::int64_t, UrlLinks> links_;
+  std::map<std::int64_t, std::vector<KeptLink>> kept_links_;  // none are empty
+  std::map<std::int64_t, PageFacts> facts_;
+  std::map<std::string, std::string, std::less<>> notes_;
 };
 
 }  // namespace argiope

@@ -53,6 +53,7 @@ class SqliteStatement {
   void reset() noexcept { sqlite3_reset(get()); }
 
   int columns() const noexcept { return sqlite3_column_count(get()); }
+  bool is_null(int column) const noexcept { return sqlite3_column_type(get(), column) == SQLITE_NULL; }
   std::int64_t number(int column) const noexcept { return sqlite3_column_int64(get(), column); }
   std::string_view text(int column) const noexcept {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(get(), column));

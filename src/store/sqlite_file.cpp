@@ -54,6 +54,17 @@ Result<FileLock> FileLock::take(const std::string& path) {
   return lock;
 }
 
+Result<void> FileLock::close_to_others(const std::string& path) const {
+  constexpr ::mode_t kOwnerAlone = 0600;
+  // SQLite gives the files beside the database its mode when it makes them.
+  if (::fchmod(descriptor_, kOwnerAlone) == 0) {
+    for (const char* const beside : {"-wal", "-shm"}) (void)::chmod((path + beside).c_str(), kOwnerAlone);
+    return {};
+  }
+  return fail(Errc::io, fmt::format("database {}: it will hold secrets, and cannot be closed to others (chmod 600): {}",
+                                    path, std::strerror(errno)));
+}
+
 void FileLock::release() noexcept {
   if (descriptor_ >= 0) ::flock(descriptor_, LOCK_UN);
 }

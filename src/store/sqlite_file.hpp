@@ -28,6 +28,8 @@ class FileLock {
   // Lets others take it; the file stays open.
   void release() noexcept;
   int descriptor() const noexcept { return descriptor_; }
+  // Nobody but its owner reads or writes the file from now on; nor what SQLite keeps beside it.
+  Result<void> close_to_others(const std::string& path) const;
   // Whether `path` is still the file that is locked. Errors: io, when it was deleted or replaced.
   Result<void> still_names(const std::string& path) const;
 

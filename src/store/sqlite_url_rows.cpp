@@ -71,7 +71,49 @@ CREATE VIEW pages AS
   FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
 )sql";
 
-constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons};
+// What crawls keep that are asked for links, checks or a report; see docs/crawl.md.
+constexpr const char* kReports = R"sql(
+CREATE TABLE page_links (  -- every link and asset of every page, in the page's order
+  from_id  INTEGER NOT NULL,  -- url_id of the page
+  place    INTEGER NOT NULL,  -- on the page, from 0
+  to_id    INTEGER,           -- url_id; NULL where the URL is none of `urls`
+  href     TEXT,              -- then: as the page writes it
+  kind     TEXT NOT NULL,     -- anchor, image, stylesheet …
+  text     TEXT,
+  rel      TEXT,
+  line     INTEGER NOT NULL,  -- of the page, from 1
+  fragment TEXT,              -- without "#"
+  error    TEXT,              -- what is wrong with the link as it is written
+  PRIMARY KEY (from_id, place)
+) WITHOUT ROWID;
+CREATE TABLE page_facts (  -- what was seen of each answer
+  url_id       INTEGER PRIMARY KEY,
+  took_us      INTEGER NOT NULL,  -- from the request to the end of the answer; microseconds
+  wire_bytes   INTEGER NOT NULL,
+  title        TEXT,
+  description  TEXT,
+  heading      TEXT,              -- the first h1
+  titles       INTEGER NOT NULL,  -- how many there are
+  descriptions INTEGER NOT NULL,
+  headings     INTEGER NOT NULL,
+  canonical    TEXT,
+  noindex      INTEGER NOT NULL,
+  anchors      BLOB               -- XXH3-64 of each id, ascending; NULL: not all are known
+);
+CREATE VIEW page_link_list AS
+  SELECT f.url AS from_url, coalesce(t.url, l.href) AS to_url, l.kind, l.text, l.rel, l.line, l.fragment,
+         t.status_code, coalesce(l.error, t.error) AS error
+  FROM page_links l JOIN urls f ON f.url_id = l.from_id LEFT JOIN urls t ON t.url_id = l.to_id;
+)sql";
+
+constexpr const char* kNotes = R"sql(
+CREATE TABLE notes (  -- what a crawl keeps beside its URLs: cookies/SITE has a site's cookies, as cookies.txt
+  name TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons, kReports, kNotes};
 
 using stored_time::from_ms;
 
@@ -163,6 +205,48 @@ void read_to_go_on(const SqliteStatement& row, UrlRecord& record) {
   record.site = static_cast<std::uint64_t>(row.number(11));
   record.reason = parse_reason(row.text(12));
   record.limit = row.number(13);
+}
+
+void read_kept_link(const SqliteStatement& row, KeptLink& link) {
+  link.target = row.number(2);
+  link.href = row.text(3);
+  link.kind = row.text(4);
+  link.text = row.text(5);
+  link.rel = row.text(6);
+  link.line = static_cast<std::uint32_t>(row.number(7));
+  link.fragment = row.text(8);
+  link.error = row.text(9);
+}
+
+void read_facts(const SqliteStatement& row, PageFacts& facts) {
+  facts.url_id = row.number(0);
+  facts.took = std::chrono::microseconds{row.number(1)};
+  facts.wire_bytes = row.number(2);
+  facts.title = row.text(3);
+  facts.description = row.text(4);
+  facts.heading = row.text(5);
+  facts.titles = static_cast<std::uint32_t>(row.number(6));
+  facts.descriptions = static_cast<std::uint32_t>(row.number(7));
+  facts.headings = static_cast<std::uint32_t>(row.number(8));
+  facts.canonical = row.text(9);
+  facts.noindex = row.number(10) != 0;
+}
+
+void append_anchors(std::string& out, const std::vector<std::uint64_t>& anchors) {
+  for (const std::uint64_t anchor : anchors) {
+    for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(anchor >> shift);
+  }
+}
+
+std::vector<std::uint64_t> read_anchors(std::string_view bytes) {
+  std::vector<std::uint64_t> anchors;
+  anchors.reserve(bytes.size() / 8);
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    std::uint64_t anchor = 0;
+    for (std::size_t i = 0; i < 8; ++i) anchor |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    anchors.push_back(anchor);
+  }
+  return anchors;
 }
 
 }  // namespace argiope::url_rows

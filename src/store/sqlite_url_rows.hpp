@@ -24,7 +24,16 @@ inline constexpr const char* kColumns =
 inline constexpr const char* kColumnsToGoOn =
     "url_id, url, state, mtime, due, depth, priority, attempts, referrer, redirect_to, shelf, site, reason, met_limit";
 
+// What read_kept_link() reads, behind the page's url_id and the place.
+inline constexpr const char* kLinkColumns = "from_id, place, to_id, href, kind, text, rel, line, fragment, error";
+
+// What read_facts() reads; with the anchors behind it.
+inline constexpr const char* kFactColumns =
+    "url_id, took_us, wire_bytes, title, description, heading, titles, descriptions, headings, canonical, noindex";
+
 void read_record(const SqliteStatement& row, UrlRecord& record);
+void read_kept_link(const SqliteStatement& row, KeptLink& link);
+void read_facts(const SqliteStatement& row, PageFacts& facts);
 // Only what UrlStore::Fields::to_go_on asks for.
 void read_to_go_on(const SqliteStatement& row, UrlRecord& record);
 
@@ -34,6 +43,10 @@ constexpr std::int64_t stored_shelf(Shelf shelf) noexcept { return static_cast<s
 // Ids in ascending order, as the differences in LEB128.
 void append_ids(std::string& out, const std::vector<std::int64_t>& ids);
 void read_ids(std::string_view bytes, std::vector<std::int64_t>& ids);
+
+// Eight bytes each, the least first.
+void append_anchors(std::string& out, const std::vector<std::uint64_t>& anchors);
+std::vector<std::uint64_t> read_anchors(std::string_view bytes);
 
 using stored_time::to_ms;
 

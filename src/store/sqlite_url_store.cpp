@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -39,15 +40,18 @@ struct Reader {
 
   SqliteDatabase database;
   SqliteStatement select, scan, scan_to_go_on, scan_broken, scan_redirects, scan_links;
+  SqliteStatement scan_kept, kept_of_page, scan_facts, facts, scan_notes;
   ShelfQueries ready, aside, delayed;
 
-  static Result<std::unique_ptr<Reader>> open(const std::string& path) {
+  // `flags` are SQLITE_OPEN_…. Who may not write finds the file as it is, or an error.
+  static Result<std::unique_ptr<Reader>> open(const std::string& path, int flags = SQLITE_OPEN_READWRITE) {
     auto reader = std::make_unique<Reader>();
-    auto database = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
+    auto database = SqliteDatabase::open(path, flags);
     if (!database) return std::unexpected(std::move(database.error()));
     reader->database = std::move(*database);
     sqlite3_busy_timeout(reader->database.handle(), kReaderWaitMs);
     auto ready = reader->database.execute("PRAGMA cache_size = -1024");
+    if (ready && flags == SQLITE_OPEN_READONLY) ready = require_format_to_read(reader->database, path, kFormat);
     if (ready) ready = reader->prepare();
     if (!ready) return std::unexpected(std::move(ready.error()));
     return reader;
@@ -70,6 +74,11 @@ struct Reader {
               "OR (status_code IN (301, 302, 303, 307, 308) AND error IS NOT NULL))) ORDER BY url_id")},
         {scan_redirects, rows("redirect_to IS NOT NULL ORDER BY url_id")},
         {scan_links, "SELECT url_id, redirect, targets FROM links ORDER BY url_id"},
+        {scan_kept, fmt::format("SELECT {} FROM page_links ORDER BY from_id, place", kLinkColumns)},
+        {kept_of_page, fmt::format("SELECT {} FROM page_links WHERE from_id = ? ORDER BY place", kLinkColumns)},
+        {scan_facts, fmt::format("SELECT {} FROM page_facts ORDER BY url_id", kFactColumns)},
+        {facts, fmt::format("SELECT {}, anchors FROM page_facts WHERE url_id = ?", kFactColumns)},
+        {scan_notes, "SELECT name, text FROM notes WHERE name >= ?1 AND name < ?2 ORDER BY name"},
         {ready[0], shelf("shelf = 1 AND priority = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id")},
         {ready[1], shelf("shelf = 1 AND priority < ?1 AND (site & 2147483647) % ?4 = ?3", "priority DESC, url_id")},
         {aside[0], shelf("shelf = 2 AND site = ?5 AND priority = ?1 AND url_id > ?2", "url_id")},
@@ -99,57 +108,9 @@ class BatchCall final : public GroupCommit::Call {
   const UrlBatch batch_;
 };
 
-class SqliteUrlStore final : public UrlStore {
+// What is read, whoever writes.
+class SqliteUrlReads : public UrlStore {
  public:
-  SqliteUrlStore(std::unique_ptr<SqliteUrlWriter> writer, std::unique_ptr<Reader> reader, std::int64_t last_id,
-                 Duration linger)
-      : writer_(*writer),
-        reader_(std::move(reader)),
-        last_id_(last_id),
-        commit_(std::move(writer), {.linger = linger, .most_lingering = kEagerBacklog, .busy_is_failure = true},
-                [this](GroupCommit::Calls calls) { note_committed(calls); }) {}
-  ~SqliteUrlStore() override { (void)close(); }
-
-  void submit(UrlBatch batch) override {
-    if (batch.size() == 0 || failure()) return;
-    std::lock_guard lock(mutex_);
-    for (const NewUrl& found : batch.discovered) last_id_ = std::max(last_id_, found.url_id);
-    backlog_ += batch.size();
-    ++submitted_;
-    (void)commit_.submit(std::make_unique<BatchCall>(writer_, std::move(batch)));
-  }
-
-  Result<void> flush() override {
-    writer_.lock_wait().begin_hurry();
-    {
-      std::unique_lock lock(mutex_);
-      const std::uint64_t target = submitted_;
-      if (committed_ < target) commit_.wake();
-      committed_changed_.wait(lock, [&] { return committed_ >= target; });
-    }
-    writer_.lock_wait().end_hurry();
-    if (auto failed = failure()) return std::unexpected(std::move(*failed));
-    return {};
-  }
-
-  std::uint64_t begin_flush() override {
-    std::lock_guard lock(mutex_);
-    if (committed_ < submitted_) commit_.wake();
-    return submitted_;
-  }
-
-  bool flushed(std::uint64_t flush) const override {
-    std::lock_guard lock(mutex_);
-    return committed_ >= flush && !failure();
-  }
-
-  std::size_t backlog() const override {
-    std::lock_guard lock(mutex_);
-    return backlog_;
-  }
-
-  std::optional<Error> failure() const override { return commit_.failure(); }
-
   Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override {
     std::lock_guard lock(read_mutex_);
     SqliteStatement& query = fields == Fields::all ? reader_->scan : reader_->scan_to_go_on;
@@ -204,9 +165,7 @@ class SqliteUrlStore final : public UrlStore {
       read_ids(reader_->scan_links.text(2), links.targets);
       if (!visit(links)) break;
     }
-    reader_->scan_links.reset();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_->database.error(code));
-    return {};
+    return end_of(reader_->scan_links, code);
   }
 
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override {
@@ -215,25 +174,65 @@ class SqliteUrlStore final : public UrlStore {
     const int code = reader_->select.step();
     std::optional<UrlRecord> found;
     if (code == SQLITE_ROW) read_record(reader_->select, found.emplace());
-    reader_->select.reset();
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_->database.error(code));
+    if (auto ended = end_of(reader_->select, code); !ended) return std::unexpected(std::move(ended.error()));
     return found;
   }
 
-  std::int64_t next_id() override {
-    std::lock_guard lock(mutex_);
-    return last_id_ + 1;
+  Result<void> scan_kept_links(const LinkVisitor& visit) override {
+    std::lock_guard lock(read_mutex_);
+    return visit_links(reader_->scan_kept, visit);
   }
 
-  // The connection that writes is closed last: it moves the log into the database and removes it, or keeps it.
-  Result<void> close() override {
-    if (reader_ == nullptr) return {};
-    if (flush()) {
-      if (auto there = writer_.in_place(); !there) commit_.fail(there.error());
-    }
-    reader_.reset();
-    return commit_.stop();
+  Result<void> scan_kept_links(std::int64_t url_id, const LinkVisitor& visit) override {
+    std::lock_guard lock(read_mutex_);
+    reader_->kept_of_page.bind(1, url_id);
+    return visit_links(reader_->kept_of_page, visit);
   }
+
+  Result<void> scan_facts(const std::function<bool(const PageFacts&)>& visit) override {
+    std::lock_guard lock(read_mutex_);
+    PageFacts facts;
+    int code = SQLITE_ROW;
+    while ((code = reader_->scan_facts.step()) == SQLITE_ROW) {
+      read_facts(reader_->scan_facts, facts);
+      if (!visit(facts)) break;
+    }
+    return end_of(reader_->scan_facts, code);
+  }
+
+  Result<std::optional<PageFacts>> facts(std::int64_t url_id) override {
+    std::lock_guard lock(read_mutex_);
+    SqliteStatement& query = reader_->facts;
+    query.bind(1, url_id);
+    const int code = query.step();
+    std::optional<PageFacts> found;
+    if (code == SQLITE_ROW) {
+      read_facts(query, found.emplace());
+      const int anchors = query.columns() - 1;
+      if (!query.is_null(anchors)) found->anchors = read_anchors(query.text(anchors));
+    }
+    if (auto ended = end_of(query, code); !ended) return std::unexpected(std::move(ended.error()));
+    return found;
+  }
+
+  Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) override {
+    std::lock_guard lock(read_mutex_);
+    SqliteStatement& query = reader_->scan_notes;
+    const std::string behind = std::string(prefix) + '\xff';  // no byte of UTF-8
+    query.bind(1, prefix);
+    query.bind(2, behind);
+    int code = SQLITE_ROW;
+    while ((code = query.step()) == SQLITE_ROW) {
+      if (!visit({std::string(query.text(0)), std::string(query.text(1))})) break;
+    }
+    return end_of(query, code);
+  }
+
+ protected:
+  explicit SqliteUrlReads(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
+
+  bool is_open() const noexcept { return reader_ != nullptr; }
+  void close_reader() noexcept { reader_.reset(); }
 
  private:
   Result<void> visit_rows(SqliteStatement& query, const Visitor& visit,
@@ -244,11 +243,97 @@ class SqliteUrlStore final : public UrlStore {
       read(query, record);
       if (!visit(record)) break;
     }
+    return end_of(query, code);
+  }
+
+  Result<void> visit_links(SqliteStatement& query, const LinkVisitor& visit) {
+    KeptLink link;
+    int code = SQLITE_ROW;
+    while ((code = query.step()) == SQLITE_ROW) {
+      read_kept_link(query, link);
+      if (!visit(query.number(0), static_cast<std::uint32_t>(query.number(1)), link)) break;
+    }
+    return end_of(query, code);
+  }
+
+  // Of a query whose last step gave `code`.
+  Result<void> end_of(SqliteStatement& query, int code) {
     query.reset();
     if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(reader_->database.error(code));
     return {};
   }
 
+  std::mutex read_mutex_;
+  std::unique_ptr<Reader> reader_;
+};
+
+class SqliteUrlStore final : public SqliteUrlReads {
+ public:
+  SqliteUrlStore(std::unique_ptr<SqliteUrlWriter> writer, std::unique_ptr<Reader> reader, std::int64_t last_id,
+                 Duration linger)
+      : SqliteUrlReads(std::move(reader)),
+        writer_(*writer),
+        last_id_(last_id),
+        commit_(std::move(writer), {.linger = linger, .most_lingering = kEagerBacklog, .busy_is_failure = true},
+                [this](GroupCommit::Calls calls) { note_committed(calls); }) {}
+  ~SqliteUrlStore() override { (void)close(); }
+
+  void submit(UrlBatch batch) override {
+    if (batch.size() == 0 || failure()) return;
+    std::lock_guard lock(mutex_);
+    for (const NewUrl& found : batch.discovered) last_id_ = std::max(last_id_, found.url_id);
+    backlog_ += batch.size();
+    ++submitted_;
+    (void)commit_.submit(std::make_unique<BatchCall>(writer_, std::move(batch)));
+  }
+
+  Result<void> flush() override {
+    writer_.lock_wait().begin_hurry();
+    {
+      std::unique_lock lock(mutex_);
+      const std::uint64_t target = submitted_;
+      if (committed_ < target) commit_.wake();
+      committed_changed_.wait(lock, [&] { return committed_ >= target; });
+    }
+    writer_.lock_wait().end_hurry();
+    if (auto failed = failure()) return std::unexpected(std::move(*failed));
+    return {};
+  }
+
+  std::uint64_t begin_flush() override {
+    std::lock_guard lock(mutex_);
+    if (committed_ < submitted_) commit_.wake();
+    return submitted_;
+  }
+
+  bool flushed(std::uint64_t flush) const override {
+    std::lock_guard lock(mutex_);
+    return committed_ >= flush && !failure();
+  }
+
+  std::size_t backlog() const override {
+    std::lock_guard lock(mutex_);
+    return backlog_;
+  }
+
+  std::optional<Error> failure() const override { return commit_.failure(); }
+
+  std::int64_t next_id() override {
+    std::lock_guard lock(mutex_);
+    return last_id_ + 1;
+  }
+
+  // The connection that writes is closed last: it moves the log into the database and removes it, or keeps it.
+  Result<void> close() override {
+    if (!is_open()) return {};
+    if (flush()) {
+      if (auto there = writer_.in_place(); !there) commit_.fail(there.error());
+    }
+    close_reader();
+    return commit_.stop();
+  }
+
+ private:
   // What has failed counts too: failure() is asked first, and is there before this is called.
   void note_committed(const GroupCommit::Calls& calls) {
     std::size_t records = 0;
@@ -260,9 +345,6 @@ class SqliteUrlStore final : public UrlStore {
   }
 
   SqliteUrlWriter& writer_;  // until commit_ is stopped
-  std::mutex read_mutex_;
-  std::unique_ptr<Reader> reader_;
-
   // Held while a batch is submitted: batches are counted in the order in which they are committed.
   mutable std::mutex mutex_;
   std::condition_variable committed_changed_;
@@ -271,6 +353,35 @@ class SqliteUrlStore final : public UrlStore {
   std::uint64_t committed_ = 0;
   std::int64_t last_id_;
   GroupCommit commit_;
+};
+
+// A file that another process may be writing: nothing is changed here.
+class SqliteUrlLook final : public SqliteUrlReads {
+ public:
+  SqliteUrlLook(std::unique_ptr<Reader> reader, std::int64_t last_id)
+      : SqliteUrlReads(std::move(reader)), next_id_(last_id + 1) {}
+
+  void submit(UrlBatch) override { refused_ = true; }
+  Result<void> flush() override {
+    if (auto refused = failure()) return std::unexpected(std::move(*refused));
+    return {};
+  }
+  std::uint64_t begin_flush() override { return 0; }
+  bool flushed(std::uint64_t) const override { return !refused_; }
+  std::size_t backlog() const override { return 0; }
+  std::optional<Error> failure() const override {
+    if (!refused_) return std::nullopt;
+    return Error{Errc::invalid_input, "database: it was opened to be looked at, and cannot be written"};
+  }
+  std::int64_t next_id() override { return next_id_; }
+  Result<void> close() override {
+    close_reader();
+    return {};
+  }
+
+ private:
+  const std::int64_t next_id_;
+  std::atomic<bool> refused_{false};
 };
 
 }  // namespace
@@ -283,6 +394,14 @@ Result<std::unique_ptr<UrlStore>> open_sqlite_url_store(const std::string& path,
   auto last = (*reader)->database.query_number("SELECT coalesce(max(url_id), 0) FROM urls");
   if (!last) return std::unexpected(std::move(last.error()));
   return std::make_unique<SqliteUrlStore>(std::move(*writer), std::move(*reader), *last, options.linger);
+}
+
+Result<std::unique_ptr<UrlStore>> open_url_store_to_look(const std::string& path) {
+  auto reader = Reader::open(path, SQLITE_OPEN_READONLY);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  auto last = (*reader)->database.query_number("SELECT coalesce(max(url_id), 0) FROM urls");
+  if (!last) return std::unexpected(std::move(last.error()));
+  return std::make_unique<SqliteUrlLook>(std::move(*reader), *last);
 }
 
 Result<std::optional<FoundUrl>> find_url(const std::string& path, std::string_view url) {

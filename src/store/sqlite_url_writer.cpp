@@ -20,10 +20,7 @@ constexpr int kCheckpointPages = 1000;
 }  // namespace
 
 SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
-    : path_(path),
-      before_commit_(options.before_commit),
-      lock_wait_(path, options.busy_limit, kTellAfter),
-      log_(database_, path, kCheckpointPages) {}
+    : path_(path), before_commit_(options.before_commit), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
 
 Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
                                                                const UrlStoreOptions& options) {
@@ -39,6 +36,9 @@ Result<void> SqliteUrlWriter::open_file(const UrlStoreOptions& options) {
   auto lock = FileLock::take(path_);
   if (!lock) return std::unexpected(std::move(lock.error()));
   lock_ = std::move(*lock);
+  if (options.is_private) {
+    if (auto closed = lock_.close_to_others(path_); !closed) return closed;
+  }
   auto opened = SqliteDatabase::open(path_, SQLITE_OPEN_READWRITE);
   if (!opened) return std::unexpected(std::move(opened.error()));
   database_ = std::move(*opened);
@@ -77,6 +77,14 @@ Result<void> SqliteUrlWriter::prepare() {
       {move_, "UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1"},
       {nearer_, "UPDATE urls SET depth = ?2, priority = ?3 WHERE url_id = ?1"},
       {put_links_, "INSERT OR REPLACE INTO links (url_id, redirect, targets) VALUES (?, ?, ?)"},
+      {forget_kept_, "DELETE FROM page_links WHERE from_id = ?"},
+      {put_kept_, std::string("INSERT INTO page_links (") + kLinkColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {put_facts_, std::string("INSERT OR REPLACE INTO page_facts (") + kFactColumns +
+                       ", anchors) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {put_note_, "INSERT OR REPLACE INTO notes (name, text) VALUES (?, ?)"},
+      {forget_note_, "DELETE FROM notes WHERE name = ?"},
+      {note_linked_,
+       "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
   };
   for (const auto& [statement, sql] : statements) {
     auto prepared = database_.prepare(sql);
@@ -90,12 +98,13 @@ Result<void> SqliteUrlWriter::prepare() {
 
 void SqliteUrlWriter::begin(bool to_write) {
   run(to_write ? begin_write_ : begin_read_);
+  writes_ = to_write;
   lock_wait_.over();
 }
 
 void SqliteUrlWriter::commit() {
-  if (before_commit_) {
-    if (auto ready = before_commit_(); !ready) throw DatabaseFailed{std::move(ready.error())};
+  if (writes_ && before_commit_) {
+    if (auto kept = before_commit_(); !kept) throw DatabaseFailed{std::move(kept.error())};
   }
   run(commit_);
   lock_wait_.over();
@@ -121,6 +130,20 @@ void SqliteUrlWriter::write(const UrlBatch& batch) {
   for (const UrlMove& move : batch.moves) store_move(move);
   for (const UrlDepth& nearer : batch.depths) store_depth(nearer);
   for (const UrlLinks& links : batch.links) store_links(links);
+  for (const KeptLinks& page : batch.kept_links) store_kept(page);
+  for (const PageFacts& facts : batch.facts) store_facts(facts);
+  for (const std::int64_t url_id : batch.linked) {
+    note_linked_.bind(1, url_id);
+    run(note_linked_);
+  }
+  for (const UrlNote& note : batch.notes) store_note(note);
+}
+
+void SqliteUrlWriter::store_note(const UrlNote& note) {
+  SqliteStatement& statement = note.text.empty() ? forget_note_ : put_note_;
+  statement.bind(1, note.name);
+  if (!note.text.empty()) statement.bind(2, note.text);
+  run(statement);
 }
 
 void SqliteUrlWriter::insert(const NewUrl& found) {
@@ -176,6 +199,47 @@ void SqliteUrlWriter::store_links(const UrlLinks& links) {
   put_links_.bind(2, std::int64_t{links.redirect});
   put_links_.bind_bytes(3, bytes_);
   run(put_links_);
+}
+
+void SqliteUrlWriter::store_kept(const KeptLinks& page) {
+  forget_kept_.bind(1, page.url_id);
+  run(forget_kept_);
+  std::int64_t place = 0;
+  for (const KeptLink& link : page.links) {
+    put_kept_.bind(1, page.url_id);
+    put_kept_.bind(2, place++);
+    put_kept_.bind_or_null(3, link.target);
+    put_kept_.bind_or_null(4, link.href);
+    put_kept_.bind(5, link.kind);
+    put_kept_.bind_or_null(6, link.text);
+    put_kept_.bind_or_null(7, link.rel);
+    put_kept_.bind(8, std::int64_t{link.line});
+    put_kept_.bind_or_null(9, link.fragment);
+    put_kept_.bind_or_null(10, link.error);
+    run(put_kept_);
+  }
+}
+
+void SqliteUrlWriter::store_facts(const PageFacts& facts) {
+  put_facts_.bind(1, facts.url_id);
+  put_facts_.bind(2, std::chrono::floor<std::chrono::microseconds>(facts.took).count());
+  put_facts_.bind(3, facts.wire_bytes);
+  put_facts_.bind_or_null(4, facts.title);
+  put_facts_.bind_or_null(5, facts.description);
+  put_facts_.bind_or_null(6, facts.heading);
+  put_facts_.bind(7, std::int64_t{facts.titles});
+  put_facts_.bind(8, std::int64_t{facts.descriptions});
+  put_facts_.bind(9, std::int64_t{facts.headings});
+  put_facts_.bind_or_null(10, facts.canonical);
+  put_facts_.bind(11, std::int64_t{facts.noindex});
+  bytes_.clear();
+  if (facts.anchors) {
+    append_anchors(bytes_, *facts.anchors);
+    put_facts_.bind_bytes(12, bytes_);
+  } else {
+    put_facts_.bind_null(12);
+  }
+  run(put_facts_);
 }
 
 void SqliteUrlWriter::store_move(const UrlMove& move) {

@@ -48,9 +48,13 @@ class SqliteUrlWriter final : public Transactions {
   void store_depth(const UrlDepth& nearer);
   void store_links(const UrlLinks& links);
   void store_move(const UrlMove& move);
+  void store_note(const UrlNote& note);
+  void store_kept(const KeptLinks& page);
+  void store_facts(const PageFacts& facts);
 
   const std::string path_;
   const std::function<Result<void>()> before_commit_;
+  bool writes_ = false;
   // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
   FileLock lock_;
   LockWait lock_wait_;
@@ -58,7 +62,8 @@ class SqliteUrlWriter final : public Transactions {
   SqliteLog log_;
   SqliteStatement begin_write_, begin_read_, commit_;
   SqliteStatement insert_, insert_excluded_, update_, touch_, move_, nearer_, put_links_;
-  std::string bytes_;  // of the links being stored
+  SqliteStatement forget_kept_, put_kept_, put_facts_, note_linked_, put_note_, forget_note_;
+  std::string bytes_;  // of the links or anchors being stored
 };
 
 }  // namespace argiope

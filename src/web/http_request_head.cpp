@@ -18,17 +18,19 @@ bool is_field_safe(std::string_view name, std::string_view value) noexcept {
          name.find_first_of(": \t") == std::string_view::npos;
 }
 
-bool goes_to(const HeaderFor& field, const Url& url) {
-  if (field.where == "*") return true;
-  if (field.where.contains("://")) return field.where == url.site_key();
-  return field.where == url.host() || field.where == url.host_and_port();
-}
-
 bool has_field(const std::vector<std::pair<std::string, std::string>>& fields, std::string_view name) {
   return std::ranges::any_of(fields, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
 }
 
 }  // namespace
+
+bool goes_to(const HeaderFor& field, const Url& url) {
+  const std::string_view where = field.where;
+  if (where == "*") return true;
+  if (where.contains("://")) return where == url.site_key();
+  if (where.starts_with("*.")) return url.host().size() >= where.size() && url.host().ends_with(where.substr(1));
+  return where == url.host() || where == url.host_and_port();
+}
 
 bool is_header_safe(std::string_view text) noexcept {
   for (const char c : text) {
@@ -58,14 +60,19 @@ HttpRequestHead::HttpRequestHead(const HttpClientOptions& options) : options_(op
   if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
 }
 
-void HttpRequestHead::write(const HttpRequest& request, std::string& out) const {
+void HttpRequestHead::write(const HttpRequest& request, std::string& out, const Proxy* asked) const {
   const Url& url = request.url;
   out += to_string(request.method);
   out += ' ';
+  if (asked != nullptr) out += url.site_key();
   out += url.path_and_query();
   out += " HTTP/1.1\r\nHost: ";
   out += url.host_and_port();
   out += "\r\n";
+  if (asked != nullptr) {
+    if (const std::string login = asked->authorization(); !login.empty())
+      append_field(out, "Proxy-Authorization", login);
+  }
   const auto goes_here = [&](const HeaderFor& field) { return goes_to(field, url); };
   const auto replaced = [&](const std::string& name) {
     return has_field(request.headers, name) || std::ranges::any_of(options_.headers_for, [&](const HeaderFor& field) {

@@ -8,11 +8,15 @@
 
 #include "web/http_field.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/content_type.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostLeadingBlanks = 8;  // bytes of empty lines before the status line
+
+// Read and dropped of a body that is not wanted: less than another connection costs.
+constexpr std::uint64_t kMostDroppedBytes = 32 * 1024;
 
 constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
@@ -106,7 +110,16 @@ void HttpHeaders::clear() {
   retry_after.clear();
   robots_tag.clear();
   content_encoding.clear();
+  set_cookie.clear();
+  authenticate.clear();
   content_length.reset();
+}
+
+void HttpWire::clear() {
+  request.clear();
+  head.clear();
+  coded_body.clear();
+  is_coded = is_cut = false;
 }
 
 HttpResponseReader::HttpResponseReader(HttpResponse& response, ContentDecoder& decoder, const HttpReaderLimits& limits,
@@ -117,17 +130,24 @@ HttpResponseReader::HttpResponseReader(HttpResponse& response, ContentDecoder& d
   response_.fields.clear();
   response_.body.clear();
   response_.truncated = false;
+  response_.unwanted = false;
   response_.oddities = 0;
   response_.damage.clear();
+  response_.wire.head.clear();
+  response_.wire.coded_body.clear();
+  response_.wire.is_coded = response_.wire.is_cut = false;
 }
 
 Result<std::size_t> HttpResponseReader::feed(std::string_view bytes) {
   std::size_t used = 0;
   while (!done() && used < bytes.size()) {
     started_ = true;
+    const bool in_head = state_ <= State::fields;
     auto stepped = step(bytes.substr(used));
     if (!stepped) return stepped;
     if (*stepped == 0) break;
+    // Blank lines before the status line leave the state as it is.
+    if (limits_.keep_wire && in_head && state_ != State::status_line) response_.wire.head += bytes.substr(used, *stepped);
     used += *stepped;
   }
   return used;
@@ -171,6 +191,10 @@ Result<void> HttpResponseReader::feed_end(const Error* why) {
 }
 
 Result<void> HttpResponseReader::cut_short(Error why) {
+  if (response_.unwanted) {
+    abandon();
+    return {};
+  }
   // What a compressed body had given so far is there already, so a damaged end changes nothing.
   if (!got_body_ || response_.body.empty()) return std::unexpected(std::move(why));
   note(HttpOddity::cut_short);
@@ -316,12 +340,14 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
   } fields[] = {{"etag", &headers.etag, Kept::first},
                 {"location", &headers.location, Kept::first},
                 {"connection", &connection_, Kept::list},
+                {"set-cookie", &headers.set_cookie, Kept::lines},
                 {"retry-after", &headers.retry_after, Kept::first},
                 {"content-type", &headers.content_type, Kept::first},
                 {"x-robots-tag", &headers.robots_tag, Kept::lines},
                 {"last-modified", &headers.last_modified, Kept::first},
                 {"content-length", &content_length_, Kept::list},
                 {"content-encoding", &headers.content_encoding, Kept::list},
+                {"www-authenticate", &headers.authenticate, Kept::lines},
                 {"transfer-encoding", &transfer_encoding_, Kept::list}};
   for (const auto& field : fields) {
     if (!equals_lower(name, field.name)) continue;
@@ -390,6 +416,10 @@ Result<void> HttpResponseReader::choose_framing() {
 }
 
 Result<void> HttpResponseReader::start_body() {
+  if (!limits_.wanted_types.empty()) {
+    judge_type();
+    if (response_.unwanted) return {};
+  }
   const std::string& encoding = response_.headers.content_encoding;
   encoded_ = !encoding.empty() && !equals_lower(encoding, "identity");
   if (encoded_) {
@@ -423,8 +453,21 @@ Result<std::size_t> HttpResponseReader::read_body(std::string_view bytes) {
   return bytes.size();
 }
 
+void HttpResponseReader::keep_coded(std::string_view body) {
+  HttpWire& wire = response_.wire;
+  const std::size_t room = limits_.body_bytes - wire.coded_body.size();
+  wire.is_coded = true;
+  wire.is_cut = wire.is_cut || body.size() > room;
+  wire.coded_body.append(body.data(), std::min(room, body.size()));
+}
+
 Result<void> HttpResponseReader::take_body(std::string_view body) {
+  if (response_.unwanted) {
+    drop(body.size());
+    return {};
+  }
   if (encoded_) {
+    if (limits_.keep_wire) keep_coded(body);
     auto fed = decoder_.feed(body, response_.body);
     if (!fed) return fed.error().code == Errc::protocol ? cut_short(std::move(fed.error())) : fed;
     response_.truncated = decoder_.truncated();
@@ -434,16 +477,51 @@ Result<void> HttpResponseReader::take_body(std::string_view body) {
     response_.truncated = body.size() > room;
   }
   if (response_.truncated) state_ = State::done;
+  if (sniffs_ && (done() || response_.body.size() >= kSniffedBytes)) sniff_type_of_body();
   return {};
 }
 
 Result<void> HttpResponseReader::end_body() {
+  if (sniffs_) sniff_type_of_body();
   if (encoded_ && !response_.truncated) {
     if (auto finished = decoder_.finish(); !finished) return cut_short(std::move(finished.error()));
   }
   distrust_what_is_odd();
   state_ = State::done;
   return {};
+}
+
+// --- what is not wanted
+
+void HttpResponseReader::judge_type() {
+  const std::string& header = response_.headers.content_type;
+  sniffs_ = parse_content_type(header).type.empty();
+  if (!sniffs_ && !has_media_type(header, limits_.wanted_types)) refuse_body();
+}
+
+void HttpResponseReader::sniff_type_of_body() {
+  sniffs_ = false;
+  if (!has_media_type(sniff_type(response_.body), limits_.wanted_types)) refuse_body();
+}
+
+void HttpResponseReader::refuse_body() {
+  response_.unwanted = true;
+  response_.truncated = encoded_ = false;
+  response_.body.clear();
+  response_.wire.coded_body.clear();
+  // A body that ends with the connection is not worth its end.
+  const bool is_long = state_ == State::body_by_length && body_left_ > kMostDroppedBytes;
+  if (state_ == State::body_to_end || done() || is_long) abandon();
+}
+
+void HttpResponseReader::drop(std::uint64_t bytes) {
+  dropped_ += bytes;
+  if (dropped_ > kMostDroppedBytes) abandon();
+}
+
+void HttpResponseReader::abandon() noexcept {
+  keep_alive_ = false;
+  state_ = State::done;
 }
 
 // "1a", with or without an extension, which says nothing to us.

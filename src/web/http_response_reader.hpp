@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ struct HttpReaderLimits {
   std::size_t header_fields = 1000;
   std::size_t body_bytes = 10 * 1024 * 1024;
   bool keep_fields = false;  // all of them, in HttpResponse::fields
+  std::span<const std::string> wanted_types{};  // see HttpRequest
+  bool keep_wire = false;                       // head and coded body, in HttpResponse::wire
 };
 
 class HttpResponseReader {
@@ -86,7 +89,15 @@ class HttpResponseReader {
   Result<void> choose_framing();
   Result<void> start_body();
   Result<void> take_body(std::string_view body);
+  void keep_coded(std::string_view body);
   Result<void> end_body();
+  // Whether the type is wanted, as soon as that shows.
+  void judge_type();
+  void sniff_type_of_body();
+  void refuse_body();
+  // Bytes of a body that is not wanted: read for the sake of the connection, as long as they are few.
+  void drop(std::uint64_t bytes);
+  void abandon() noexcept;
   // Ends the response with what has come of it; an error when that is nothing.
   Result<void> cut_short(Error why);
   void note(HttpOddity oddity);
@@ -107,6 +118,8 @@ class HttpResponseReader {
   std::size_t fields_ = 0;
   std::uint64_t body_left_ = 0;  // of the body, or of the chunk
   bool got_body_ = false;
+  bool sniffs_ = false;  // there is no Content-Type, and it matters
+  std::uint64_t dropped_ = 0;
   std::string connection_, content_length_, transfer_encoding_;  // as lists
   std::string folded_;
 };

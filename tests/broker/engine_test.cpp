@@ -87,6 +87,57 @@ TEST_F(EngineTest, ABookBesideItIsOpenedByNameAndKnowsThatThereIsAnOwner) {
   }));
 }
 
+TEST_F(EngineTest, WhatAnotherProcessDoesWhileAWaitingCallerIsPutFor) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    Engine engine = value_or_throw(co_await Engine::open(where_));
+    value_or_throw(co_await engine.book().configure("q", {}));
+    Book beside = value_or_throw(co_await Book::open(where_));
+    Random random{20261123};
+    QueueConfig limited;
+    limited.limits.concurrency = limited.key_limits.concurrency = 1;
+    JobId next = 1;
+    for (int round = 0; round < 60; ++round) {
+      Task<Result<std::vector<LeasedJob>>> leasing = loop_.create_task(engine.lease({.queues = {"q"}, .worker = "w"}));
+      co_await sleep(1s);
+      Task<Result<PutReply>> putting;
+      Task<Result<void>> disturbing;
+      const auto disturb = [&]() -> Coro<Result<void>> {
+        switch (round % 3) {
+          case 0: return beside.cancel(next);
+          case 1: return beside.pause("q");
+          default: return beside.configure("q", limited);
+        }
+      };
+      const bool put_first = random.chance(0.5);
+      if (put_first) putting = loop_.create_task(engine.book().put(job("q", "x", 0, "k")));
+      disturbing = loop_.create_task(disturb());
+      if (!put_first) putting = loop_.create_task(engine.book().put(job("q", "x", 0, "k")));
+      const Result<void> disturbed = co_await disturbing;
+      const JobId id = value_or_throw(co_await putting).id;
+      EXPECT_EQ(id, next++);
+      value_or_throw(co_await beside.resume("q"));
+
+      const bool was_cancelled = round % 3 == 0 && disturbed.has_value();
+      // Then the caller waits for the next one, and a run that has begun is told to stop.
+      if (was_cancelled) value_or_throw(co_await engine.book().put(job("q", "y", 0, "k"))), ++next;
+      const auto leased = value_or_throw(co_await leasing);
+      EXPECT_EQ(leased.size(), 1u);
+      EXPECT_EQ(engine.running().size(), 1u);
+      EXPECT_EQ(value_or_throw(co_await engine.book().get(leased.at(0).job.id)).state, JobState::running);
+      (void)value_or_throw(co_await engine.settle(leased.at(0).token, {}));
+      if (was_cancelled && leased.at(0).job.id == id) {
+        const auto other = value_or_throw(co_await engine.lease({.queues = {"q"}, .worker = "w"}));
+        EXPECT_EQ(other.at(0).job.payload, "y");
+        (void)value_or_throw(co_await engine.settle(other.at(0).token, {}));
+      }
+      value_or_throw(co_await beside.configure("q", {}));
+      EXPECT_TRUE(value_or_throw(co_await beside.list({.queue = "q"})).empty()) << "round " << round;
+    }
+    value_or_throw(beside.close());
+    value_or_throw(co_await engine.close());
+  }));
+}
+
 // --- schedules -------------------------------------------------------------------------------------------------------
 
 TEST_F(EngineTest, ReplacesSchedulesInOneTransactionAndThoseThatAreChangedMeanwhileAfterIt) {

@@ -449,6 +449,7 @@ class ServeLoad(Daemons):
         self.samples = []
         self.mixed = load = Load(self, daemon)
         await self.mixed.put_films('first')  # what the first command opens for good
+        await self.fill_cache(load)
         at_first = self.open_files()
         load.begin()
         await self.watch()
@@ -456,6 +457,14 @@ class ServeLoad(Daemons):
         await self.until(lambda: self.open_files() == at_first, 'all descriptors were closed')
         self.tell()
         self.check_memory()
+
+    async def fill_cache(self, load):
+        """Jobs for next week, more than the store's cache holds (32 MB): it would follow the file until then, in which each
+        request with an Idempotency-Key is remembered for a day."""
+        next_week = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=7)).isoformat()
+        async with load.client() as client:
+            for batch in range(40 if SECONDS >= 600 else 1):
+                await client.put_many([new_job('archive', f'{batch} {number} ' + 'z' * 1900, due_at=next_week) for number in range(500)])
 
     def start_daemon(self):
         daemon = self.daemon(self.file(FILE))
@@ -564,10 +573,8 @@ class ServeLoad(Daemons):
         self.assertLess(max(sample[0] for sample in self.samples), 300 * MEGABYTE)
         if SECONDS < 600:
             return
-        # What is kept for a while has filled up in the first quarter. The store's cache follows its file, in which each request with
-        # an Idempotency-Key is remembered for a day.
-        in_store = self.quarter(4, 2) - self.quarter(2, 2)
-        self.assertLess(self.quarter(4), 1.05 * self.quarter(2) + 2 * MEGABYTE + in_store)
+        # What is kept for a while has filled up in the first quarter.
+        self.assertLess(self.quarter(4), 1.05 * self.quarter(2) + 2 * MEGABYTE)
 
 
 if __name__ == '__main__':

@@ -160,6 +160,23 @@ class StoreFaultsTest : public OnVirtualLoop {
       co_return said;
     };
   }
+  // Some of the puts with their leases.
+  Ask draw_put_and_lease(Random& random) {
+    const auto jobs = put_requests(random, 5);
+    std::vector<PutLease> leases;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (random.chance(0.6)) leases.push_back({i, {.token = ++token_, .until = now_ + 60s, .worker = "w"}});
+    }
+    return [jobs, leases, now = now_](Store& store) -> Coro<Said> {
+      const auto reply = co_await store.put_and_lease(jobs, now, leases);
+      if (!reply) co_return Said{.error = reply.error()};
+      Said said;
+      for (const Result<PutReply>& put : reply->puts) {
+        if (put) note_put(said, *put);
+      }
+      co_return said;
+    };
+  }
   Ask draw_lease(Random& random) {
     std::vector<LeaseRequest> leases;
     for (auto n = 1 + random.below(4); n > 0; --n) leases.push_back({any_job(random), ++token_, now_ + 60s, "w"});
@@ -295,7 +312,8 @@ class StoreFaultsTest : public OnVirtualLoop {
       return kind < 6 ? draw_put_schedules(random) : kind < 19 ? draw_fire(random) : draw_erase_schedules(random);
     }
     const auto drawn = random.below(100);
-    if (drawn < 35) return draw_put(random);
+    if (drawn < 25) return draw_put(random);
+    if (drawn < 35) return draw_put_and_lease(random);
     if (drawn < 58) return draw_lease(random);
     if (drawn < 83) return draw_settle(random);
     if (drawn < 91) return draw_change(random);

@@ -122,6 +122,26 @@ TEST_P(UrlStoreTest, KeepsWhatItKnowsOfContentThatWasNotModified) {
   EXPECT_EQ(record.size, 9);
 }
 
+TEST_P(UrlStoreTest, KeepsNotesByNameUntilTheyAreEmptied) {
+  auto store = open(path());
+  const auto notes = [&](std::string_view prefix) {
+    std::vector<std::string> found;
+    EXPECT_TRUE(store->flush());
+    EXPECT_TRUE(store->scan_notes(prefix, [&](const UrlNote& note) {
+      found.push_back(note.name + "=" + note.text);
+      return found.size() < 3;
+    }));
+    return found;
+  };
+  using Notes = std::vector<std::string>;
+  store->submit({.notes = {{"b/2", "two\nlines"}, {"b/1", "one \xff"}, {"a/1", "x"}, {"c", "y"}}});
+  EXPECT_EQ(notes("b/"), Notes({"b/1=one \xff", "b/2=two\nlines"}));
+  EXPECT_EQ(notes(""), Notes({"a/1=x", "b/1=one \xff", "b/2=two\nlines"})) << "until it is told to stop";
+  store->submit({.notes = {{"b/1", ""}, {"b/2", "other"}, {"b/none", ""}}});
+  EXPECT_EQ(notes("b/"), Notes({"b/2=other"}));
+  EXPECT_EQ(notes("d"), Notes{});
+}
+
 TEST_P(UrlStoreTest, ScansInOrderFromAnIdUntilToldToStop) {
   auto store = open(path());
   UrlBatch batch;
@@ -590,6 +610,21 @@ TEST_F(SqliteFileTest, BringsADatabaseOfAnOlderVersionUpToDate) {
     EXPECT_EQ(all(*open(file)).size(), 10u) << "the second opening changes nothing";
     run_sql(file, "SELECT reason FROM pages");
   }
+}
+
+TEST_F(SqliteFileTest, IsForItsOwnerAloneWhereItWillHoldSecrets) {
+  const auto mode = [&] { return fs::status(file_).permissions() & fs::perms::all; };
+  const auto owner_alone = fs::perms::owner_read | fs::perms::owner_write;
+  ASSERT_TRUE(open(file_)->close());
+  fs::permissions(file_, owner_alone | fs::perms::group_read | fs::perms::others_read);
+  auto store = open(file_, {.is_private = true});
+  EXPECT_EQ(mode(), owner_alone);
+  store->submit({{}, {new_url(1)}});
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(fs::status(file_ + "-wal").permissions() & fs::perms::all, owner_alone);
+  ASSERT_TRUE(store->close());
+  ASSERT_TRUE(open(file_)->close());
+  EXPECT_EQ(mode(), owner_alone) << "and stays so";
 }
 
 // Another process holds the write lock, as a program that looks into the database may for a moment.

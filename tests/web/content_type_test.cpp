@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace argiope {
 namespace {
@@ -57,6 +59,30 @@ TEST(ContentType, AnAnswerIsAPageByItsTypeAndOnlyWithoutOneByItsBody) {
   EXPECT_FALSE(is_html_page("application/pdf", "<html><p>"));
   EXPECT_TRUE(is_html_page("", "<html><p>"));
   EXPECT_FALSE(is_html_page("", "%PDF-"));
+}
+
+TEST(ContentType, IsOneOfAListOfTypesAndOfTheirGroups) {
+  const std::vector<std::string> types = {"text/html", "image/*"};
+  EXPECT_TRUE(has_media_type("text/html; charset=utf-8", types));
+  EXPECT_TRUE(has_media_type("Image/PNG", types));
+  EXPECT_FALSE(has_media_type("text/plain", types));
+  EXPECT_FALSE(has_media_type("imagery/png", types));
+  EXPECT_FALSE(has_media_type("", types));
+  EXPECT_TRUE(has_media_type("x/y", std::vector<std::string>{"*/*"}));
+  EXPECT_FALSE(has_media_type("no type", std::vector<std::string>{"*/*"}));
+}
+
+TEST(ContentType, IsToldByTheFirstBytesWhereNothingElseTellsIt) {
+  EXPECT_EQ(sniff_type("  <html >"), "text/html");
+  EXPECT_EQ(sniff_type("\n<?xml version='1.0'?>"), "text/xml");
+  EXPECT_EQ(sniff_type("%PDF-1.7"), "application/pdf");
+  EXPECT_EQ(sniff_type("\x89PNG\r\n\x1a\n..."), "image/png");
+  EXPECT_EQ(sniff_type("RIFF....WEBPVP8 "), "image/webp");
+  EXPECT_EQ(sniff_type("PK\3\4"), "application/zip");
+  EXPECT_EQ(sniff_type("a note"), "text/plain");
+  EXPECT_EQ(sniff_type(std::string_view("\0\1\2", 3)), "application/octet-stream");
+  EXPECT_EQ(sniff_type("\xff\xfe" "a"), "text/plain") << "UTF-16 by its mark";
+  EXPECT_EQ(sniff_type(""), "text/plain");
 }
 
 }  // namespace

@@ -9,73 +9,13 @@
 
 #include "argiope/async/group.hpp"
 #include "support/certificate.hpp"
-#include "support/loop_fixture.hpp"
-#include "support/raw_server.hpp"
+#include "support/http_client_fixture.hpp"
 
 namespace argiope {
 namespace {
 
 using ::testing::HasSubstr;
 using Then = RawServer::Then;
-
-constexpr const char* kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-
-// Gives what the test says, and counts.
-class FixedResolver final : public Resolver {
- public:
-  AddressList addresses{*IpAddress::parse("127.0.0.1")};
-  int questions = 0;
-  Coro<Result<AddressList>> resolve(std::string_view host) override {
-    ++questions;
-    if (const auto literal = IpAddress::parse(host)) co_return AddressList{*literal};
-    if (addresses.empty()) co_return fail(Errc::dns, "nobody knows it");
-    co_return addresses;
-  }
-};
-
-class HttpClientTest : public LoopTest<RealTime> {
- public:
-  FixedResolver resolver;
-  AddressGuard guard{true};
-  RawServer server{world.backend};
-  HttpClientOptions options;
-  HttpRequest request;
-  HttpResponse response;
-
-  HttpClientTest() { request.url = url("/"); }
-  ~HttpClientTest() override {
-    loop.cancel_all_tasks();
-    settle();
-    EXPECT_EQ(loop.task_count(), 0u);
-  }
-
-  Url url(std::string_view path, std::string_view host = "127.0.0.1", std::string_view scheme = "http") const {
-    return *Url::parse(server.origin(host, scheme) + std::string(path));
-  }
-  // Runs `body` with a client of `options` while the server serves.
-  template <class Body>
-  void with_client(Body body) {
-    HttpClient client(options, world.backend, resolver, guard);
-    run([&]() -> Coro<void> {
-      auto serving = EventLoop::current().create_task(server.serve());
-      co_await body(client);
-      serving.cancel();
-    });
-    client.close_idle();
-    run([&]() -> Coro<void> { co_await server.all_closed(); });
-  }
-  // One request on a client of its own.
-  Result<void> send() {
-    Result<void> result;
-    with_client([&](HttpClient& client) -> Coro<void> { result = co_await client.send(request, response); });
-    return result;
-  }
-  Errc error_of_send() {
-    const Result<void> result = send();
-    EXPECT_FALSE(result.has_value());
-    return result ? Errc::internal : result.error().code;
-  }
-};
 
 TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
   options.user_agent = "spider/1";
@@ -96,6 +36,23 @@ TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
             "GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) +
                 "\r\nUser-Agent: spider/1\r\nAccept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.5\r\n"
                 "Accept-Encoding: gzip, br, zstd, deflate\r\nFrom: me@example.org\r\nIf-None-Match: \"x\"\r\n\r\n");
+}
+
+TEST_F(HttpClientTest, ALargeBodyOfATypeThatIsNotWantedIsNotAwaitedAndItsConnectionIsClosed) {
+  const std::vector<std::string> types = {"text/html"};
+  request.wanted_types = types;
+  server.add(RawServer::Script{{{"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: 50000000\r\n\r\nPK"}, Then::silent}});
+  server.add("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello");
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_TRUE(response.unwanted);
+    EXPECT_EQ(response.headers.content_length, 50'000'000u);
+    EXPECT_LT(response.wire_bytes, 1000u);
+    EXPECT_EQ(client.idle_connections(), 0u);
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_FALSE(response.unwanted);
+    EXPECT_EQ(response.body, "hello");
+  });
 }
 
 TEST_F(HttpClientTest, SendsABodyWithItsLength) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "support/deflate.hpp"
 #include "web/http_response_reader.hpp"
@@ -410,6 +411,66 @@ TEST(HttpResponse, IsRefusedWhenItIsABomb) {
   const std::string wire = with_length("Content-Encoding: gzip, gzip\r\n", bomb);
   EXPECT_EQ(error_of(Reading(wire, std::string_view::npos, true, limits)), Errc::too_large);
   EXPECT_EQ(error_of(Reading(wire, 10, true, limits)), Errc::too_large);
+}
+
+const std::vector<std::string> kHtmlAlone = {"text/html"};
+
+TEST(HttpResponse, ABodyOfAnotherTypeThanIsWantedIsNotKept) {
+  const HttpReaderLimits limits{.wanted_types = kHtmlAlone};
+  const std::string small = with_length("Content-Type: image/png\r\n", std::string(1000, 'x'));
+  const std::string chunked =
+      "HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+  const std::string packed = with_length("Content-Type: image/png\r\nContent-Encoding: gzip\r\n", "this is no gzip");
+  for (const std::string& wire : {small, chunked, packed}) {
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::string_view::npos}) {
+      const Reading reading(wire, piece, false, limits);
+      EXPECT_TRUE(reading.done) << wire;
+      EXPECT_TRUE(reading.response.unwanted);
+      EXPECT_EQ(reading.response.body, "");
+      EXPECT_TRUE(reading.reusable) << "the rest is little, and was read";
+    }
+  }
+  const Reading wanted(with_length("Content-Type: TEXT/html; charset=x\r\n", "hello"), 1, false, limits);
+  EXPECT_FALSE(wanted.response.unwanted);
+  EXPECT_EQ(wanted.response.body, "hello");
+}
+
+TEST(HttpResponse, OfALongBodyThatIsNotWantedNothingIsAwaited) {
+  const HttpReaderLimits limits{.wanted_types = kHtmlAlone};
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n";
+  for (const std::string& wire :
+       {head + "Content-Length: 50000000\r\n\r\n", head + "\r\n",
+        head + "Transfer-Encoding: chunked\r\n\r\n10000\r\n" + std::string(0x10000, 'x')}) {
+    const Reading reading(wire, 1000, false, limits);
+    EXPECT_TRUE(reading.done) << wire.substr(0, 100);
+    EXPECT_TRUE(reading.response.unwanted);
+    EXPECT_FALSE(reading.reusable);
+  }
+}
+
+TEST(HttpResponse, WithoutATypeTheFirstBytesSayWhetherTheBodyIsWanted) {
+  const HttpReaderLimits limits{.wanted_types = kHtmlAlone};
+  for (const std::size_t piece : {std::size_t{1}, std::string_view::npos}) {
+    const Reading page(with_length("", "<!doctype html><p>" + std::string(5000, 'x')), piece, false, limits);
+    EXPECT_FALSE(page.response.unwanted);
+    EXPECT_EQ(page.response.body.size(), 5018u);
+    const Reading film(with_length("", std::string("\0\0\0 ftypisom", 12) + std::string(100'000, 'x')), piece, false, limits);
+    EXPECT_TRUE(film.done);
+    EXPECT_TRUE(film.response.unwanted);
+    EXPECT_EQ(film.response.body, "");
+    EXPECT_FALSE(film.reusable);
+    const Reading note(with_length("", "a note"), piece, false, limits);
+    EXPECT_TRUE(note.response.unwanted);
+    EXPECT_TRUE(note.reusable);
+  }
+}
+
+TEST(HttpResponse, ThatABodyWhichNobodyWantsEndsTooSoonIsNoMatter) {
+  const HttpReaderLimits limits{.wanted_types = kHtmlAlone};
+  const Reading reading("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100\r\n\r\nabc", 10, true, limits);
+  EXPECT_TRUE(reading.verdict);
+  EXPECT_TRUE(reading.response.unwanted);
+  EXPECT_EQ(reading.response.damage, "");
 }
 
 }  // namespace

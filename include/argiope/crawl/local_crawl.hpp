@@ -12,6 +12,7 @@
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_store.hpp"
+#include "argiope/web/proxy.hpp"
 
 namespace argiope {
 
@@ -28,8 +29,10 @@ struct CrawlSetup {
   std::string private_advice;  // said with each refusal of such an address; see AddressGuard
   // Certificates that are trusted beside the system's, in PEM; empty: none.
   std::string ca_file;
-  // See UrlStoreOptions::before_commit.
-  std::function<Result<void>()> before_commit;
+  // Whom servers are asked by. The environment is not read: see ProxySettings::from_environment().
+  ProxySettings proxies;
+  // Makes what answers one thread's requests in place of the net: WarcReplay::transport(), for one. Null: sockets.
+  std::function<std::unique_ptr<HttpTransport>()> transport;
 };
 
 // Threads: open(), run() and the destructor from one; crawler().stop() and stats() from any.
@@ -42,6 +45,9 @@ class LocalCrawl {
 
   Crawler& crawler() noexcept;
   UrlStore& store() noexcept;
+
+  // Takes the login step of the options now, which run() would do first. Blocks. Errors: those of Crawler::log_in().
+  Result<void> log_in();
 
   // Crawls until nothing is left, a limit is met (max_time among them), or crawler().stop(): the first part on the caller's
   // thread, the others on threads of their own. `beside` begins before it on the first one's loop, and is cancelled at the end.

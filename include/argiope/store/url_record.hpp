@@ -36,6 +36,12 @@ enum class UrlReason : std::uint8_t {
   url_length,        // longer than max_url_length
   repeated_segment,  // /a/b/a/b/a/b/…: more repeats than max_segment_repeats
   pages_per_host,    // its host had `limit` URLs
+  exclude,           // it fits a pattern that is excluded
+  include,           // it fits none of the patterns that are included
+  path_prefix,       // its path begins otherwise
+  parent,            // outside of the seeds' folders
+  extension,         // of its name
+  content_type,      // answered, and of another type than is accepted; the body was not read
   // Done:
   checked,         // only asked by HEAD, because it is off scope; also of failed ones, and of those to be tried again
   cut_off,         // the body ended at `limit` bytes
@@ -43,13 +49,16 @@ enum class UrlReason : std::uint8_t {
   redirects,       // it would have been one more than `limit` redirects in a row
   // Failed:
   host_down,  // not asked at all: its host did not answer
+  // Excluded, or done or failed once it was asked:
+  asset,  // only pages' pictures, styles and the like lead there, and no link: it is asked by HEAD, if at all
 };
-inline constexpr std::size_t kUrlReasons = 12;
+inline constexpr std::size_t kUrlReasons = 19;
 // As written in reports and databases; empty for `none`.
 constexpr std::string_view to_string(UrlReason reason) noexcept {
   constexpr std::string_view kNames[kUrlReasons] = {
-      "",        "off_scope", "robots",         "depth",     "url_length", "repeated_segment", "pages_per_host",
-      "checked", "cut_off",   "links_per_page", "redirects", "host_down"};
+      "",        "off_scope",      "robots",      "depth",     "url_length", "repeated_segment", "pages_per_host",
+      "exclude", "include",        "path_prefix", "parent",    "extension",  "content_type",     "checked",
+      "cut_off", "links_per_page", "redirects",   "host_down", "asset"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
@@ -158,6 +167,46 @@ struct UrlDepth {
   std::int32_t priority = 0;
 };
 
+// A link or an asset as a page has it. Of crawls that keep them (CrawlOptions::keep_links).
+struct KeptLink {
+  std::int64_t target = 0;  // url_id; 0: no URL that the store knows
+  std::string href;         // where there is no target: as the page writes it, without space around it
+  std::string kind;         // to_string(LinkKind)
+  std::string text;         // of an `a` element; the `alt` of an image
+  std::string rel;
+  std::uint32_t line = 0;  // of the page, from 1
+  std::string fragment;    // without "#", as the URL spells it
+  std::string error;       // what is wrong with the link as it is written; empty: nothing
+  friend bool operator==(const KeptLink&, const KeptLink&) = default;
+};
+
+// All of one page, in its order. What is kept replaces what was kept of the page before; none take it away.
+struct KeptLinks {
+  std::int64_t url_id = 0;
+  std::vector<KeptLink> links;
+};
+
+// What was seen of an answer beside what a crawl goes by. Of crawls that keep it (CrawlOptions::keep_facts).
+struct PageFacts {
+  std::int64_t url_id = 0;
+  Duration took{};              // from the request to the end of the answer; microseconds are kept
+  std::int64_t wire_bytes = 0;  // received, headers and undecoded body
+  // Of an HTML page; the first ones, and how many there are.
+  std::string title, description, heading;
+  std::uint32_t titles = 0, descriptions = 0, headings = 0;
+  std::string canonical;  // absolute
+  bool noindex = false;
+  // What fragments may name: fingerprint() of each id, ascending. nullopt: not asked for, or not all are known.
+  std::optional<std::vector<std::uint64_t>> anchors{};
+  friend bool operator==(const PageFacts&, const PageFacts&) = default;
+};
+
+// Something small that a crawl keeps beside its URLs, by a name of its own: "cookies/example.org".
+struct UrlNote {
+  std::string name;
+  std::string text;  // without NUL; empty: there is no such note any more
+};
+
 // What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
 // then moves, then depths; links replace those that were known of the same URL.
 struct UrlBatch {
@@ -166,8 +215,17 @@ struct UrlBatch {
   std::vector<UrlMove> moves = {};
   std::vector<UrlDepth> depths = {};
   std::vector<UrlLinks> links = {};
+  std::vector<KeptLinks> kept_links = {};
+  std::vector<PageFacts> facts = {};
+  // URLs that were assets alone, and to which a link leads now: what has reason `asset` is excluded as off_scope, or else
+  // `checked`, so that a run which has it in scope fetches it.
+  std::vector<std::int64_t> linked = {};
+  std::vector<UrlNote> notes = {};
   std::size_t size() const noexcept {
-    return outcomes.size() + discovered.size() + moves.size() + depths.size() + links.size();
+    std::size_t kept = 0;
+    for (const KeptLinks& page : kept_links) kept += 1 + page.links.size();
+    return outcomes.size() + discovered.size() + moves.size() + depths.size() + links.size() + kept + facts.size() +
+           linked.size() + notes.size();
   }
 };
 

@@ -54,6 +54,17 @@ class UrlStore {
   virtual Result<void> read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) = 0;
   // Visits all that is known of where URLs lead, by url_id.
   virtual Result<void> scan_links(const std::function<bool(const UrlLinks&)>& visit) = 0;
+  // Visits the links that are kept, by url_id of their page and then in its order; `place` counts from 0.
+  using LinkVisitor = std::function<bool(std::int64_t url_id, std::uint32_t place, const KeptLink& link)>;
+  virtual Result<void> scan_kept_links(const LinkVisitor& visit) = 0;
+  // The same of one page.
+  virtual Result<void> scan_kept_links(std::int64_t url_id, const LinkVisitor& visit) = 0;
+  // Visits what is known of answers, by url_id; all but `anchors`.
+  virtual Result<void> scan_facts(const std::function<bool(const PageFacts&)>& visit) = 0;
+  // With `anchors`.
+  virtual Result<std::optional<PageFacts>> facts(std::int64_t url_id) = 0;
+  // Visits the notes whose names begin with `prefix`, by name.
+  virtual Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
   // One more than the largest id, those submitted included.
   virtual std::int64_t next_id() = 0;
@@ -74,17 +85,23 @@ struct UrlStoreOptions {
   Duration linger = std::chrono::milliseconds{50};
   // How long opening, flush() and close() wait for another process that holds the write lock.
   Duration busy_limit = std::chrono::minutes{1};
+  // Called before each commit that changes something, on a thread of the store: what must be kept before it counts. Where it
+  // fails, nothing is committed, and the store has failed with that error. A store in memory never calls it.
+  std::function<Result<void>()> before_commit;
+  // The file is for its owner alone, as it will hold secrets: one that others may read is one no longer (mode 0600).
+  bool is_private = false;
   // The largest size of the database; 0: what the disk holds. For tests of full disks.
   std::int64_t max_bytes = 0;
-  // Called before each commit to a file, on the thread that commits: what others have written of the URLs that it settles is safe
-  // when it returns. Its error is one of the store.
-  std::function<Result<void>()> before_commit;
 };
 
 // Opens or creates `path`; ":memory:" is a store in memory.
 // Errors, each naming the file and changing nothing: wrong_format (a file that is not ours), newer_version, busy (another
 // process writes it), io (cannot be read or written), corrupt, disk_full.
 Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options = {});
+
+// Opens the database at `path` to look at it while a crawl may be writing it: nothing is ever changed, and a batch that is
+// submitted is refused (failure()). Errors: as find_url().
+Result<std::unique_ptr<UrlStore>> open_url_store_to_look(const std::string& path);
 
 // What the database at `path` knows of `url`, as Url spells it, and the URL that first linked to it. Only looks, so
 // that a crawl that runs is not disturbed; reads the whole table. Errors: as open_url_store without

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,9 +40,13 @@ struct HttpRequest {
   std::string body;  // with its Content-Length
   // Decoded bytes of the body that are kept; the rest is not read, and the response says `truncated`.
   std::size_t body_limit = 10 * 1024 * 1024;
+  // Media types whose bodies are wanted, in lower case: "text/html", or "text/*". Empty: all. The body of another one is not
+  // read, and the response says `unwanted`. What they are must outlive send().
+  std::span<const std::string> wanted_types;
   // From the start, or from the end of the wait for a connection slot, to the last byte.
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
+  bool keep_wire = false;    // whether HttpResponse::wire is
   // Sending it twice does no more than sending it once, though its method promises no such thing.
   bool is_repeatable = false;
 };
@@ -56,13 +61,17 @@ struct HttpHeaders {
   // All X-Robots-Tag fields, one a line.
   std::string robots_tag;
   std::string content_encoding;
+  // All Set-Cookie fields, and all WWW-Authenticate fields, one a line.
+  std::string set_cookie;
+  std::string authenticate;
   std::optional<std::uint64_t> content_length;
   void clear();
 };
 
 // A field for some servers only.
 struct HeaderFor {
-  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", or "*" (every server).
+  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", "*.host" (its subdomains,
+  // and not itself), or "*" (every server).
   std::string where;
   std::string name;
   std::string value;
@@ -90,6 +99,26 @@ std::string_view to_string(HttpOddity oddity) noexcept;
 // All that are in HttpResponse::oddities, for people: "bare line feeds, cut short".
 std::string describe_oddities(std::uint16_t oddities);
 
+// What is to be done about an answer with status 401.
+enum class HttpChallenged : std::uint8_t {
+  none,     // nothing: it was none, or nobody has a name and password for that server
+  again,    // the same request, sent again, goes with an answer to the challenge
+  refused,  // the name and password were not taken, and are not sent there any more
+};
+
+// An exchange as it went over the wire, for archives. What is no HTTP/1.1 is as that would have it, or `head` is empty.
+struct HttpWire {
+  std::string request;  // head and body, as they were sent
+  std::string head;     // of the response, from the status line to the blank line, as it came
+  // The response's body with its content codings, and without the transfer coding. Where it has no content coding this is
+  // empty, and HttpResponse::body is what came.
+  std::string coded_body;
+  bool is_coded = false;
+  // Of the coded body only the first HttpRequest::body_limit bytes are here.
+  bool is_cut = false;
+  void clear();
+};
+
 struct HttpResponse {
   int status = 0;
   HttpHeaders headers;
@@ -99,6 +128,9 @@ struct HttpResponse {
   std::string body;
   // True when the body was longer than the request's body_limit.
   bool truncated = false;
+  // True when its type, by Content-Type or without one by its first bytes, is none of the request's `wanted_types`: nothing
+  // is in `body`. Not of answers without a body, to HEAD above all.
+  bool unwanted = false;
   // Bit `i` is HttpOddity(i).
   std::uint16_t oddities = 0;
   // Why the body ends before its end, in words: the connection was closed or broke, or what came cannot be decoded. What
@@ -106,6 +138,8 @@ struct HttpResponse {
   std::string damage;
   // Bytes received, headers and undecoded body.
   std::uint64_t wire_bytes = 0;
+  HttpWire wire;  // where the request asked for it (keep_wire). Else empty.
+  // Of the server; of the proxy, where that looks up names.
   IpAddress remote;
   // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from. When there
   // was no connection: when send() began.
@@ -113,6 +147,9 @@ struct HttpResponse {
   // Whether there was a connection, TLS included. Set by a send() that fails, too: what fails before is the host's
   // trouble, what fails after may be that of one URL.
   bool connected = false;
+  // Set by an HttpSession alone: whether other cookies would be sent from now on, and whether to ask again.
+  bool new_cookies = false;
+  HttpChallenged challenged = HttpChallenged::none;
 };
 
 // Threads: the loop's own.

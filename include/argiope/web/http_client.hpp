@@ -1,7 +1,9 @@
-// HTTP/1.1 over sockets: connections kept alive per host, TLS always verified, every connection's address checked.
+// HTTP/1.1 over sockets, directly or by proxies: connections kept alive per host, TLS always verified, every connection's
+// address checked.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/ip_address.hpp"
+#include "argiope/web/proxy.hpp"
 
 namespace argiope {
 
@@ -31,6 +34,9 @@ struct HttpClientOptions {
   std::size_t header_fields_limit = 1000;
   // A PEM file of certificate authorities trusted beside the system's; for tests and private networks.
   std::string extra_ca_file;
+  // Whom servers are asked by. Where a proxy looks up names, a server's address is not ours to check: see
+  // AddressGuard::check_name(). The addresses of proxies are not checked, since the user has named them.
+  ProxySettings proxies;
 };
 
 // See HttpTransport for the contract of send().
@@ -38,6 +44,9 @@ struct HttpClientOptions {
 // A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
 // on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH, unless HttpRequest::is_repeatable) never goes over
 // a kept connection.
+//
+// A proxy that fails (nothing accepts, no answer, 407) is refused or network, and names the proxy; another one is tried first
+// where there are several. What a proxy says of a server, 502 for one, is a response to http URLs and an error else.
 //
 // Errors:   the constructor throws std::invalid_argument when a header could split the request.
 // Threads:  the loop's own. Destroy it when no send() is under way.
@@ -67,10 +76,10 @@ bool is_header_safe(std::string_view text) noexcept;
 std::string take_credentials(Url& url);
 
 // Sends `request` and follows at most `max_redirects` redirects, each resolved against the URL it came from.
-// `request.url` is left at the last hop.
+// `request.url` is left at the last hop. `after_each` is called after each response, with request and response as they are then.
 // Errors: those of send(); network when a response is cut short; not_found when there are more redirects, protocol when a Location is no http(s) URL.
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
-                                            int max_redirects);
+                                            int max_redirects, std::function<void()> after_each = {});
 
 // 301, 302, 303, 307 and 308.
 constexpr bool is_redirect(int status) noexcept {

@@ -30,7 +30,17 @@ enum class LinkKind : std::uint8_t {
   other,    // link with another rel that names a document: author, help, license, search, index, up, …
   frame,    // iframe src, frame src
   refresh,  // meta http-equiv=refresh
+  // Assets: what a browser fetches to show the page. scan_links() reports none of them.
+  image,
+  script,
+  stylesheet,
+  icon,
+  media,     // audio, video, and what belongs to them
+  embedded,  // embed, object
+  css,       // url() in a style
+  resource,  // link rel=preload, manifest …
 };
+constexpr bool is_asset(LinkKind kind) noexcept { return kind >= LinkKind::image; }
 // As written in reports, e.g. "anchor".
 std::string_view to_string(LinkKind kind) noexcept;
 

@@ -79,6 +79,11 @@ class ToldMembers {
     auto bytes = text ? from_base64(*text) : std::nullopt;
     bytes ? void(into = std::move(*bytes)) : coded->wrong("a string of base64");
   }
+  // Each value of a list.
+  template <class Each>
+  void for_each(std::string_view name, Each each) {
+    if (const JsonValue* list = find(name)) list->for_each(each);
+  }
   // The value of an enum up to `last`, by its name.
   template <class Enum>
   void read_word(std::string_view name, Enum& into, Enum last) {

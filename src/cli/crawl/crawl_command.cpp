@@ -1,4 +1,4 @@
-// `argiope crawl`: the clock, the sockets, the signals and the terminal around a Crawler.
+// `argiope crawl` and `argiope crawl replay`: the clock, the sockets or archives, the signals and the terminal around a Crawler.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -6,17 +6,26 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/crawl/local_crawl.hpp"
+#include "argiope/crawl/warc_sink.hpp"
+#include "argiope/jobs/token_level.hpp"
 #include "argiope/store/url_store.hpp"
+#include "argiope/web/warc.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_arguments.hpp"
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/human.hpp"
+#include "cli/version.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {
@@ -24,15 +33,26 @@ namespace {
 
 class CrawlCommand {
  public:
-  explicit CrawlCommand(const CrawlArguments& arguments) : arguments_(arguments) {}
+  // `archives`: the WARC files to crawl instead of the net.
+  explicit CrawlCommand(const CrawlArguments& arguments, std::vector<std::string> archives = {})
+      : arguments_(arguments), archives_(std::move(archives)) {}
 
   int run() {
-    auto options = arguments_.options();
+    std::vector<std::string> remarks;
+    auto options = arguments_.options(&remarks);
+    for (const std::string& remark : remarks) fmt::print(stderr, "argiope: {}\n", printable_lines(remark));
     if (!options) return give_up(options.error().message, kExitUsage);
+    CrawlSetup setup = basic_setup();
+    if (auto applied = arguments_.wire.apply(setup, environment_variable); !applied) {
+      return give_up(applied.error().message, kExitUsage);
+    }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
-    auto crawl = LocalCrawl::open(std::move(*options), setup());
+    if (auto opened = open_archives(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
+    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_database_option(std::move(crawl.error())).message, kExitNothing);
     Crawler& crawler = (*crawl)->crawler();
     auto report = (*crawl)->run(watch(crawler));
@@ -60,7 +80,46 @@ class CrawlCommand {
     return status;
   }
 
-  CrawlSetup setup() const {
+  // What answers instead of the net asks for no politeness, and what failed once fails again.
+  Result<void> open_archives(CrawlOptions& options) {
+    if (archives_.empty()) return {};
+    auto replay = WarcReplay::open(archives_);
+    if (!replay) return std::unexpected(std::move(replay.error()));
+    replay_ = std::move(*replay);
+    if (options.seeds.empty()) options.seeds = replay_->seeds();
+    if (options.seeds.empty()) {
+      return fail(Errc::not_found, fmt::format("{}: there is no page in it", fmt::join(archives_, ", ")));
+    }
+    options.delay.reset();
+    options.rate = kUnlimitedRate;
+    options.per_host = static_cast<std::uint32_t>(options.concurrency);
+    options.heed_crawl_delay = false;
+    options.retries = 0;
+    return {};
+  }
+
+  Result<void> open_warc(CrawlOptions& options) {
+    if (arguments_.warc.empty()) return {};
+    std::random_device entropy;
+    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
+    const WarcOptions warc{.path = arguments_.warc,
+                           .most_bytes = arguments_.warc_bytes,
+                           .sync = arguments_.sync == "full",
+                           .info = {{"software", fmt::format("argiope/{}", kVersion)},
+                                    {"http-header-user-agent", options.user_agent},
+                                    {"robots", options.robots ? "obey" : "ignore"}},
+                           .seeds = options.seeds};
+    auto opened = WarcSink::open(warc, clock_, Random{chance});
+    if (!opened) {
+      if (opened.error().code == Errc::wrong_format) opened.error().message += "; --warc names another file";
+      return std::unexpected(std::move(opened.error()));
+    }
+    warc_ = std::move(*opened);
+    options.sinks.push_back(warc_);
+    return {};
+  }
+
+  CrawlSetup basic_setup() const {
     CrawlSetup setup{.database = arguments_.database, .threads = arguments_.threads};
     setup.sync = arguments_.sync == "off"      ? SyncMode::off
                  : arguments_.sync == "normal" ? SyncMode::normal
@@ -68,6 +127,7 @@ class CrawlCommand {
     setup.allow_private = arguments_.allow_private;
     setup.private_advice = kAllowPrivateAdvice;
     setup.ca_file = arguments_.ca_file;
+    if (replay_) setup.transport = [replay = replay_] { return WarcReplay::transport(replay); };
     return setup;
   }
 
@@ -104,9 +164,19 @@ class CrawlCommand {
     const std::string nothing = nothing_worked(store, report);
     if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
     if (status == kExitFinished) status = status_of(report, nothing);
-    if (!arguments_.quiet) print_report(stdout, report, arguments_.database, arguments_.export_file);
+    if (!arguments_.quiet) {
+      print_report(stdout, report, arguments_.database, arguments_.export_file);
+      print_warc();
+    }
     if (arguments_.summary == "json") print_summary(stdout, report, error_);
     return status;
+  }
+
+  void print_warc() const {
+    if (!warc_) return;
+    const WarcSink::Totals totals = warc_->totals();
+    fmt::print(stdout, "Archived in {}: {}, {}, {}\n", printable(warc_->file()), counted(totals.responses, "response"),
+               counted(totals.revisits, "revisit"), human_bytes(static_cast<double>(totals.bytes)));
   }
 
   int status_of(const CrawlReport& report, const std::string& nothing) {
@@ -130,7 +200,8 @@ class CrawlCommand {
       return !has_good;
     });
     // A later run that only tries again what had failed, and fails again, has fetched nothing either.
-    const bool only_errors = report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
+    const bool only_errors =
+        report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
     if (!scanned || (has_good && !only_errors)) return {};
     if (!seed) return "nothing could be fetched";
     const std::string why = !seed->error.empty() ? seed->error
@@ -142,10 +213,43 @@ class CrawlCommand {
   }
 
   const CrawlArguments& arguments_;
+  const std::vector<std::string> archives_;
+  const SystemClock clock_;
+  std::shared_ptr<const WarcReplay> replay_;
+  std::shared_ptr<WarcSink> warc_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
   std::string error_;  // what was complained of
 };
+
+struct ReplayArguments {
+  CrawlArguments crawl;
+  std::vector<std::string> files;
+};
+
+// The same options, but that it takes files, and keeps nothing unless it is told to.
+std::function<int()> add_replay_command(CLI::App& crawl) {
+  auto arguments = std::make_shared<ReplayArguments>();
+  CLI::App* command = crawl.add_subcommand(
+      "replay",
+      "Crawl from WARC files instead of from the net: to try rules, exports and reports on what was fetched before.");
+  arguments->crawl.database = ":memory:";
+  arguments->crawl.add_to(*command);
+  command->remove_option(command->get_option("URL"));
+  command->add_option("FILE", arguments->files, "WARC files, packed or not, of whatever crawler")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--url", arguments->crawl.urls, "Where to start (default: where the archived crawl did; repeatable)")
+      ->type_name("URL")
+      ->allow_extra_args(false);
+  command->footer(
+      "Of each URL the newest capture answers. No server is asked, and nothing waits: rates, delays and retries do not "
+      "count.\n"
+      "A URL that is not in the files fails with not_found.\n"
+      "Example: argiope crawl replay site.warc.gz --max-depth 2 --export urls.csv");
+  return [arguments] { return CrawlCommand(arguments->crawl, arguments->files).run(); };
+}
 
 }  // namespace
 
@@ -156,7 +260,11 @@ std::function<int()> add_crawl_command(CLI::App& app) {
                          "Fetch a site completely, politely and fast. Progress is saved to a database; a run that was\n"
                          "stopped or killed goes on where it was.");
   arguments->add_to(*command);
-  return [arguments] { return CrawlCommand(*arguments).run(); };
+  command->require_subcommand(0, 1);
+  const auto replay = add_replay_command(*command);
+  return [arguments, command, replay] {
+    return command->got_subcommand("replay") ? replay() : CrawlCommand(*arguments).run();
+  };
 }
 
 }  // namespace argiope

@@ -55,10 +55,7 @@ Coro<Result<std::vector<ToldReceiver>>> ask_for_receivers(ApiClient& client) {
   const std::string body = co_await or_return(client.tell({.path = "/v1/notify"}));
   co_return read_answer(body, [](const JsonValue& told) {
     std::vector<ToldReceiver> receivers;
-    ToldMembers in(told);
-    if (const JsonValue* list = in.find("notify")) {
-      list->for_each([&](const JsonValue& one) { receivers.push_back(read_told_receiver(one)); });
-    }
+    ToldMembers(told).for_each("notify", [&](const JsonValue& one) { receivers.push_back(read_told_receiver(one)); });
     return receivers;
   });
 }

@@ -2,6 +2,9 @@
 // such header. Called by the crawler for every response.
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace argiope {
@@ -27,5 +30,12 @@ bool sniff_is_html(std::string_view body) noexcept;
 inline bool is_html_page(std::string_view content_type, std::string_view body) noexcept {
   return content_type.empty() ? sniff_is_html(body) : is_html(content_type);
 }
+
+// Whether the header's type is one of `types`, in lower case: "text/html", "text/*" or "*/*".
+bool has_media_type(std::string_view content_type, std::span<const std::string> types) noexcept;
+// What a body is that came without type, by its first kSniffedBytes (MIME Sniffing Standard, 7.1): HTML, XML, PDF, the images,
+// sounds, films, fonts and archives that have a mark, "text/plain", or "application/octet-stream".
+std::string_view sniff_type(std::string_view body) noexcept;
+inline constexpr std::size_t kSniffedBytes = 1445;  // the standard's "resource header"
 
 }  // namespace argiope

@@ -1,0 +1,55 @@
+// CrawlSink: what keeps something of each exchange of a crawl: archives, mirrors, tables of results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/web/http.hpp"
+
+namespace argiope {
+
+// What the crawl asked for.
+enum class ExchangeKind : std::uint8_t {
+  page,    // a URL of the crawl
+  check,   // whether a link out of scope works: by HEAD, or by GET of no more than its first bytes
+  robots,  // robots.txt, or what it redirects to
+  probe,   // whether a host is alive, by HEAD
+};
+
+// A request and the response to it, whatever its status: redirects, 304, and those after which the URL is asked again. What it
+// refers to is there during take(); copy what is to stay.
+struct Exchange {
+  ExchangeKind kind{};
+  const HttpRequest& request;
+  const HttpResponse& response;  // with `wire` where a sink wants it
+  WallTime began;                // when the request was sent
+  std::uint32_t depth = 0;       // of a page: links followed from a seed
+  std::int64_t url_id = 0;       // of a page or check, in the database; else 0
+};
+
+// A crawl shows each exchange to its sinks (CrawlOptions::sinks), in their order, before its outcome goes to the database; and the
+// database commits no outcome before the sinks have kept what belongs to it. So a sink may gather, write in groups, and work on
+// a thread of its own, and whoever is killed loses nothing: what was not kept is fetched again by the next run. It may then
+// see an exchange twice.
+//
+// Errors:  a sink that fails ends the crawl, which can be gone on with; its error is that of Crawler::report().
+// Threads: take() of each shard, from several at a time; keep() from the database's; the rest from any.
+class CrawlSink {
+ public:
+  virtual ~CrawlSink() = default;
+
+  // Whether Exchange::response must have `wire`. Asked once, at the start.
+  virtual bool wants_wire() const noexcept { return false; }
+  // Must not wait for disk or network: the shard does nothing else meanwhile.
+  virtual Result<void> take(const Exchange& exchange) = 0;
+  // Bytes taken and not yet worked off. Fetching pauses while it is many.
+  virtual std::size_t backlog() const noexcept { return 0; }
+  // Waits until all that has been taken so far survives what the database's commits survive.
+  virtual Result<void> keep() { return {}; }
+  // The run has ended, and nothing more comes: keep(), and what is done once at the end.
+  virtual Result<void> finish() { return keep(); }
+};
+
+}  // namespace argiope

@@ -1,0 +1,20 @@
+// What an index says of a record: the same whether it is written down as the record is made, or found in a file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "web/internal/cdxj.hpp"
+#include "web/internal/warc_reader.hpp"
+
+namespace argiope {
+
+// A response, or a revisit with the payload of another record; nullopt: no index has the record. Those of what had not changed
+// (304) are among these: without a digest nobody finds what they refer to, and who looks for the page finds the capture
+// before.
+std::optional<CdxjLine> capture_of(const WarcRecord& record, std::string_view filename);
+
+inline bool is_revisit(const CdxjLine& capture) noexcept { return capture.mime == kRevisitMime; }
+
+}  // namespace argiope

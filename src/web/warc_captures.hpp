@@ -1,0 +1,85 @@
+// The newest capture of each URL in some WARC files, and where the payloads are that revisits refer to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "argiope/base/error.hpp"
+#include "argiope/web/url.hpp"
+#include "web/internal/cdxj.hpp"
+#include "web/internal/warc_reader.hpp"
+#include "web/payload_table.hpp"
+
+namespace argiope {
+
+// An HTTP message as it was captured.
+struct WarcMessage {
+  std::string head;
+  std::string payload;
+  std::string address;    // of the server; empty: not told
+  std::string truncated;  // WARC-Truncated
+};
+
+// Threads: reading from any, each with readers of its own.
+class WarcCaptures {
+ public:
+  // Errors: as WarcReplay::open().
+  static Result<WarcCaptures> open(const std::vector<std::string>& files);
+
+  std::size_t size() const noexcept { return places_.size(); }
+  const std::vector<Url>& seeds() const noexcept { return seeds_; }
+
+  // One thread's.
+  class Reader;
+
+ private:
+  struct Place {
+    std::uint64_t time = 0;  // its timestamp as a number
+    std::uint32_t file = 0;
+    std::uint64_t offset = 0;
+  };
+  struct IndexedFile;
+  struct FirstPage {
+    std::uint32_t file = 0;
+    std::uint64_t offset = 0;
+    std::string url;
+  };
+
+  Result<void> add_file(const std::string& path);
+  Result<void> read_index(const std::string& index, const std::string& name, IndexedFile& file);
+  Result<void> read_file(const std::string& path, const IndexedFile& file);
+  Result<void> read_seeds(const std::string& path);
+  void add(const CdxjLine& capture);
+  std::uint32_t last_file() const noexcept { return static_cast<std::uint32_t>(files_.size() - 1); }
+
+  std::vector<std::string> files_;
+  std::unordered_map<std::uint64_t, Place> places_;  // by the fingerprint of the URL
+  PayloadTable payloads_;
+  std::vector<Url> seeds_;
+  std::optional<FirstPage> first_page_;
+};
+
+class WarcCaptures::Reader {
+ public:
+  // `captures` outlives it.
+  explicit Reader(const WarcCaptures& captures) : captures_(captures), readers_(captures.files_.size()) {}
+
+  // The capture of `url`; false: there is none. Errors: io, corrupt, not_found (of a revisit: what it refers to is in none of the
+  // files).
+  Result<bool> read(const Url& url, WarcMessage& message);
+
+ private:
+  Result<void> read_record(std::uint32_t file, std::uint64_t offset);
+  Result<void> read_revisited(WarcMessage& message);
+
+  const WarcCaptures& captures_;
+  std::vector<std::unique_ptr<WarcReader>> readers_;
+  WarcRecord record_;
+};
+
+}  // namespace argiope

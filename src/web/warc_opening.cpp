@@ -1,0 +1,218 @@
+#include "web/warc_opening.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "web/internal/cdxj.hpp"
+#include "web/internal/warc_capture.hpp"
+#include "web/internal/warc_reader.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kIndexAtOnce = 1024 * 1024;  // bytes of the index that are written together
+// So much of a packed record may come before the first byte of it can be unpacked.
+constexpr std::uint64_t kTooLittleToTell = 256;
+
+class ArchiveOpening {
+ public:
+  ArchiveOpening(const WarcNames& names, int index) : names_(names), index_(index) {}
+
+  Result<OpenedArchive> run() {
+    if (auto listed = list_files(); !listed) return std::unexpected(std::move(listed.error()));
+    if (auto read = read_index(); !read) return std::unexpected(std::move(read.error()));
+    for (const std::string& name : present_) {
+      // Another file of the archive was ended in order, and its lines were on the disk by then.
+      if (files_[name].is_indexed && !may_be_written_on(name)) continue;
+      if (auto read = read_file(name); !read) return std::unexpected(std::move(read.error()));
+    }
+    if (auto written = write_lines(); !written) return std::unexpected(std::move(written.error()));
+    return std::move(opened_);
+  }
+
+ private:
+  struct File {
+    std::uint32_t number = 0;
+    std::optional<std::uint64_t> size;  // nullopt: it is not there
+    bool is_indexed = false;
+    std::uint64_t last = 0;  // the offset of the last record that the index has
+  };
+
+  File& file_of(const std::string& name) {
+    const auto [found, is_new] = files_.try_emplace(name);
+    if (is_new) {
+      found->second.number = static_cast<std::uint32_t>(opened_.files.size());
+      opened_.files.push_back(name);
+    }
+    return found->second;
+  }
+
+  Result<void> list_files() {
+    auto there = names_.there();
+    if (!there) return std::unexpected(std::move(there.error()));
+    present_ = std::move(*there);
+    for (const std::string& name : present_) {
+      std::error_code error;
+      file_of(name).size = std::filesystem::file_size(names_.folder() + name, error);
+      if (error) return fail(Errc::io, fmt::format("{}{}: {}", names_.folder(), name, error.message()));
+    }
+    return {};
+  }
+
+  // The one without a number, and the last of those that have one.
+  bool may_be_written_on(const std::string& name) const { return name == names_.single() || name == present_.back(); }
+
+  // --- the index
+
+  Result<void> read_index() {
+    std::ifstream in(names_.index(), std::ios::binary);
+    std::uint64_t end = 0;
+    bool is_first = true, is_dead = false;
+    for (std::string line; std::getline(in, line); is_first = false) {
+      const bool is_whole = !in.eof();
+      end += line.size() + (is_whole ? 1 : 0);
+      const LineKind kind = is_whole ? take_line(line) : LineKind::none;
+      if (kind == LineKind::none && is_first && is_whole && !line.contains('\0')) {
+        return fail(Errc::wrong_format, fmt::format("{}: no index of WARC files; it is left as it is", names_.index()));
+      }
+      is_dead = is_dead || kind == LineKind::dead;
+      if (kind != LineKind::good) continue;
+      if (is_dead) {
+        return fail(
+            Errc::corrupt,
+            fmt::format("{}: it names records that are in no file: remove it, and it is made anew", names_.index()));
+      }
+      opened_.index_size = end;
+    }
+    if (in.bad()) return warc_io_error(names_.index(), "read");
+    // What is behind the last good line was being written when the writer died.
+    if (opened_.index_size < end && ::ftruncate(index_, static_cast<off_t>(opened_.index_size)) != 0) {
+      return warc_io_error(names_.index(), "cut off behind its last whole line");
+    }
+    return {};
+  }
+
+  enum class LineKind : std::uint8_t { good, none, dead };  // dead: of a record beyond the end of its file
+
+  LineKind take_line(const std::string& text) {
+    const auto line = parse_cdxj(text);
+    if (!line) return LineKind::none;
+    File& file = file_of(line->filename);
+    if (file.size && line->offset + line->length > *file.size) return LineKind::dead;
+    file.is_indexed = true;
+    file.last = std::max(file.last, line->offset);
+    remember(*line, file);
+    return LineKind::good;
+  }
+
+  void remember(const CdxjLine& line, const File& file) {
+    const auto digest = PayloadTable::key_of_base32(line.digest);
+    if (digest && !is_revisit(line)) opened_.payloads.add(*digest, {file.number, line.offset});
+  }
+
+  // --- the files
+
+  // From the last record that the index has.
+  Result<void> read_file(const std::string& name) {
+    const std::string path = names_.folder() + name;
+    File& file = files_[name];
+    auto bytes = open_warc_bytes(path);
+    if (!bytes) return std::unexpected(std::move(bytes.error()));
+    WarcReader reader(std::move(*bytes), path);
+    reader.seek(file.last);
+    WarcRecord record;
+    for (;;) {
+      const auto read = reader.next(record);
+      if (!read) return put_right(reader, read.error(), name);
+      if (!*read) return {};
+      if (file.is_indexed && record.offset <= file.last) continue;
+      const auto line = capture_of(record, name);
+      if (!line) continue;
+      remember(*line, file);
+      append_cdxj(lines_, *line);
+      if (lines_.size() < kIndexAtOnce) continue;
+      if (auto written = write_lines(); !written) return written;
+    }
+  }
+
+  // Cuts off the record that cannot be read, if that harms nothing.
+  Result<void> put_right(WarcReader& reader, const Error& error, const std::string& name) {
+    const std::string path = names_.folder() + name;
+    const File& file = files_[name];
+    if (error.code == Errc::io) return std::unexpected(error);
+    const std::uint64_t left = *file.size - std::min(*file.size, reader.position());
+    if (reader.position() == 0 && !(reader.ends_early() && (reader.has_begun() || left < kTooLittleToTell))) {
+      return fail(Errc::wrong_format, fmt::format("{}: no WARC file; it is left as it is", path));
+    }
+    if (file.is_indexed && reader.position() <= file.last) {
+      return fail(Errc::corrupt, fmt::format("{}; the index {} is of another file: remove it, and it is made anew",
+                                             error.message, names_.index()));
+    }
+    if (!reader.ends_early()) {
+      const auto more = reader.has_more_behind();
+      if (!more) return std::unexpected(more.error());
+      if (*more) {
+        return fail(Errc::corrupt,
+                    fmt::format("{}, and there are records behind it; nothing is added to a damaged file: "
+                                "give another name",
+                                error.message));
+      }
+    }
+    if (::truncate(path.c_str(), static_cast<off_t>(reader.position())) != 0) {
+      return warc_io_error(path, "cut off behind its last whole record");
+    }
+    opened_.repairs.push_back({path, left});
+    return {};
+  }
+
+  Result<void> write_lines() {
+    auto written = write_at(index_, lines_, opened_.index_size, names_.index());
+    if (!written) return written;
+    opened_.index_size += lines_.size();
+    lines_.clear();
+    return {};
+  }
+
+  const WarcNames& names_;
+  const int index_;
+  std::vector<std::string> present_;
+  std::map<std::string, File> files_;
+  std::string lines_;
+  OpenedArchive opened_;
+};
+
+}  // namespace
+
+Result<OpenedArchive> open_archive(const WarcNames& names, int index) { return ArchiveOpening(names, index).run(); }
+
+std::unexpected<Error> warc_io_error(const std::string& file, std::string_view done) {
+  const Errc code = errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? Errc::disk_full : Errc::io;
+  return fail(code, fmt::format("{}: cannot be {}: {}", file, done, std::strerror(errno)));
+}
+
+Result<void> write_at(int descriptor, std::string_view bytes, std::uint64_t offset, const std::string& file) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t count =
+        ::pwrite(descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (count >= 0) {
+      done += static_cast<std::size_t>(count);
+    } else if (errno != EINTR) {
+      auto failed = warc_io_error(file, "written");
+      (void)::ftruncate(descriptor, static_cast<off_t>(offset));
+      return failed;
+    }
+  }
+  return {};
+}
+
+}  // namespace argiope

@@ -1,0 +1,34 @@
+// Opening an archive that is there: what is in its files and its index, and putting right what a death has left.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "argiope/base/error.hpp"
+#include "web/internal/warc_archive.hpp"
+#include "web/payload_table.hpp"
+#include "web/warc_names.hpp"
+
+namespace argiope {
+
+struct OpenedArchive {
+  // Those that are there, and those that the index knows: a file's place is its number in `payloads`.
+  std::vector<std::string> files;
+  PayloadTable payloads;
+  std::vector<WarcRepair> repairs;
+  std::uint64_t index_size = 0;
+};
+
+// `index`: the descriptor of the index, which is locked. Cuts off what is not whole at the end of the files that may be written
+// on, and of the index, and puts into the index what it lacks.
+// Errors: as WarcArchive::open().
+Result<OpenedArchive> open_archive(const WarcNames& names, int index);
+
+// "FILE: cannot be DONE: why", by errno.
+std::unexpected<Error> warc_io_error(const std::string& file, std::string_view done);
+
+// Writes all of it at the place. Errors: io, disk_full; what has been written of it is cut off again.
+Result<void> write_at(int descriptor, std::string_view bytes, std::uint64_t offset, const std::string& file);
+
+}  // namespace argiope
