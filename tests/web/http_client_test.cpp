@@ -68,6 +68,20 @@ TEST_F(HttpClientTest, SendsABodyWithItsLength) {
   EXPECT_THAT(sent, ::testing::Not(HasSubstr("Accept: text/html")));
 }
 
+TEST_F(HttpClientTest, TellsWhatItSentWhereThatIsAskedFor) {
+  request.method = HttpMethod::post;
+  request.body = "a=b";
+  request.keep_wire = true;
+  server.add(kHello);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.wire.request, server.requests().at(0));
+  EXPECT_EQ(response.wire.head, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+  request.keep_wire = false;
+  server.add(kHello);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.wire.request + response.wire.head, "");
+}
+
 TEST_F(HttpClientTest, NamesEveryMethodAndSaysTheLengthOfBodiesThatAreExpected) {
   for (const HttpMethod method : {HttpMethod::put, HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
     request.method = method;

@@ -93,7 +93,7 @@ std::string more_than_zero(std::string& text) {
 std::string whole_bytes(std::string& text) {
   const std::string given = text;
   const std::string wrong = CLI::AsSizeValue(false)(text);
-  return wrong.empty() && text != "0" ? std::string{}
+  return wrong.empty() && text != "0" && !given.starts_with('-') ? std::string{}
                                       : fmt::format("{}: more than 0 bytes, as in 1000000, 500M or 1G", in_quotes(given));
 }
 
