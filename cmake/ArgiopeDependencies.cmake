@@ -19,6 +19,7 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UCHARDET REQUIRED IMPORTED_TARGET uchardet)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(PSL REQUIRED IMPORTED_TARGET libpsl)
+pkg_check_modules(LIBXML REQUIRED IMPORTED_TARGET libxml-2.0)
 
 # Debian's cctz has neither a CMake nor a pkg-config file.
 find_path(CCTZ_INCLUDE_DIR cctz/time_zone.h REQUIRED)
@@ -27,4 +28,13 @@ if(NOT TARGET argiope_cctz)
   add_library(argiope_cctz INTERFACE IMPORTED GLOBAL)
   target_include_directories(argiope_cctz INTERFACE ${CCTZ_INCLUDE_DIR})
   target_link_libraries(argiope_cctz INTERFACE ${CCTZ_LIBRARY})
+endif()
+
+# Nor has its libmodest. Linked as a shared library: it is under the LGPL.
+find_path(MODEST_INCLUDE_DIR myhtml/myhtml.h REQUIRED)
+find_library(MODEST_LIBRARY NAMES libmodest.so modest REQUIRED)
+if(NOT TARGET argiope_modest)
+  add_library(argiope_modest INTERFACE IMPORTED GLOBAL)
+  target_include_directories(argiope_modest INTERFACE ${MODEST_INCLUDE_DIR})
+  target_link_libraries(argiope_modest INTERFACE ${MODEST_LIBRARY})
 endif()

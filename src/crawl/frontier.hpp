@@ -36,6 +36,8 @@ struct UrlTask {
   bool counted = false;        // settled before: max_pages_per_host has let it through
   bool off_scope = false;      // only to be checked (HEAD), not to be followed
   bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
+  bool asset = false;          // only to be checked, because no link leads there
+  bool whole = false;          // to be checked by GET, and its body read for what is in it
   Host* host = nullptr;        // once it is queued
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "crawl/page_in_utf8.hpp"
+
 namespace argiope {
 
 LinkHarvester::LinkHarvester(std::string agent, std::size_t max_links)
@@ -19,16 +21,8 @@ std::string_view LinkHarvester::directory_of(const Url& url) noexcept {
 }
 
 LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& response) {
-  std::string_view html = response.body;
-  const CharsetDecision charset = detect_charset(html, response.headers.content_type);
-  html.remove_prefix(charset.bom_length);
-  const bool in_place = charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(html));
-  if (!in_place) {
-    if (auto text = to_utf8(html, charset.name)) {
-      transcoded_ = std::move(*text);
-      html = transcoded_;
-    }
-  }
+  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
+  const std::string_view html = page_in_utf8(response.body, charset, transcoded_);
   ScanOptions options;
   options.agent = agent_;
   options.max_links = max_links_;

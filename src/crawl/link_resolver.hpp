@@ -28,12 +28,14 @@ class LinkResolver {
 
   // Without fragment, and without credentials: a page's word for them counts for nothing.
   UrlStatus resolve(std::string_view text, Url& url) const {
+    const UrlStatus status = resolve_with_fragment(text, url);
+    if (status == UrlStatus::ok) url.strip_fragment();
+    return status;
+  }
+  UrlStatus resolve_with_fragment(std::string_view text, Url& url) const {
     // The URL Standard encodes the query of a link in the document's own encoding.
     const UrlStatus status = parse_into(url, text, base_, encoding_ == "UTF-8" ? nullptr : &query_encoder_);
-    if (status == UrlStatus::ok) {
-      url.strip_fragment();
-      url.strip_credentials();
-    }
+    if (status == UrlStatus::ok) url.strip_credentials();
     return status;
   }
 

@@ -16,6 +16,20 @@
 namespace argiope {
 namespace {
 
+// Asks nothing about hosts whose names only a proxy should look up.
+class ResolverBesideProxies final : public Resolver {
+ public:
+  ResolverBesideProxies(const ProxySettings& proxies, Resolver& resolver) : proxies_(proxies), resolver_(resolver) {}
+  Coro<Result<AddressList>> resolve(std::string_view host) override {
+    if (proxies_.looks_up_here(host)) co_return co_await resolver_.resolve(host);
+    co_return fail(Errc::dns, "looked up by a proxy");
+  }
+
+ private:
+  const ProxySettings& proxies_;
+  Resolver& resolver_;
+};
+
 // What one thread of a crawl runs on. The members are destroyed from the last to the first.
 struct Part {
   Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard,
@@ -23,21 +37,25 @@ struct Part {
       : backend(clock),
         loop(backend),
         resolver(ResolverOptions{}, backend),
+        host_resolver(http.proxies, resolver),
         client(http, backend, resolver, guard),
         instead(std::move(other)) {}
   HttpTransport& transport() noexcept { return instead != nullptr ? *instead : client; }
   Coro<void> work(Crawler& crawler, std::size_t index) {
-    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &resolver);
+    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &host_resolver);
   }
   AsioBackend backend;
   EventLoop loop;
   CaresResolver resolver;
+  ResolverBesideProxies host_resolver;  // the crawler's own
   HttpClient client;
   std::unique_ptr<HttpTransport> instead;  // of the client
 };
 
-// A URL given that names a private address is permission to connect there, and only there.
+// A URL given that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
+// only there.
 void permit(AddressGuard& guard, const Url& url) {
+  guard.permit_name(url.host());
   if (is_loopback(url)) {
     guard.permit_loopback();
   } else if (const auto address = address_of_host(url.host())) {
@@ -51,6 +69,7 @@ HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& se
   http.headers_for = options.headers_for;
   http.connect_timeout = options.connect_timeout;
   http.extra_ca_file = setup.ca_file;
+  http.proxies = setup.proxies;
   http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
   return http;
 }

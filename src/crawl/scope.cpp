@@ -1,8 +1,14 @@
 #include "argiope/crawl/scope.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
+
+#include "crawl/url_filter.hpp"
+#include "web/internal/public_suffix.hpp"
 
 namespace argiope {
 
@@ -17,6 +23,12 @@ std::string_view to_string(Exclusion exclusion) noexcept {
     case Exclusion::url_length: return "url_length";
     case Exclusion::repeated_segment: return "repeated_segment";
     case Exclusion::pages_per_host: return "pages_per_host";
+    case Exclusion::exclude: return "exclude";
+    case Exclusion::include: return "include";
+    case Exclusion::path_prefix: return "path_prefix";
+    case Exclusion::parent: return "parent";
+    case Exclusion::extension: return "extension";
+    case Exclusion::content_type: return "content_type";
     case Exclusion::links_per_page: return "links_per_page";
   }
   return "unknown";
@@ -35,11 +47,12 @@ std::string_view host_of(std::string_view href) noexcept {
   return host.substr(0, port);
 }
 
-std::string_view path_of(std::string_view href) noexcept {
-  const std::size_t scheme = href.find("://");
-  const std::size_t path = href.find('/', scheme == std::string_view::npos ? 0 : scheme + 3);
-  if (path == std::string_view::npos) return {};
-  return href.substr(path, href.find_first_of("?#", path) - path);
+// `host`: host_of(href).
+std::uint16_t port_of(std::string_view href, std::string_view host) noexcept {
+  const std::string_view rest = href.substr(static_cast<std::size_t>(host.data() - href.data()) + host.size());
+  std::uint16_t port = href.starts_with("https") ? 443 : 80;
+  if (rest.starts_with(':')) std::from_chars(rest.data() + 1, rest.data() + rest.size(), port);
+  return port;
 }
 
 std::string_view without_www(std::string_view host) noexcept {
@@ -53,45 +66,89 @@ bool is_same_site(std::string_view host, std::string_view other) noexcept {
 }
 
 Scope::Scope(const CrawlOptions& options)
-    : max_depth_(options.max_depth.value_or(std::numeric_limits<std::uint32_t>::max())),
+    : ports_(options.ports),
+      no_parent_(options.no_parent),
+      max_depth_(options.max_depth.value_or(std::numeric_limits<std::uint32_t>::max())),
       max_url_length_(options.max_url_length),
       max_segment_repeats_(options.max_segment_repeats) {
+  if (UrlFilter::is_needed(options)) filter_ = std::make_unique<UrlFilter>(options);
   for (const Url& seed : options.seeds) {
     seeds_.emplace(seed.href());
     hosts_.emplace(seed.host());
+    if (options.registrable_domains) domains_.emplace(registrable_domain(seed.host()));
+    add_folder(seed);
   }
-  for (const std::string& domain : options.whitelist) domains_.emplace(domain);
+  for (const std::string& domain : options.whitelist) {
+    domains_have_ports_ = domains_have_ports_ || domain.find(':', domain.rfind(']') + 1) != std::string::npos;
+    domains_.emplace(domain);
+  }
+}
+
+Scope::~Scope() = default;
+
+// Whether it was not known. What a seed redirects to counts as a seed does, so that folders only become more.
+bool Scope::add_folder(const Url& seed) {
+  if (!no_parent_) return false;
+  const std::string_view path = seed.pathname();
+  return folders_.emplace(std::string(seed.host()).append(path.substr(0, path.rfind('/') + 1))).second;
 }
 
 bool Scope::follow_seed(std::string_view seed, const Url& target) {
   const bool new_url = seeds_.emplace(target.href()).second;
   const bool same_site = is_same_site(host_of(seed), target.host());
   const bool new_host = same_site && hosts_.emplace(target.host()).second;
-  return new_url || new_host;
+  const bool new_folder = same_site && add_folder(target);
+  return new_url || new_host || new_folder;
 }
 
 bool Scope::contains(std::string_view href, std::string_view host) const {
-  if (hosts_.contains(host)) return true;
-  // The host itself, then each parent domain.
+  const bool by_port = !ports_.empty() || domains_have_ports_;
+  const std::uint16_t port = by_port ? port_of(href, host) : 0;
+  const bool at_home = hosts_.contains(host) || is_whitelisted(host, port);
+  if (at_home && (ports_.empty() || std::ranges::find(ports_, port) != ports_.end())) return true;
+  return is_seed(href);
+}
+
+// The host itself, then each parent domain.
+bool Scope::is_whitelisted(std::string_view host, std::uint16_t port) const {
   for (std::string_view rest = host; !domains_.empty();) {
     if (domains_.contains(rest)) return true;
+    if (domains_have_ports_ && domains_.contains(fmt::format("{}:{}", rest, port))) return true;
     const std::size_t dot = rest.find('.');
     if (dot == std::string_view::npos) break;
     rest.remove_prefix(dot + 1);
   }
-  return is_seed(href);
+  return false;
+}
+
+// Hosts that are in scope by other words than a seed have no folders, and no bounds.
+bool Scope::is_in_a_folder(std::string_view href, std::string_view host) const {
+  if (!hosts_.contains(host)) return true;
+  std::string folder = std::string(host).append(path_in(href));
+  for (std::size_t slash = folder.rfind('/'); slash != std::string::npos; slash = folder.rfind('/', slash - 1)) {
+    folder.resize(slash + 1);
+    if (folders_.contains(folder)) return true;
+  }
+  return false;
 }
 
 Exclusion Scope::trap(std::string_view href, std::uint32_t depth) const {
   if (depth > max_depth_) return Exclusion::depth;
   if (href.size() > max_url_length_) return Exclusion::url_length;
-  if (most_repeated_segment(path_of(href)) > max_segment_repeats_) return Exclusion::repeated_segment;
+  if (most_repeated_segment(path_in(href)) > max_segment_repeats_) return Exclusion::repeated_segment;
   return Exclusion::none;
 }
 
+Exclusion Scope::bars_check(std::string_view href, std::uint32_t depth) const {
+  return filter_ && filter_->excludes(href) ? Exclusion::exclude : trap(href, depth);
+}
+
 Exclusion Scope::place_of(std::string_view href, std::uint32_t depth) const {
-  if (!contains(href, host_of(href))) return Exclusion::off_scope;
-  const Exclusion why = trap(href, depth);
+  const std::string_view host = host_of(href);
+  if (!contains(href, host)) return Exclusion::off_scope;
+  Exclusion why = filter_ ? filter_->judge(href) : Exclusion::none;
+  if (why == Exclusion::none && no_parent_ && !is_in_a_folder(href, host)) why = Exclusion::parent;
+  if (why == Exclusion::none) why = trap(href, depth);
   return why != Exclusion::none && is_seed(href) ? Exclusion::none : why;
 }
 

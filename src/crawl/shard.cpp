@@ -38,7 +38,7 @@ bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
   UrlOutcome outcome;
   outcome.url_id = task.id;
   outcome.state = UrlState::excluded;
-  outcome.reason = UrlReason::pages_per_host;
+  outcome.reason = task.asset ? UrlReason::asset : UrlReason::pages_per_host;
   outcome.limit = static_cast<std::int64_t>(options_.max_pages_per_host);
   batch.outcomes.push_back(std::move(outcome));
   shared_.store.submit(std::move(batch));

@@ -20,6 +20,7 @@
 #include "crawl/frontier.hpp"
 #include "crawl/host_lanes.hpp"
 #include "crawl/link_harvester.hpp"
+#include "crawl/page_notes.hpp"
 #include "crawl/shared.hpp"
 
 namespace argiope {
@@ -106,6 +107,9 @@ class Crawler::Shard {
 
   // False: the crawl ends, because a sink cannot take it.
   bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response, const UrlTask* task = nullptr);
+  bool looks_unwanted(const UrlTask& task) const;
+  bool is_unwanted(const Visit& visit) const noexcept;
+  bool is_worth_get(const Visit& visit) noexcept;
   void build_request(const UrlTask& task, HttpRequest& request);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
   void on_error(Visit& visit, const Error& error, TimePoint now);
@@ -122,10 +126,26 @@ class Crawler::Shard {
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   void give_up(Visit& visit, const Error& error, TimePoint now);
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
+  void note_unwanted(const HttpResponse& response, UrlOutcome& outcome);
+  void link_to_asset(const UrlTask& task, const Url& url, Exclusion place, UrlBatch& batch);
   void note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit);
   void store_links(const UrlTask& from, bool redirect, UrlBatch& batch);
   void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
   void settle(Visit& visit, UrlBatch batch, TimePoint now);
+  bool settle_check(Visit& visit, UrlBatch& batch);
+  // Whether what HEAD has told makes its body worth reading.
+  bool is_worth_reading(const Visit& visit);
+
+  // --- what is kept of answers, and the assets found on them
+  void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
+  bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
+  bool note_sheet(Visit& visit, UrlBatch& batch);
+  void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
+                  const LinkResolver& resolver, UrlBatch& batch);
+  KeptLink note_link(const UrlTask& from, const SurveyedLink& link, std::string_view html, const LinkResolver& resolver,
+                     UrlBatch& batch);
+  std::int64_t discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch);
+  void link_to_fragment(const UrlTask& from, const Url& url);
   UrlOutcome outcome_of(const Visit& visit);
   UrlTask& task_of(const Visit& visit) noexcept { return frontier_.task(visit.ticket); }
   WallTime wall() const noexcept { return loop_->clock().wall_now(); }
@@ -151,6 +171,8 @@ class Crawler::Shard {
   // Links found on the page being settled, by the shard that owns them.
   std::vector<std::vector<UrlTask>> found_;
   std::vector<std::int64_t> targets_;  // of all its links; with a depth limit alone
+  std::string transcoded_;             // the page being noted
+  Url noted_;                          // the link being noted
   Event ended_;
   bool drain_started_ = false;
   std::optional<Ticker> ticker_;  // calls pump(), while work() goes on

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "argiope/web/http_client.hpp"
@@ -22,6 +23,8 @@ constexpr bool is_plea(int status) noexcept { return status == 408 || status == 
 // patience is believed.
 constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
 
+constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 53;  // that a server may claim
+
 // Statuses that a later attempt may change.
 constexpr bool is_temporary(int status) noexcept { return is_plea(status) || status >= 500; }
 
@@ -32,7 +35,7 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::excluded;
-  outcome.reason = reason_of(why);
+  outcome.reason = task_of(visit).asset ? UrlReason::asset : reason_of(why);
   outcome.error = std::move(detail);
   shared_.count_left_out(outcome.reason);
   batch.outcomes.push_back(std::move(outcome));
@@ -44,7 +47,7 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   outcome.url_id = task_of(visit).id;
   outcome.attempts = task_of(visit).attempts;
   outcome.mtime = wall();
-  if (task_of(visit).off_scope) outcome.reason = UrlReason::checked;
+  if (task_of(visit).off_scope) outcome.reason = task_of(visit).asset ? UrlReason::asset : UrlReason::checked;
   return outcome;
 }
 
@@ -63,11 +66,20 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
     frontier_.retry(visit.ticket, now, now);
     return true;
   }
-  if (visit.request.method == HttpMethod::head && proves_nothing_of_get(response.status)) {
+  const bool by_head = visit.request.method == HttpMethod::head;
+  if (by_head && (proves_nothing_of_get(response.status) || is_worth_get(visit))) {
     task.by_get = true;
     shared_.give_page_back();
     frontier_.retry(visit.ticket, now, now);
     return true;
+  }
+  if (task.off_scope && !task.whole && is_worth_reading(visit)) {
+    task.by_get = task.whole = true;
+    if (visit.request.method == HttpMethod::head || response.truncated) {
+      shared_.give_page_back();
+      frontier_.retry(visit.ticket, now, now);
+      return true;
+    }
   }
   ShardCounters::add(counters.fetched);
   if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
@@ -89,6 +101,21 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
     return true;
   }
   return false;
+}
+
+// Of a good answer: whether its body was, or would be, of a type that is not accepted.
+bool Crawler::Shard::is_unwanted(const Visit& visit) const noexcept {
+  const HttpResponse& response = visit.response;
+  if (response.status < 200 || response.status >= 300) return false;
+  if (visit.request.method != HttpMethod::head) return response.unwanted;
+  const std::string& type = response.headers.content_type;
+  return !parse_content_type(type).type.empty() && !has_media_type(type, visit.request.wanted_types);
+}
+
+// Asked by HEAD for what its name says, it may be wanted all the same.
+bool Crawler::Shard::is_worth_get(const Visit& visit) noexcept {
+  const int status = visit.response.status;
+  return !task_of(visit).off_scope && status >= 200 && status < 300 && !is_unwanted(visit);
 }
 
 Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
@@ -134,6 +161,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
     outcome.etag = response.headers.etag;
     outcome.last_modified = response.headers.last_modified;
     if (!response.body.empty()) outcome.digest = content_digest(response.body);
+    if (!task.off_scope && is_unwanted(visit)) note_unwanted(response, outcome);
     if (response.truncated) {
       outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
       note_part(outcome, UrlReason::cut_off, options_.size_limit);
@@ -146,9 +174,10 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   batch.outcomes.push_back(std::move(outcome));
   if (is_redirect(response.status)) {
     on_redirect(visit, batch);
-  } else if (response.status == 200 && !task.off_scope) {
+  } else if (response.status == 200 && !task.off_scope && !response.unwanted) {
     on_page(visit, batch);
   }
+  if (shared_.keeps_notes) note_answer(visit, batch, now);
   settle(visit, std::move(batch), now);
 }
 
@@ -238,6 +267,17 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   }
 }
 
+// Answered, and left out for its type.
+void Crawler::Shard::note_unwanted(const HttpResponse& response, UrlOutcome& outcome) {
+  count(Exclusion::content_type);
+  shared_.count_left_out(UrlReason::content_type);
+  outcome.state = UrlState::excluded;
+  outcome.reason = UrlReason::content_type;
+  if (const auto length = response.headers.content_length) {
+    outcome.size = static_cast<std::int64_t>(std::min<std::uint64_t>(*length, kLargestSize));
+  }
+}
+
 // The URL is done, but only in part; the first reason counts.
 void Crawler::Shard::note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit) {
   if (outcome.reason != UrlReason::none) return;
@@ -254,8 +294,9 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
                               UrlBatch& batch) {
   if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
   Exclusion place = shared_.place_of(url.href(), depth);
+  const Exclusion scope_place = place;
   const bool off_scope = place == Exclusion::off_scope;
-  if (off_scope && options_.check_links) place = shared_.scope.trap(url.href(), depth);
+  if (off_scope && options_.check_links) place = shared_.scope.bars_check(url.href(), depth);
   if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
   const auto [is_new, id] = shared_.claim(url_fingerprint);
@@ -274,16 +315,19 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     task.off_scope = off_scope;
     shared_.begin(1);
-  } else if (!options_.max_depth || place != Exclusion::none) {
-    return;  // nothing about a known URL can change
+    if (off_scope && options_.check_foreign_fragments) shared_.checks.add(url_fingerprint, {.id = id});
+  } else {
+    if (shared_.checks.is_used()) link_to_asset(task, url, scope_place, batch);
+    if (!options_.max_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
 void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
+  const bool is_page_too = task_of(visit).off_scope && shared_.checks.is_used() && settle_check(visit, batch);
   shared_.store.submit(std::move(batch));
   shared_.note_settled();
-  frontier_.done(visit.ticket, now);
+  is_page_too ? frontier_.retry(visit.ticket, now, now) : frontier_.done(visit.ticket, now);
   for (std::size_t owner = 0; owner < found_.size(); ++owner) {
     if (found_[owner].empty()) continue;
     if (owner != index_) {
@@ -292,7 +336,7 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
     }
     take_found(found_[owner], now);
   }
-  shared_.end(1);
+  if (!is_page_too) shared_.end(1);
 }
 
 }  // namespace argiope

@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "crawl/shard.hpp"
+#include "crawl/url_filter.hpp"
+#include "web/internal/content_type.hpp"
+#include "web/internal/media_type_names.hpp"
 
 namespace argiope {
 namespace {
@@ -112,11 +115,19 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   if (asks_again(visit, now)) co_return;
   std::string handler_error;
   if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
-      !task_of(visit).off_scope) {
+      !visit.response.unwanted && !task_of(visit).off_scope) {
     handler_error = co_await hand_over(visit);
     now = loop_->time();
   }
   on_response(visit, std::move(handler_error), now);
+}
+
+// Whether its name says that it is of a type that is not accepted. Names may be wrong: it is asked by HEAD.
+bool Crawler::Shard::looks_unwanted(const UrlTask& task) const {
+  if (options_.accept_types.empty() || task.revisit) return false;
+  const std::string_view path = path_in(task.url);
+  const std::string_view type = media_type_of_extension(extension_of(path.substr(path.rfind('/') + 1)));
+  return !type.empty() && !has_media_type(type, options_.accept_types);
 }
 
 bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response,
@@ -131,8 +142,12 @@ bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const H
 }
 
 void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
-  request.method = task.off_scope && !task.by_get ? HttpMethod::head : HttpMethod::get;
-  request.body_limit = task.off_scope ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
+  const bool by_head = !task.by_get && (task.off_scope || looks_unwanted(task));
+  request.method = by_head ? HttpMethod::head : HttpMethod::get;
+  const bool in_part = task.off_scope && !task.whole;
+  request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
+  request.wanted_types = {};
+  if (!task.off_scope) request.wanted_types = options_.accept_types;
   request.timeout = options_.timeout;
   request.headers.clear();
   request.keep_fields = static_cast<bool>(options_.on_page);

@@ -10,6 +10,8 @@
 
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
+#include "crawl/internal/accepted_status.hpp"
+#include "crawl/linking_page.hpp"
 #include "crawl/redirect_loops.hpp"
 #include "crawl/shard.hpp"
 
@@ -19,14 +21,25 @@ namespace {
 constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
-constexpr std::size_t kMostSinkBacklog = 32 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
+// Left out because of where the URL stands: not any more, once a seed redirects to it, or to its host or folder.
+constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
+                                         UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
+                                         UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix};
+constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// Pages are read for their links, whatever else is.
+CrawlOptions with_pages_accepted(CrawlOptions options) {
+  if (options.accept_types.empty()) return options;
+  options.accept_types.insert(options.accept_types.end(), {"text/html", "application/xhtml+xml"});
+  return options;
+}
 
 }  // namespace
 
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
                         std::size_t shard_count)
-    : options(std::move(crawl_options)),
+    : options(with_pages_accepted(std::move(crawl_options))),
       wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
       store(url_store),
       seed(random_seed),
@@ -50,6 +63,7 @@ Result<void> Crawler::Shared::open(WallTime now) {
   // As the store keeps times: what is fetched within this millisecond is not from before.
   opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
   if (options.age) refetch_before_ = now - *options.age;
+  if (options.check_age) recheck_before_ = now - *options.check_age;
   next_id_ = store.next_id();
   if (options.max_depth && next_id_ > 1) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
@@ -67,8 +81,9 @@ Result<void> Crawler::Shared::load() {
     seen_.insert_batch(urls, news);
     urls.clear();
   };
-  // `broken` needs the status.
-  const auto fields = options.requeue == Requeue::broken ? UrlStore::Fields::all : UrlStore::Fields::to_go_on;
+  // `broken` needs the status, and so do verdicts.
+  const bool by_status = options.requeue == Requeue::broken || options.check_age;
+  const auto fields = by_status ? UrlStore::Fields::all : fields_to_decide();
   // In stretches, between which is written what has to go to a shelf or to another place on it. That may be all there is,
   // when the database is of the first version or the order is not that of the last run.
   for (std::int64_t from = 1;;) {
@@ -95,14 +110,24 @@ Result<void> Crawler::Shared::load() {
   }
 }
 
+// What decide() looks at: whether a type is accepted only where some are not.
+UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
+  return options.accept_types.empty() ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
+}
+
 // Queues what the store has recorded, or leaves it; how many records the shards are to move because of it.
 std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   const UrlWork work = work_on(record, Stage::opening);
+  note_checked(record, work);
   if (work == UrlWork::leave) {
     count_left(record, 1);
     const auto inside = [&](Stage stage) { return decide(record, Exclusion::none, view(stage)); };
     if (inside(Stage::opening) != UrlWork::leave && inside(Stage::going_on) == UrlWork::leave) {
       passed_over_.push_back(record.url_id);
+    }
+    // Whatever has left it out before, it is its depth now.
+    if (record.state == UrlState::excluded && options.max_depth && record.depth > *options.max_depth) {
+      some_too_deep_ = true;
     }
     if (record.shelf) {
       batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
@@ -112,7 +137,9 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   if (!is_requeued(record, options.requeue)) return resume(record);
   UrlRecord queued = record;
   queued.state = UrlState::queued;
-  queued.reason = work == UrlWork::check ? UrlReason::checked : UrlReason::none;
+  queued.reason = work != UrlWork::check                ? UrlReason::none
+                  : record.reason == UrlReason::asset ? UrlReason::asset
+                                                      : UrlReason::checked;
   queued.shelf.reset();
   queued.attempts = 0;
   queued.due = WallTime{};
@@ -123,6 +150,15 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   outcome.reason = queued.reason;
   batch.outcomes.push_back(std::move(outcome));
   return resume(queued);
+}
+
+// What was only checked is known again to those who may ask more of it.
+void Crawler::Shared::note_checked(const UrlRecord& record, UrlWork work) {
+  const bool is_asset = record.reason == UrlReason::asset;
+  if (!is_asset && !options.check_foreign_fragments) return;
+  if (!is_asset && record.reason != UrlReason::checked && record.reason != UrlReason::off_scope) return;
+  checks.add(fingerprint_of(record.url),
+             {.id = record.url_id, .is_asset = is_asset, .settled = work == UrlWork::leave});
 }
 
 std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
@@ -152,9 +188,11 @@ std::size_t Crawler::Shared::resume(const UrlRecord& record) {
 UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   const RunView run = view(stage);
   if (!may_be_taken_up(record, run)) return UrlWork::leave;
-  const UrlWork work = decide(record, place_of(record.url, record.depth), run);
-  // A trap is one on any host.
-  if (work == UrlWork::check && scope.trap(record.url, record.depth) != Exclusion::none) return UrlWork::leave;
+  // An asset is as deep as its page, and stored as if a link led there.
+  const std::uint32_t depth = record.depth - (record.reason == UrlReason::asset && record.depth > 0 ? 1 : 0);
+  const UrlWork work = decide(record, place_of(record.url, depth), run);
+  // A trap is one on any host, and what is excluded is excluded there, too.
+  if (work == UrlWork::check && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
   return work;
 }
 
@@ -182,6 +220,7 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   task.url = record.url;
   task.depth = record.depth;
   task.off_scope = work == UrlWork::check;
+  task.asset = task.off_scope && record.reason == UrlReason::asset;
   task.revisit = work == UrlWork::ask_if_changed;
   task.counted = record.state == UrlState::done || record.state == UrlState::failed;
   // Of what an earlier run has given up, the attempts begin anew.
@@ -218,6 +257,12 @@ Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
   const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
   if (keeps_links) ids_.emplace(url_fingerprint, id);
   return {true, id};
+}
+
+std::int64_t Crawler::Shared::id_of(std::uint64_t url_fingerprint) const {
+  std::lock_guard lock(seen_mutex_);
+  const auto known = ids_.find(url_fingerprint);
+  return known == ids_.end() ? 0 : known->second;
 }
 
 std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
@@ -296,8 +341,11 @@ void Crawler::Shared::count_failure(std::string_view name) {
 bool Crawler::Shared::may_take_up_more() const noexcept {
   const auto left = [this](UrlReason reason) { return left_out_[static_cast<std::size_t>(reason)].load(); };
   const std::int64_t waiting = waiting_.load() + std::ssize(passed_over_);
-  if (scope_grew_.load() && (left(UrlReason::off_scope) + waiting > 0 || options.check_links)) return true;
-  return options.max_depth && settled_.load() && left(UrlReason::depth) + waiting > 0;
+  if (scope_grew_.load()) {
+    if (waiting > 0 || options.check_links) return true;
+    if (std::ranges::any_of(kReasonsOfPlace, [&](UrlReason reason) { return left(reason) > 0; })) return true;
+  }
+  return options.max_depth && settled_.load() && (some_too_deep_ || left(UrlReason::depth) + waiting > 0);
 }
 
 bool Crawler::Shared::is_complete(std::size_t shard) {
@@ -346,7 +394,7 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         last = record.url_id;
         return ++taken < kTakenUpAtOnce;
       },
-      UrlStore::Fields::to_go_on);
+      fields_to_decide());
   if (!scanned) return std::unexpected(std::move(scanned.error()));
   if (taken < kTakenUpAtOnce) {
     passed_over_ = std::move(still_passed_over);
@@ -506,8 +554,9 @@ Result<CrawlReport> Crawler::Shared::report() {
   report.waiting = static_cast<std::uint64_t>(std::max<std::int64_t>(waiting_.load(), 0));
   for (std::size_t i = 1; i < kUrlReasons; ++i) {
     const std::int64_t count = left_out_[i].load();
-    if (count > 0 && static_cast<UrlReason>(i) != UrlReason::checked) {
-      report.left_out[std::string(to_string(static_cast<UrlReason>(i)))] = static_cast<std::uint64_t>(count);
+    const auto reason = static_cast<UrlReason>(i);
+    if (count > 0 && reason != UrlReason::checked && reason != UrlReason::asset) {
+      report.left_out[std::string(to_string(reason))] = static_cast<std::uint64_t>(count);
     }
   }
   if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
@@ -545,7 +594,7 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   std::vector<std::int64_t> referrers;
-  auto scanned = store.scan_broken([&](const UrlRecord& record) {
+  auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
     if (report.broken.size() < CrawlReport::kMostBroken) {
@@ -556,24 +605,11 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   });
   if (!scanned) return scanned;
   for (std::size_t i = 0; i < referrers.size(); ++i) {
-    auto page = page_with_link(report.broken[i].url, referrers[i]);
+    auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));
     report.broken[i].referrer = std::move(*page);
   }
   return {};
-}
-
-// Back along the redirects that led to `url`, to the page that links to the first of them; empty: it was a seed.
-Result<std::string> Crawler::Shared::page_with_link(std::string url, std::int64_t referrer) {
-  for (std::uint32_t hops = 0; referrer != 0 && hops <= options.max_redirects + 1; ++hops) {
-    auto record = store.get(referrer);
-    if (!record) return std::unexpected(std::move(record.error()));
-    if (!*record) return std::string{};
-    if ((*record)->redirect_to != url) return std::move((*record)->url);
-    url = std::move((*record)->url);
-    referrer = (*record)->referrer;
-  }
-  return std::string{};
 }
 
 }  // namespace argiope

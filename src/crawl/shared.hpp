@@ -15,6 +15,7 @@
 #include "argiope/crawl/crawler.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/address_gate.hpp"
+#include "crawl/check_book.hpp"
 #include "crawl/crawl_session.hpp"
 #include "crawl/frontier.hpp"
 #include "crawl/url_decision.hpp"
@@ -62,6 +63,8 @@ class Crawler::Shared {
     std::int64_t id = 0;
   };
   Claim claim(std::uint64_t url_fingerprint);
+  // Of what is known, where `keeps_links` alone; else 0.
+  std::int64_t id_of(std::uint64_t url_fingerprint) const;
   std::size_t shard_of(const Url& url) const noexcept;
 
   // Where a URL of http or https stands now; see Scope.
@@ -108,8 +111,11 @@ class Crawler::Shared {
 
   const CrawlOptions options;
   // Whether it is stored where each page leads: what counts depths again needs it, and what names every page with a link.
-  const bool keeps_links = options.max_depth || options.check_links;
+  const bool keeps_links = options.max_depth || options.check_links || options.check_assets || options.keep_links;
+  // Whether anything is kept of answers beside that.
+  const bool keeps_notes = options.keep_links || options.keep_facts || options.check_assets;
   const bool wants_wire;  // whether a sink does
+  CheckBook checks;
   UrlStore& store;
   const std::uint64_t seed;
   Scope scope;
@@ -120,15 +126,17 @@ class Crawler::Shared {
   std::atomic<std::uint64_t> pages_left;
 
  private:
+  UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
+  void note_checked(const UrlRecord& record, UrlWork work);
   void add_seeds(WallTime now);
   Result<void> mark_redirect_loops();
   void follow_stored_seed(const UrlRecord& record);
   std::size_t owner_of(const UrlRecord& record) const;
   void count_left(const UrlRecord& record, std::int64_t by);
-  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage}; }
+  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage, recheck_before_}; }
   UrlWork work_on(const UrlRecord& record, Stage stage) const;
   // Counts depths again by the links that are stored.
   Result<void> shorten_depths();
@@ -137,10 +145,10 @@ class Crawler::Shared {
   Result<std::size_t> take_up_more();
   Result<void> finish_sinks();
   Result<void> list_broken(CrawlReport& report);
-  Result<std::string> page_with_link(std::string url, std::int64_t referrer);
 
   WallTime opened_at_{};
   std::optional<WallTime> refetch_before_;  // done URLs last fetched before this are fetched again
+  std::optional<WallTime> recheck_before_;  // what was only checked before this is checked again
   mutable std::shared_mutex scope_mutex_;
   mutable std::mutex seen_mutex_;
   FingerprintSet seen_;
@@ -152,6 +160,7 @@ class Crawler::Shared {
   // What opening left because of its place alone and going_on would leave in any case, ascending: if its place changes, it
   // is as if it had been there at the opening. Of shard 0.
   std::vector<std::int64_t> passed_over_;
+  bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
   std::atomic<bool> settled_{false};
   std::atomic<bool> complete_{false};

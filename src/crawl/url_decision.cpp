@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
+#include "web/internal/content_type.hpp"
+
 namespace argiope {
 namespace {
 
 bool is_old(const UrlRecord& record, const RunView& run) noexcept {
   return run.refetch_before && record.mtime < *run.refetch_before;
+}
+
+bool accepts_type(const CrawlOptions& options, std::string_view content_type) noexcept {
+  return options.accept_types.empty() || has_media_type(content_type, options.accept_types);
 }
 
 // An excluded URL that is in scope and no trap.
@@ -17,6 +23,8 @@ bool takes_up_excluded(const UrlRecord& record, const RunView& run) noexcept {
     case UrlReason::pages_per_host:
       return run.stage == Stage::opening &&
              run.options.max_pages_per_host > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
+    case UrlReason::content_type:
+      return run.stage == Stage::opening && accepts_type(run.options, record.content_type);
     default: return true;  // what has excluded it does so no longer
   }
 }
@@ -53,28 +61,46 @@ UrlWork decide_inside(const UrlRecord& record, const RunView& run) noexcept {
   return UrlWork::leave;
 }
 
+// Of what was checked: whether the verdict is too old to be believed.
+bool is_old_verdict(const UrlRecord& record, const RunView& run) noexcept {
+  if (!run.recheck_before) return is_old(record, run);
+  return record.mtime < *run.recheck_before || is_broken(record);
+}
+
+bool is_check_due(const UrlRecord& record, const RunView& run) noexcept {
+  if (record.state != UrlState::done) return true;
+  return is_old_verdict(record, run) || is_requeued(record, run.options.requeue);
+}
+
 // Only what was met as a link to another host is checked. What waits for a crawl with another scope goes on waiting.
 UrlWork decide_outside(const UrlRecord& record, const RunView& run) noexcept {
   if (!run.options.check_links) return UrlWork::leave;
-  const bool opening = run.stage == Stage::opening;
   const bool met_as_link = record.reason == UrlReason::checked ||
                            (record.state == UrlState::excluded && record.reason == UrlReason::off_scope);
   if (!met_as_link) return UrlWork::leave;
-  bool due = opening || record.state == UrlState::excluded;
-  if (record.state == UrlState::done) {
-    due = opening && (is_old(record, run) || is_requeued(record, run.options.requeue));
-  }
+  const bool due = run.stage == Stage::opening ? is_check_due(record, run) : record.state == UrlState::excluded;
+  return due ? UrlWork::check : UrlWork::leave;
+}
+
+// An asset is checked wherever it is, and no scope that grows matters to it.
+UrlWork decide_asset(const UrlRecord& record, const RunView& run) noexcept {
+  const bool due = run.options.check_assets && run.stage == Stage::opening && is_check_due(record, run);
   return due ? UrlWork::check : UrlWork::leave;
 }
 
 }  // namespace
 
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept {
+  if (record.reason == UrlReason::asset) {
+    const bool is_there = place == Exclusion::none || place == Exclusion::off_scope;
+    return is_there ? decide_asset(record, run) : UrlWork::leave;
+  }
   if (place == Exclusion::none) return decide_inside(record, run);
   return place == Exclusion::off_scope ? decide_outside(record, run) : UrlWork::leave;
 }
 
 bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept {
+  if (record.reason == UrlReason::asset) return decide_asset(record, run) != UrlWork::leave;
   return decide_inside(record, run) != UrlWork::leave || decide_outside(record, run) != UrlWork::leave;
 }
 
@@ -97,6 +123,12 @@ UrlReason reason_of(Exclusion exclusion) noexcept {
     case Exclusion::url_length: return UrlReason::url_length;
     case Exclusion::repeated_segment: return UrlReason::repeated_segment;
     case Exclusion::pages_per_host: return UrlReason::pages_per_host;
+    case Exclusion::exclude: return UrlReason::exclude;
+    case Exclusion::include: return UrlReason::include;
+    case Exclusion::path_prefix: return UrlReason::path_prefix;
+    case Exclusion::parent: return UrlReason::parent;
+    case Exclusion::extension: return UrlReason::extension;
+    case Exclusion::content_type: return UrlReason::content_type;
     case Exclusion::links_per_page: return UrlReason::links_per_page;
     case Exclusion::none:
     case Exclusion::scheme:

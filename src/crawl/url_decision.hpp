@@ -15,7 +15,7 @@ enum class UrlWork : std::uint8_t {
   leave,           // as it is: it waits, is dealt with, or stays excluded
   fetch,           // whole
   ask_if_changed,  // fetched before: a conditional request
-  check,           // by HEAD, because it is off scope
+  check,           // by HEAD, because it is off scope, or an asset
 };
 
 // When the store is read.
@@ -30,6 +30,8 @@ struct RunView {
   const CrawlOptions& options;
   std::optional<WallTime> refetch_before;  // done URLs last fetched before this are fetched again
   Stage stage = Stage::opening;
+  // What was only checked before this, or is broken, is checked again; nullopt: by refetch_before.
+  std::optional<WallTime> recheck_before{};
 };
 
 // `place` is where the URL stands for this run: Scope::place_of().

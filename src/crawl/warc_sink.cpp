@@ -21,9 +21,8 @@
 namespace argiope {
 namespace {
 
-// Exchanges whose memory is kept for the next ones.
-constexpr std::size_t kSpareExchanges = 64;
-constexpr std::size_t kMostSpareBytes = 1024 * 1024;  // of one
+// Memory of exchanges that is kept for the next ones.
+constexpr std::size_t kMostSpareBytes = 16 * 1024 * 1024;
 constexpr std::size_t kMostSeedsTold = 1000;
 
 WarcArchiveOptions archive_options(const WarcOptions& options) {
@@ -109,6 +108,7 @@ class WarcSink::Impl {
     if (spares_.empty()) return std::make_unique<WarcExchange>();
     auto exchange = std::move(spares_.back());
     spares_.pop_back();
+    spare_bytes_ -= exchange->capacity();
     return exchange;
   }
 
@@ -174,8 +174,9 @@ class WarcSink::Impl {
     std::lock_guard lock(mutex_);
     backlog_ -= exchange->size();
     totals_ = archive_->totals();
-    if (spares_.size() < kSpareExchanges && exchange->capacity() <= kMostSpareBytes)
-      spares_.push_back(std::move(exchange));
+    if (spare_bytes_ + exchange->capacity() > kMostSpareBytes) return;
+    spare_bytes_ += exchange->capacity();
+    spares_.push_back(std::move(exchange));
   }
 
   const std::unique_ptr<WarcArchive> archive_;
@@ -185,6 +186,7 @@ class WarcSink::Impl {
   std::condition_variable wake_, written_changed_;
   Exchanges queue_;
   std::vector<std::unique_ptr<WarcExchange>> spares_;
+  std::size_t spare_bytes_ = 0;
   std::size_t backlog_ = 0;
   std::uint64_t taken_ = 0;    // exchanges, ever
   std::uint64_t wanted_ = 0;   // are to be written

@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "argiope/time/timestamp.hpp"
 
 namespace argiope {
 namespace {
-
-constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 template <class Step, class Fold>
 Columns folded(const std::vector<Step>& steps, std::size_t columns, Fold fold) {
@@ -25,54 +22,6 @@ Columns folded(const std::vector<Step>& steps, std::size_t columns, Fold fold) {
 }
 
 }  // namespace
-
-std::string grouped(std::uint64_t number) {
-  std::string text = fmt::to_string(number);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
-  return text;
-}
-
-std::string short_duration(Duration span) {
-  using namespace std::chrono;
-  const double seconds = to_seconds(span);
-  if (span == Duration::zero()) return "0";
-  if (seconds < 0.9995) return fmt::format("{:.3g} ms", std::max(seconds * 1e3, 0.001));
-  if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
-  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-  const auto pair = [&](std::int64_t unit, const char* name, std::int64_t part, const char* part_name) {
-    const std::int64_t rest = whole % unit / part;
-    return rest == 0 ? fmt::format("{} {}", whole / unit, name)
-                     : fmt::format("{} {} {} {}", whole / unit, name, rest, part_name);
-  };
-  if (whole < 3'600) return pair(60, "min", 1, "s");
-  if (whole < 86'400) return pair(3'600, "h", 60, "min");
-  return pair(86'400, "d", 3'600, "h");
-}
-
-std::string short_time(WallTime time, const TimeZone& zone) {
-  std::string text = format_timestamp(std::chrono::floor<std::chrono::seconds>(time), zone);
-  text = text.substr(0, text.substr(17, 2) == "00" ? 16 : 19);
-  text[10] = ' ';
-  return text;
-}
-
-std::string axis_label(WallTime time, Duration span, const TimeZone& zone) {
-  const LocalTime local = zone.to_local(time);
-  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(local)};
-  const std::string day = fmt::format("{} {}", unsigned{date.day()}, kMonths[unsigned{date.month()} - 1]);
-  if (span >= std::chrono::days{12}) return day;
-  const std::string clock = local_time_text(std::chrono::floor<std::chrono::seconds>(local));
-  return span > std::chrono::days{1} ? day + ' ' + clock : clock;
-}
-
-std::string local_time_text(LocalTime local) {
-  const std::string text = format_timestamp(WallTime{local.time_since_epoch()});
-  return text.substr(11, text.substr(17, 2) == "00" ? 5 : 8);
-}
-
-std::string count_of(std::uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
-}
 
 std::string verdict(const QueueFindings& queue, const SimulationReport& report) {
   const auto growth = [&] {
@@ -102,15 +51,6 @@ std::string names_of(const Collision& collision, const SimulationReport& report,
   }
   if (shown < count) out += fmt::format(" and {} more", count - shown);
   return out;
-}
-
-std::string shortened(std::string_view text, std::size_t most) {
-  std::size_t characters = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) == 0x80) continue;
-    if (++characters > most) return std::string(text.substr(0, i)) + "…";
-  }
-  return std::string(text);
 }
 
 std::string sentence(const DaylightSurprise& surprise) {

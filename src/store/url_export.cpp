@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -12,13 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/internal/csv.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/output_file.hpp"
 #include "base/internal/rfc3339.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kRecordsAtOnce = 1000;
 
 // Empty for the epoch, which stands for "never".
@@ -76,70 +74,19 @@ struct JsonLine {
 template <class Row>
 struct CsvLine {
   static void header(std::string& out) {
-    Row::for_each_field(UrlRecord{}, {}, [&](std::string_view name, auto) { add(out, name); });
-    end(out);
+    Row::for_each_field(UrlRecord{}, {}, [&](std::string_view name, auto) { append_csv_field(out, name); });
+    end_csv_line(out);
   }
   static void append(std::string& out, const UrlRecord& record, std::string_view referrer) {
     Row::for_each_field(record, referrer, [&](std::string_view, auto value) {
       if constexpr (std::is_integral_v<decltype(value)>) {
-        add(out, std::to_string(value));
+        append_csv_field(out, std::to_string(value));
       } else {
-        add(out, value);
+        append_csv_field(out, value);
       }
     });
-    end(out);
+    end_csv_line(out);
   }
-
- private:
-  static void add(std::string& out, std::string_view value) {
-    if (value.find_first_of(",\"\r\n") == std::string_view::npos) {
-      out += value;
-    } else {
-      out += '"';
-      for (const char c : value) {
-        if (c == '"') out += '"';
-        out += c;
-      }
-      out += '"';
-    }
-    out += ',';
-  }
-  static void end(std::string& out) {
-    out.pop_back();
-    out += "\r\n";
-  }
-};
-
-class OutputFile {
- public:
-  explicit OutputFile(std::string path)
-      : path_(std::move(path)), temporary_(path_ + ".part"), file_(std::fopen(temporary_.c_str(), "wb")) {}
-  ~OutputFile() {
-    if (file_ != nullptr) {
-      std::fclose(file_);
-      std::remove(temporary_.c_str());
-    }
-  }
-  bool ok() const noexcept { return file_ != nullptr; }
-  bool write(std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size(); }
-  // Closes and moves into place.
-  bool finish() {
-    const bool flushed = std::fclose(std::exchange(file_, nullptr)) == 0;
-    if (flushed && std::rename(temporary_.c_str(), path_.c_str()) == 0) return true;
-    const int why = errno;
-    std::remove(temporary_.c_str());
-    errno = why;
-    return false;
-  }
-  Error error() const {
-    const Errc code = errno == ENOSPC || errno == EDQUOT ? Errc::disk_full : Errc::io;
-    return {code, fmt::format("export to {}: {}", path_, std::strerror(errno))};
-  }
-
- private:
-  std::string path_;
-  std::string temporary_;
-  std::FILE* file_;
 };
 
 // Gives records their referrers. URLs found on one page stand together, so that the last answer is often the next.
@@ -166,11 +113,11 @@ class Referrers {
 // All pages with a link to a broken URL, as far as links are stored (UrlLinks). A link that redirects leads to where it ends.
 class LinkingPages {
  public:
-  static Result<LinkingPages> read(UrlStore& store) {
+  static Result<LinkingPages> read(UrlStore& store, const BrokenRule& is_wanted) {
     LinkingPages pages;
     std::unordered_set<std::int64_t> wanted;
-    auto scanned = store.scan_broken([&](const UrlRecord& record) {
-      wanted.insert(record.url_id);
+    auto scanned = store.scan(1, [&](const UrlRecord& record) {
+      if (is_wanted(record)) wanted.insert(record.url_id);
       return true;
     });
     if (!scanned) return std::unexpected(std::move(scanned.error()));
@@ -223,10 +170,10 @@ class LinkingPages {
 // A record has a line for each of `pages`, or, where they are none, one with its referrer.
 template <class Line, class Scan>
 Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan, const LinkingPages& pages) {
-  OutputFile file(path);
-  if (!file.ok()) return std::unexpected(file.error());
-  std::string buffer;
-  Line::header(buffer);
+  OutputFile file("export to", path);
+  std::string line;
+  Line::header(line);
+  file.write(line);
   Referrers referrers(store);
   std::vector<UrlRecord> records;
   for (std::int64_t from = 1;;) {
@@ -242,17 +189,15 @@ Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan, 
       for (const std::int64_t page : from_pages) {
         const auto referrer = referrers.url_of(page);
         if (!referrer) return std::unexpected(referrer.error());
-        Line::append(buffer, record, *referrer);
-        if (buffer.size() < kBufferBytes) continue;
-        if (!file.write(buffer)) return std::unexpected(file.error());
-        buffer.clear();
+        line.clear();
+        Line::append(line, record, *referrer);
+        file.write(line);
       }
     }
-    if (records.size() < kRecordsAtOnce) break;
+    if (records.size() < kRecordsAtOnce || !file.ok()) break;
     from = records.back().url_id + 1;
   }
-  if (!file.write(buffer) || !file.finish()) return std::unexpected(file.error());
-  return {};
+  return file.finish();
 }
 
 template <class Row, class Scan>
@@ -270,11 +215,11 @@ Result<void> export_urls(UrlStore& store, const std::string& path) {
   });
 }
 
-Result<void> export_broken(UrlStore& store, const std::string& path) {
-  const auto pages = LinkingPages::read(store);
+Result<void> export_broken(UrlStore& store, const std::string& path, const BrokenRule& is_wanted) {
+  const auto pages = LinkingPages::read(store, is_wanted);
   if (!pages) return std::unexpected(pages.error());
   const auto scan = [&](std::int64_t from, const UrlStore::Visitor& visit) {
-    return store.scan(from, [&](const UrlRecord& record) { return !is_broken(record) || visit(record); });
+    return store.scan(from, [&](const UrlRecord& record) { return !is_wanted(record) || visit(record); });
   };
   return write_rows<BrokenRow>(store, path, scan, *pages);
 }

@@ -3,7 +3,6 @@
 
 #include <isa-l/igzip_lib.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <stdexcept>
@@ -12,15 +11,19 @@ namespace argiope {
 namespace {
 
 constexpr std::uint32_t kPackLevel = 1;
-// What is packed in one step. The output grows by a step's worth at a time.
-constexpr std::size_t kPackedAtOnce = 256 * 1024;
-constexpr std::size_t kRoomAtLeast = 4096;
+// The packer is fast while it has room for much more than it writes.
+constexpr std::size_t kPackedRoom = 256 * 1024;
+// Joining small parts before they are packed takes less time than packing them one by one.
+constexpr std::size_t kJoinedBytes = 256 * 1024;
+constexpr std::size_t kPackedAtOnce = 1024 * 1024 * 1024;  // it counts with 32 bits
 
 }  // namespace
 
 struct GzipPacker::State {
-  isal_zstream stream{};
+  isal_zstream stream;
   std::array<std::uint8_t, ISAL_DEF_LVL1_DEFAULT> level_buffer;
+  std::array<char, kPackedRoom> packed;
+  std::string joined;
 
   void begin() {
     isal_deflate_init(&stream);
@@ -29,19 +32,27 @@ struct GzipPacker::State {
     stream.level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
     stream.gzip_flag = IGZIP_GZIP;
     stream.flush = NO_FLUSH;
-    stream.end_of_stream = 0;
   }
 
-  // Packs what `stream` has been given, until it wants no more room.
-  void run(std::string& out) {
+  void add(std::string_view bytes, bool is_last, std::string& out) {
     do {
-      const std::size_t before = out.size();
-      out.resize(before + std::max<std::size_t>(kRoomAtLeast, stream.avail_in / 2));
-      stream.next_out = reinterpret_cast<std::uint8_t*>(out.data()) + before;
-      stream.avail_out = static_cast<std::uint32_t>(out.size() - before);
+      const std::string_view piece = bytes.substr(0, kPackedAtOnce);
+      bytes.remove_prefix(piece.size());
+      stream.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(piece.data()));
+      stream.avail_in = static_cast<std::uint32_t>(piece.size());
+      stream.end_of_stream = is_last && bytes.empty();
+      pack(out);
+    } while (!bytes.empty());
+  }
+
+  // Until all input is taken. At the end of the stream all output is there then, too.
+  void pack(std::string& out) {
+    do {
+      stream.next_out = reinterpret_cast<std::uint8_t*>(packed.data());
+      stream.avail_out = static_cast<std::uint32_t>(packed.size());
       if (isal_deflate(&stream) != COMP_OK) throw std::runtime_error("gzip: the packer has failed");
-      out.resize(out.size() - stream.avail_out);
-    } while (stream.avail_out == 0 || stream.avail_in > 0);
+      out.append(packed.data(), packed.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
   }
 };
 
@@ -49,20 +60,21 @@ GzipPacker::GzipPacker() : state_(std::make_unique<State>()) {}
 GzipPacker::~GzipPacker() = default;
 
 void GzipPacker::append_member(std::string& out, std::initializer_list<std::string_view> parts) {
-  isal_zstream& stream = state_->stream;
   state_->begin();
-  for (std::string_view part : parts) {
-    while (!part.empty()) {
-      const std::string_view piece = part.substr(0, kPackedAtOnce);
-      part.remove_prefix(piece.size());
-      stream.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(piece.data()));
-      stream.avail_in = static_cast<std::uint32_t>(piece.size());
-      state_->run(out);
+  std::string& joined = state_->joined;
+  joined.clear();
+  for (const std::string_view part : parts) {
+    if (joined.size() + part.size() > kJoinedBytes) {
+      state_->add(joined, false, out);
+      joined.clear();
+    }
+    if (part.size() > kJoinedBytes) {
+      state_->add(part, false, out);
+    } else {
+      joined += part;
     }
   }
-  stream.end_of_stream = 1;
-  stream.avail_in = 0;
-  state_->run(out);
+  state_->add(joined, true, out);
 }
 
 }  // namespace argiope

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "web/internal/ascii.hpp"
+#include "web/internal/code_points.hpp"
 
 namespace argiope {
 namespace {
@@ -27,23 +28,6 @@ constexpr char32_t kReplacementCharacter = 0xFFFD;
 constexpr char32_t kC1[32] = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
                               0x2039, 0x0152, 0x8D,   0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
                               0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178};
-
-void append_utf8(char32_t c, std::vector<char>& out) {
-  const auto put = [&out](char32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (c < 0x80) return put(c);
-  if (c < 0x800) {
-    put(0xC0 | c >> 6);
-  } else {
-    if (c < 0x10000) {
-      put(0xE0 | c >> 12);
-    } else {
-      put(0xF0 | c >> 18);
-      put(0x80 | (c >> 12 & 0x3F));
-    }
-    put(0x80 | (c >> 6 & 0x3F));
-  }
-  put(0x80 | (c & 0x3F));
-}
 
 // The numeric reference at the start of `text`, which begins "&#". Returns its length, 0 when it is none.
 std::size_t append_numeric(std::string_view text, std::vector<char>& out) {

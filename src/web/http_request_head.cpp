@@ -60,14 +60,19 @@ HttpRequestHead::HttpRequestHead(const HttpClientOptions& options) : options_(op
   if (!safe) throw std::invalid_argument("a request header has a control character or a malformed name");
 }
 
-void HttpRequestHead::write(const HttpRequest& request, std::string& out) const {
+void HttpRequestHead::write(const HttpRequest& request, std::string& out, const Proxy* asked) const {
   const Url& url = request.url;
   out += to_string(request.method);
   out += ' ';
+  if (asked != nullptr) out += url.site_key();
   out += url.path_and_query();
   out += " HTTP/1.1\r\nHost: ";
   out += url.host_and_port();
   out += "\r\n";
+  if (asked != nullptr) {
+    if (const std::string login = asked->authorization(); !login.empty())
+      append_field(out, "Proxy-Authorization", login);
+  }
   const auto goes_here = [&](const HeaderFor& field) { return goes_to(field, url); };
   const auto replaced = [&](const std::string& name) {
     return has_field(request.headers, name) || std::ranges::any_of(options_.headers_for, [&](const HeaderFor& field) {

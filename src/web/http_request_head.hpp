@@ -8,6 +8,7 @@
 
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"
+#include "argiope/web/proxy.hpp"
 
 namespace argiope {
 
@@ -20,8 +21,8 @@ class HttpRequestHead {
   // Throws std::invalid_argument when a field of the options has a control character or a malformed name.
   explicit HttpRequestHead(const HttpClientOptions& options);
   // Appends the head and the body of `request`. Its own fields replace those of the client of the same names, and those
-  // are left out that are not safe.
-  void write(const HttpRequest& request, std::string& out) const;
+  // are left out that are not safe. `asked`: the proxy that gets it instead of the server (RFC 9112, 3.2.2).
+  void write(const HttpRequest& request, std::string& out, const Proxy* asked = nullptr) const;
 
  private:
   const HttpClientOptions& options_;

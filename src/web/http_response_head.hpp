@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "argiope/web/http_server.hpp"
+#include "web/internal/reason_phrase.hpp"
 
 namespace argiope {
 
@@ -22,8 +23,6 @@ struct HttpFraming {
 void append_response_head(std::string& out, const ServerResponse& response, const HttpFraming& framing,
                           std::string_view date);
 
-// "Not Found"; "Unknown" for a status without a name.
-std::string_view reason_phrase(int status) noexcept;
 // 204 and 304 end with their head.
 constexpr bool may_have_body(int status) noexcept { return status != 204 && status != 304; }
 

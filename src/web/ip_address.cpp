@@ -68,6 +68,13 @@ bool all_zero(std::span<const std::uint8_t> bytes) noexcept {
   return std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
 }
 
+// Names that are looked up in a private network, if anywhere.
+bool is_private_name(std::string_view name) noexcept {
+  constexpr std::string_view kPrivateDomains[] = {".localhost", ".local", ".internal", ".home.arpa"};
+  return !name.contains('.') ||
+         std::ranges::any_of(kPrivateDomains, [&](std::string_view domain) { return name.ends_with(domain); });
+}
+
 // The IPv4 address an IPv6 one stands for, if it does.
 std::optional<std::uint32_t> inner_v4(std::span<const std::uint8_t> b) noexcept {
   if (all_zero(b.first(10)) && b[10] == 0xff && b[11] == 0xff) return big_endian(b.subspan(12));   // mapped
@@ -161,6 +168,18 @@ Result<void> AddressGuard::check(const IpAddress& address) const {
   if (std::ranges::find(permitted_, address) != permitted_.end()) return {};
   return fail(Errc::refused, fmt::format("{} is a {} address{}{}", address.to_string(), to_string(address_class),
                                          advice_.empty() ? "" : "; ", advice_));
+}
+
+Result<void> AddressGuard::check_name(std::string_view host) const {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (const auto address = IpAddress::parse(host)) return check(*address);
+  std::string_view name = host;
+  if (name.ends_with('.')) name.remove_suffix(1);
+  if (allow_private_ || !is_private_name(name)) return {};
+  if (loopback_ && (name == "localhost" || name.ends_with(".localhost"))) return {};
+  if (std::ranges::find(permitted_names_, host) != permitted_names_.end()) return {};
+  return fail(Errc::refused,
+              fmt::format("{} is a name of a private network{}{}", host, advice_.empty() ? "" : "; ", advice_));
 }
 
 }  // namespace argiope

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <span>
 #include <utility>
 
 #include "base/internal/utf8.hpp"
 #include "web/byte_search.hpp"
-#include "web/foreign_content.hpp"
 #include "web/html_entities.hpp"
+#include "web/html_walker.hpp"
 #include "web/inner_text.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/link_rules.hpp"
@@ -35,32 +34,25 @@ enum class Tag : std::uint8_t {
   foreign_root
 };
 
-// Names of up to eight letters as one number, lower case.
-constexpr std::uint64_t pack(std::string_view name) noexcept {
-  std::uint64_t key = 0;
-  for (const char c : name) key = key << 8 | static_cast<unsigned char>(to_lower(c));
-  return key;
-}
-
 constexpr Tag tag_named(std::string_view name) noexcept {
   if (name.size() > 8) return equals_lower(name, "plaintext") ? Tag::plaintext : Tag::none;
-  switch (pack(name)) {
-    case pack("a"): return Tag::a;
-    case pack("area"): return Tag::area;
-    case pack("base"): return Tag::base;
-    case pack("frame"): return Tag::frame;
-    case pack("iframe"): return Tag::iframe;
-    case pack("link"): return Tag::link;
-    case pack("meta"): return Tag::meta;
-    case pack("script"): return Tag::script;
-    case pack("style"):
-    case pack("title"):
-    case pack("textarea"):
-    case pack("noembed"):
-    case pack("noframes"):
-    case pack("xmp"): return Tag::raw_text;
-    case pack("svg"):
-    case pack("math"): return Tag::foreign_root;
+  switch (pack_name(name)) {
+    case pack_name("a"): return Tag::a;
+    case pack_name("area"): return Tag::area;
+    case pack_name("base"): return Tag::base;
+    case pack_name("frame"): return Tag::frame;
+    case pack_name("iframe"): return Tag::iframe;
+    case pack_name("link"): return Tag::link;
+    case pack_name("meta"): return Tag::meta;
+    case pack_name("script"): return Tag::script;
+    case pack_name("style"):
+    case pack_name("title"):
+    case pack_name("textarea"):
+    case pack_name("noembed"):
+    case pack_name("noframes"):
+    case pack_name("xmp"): return Tag::raw_text;
+    case pack_name("svg"):
+    case pack_name("math"): return Tag::foreign_root;
     default: return Tag::none;
   }
 }
@@ -90,23 +82,6 @@ constexpr bool may_matter(const char* name) noexcept {
   return (kMayMatter[static_cast<unsigned char>(name[0]) % 32] >> (static_cast<unsigned char>(name[1]) % 32) & 1) != 0;
 }
 
-// Character classes of a tag's inside.
-constexpr std::uint8_t kSpace = 1;
-constexpr std::uint8_t kEndsTagName = 2;    // space, '/', '>'
-constexpr std::uint8_t kEndsAttribute = 4;  // space, '/', '>', '='
-constexpr std::uint8_t kEndsUnquoted = 8;   // space, '>'
-constexpr std::array<std::uint8_t, 256> kClass = [] {
-  std::array<std::uint8_t, 256> table{};
-  for (const char c : {' ', '\t', '\n', '\f', '\r'}) {
-    table[static_cast<unsigned char>(c)] = kSpace | kEndsTagName | kEndsAttribute | kEndsUnquoted;
-  }
-  table['>'] = kEndsTagName | kEndsAttribute | kEndsUnquoted;
-  table['/'] = kEndsTagName | kEndsAttribute;
-  table['='] = kEndsAttribute;
-  return table;
-}();
-constexpr bool is(char c, std::uint8_t what) noexcept { return (kClass[static_cast<unsigned char>(c)] & what) != 0; }
-
 // An attribute to look for, and its value as written once found.
 struct Wanted {
   std::string_view name;
@@ -114,127 +89,25 @@ struct Wanted {
   bool found = false;
 };
 
-// One scan. Positions are pointers into the page; a null pointer says that the page ended inside a tag, which then is
-// no tag (HTML standard, "eof-in-tag").
-//
-// The page is cut behind its last '>': nothing after that can complete anything. So wherever the scanner stands inside
-// a tag there is a '>' ahead: loops over names and spaces need no other bound, and what is not '>' has a next byte.
-class Scanner {
+// One scan.
+class Scanner : public HtmlWalker<Scanner> {
  public:
   Scanner(std::string_view html, const ScanOptions& options, ScanResult& result) noexcept
-      : begin_(html.data()), end_(begin_ + (html.rfind('>') + 1)), options_(options), result_(result) {}
-
-  void run() {
-    const char* p = begin_;
-    while (p != nullptr) {
-      p = find_byte(p, end_, '<');
-      if (p == end_) return;
-      ++p;
-      if (is_alpha(*p)) {
-        p = may_matter(p) || foreign_.entered() ? start_tag(p) : skip_tag(p);
-      } else if (*p == '/') {
-        p = end_tag(p + 1);
-      } else if (*p == '!') {
-        p = declaration(p + 1);
-      } else if (*p == '?') {
-        p = past_bracket(p);
-      }
-    }
-  }
+      : HtmlWalker(html), options_(options), result_(result) {}
 
  private:
-  std::string_view rest(const char* p) const noexcept { return {p, end_}; }
-  const char* past_bracket(const char* p) const noexcept { return find_byte(p, end_, '>') + 1; }
+  friend HtmlWalker;
 
-  // Behind "</".
-  const char* end_tag(const char* p) {
-    if (foreign_.entered() && is_alpha(*p)) foreign_.end_tag({p, behind_name(p)});
-    return is_alpha(*p) ? skip_tag(p) : past_bracket(p);
-  }
+  bool wants(const char* name) const noexcept { return may_matter(name); }
 
-  // Behind "<!". All but comments and true CDATA sections, doctypes too, end at the first '>' wherever it is.
-  const char* declaration(const char* p) {
-    if (foreign_.active() && rest(p).starts_with("[CDATA[")) return behind(p, {"]]"});
-    if (p[0] != '-' || p[1] != '-') return past_bracket(p);
-    p += 2;
-    if (p[0] == '>') return p + 1;                 // <!-->
-    if (p[0] == '-' && p[1] == '>') return p + 2;  // <!--->
-    return behind(p, {"--", "--!"});
-  }
-
-  // Behind the first '>' that has one of `endings` before it, in the text that begins at `text`.
-  const char* behind(const char* text, std::initializer_list<std::string_view> endings) const {
-    for (const char* p = text; (p = find_byte(p, end_, '>')) != end_; ++p) {
-      const std::string_view before(text, p);
-      if (std::ranges::any_of(endings, [before](std::string_view e) { return before.ends_with(e); })) return p + 1;
-    }
-    return nullptr;
-  }
-
-  // From the name of a tag that says nothing to behind its '>'.
-  //
-  // Nearly all such tags are `name>` or `name attribute="value"…>`, which is told from one or two blocks: without a
-  // quote in the way the first '>' ends the tag, and a quote opens a value for certain when the one '=' before it
-  // stands right before it, behind a character of an attribute's name. Anything else is read step by step.
-  const char* skip_tag(const char* p) {
-    bool in_name = true;
-    while (end_ - p >= kSearchStep) {
-      const ByteBlock block(p);
-      const std::uint32_t stops = block.equal('>', '"', '\'');
-      if (stops == 0) break;
-      const int at = __builtin_ctz(stops);
-      if (p[at] == '>') return p + at + 1;
-      const std::uint32_t before = (1u << at) - 1;
-      if (at < 2 || (block.equal('=') & before) != 1u << (at - 1) || is(p[at - 2], kEndsAttribute)) break;
-      if (in_name && (block.equal(' ', '\n') & before) == 0) break;
-      const char* const close = find_byte(p + at + 1, end_, p[at]);
-      if (close == end_) return nullptr;
-      p = close + 1;
-      if (*p == '>') return p + 1;
-      in_name = false;
-    }
-    return attributes(in_name ? behind_name(p) : p, {});
-  }
-
-  static const char* behind_name(const char* p) noexcept {
-    while (!is(*p, kEndsTagName)) ++p;
-    return p;
-  }
-
-  // Reads attributes from behind the tag's name to behind its '>'. The first of a name wins. Sets self_closing_.
   const char* attributes(const char* p, std::span<Wanted> wanted) {
-    while (true) {
-      const char* const gap = p;
-      while (is(*p, kSpace) || *p == '/') ++p;
-      if (*p == '>') {
-        self_closing_ = p != gap && p[-1] == '/';
-        return p + 1;
-      }
-      const char* const name = p++;  // may begin with '='
-      while (!is(*p, kEndsAttribute)) ++p;
-      const std::string_view found(name, static_cast<std::size_t>(p - name));
-      while (is(*p, kSpace)) ++p;
-      std::string_view raw;
-      if (*p == '=') {
-        ++p;
-        while (is(*p, kSpace)) ++p;
-        if (*p == '"' || *p == '\'') {
-          const char* const close = find_byte(p + 1, end_, *p);
-          if (close == end_) return nullptr;
-          raw = {p + 1, close};
-          p = close + 1;
-        } else {
-          const char* const start = p;
-          while (!is(*p, kEndsUnquoted)) ++p;
-          raw = {start, p};
-        }
-      }
+    return HtmlWalker::attributes(p, [wanted](std::string_view name, std::string_view raw) {
       for (Wanted& w : wanted) {
-        if (w.found || !equals_lower(found, w.name)) continue;
+        if (w.found || !equals_lower(name, w.name)) continue;
         w.raw = raw;
         w.found = true;
       }
-    }
+    });
   }
 
   const char* start_tag(const char* name) {
@@ -324,53 +197,6 @@ class Scanner {
     return equals_lower(name, "robots") || (!options_.agent.empty() && std::ranges::equal(name, options_.agent, same));
   }
 
-  // From behind the start tag `name` (null stays null) to behind its end tag.
-  const char* raw_text(const char* p, std::string_view name) {
-    if (p == nullptr) return nullptr;
-    while ((p = find_byte(p, end_, '<')) != end_) {
-      ++p;
-      if (is_end_tag(p, name)) return skip_tag(p + 1);
-    }
-    return nullptr;
-  }
-
-  // Whether `p`, which is behind a '<', begins the end tag `name`.
-  bool is_end_tag(const char* p, std::string_view name) const { return *p == '/' && begins_with_name(p + 1, name); }
-  bool begins_with_name(const char* p, std::string_view name) const {
-    if (static_cast<std::size_t>(end_ - p) <= name.size() || !is(p[name.size()], kEndsTagName)) return false;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      if (to_lower(p[i]) != to_lower(name[i])) return false;
-    }
-    return true;
-  }
-
-  // As raw_text(), with the states that `<!--` brings (13.2.5.15 to 31): inside such a comment a `<script>` makes the
-  // next `</script>` not the end of the element but of that inner one.
-  const char* script(const char* p) {
-    if (p == nullptr) return nullptr;
-    const char* dashes = nullptr;  // of the "<!--" we are in
-    bool doubly = false;
-    while ((p = dashes == nullptr ? find_byte(p, end_, '<') : find_byte(p, end_, '<', '>')) != end_) {
-      if (*p++ == '>') {
-        if (p - dashes >= 3 && p[-2] == '-' && p[-3] == '-') {
-          dashes = nullptr;
-          doubly = false;
-        }
-      } else if (dashes == nullptr && p[0] == '!' && p[1] == '-' && p[2] == '-') {
-        dashes = p + 1;
-        p += 3;
-      } else if (is_end_tag(p, "script")) {
-        if (!doubly) return skip_tag(p + 1);
-        doubly = false;
-        p += 7;
-      } else if (dashes != nullptr && begins_with_name(p, "script")) {
-        doubly = true;
-        p += 6;
-      }
-    }
-    return nullptr;
-  }
-
   // What the attribute text `raw` stands for. Valid until the next scan: each byte of the page is decoded at most once
   // and to at most three, so a buffer of thrice the page never moves.
   std::string_view value(std::string_view raw) {
@@ -399,13 +225,9 @@ class Scanner {
     return false;
   }
 
-  const char* begin_;
-  const char* end_;
   const ScanOptions& options_;
   ScanResult& result_;
-  ForeignContent foreign_;
   bool has_base_ = false;
-  bool self_closing_ = false;  // the tag that attributes() read last
 };
 
 }  // namespace
@@ -439,7 +261,7 @@ std::string inner_text(std::string_view html, std::size_t behind, std::initializ
   html = html.substr(std::min(behind, html.size()), kMostLookedAt);
   const auto tag_is = [](std::string_view tag, std::string_view name) {
     return tag.size() > name.size() && equals_lower(tag.substr(0, name.size()), name) &&
-           (tag[name.size()] == '>' || tag[name.size()] == '/' || is(tag[name.size()], kSpace));
+           (tag[name.size()] == '>' || tag[name.size()] == '/' || is_tag_char(tag[name.size()], kTagSpace));
   };
   std::vector<char> text;
   for (std::size_t at = 0; at < html.size() && text.size() < most;) {
@@ -472,7 +294,7 @@ std::string inner_text(std::string_view html, std::size_t behind, std::initializ
   }
   std::string collapsed;
   for (const char c : text) {
-    if (!is(c, kSpace)) {
+    if (!is_tag_char(c, kTagSpace)) {
       collapsed += c;
     } else if (!collapsed.empty() && collapsed.back() != ' ') {
       collapsed += ' ';

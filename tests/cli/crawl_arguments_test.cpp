@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "cli/crawl/seed_list.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -55,7 +60,8 @@ TEST(CrawlArguments, WhatCannotBeCrawledIsRefusedByName) {
   EXPECT_EQ(refusal({"ftp://example.org/"}),
             "URL \"ftp://example.org/\": scheme \"ftp\" cannot be crawled; use http or https");
   EXPECT_TRUE(refusal({"mailto:ann@example.org"}).starts_with("URL \"mailto:"));
-  EXPECT_TRUE(refusal({"-"}).contains("standard input"));
+  EXPECT_EQ(refusal({"-", "-i", "-"}), "-: standard input can be read once");
+  EXPECT_TRUE(taken({}).seeds.empty()) << "whether there must be one is the command's to say";
   EXPECT_FALSE(refusal({"ftp://ann:secret@example.org/"}).contains("secret")) << "errors are shown and logged";
 }
 
@@ -101,6 +107,97 @@ TEST(CrawlArguments, ADomainOfTheWhitelistIsSpelledAsUrlsSpellIt) {
             "--whitelist \"*.b.org\": subdomains are included; did you mean \"b.org\"?");
   EXPECT_EQ(refusal({"a.org", "-w", "https://b.org/x"}),
             "--whitelist \"https://b.org/x\": not a domain name; did you mean \"b.org\"?");
+}
+
+TEST(CrawlArguments, APortOfTheWhitelistIsPartOfIt) {
+  EXPECT_EQ(taken({"a.org", "-w", "B.org:8080", "-w", "[::1]:81", "-w", "c.org:80"}).whitelist,
+            (std::vector<std::string>{"b.org:8080", "[::1]:81", "c.org:80"}));
+}
+
+TEST(CrawlArguments, WhatIsLeftOutIsSpelledAsUrlsAndServersSpellIt) {
+  const CrawlOptions options =
+      taken({"a.org", "--domain", "--port", "80,8080", "--port", "443", "--include", "/docs/{a,b}/**", "--exclude", "re:x,y",
+             "--path-prefix", "/a b/", "--no-parent", "--accept-type", "Image/*,application/PDF", "--accept-ext", "html,.PHP",
+             "--reject-ext", "*.zip", "--reject-ext", "tar.gz"});
+  EXPECT_TRUE(options.registrable_domains);
+  EXPECT_EQ(options.ports, (std::vector<std::uint16_t>{80, 8080, 443}));
+  EXPECT_EQ(options.include, std::vector<std::string>{"/docs/{a,b}/**"}) << "a comma belongs to the pattern";
+  EXPECT_EQ(options.exclude, std::vector<std::string>{"re:x,y"});
+  EXPECT_EQ(options.path_prefixes, std::vector<std::string>{"/a%20b/"});
+  EXPECT_TRUE(options.no_parent);
+  EXPECT_EQ(options.accept_types, (std::vector<std::string>{"image/*", "application/pdf"}));
+  EXPECT_EQ(options.accept_extensions, (std::vector<std::string>{"html", "php"}));
+  EXPECT_EQ(options.reject_extensions, (std::vector<std::string>{"zip", "tar.gz"}));
+}
+
+TEST(CrawlArguments, WhatIsNoPatternPathTypeOrExtensionIsRefusedWithTheWayOut) {
+  EXPECT_EQ(refusal({"a.org", "--exclude", "/[a"}), "--exclude: pattern \"/[a\": [ without ]; write \\[ for the character");
+  EXPECT_TRUE(refusal({"a.org", "--include", "re:("}).starts_with("--include: pattern \"re:(\": missing )"));
+  EXPECT_EQ(refusal({"a.org", "--path-prefix", "docs"}), "--path-prefix \"docs\": a path begins with / and has no query");
+  EXPECT_EQ(refusal({"a.org", "--path-prefix", "https://a.org/docs/"}),
+            "--path-prefix \"https://a.org/docs/\": a path begins with /; --include https://a.org/docs/** names a host, too");
+  EXPECT_EQ(refusal({"a.org", "--accept-type", "pdf"}), "--accept-type \"pdf\": a media type as in application/pdf or image/*");
+  EXPECT_EQ(refusal({"a.org", "--accept-type", ".mp4"}), "--accept-type \".mp4\": a media type as in video/mp4 or image/*");
+  EXPECT_TRUE(refusal({"a.org", "--reject-ext", "/x/*.zip"}).starts_with("--reject-ext \"/x/*.zip\": an extension as in pdf"));
+  for (const char* port : {"0", "65536", "http"}) EXPECT_THROW((void)options_of({"a.org", "--port", port}), CLI::ParseError) << port;
+}
+
+SeedList list_of(const std::string& text) {
+  std::istringstream in(text);
+  SeedList list;
+  EXPECT_TRUE(read_seed_list(in, "list", list));
+  return list;
+}
+
+TEST(SeedList, IsAUrlALineAndPassesOverWhatIsEmptyOrAComment) {
+  const SeedList list = list_of("\xef\xbb\xbf# where to start\r\nexample.org/a\r\n\n  http://b.org/#x \n\thttps://c.org");
+  std::vector<std::string> seeds;
+  for (const Url& seed : list.seeds) seeds.push_back(seed.href());
+  EXPECT_EQ(seeds, (std::vector<std::string>{"https://example.org/a", "http://b.org/", "https://c.org/"}));
+  EXPECT_EQ(list.bad_count, 0u);
+}
+
+TEST(SeedList, ABadLineIsToldByItsNumberAndSkipped) {
+  const SeedList list = list_of("http://a.org/\nftp://ann:secret@x/\n" + std::string(100'000, 'x') + "\nhttp://b.org/\n");
+  EXPECT_EQ(list.seeds.size(), 2u);
+  EXPECT_EQ(list.bad_count, 2u);
+  EXPECT_TRUE(list.bad.at(0).starts_with("list:2: URL \"ftp://"));
+  EXPECT_FALSE(list.bad.at(0).contains("secret"));
+  EXPECT_TRUE(list.bad.at(1).starts_with("list:3: URL ")) << "and a line without end takes no memory without end";
+  std::string many;
+  for (int i = 0; i < 50; ++i) many += "a b\n";
+  EXPECT_EQ(list_of(many).bad.size(), SeedList::kMostTold);
+  EXPECT_EQ(list_of(many).bad_count, 50u);
+}
+
+TEST(SeedList, ThatIsNotThereIsAnErrorWithItsName) {
+  SeedList list;
+  const auto read = read_seed_list("/no/such/file", list);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::not_found);
+  EXPECT_TRUE(read.error().message.starts_with("/no/such/file: "));
+}
+
+TEST(CrawlArguments, ListsOfUrlsAreReadAndASpanBehindTheShortOptionIsStillTheLongestIdling) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("seeds.txt");
+  std::ofstream(file) << "http://b.org/\nnonsense:\n";
+  std::vector<std::string> remarks;
+  CLI::App app{"", "argiope"};
+  CrawlArguments arguments;
+  arguments.add_to(app);
+  app.parse(std::vector<std::string>{"http://a.org/", "7s", "-i", file, "--input-file"});
+  const auto options = arguments.options(&remarks);
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->max_idle, 7s);
+  EXPECT_EQ(options->seeds.size(), 2u);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_TRUE(remarks[0].starts_with(file + ":2: URL \"nonsense:\""));
+  EXPECT_TRUE(remarks[0].ends_with("; skipped"));
+  std::ofstream(file) << "nonsense:\n";
+  EXPECT_TRUE(refusal({"-i", file}).ends_with("; and no line is a URL"));
+  std::ofstream(file) << "# nothing yet\n";
+  EXPECT_EQ(refusal({"-i", file}), file + ": has no URLs");
 }
 
 TEST(CrawlArguments, ExportsAreOfTwoKinds) {

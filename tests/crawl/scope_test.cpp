@@ -68,6 +68,79 @@ TEST(Scope, PlacesAUrlWithoutParsingItAsItDoesWithParsingIt) {
   EXPECT_EQ(scope.place_of("http://10.0.0.1/deep/a/a/a", 3), Exclusion::none) << "a seed";
 }
 
+// Each URL's place, in words.
+std::string places(const Scope& scope, std::initializer_list<const char*> urls) {
+  std::string said;
+  for (const char* url : urls) said.append(to_string(scope.place_of(Url::parse(url)->href(), 0))).append(" ");
+  return said;
+}
+
+TEST(Scope, TakesInTheRegistrableDomainsOfItsSeedsWhenAsked) {
+  CrawlOptions options = options_for({"http://www.example.co.uk/", "http://10.0.0.1/", "http://ann.github.io/"});
+  options.registrable_domains = true;
+  const Scope scope(options);
+  EXPECT_EQ(places(scope, {"http://example.co.uk/", "https://a.b.example.co.uk/", "http://ann.github.io/x"}), "none none none ");
+  EXPECT_EQ(places(scope, {"http://other.co.uk/", "http://bob.github.io/", "http://1.10.0.0.1.test/", "http://0.0.1/"}),
+            "off_scope off_scope off_scope off_scope ");
+}
+
+TEST(Scope, IsOnThePortsThatAreNamed) {
+  CrawlOptions options = options_for({"http://a.test/", "http://a.test:9000/seed"});
+  options.whitelist = {"b.test", "c.test:8080", "[::1]:81"};
+  options.ports = {80, 8080, 81};
+  const Scope scope(options);
+  EXPECT_EQ(places(scope, {"http://a.test/x", "http://a.test:8080/", "http://b.test/", "http://x.c.test:8080/", "http://[::1]:81/"}),
+            "none none none none none ");
+  EXPECT_EQ(places(scope, {"https://a.test/", "http://a.test:9000/", "http://c.test/", "http://[::1]/", "http://b.test:443/"}),
+            "off_scope off_scope off_scope off_scope off_scope ");
+  EXPECT_EQ(places(scope, {"http://a.test:9000/seed"}), "none ") << "a seed";
+}
+
+TEST(Scope, LeavesOutWhatItsPatternsPrefixesAndExtensionsSay) {
+  CrawlOptions options = options_for({"http://a.test/private/seed"});
+  options.include = {"/docs/**", "/img/**"};
+  options.exclude = {"*/drafts/*", "re:[?&]session="};
+  options.path_prefixes = {"/docs/", "/img/"};
+  options.reject_extensions = {"zip", "tar.gz"};
+  options.accept_extensions = {"html", "zip", "gz"};
+  const Scope scope(options);
+  EXPECT_EQ(places(scope, {"http://a.test/docs/", "http://a.test/docs/x.HTML", "http://a.test/docs/x.gz", "http://a.test/docs/v1.2",
+                           "http://a.test/docs/.profile", "http://a.test/img/x?y.pdf"}),
+            "none none none none none none ");
+  EXPECT_EQ(places(scope, {"http://a.test/", "http://a.test/imgs/x"}), "path_prefix path_prefix ");
+  EXPECT_EQ(places(scope, {"http://a.test/docs/x.zip", "http://a.test/docs/x.Tar.Gz", "http://a.test/docs/x.pdf"}),
+            "extension extension extension ");
+  EXPECT_EQ(places(scope, {"http://a.test/docs/x?session=1"}), "exclude ");
+  EXPECT_EQ(places(scope, {"http://a.test/private/seed", "http://b.test/docs/"}), "none off_scope ");
+  options.path_prefixes.clear();
+  EXPECT_EQ(places(Scope(options), {"http://a.test/", "http://a.test/drafts/"}), "include exclude ");
+  options.exclude = {"["};
+  EXPECT_THROW(Scope{options}, std::invalid_argument);
+}
+
+TEST(Scope, WhatIsExcludedIsNotEvenCheckedOnOtherHosts) {
+  CrawlOptions options = options_for({"http://a.test/"});
+  options.exclude = {"*.ads.test/**"};
+  options.include = {"http://a.test/**"};
+  const Scope scope(options);
+  EXPECT_EQ(scope.bars_check("http://x.ads.test/", 0), Exclusion::exclude);
+  EXPECT_EQ(scope.bars_check("http://b.test/", 0), Exclusion::none) << "what is included says nothing of links that are only checked";
+}
+
+TEST(Scope, DoesNotAscendFromTheFoldersOfItsSeeds) {
+  CrawlOptions options = options_for({"http://a.test/docs/index.html", "http://a.test:8080/b/c/", "http://x.test/"});
+  options.whitelist = {"w.test"};
+  options.no_parent = true;
+  Scope scope(options);
+  EXPECT_EQ(places(scope, {"http://a.test/docs/", "https://a.test/docs/x/y", "http://a.test/b/c/d", "http://w.test/", "http://x.test/any"}),
+            "none none none none none ") << "a host that is not a seed's has no folders";
+  EXPECT_EQ(places(scope, {"http://a.test/", "http://a.test/docs", "http://a.test/b/", "http://a.test/docsets/", "http://a.test/?/docs/"}),
+            "parent parent parent parent parent ");
+  EXPECT_TRUE(scope.follow_seed("http://a.test/docs/index.html", *Url::parse("http://a.test/en/start")));
+  EXPECT_EQ(places(scope, {"http://a.test/en/x", "http://a.test/docs/x", "http://a.test/"}), "none none parent ")
+      << "where a seed leads is a folder, too";
+}
+
 TEST(Trap, DepthLengthAndRepetitionAreBounded) {
   CrawlOptions options = options_for({"http://a.test/"});
   options.max_depth = 3;

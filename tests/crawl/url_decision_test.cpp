@@ -21,6 +21,9 @@ RunView view_of(std::string_view words, CrawlOptions& options, Stage stage) {
   RunView run{options, std::nullopt, stage};
   const auto has = [&](std::string_view word) { return words.find(word) != std::string_view::npos; };
   options.check_links = has("check");
+  options.check_assets = has("assets");
+  if (has("stale")) run.recheck_before = kFetched + 1s;
+  if (has("fresh")) run.recheck_before = kFetched;
   if (has("old")) run.refetch_before = kFetched + 1s;
   if (has("young")) run.refetch_before = kFetched;
   if (has("size 100")) options.size_limit = 100;
@@ -29,6 +32,8 @@ RunView view_of(std::string_view words, CrawlOptions& options, Stage stage) {
   if (has("host 101")) options.max_pages_per_host = 101;
   if (has("links 101")) options.max_links_per_page = 101;
   if (has("redirects 101")) options.max_redirects = 101;
+  if (has("accept html")) options.accept_types = {"text/html"};
+  if (has("accept pdf")) options.accept_types = {"text/html", "application/pdf"};
   if (has("requeue failed")) options.requeue = Requeue::failed;
   if (has("requeue excluded")) options.requeue = Requeue::excluded;
   if (has("requeue broken")) options.requeue = Requeue::broken;
@@ -79,6 +84,19 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
       {S::excluded, R::pages_per_host, X::none, "host 100", leave, leave},
       {S::excluded, R::pages_per_host, X::none, "host 101", fetch, leave},
       {S::excluded, R::pages_per_host, X::none, "host 100, requeue excluded", fetch, leave},
+      {S::excluded, R::exclude, X::none, "", fetch, fetch},
+      {S::excluded, R::exclude, X::exclude, "requeue excluded", leave, leave},
+      {S::excluded, R::include, X::include, "", leave, leave},
+      {S::excluded, R::path_prefix, X::none, "", fetch, fetch},
+      {S::excluded, R::parent, X::parent, "", leave, leave},
+      {S::excluded, R::extension, X::none, "", fetch, fetch},
+      {S::excluded, R::exclude, X::off_scope, "check", leave, leave},
+      // The answer had the type that this row's record has: application/pdf.
+      {S::excluded, R::content_type, X::none, "", fetch, leave},
+      {S::excluded, R::content_type, X::none, "accept pdf", fetch, leave},
+      {S::excluded, R::content_type, X::none, "accept html", leave, leave},
+      {S::excluded, R::content_type, X::none, "accept html, requeue excluded", fetch, leave},
+      {S::excluded, R::content_type, X::exclude, "", leave, leave},
       {S::excluded, R::none, X::none, "", fetch, fetch},
       // What is done is done, unless it is old, or was done in part by another limit.
       {S::done, R::none, X::none, "", leave, leave},
@@ -97,6 +115,26 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
       {S::done, R::links_per_page, X::none, "links 101", fetch, leave},
       {S::done, R::redirects, X::none, "redirects 101", fetch, leave},
       {S::done, R::redirects, X::none, "", leave, leave},
+      // Verdicts have an age of their own where it is given, and broken links are asked in every run then.
+      {S::done, R::checked, X::off_scope, "check, stale", check, leave},
+      {S::done, R::checked, X::off_scope, "check, fresh", leave, leave},
+      {S::done, R::checked, X::off_scope, "check, fresh, old", leave, leave},
+      {S::done, R::checked, X::off_scope, "check, fresh", check, leave, 404},
+      {S::done, R::none, X::none, "stale", leave, leave, 404},
+      // Assets are checked wherever they are, and only when they are asked for.
+      {S::excluded, R::asset, X::none, "", leave, leave},
+      {S::excluded, R::asset, X::none, "check", leave, leave},
+      {S::excluded, R::asset, X::none, "assets", check, leave},
+      {S::excluded, R::asset, X::off_scope, "assets", check, leave},
+      {S::excluded, R::asset, X::url_length, "assets, requeue all", leave, leave},
+      {S::queued, R::asset, X::none, "assets", check, leave},
+      {S::queued, R::asset, X::none, "old", leave, leave},
+      {S::failed, R::asset, X::none, "assets", check, leave},
+      {S::done, R::asset, X::none, "assets", leave, leave},
+      {S::done, R::asset, X::none, "assets, old", check, leave},
+      {S::done, R::asset, X::none, "assets, fresh", check, leave, 404},
+      {S::done, R::asset, X::none, "assets, requeue all", check, leave},
+      {S::done, R::asset, X::none, "requeue all", leave, leave},
       // By hand.
       {S::done, R::none, X::none, "requeue all", fetch, leave},
       {S::done, R::none, X::off_scope, "requeue all", leave, leave},
@@ -112,6 +150,7 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
     record.limit = 100;
     record.mtime = kFetched;
     record.status_code = row.status;
+    if (row.reason == R::content_type) record.content_type = "application/pdf";
     for (const Stage stage : {Stage::opening, Stage::going_on}) {
       CrawlOptions options;
       const RunView run = view_of(row.options, options, stage);
@@ -128,11 +167,11 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
 // Otherwise a crawl that goes on while there is something to take up would not end.
 TEST(UrlDecision, GoingOnTakesUpNothingThatTheRunHasSettled) {
   CrawlOptions options;
-  options.check_links = true;
+  options.check_links = options.check_assets = true;
   options.requeue = Requeue::all;
   const RunView run{options, WallTime{5000s}, Stage::going_on};
   for (const auto& [state, reason] : {std::pair{S::done, R::none}, {S::queued, R::none}, {S::failed, R::none}, {S::excluded, R::robots},
-                                      {S::excluded, R::pages_per_host}, {S::done, R::cut_off}}) {
+                                      {S::excluded, R::pages_per_host}, {S::excluded, R::content_type}, {S::done, R::cut_off}, {S::excluded, R::asset}, {S::done, R::asset}}) {
     UrlRecord record;
     record.state = state;
     record.reason = reason;

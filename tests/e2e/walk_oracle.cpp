@@ -1,6 +1,9 @@
 // An independent crawl to hold ours to: libcurl fetches and resolves, gumbo parses each page whole, one after the other.
 // Prints the URL of every HTML page (status 200) of the host, sorted. Usage: walk_oracle URL
 //
+// walk_oracle --graph URL prints all that was answered, and where it leads, for walks of a part of it: a line "page URL",
+// "redirect URL" or "other URL" for each, and after it "link URL" for each of its links.
+//
 // Shares no code with Argiope, on purpose.
 #include <curl/curl.h>
 #include <gumbo.h>
@@ -147,11 +150,12 @@ std::vector<std::string> links_of(const std::string& url, const std::string& htm
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: walk_oracle URL\n");
+  const bool graph = argc == 3 && std::strcmp(argv[1], "--graph") == 0;
+  if (argc != 2 && !graph) {
+    std::fprintf(stderr, "usage: walk_oracle [--graph] URL\n");
     return 2;
   }
-  const std::string start = argv[1];
+  const std::string start = argv[argc - 1];
   const std::string site = start.substr(0, start.find('/', std::strlen("http://")) + 1);
   CURL* curl = curl_easy_init();
   std::deque<std::string> queue{start};
@@ -164,12 +168,18 @@ int main(int argc, char** argv) {
     const std::string url = queue.front();
     queue.pop_front();
     const Page page = fetch(curl, url);
-    if (!page.location.empty()) add(resolve(url, page.location));
-    if (page.status != 200 || !page.content_type.starts_with("text/html")) continue;
-    pages.insert(url);
-    for (const std::string& link : links_of(url, page.body)) add(link);
+    const bool is_page = page.status == 200 && page.content_type.starts_with("text/html");
+    std::vector<std::string> links;
+    if (!page.location.empty()) links.push_back(resolve(url, page.location));
+    if (is_page) links = links_of(url, page.body);
+    if (is_page) pages.insert(url);
+    for (const std::string& link : links) add(link);
+    if (!graph) continue;
+    std::printf("%s %s\n", is_page ? "page" : page.location.empty() ? "other" : "redirect", url.c_str());
+    for (const std::string& link : links) std::printf("link %s\n", link.c_str());
   }
   curl_easy_cleanup(curl);
+  if (graph) return 0;
   for (const std::string& url : pages) std::puts(url.c_str());
   return 0;
 }

@@ -28,6 +28,31 @@ struct Node {
   bool long_url = false;
   bool repeats = false;
   bool large = false;  // its last links stand behind 3,000 bytes of text
+  bool pdf = false;    // by its Content-Type, whatever its name says
+};
+
+// A pattern, and which paths and hosts it is for, said in another way.
+struct KnownPattern {
+  const char* text;
+  bool (*fits)(const std::string& host, const std::string& path);
+};
+const KnownPattern kKnownPatterns[] = {
+    {"/docs/**", [](const std::string&, const std::string& path) { return path.starts_with("/docs/"); }},
+    {"/docs/*", [](const std::string&, const std::string& path) { return path.starts_with("/docs/") && path.rfind('/') == 5; }},
+    {"*.pdf", [](const std::string&, const std::string& path) { return path.ends_with(".pdf"); }},
+    {"**/p{1,2,3}*", [](const std::string&, const std::string& path) {
+       return path.contains("/p1") || path.contains("/p2") || path.contains("/p3");
+     }},
+    {"*.host0.test/**", [](const std::string& host, const std::string&) { return host == "www.host0.test"; }},
+    {"http://host{2,3}.test/**", [](const std::string& host, const std::string&) {
+       return host == "host2.test" || host == "host3.test";
+     }},
+    {"re:/p[0-9]*[5-9]([^0-9]|$)", [](const std::string&, const std::string& path) {
+       const std::size_t number = path.rfind("/p") + 2;
+       const std::size_t end = path.find_first_not_of("0123456789", number);
+       return path.contains("/p") && end != number && (end == std::string::npos ? path.back() : path[end - 1]) >= '5';
+     }},
+    {"/", [](const std::string&, const std::string& path) { return path == "/"; }},
 };
 
 class GraphWeb {
@@ -47,6 +72,9 @@ class GraphWeb {
         Node& node = nodes.emplace_back();
         std::string path = page == 0 ? "/" : "/p" + std::to_string(page);
         if (page > 0) {
+          if (random.chance(0.4)) path = random.chance(0.3) ? "/docs/deep" + path : "/docs" + path;
+          if ((node.pdf = random.chance(0.1))) path += random.chance(0.7) ? ".pdf" : "";
+          if (!node.pdf && random.chance(0.2)) path += random.chance(0.8) ? ".html" : ".pdf";
           if ((node.forbidden = random.chance(0.1))) path = "/private" + path;
           if ((node.long_url = random.chance(0.1))) path += "?" + std::string(100, 'x');
           if ((node.repeats = random.chance(0.1))) path = "/a/a/a/a" + path;
@@ -55,6 +83,7 @@ class GraphWeb {
         }
         node.flaky = random.chance(0.1);
         node.url = names[host] + path;
+        node.pdf = node.pdf && !node.large;
         hosts_of_.push_back(host);
       }
     }
@@ -101,6 +130,10 @@ class GraphWeb {
       return reply;
     }
     reply.headers.emplace_back("ETag", "\"same\"");
+    if (node.pdf) {
+      reply.content_type = "application/pdf";
+      return reply;
+    }
     for (std::size_t i = 0; i < node.links.size(); ++i) {
       if (i == 1 && node.large) reply.body += "<p>" + std::string(3000, '.');
       reply.body += "<a href=\"" + nodes[node.links[i]].url + "\">x</a>";
@@ -117,6 +150,11 @@ class GraphWeb {
                                                     "host4.test"};
     return kNames[hosts_of_[node]];
   }
+  std::string path_of(std::size_t node) const {
+    const std::string& url = nodes[node].url;
+    const std::string path = url.substr(url.find('/', 7));
+    return path.substr(0, path.find('?'));
+  }
   std::optional<std::size_t> node_of(const std::string& url) const {
     const auto found = by_url_.find(url);
     return found == by_url_.end() ? std::nullopt : std::optional(found->second);
@@ -130,6 +168,26 @@ class GraphWeb {
   std::map<std::string, std::size_t> by_url_;
 };
 
+// What the options leave out of the hosts in scope. `folders`: of seeds, "host/docs/".
+bool is_left_out(const GraphWeb& web, std::size_t node, const CrawlOptions& options, const std::set<std::string>& hosts,
+                 const std::set<std::string>& folders) {
+  const std::string path = web.path_of(node);
+  const auto fits = [&](const std::string& pattern) {
+    const auto known = std::ranges::find(kKnownPatterns, pattern, &KnownPattern::text);
+    return known->fits(web.host_of(node), path);
+  };
+  const auto begins = [&](const std::string& prefix) { return path.starts_with(prefix); };
+  const auto ends = [&](const std::string& extension) { return path.ends_with("." + extension); };
+  const auto below = [&](const std::string& folder) { return (web.host_of(node) + path).starts_with(folder); };
+  if (std::ranges::any_of(options.exclude, fits)) return true;
+  if (!options.include.empty() && std::ranges::none_of(options.include, fits)) return true;
+  if (!options.path_prefixes.empty() && std::ranges::none_of(options.path_prefixes, begins)) return true;
+  if (std::ranges::any_of(options.reject_extensions, ends)) return true;
+  const bool has_extension = path.ends_with(".html") || path.ends_with(".pdf");
+  if (!options.accept_extensions.empty() && has_extension && std::ranges::none_of(options.accept_extensions, ends)) return true;
+  return options.no_parent && hosts.contains(web.host_of(node)) && std::ranges::none_of(folders, below);
+}
+
 // The walk: breadth first, with redirects at the depth of what leads to them.
 std::set<std::string> walk(const GraphWeb& web, const CrawlOptions& options) {
   std::set<std::string> hosts;
@@ -139,14 +197,30 @@ std::set<std::string> walk(const GraphWeb& web, const CrawlOptions& options) {
     seeds.insert(*web.node_of(std::string(seed.href())));
   }
   const auto allowed = [&](std::size_t node) { return !options.robots || !web.nodes[node].forbidden; };
+  std::set<std::string> folders;
+  const auto add_folder = [&](std::size_t node) {
+    const std::string path = web.path_of(node);
+    folders.insert(web.host_of(node) + path.substr(0, path.rfind('/') + 1));
+  };
+  for (const std::size_t seed : seeds) add_folder(seed);
   // A seed's redirects are seeds; of their hosts, www is the same site.
   for (const std::size_t seed : std::set(seeds)) {
     for (std::size_t at = seed; web.nodes[at].redirect && allowed(at);) {
       const std::size_t next = *web.nodes[at].redirect;
       const bool both_zero = web.host_of(at).ends_with("host0.test") && web.host_of(next).ends_with("host0.test");
-      if (web.host_of(at) == web.host_of(next) || both_zero) hosts.insert(web.host_of(next));
+      if (web.host_of(at) == web.host_of(next) || both_zero) {
+        hosts.insert(web.host_of(next));
+        add_folder(next);
+      }
       seeds.insert(next);
       at = next;
+    }
+  }
+  const std::set<std::string> hosts_of_seeds = hosts;
+  // Nobody has registered "test": each host is a domain, but for www.
+  if (options.registrable_domains) {
+    for (const Url& seed : options.seeds) {
+      if (seed.host().ends_with("host0.test")) hosts.insert({"host0.test", "www.host0.test"});
     }
   }
   hosts.insert(options.whitelist.begin(), options.whitelist.end());
@@ -161,7 +235,14 @@ std::set<std::string> walk(const GraphWeb& web, const CrawlOptions& options) {
   std::deque<std::size_t> queue;
   const auto reach = [&](std::size_t node, std::uint32_t depth, bool at_once) {
     // What is off scope is checked at most, and then may lead back.
-    if (!in_scope(node) && !(options.check_links && web.nodes[node].redirect)) return;
+    const auto excludes = [&](const KnownPattern& known) {
+      return std::ranges::count(options.exclude, known.text) > 0 && known.fits(web.host_of(node), web.path_of(node));
+    };
+    if (!in_scope(node)) {
+      if (!options.check_links || !web.nodes[node].redirect || std::ranges::any_of(kKnownPatterns, excludes)) return;
+    } else if (!seeds.contains(node) && is_left_out(web, node, options, hosts_of_seeds, folders)) {
+      return;
+    }
     if (is_trap(node) || !allowed(node) || depth > options.max_depth.value_or(1'000'000)) return;
     const auto known = depths.find(node);
     if (known != depths.end() && known->second <= depth) return;
@@ -178,7 +259,10 @@ std::set<std::string> walk(const GraphWeb& web, const CrawlOptions& options) {
       reach(*web.nodes[node].redirect, depth, true);
       continue;
     }
+    const bool accepted = options.accept_types.empty() || std::ranges::count(options.accept_types, "application/pdf") > 0;
+    if (web.nodes[node].pdf && !accepted) continue;
     pages.insert(web.nodes[node].url);
+    if (web.nodes[node].pdf) continue;
     for (const std::size_t link : web.nodes[node].links) reach(link, depth + 1, false);
   }
   return pages;
@@ -278,11 +362,12 @@ class Runs {
     for (const char* host : {"host0.test", "host2.test", "host3.test", "host4.test"}) {
       if (random_.chance(0.25)) options.whitelist.emplace_back(host);
     }
+    draw_filters(options);
     options.max_depth =
         random_.chance(0.25) ? std::nullopt : std::optional(static_cast<std::uint32_t>(random_.below(7)));
     if (always_limited_ && !options.max_depth) options.max_depth = 5;
     options.robots = random_.chance(0.85);
-    options.check_links = random_.chance(0.3);
+    options.check_links = checks_ && random_.chance(0.5);
     options.order = static_cast<CrawlOrder>(random_.below(3));
     options.max_pages = random_.chance(0.5) ? 1 + random_.below(20) : 0;
     options.max_time = random_.chance(0.2) ? std::optional<Duration>(1ms * random_.between(1, 500)) : std::nullopt;
@@ -299,9 +384,55 @@ class Runs {
     return options;
   }
 
+  // Some of the options that leave URLs of the hosts out.
+  void draw_filters(CrawlOptions& options) {
+    for (std::vector<std::string>* list : {&options.include, &options.exclude, &options.path_prefixes, &options.accept_types,
+                                           &options.accept_extensions, &options.reject_extensions}) {
+      list->clear();
+    }
+    options.registrable_domains = random_.chance(0.2);
+    options.no_parent = always_filtered_ && !checks_ && (never_ascends_ || random_.chance(0.2));
+    if (never_ascends_) options.whitelist.clear(), options.registrable_domains = false;
+    if (!always_filtered_) return;
+    const auto pattern = [&] { return kKnownPatterns[random_.below(std::size(kKnownPatterns))].text; };
+    if (random_.chance(0.6)) options.exclude = {pattern(), pattern()};
+    if (checks_) return;
+    if (random_.chance(0.6)) options.include = {pattern(), pattern(), pattern()};
+    if (random_.chance(0.3)) options.path_prefixes = {"/docs/", "/p"};
+    if (random_.chance(0.3)) options.accept_types = {random_.chance(0.3) ? "application/pdf" : "text/html"};
+    if (random_.chance(0.3)) options.accept_extensions = {random_.chance(0.5) ? "html" : "pdf"};
+    if (random_.chance(0.3)) options.reject_extensions = {random_.chance(0.5) ? "html" : "pdf"};
+  }
+
+  using Texts = std::vector<std::string>;
+  // What lets in all where there is none, and else one of several.
+  void widen_choice(Texts& widest, const Texts& drawn) const {
+    if (drawn.empty() || (widest.empty() && !is_first_)) return widest.clear();
+    widest.insert(widest.end(), drawn.begin(), drawn.end());
+  }
+  // What keeps out one of several.
+  void widen_bar(Texts& widest, const Texts& drawn) const {
+    if (is_first_) widest = drawn;
+    std::erase_if(widest, [&](const std::string& text) { return std::ranges::count(drawn, text) == 0; });
+  }
+  void widen_filters(const CrawlOptions& drawn) {
+    widen_choice(widest_.include, drawn.include);
+    widen_choice(widest_.path_prefixes, drawn.path_prefixes);
+    widen_choice(widest_.accept_types, drawn.accept_types);
+    widen_choice(widest_.accept_extensions, drawn.accept_extensions);
+    widen_bar(widest_.exclude, drawn.exclude);
+    widen_bar(widest_.reject_extensions, drawn.reject_extensions);
+    // Hosts that no seed has brought have no bounds: of them a run with a seed there would find less.
+    const bool is_bounded = drawn.no_parent && drawn.whitelist.empty() && !drawn.registrable_domains;
+    widest_.no_parent = (is_first_ || widest_.no_parent) && is_bounded;
+    widest_.registrable_domains = widest_.registrable_domains || drawn.registrable_domains;
+    is_first_ = false;
+  }
+
   // The union of all that was ever asked for.
   void widen() {
     const CrawlOptions& drawn = sim_.options;
+    widen_filters(drawn);
     std::ranges::copy(drawn.seeds, std::back_inserter(widest_.seeds));
     std::ranges::copy(drawn.whitelist, std::back_inserter(widest_.whitelist));
     if (!drawn.max_depth) {
@@ -339,6 +470,11 @@ class Runs {
   GraphWeb web_;
   const bool on_disk_;
   const bool always_limited_ = random_.chance(0.6);
+  const bool always_filtered_ = random_.chance(0.6);
+  // Links to other hosts are checked, whose hosts another run may have in scope and leave them out by all but `exclude`.
+  const bool checks_ = random_.chance(0.5);
+  const bool never_ascends_ = always_filtered_ && !checks_ && random_.chance(0.3);
+  bool is_first_ = true;
   TemporaryFolder folder_;
   Simulation sim_{{.hosts = GraphWeb::kHosts, .pages = 1}, GraphWeb::origins()};
   CrawlOptions widest_;
@@ -368,6 +504,7 @@ struct Site {
   std::map<std::string, std::vector<std::string>> pages;
   std::map<std::string, std::string> redirects;
   std::map<std::string, int> statuses;
+  std::map<std::string, std::string> types;  // of what is no page
   std::string robots;
 
   static std::vector<std::string> origins() { return {"http://a.test", "http://b.test", "http://www.a.test"}; }
@@ -386,6 +523,9 @@ struct Site {
       } else if (const auto redirect = redirects.find(url); redirect != redirects.end()) {
         reply.status = 301;
         reply.headers.emplace_back("Location", redirect->second);
+      } else if (const auto type = types.find(url); type != types.end()) {
+        reply.content_type = type->second;
+        reply.body = "no page";
       } else if (const auto page = pages.find(url); page == pages.end()) {
         reply.status = 404;
       } else if (!request.if_none_match.empty()) {
@@ -647,6 +787,74 @@ TEST_F(CrawlRuns, RequeueFetchesAgainWholeAndALaterRunGoesOnWithIt) {
   site.sim.options.requeue = Requeue::none;
   site.sim.options.max_pages = 0;
   EXPECT_EQ(site.run(), Urls({"http://a.test/1", "http://a.test/gone"}));
+}
+
+TEST_F(CrawlRuns, WhatPatternsLeaveOutIsStoredWithItsReasonAndTakenUpByARunWithoutThem) {
+  Site site;
+  site.pages = {{"http://a.test/", {"/docs/x", "/private/y", "/z.zip", "http://b.test/"}}, {"http://a.test/docs/x", {}},
+                {"http://a.test/private/y", {"/private/deeper"}}, {"http://a.test/private/deeper", {}}, {"http://a.test/z.zip", {}}};
+  site.sim.options.exclude = {"/private/**"};
+  site.sim.options.reject_extensions = {"zip"};
+  EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/", "http://a.test/docs/x"}));
+  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{{"exclude", 1}, {"extension", 1}, {"off_scope", 1}}));
+  EXPECT_EQ(site.record("http://a.test/private/y").reason, UrlReason::exclude);
+  site.sim.options.exclude.clear();
+  EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/private/y", "http://a.test/private/deeper"}));
+  site.sim.options.reject_extensions.clear();
+  EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/z.zip"}));
+  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{{"off_scope", 1}}));
+}
+
+TEST_F(CrawlRuns, ASeedIsFetchedWhateverExcludesItAndSoIsWhereItLeads) {
+  Site site;
+  site.redirects = {{"http://a.test/private/", "http://a.test/private/start"}};
+  site.pages = {{"http://a.test/private/start", {"/private/x", "/open"}}, {"http://a.test/open", {"/private/start"}}};
+  site.sim.options.seeds = {*Url::parse("http://a.test/private/")};
+  site.sim.options.exclude = {"/private/**"};
+  EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/private/", "http://a.test/private/start", "http://a.test/open"}));
+}
+
+// Found as a link, and excluded, before the seed that leads there was answered.
+TEST_F(CrawlRuns, WhatASeedLeadsToIsFetchedThoughItWasExcludedWhenItWasFound) {
+  Site site;
+  site.pages = {{"http://a.test/", {"/private/start"}}, {"http://a.test/private/start", {}}};
+  site.redirects = {{"http://a.test/later", "http://a.test/private/start"}};
+  site.sim.options.seeds = {*Url::parse("http://a.test/"), *Url::parse("http://a.test/later")};
+  site.sim.options.exclude = {"/private/**"};
+  EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/", "http://a.test/later", "http://a.test/private/start"}));
+  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{}));
+}
+
+TEST_F(CrawlRuns, WhatIsNotAcceptedIsAskedByHeadWhereItsNameSaysSoAndFetchedNeverWhole) {
+  Site site;
+  site.pages = {{"http://a.test/", {"/a.pdf", "/page.pdf", "/b", "/img.png"}}, {"http://a.test/page.pdf", {"/c"}}, {"http://a.test/c", {}}};
+  site.types = {{"http://a.test/a.pdf", "application/pdf"}, {"http://a.test/b", "application/zip"}, {"http://a.test/img.png", "image/png"}};
+  site.sim.options.accept_types = {"image/*"};
+  EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/", "HEAD http://a.test/a.pdf", "HEAD http://a.test/page.pdf",
+                                                   "http://a.test/page.pdf", "http://a.test/b", "http://a.test/img.png", "http://a.test/c"}));
+  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{{"content_type", 2}}));
+  EXPECT_EQ(site.report.stats.pages, 3u) << "pages are read for their links, whatever else is";
+  const UrlRecord record = site.record("http://a.test/b");
+  EXPECT_EQ(record.state, UrlState::excluded);
+  EXPECT_EQ(record.reason, UrlReason::content_type);
+  EXPECT_EQ(record.status_code, 200);
+  EXPECT_EQ(record.content_type, "application/zip");
+  EXPECT_EQ(site.run(), std::vector<std::string>{}) << "the same run once more has nothing to do";
+  site.sim.options.accept_types = {"image/*", "application/zip"};
+  EXPECT_EQ(site.run(), std::vector<std::string>{"http://a.test/b"});
+  site.sim.options.accept_types.clear();
+  EXPECT_EQ(site.run(), std::vector<std::string>{"http://a.test/a.pdf"});
+  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{}));
+}
+
+TEST_F(CrawlRuns, ALinkThatIsExcludedIsNotChecked) {
+  Site site;
+  site.pages = {{"http://a.test/", {"http://b.test/ads/x", "http://b.test/y"}}};
+  site.sim.options.check_links = true;
+  site.sim.options.exclude = {"/ads/**"};
+  EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/", "HEAD http://b.test/y", "http://b.test/y"}));
+  site.sim.options.exclude.clear();
+  EXPECT_EQ(site.run_set(), (std::set<std::string>{"HEAD http://b.test/ads/x", "http://b.test/ads/x"}));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "crawl/internal/synthetic_web.hpp"
+#include "web/internal/content_type.hpp"
 
 namespace argiope {
 
@@ -87,7 +88,9 @@ class SimulatedTransport final : public HttpTransport {
       if (name == "WWW-Authenticate") add_line(response.headers.authenticate, value);
       if (name == "Content-Encoding") co_return fail(Errc::too_large, "decompression bomb");  // nothing else is encoded
     }
-    response.body = asked.head ? std::string{} : std::move(reply.body);
+    response.unwanted = !asked.head && !request.wanted_types.empty() && reply.status != 304 &&
+                        !has_media_type(reply.content_type, request.wanted_types);
+    response.body = asked.head || response.unwanted ? std::string{} : std::move(reply.body);
     response.truncated = reply.behaviour == Behaviour::flood;
     response.wire_bytes = response.body.size();
     co_return Result<void>{};

@@ -20,6 +20,13 @@
 
 namespace argiope {
 
+// Statuses from `first` to `last`.
+struct StatusRange {
+  int first = 0;
+  int last = 0;
+  friend bool operator==(const StatusRange&, const StatusRange&) = default;
+};
+
 enum class CrawlOrder : std::uint8_t {
   bfs,       // nearest to a seed first
   dfs,       // deepest first
@@ -40,14 +47,47 @@ struct CrawlOptions {
 
   // --- what belongs to the crawl
   // Domains or hosts that are in scope beside the seeds' own hosts; a domain includes its subdomains. Whatever the scheme
-  // and the port: http://h:8080/ is in scope where https://h/ is.
+  // and the port: http://h:8080/ is in scope where https://h/ is. With a port ("example.org:8080") on that port alone.
   std::vector<std::string> whitelist;
+  // The domains that the seeds' owners have registered are in scope, with their subdomains: of www.example.co.uk
+  // example.co.uk.
+  bool registrable_domains = false;
+  // Only what is on one of these ports is in scope; empty: all ports.
+  std::vector<std::uint16_t> ports;
+
+  // --- which of the URLs in scope are followed; seeds, and what they redirect to, always are
+  // Patterns: globs and regular expressions behind "re:" (docs/crawl.md). Nothing that fits one of `exclude`; and only what
+  // fits one of `include`, unless there are none.
+  std::vector<std::string> include, exclude;
+  // Only paths that begin with one of these; empty: all.
+  std::vector<std::string> path_prefixes;
+  // On hosts of seeds only what is in a seed's folder or below: up to the last slash of its path.
+  bool no_parent = false;
+  // By how the path's last segment ends, in lower case and without the dot ("pdf", "tar.gz"). With `accept_extensions` only
+  // these, and names without an extension; nothing of `reject_extensions`.
+  std::vector<std::string> accept_extensions, reject_extensions;
+  // Media types, in lower case, "application/pdf" or "text/*": of others no body is read, but of HTML pages, for their links.
+  // Empty: all. What ends like another type is asked by HEAD first.
+  std::vector<std::string> accept_types;
+
+  // --- how far
   // Links followed from a seed; nullopt: no limit. With a limit the store also keeps where each page leads, so that a
   // shorter way found late is followed as far as one found early.
   std::optional<std::uint32_t> max_depth;
   std::uint64_t max_pages = 0;  // responses fetched in this run; 0: no limit
   // HEAD off-scope links, to learn whether they are broken.
   bool check_links = false;
+  // HEAD what pages are shown with, too: pictures, scripts, styles, and what styles refer to, on any host. Of a style sheet of
+  // the crawl's hosts the body is read.
+  bool check_assets = false;
+  // Note what fragments may name on the pages that are fetched; and on off-scope pages to which links with a fragment lead,
+  // which are fetched for that. Both need `keep_links`.
+  bool check_fragments = false;
+  bool check_foreign_fragments = false;
+  // What was only checked is checked again when that was longer ago than this, and when it is broken; nullopt: as `age` says.
+  std::optional<Duration> check_age;
+  // Answers that are no broken links. Empty: all below 400. A redirect is judged by where it leads.
+  std::vector<StatusRange> accept_status;
   Requeue requeue = Requeue::none;
   CrawlOrder order = CrawlOrder::bfs;
 
@@ -88,13 +128,20 @@ struct CrawlOptions {
   std::optional<LoginStep> login;
 
   // Called with each answer, whatever its status, before it is written down that it came; not with those that are tried
-  // again, that have not changed (304), or that only told whether a link is broken. While it runs, its request still counts
-  // as under way. When the crawl is cancelled or killed meanwhile, the page comes again in the next run: at least once.
+  // again, that have not changed (304), that are of a type that is not accepted, or that only told whether a link is broken.
+  // While it runs, its request still counts as under way. When the crawl is cancelled or killed meanwhile, the page comes
+  // again in the next run: at least once.
   // What it throws is logged, counted, and kept with the URL; the page counts as done.
   // Threads: that of the shard that has fetched the page; with several, from several at a time.
   PageHandler on_page;
   // See CrawlSink.
   std::vector<std::shared_ptr<CrawlSink>> sinks;
+
+  // --- what the store keeps beside what the crawl goes by
+  // Each link and asset of each page, with its text and line.
+  bool keep_links = false;
+  // How long each answer took, and what the head of each page says.
+  bool keep_facts = false;
 
   // --- the run
   // Fetch again what was fetched longer ago than this; nullopt: never again.

@@ -12,6 +12,7 @@
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_store.hpp"
+#include "argiope/web/proxy.hpp"
 
 namespace argiope {
 
@@ -28,6 +29,8 @@ struct CrawlSetup {
   std::string private_advice;  // said with each refusal of such an address; see AddressGuard
   // Certificates that are trusted beside the system's, in PEM; empty: none.
   std::string ca_file;
+  // Whom servers are asked by. The environment is not read: see ProxySettings::from_environment().
+  ProxySettings proxies;
   // Makes what answers one thread's requests in place of the net: WarcReplay::transport(), for one. Null: sockets.
   std::function<std::unique_ptr<HttpTransport>()> transport;
 };

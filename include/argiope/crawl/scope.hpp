@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/web/url.hpp"
@@ -22,19 +24,29 @@ enum class Exclusion : std::uint8_t {
   url_length,
   repeated_segment,  // /a/b/a/b/a/b/…
   pages_per_host,
+  exclude,         // it fits a pattern of CrawlOptions::exclude
+  include,         // it fits none of CrawlOptions::include
+  path_prefix,     // its path begins otherwise
+  parent,          // outside of the seeds' folders, with no_parent
+  extension,       // its name ends otherwise, or as it must not
+  content_type,    // its answer is of another type than accept_types
   links_per_page,  // beyond the first max_links_per_page of its page, or an attribute of more than 64 KiB
 };
-inline constexpr std::size_t kExclusions = 10;
+inline constexpr std::size_t kExclusions = 16;
 // As written in reports and databases, e.g. "off_scope".
 std::string_view to_string(Exclusion exclusion) noexcept;
 
-// Which URLs belong to a crawl. A host is in scope whatever the scheme and the port.
+class UrlFilter;
+
+// Which URLs belong to a crawl. A host is in scope whatever the scheme and, unless the options name ports, the port.
 //
 // Threads: reads may run beside each other; follow_seed() alone.
 class Scope {
  public:
-  // The seeds' hosts and the whitelist.
+  // The seeds' hosts and the whitelist, less what the options leave out.
+  // Throws std::invalid_argument when one of their patterns is none.
   explicit Scope(const CrawlOptions& options);
+  ~Scope();
 
   // `seed`, a seed or what one has led to, redirects to `target`, which is one from now on: it is in scope, and so is its
   // host if it is the same site by another name (is_same_site). True if something is in scope that was not.
@@ -45,8 +57,10 @@ class Scope {
   bool contains(const Url& url) const { return contains(url.href(), url.host()); }
   // Depth, length and repetition; not scope.
   Exclusion trap(std::string_view href, std::uint32_t depth) const;
-  // Where a URL of http or https stands, as Url spells it: `none`, `off_scope`, or what trap() says. A seed is always in
-  // scope. Parses nothing.
+  // Why a URL that is off scope is not even to be checked: what trap() says, or a pattern that excludes it. Else `none`.
+  Exclusion bars_check(std::string_view href, std::uint32_t depth) const;
+  // Where a URL of http or https stands, as Url spells it: `none`, `off_scope`, what the options leave out (`exclude`,
+  // `include`, `path_prefix`, `parent`, `extension`), or what trap() says. A seed is always in scope. Parses nothing.
   Exclusion place_of(std::string_view href, std::uint32_t depth) const;
 
  private:
@@ -57,10 +71,19 @@ class Scope {
   using TextSet = std::unordered_set<std::string, Hash, std::equal_to<>>;
 
   bool contains(std::string_view href, std::string_view host) const;
+  bool is_whitelisted(std::string_view host, std::uint16_t port) const;
+  bool add_folder(const Url& seed);
+  bool is_in_a_folder(std::string_view href, std::string_view host) const;
 
   TextSet seeds_;
   TextSet hosts_;
-  TextSet domains_;
+  TextSet domains_;  // "example.org", "example.org:8080"
+  bool domains_have_ports_ = false;
+  std::vector<std::uint16_t> ports_;
+  // Null when it would let everything pass.
+  std::unique_ptr<const UrlFilter> filter_;
+  bool no_parent_;
+  TextSet folders_;  // of seeds, with no_parent: "example.org/docs/"
   std::uint32_t max_depth_;
   std::size_t max_url_length_;
   std::uint32_t max_segment_repeats_;

@@ -36,6 +36,12 @@ enum class UrlReason : std::uint8_t {
   url_length,        // longer than max_url_length
   repeated_segment,  // /a/b/a/b/a/b/…: more repeats than max_segment_repeats
   pages_per_host,    // its host had `limit` URLs
+  exclude,           // it fits a pattern that is excluded
+  include,           // it fits none of the patterns that are included
+  path_prefix,       // its path begins otherwise
+  parent,            // outside of the seeds' folders
+  extension,         // of its name
+  content_type,      // answered, and of another type than is accepted; the body was not read
   // Done:
   checked,         // only asked by HEAD, because it is off scope; also of failed ones, and of those to be tried again
   cut_off,         // the body ended at `limit` bytes
@@ -46,12 +52,13 @@ enum class UrlReason : std::uint8_t {
   // Excluded, or done or failed once it was asked:
   asset,  // only pages' pictures, styles and the like lead there, and no link: it is asked by HEAD, if at all
 };
-inline constexpr std::size_t kUrlReasons = 13;
+inline constexpr std::size_t kUrlReasons = 19;
 // As written in reports and databases; empty for `none`.
 constexpr std::string_view to_string(UrlReason reason) noexcept {
   constexpr std::string_view kNames[kUrlReasons] = {
-      "",        "off_scope", "robots",         "depth",     "url_length", "repeated_segment", "pages_per_host",
-      "checked", "cut_off",   "links_per_page", "redirects", "host_down",  "asset"};
+      "",        "off_scope",      "robots",      "depth",     "url_length", "repeated_segment", "pages_per_host",
+      "exclude", "include",        "path_prefix", "parent",    "extension",  "content_type",     "checked",
+      "cut_off", "links_per_page", "redirects",   "host_down", "asset"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

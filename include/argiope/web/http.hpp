@@ -139,6 +139,7 @@ struct HttpResponse {
   // Bytes received, headers and undecoded body.
   std::uint64_t wire_bytes = 0;
   HttpWire wire;  // where the request asked for it (keep_wire). Else empty.
+  // Of the server; of the proxy, where that looks up names.
   IpAddress remote;
   // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from. When there
   // was no connection: when send() began.

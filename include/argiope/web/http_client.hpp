@@ -1,4 +1,5 @@
-// HTTP/1.1 over sockets: connections kept alive per host, TLS always verified, every connection's address checked.
+// HTTP/1.1 over sockets, directly or by proxies: connections kept alive per host, TLS always verified, every connection's
+// address checked.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/ip_address.hpp"
+#include "argiope/web/proxy.hpp"
 
 namespace argiope {
 
@@ -32,6 +34,9 @@ struct HttpClientOptions {
   std::size_t header_fields_limit = 1000;
   // A PEM file of certificate authorities trusted beside the system's; for tests and private networks.
   std::string extra_ca_file;
+  // Whom servers are asked by. Where a proxy looks up names, a server's address is not ours to check: see
+  // AddressGuard::check_name(). The addresses of proxies are not checked, since the user has named them.
+  ProxySettings proxies;
 };
 
 // See HttpTransport for the contract of send().
@@ -39,6 +44,9 @@ struct HttpClientOptions {
 // A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
 // on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH, unless HttpRequest::is_repeatable) never goes over
 // a kept connection.
+//
+// A proxy that fails (nothing accepts, no answer, 407) is refused or network, and names the proxy; another one is tried first
+// where there are several. What a proxy says of a server, 502 for one, is a response to http URLs and an error else.
 //
 // Errors:   the constructor throws std::invalid_argument when a header could split the request.
 // Threads:  the loop's own. Destroy it when no send() is under way.

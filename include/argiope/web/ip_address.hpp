@@ -71,15 +71,23 @@ class AddressGuard {
   void permit(const IpAddress& address) { permitted_.push_back(address); }
   // Permits 127.0.0.0/8 and ::1.
   void permit_loopback() noexcept { loopback_ = true; }
+  // For check_name() alone.
+  void permit_name(std::string_view name) { permitted_names_.emplace_back(name); }
 
   // Errors: refused, naming the address and its class, and the advice.
   Result<void> check(const IpAddress& address) const;
+  // Of a host that another looks up and connects to, a proxy, so that its address cannot be checked: refuses addresses as
+  // check() does, and names that mean this machine or a private network wherever they are looked up: without a dot, or in
+  // localhost, local, internal or home.arpa (RFC 6761, 6762, 8375; ICANN keeps "internal" out of the public DNS).
+  // `host` is as a URL has it, with or without brackets.
+  Result<void> check_name(std::string_view host) const;
 
  private:
   bool allow_private_;
   std::string advice_;
   bool loopback_ = false;
   std::vector<IpAddress> permitted_;
+  std::vector<std::string> permitted_names_;
 };
 
 }  // namespace argiope

@@ -5,43 +5,17 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <unordered_set>
 
+#include "argiope/base/duration.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/crawl/seed_list.hpp"
 #include "cli/span_option.hpp"
 #include "cli/version.hpp"
 
 namespace argiope {
 namespace {
-
-// "host", "host/path" or "host:8080": a colon that no port follows ends a scheme.
-bool has_scheme(std::string_view text) {
-  const std::size_t colon = text.find_first_of(":/?#");
-  if (colon == std::string_view::npos || text[colon] != ':' || text.starts_with('[')) return false;
-  return colon + 1 == text.size() || !std::isdigit(static_cast<unsigned char>(text[colon + 1]));
-}
-
-// "https://" in front of what has no scheme, as a browser's address line does; http for loopback.
-Result<Url> parse_seed(const std::string& text) {
-  if (text == "-") {
-    return fail(Errc::invalid_input, "URL \"-\": URLs are not read from standard input; try xargs argiope crawl <FILE");
-  }
-  std::string spelled = text;
-  if (!has_scheme(text)) {
-    const bool loopback = text.starts_with("localhost") || text.starts_with("127.") || text.starts_with("[::1]");
-    spelled = (loopback ? "http://" : "https://") + text;
-  }
-  auto url = Url::parse(spelled);
-  if (!url)
-    return fail(Errc::invalid_input,
-                fmt::format("URL {}: {}", in_quotes(without_credentials(text)), url.error().message));
-  if (url->scheme() != "http" && url->scheme() != "https") {
-    return fail(Errc::invalid_input, fmt::format("URL {}: scheme {} cannot be crawled; use http or https",
-                                                 in_quotes(without_credentials(text)), in_quotes(url->scheme())));
-  }
-  url->strip_fragment();
-  return std::move(*url);
-}
 
 Result<std::pair<std::string, std::string>> parse_header(std::string_view option, const std::string& text) {
   const std::size_t colon = text.find(':');
@@ -76,7 +50,11 @@ Result<std::string> parse_domain(const std::string& text) {
                                                  in_quotes(text), in_quotes(text.substr(2))));
   }
   const auto url = Url::parse("http://" + text + "/");
-  if (url && url->path_and_query() == "/" && url->username().empty()) return std::string(url->host());
+  if (url && url->path_and_query() == "/" && url->username().empty()) {
+    // A port is written even where http has it anyway.
+    const bool has_port = text.find(':', text.rfind(']') + 1) != std::string::npos;
+    return has_port ? fmt::format("{}:{}", url->host(), url->effective_port()) : std::string(url->host());
+  }
   const auto whole = Url::parse(text);
   if (!whole || whole->host().empty()) {
     return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name", in_quotes(text)));
@@ -89,10 +67,7 @@ Result<std::string> parse_domain(const std::string& text) {
 class HeaderPlaces {
  public:
   void add(HeaderFor field) {
-    const bool is_known = std::ranges::any_of(fields_, [&](const HeaderFor& other) {
-      return other.where == field.where && CLI::detail::to_lower(other.name) == CLI::detail::to_lower(field.name);
-    });
-    if (!is_known) fields_.push_back(std::move(field));
+    if (known_.insert(field.where + '\n' + CLI::detail::to_lower(field.name)).second) fields_.push_back(std::move(field));
   }
   // Where a seed is, and where it may be with TLS.
   void add_for_seed(const Url& seed, const std::string& name, const std::string& value) {
@@ -103,6 +78,7 @@ class HeaderPlaces {
 
  private:
   std::vector<HeaderFor> fields_;
+  std::unordered_set<std::string> known_;
 };
 
 std::string more_than_zero(std::string& text) {
@@ -111,6 +87,14 @@ std::string more_than_zero(std::string& text) {
   return fmt::format(
       "{}: more than 0; nothing would ever be fetched otherwise. --delay 2 waits 2 s between two requests",
       printable(text));
+}
+
+// "500M" becomes its bytes.
+std::string whole_bytes(std::string& text) {
+  const std::string given = text;
+  const std::string wrong = CLI::AsSizeValue(false)(text);
+  return wrong.empty() && text != "0" ? std::string{}
+                                      : fmt::format("{}: more than 0 bytes, as in 1000000, 500M or 1G", in_quotes(given));
 }
 
 std::string lower(std::string text) {
@@ -124,7 +108,14 @@ std::string lower(std::string text) {
 // clang-format off
 void CrawlArguments::add_to(CLI::App& command) {
   using std::chrono::milliseconds;
-  command.add_option("URL", urls, "Where to start; links are followed on these hosts")->type_name("");
+  command.add_option("URL", urls, "Where to start; links are followed on these hosts. \"-\": URLs from standard input")->type_name("");
+  // "-i 5" was --max-idle-sec once, and still is.
+  command.add_option_function<std::vector<std::string>>("-i,--input-file", [this](const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      if (const auto span = parse_span(value)) max_idle = *span;
+      else input_files.push_back(value);
+    }
+  }, "Also start at the URLs in this file, one a line; \"-\": standard input (repeatable)")->type_name("FILE")->allow_extra_args(false);
 
   const char* const store_group = "The database";
   command.add_option("-d,--db", database, "SQLite database of the crawl; \":memory:\" keeps nothing")
@@ -140,11 +131,12 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--warc", warc, "Write pages as they come, with their requests and robots.txt, to FILE.warc.gz, and an index to FILE.cdxj; added to when they are there")
       ->group(keep_group)->type_name("FILE");
   command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
-      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->needs("--warc")->group(keep_group)->type_name("BYTES");
+      ->transform(CLI::Validator(whole_bytes, "", "size"))->needs("--warc")->group(keep_group)->type_name("BYTES");
 
   const char* const scope_group = "What is crawled";
-  command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port (repeatable)")
+  command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port, or DOMAIN:PORT (repeatable)")
       ->group(scope_group)->type_name("DOMAIN")->allow_extra_args(false);
+  scope.add_to(command, scope_group);
   command.add_option("--max-depth", max_depth, "Links from a seed; 0 fetches the seeds alone (default: no limit)")
       ->check(CLI::Range(0, 1'000'000))->group(scope_group)->type_name("N");
   command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")->group(scope_group)->type_name("N");
@@ -200,10 +192,11 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->group(request_group);
   command.add_option("--ca-file", ca_file, "Trust the certificate authorities in this PEM file too")
       ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
+  wire.add_to(command, request_group);
 
   const char* const run_group = "The run";
   add_span(command, "--max-time", max_time, "Stop after this time; the next run goes on")->group(run_group);
-  add_span(command, "-i,--max-idle-sec", max_idle, "Stop when nothing was fetched for this time (default: wait)")->group(run_group);
+  add_span(command, "--max-idle-sec", max_idle, "Stop when nothing was fetched for this time (default: wait)")->group(run_group);
   command.add_flag("--quiet", quiet, "No progress and no report; errors only")->group(run_group);
   command.add_option("--summary", summary, "Last line on standard output: the results as one JSON object")
       ->check(CLI::IsMember({"json"}))->group(run_group)->type_name("json");
@@ -211,6 +204,9 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_flag("-C,--color", color, "Colours even when output is not a terminal")->group(run_group);
   command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
   command.footer(
+      "PATTERN is a glob: /docs/** is compared with the path, example.org/docs/* (with a slash elsewhere) with the URL; * is\n"
+      "anything but a slash, ** anything, ? one character, {a,b} either, [a-z] one of these, \\ takes the next as it is. Without\n"
+      "a slash, as in *.pdf, * crosses slashes. A query may follow. re:EXPR is a regular expression, found anywhere in the URL.\n"
       "SPAN is as 90s, 1h30m or 500ms; a bare number is seconds.\n"
       "A second run on the same database goes on where the first stopped, and takes in what wider options allow; what\n"
       "is out of its scope waits. Ctrl-C stops within 10 s, twice stops at once;\n"
@@ -219,14 +215,42 @@ void CrawlArguments::add_to(CLI::App& command) {
 }
 // clang-format on
 
-Result<CrawlOptions> CrawlArguments::options() const {
-  CrawlOptions options;
-  HeaderPlaces fields;
+// Of the command line and of lists; a list's bad lines are `remarks`.
+Result<std::vector<Url>> CrawlArguments::seeds(std::vector<std::string>* remarks) const {
+  SeedList list;
+  std::vector<std::string> files = input_files;
   for (const std::string& text : urls) {
+    if (text == "-") {
+      files.push_back(text);
+      continue;
+    }
     auto seed = parse_seed(text);
     if (!seed) return std::unexpected(std::move(seed.error()));
-    if (std::string value = take_credentials(*seed); !value.empty()) fields.add_for_seed(*seed, "Authorization", value);
-    options.seeds.push_back(std::move(*seed));
+    list.seeds.push_back(std::move(*seed));
+  }
+  if (std::ranges::count(files, "-") > 1) return fail(Errc::invalid_input, "-: standard input can be read once");
+  for (const std::string& file : files) {
+    if (auto read = read_seed_list(file, list); !read) return std::unexpected(std::move(read.error()));
+  }
+  if (remarks != nullptr) {
+    for (const std::string& bad : list.bad) remarks->push_back(bad + "; skipped");
+    if (list.bad_count > list.bad.size()) {
+      remarks->push_back(fmt::format("… and {} more lines that are no URLs; skipped", list.bad_count - list.bad.size()));
+    }
+  }
+  if (!list.seeds.empty() || files.empty()) return std::move(list.seeds);
+  return fail(Errc::invalid_input, list.bad_count > 0 ? fmt::format("{}; and no line is a URL", list.bad.front())
+                                                      : fmt::format("{}: has no URLs", printable(files.front())));
+}
+
+Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) const {
+  CrawlOptions options;
+  HeaderPlaces fields;
+  auto starts = seeds(remarks);
+  if (!starts) return std::unexpected(std::move(starts.error()));
+  options.seeds = std::move(*starts);
+  for (Url& seed : options.seeds) {
+    if (std::string value = take_credentials(seed); !value.empty()) fields.add_for_seed(seed, "Authorization", value);
   }
   for (const std::string& text : headers) {
     const auto header = parse_header("--header", text);
@@ -247,6 +271,7 @@ Result<CrawlOptions> CrawlArguments::options() const {
     if (!host) return std::unexpected(std::move(host.error()));
     options.whitelist.push_back(std::move(*host));
   }
+  if (auto applied = scope.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   for (const auto& [option, file] : {std::pair{"--export", &export_file}, {"--export-broken", &export_broken_file}}) {
     if (file->empty() || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
     return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv", option, in_quotes(*file)));

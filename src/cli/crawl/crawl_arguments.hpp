@@ -9,12 +9,15 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/crawl/scope_arguments.hpp"
+#include "cli/crawl/wire_arguments.hpp"
 
 namespace argiope {
 
 // What was typed. Registered with CLI11 by add_to(), turned into CrawlOptions by options().
 struct CrawlArguments {
   std::vector<std::string> urls;
+  std::vector<std::string> input_files;  // "-": standard input
   std::string database = "argiope.db";
   Duration max_idle{};  // 0: wait
   std::size_t queue_size = 100'000;
@@ -22,6 +25,7 @@ struct CrawlArguments {
   std::size_t concurrency = 256;
   std::size_t size_limit_kb = 10'240;
   std::vector<std::string> whitelist;
+  ScopeArguments scope;
   std::string user_agent;
   bool color = false;
   bool debug = false;
@@ -54,12 +58,17 @@ struct CrawlArguments {
   bool fail_on_broken = false;
   std::string sync = "full";
   std::string ca_file;
+  WireArguments wire;
   std::string warc;
   std::uint64_t warc_bytes = 0;
 
   void add_to(CLI::App& command);
-  // Errors: invalid_input naming the argument and what is wrong with it.
-  Result<CrawlOptions> options() const;
+  // Reads the lists of URLs. `remarks`: sentences on what of them was skipped.
+  // Errors: invalid_input naming the argument and what is wrong with it; those of read_seed_list().
+  Result<CrawlOptions> options(std::vector<std::string>* remarks = nullptr) const;
+
+ private:
+  Result<std::vector<Url>> seeds(std::vector<std::string>* remarks) const;
 };
 
 }  // namespace argiope

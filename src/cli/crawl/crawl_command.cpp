@@ -38,15 +38,21 @@ class CrawlCommand {
       : arguments_(arguments), archives_(std::move(archives)) {}
 
   int run() {
-    auto options = arguments_.options();
+    std::vector<std::string> remarks;
+    auto options = arguments_.options(&remarks);
+    for (const std::string& remark : remarks) fmt::print(stderr, "argiope: {}\n", printable_lines(remark));
     if (!options) return give_up(options.error().message, kExitUsage);
+    CrawlSetup setup = basic_setup();
+    if (auto applied = arguments_.wire.apply(setup, environment_variable); !applied) {
+      return give_up(applied.error().message, kExitUsage);
+    }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
     if (auto opened = open_archives(*options); !opened) return give_up(opened.error().message, kExitNothing);
-    if (options->seeds.empty()) return give_up("URL is required; argiope crawl --help says more", kExitUsage);
+    if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
-    auto crawl = LocalCrawl::open(std::move(*options), setup());
+    auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_database_option(std::move(crawl.error())).message, kExitNothing);
     Crawler& crawler = (*crawl)->crawler();
     auto report = (*crawl)->run(watch(crawler));
@@ -113,7 +119,7 @@ class CrawlCommand {
     return {};
   }
 
-  CrawlSetup setup() const {
+  CrawlSetup basic_setup() const {
     CrawlSetup setup{.database = arguments_.database, .threads = arguments_.threads};
     setup.sync = arguments_.sync == "off"      ? SyncMode::off
                  : arguments_.sync == "normal" ? SyncMode::normal

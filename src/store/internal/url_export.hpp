@@ -1,6 +1,7 @@
 // A crawl's records as a file for other programs.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "argiope/store/url_store.hpp"
@@ -11,8 +12,11 @@ namespace argiope {
 // ends with .csv. Written beside it first and then renamed, so that the file is there whole or not at all.
 // Errors: invalid_input for another ending, io and disk_full naming the file, those of the store.
 Result<void> export_urls(UrlStore& store, const std::string& path);
-// The same for those that are broken (is_broken()): url, status, error and linked_from, a page that links to it. Where links
+// Which of them are broken links.
+using BrokenRule = std::function<bool(const UrlRecord&)>;
+// The same for those that are broken: url, status, error and linked_from, a page that links to it. Where links
 // are stored (UrlLinks), each has a line for every such page.
-Result<void> export_broken(UrlStore& store, const std::string& path);
+Result<void> export_broken(
+    UrlStore& store, const std::string& path, const BrokenRule& is_wanted = [](const UrlRecord& r) { return is_broken(r); });
 
 }  // namespace argiope

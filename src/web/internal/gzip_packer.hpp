@@ -9,13 +9,13 @@
 
 namespace argiope {
 
-// Memory:  some 400 kB.
+// Memory:  some 700 kB.
 // Threads: one at a time.
 class GzipPacker {
  public:
   GzipPacker();
   ~GzipPacker();
-  // Appends one gzip member (RFC 1952) that holds the parts, one after the other.
+  // Appends one gzip member (RFC 1952) that holds the parts, one after the other..
   void append_member(std::string& out, std::initializer_list<std::string_view> parts);
 
  private:

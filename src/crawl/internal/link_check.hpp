@@ -1,0 +1,78 @@
+// What a look at the links of a crawl finds wrong: broken ones, fragments that name nothing, addresses that can be none, mixed
+// content, and redirects whose links should be updated; each with every place that has it. By what the store knows: nobody is
+// asked anything here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/error.hpp"
+#include "argiope/crawl/crawl_options.hpp"
+#include "argiope/store/url_store.hpp"
+
+namespace argiope {
+
+// In the order of reports.
+enum class FindingKind : std::uint8_t {
+  broken,         // it leads to an error, or to no answer
+  fragment,       // the page has nothing of that name
+  invalid,        // what is written there is no URL
+  mail,           // nor a mail address
+  mixed_content,  // an asset by http on a page by https
+  redirect,       // 301 or 308 to another URL, which the link should name
+};
+inline constexpr std::size_t kFindingKinds = 6;
+// As in outputs and options: "mixed-content".
+std::string_view to_string(FindingKind kind) noexcept;
+// Whether links work without it being mended: a warning, else an error.
+constexpr bool is_warning(FindingKind kind) noexcept { return kind >= FindingKind::mixed_content; }
+
+struct CheckRules {
+  std::vector<StatusRange> accept_status;  // as CrawlOptions has them
+  // Bit `i` is FindingKind(i).
+  std::uint32_t kinds = (1u << kFindingKinds) - 1;
+  bool wants(FindingKind kind) const noexcept { return (kinds >> static_cast<unsigned>(kind) & 1) != 0; }
+};
+// "broken,mail". Errors: invalid_input naming the word that is none.
+Result<std::uint32_t> parse_finding_kinds(std::string_view words);
+
+// A link as a page has it: the row of the page's kept links.
+struct LinkPlace {
+  std::int64_t page = 0;
+  std::uint32_t place = 0;
+};
+
+struct LinkFinding {
+  FindingKind kind{};
+  std::string url;      // where the link leads, or what is written there
+  int status = 0;       // of the answer; 0: none
+  std::string message;  // what is wrong
+  std::string advice;   // redirect: the URL to link to
+  // In the order of pages. None where no links are kept, or none leads there: then `page` has the link that was first found.
+  std::vector<LinkPlace> places;
+  std::string page;  // empty: the URL was given
+};
+
+struct CheckResult {
+  std::vector<LinkFinding> findings;  // by kind, then by URL
+  std::array<std::uint64_t, kFindingKinds> counts{};
+  std::uint64_t urls = 0;   // that were asked
+  std::uint64_t links = 0;  // that are kept, assets included
+  std::uint64_t errors() const noexcept;
+  std::uint64_t warnings() const noexcept;
+};
+
+// Memory: 12 bytes a URL of the store, 16 a link with a fragment or a fault. Errors: the store's.
+Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules);
+
+// Calls `visit(page, link)` for each place of a finding: the URL of the page and its kept link; with a link that has nothing but
+// a kind where only the page is known.
+// Errors: the store's.
+Result<void> for_each_place(UrlStore& store, const LinkFinding& finding,
+                            const std::function<void(const std::string& page, const KeptLink& link)>& visit);
+
+}  // namespace argiope

@@ -1,0 +1,26 @@
+// Which page has the link that led to a URL.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "argiope/base/error.hpp"
+#include "argiope/store/url_store.hpp"
+
+namespace argiope {
+
+// Back along the redirects that led to `url`, at most `max_hops`, to the page that links to the first of them; empty: it was a
+// seed. `referrer` is what its record says.
+inline Result<std::string> page_with_link(UrlStore& store, std::string url, std::int64_t referrer, std::uint32_t max_hops) {
+  for (std::uint32_t hops = 0; referrer != 0 && hops <= max_hops; ++hops) {
+    auto record = store.get(referrer);
+    if (!record) return std::unexpected(std::move(record.error()));
+    if (!*record) return std::string{};
+    if ((*record)->redirect_to != url) return std::move((*record)->url);
+    url = std::move((*record)->url);
+    referrer = (*record)->referrer;
+  }
+  return std::string{};
+}
+
+}  // namespace argiope

@@ -1,0 +1,198 @@
+#include "web/client_tls.hpp"
+
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <new>
+
+#include "argiope/web/ip_address.hpp"
+#include "web/certificate_trouble.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr const char kHttp1Offer[] = "\x08http/1.1";
+// Of the socket, so that a record seldom takes two calls of the system.
+constexpr std::size_t kReadAhead = 32 * 1024;
+
+// What OpenSSL says of the call that failed; takes all it has to say.
+std::string why_openssl_failed() {
+  const unsigned long code = ::ERR_peek_error();
+  ::ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
+  const char* const reason = ::ERR_reason_error_string(code);
+  return reason == nullptr ? "TLS fails" : reason;
+}
+
+int no_pass_phrase(char*, int, int, void*) { return 0; }
+
+}  // namespace
+
+// --- one connection
+
+const BIO_METHOD* TlsWire::bio_method() {
+  static const BIO_METHOD* const kMethod = [] {
+    BIO_METHOD* const made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "wire below");
+    if (made == nullptr) throw std::bad_alloc();
+    ::BIO_meth_set_read(made, read_below);
+    ::BIO_meth_set_write(made, write_below);
+    ::BIO_meth_set_ctrl(made, [](BIO*, int command, long, void*) -> long { return command == BIO_CTRL_FLUSH; });
+    return made;
+  }();
+  return kMethod;
+}
+
+int TlsWire::read_below(BIO* bio, char* out, int size) noexcept {
+  ::BIO_clear_retry_flags(bio);
+  auto& self = *static_cast<TlsWire*>(::BIO_get_data(bio));
+  const WireStep step = self.wire_below_.read(out, static_cast<std::size_t>(size));
+  self.below_ = step.outcome;
+  if (step.outcome == WireStep::Outcome::done) return static_cast<int>(step.bytes);
+  if (step.outcome == WireStep::Outcome::ended) return 0;
+  if (step.outcome != WireStep::Outcome::broken) ::BIO_set_retry_read(bio);
+  return -1;
+}
+
+int TlsWire::write_below(BIO* bio, const char* bytes, int size) noexcept {
+  ::BIO_clear_retry_flags(bio);
+  auto& self = *static_cast<TlsWire*>(::BIO_get_data(bio));
+  const WireStep step = self.wire_below_.write(bytes, static_cast<std::size_t>(size));
+  self.below_ = step.outcome;
+  if (step.outcome == WireStep::Outcome::done) return static_cast<int>(step.bytes);
+  if (step.outcome != WireStep::Outcome::broken) ::BIO_set_retry_write(bio);
+  return -1;
+}
+
+int TlsWire::verify(int trusted, X509_STORE_CTX* verification) noexcept {
+  if (trusted == 1) return 1;
+  const auto* const tls =
+      static_cast<const SSL*>(::X509_STORE_CTX_get_ex_data(verification, ::SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto& self = *static_cast<TlsWire*>(SSL_get_app_data(tls));
+  try {
+    self.certificate_trouble_ = argiope::certificate_trouble(*verification, self.host_);
+  } catch (...) {
+    // There is no memory for words; it is refused all the same.
+  }
+  return 0;
+}
+
+TlsWire::TlsWire(SSL_CTX& context, Wire& below) : wire_below_(below), tls_(::SSL_new(&context)) {
+  BIO* const bio = ::BIO_new(bio_method());
+  if (tls_ == nullptr || bio == nullptr) {
+    ::BIO_free(bio);
+    throw std::bad_alloc();
+  }
+  ::BIO_set_data(bio, this);
+  ::BIO_set_init(bio, 1);
+  ::SSL_set_bio(tls_.get(), bio, bio);
+  SSL_set_app_data(tls_.get(), this);
+  ::SSL_set_verify(tls_.get(), SSL_VERIFY_PEER, verify);
+  ::SSL_set_connect_state(tls_.get());
+}
+
+Result<void> TlsWire::expect(std::string_view host) {
+  host_ = host;
+  SSL* const tls = tls_.get();
+  const bool is_address = IpAddress::parse(host).has_value();
+  if (!is_address && SSL_set_tlsext_host_name(tls, host_.c_str()) != 1) {
+    return fail(Errc::tls, "cannot set the server name");
+  }
+  // OpenSSL checks the name itself, so that a wrong one has an error of its own.
+  X509_VERIFY_PARAM* const checks = ::SSL_get0_param(tls);
+  const bool is_set = is_address ? ::X509_VERIFY_PARAM_set1_ip_asc(checks, host_.c_str()) == 1
+                                 : ::X509_VERIFY_PARAM_set1_host(checks, host_.data(), host_.size()) == 1;
+  if (!is_set) return fail(Errc::tls, "cannot set the name the certificate must have");
+  return {};
+}
+
+WireStep TlsWire::shake_hands() noexcept {
+  ::ERR_clear_error();
+  return step_after(::SSL_do_handshake(tls_.get()), 0);
+}
+
+WireStep TlsWire::read(char* out, std::size_t size) noexcept {
+  ::ERR_clear_error();
+  std::size_t bytes = 0;
+  const int code = ::SSL_read_ex(tls_.get(), out, size, &bytes);
+  return step_after(code, bytes);
+}
+
+WireStep TlsWire::write(const char* bytes, std::size_t size) noexcept {
+  ::ERR_clear_error();
+  std::size_t written = 0;
+  const int code = ::SSL_write_ex(tls_.get(), bytes, size, &written);
+  return step_after(code, written);
+}
+
+WireStep TlsWire::step_after(int code, std::size_t bytes) noexcept {
+  using Outcome = WireStep::Outcome;
+  if (code == 1) return {Outcome::done, bytes};
+  switch (::SSL_get_error(tls_.get(), code)) {
+    // What is below knows better which of them it waits for: it may be TLS itself.
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return {below_, 0};
+    case SSL_ERROR_ZERO_RETURN: return {Outcome::ended, 0};
+    default: break;
+  }
+  // Without close_notify a cut-off cannot be told from an end; the framing of the response decides.
+  if (below_ == Outcome::ended) {
+    ::ERR_clear_error();
+    return {Outcome::ended, 0};
+  }
+  try {
+    why_broken_ = broke_below() ? wire_below_.why_broken() : why_openssl_failed();
+  } catch (...) {
+    why_broken_.clear();
+  }
+  return {Outcome::broken, 0};
+}
+
+// What TLS itself has to say, such as tickets for sessions, is taken in meanwhile.
+bool TlsWire::is_quiet() noexcept {
+  ::ERR_clear_error();
+  char byte = 0;
+  std::size_t bytes = 0;
+  const int code = ::SSL_peek_ex(tls_.get(), &byte, 1, &bytes);
+  return step_after(code, bytes).outcome == WireStep::Outcome::wants_read;
+}
+
+// --- what they share
+
+Result<void> ClientTls::load() {
+  std::unique_ptr<SSL_CTX, Free> context(::SSL_CTX_new(::TLS_client_method()));
+  if (context == nullptr) throw std::bad_alloc();
+  SSL_CTX* const made = context.get();
+  ::SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
+  ::SSL_CTX_set_options(made, SSL_OP_ALL | SSL_OP_NO_COMPRESSION);
+  ::SSL_CTX_set_mode(made,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  ::SSL_CTX_set_default_passwd_cb(made, no_pass_phrase);
+  ::SSL_CTX_set_read_ahead(made, 1);
+  ::SSL_CTX_set_default_read_buffer_len(made, kReadAhead);
+  ::ERR_clear_error();
+  if (::SSL_CTX_set_default_verify_paths(made) != 1) {
+    return fail(Errc::tls, fmt::format("the system's certificate authorities: {}", why_openssl_failed()));
+  }
+  if (!extra_ca_file_.empty() && ::SSL_CTX_load_verify_locations(made, extra_ca_file_.c_str(), nullptr) != 1) {
+    return fail(Errc::tls, fmt::format("{}: {}", extra_ca_file_, why_openssl_failed()));
+  }
+  ::SSL_CTX_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(kHttp1Offer), sizeof kHttp1Offer - 1);
+  context_ = std::move(context);
+  return {};
+}
+
+Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host) {
+  if (context_ == nullptr) {
+    if (auto loaded = load(); !loaded) return std::unexpected(std::move(loaded.error()));
+  }
+  auto wire = std::make_unique<TlsWire>(*context_, below);
+  if (auto expected = wire->expect(host); !expected) return std::unexpected(std::move(expected.error()));
+  return wire;
+}
+
+}  // namespace argiope

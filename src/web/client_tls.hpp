@@ -1,0 +1,76 @@
+// TLS for clients: whom they trust, and the wire that TLS makes of another one.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+#include "web/wire.hpp"
+
+namespace argiope {
+
+// One connection's TLS. read() and write() are to be called when shake_hands() is done.
+// Lifetime: `below` must outlive it.
+class TlsWire final : public Wire {
+ public:
+  // Throws std::bad_alloc.
+  TlsWire(SSL_CTX& context, Wire& below);
+  // The server has to prove that it is `host`, a name or an address, with a certificate.
+  Result<void> expect(std::string_view host);
+
+  // Errors: see certificate_trouble() and why_broken().
+  WireStep shake_hands() noexcept;
+  WireStep read(char* out, std::size_t size) noexcept override;
+  WireStep write(const char* bytes, std::size_t size) noexcept override;
+  bool is_quiet() noexcept override;
+  std::string why_broken() const override { return why_broken_; }
+  // What the certificate was refused for; empty: it was not.
+  const std::string& certificate_trouble() const noexcept { return certificate_trouble_; }
+  // Whether it broke because what is below did.
+  bool broke_below() const noexcept { return below_ == WireStep::Outcome::broken; }
+
+ private:
+  struct Free {
+    void operator()(SSL* connection) const noexcept { ::SSL_free(connection); }
+  };
+  static const BIO_METHOD* bio_method();
+  static int read_below(BIO* bio, char* out, int size) noexcept;
+  static int write_below(BIO* bio, const char* bytes, int size) noexcept;
+  static int verify(int trusted, X509_STORE_CTX* verification) noexcept;
+  // What a call of OpenSSL that gave `code` came to.
+  WireStep step_after(int code, std::size_t bytes) noexcept;
+
+  Wire& wire_below_;
+  const std::unique_ptr<SSL, Free> tls_;
+  // How the last call of the wire below ended.
+  WireStep::Outcome below_ = WireStep::Outcome::done;
+  std::string host_;
+  std::string certificate_trouble_;
+  std::string why_broken_;
+};
+
+// What the connections of one client share: the authorities it trusts.
+// Threads: one at a time.
+class ClientTls {
+ public:
+  // The system's authorities, and those in `extra_ca_file` (PEM) if it is not empty.
+  explicit ClientTls(std::string extra_ca_file) : extra_ca_file_(std::move(extra_ca_file)) {}
+
+  // Files are read at the first call, which takes longer than a page.
+  // Errors: tls, naming the file.
+  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host);
+
+ private:
+  struct Free {
+    void operator()(SSL_CTX* context) const noexcept { ::SSL_CTX_free(context); }
+  };
+  Result<void> load();
+
+  const std::string extra_ca_file_;
+  std::unique_ptr<SSL_CTX, Free> context_;
+};
+
+}  // namespace argiope

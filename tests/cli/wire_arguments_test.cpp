@@ -1,0 +1,81 @@
+// From words and the environment to how a crawl's bytes come.
+#include "cli/crawl/wire_arguments.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace argiope {
+namespace {
+
+using ::testing::HasSubstr;
+using Environment = std::map<std::string, std::string>;
+
+Result<CrawlSetup> setup_of(std::vector<std::string> words, const Environment& environment = {}) {
+  CLI::App app{"", "argiope"};
+  WireArguments arguments;
+  arguments.add_to(app, "Each request");
+  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  CrawlSetup setup;
+  const auto applied = arguments.apply(setup, [&](const char* name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : std::optional(found->second);
+  });
+  if (!applied) return std::unexpected(applied.error());
+  return setup;
+}
+CrawlSetup taken(std::vector<std::string> words, const Environment& environment = {}) {
+  auto setup = setup_of(std::move(words), environment);
+  EXPECT_TRUE(setup) << setup.error().message;
+  return setup ? std::move(*setup) : CrawlSetup{};
+}
+std::string refusal(std::vector<std::string> words, const Environment& environment = {}) {
+  const auto setup = setup_of(std::move(words), environment);
+  EXPECT_FALSE(setup);
+  return setup ? "" : setup.error().message;
+}
+std::string proxies(const CrawlSetup& setup) {
+  std::string text;
+  for (const Proxy& proxy : setup.proxies.for_http) text += proxy.name() + " ";
+  text += "| ";
+  for (const Proxy& proxy : setup.proxies.for_https) text += proxy.name() + " ";
+  return text;
+}
+
+TEST(WireArguments, WithoutWordsAndVariablesThereIsNoProxy) { EXPECT_TRUE(taken({}).proxies.empty()); }
+
+TEST(WireArguments, ProxiesAreForBothSchemesInTheirOrder) {
+  EXPECT_EQ(proxies(taken({"--proxy", "http://a:1", "--proxy", "socks5h://b"})),
+            "http://a:1 socks5h://b:1080 | http://a:1 socks5h://b:1080 ");
+}
+
+TEST(WireArguments, TheEnvironmentCountsWhereNoOptionIsGiven) {
+  const Environment environment{{"http_proxy", "a:1"}, {"https_proxy", "b:2"}, {"no_proxy", "c.test"}};
+  EXPECT_EQ(proxies(taken({}, environment)), "http://a:1 | http://b:2 ");
+  EXPECT_TRUE(taken({}, environment).proxies.direct.contains("c.test"));
+  EXPECT_TRUE(taken({}, environment).proxies.direct.contains("127.0.0.1"));
+  const CrawlSetup named = taken({"--proxy", "d:3"}, environment);
+  EXPECT_EQ(proxies(named), "http://d:3 | http://d:3 ");
+  EXPECT_TRUE(named.proxies.direct.contains("c.test")) << "as curl has it";
+  EXPECT_FALSE(named.proxies.direct.contains("127.0.0.1")) << "who names a proxy means it";
+  const CrawlSetup other = taken({"--no-proxy", "e.test"}, environment);
+  EXPECT_TRUE(other.proxies.direct.contains("e.test"));
+  EXPECT_FALSE(other.proxies.direct.contains("c.test"));
+  EXPECT_TRUE(taken({"--no-proxy", "*"}, environment).proxies.empty());
+  EXPECT_TRUE(taken({"--no-proxy", "*"}, {{"http_proxy", "nonsense://x"}}).proxies.empty());
+}
+
+TEST(WireArguments, WhatIsNoProxyIsRefusedByNameAndWithoutItsPassword) {
+  EXPECT_EQ(refusal({"--proxy", "socks4://ann:secret@p"}),
+            "--proxy \"socks4://…@p\": scheme \"socks4\" is not known; use http, https, socks5 or socks5h");
+  EXPECT_THAT(refusal({"--no-proxy", "a b/c"}), HasSubstr("--no-proxy \"b/c\": neither a host name"));
+  EXPECT_THAT(refusal({}, {{"https_proxy", "gopher://p"}}),
+              HasSubstr("https_proxy: proxy \"gopher://p\": scheme \"gopher\" is not known"));
+  EXPECT_THAT(refusal({}, {{"https_proxy", "gopher://p"}}), HasSubstr("--no-proxy '*' does without"));
+}
+
+}  // namespace
+}  // namespace argiope

@@ -1,0 +1,257 @@
+// What a link check finds on sites made for it, after a crawl by the real crawler; and its outputs, read as others read them.
+#include "crawl/internal/link_check.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/internal/json_reader.hpp"
+#include "crawl/internal/accepted_status.hpp"
+#include "crawl/internal/check_output.hpp"
+#include "sim/checked_site.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::string kSite = "http://host0.test/";
+
+// "kind url: message [page:line text] …".
+std::vector<std::string> findings_of(UrlStore& store, const CheckRules& rules = {}) {
+  std::vector<std::string> out;
+  const auto result = check_links(store, rules);
+  EXPECT_TRUE(result);
+  for (const LinkFinding& finding : result->findings) {
+    std::string line = std::string(to_string(finding.kind)) + " " + finding.url + ": " + finding.message;
+    EXPECT_TRUE(for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
+      line += " [" + page + ":" + std::to_string(link.line) + " " + link.text + "]";
+    }));
+    out.push_back(line);
+  }
+  return out;
+}
+
+std::vector<std::string> checked(CheckedSite& site, const CheckRules& rules = {}) {
+  EXPECT_TRUE(site.run().finished);
+  return findings_of(*site.sim.store, rules);
+}
+
+TEST(LinkCheck, FindsNothingWhereAllIsWell) {
+  CheckedSite site;
+  site.page("/", "<a href=/b#x>b</a><a href='#'>top</a><a href='#top'>top</a><img src=a.png><a href='mailto:a@b.example'>m</a>"
+                 "<a href='javascript:void(0)'>j</a><a href='tel:+1'>t</a><a href=/b#/route>r</a><a href='/b#%C3%A9'>e</a>");
+  site.page("/b", "<p id=x><p id=é>");
+  site.file("/a.png", "image/png");
+  EXPECT_THAT(checked(site), IsEmpty());
+}
+
+TEST(LinkCheck, NamesEveryPlaceOfABrokenLink) {
+  CheckedSite site;
+  site.page("/", "<a href=/gone>one</a>\n<img src=/gone.png alt=two><a href=/b>b</a>");
+  site.page("/b", "\n\n<a href='/gone#x'>three <i>and</i> more</a>");
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 one] [" + kSite + "b:3 three and more]",
+                                         "broken " + kSite + "gone.png: 404 Not Found [" + kSite + ":2 two]"));
+}
+
+TEST(LinkCheck, TakesALinkToARedirectForOneToItsEnd) {
+  CheckedSite site;
+  site.page("/", "<a href=/a>a</a><a href=/c>c</a>");
+  site.redirect("/a", 302, "/b");
+  site.redirect("/b", 302, "/gone");
+  site.redirect("/c", 302, "/d#p");
+  site.page("/d", "");
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 a]"));
+}
+
+TEST(LinkCheck, SaysWhereALinkToAPermanentRedirectShouldLead) {
+  CheckedSite site;
+  site.page("/", "<a href=/a>a</a><a href=/t>t</a>");
+  site.redirect("/a", 301, "/b");
+  site.redirect("/b", 308, "/c");
+  site.redirect("/c", 302, "/d");
+  site.redirect("/t", 302, "/d");
+  site.page("/d", "");
+  const auto found = checked(site);
+  EXPECT_THAT(found, ElementsAre("redirect " + kSite + "a: 301 Moved Permanently, to " + kSite + "c [" + kSite + ":1 a]"));
+}
+
+TEST(LinkCheck, FindsFragmentsThatNameNothing) {
+  CheckedSite site;
+  site.page("/", "<p id=a><a href=#a>1</a><a href=#b>2</a><a href=/p#c>3</a><a href=/p#no>4</a><a href=/r#no>5</a><a href=/f#page=2>6</a>");
+  site.page("/p", "<a name=c>");
+  site.redirect("/r", 302, "/p");
+  site.file("/f", "application/pdf");
+  EXPECT_THAT(checked(site), ElementsAre("fragment " + kSite + "#b: the page has nothing of that name [" + kSite + ":1 2]",
+                                         "fragment " + kSite + "p#no: the page has nothing of that name [" + kSite + ":1 4] [" + kSite + ":1 5]"));
+}
+
+TEST(LinkCheck, AccusesNoPageWhoseIdsAreNotAllKnown) {
+  CheckedSite site;
+  site.sim.options.size_limit = 200;
+  site.page("/", "<a href=/p#end>x</a>");
+  site.page("/p", "<p>" + std::string(300, 'x') + "<p id=end>");
+  site.replies[{0, "/p"}].behaviour = SyntheticReply::Behaviour::flood;  // cut off
+  EXPECT_THAT(checked(site), IsEmpty());
+}
+
+TEST(LinkCheck, FindsMailAddressesAndUrlsThatCanBeNone) {
+  CheckedSite site;
+  site.page("/", "<a href='mailto:nobody'>m</a><a href='http://:99999/'>u</a>\n<a href='mailto:nobody'>n</a>");
+  EXPECT_THAT(checked(site), ElementsAre(testing::StartsWith("invalid http://:99999/: "),
+                                         "mail mailto:nobody: \"nobody\" has no @ [" + kSite + ":1 m] [" + kSite + ":2 n]"));
+}
+
+TEST(LinkCheck, FindsMixedContentAndNoLinksByHttp) {
+  Simulation sim({.hosts = 2, .pages = 1}, {"https://host0.test", "http://host1.test"});
+  sim.options.seeds.resize(1);
+  sim.options.keep_links = sim.options.check_links = sim.options.check_assets = true;
+  sim.transport.before_reply = [](const SyntheticRequest& request, TimePoint) {
+    SyntheticReply reply;
+    if (request.host == 0) reply.body = "<img src=http://host1.test/a.png alt=x><a href=http://host1.test/>y</a><iframe src=http://host1.test/f>";
+    return reply;
+  };
+  EXPECT_TRUE(sim.run().finished);
+  EXPECT_THAT(findings_of(*sim.store),
+              ElementsAre("mixed-content http://host1.test/a.png: fetched by http for a page by https [https://host0.test/:1 x]",
+                          "mixed-content http://host1.test/f: fetched by http for a page by https [https://host0.test/:1 ]"));
+}
+
+TEST(LinkCheck, GoesByTheStatusesThatAreAccepted) {
+  CheckedSite site;
+  site.page("/", "<a href=/forbidden>x</a><a href=/empty>y</a>");
+  site.page("/forbidden", "");
+  site.replies[{0, "/forbidden"}].status = 403;
+  site.page("/empty", "");
+  site.replies[{0, "/empty"}].status = 204;
+  EXPECT_THAT(checked(site), ElementsAre(HasSubstr("/forbidden: 403 Forbidden")));
+  CheckRules rules;
+  rules.accept_status = *parse_status_ranges("200..299,403");
+  EXPECT_THAT(findings_of(*site.sim.store, rules), IsEmpty());
+  rules.accept_status = *parse_status_ranges("200,403");
+  EXPECT_THAT(findings_of(*site.sim.store, rules), ElementsAre(HasSubstr("/empty: 204 No Content")));
+  site.sim.options.accept_status = rules.accept_status;
+  EXPECT_EQ(site.run().broken_count, 1u) << "and so does the crawl's own report";
+}
+
+TEST(LinkCheck, FindsTheKindsThatAreWantedAlone) {
+  CheckedSite site;
+  site.page("/", "<a href=/gone>1</a><a href='mailto:x'>2</a><a href=#no>3</a>");
+  EXPECT_EQ(checked(site).size(), 3u);
+  EXPECT_THAT(findings_of(*site.sim.store, {.kinds = *parse_finding_kinds("mail, fragment")}),
+              ElementsAre(HasSubstr("fragment"), HasSubstr("mail")));
+  EXPECT_FALSE(parse_finding_kinds("mail,links"));
+  EXPECT_FALSE(parse_finding_kinds(""));
+}
+
+TEST(LinkCheck, KnowsThePageThatWasFoundFirstWhereNoLinksAreKept) {
+  CheckedSite site;
+  site.sim.options.keep_links = site.sim.options.check_assets = site.sim.options.check_links = false;
+  site.page("/", "<a href=/gone>1</a>");
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":0 ]"));
+  CheckedSite gone;
+  EXPECT_THAT(checked(gone), ElementsAre("broken " + kSite + ": 404 Not Found [:0 ]")) << "it was given";
+}
+
+TEST(AcceptedStatus, AreStatusesAndRangesWithBothEnds) {
+  const auto parsed = parse_status_ranges("200..299, 403 ,..199,500..,301-302,200..=204");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(*parsed, (std::vector<StatusRange>{{200, 299}, {403, 403}, {100, 199}, {500, 599}, {301, 302}, {200, 204}}));
+  for (const char* text : {"", "20", "600", "x", "300..200", "..", "-", "200..x", "2 00"}) EXPECT_FALSE(parse_status_ranges(text)) << text;
+  EXPECT_THAT(parse_status_ranges("200,abc").error().message, HasSubstr("\"abc\": not a status"));
+}
+
+// --- outputs
+
+class CheckOutput : public testing::Test {
+ protected:
+  CheckOutput() {
+    site_.page("/", "<a href='/gone?a=1&b=<2>'>a \"quoted\", <b>text</b></a>\n<a href=/moved>m</a><a href='mailto:x'>\xff</a>");
+    site_.redirect("/moved", 301, "/ok");
+    site_.page("/ok", "");
+    EXPECT_TRUE(site_.run().finished);
+    result_ = *check_links(*site_.sim.store, {});
+  }
+  std::string written(CheckFormat format) {
+    const std::string file = folder_.file("out");
+    const auto done = write_check(*site_.sim.store, result_, format, file, "1.2.3");
+    EXPECT_TRUE(done) << done.error().message;
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  TemporaryFolder folder_;
+  CheckedSite site_;
+  CheckResult result_;
+};
+
+TEST_F(CheckOutput, AsTextIsForPeople) {
+  EXPECT_EQ(written(CheckFormat::text),
+            "error broken: 404 Not Found\n    http://host0.test/gone?a=1&b=%3C2%3E\n      in http://host0.test/:1  \"a \"quoted\", text\"\n"
+            "error mail: \"x\" has no @\n    mailto:x\n      in http://host0.test/:2  \"\xef\xbf\xbd\"\n"
+            "warning redirect: 301 Moved Permanently, to http://host0.test/ok\n    http://host0.test/moved\n"
+            "      in http://host0.test/:2  \"m\"\n\n2 errors and 1 warning in 3 links to 4 URLs\n");
+}
+
+TEST_F(CheckOutput, AsJsonIsOneObject) {
+  const std::string text = written(CheckFormat::json);
+  auto parsed = JsonText::parse(text);
+  ASSERT_TRUE(parsed) << parsed.error().message << text;
+  EXPECT_THAT(text, HasSubstr("\"errors\":2,\"warnings\":1"));
+  EXPECT_THAT(text, HasSubstr("\"suggestion\":\"http://host0.test/ok\""));
+  EXPECT_THAT(text, HasSubstr("\"line\":2"));
+}
+
+TEST_F(CheckOutput, AsCsvIsALineAPlace) {
+  const std::string text = written(CheckFormat::csv);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+  EXPECT_THAT(text, HasSubstr("error,broken,http://host0.test/gone?a=1&b=%3C2%3E,404,404 Not Found,,http://host0.test/,1,anchor,"
+                              "\"a \"\"quoted\"\", text\",\r\n"));
+}
+
+TEST_F(CheckOutput, AsJUnitHasACaseForEachUrlAndAFailureForEachError) {
+  const std::string text = written(CheckFormat::junit);
+  EXPECT_THAT(text, HasSubstr("<testsuite name=\"links\" tests=\"5\" failures=\"2\""));
+  EXPECT_THAT(text, HasSubstr("<testcase classname=\"host0.test\" name=\"http://host0.test/ok\"/>"));
+  EXPECT_THAT(text, HasSubstr("<failure type=\"broken\" message=\"404 Not Found\">"));
+  EXPECT_THAT(text, HasSubstr("a &quot;quoted&quot;, text"));
+  EXPECT_THAT(text, HasSubstr("<system-out>301 Moved Permanently"));
+}
+
+TEST_F(CheckOutput, AsSarifHasARuleForEachKindAndAResultForEachPlace) {
+  const std::string text = written(CheckFormat::sarif);
+  auto parsed = JsonText::parse(text);
+  ASSERT_TRUE(parsed) << parsed.error().message << text;
+  EXPECT_THAT(text, HasSubstr("\"version\":\"2.1.0\""));
+  EXPECT_THAT(text, HasSubstr("\"ruleId\":\"argiope/broken-link\",\"ruleIndex\":0,\"level\":\"error\""));
+  EXPECT_THAT(text, HasSubstr("\"artifactLocation\":{\"uri\":\"http://host0.test/\"},\"region\":{\"startLine\":2}"));
+  for (std::size_t kind = 0; kind < kFindingKinds; ++kind) {
+    EXPECT_THAT(text, HasSubstr(is_warning(static_cast<FindingKind>(kind)) ? "\"level\":\"warning\"" : "\"level\":\"error\""));
+  }
+}
+
+TEST_F(CheckOutput, ThatCannotBeWrittenNamesTheFile) {
+  const auto done = write_check(*site_.sim.store, result_, CheckFormat::json, "/nowhere/out.json", "1");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Errc::io);
+  EXPECT_THAT(done.error().message, HasSubstr("/nowhere/out.json"));
+}
+
+TEST_F(CheckOutput, HasTheFormatThatItsNameSays) {
+  EXPECT_EQ(check_format_of("a.xml"), CheckFormat::junit);
+  EXPECT_EQ(check_format_of("a.sarif"), CheckFormat::sarif);
+  EXPECT_EQ(check_format_of("a.sarif.json"), CheckFormat::sarif);
+  EXPECT_EQ(check_format_of("a.json"), CheckFormat::json);
+  EXPECT_EQ(check_format_of("a.csv"), CheckFormat::csv);
+  EXPECT_EQ(check_format_of("a.txt"), CheckFormat::text);
+  EXPECT_EQ(check_format_of("a"), std::nullopt);
+  EXPECT_EQ(parse_check_format("junit"), CheckFormat::junit);
+  EXPECT_EQ(parse_check_format("html"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace argiope
