@@ -92,6 +92,8 @@ class Crawler::Shared {
   // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
   // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out.
   bool is_complete(std::size_t shard);
+  // The id of `target` where redirects that the store knows lead from it to the URL `id`; 0: they do not.
+  std::int64_t redirects_from(std::string_view target, std::int64_t id);
   // A page was settled: what is known has changed.
   void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
 
