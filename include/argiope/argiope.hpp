@@ -37,6 +37,8 @@
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/crawler.hpp"
+#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/extraction_sink.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/page.hpp"
 #include "argiope/crawl/scope.hpp"

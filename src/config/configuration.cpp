@@ -23,6 +23,7 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
+#include "config/toml_json.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
 
@@ -35,36 +36,6 @@ constexpr std::size_t kMostListed = 100'000;
 // A file is right or wrong whenever it is read: whether a trigger's times can be found is asked from here.
 constexpr WallTime kSearchedFrom = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
 
-// The value as JSON has it; dates and times become strings. `trouble` is the first value that JSON does not have.
-void write_json(JsonWriter& out, const toml::node& node, const toml::node*& trouble) {
-  switch (node.type()) {
-    case toml::node_type::table:
-      return out.object([&] {
-        for (const auto& [key, value] : *node.as_table()) {
-          out.key(key.str());
-          write_json(out, value, trouble);
-        }
-      });
-    case toml::node_type::array:
-      return out.array([&] {
-        for (const toml::node& value : *node.as_array()) write_json(out, value, trouble);
-      });
-    case toml::node_type::string: return out.value(node.as_string()->get());
-    case toml::node_type::integer: return out.value(node.as_integer()->get());
-    case toml::node_type::floating_point:
-      if (!std::isfinite(node.as_floating_point()->get()) && trouble == nullptr) trouble = &node;
-      return out.real(node.as_floating_point()->get());
-    case toml::node_type::boolean: return out.value(node.as_boolean()->get());
-    default: {
-      std::ostringstream text;
-      if (const auto* date = node.as_date()) text << date->get();
-      if (const auto* time = node.as_time()) text << time->get();
-      if (const auto* date_time = node.as_date_time()) text << date_time->get();
-      return out.value(text.str());
-    }
-  }
-}
-
 std::string text_of(const toml::node& node) {
   if (node.is_string()) return in_quotes(node.as_string()->get(), kMostShown);
   if (node.is_floating_point()) return fmt::to_string(node.as_floating_point()->get());
@@ -73,29 +44,6 @@ std::string text_of(const toml::node& node) {
   JsonWriter out(json, JsonEscapes::letters);
   write_json(out, node, none);
   return printable(json, kMostShown);
-}
-
-// Where the member at `path` is; what is missing is where the table or list is that should have it.
-toml::source_region source_of(const toml::node& from, const JsonPath& path) {
-  const toml::node* node = &from;
-  toml::source_region found = from.source();
-  for (const auto& step : path) {
-    if (const toml::table* table = node->as_table()) {
-      const auto* name = std::get_if<std::string>(&step);
-      const auto member = name != nullptr ? table->find(*name) : table->end();
-      if (member == table->end()) break;
-      found = member->first.source();
-      node = &member->second;
-    } else if (const toml::array* array = node->as_array()) {
-      const auto* place = std::get_if<std::size_t>(&step);
-      if (place == nullptr || *place >= array->size()) break;
-      node = array->get(*place);
-      found = node->source();
-    } else {
-      break;
-    }
-  }
-  return found;
 }
 
 class ConfigurationReader {

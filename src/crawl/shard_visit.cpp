@@ -137,6 +137,7 @@ bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const H
   if (task != nullptr) {
     exchange.depth = task->depth;
     exchange.url_id = task->id;
+    exchange.asked_again = !response.damage.empty() && task->attempts + 1u < retry_policy_.max_attempts;
   }
   return shared_.show(exchange);
 }

@@ -27,6 +27,7 @@ struct Exchange {
   WallTime began;                // when the request was sent
   std::uint32_t depth = 0;       // of a page: links followed from a seed
   std::int64_t url_id = 0;       // of a page or check, in the database; else 0
+  bool asked_again = false;      // the body is cut short, and the URL is asked again because of it
 };
 
 // A crawl shows each exchange to its sinks (CrawlOptions::sinks), in their order, before its outcome goes to the database; and the

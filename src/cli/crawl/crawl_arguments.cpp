@@ -133,6 +133,8 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
       ->transform(CLI::Validator(whole_bytes, "", "size"))->needs("--warc")->group(keep_group)->type_name("BYTES");
 
+  extraction.add_to(command, "Taking from pages");
+
   const char* const scope_group = "What is crawled";
   command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port, or DOMAIN:PORT (repeatable)")
       ->group(scope_group)->type_name("DOMAIN")->allow_extra_args(false);

@@ -9,6 +9,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/crawl/extraction_arguments.hpp"
 #include "cli/crawl/scope_arguments.hpp"
 #include "cli/crawl/wire_arguments.hpp"
 
@@ -59,6 +60,7 @@ struct CrawlArguments {
   std::string sync = "full";
   std::string ca_file;
   WireArguments wire;
+  ExtractionArguments extraction;
   std::string warc;
   std::uint64_t warc_bytes = 0;
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/crawl/extraction_sink.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/warc_sink.hpp"
 #include "argiope/jobs/token_level.hpp"
@@ -26,6 +27,7 @@
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/version.hpp"
+#include "config/internal/extraction_file.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {
@@ -52,8 +54,12 @@ class CrawlCommand {
     if (auto opened = open_archives(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_database_option(std::move(crawl.error())).message, kExitNothing);
+    if (extraction_) {
+      if (auto fits = extraction_->go_on_from((*crawl)->store()); !fits) return give_up(fits.error().message, kExitNothing);
+    }
     Crawler& crawler = (*crawl)->crawler();
     auto report = (*crawl)->run(watch(crawler));
     progress_.clear();
@@ -119,6 +125,23 @@ class CrawlCommand {
     return {};
   }
 
+  Result<void> open_extraction(CrawlOptions& options) {
+    if (!arguments_.extraction.is_asked()) return {};
+    extraction_status_ = kExitUsage;
+    auto wanted = arguments_.extraction.options(read_extraction_file);
+    if (!wanted) return std::unexpected(std::move(wanted.error()));
+    if (wanted->output == "-" && arguments_.summary == "json") {
+      return fail(Errc::invalid_input, "--summary json: records go to standard output; --output names a file for them");
+    }
+    extraction_status_ = kExitNothing;
+    wanted->sync = arguments_.sync == "full";
+    auto opened = ExtractionSink::open(*wanted);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    extraction_ = std::move(*opened);
+    options.sinks.push_back(extraction_);
+    return {};
+  }
+
   CrawlSetup basic_setup() const {
     CrawlSetup setup{.database = arguments_.database, .threads = arguments_.threads};
     setup.sync = arguments_.sync == "off"      ? SyncMode::off
@@ -164,18 +187,22 @@ class CrawlCommand {
     const std::string nothing = nothing_worked(store, report);
     if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
     if (status == kExitFinished) status = status_of(report, nothing);
+    const ExtractionReport extracted = extraction_ ? extraction_->report() : ExtractionReport{};
     if (!arguments_.quiet) {
-      print_report(stdout, report, arguments_.database, arguments_.export_file);
-      print_warc();
+      // Records and people's words do not mix.
+      std::FILE* const out = extraction_ && arguments_.extraction.output == "-" ? stderr : stdout;
+      print_report(out, report, arguments_.database, arguments_.export_file);
+      print_warc(out);
+      if (extraction_) print_extraction(out, extracted, arguments_.extraction.output);
     }
-    if (arguments_.summary == "json") print_summary(stdout, report, error_);
+    if (arguments_.summary == "json") print_summary(stdout, report, error_, extraction_ ? &extracted : nullptr);
     return status;
   }
 
-  void print_warc() const {
+  void print_warc(std::FILE* out) const {
     if (!warc_) return;
     const WarcSink::Totals totals = warc_->totals();
-    fmt::print(stdout, "Archived in {}: {}, {}, {}\n", printable(warc_->file()), counted(totals.responses, "response"),
+    fmt::print(out, "Archived in {}: {}, {}, {}\n", printable(warc_->file()), counted(totals.responses, "response"),
                counted(totals.revisits, "revisit"), human_bytes(static_cast<double>(totals.bytes)));
   }
 
@@ -217,6 +244,8 @@ class CrawlCommand {
   const SystemClock clock_;
   std::shared_ptr<const WarcReplay> replay_;
   std::shared_ptr<WarcSink> warc_;
+  std::shared_ptr<ExtractionSink> extraction_;
+  int extraction_status_ = kExitNothing;  // of a run whose extraction cannot begin
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
   std::string error_;  // what was complained of

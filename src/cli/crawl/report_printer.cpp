@@ -11,6 +11,7 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/crawl/extraction_arguments.hpp"
 #include "cli/human.hpp"
 
 namespace argiope {
@@ -157,7 +158,8 @@ void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_v
   std::fflush(out);
 }
 
-void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble) {
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble,
+                   const ExtractionReport* extraction) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   const CrawlStats& stats = report.stats;
@@ -203,6 +205,7 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     fixed("pages_per_second", seconds > 0 ? static_cast<double>(stats.pages) / seconds : 0.0, 1);
     fixed("cpu_seconds", cpu_seconds(usage), 4);
     fixed("peak_rss_mb", peak_rss_mb(), 1);
+    if (extraction != nullptr) json.object("extraction", [&] { write_extraction(json, *extraction); });
     json.member("finished", report.finished);
     if (!report.finished) json.member("stopped_by", report.stopped_by);
     if (!trouble.empty()) json.member("error", trouble);

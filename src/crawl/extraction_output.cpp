@@ -1,0 +1,347 @@
+#include "crawl/extraction_output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/internal/json_members.hpp"
+#include "base/internal/json_reader.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "base/internal/rfc3339.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kBlockBytes = 1 << 20;
+constexpr std::string_view kJsonFront = "{\"url\":\"";
+
+void write_value(JsonWriter& json, const FieldValue& value) {
+  switch (value.kind) {
+    case FieldValue::Kind::none: return json.null();
+    case FieldValue::Kind::text: return json.value(value.text);
+    case FieldValue::Kind::number:
+    case FieldValue::Kind::boolean:
+    case FieldValue::Kind::json: return json.raw(value.text);
+    case FieldValue::Kind::list:
+      return json.array([&] {
+        for (const FieldValue& entry : value.list) write_value(json, entry);
+      });
+  }
+}
+
+// RFC 4180, 2.5 to 2.7.
+void append_csv_cell(std::string& out, std::string_view value) {
+  if (value.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += value;
+    return;
+  }
+  out += '"';
+  for (const char c : value) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+std::string csv_cell_of(const FieldValue& value) {
+  if (value.kind != FieldValue::Kind::list) return value.text;
+  std::string json;
+  JsonWriter writer(json);
+  write_value(writer, value);
+  return json;
+}
+
+// The first cell of a CSV record, taken off its front with the comma.
+std::string take_csv_cell(std::string_view& record) {
+  std::string cell;
+  if (!record.starts_with('"')) {
+    const std::size_t end = std::min(record.find(','), record.size());
+    cell = record.substr(0, end);
+    record.remove_prefix(std::min(end + 1, record.size()));
+    return cell;
+  }
+  std::size_t at = 1;
+  for (; at < record.size(); ++at) {
+    if (record[at] != '"') {
+      cell += record[at];
+    } else if (at + 1 < record.size() && record[at + 1] == '"') {
+      cell += record[++at];
+    } else {
+      break;
+    }
+  }
+  record.remove_prefix(std::min(at + 2, record.size()));
+  return cell;
+}
+
+}  // namespace
+
+// --- records -------------------------------------------------------------------------------------------------------------
+
+RecordWriter::RecordWriter(const Extractor& extractor, bool as_csv)
+    : extractor_(extractor), as_csv_(as_csv), names_rule_(extractor.rules() > 1) {
+  if (!as_csv) return;
+  header_ = names_rule_ ? "url,fetched_at,rule" : "url,fetched_at";
+  for (const std::string& column : extractor.columns()) {
+    header_ += ',';
+    append_csv_cell(header_, column);
+  }
+  header_ += "\r\n";
+}
+
+void RecordWriter::append(std::string& out, const ExtractedPage& page, const ExtractedRecords& records) const {
+  for (const ExtractedRecord& record : records.records) {
+    if (as_csv_) {
+      append_csv(out, page, *records.rule, record);
+    } else {
+      append_json(out, page, *records.rule, record);
+    }
+  }
+}
+
+void RecordWriter::append_json(std::string& out, const ExtractedPage& page, std::size_t rule,
+                               const ExtractedRecord& record) const {
+  JsonWriter json(out);
+  json.object([&] {
+    json.member("url", page.url.href());
+    json.member("fetched_at", to_rfc3339_ms(page.fetched_at));
+    if (names_rule_) json.member("rule", extractor_.rule_name(rule));
+    for (std::size_t i = 0; i < record.values.size(); ++i) {
+      if (!extractor_.has_field(rule, i)) continue;
+      json.key(extractor_.columns()[i]);
+      write_value(json, record.values[i]);
+    }
+  });
+  out += '\n';
+}
+
+void RecordWriter::append_csv(std::string& out, const ExtractedPage& page, std::size_t rule,
+                              const ExtractedRecord& record) const {
+  append_csv_cell(out, page.url.href());
+  out.append(",").append(to_rfc3339_ms(page.fetched_at));
+  if (names_rule_) append_csv_cell(out += ',', extractor_.rule_name(rule));
+  for (const FieldValue& value : record.values) append_csv_cell(out += ',', csv_cell_of(value));
+  out += "\r\n";
+}
+
+// --- the file ------------------------------------------------------------------------------------------------------------
+
+ExtractionOutput::ExtractionOutput(std::string path) : path_(std::move(path)) {}
+
+ExtractionOutput::~ExtractionOutput() {
+  if (is_file_ && file_ >= 0) ::close(file_);
+}
+
+std::unexpected<Error> ExtractionOutput::trouble(std::string_view what) const {
+  const Errc code = errno == ENOSPC || errno == EDQUOT ? Errc::disk_full : Errc::io;
+  const std::string name = is_file_ ? printable(path_) : std::string("standard output");
+  return fail(code, fmt::format("{} to {}: {}", what, name, std::strerror(errno)));
+}
+
+std::unexpected<Error> ExtractionOutput::not_ours(std::string_view why) const {
+  return fail(Errc::wrong_format, fmt::format("{} is there, and {}; name another file, or move it away", printable(path_), why));
+}
+
+Result<std::unique_ptr<ExtractionOutput>> ExtractionOutput::open(const std::string& path, const RecordWriter& writer) {
+  std::unique_ptr<ExtractionOutput> output(new ExtractionOutput(path));
+  if (auto opened = output->open_file(); !opened) return std::unexpected(std::move(opened.error()));
+  if (auto begun = output->begin(writer); !begun) return std::unexpected(std::move(begun.error()));
+  return output;
+}
+
+Result<void> ExtractionOutput::open_file() {
+  if (path_ == "-") {
+    file_ = STDOUT_FILENO;
+    is_file_ = false;
+    return {};
+  }
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  struct stat about {};
+  if (file_ < 0 || fstat(file_, &about) != 0) return trouble("writing");
+  // A pipe or a device has no end to be looked at.
+  if (!S_ISREG(about.st_mode)) {
+    is_file_ = false;
+    return {};
+  }
+  if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    return fail(Errc::busy, fmt::format("{}: another crawl is writing it", printable(path_)));
+  }
+  size_ = static_cast<std::uint64_t>(about.st_size);
+  return {};
+}
+
+Result<void> ExtractionOutput::begin(const RecordWriter& writer) {
+  if (is_file_ && size_ > 0) {
+    auto checked = writer.is_csv() ? check_csv(writer) : check_jsonl();
+    if (!checked) return checked;
+    if (size_ > 0) return {};
+  }
+  return writer.header().empty() ? Result<void>{} : write(writer.header());
+}
+
+std::string ExtractionOutput::read_at(std::uint64_t from, std::size_t size, bool& failed) const {
+  std::string bytes(size, '\0');
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t count = pread(file_, bytes.data() + got, size - got, static_cast<off_t>(from + got));
+    if (count < 0 && errno == EINTR) continue;
+    failed = failed || count < 0;
+    if (count <= 0) break;
+    got += static_cast<std::size_t>(count);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+Result<void> ExtractionOutput::cut_off(std::uint64_t end) {
+  if (end == size_) return {};
+  if (ftruncate(file_, static_cast<off_t>(end)) != 0) return trouble("writing");
+  size_ = end;
+  return {};
+}
+
+// Whether more should be read: the record is not much older than the last.
+bool ExtractionOutput::note(std::string_view url, std::string_view fetched_at) {
+  const auto time = parse_rfc3339(fetched_at);
+  if (!time) return true;
+  const std::int64_t at = std::chrono::floor<std::chrono::milliseconds>(time->time_since_epoch()).count();
+  last_fetch_ = std::max(last_fetch_, at);
+  // Of several visits to one page the last counts.
+  auto& known = last_pages_.try_emplace(std::string(url), at).first->second;
+  known = std::max(known, at);
+  return at >= last_fetch_ - kLongestBefore && last_pages_.size() < kMostLastPages;
+}
+
+// From the end to the front, line by line.
+Result<void> ExtractionOutput::check_jsonl() {
+  bool failed = false;
+  const std::string front = read_at(0, std::min<std::uint64_t>(size_, kJsonFront.size()), failed);
+  if (!failed && !kJsonFront.starts_with(front)) return not_ours("no crawl has written it");
+  std::string text;  // from `begin` on, as far as it is not read yet
+  std::uint64_t begin = size_;
+  bool cut = false;
+  for (bool more = true; more && begin > 0 && !failed;) {
+    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(begin, kBlockBytes));
+    begin -= size;
+    text.insert(0, read_at(begin, size, failed));
+    if (!cut) {
+      const std::size_t end = text.rfind('\n');
+      if (end == std::string::npos && begin > 0) continue;
+      const std::size_t kept = end == std::string::npos ? 0 : end + 1;
+      text.resize(kept);
+      if (auto done = cut_off(begin + kept); !done) return done;
+      cut = true;
+    }
+    // What is before the first line break may be the rest of a longer line.
+    while (more && !text.empty()) {
+      const std::size_t before = text.rfind('\n', text.size() - 2);
+      if (text.size() < 2 || (before == std::string::npos && begin > 0)) break;
+      const std::size_t start = before == std::string::npos ? 0 : before + 1;
+      const std::string_view line = std::string_view(text).substr(start);
+      // Only the front is parsed, however long the record is.
+      constexpr std::string_view kTime = "\",\"fetched_at\":\"";
+      const std::size_t time = line.find(kTime);
+      const std::size_t quote = time == std::string_view::npos ? time : line.find('"', time + kTime.size());
+      if (quote == std::string_view::npos) return not_ours("a line of it is no record of a crawl");
+      const auto json = JsonText::parse(std::string(line.substr(0, quote + 1)) + "}");
+      if (!json) return not_ours("a line of it is no record of a crawl");
+      JsonErrors errors;
+      const JsonValue record = json->root(errors);
+      JsonMembers members(record);
+      more = note(members.text("url"), members.text("fetched_at"));
+      text.resize(start);
+    }
+  }
+  return failed ? Result<void>(trouble("reading")) : Result<void>{};
+}
+
+// From the front to the end: nobody can tell from the end whether a line break is within quotes. Where the last records begin is
+// kept in a ring.
+Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
+  bool failed = false;
+  const std::string& header = writer.header();
+  const std::string front = read_at(0, std::min<std::uint64_t>(size_, header.size()), failed);
+  if (failed) return trouble("reading");
+  if (front != header) return header.starts_with(front) ? cut_off(0) : not_ours("has other columns");
+  std::vector<std::uint64_t> starts(kMostLastPages);
+  std::uint64_t records = 0;
+  std::uint64_t end = header.size();  // of the last whole record
+  bool quoted = false;
+  starts[0] = end;
+  for (std::uint64_t at = end; at < size_ && !failed;) {
+    const std::string block = read_at(at, static_cast<std::size_t>(std::min<std::uint64_t>(size_ - at, kBlockBytes)), failed);
+    for (std::size_t i = block.find_first_of("\"\n"); i != std::string::npos; i = block.find_first_of("\"\n", i + 1)) {
+      if (block[i] == '"') {
+        quoted = !quoted;
+      } else if (!quoted) {
+        end = at + i + 1;
+        starts[++records % kMostLastPages] = end;
+      }
+    }
+    at += block.size();
+    if (block.empty()) break;
+  }
+  if (failed) return trouble("reading");
+  if (auto done = cut_off(end); !done) return done;
+  const std::uint64_t last = std::min<std::uint64_t>(records, kMostLastPages - 1);
+  for (std::uint64_t i = 0; i < last; ++i) {
+    const std::uint64_t begin = starts[(records - 1 - i) % kMostLastPages];
+    // The first two cells are at the front, and an URL has at most 64 KiB.
+    const std::uint64_t size = std::min<std::uint64_t>(starts[(records - i) % kMostLastPages] - begin, 2 * 64 * 1024 + 100);
+    const std::string bytes = read_at(begin, static_cast<std::size_t>(size), failed);
+    std::string_view record = bytes;
+    const std::string url = take_csv_cell(record);
+    if (failed || !note(url, take_csv_cell(record))) break;
+  }
+  return failed ? Result<void>(trouble("reading")) : Result<void>{};
+}
+
+Result<void> ExtractionOutput::write(std::string_view records) {
+  const std::lock_guard lock(mutex_);
+  if (failed_) return std::unexpected(*failed_);
+  std::string_view rest = records;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(file_, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      auto failure = trouble("writing");
+      failed_ = failure.error();
+      // What is there of the record is no record.
+      if (is_file_) (void)!ftruncate(file_, static_cast<off_t>(size_));
+      return failure;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  size_ += records.size();
+  return {};
+}
+
+Result<void> ExtractionOutput::sync() {
+  std::uint64_t written = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return std::unexpected(*failed_);
+    if (!is_file_ || synced_ == size_) return {};
+    written = size_;
+  }
+  const bool done = fdatasync(file_) == 0;
+  auto failure = done ? std::unexpected<Error>(Error{}) : trouble("writing");
+  const std::lock_guard lock(mutex_);
+  if (done) {
+    synced_ = std::max(synced_, written);
+    return {};
+  }
+  failed_ = failure.error();
+  return failure;
+}
+
+}  // namespace argiope

@@ -1,0 +1,292 @@
+// The extraction's side of a crawl: shards put copies of pages into a queue, threads read them and append what they find to one file.
+#include "argiope/crawl/extraction_sink.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/internal/printable.hpp"
+#include "crawl/extraction_output.hpp"
+#include "web/internal/ascii.hpp"
+#include "web/internal/content_type.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostExtractionThreads = 8;
+constexpr std::size_t kMostExampleBytes = 300;
+constexpr std::uint64_t kNothing = std::numeric_limits<std::uint64_t>::max();
+
+std::size_t threads_for(const ExtractionOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostExtractionThreads);
+}
+
+bool as_csv(const ExtractionOptions& options) {
+  if (options.format == ExtractionOptions::Format::by_name) return options.output.ends_with(".csv");
+  return options.format == ExtractionOptions::Format::csv;
+}
+
+// Whether there is a tree in it.
+bool has_tree(std::string_view content_type, std::string_view body) {
+  if (is_html_page(content_type, body)) return true;
+  std::string type(parse_content_type(content_type).type);
+  std::ranges::transform(type, type.begin(), to_lower);
+  return type == "text/xml" || type == "application/xml" || type.ends_with("+xml");
+}
+
+std::int64_t in_milliseconds(WallTime time) {
+  return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+// A page on its way to a thread.
+struct QueuedPage {
+  Url url;
+  std::string body;
+  std::string content_type;
+  std::uint32_t depth = 0;
+  WallTime fetched_at{};
+
+  std::size_t size() const noexcept { return sizeof *this + url.href().size() + body.size(); }
+};
+
+}  // namespace
+
+class ExtractionSink::Impl {
+ public:
+  Impl(Extractor extractor, const ExtractionOptions& options)
+      : extractor_(std::move(extractor)), writer_(extractor_, as_csv(options)), sync_(options.sync) {
+    for (const std::string& column : extractor_.columns()) told_.fields.push_back({.name = column});
+  }
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  Result<void> open(const ExtractionOptions& options) {
+    auto output = ExtractionOutput::open(options.output, writer_);
+    if (!output) return std::unexpected(std::move(output.error()));
+    output_ = std::move(*output);
+    written_ = output_->take_last_pages();
+    has_written_ = !written_.empty();
+    reading_.assign(threads_for(options), kNothing);
+    for (std::size_t i = 0; i < reading_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
+    return {};
+  }
+  Result<void> go_on_from(UrlStore& store);
+
+  Result<void> take(const Exchange& exchange);
+  std::size_t backlog() const noexcept { return backlog_.load(std::memory_order_relaxed); }
+  Result<void> keep();
+  ExtractionReport report() const {
+    const std::lock_guard lock(told_mutex_);
+    return told_;
+  }
+
+ private:
+  bool concerns_us(const Exchange& exchange) const;
+  bool is_written_already(const std::string& url);
+  void work(std::size_t thread);
+  Result<void> extract(const QueuedPage& queued);
+  void note(const ExtractedPage& page, const ExtractedRecords& records);
+  void note_refused(const ExtractedPage& page, const Error& why);
+  // The oldest page that is not written yet, or the next one to come. With the mutex held.
+  std::uint64_t first_unwritten() const {
+    return std::min(queue_.empty() ? taken_ : taken_ - queue_.size(), std::ranges::min(reading_));
+  }
+
+  const Extractor extractor_;
+  const RecordWriter writer_;
+  const bool sync_;
+  std::unique_ptr<ExtractionOutput> output_;
+
+  // Pages that an interrupted run has written and the database does not know as done; see go_on_from().
+  WrittenPages written_;
+  std::atomic<bool> has_written_{false};
+  std::mutex written_mutex_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_, progressed_;
+  std::deque<QueuedPage> queue_;
+  std::uint64_t taken_ = 0;             // pages that have come; each has the number of those before it
+  std::vector<std::uint64_t> reading_;  // by thread, the number of the page it reads
+  std::atomic<std::size_t> backlog_{0};
+  std::optional<Error> failure_;
+  bool ends_ = false;
+
+  mutable std::mutex told_mutex_;
+  ExtractionReport told_;
+
+  std::vector<std::thread> threads_;
+};
+
+// --- what comes ----------------------------------------------------------------------------------------------------------
+
+bool ExtractionSink::Impl::concerns_us(const Exchange& exchange) const {
+  const HttpResponse& response = exchange.response;
+  return exchange.kind == ExchangeKind::page && exchange.request.method == HttpMethod::get && response.status == 200 &&
+         !response.unwanted && !exchange.asked_again && has_tree(response.headers.content_type, response.body) &&
+         extractor_.matches(exchange.request.url.href());
+}
+
+Result<void> ExtractionSink::Impl::take(const Exchange& exchange) {
+  if (!concerns_us(exchange) || is_written_already(exchange.request.url.href())) return {};
+  QueuedPage page{exchange.request.url, exchange.response.body, exchange.response.headers.content_type, exchange.depth,
+                  exchange.began};
+  backlog_ += page.size();
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return std::unexpected(*failure_);
+    queue_.push_back(std::move(page));
+    ++taken_;
+  }
+  wake_.notify_one();
+  return {};
+}
+
+bool ExtractionSink::Impl::is_written_already(const std::string& url) {
+  if (!has_written_.load(std::memory_order_relaxed)) return false;
+  {
+    const std::lock_guard lock(written_mutex_);
+    if (written_.erase(url) == 0) return false;
+    has_written_ = !written_.empty();
+  }
+  const std::lock_guard lock(told_mutex_);
+  ++told_.known;
+  return true;
+}
+
+Result<void> ExtractionSink::Impl::keep() {
+  {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t wanted = taken_;
+    progressed_.wait(lock, [&] { return failure_ || first_unwritten() >= wanted; });
+    if (failure_) return std::unexpected(*failure_);
+  }
+  return sync_ ? output_->sync() : Result<void>{};
+}
+
+// A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its records.
+Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
+  if (written_.empty()) return {};
+  // What is new in the database has to be there before the first record of it is in the file.
+  if (auto flushed = store.flush(); !flushed) return flushed;
+  auto first = store.get(1);
+  if (!first) return std::unexpected(std::move(first.error()));
+  if (!*first || in_milliseconds((*first)->ctime) > output_->last_fetch()) {
+    return fail(Errc::wrong_format,
+                fmt::format("{} is there, and of an earlier crawl than the database; name another file, or move it away",
+                            printable(output_->path())));
+  }
+  std::size_t unseen = written_.size();
+  const auto compare = [&](const UrlRecord& record) {
+    const auto found = written_.find(record.url);
+    if (found == written_.end()) return true;
+    if (in_milliseconds(record.mtime) >= found->second) written_.erase(found);
+    return --unseen > 0;
+  };
+  auto scanned = store.scan(1, compare, UrlStore::Fields::to_go_on);
+  has_written_ = !written_.empty();
+  return scanned;
+}
+
+// --- threads -------------------------------------------------------------------------------------------------------------
+
+void ExtractionSink::Impl::work(std::size_t thread) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [&] { return ends_ || !queue_.empty(); });
+    if (ends_) return;
+    reading_[thread] = taken_ - queue_.size();
+    QueuedPage page = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    Result<void> done;
+    try {
+      done = extract(page);
+    } catch (const std::exception& error) {
+      done = fail(Errc::internal, fmt::format("extraction: {}", error.what()));
+    }
+    backlog_ -= page.size();
+    lock.lock();
+    reading_[thread] = kNothing;
+    if (!done && !failure_) failure_ = std::move(done.error());
+    progressed_.notify_all();
+  }
+}
+
+Result<void> ExtractionSink::Impl::extract(const QueuedPage& queued) {
+  const ExtractedPage page{queued.url, queued.body, queued.content_type, 200, queued.depth, queued.fetched_at};
+  auto records = extractor_.extract(page);
+  if (!records) {
+    note_refused(page, records.error());
+    return {};
+  }
+  if (!records->records.empty()) {
+    std::string lines;
+    writer_.append(lines, page, *records);
+    if (auto written = output_->write(lines); !written) return written;
+  }
+  note(page, *records);
+  return {};
+}
+
+void ExtractionSink::Impl::note(const ExtractedPage& page, const ExtractedRecords& records) {
+  const std::lock_guard lock(told_mutex_);
+  ++told_.pages;
+  told_.records += records.records.size();
+  told_.dropped += records.dropped;
+  if (records.records.empty()) ++told_.empty;
+  for (const ExtractedRecord& record : records.records) {
+    for (std::size_t i = 0; i < record.values.size(); ++i) {
+      if (record.values[i].kind != FieldValue::Kind::none) ++told_.fields[i].values;
+    }
+  }
+  for (const FieldTrouble& trouble : records.troubles) {
+    FieldReport& field = told_.fields[trouble.field];
+    if (++field.troubles > 1) continue;
+    field.example = fmt::format("{} ({})", trouble.why.substr(0, kMostExampleBytes), page.url.href());
+  }
+}
+
+void ExtractionSink::Impl::note_refused(const ExtractedPage& page, const Error& why) {
+  const std::lock_guard lock(told_mutex_);
+  ++told_.pages;
+  if (++told_.refused > 1) return;
+  told_.refused_example = fmt::format("{} ({})", why.message.substr(0, kMostExampleBytes), page.url.href());
+}
+
+// --- the sink ------------------------------------------------------------------------------------------------------------
+
+ExtractionSink::ExtractionSink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ExtractionSink::~ExtractionSink() = default;
+
+Result<std::shared_ptr<ExtractionSink>> ExtractionSink::open(const ExtractionOptions& options) {
+  auto extractor = Extractor::compile(options.rules);
+  if (!extractor) return std::unexpected(std::move(extractor.error()));
+  auto impl = std::make_unique<Impl>(std::move(*extractor), options);
+  if (auto opened = impl->open(options); !opened) return std::unexpected(std::move(opened.error()));
+  return std::shared_ptr<ExtractionSink>(new ExtractionSink(std::move(impl)));
+}
+
+Result<void> ExtractionSink::go_on_from(UrlStore& store) { return impl_->go_on_from(store); }
+Result<void> ExtractionSink::take(const Exchange& exchange) { return impl_->take(exchange); }
+std::size_t ExtractionSink::backlog() const noexcept { return impl_->backlog(); }
+Result<void> ExtractionSink::keep() { return impl_->keep(); }
+ExtractionReport ExtractionSink::report() const { return impl_->report(); }
+
+}  // namespace argiope

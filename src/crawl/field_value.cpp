@@ -1,0 +1,159 @@
+#include "crawl/field_value.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "web/internal/ascii.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostDigits = 40;
+
+// What may stand between the digits of one number.
+struct Separator {
+  char kind;  // '.', ',', '\'' or ' '
+  std::size_t length;
+};
+std::optional<Separator> separator_at(std::string_view text) {
+  struct Spelled {
+    std::string_view bytes;
+    char kind;
+  };
+  // Apostrophes, and the spaces that typesetters use: no-break, figure, thin, narrow no-break.
+  constexpr Spelled kSpelled[] = {{".", '.'},
+                                  {",", ','},
+                                  {"'", '\''},
+                                  {"\xe2\x80\x99", '\''},
+                                  {" ", ' '},
+                                  {"\xc2\xa0", ' '},
+                                  {"\xe2\x80\x87", ' '},
+                                  {"\xe2\x80\x89", ' '},
+                                  {"\xe2\x80\xaf", ' '}};
+  for (const Spelled& spelled : kSpelled) {
+    if (text.starts_with(spelled.bytes)) return Separator{spelled.kind, spelled.bytes.size()};
+  }
+  return std::nullopt;
+}
+
+std::size_t digits_at(std::string_view text) {
+  std::size_t count = 0;
+  while (count < text.size() && is_digit(text[count])) ++count;
+  return count;
+}
+
+// A number's groups of digits, and what separates them.
+struct Groups {
+  std::vector<std::string_view> digits;
+  std::string separators;  // one kind between two groups
+  std::size_t length = 0;  // in bytes
+};
+
+// From the first digit on.
+Groups groups_at(std::string_view text) {
+  Groups groups;
+  while (true) {
+    const std::size_t count = digits_at(text.substr(groups.length));
+    groups.digits.push_back(text.substr(groups.length, count));
+    groups.length += count;
+    const auto separator = separator_at(text.substr(groups.length));
+    if (!separator) return groups;
+    const std::size_t next = digits_at(text.substr(groups.length + separator->length));
+    // A space or an apostrophe is a part of a number only before three digits.
+    const bool joins = separator->kind == '.' || separator->kind == ',' ? next > 0 : next == 3 && count <= 3;
+    if (!joins) return groups;
+    groups.separators += separator->kind;
+    groups.length += separator->length;
+  }
+}
+
+// Which separator, if any, is the decimal one: its place. nullopt: none. Groups that fit no way of writing end before it.
+std::optional<std::size_t> decimal_place(const Groups& groups, char decimal) {
+  const std::string& separators = groups.separators;
+  if (separators.empty()) return std::nullopt;
+  const std::size_t last = separators.size() - 1;
+  const char kind = separators[last];
+  if (kind != '.' && kind != ',') return std::nullopt;
+  if (decimal != '\0') return kind == decimal ? std::optional(last) : std::nullopt;
+  if (separators.find_first_not_of(kind) != std::string::npos) return last;
+  if (separators.size() > 1) return std::nullopt;
+  const bool thousands = kind == ',' && groups.digits[1].size() == 3 && groups.digits[0].size() <= 3 && groups.digits[0] != "0";
+  return thousands ? std::nullopt : std::optional(last);
+}
+
+// A minus before the number, however it is written.
+bool is_negative(std::string_view before) {
+  while (!before.empty() && (is_space(before.back()) || before.back() == '$')) before.remove_suffix(1);
+  if (before.ends_with("\xe2\x88\x92")) return true;
+  if (!before.ends_with('-')) return false;
+  // "A4-5" and "3-5" are no negative numbers.
+  return before.size() == 1 || !is_alnum(before[before.size() - 2]);
+}
+
+std::string_view without_zeros(std::string_view digits) {
+  const std::size_t first = std::min(digits.find_first_not_of('0'), digits.size());
+  return digits.substr(std::min(first, digits.empty() ? 0 : digits.size() - 1));
+}
+
+// "e3", "E-5" right behind a number.
+std::string_view exponent_at(std::string_view text) {
+  if (text.empty() || to_lower(text[0]) != 'e') return {};
+  const std::size_t sign = text.size() > 1 && (text[1] == '+' || text[1] == '-') ? 1 : 0;
+  const std::size_t digits = digits_at(text.substr(1 + sign));
+  const std::size_t length = 1 + sign + digits;
+  const bool ends = length == text.size() || !is_alnum(text[length]);
+  return digits > 0 && digits <= 3 && ends ? text.substr(0, length) : std::string_view{};
+}
+
+}  // namespace
+
+std::optional<std::string> number_in(std::string_view text, char decimal) {
+  const std::size_t first = static_cast<std::size_t>(std::ranges::find_if(text, is_digit) - text.begin());
+  if (first == text.size()) return std::nullopt;
+  // ".5" without a digit before the point
+  const bool begins_with_point = first > 0 && text[first - 1] == '.' && (first == 1 || !is_alnum(text[first - 2]));
+  const Groups groups = groups_at(text.substr(first));
+  const auto point = begins_with_point ? std::nullopt : decimal_place(groups, decimal);
+  std::string whole, fraction;
+  for (std::size_t i = 0; i < groups.digits.size(); ++i) {
+    (begins_with_point || (point && i > *point) ? fraction : whole) += groups.digits[i];
+  }
+  if (whole.size() + fraction.size() > kMostDigits) return std::nullopt;
+  std::string number = is_negative(text.substr(0, begins_with_point ? first - 1 : first)) ? "-" : "";
+  number += whole.empty() ? "0" : without_zeros(whole);
+  if (!fraction.empty()) number.append(".").append(fraction);
+  number += exponent_at(text.substr(first + groups.length));
+  double value = 0;
+  const auto [end, trouble] = std::from_chars(number.data(), number.data() + number.size(), value);
+  return trouble == std::errc{} && end == number.data() + number.size() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::string> integer_in(std::string_view text, char decimal) {
+  auto number = number_in(text, decimal);
+  if (!number) return std::nullopt;
+  const std::size_t point = number->find('.');
+  if (point != std::string::npos) {
+    if (number->find_first_not_of('0', point + 1) != std::string::npos) return std::nullopt;
+    number->resize(point);
+  }
+  std::int64_t value = 0;
+  const auto [end, trouble] = std::from_chars(number->data(), number->data() + number->size(), value);
+  if (trouble != std::errc{} || end != number->data() + number->size()) return std::nullopt;
+  return std::to_string(value);
+}
+
+std::optional<bool> truth_in(std::string_view text) {
+  text = trim_space(text);
+  for (const std::string_view yes : {"true", "yes", "y", "on", "1"}) {
+    if (equals_lower(text, yes)) return true;
+  }
+  for (const std::string_view no : {"false", "no", "n", "off", "0"}) {
+    if (equals_lower(text, no)) return false;
+  }
+  return std::nullopt;
+}
+
+}  // namespace argiope

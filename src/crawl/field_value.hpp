@@ -1,0 +1,37 @@
+// From the text that a page has to the value that a field wants: numbers, dates, yes and no, as people write them. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+
+namespace argiope {
+
+// The first number in `text`, as JSON writes it: "1,234.56 €", "1.234,56", "1 234,56" and "1'234.56" are 1234.56, "−5 %" is -5.
+//
+// Of two kinds of separators the last is the decimal one. One alone, once, is a decimal point, but a comma before exactly three
+// digits separates thousands; several of one kind do that always. `decimal` ('.' or ',') says it for pages where that is not so.
+// nullopt where there is no number, or one of more than 40 digits.
+std::optional<std::string> number_in(std::string_view text, char decimal = '\0');
+// The same where it is whole, and fits 64 bits: "1.234,00" is 1234 too.
+std::optional<std::string> integer_in(std::string_view text, char decimal = '\0');
+
+// true, yes, y, on, 1; false, no, n, off, 0. In any case.
+std::optional<bool> truth_in(std::string_view text);
+
+// The date that `text` is, as RFC 3339 has it, with as much of it as the text says: "2026-03-12", "2026-03",
+// "2026-03-12T14:30:00", "2026-03-12T14:30:00+01:00". It may be written as
+//
+//   2026-03-12T14:30:00.5+01:00, 20260312T143000Z, 2026/03/12 2:30 pm       ISO 8601, RFC 3339
+//   Thu, 12 Mar 2026 14:30:00 +0100, Thursday, 12-Mar-26 14:30:00 GMT       RFC 2822, RFC 850
+//   March 12th, 2026; 12. März 2026; le 12 mars 2026; 12 de marzo de 2026   English, German, French, Spanish, Italian, Portuguese, Dutch
+//   12.03.2026, 31/12/2026, 12/31/26                                        day first with points
+//   1773325800, 1773325800000                                               seconds or milliseconds since 1970
+//
+// Of 03/12/2026 nobody knows which is the month: `day_first` has to say it.
+// Errors: invalid_input, saying which of these it is: no date, one that does not exist, one that is ambiguous.
+Result<std::string> date_in(std::string_view text, std::optional<bool> day_first = std::nullopt);
+
+}  // namespace argiope

@@ -1,0 +1,154 @@
+// Numbers, dates and truth as pages write them.
+#include "crawl/field_value.hpp"
+
+#include <gtest/gtest.h>
+
+namespace argiope {
+namespace {
+
+std::string number_of_text(std::string_view text, char decimal = '\0') { return number_in(text, decimal).value_or("none"); }
+std::string date_of_text(std::string_view text, std::optional<bool> day_first = {}) {
+  const auto date = date_in(text, day_first);
+  return date ? *date : date.error().message;
+}
+
+TEST(FieldNumber, IsToldByItsLastSeparator) {
+  EXPECT_EQ(number_of_text("1,234.56"), "1234.56");
+  EXPECT_EQ(number_of_text("1.234,56"), "1234.56");
+  EXPECT_EQ(number_of_text("1.234.567,8"), "1234567.8");
+  EXPECT_EQ(number_of_text("1,234,567"), "1234567");
+  EXPECT_EQ(number_of_text("1.234.567"), "1234567");
+  EXPECT_EQ(number_of_text("12,5"), "12.5");
+  EXPECT_EQ(number_of_text("0,125"), "0.125");
+  EXPECT_EQ(number_of_text("1,234"), "1234");
+  EXPECT_EQ(number_of_text("1.234"), "1.234");
+  EXPECT_EQ(number_of_text("12,34,567.8"), "1234567.8");
+}
+
+TEST(FieldNumber, TakesSpacesAndApostrophesForThousands) {
+  EXPECT_EQ(number_of_text("1 234 567,89 €"), "1234567.89");
+  EXPECT_EQ(number_of_text("1\xc2\xa0" "234,5"), "1234.5");
+  EXPECT_EQ(number_of_text("1\xe2\x80\xaf" "234"), "1234");
+  EXPECT_EQ(number_of_text("1'234.50"), "1234.50");
+  EXPECT_EQ(number_of_text("1\xe2\x80\x99" "234"), "1234");
+  EXPECT_EQ(number_of_text("3 of 5"), "3");
+  EXPECT_EQ(number_of_text("2 10"), "2");
+}
+
+TEST(FieldNumber, IsTheFirstInItsText) {
+  EXPECT_EQ(number_of_text("from $ 9.99 to $ 19.99"), "9.99");
+  EXPECT_EQ(number_of_text("EUR 5,- each"), "5");
+  EXPECT_EQ(number_of_text("4.5/5"), "4.5");
+  EXPECT_EQ(number_of_text("(12)."), "12");
+  EXPECT_EQ(number_of_text("free"), "none");
+  EXPECT_EQ(number_of_text(""), "none");
+}
+
+TEST(FieldNumber, HasItsSignAndExponent) {
+  EXPECT_EQ(number_of_text("-5 %"), "-5");
+  EXPECT_EQ(number_of_text("\xe2\x88\x92" "5"), "-5");
+  EXPECT_EQ(number_of_text("- 5"), "-5");
+  EXPECT_EQ(number_of_text("-$5"), "-5");
+  EXPECT_EQ(number_of_text("3-5 days"), "3");
+  EXPECT_EQ(number_of_text("A4-5"), "4");
+  EXPECT_EQ(number_of_text("1.5e3"), "1.5e3");
+  EXPECT_EQ(number_of_text("2E-7 m"), "2E-7");
+  EXPECT_EQ(number_of_text("3em"), "3");
+  EXPECT_EQ(number_of_text(".5"), "0.5");
+  EXPECT_EQ(number_of_text("007"), "7");
+  EXPECT_EQ(number_of_text("000"), "0");
+}
+
+TEST(FieldNumber, HasTheSeparatorThatItIsTold) {
+  EXPECT_EQ(number_of_text("1.234", ','), "1234");
+  EXPECT_EQ(number_of_text("1,234", ','), "1.234");
+  EXPECT_EQ(number_of_text("1,234", '.'), "1234");
+  EXPECT_EQ(number_of_text("1.234,5", ','), "1234.5");
+}
+
+TEST(FieldNumber, ThatIsEndlessIsNone) { EXPECT_EQ(number_of_text(std::string(41, '1')), "none"); }
+
+TEST(FieldInteger, IsWholeAndFitsSixtyFourBits) {
+  EXPECT_EQ(integer_in("1.234.567 views"), "1234567");
+  EXPECT_EQ(integer_in("12,00"), "12");
+  EXPECT_EQ(integer_in("-3"), "-3");
+  EXPECT_FALSE(integer_in("12.5"));
+  EXPECT_FALSE(integer_in("99999999999999999999"));
+  EXPECT_FALSE(integer_in("none"));
+}
+
+TEST(FieldTruth, IsYesOrNo) {
+  EXPECT_EQ(truth_in(" TRUE "), true);
+  EXPECT_EQ(truth_in("on"), true);
+  EXPECT_EQ(truth_in("No"), false);
+  EXPECT_EQ(truth_in("0"), false);
+  EXPECT_FALSE(truth_in("maybe"));
+  EXPECT_FALSE(truth_in(""));
+}
+
+TEST(FieldDate, IsReadFromIsoAndRfc3339) {
+  EXPECT_EQ(date_of_text("2026-03-12"), "2026-03-12");
+  EXPECT_EQ(date_of_text("2026-03-12T14:30:05Z"), "2026-03-12T14:30:05Z");
+  EXPECT_EQ(date_of_text("2026-03-12t14:30:05.250+01:00"), "2026-03-12T14:30:05.250+01:00");
+  EXPECT_EQ(date_of_text("2026-03-12 14:30"), "2026-03-12T14:30:00");
+  EXPECT_EQ(date_of_text("2026-03-12T14:30-0530"), "2026-03-12T14:30:00-05:30");
+  EXPECT_EQ(date_of_text("20260312"), "2026-03-12");
+  EXPECT_EQ(date_of_text("20260312T143005Z"), "2026-03-12T14:30:05Z");
+  EXPECT_EQ(date_of_text("2026-03"), "2026-03");
+  EXPECT_EQ(date_of_text("2026/3/2"), "2026-03-02");
+}
+
+TEST(FieldDate, IsReadFromMailAndHttp) {
+  EXPECT_EQ(date_of_text("Thu, 12 Mar 2026 14:30:00 +0100"), "2026-03-12T14:30:00+01:00");
+  EXPECT_EQ(date_of_text("12 Mar 26 14:30 EST"), "2026-03-12T14:30:00-05:00");
+  EXPECT_EQ(date_of_text("Thu, 12 Mar 2026 14:30:00 GMT (UTC)"), "2026-03-12T14:30:00Z");
+  EXPECT_EQ(date_of_text("Thursday, 12-Mar-26 14:30:00 GMT"), "2026-03-12T14:30:00Z");
+  EXPECT_EQ(date_of_text("Thu Mar 12 14:30:00 2026"), "2026-03-12T14:30:00");
+}
+
+TEST(FieldDate, IsReadFromWords) {
+  EXPECT_EQ(date_of_text("March 12th, 2026"), "2026-03-12");
+  EXPECT_EQ(date_of_text("Mar. 12, 2026 at 2:30 p.m."), "2026-03-12T14:30:00");
+  EXPECT_EQ(date_of_text("12:05 AM, 1 January 2026"), "2026-01-01T00:05:00");
+  EXPECT_EQ(date_of_text("12. März 2026, 14:30 Uhr"), "2026-03-12T14:30:00");
+  EXPECT_EQ(date_of_text("le 1er août 2026 à 09:00"), "2026-08-01T09:00:00");
+  EXPECT_EQ(date_of_text("mar. 10 mars 2026"), "2026-03-10");
+  EXPECT_EQ(date_of_text("mar. 5 mai 2026"), "2026-05-05");
+  EXPECT_EQ(date_of_text("12 de diciembre de 2026"), "2026-12-12");
+  EXPECT_EQ(date_of_text("3 maart 2026"), "2026-03-03");
+  EXPECT_EQ(date_of_text("March 2026"), "2026-03");
+}
+
+TEST(FieldDate, InNumbersHasItsDayFirstWithPointsOrWhereItMust) {
+  EXPECT_EQ(date_of_text("12.03.2026"), "2026-03-12");
+  EXPECT_EQ(date_of_text("1.2.26"), "2026-02-01");
+  EXPECT_EQ(date_of_text("31/12/2026"), "2026-12-31");
+  EXPECT_EQ(date_of_text("12/31/2026 11:59 PM"), "2026-12-31T23:59:00");
+  EXPECT_EQ(date_of_text("3/3/2026"), "2026-03-03");
+  EXPECT_EQ(date_of_text("03/12/2026"), "\"03/12/2026\": day or month first? Set day_first");
+  EXPECT_EQ(date_of_text("03/12/2026", true), "2026-12-03");
+  EXPECT_EQ(date_of_text("03-12-2026", false), "2026-03-12");
+}
+
+TEST(FieldDate, IsReadFromSecondsSince1970) {
+  EXPECT_EQ(date_of_text("1773325800"), "2026-03-12T14:30:00Z");
+  EXPECT_EQ(date_of_text("1773325800123"), "2026-03-12T14:30:00Z");
+}
+
+TEST(FieldDate, ThatIsNoneIsAnError) {
+  EXPECT_EQ(date_of_text("yesterday"), "\"yesterday\": this is no date");
+  EXPECT_EQ(date_of_text("2026-02-30"), "\"2026-02-30\": there is no such date");
+  EXPECT_EQ(date_of_text("2026-13-01"), "\"2026-13-01\": there is no such date");
+  EXPECT_EQ(date_of_text("2026-03-12T25:00"), "\"2026-03-12T25:00\": there is no such date");
+  EXPECT_EQ(date_of_text("00.03.2026"), "\"00.03.2026\": there is no such date");
+  EXPECT_EQ(date_of_text("12 March"), "\"12 March\": a date without a year");
+  EXPECT_EQ(date_of_text("13:00 PM 1.1.2026"), "\"13:00 PM 1.1.2026\": this is no date");
+  EXPECT_EQ(date_of_text(""), "\"\": this is no date");
+  EXPECT_EQ(date_of_text("12"), "\"12\": this is no date");
+  EXPECT_EQ(date_of_text("1 2 3 4"), "\"1 2 3 4\": this is no date");
+  EXPECT_EQ(date_of_text("Marketing 12 2026"), "\"Marketing 12 2026\": this is no date");
+  EXPECT_TRUE(date_of_text(std::string(200, '1')).ends_with(": this is no date"));
+}
+
+}  // namespace
+}  // namespace argiope
