@@ -51,7 +51,7 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
   host.health.page_answered();
-  ShardCounters::add(counters.bytes, response.wire_bytes);
+  count_bytes(response.wire_bytes);
   if (visit.request.method == HttpMethod::head && proves_nothing_of_get(response.status)) {
     task.by_get = true;
     shared_.give_page_back();

@@ -87,7 +87,7 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   const Result<void> sent =
       co_await send_following_redirects(*transport_, request, response, kRobotsRedirects, show_each);
   const TimePoint now = loop_->time();
-  if (sent) ShardCounters::add(counters.bytes, response.wire_bytes);
+  if (response.connected) count_bytes(response.wire_bytes);
   be_polite(host, response.sent_at, now);
   const RobotsVerdict verdict = sent ? robots_policy(response.status) : robots_policy(sent.error());
   if (verdict == RobotsVerdict::disallow_all && !sent) {

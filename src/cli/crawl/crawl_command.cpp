@@ -41,7 +41,7 @@ class CrawlCommand {
     auto options = arguments_.options();
     if (!options) return give_up(options.error().message, kExitUsage);
     CrawlSetup setup = basic_setup();
-    if (auto applied = arguments_.wire.apply(setup, environment_variable); !applied) {
+    if (auto applied = arguments_.wire.apply(*options, setup, environment_variable); !applied) {
       return give_up(applied.error().message, kExitUsage);
     }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
