@@ -56,7 +56,7 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
   host.health.page_answered();
-  ShardCounters::add(counters.bytes, response.wire_bytes);
+  count_bytes(response.wire_bytes);
   if (response.new_cookies || response.challenged != HttpChallenged::none) {
     shared_.session.note(visit.request, response, wall());
   }

@@ -323,6 +323,12 @@ bool Crawler::Shared::take_page() noexcept {
   return false;
 }
 
+void Crawler::Shared::take_bytes(std::uint64_t count) {
+  if (options.quota == 0) return;
+  const std::uint64_t before = bytes_taken.fetch_add(count);
+  if (before < options.quota && before + count >= options.quota) stop("quota", false);
+}
+
 void Crawler::Shared::give_page_back() noexcept {
   if (options.max_pages != 0) pages_left.fetch_add(1);
 }

@@ -83,6 +83,8 @@ class Crawler::Shared {
 
   // Reserves one of the responses max_pages allows; false: none is left.
   bool take_page() noexcept;
+  // So many bytes have come: with a quota the crawl stops when it is used up.
+  void take_bytes(std::uint64_t count);
   // For a response that does not count because its URL is tried again.
   void give_page_back() noexcept;
 
@@ -124,6 +126,7 @@ class Crawler::Shared {
   std::vector<std::unique_ptr<Shard>> shards;
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> pages_left;
+  std::atomic<std::uint64_t> bytes_taken{0};  // with a quota alone
 
  private:
   UrlStore::Fields fields_to_decide() const noexcept;

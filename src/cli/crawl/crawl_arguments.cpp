@@ -194,7 +194,7 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->group(request_group);
   command.add_option("--ca-file", ca_file, "Trust the certificate authorities in this PEM file too")
       ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
-  wire.add_to(command, request_group);
+  wire.add_to(command, request_group, pace_group);
 
   const char* const run_group = "The run";
   add_span(command, "--max-time", max_time, "Stop after this time; the next run goes on")->group(run_group);

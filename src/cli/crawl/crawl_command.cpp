@@ -45,7 +45,7 @@ class CrawlCommand {
     for (const std::string& remark : remarks) fmt::print(stderr, "argiope: {}\n", printable_lines(remark));
     if (!options) return give_up(options.error().message, kExitUsage);
     CrawlSetup setup = basic_setup();
-    if (auto applied = arguments_.wire.apply(setup, environment_variable); !applied) {
+    if (auto applied = arguments_.wire.apply(*options, setup, environment_variable); !applied) {
       return give_up(applied.error().message, kExitUsage);
     }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
