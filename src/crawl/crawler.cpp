@@ -21,11 +21,14 @@ std::function<Result<void>()> Crawler::keep_all(const std::vector<std::shared_pt
 
 Result<void> Crawler::open(WallTime now) { return shared_->open(now); }
 
+Coro<Result<void>> Crawler::log_in(HttpTransport& transport) { return shared_->session.log_in(transport); }
+
 Coro<void> Crawler::work(std::size_t index, HttpTransport& transport, Resolver* resolver) {
   return shared_->shards.at(index)->work(transport, resolver);
 }
 
 void Crawler::stop(std::string reason, bool at_once) { shared_->stop(std::move(reason), at_once); }
+std::vector<Cookie> Crawler::cookies(WallTime now) const { return shared_->session.cookies(now); }
 CrawlStats Crawler::stats() const { return shared_->stats(); }
 Result<CrawlReport> Crawler::report() { return shared_->report(); }
 

@@ -4,25 +4,17 @@
 #include <limits>
 
 #include "base/internal/fingerprint.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
 constexpr std::uint32_t kLoopbackConnections = 8;
 constexpr std::size_t kRowsAtOnce = 2000;                       // read in one go: a few milliseconds of the loop
 constexpr Duration kReadPause = std::chrono::milliseconds{20};  // between reads that nobody waits for
 constexpr Duration kReadPoll = std::chrono::milliseconds{2};  // between two looks whether the store is ready to be read
 // Longer than any exchange may take: a lease here is given back by the visit itself.
 constexpr Duration kLeaseTime = std::chrono::hours{24};
-
-bool is_loopback(const Url& url) {
-  std::string_view host = url.host();
-  if (host == "localhost" || host.ends_with(".localhost")) return true;
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  const auto address = IpAddress::parse(host);
-  return address && classify(*address) == AddressClass::loopback;
-}
 
 void count_url(Host& host) noexcept {
   if (host.urls < std::numeric_limits<std::uint32_t>::max()) ++host.urls;

@@ -21,6 +21,8 @@
 
 namespace argiope {
 
+inline constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
+
 // One URL that is to be fetched.
 struct UrlTask {
   std::uint64_t fingerprint = 0;
@@ -29,6 +31,7 @@ struct UrlTask {
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
   std::uint8_t redirects = 0;  // hops that led here
+  std::uint8_t challenges = 0;  // answers that asked who we are
   bool revisit = false;        // fetched before: ask whether it has changed
   bool counted = false;        // settled before: max_pages_per_host has let it through
   bool off_scope = false;      // only to be checked (HEAD), not to be followed

@@ -11,6 +11,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
@@ -39,6 +40,7 @@ struct Part {
         host_resolver(http.proxies, resolver),
         client(http, backend, resolver, guard),
         instead(std::move(other)) {}
+  HttpTransport& transport() noexcept { return instead != nullptr ? *instead : client; }
   Coro<void> work(Crawler& crawler, std::size_t index) {
     return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &host_resolver);
   }
@@ -50,23 +52,14 @@ struct Part {
   std::unique_ptr<HttpTransport> instead;  // of the client
 };
 
-// A seed that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
+// A URL given that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
 // only there.
-void permit_seeds(AddressGuard& guard, const std::vector<Url>& seeds) {
-  for (const Url& seed : seeds) {
-    std::string_view host = seed.host();
-    if (host == "localhost" || host.ends_with(".localhost")) guard.permit_loopback();
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    const auto address = IpAddress::parse(host);
-    if (!address) {
-      guard.permit_name(host);
-      continue;
-    }
-    if (classify(*address) == AddressClass::loopback) {
-      guard.permit_loopback();
-    } else {
-      guard.permit(*address);
-    }
+void permit(AddressGuard& guard, const Url& url) {
+  guard.permit_name(url.host());
+  if (is_loopback(url)) {
+    guard.permit_loopback();
+  } else if (const auto address = address_of_host(url.host())) {
+    guard.permit(*address);
   }
 }
 
@@ -91,10 +84,14 @@ struct LocalCrawl::State {
         max_time(options.max_time),
         store(std::move(its_store)),
         parts(setup.threads) {
-    permit_seeds(guard, options.seeds);
+    for (const Url& seed : options.seeds) permit(guard, seed);
+    if (options.login) permit(guard, options.login->page);
     crawler.emplace(std::move(options), *store, std::random_device{}(), setup.threads);
   }
 
+  std::unique_ptr<Part> make_part() const {
+    return std::make_unique<Part>(clock, http, guard, transport ? transport() : nullptr);
+  }
   Coro<void> first_part(Part& part, Coro<void> beside);
 
   SystemClock clock;
@@ -106,6 +103,7 @@ struct LocalCrawl::State {
   const std::size_t parts;
   std::optional<Crawler> crawler;
   std::exception_ptr failed;  // what ran beside
+  bool logged_in = false;
 };
 
 LocalCrawl::LocalCrawl(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -114,7 +112,10 @@ Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
 UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
-  auto store = open_url_store(setup.database, {.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)});
+  UrlStoreOptions stored{.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)};
+  // Cookies of who has logged in somewhere are as good as the password.
+  stored.is_private = options.login || !options.credentials.empty() || !options.given_cookies.empty();
+  auto store = open_url_store(setup.database, stored);
   if (!store) return std::unexpected(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));
   if (auto opened = state->crawler->open(state->clock.wall_now()); !opened) {
@@ -154,14 +155,22 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
   }
 }
 
+Result<void> LocalCrawl::log_in() {
+  if (std::exchange(state_->logged_in, true)) return {};
+  const auto part = state_->make_part();
+  auto logged_in = part->loop.run_until_complete(state_->crawler->log_in(part->transport()));
+  part->client.close_idle();
+  return logged_in;
+}
+
 Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
   State& state = *state_;
+  if (auto logged_in = log_in(); !logged_in) return std::unexpected(std::move(logged_in.error()));
   const TimePoint start = state.clock.now();
   {
     std::vector<std::unique_ptr<Part>> parts;
     for (std::size_t i = 0; i < state.parts; ++i) {
-      parts.push_back(
-          std::make_unique<Part>(state.clock, state.http, state.guard, state.transport ? state.transport() : nullptr));
+      parts.push_back(state.make_part());
     }
     std::vector<std::jthread> threads;
     try {

@@ -10,6 +10,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostBacklog = 100'000;  // records the store may lag behind before fetching pauses
+constexpr Duration kSavePause = std::chrono::seconds{1};  // between two times that changed cookies are written down
 constexpr Duration kBacklogPause = std::chrono::milliseconds{20};
 
 }  // namespace
@@ -157,7 +158,8 @@ void Crawler::Shard::submit_moves() {
 Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
   loop_ = &EventLoop::current();
   ticker_.emplace(*loop_, [this] { pump(); });
-  transport_ = &transport;
+  session_ = shared_.session.over(transport, index_);
+  transport_ = session_ != nullptr ? session_.get() : &transport;
   resolver_ = resolver;
   last_fetch_ = loop_->time();
   frontier_.start_clock(loop_->time(), wall());
@@ -174,6 +176,7 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
     shared_.stop("cancelled", true);
     co_await drain();
   }
+  shared_.session.save(shared_.store, wall());
   working_.store(false, std::memory_order_release);
   ticker_->stop();
   if (cancelled) throw CancelledError();
@@ -192,6 +195,12 @@ Coro<void> Crawler::Shard::drain() {
   ended_.set();
 }
 
+void Crawler::Shard::save_session(TimePoint now) {
+  if (index_ != 0 || now < next_save_) return;
+  next_save_ = now + kSavePause;
+  shared_.session.save(shared_.store, wall());
+}
+
 void Crawler::Shard::check_limits(TimePoint now) {
   if (shared_.store.failure()) shared_.stop("store", true);
   if (options_.max_idle && active_ == 0 && now - last_fetch_ >= *options_.max_idle) shared_.stop("idle", false);
@@ -208,6 +217,7 @@ void Crawler::Shard::pump() {
     return;
   }
   read_on(now);
+  save_session(now);
   if (shared_.store.backlog() > kMostBacklog || shared_.sinks_are_behind()) return ticker_->at(now + kBacklogPause);
   lanes_.wake([&](Host& host) {
     --host.pins;

@@ -69,6 +69,7 @@ class Crawler::Shard {
 
   Coro<void> drain();
   void pump();
+  void save_session(TimePoint now);
   void check_limits(TimePoint now);
   void take_inbox();
   // Queues what this shard or another has found for it.
@@ -120,6 +121,7 @@ class Crawler::Shard {
   void count_oddities(const HttpResponse& response);
   static std::string note_on(const HttpResponse& response);
   void on_redirect(Visit& visit, UrlBatch& batch);
+  bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   void give_up(Visit& visit, const Error& error, TimePoint now);
@@ -160,6 +162,7 @@ class Crawler::Shard {
   Random random_;
 
   EventLoop* loop_ = nullptr;
+  std::unique_ptr<HttpTransport> session_;  // over the transport that is given, where anything is added to requests
   HttpTransport* transport_ = nullptr;
   Resolver* resolver_ = nullptr;
   std::vector<std::unique_ptr<Visit>> visits_;
@@ -174,6 +177,7 @@ class Crawler::Shard {
   bool drain_started_ = false;
   std::optional<Ticker> ticker_;  // calls pump(), while work() goes on
   TimePoint last_fetch_{};
+  TimePoint next_save_{};  // of what is kept beside the URLs; of shard 0
 
   std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far
   std::uint64_t flush_ = 0;

@@ -15,6 +15,8 @@
 namespace argiope {
 namespace {
 
+constexpr std::uint8_t kMostUrlChallenges = 5;  // that are answered for one URL
+
 constexpr bool is_plea(int status) noexcept { return status == 408 || status == 425 || status == 429; }
 
 // Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
@@ -55,6 +57,15 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   const HttpResponse& response = visit.response;
   host.health.page_answered();
   ShardCounters::add(counters.bytes, response.wire_bytes);
+  if (response.new_cookies || response.challenged != HttpChallenged::none) {
+    shared_.session.note(visit.request, response, wall());
+  }
+  if (response.challenged == HttpChallenged::again && task.challenges < kMostUrlChallenges) {
+    ++task.challenges;
+    shared_.give_page_back();
+    frontier_.retry(visit.ticket, now, now);
+    return true;
+  }
   const bool by_head = visit.request.method == HttpMethod::head;
   if (by_head && (proves_nothing_of_get(response.status) || is_worth_get(visit))) {
     task.by_get = true;
@@ -201,8 +212,35 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
     return;
   }
   shared_.follow_seed(task.url, *target);
+  if (goes_back(visit, *target, batch)) return;
   discover(task, *target, task.depth, true, batch);
   store_links(task, true, batch);
+}
+
+// Back to where the chain of redirects began, which has got cookies by now: that is asked again.
+bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& batch) {
+  const UrlTask& from = task_of(visit);
+  const auto start = shared_.session.comes_back(from.fingerprint, from.id, shared_.fingerprint_of(target.href()),
+                                                visit.response.new_cookies);
+  if (!start) return false;
+  UrlTask task;
+  task.fingerprint = start->fingerprint;
+  task.id = start->id;
+  task.url = target.href();
+  task.depth = from.depth;
+  task.redirects = static_cast<std::uint8_t>(from.redirects + 1);
+  task.counted = true;
+  task.off_scope = from.off_scope;
+  task.by_get = from.by_get;
+  UrlOutcome waits;
+  waits.url_id = task.id;
+  waits.state = UrlState::queued;
+  waits.mtime = wall();
+  if (task.off_scope) waits.reason = UrlReason::checked;
+  batch.outcomes.push_back(std::move(waits));
+  shared_.begin(1);
+  found_[shared_.shard_of(target)].push_back(std::move(task));
+  return true;
 }
 
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kRobotsLifetime = std::chrono::hours{24};  // RFC 9309, 2.4
 constexpr std::size_t kRobotsBytes = 500 * 1024;              // RFC 9309, 2.5
+constexpr std::uint32_t kMostRobotsChallenges = 3;
 constexpr int kRobotsRedirects = 5;                           // RFC 9309, 2.3.1.2
 // For the first questions to a host of which nobody knows whether it answers. If it does not, it is asked again with all
 // the time there is, from among the slow ones.
@@ -89,6 +90,10 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   const TimePoint now = loop_->time();
   if (sent) ShardCounters::add(counters.bytes, response.wire_bytes);
   be_polite(host, response.sent_at, now);
+  if (sent && response.challenged == HttpChallenged::again && host.robots_attempts < kMostRobotsChallenges) {
+    ++host.robots_attempts;
+    co_return probe_answered(host, now);  // it is asked again, with an answer
+  }
   const RobotsVerdict verdict = sent ? robots_policy(response.status) : robots_policy(sent.error());
   if (verdict == RobotsVerdict::disallow_all && !sent) {
     Error error = sent.error();

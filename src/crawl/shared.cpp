@@ -45,10 +45,12 @@ Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::ui
       seed(random_seed),
       scope(options),
       addresses(options.per_address),
+      session(options, random_seed),
       pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
       seen_(mix64(random_seed)) {
   if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
   if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
+  if (options.login && !options.cookies) throw std::invalid_argument("a login needs cookies");
   shards.reserve(shard_count);
   for (std::size_t i = 0; i < shard_count; ++i) shards.push_back(std::make_unique<Shard>(*this, i, shard_count));
 }
@@ -67,6 +69,7 @@ Result<void> Crawler::Shared::open(WallTime now) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
   }
   if (auto loaded = load(); !loaded) return loaded;
+  if (auto loaded = session.load(store, now); !loaded) return loaded;
   add_seeds(now);
   return {};
 }

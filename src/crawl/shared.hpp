@@ -16,6 +16,7 @@
 #include "base/internal/fingerprint.hpp"
 #include "crawl/address_gate.hpp"
 #include "crawl/check_book.hpp"
+#include "crawl/crawl_session.hpp"
 #include "crawl/frontier.hpp"
 #include "crawl/url_decision.hpp"
 
@@ -117,6 +118,7 @@ class Crawler::Shared {
   const std::uint64_t seed;
   Scope scope;
   AddressGate addresses;
+  CrawlSession session;
   std::vector<std::unique_ptr<Shard>> shards;
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> pages_left;

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
-#include "argiope/web/ip_address.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/host_address.hpp"
 #include "web/internal/public_suffix.hpp"
 
 namespace argiope {
 namespace {
-
-std::optional<IpAddress> address_of_host(std::string_view host) {
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return IpAddress::parse(host);
-}
 
 constexpr bool is_ascii_char(char c) noexcept { return static_cast<unsigned char>(c) < 0x80; }
 
@@ -64,11 +59,7 @@ std::string_view default_cookie_path(const Url& url) noexcept {
 }
 
 bool is_trustworthy(const Url& url) {
-  if (url.scheme() == "https" || url.scheme() == "wss") return true;
-  const std::string_view host = url.host();
-  if (host == "localhost" || host.ends_with(".localhost")) return true;
-  const auto address = address_of_host(host);
-  return address && classify(*address) == AddressClass::loopback;
+  return url.scheme() == "https" || url.scheme() == "wss" || is_loopback(url);
 }
 
 bool may_have_cookies(const Url& url) noexcept {

@@ -18,9 +18,6 @@ namespace {
 constexpr int kMostLoginChallenges = 5;
 constexpr std::size_t kMostFormsNamed = 5;  // in an error
 
-// For messages: a query may have what was filled in.
-std::string place_of(const Url& url) { return url.site_key() + std::string(url.pathname()); }
-
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
 // What the form sends, in its order.
@@ -144,7 +141,7 @@ class LoginRun {
 
  private:
   std::unexpected<Error> bad(Errc code, std::string_view what) const {
-    return fail(code, fmt::format("login at {}: {}", place_of(step_.page), what));
+    return fail(code, fmt::format("login at {}: {}", without_query(step_.page), what));
   }
 
   // Follows redirects, and answers challenges. `request` is left at the last hop.
@@ -166,7 +163,7 @@ class LoginRun {
       if (auto followed = follow(request, response); !followed) co_return std::unexpected(std::move(followed.error()));
     }
     if (response.status >= 400) {
-      co_return bad(Errc::refused, fmt::format("{} answered HTTP {}", place_of(request.url), response.status));
+      co_return bad(Errc::refused, fmt::format("{} answered HTTP {}", without_query(request.url), response.status));
     }
     co_return page_of(request.url, response);
   }
@@ -216,14 +213,14 @@ class LoginRun {
     for (const auto& [name, value] : step_.fields) wanted += (wanted.empty() ? "" : ", ") + in_quotes(name);
     if (page.forms.forms.empty()) {
       return bad(Errc::not_found,
-                 fmt::format("{} has no form; one made by scripts cannot be filled in", place_of(page.url)));
+                 fmt::format("{} has no form; one made by scripts cannot be filled in", without_query(page.url)));
     }
     std::string there;
     for (std::size_t i = 0; i < std::min(page.forms.forms.size(), kMostFormsNamed); ++i) {
       there += (there.empty() ? "" : " ") + describe_form(page.forms.forms[i]);
     }
     return bad(Errc::not_found,
-               fmt::format("no form of {} has {}; those that are there have {}", place_of(page.url), wanted, there));
+               fmt::format("no form of {} has {}; those that are there have {}", without_query(page.url), wanted, there));
   }
   bool has_all_fields(const HtmlForm& form) const {
     return std::ranges::all_of(step_.fields, [&](const auto& field) { return form.control(field.first) != nullptr; });
@@ -243,7 +240,7 @@ class LoginRun {
     HttpRequest request;
     const Entries entries = entries_of(form, step_);
     if (!form.by_post) {
-      const std::string bare = place_of(*target) + '?' + form_encoded(entries, page.encoding);
+      const std::string bare = without_query(*target) + '?' + form_encoded(entries, page.encoding);
       auto url = Url::parse(bare);
       if (!url) return bad(Errc::too_large, "what was filled in does not fit into a URL");
       request.url = std::move(*url);
@@ -277,7 +274,7 @@ class LoginRun {
 
   Result<void> check(const LoginPage& page) const {
     if (!step_.expected_text.empty() && !page.text.contains(step_.expected_text)) {
-      return bad(Errc::refused, fmt::format("{}, which came of it, does not have the text {}", place_of(page.url),
+      return bad(Errc::refused, fmt::format("{}, which came of it, does not have the text {}", without_query(page.url),
                                             in_quotes(step_.expected_text)));
     }
     if (!step_.expected_cookie.empty() && !has_cookie(page.url) && !has_cookie(step_.page)) {
@@ -287,7 +284,7 @@ class LoginRun {
     if (std::ranges::any_of(page.forms.forms, [&](const HtmlForm& form) { return asks_again(form); })) {
       return bad(Errc::refused,
                  fmt::format("{} asks for it again: what was filled in is wrong, or not all that it wants",
-                             place_of(page.url)));
+                             without_query(page.url)));
     }
     if (count_cookies(step_.page) + count_cookies(page.url) == 0) {
       return bad(Errc::refused, "no cookie came of it, so nothing will tell who later requests are from");

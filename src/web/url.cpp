@@ -495,6 +495,8 @@ std::string without_credentials(std::string_view text) {
   return fmt::format("{}…{}", text.substr(0, begin), text.substr(begin + at));
 }
 
+std::string without_query(const Url& url) { return url.site_key().append(url.pathname()); }
+
 void Url::strip_credentials() noexcept {
   const std::uint32_t start = scheme_end_ + 3;
   if (host_start_ <= start) return;

@@ -12,7 +12,10 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/page.hpp"
+#include "argiope/web/cookies.hpp"
+#include "argiope/web/credentials.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/login.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {
@@ -115,6 +118,14 @@ struct CrawlOptions {
   std::uint32_t retries = 2;                            // after the first attempt
   std::uint32_t max_redirects = 10;
   std::vector<HeaderFor> headers_for;  // fields for some hosts only
+
+  // --- who servers take it for
+  // Cookies that servers set are sent back to them, and saved with the crawl.
+  bool cookies = true;
+  std::vector<Cookie> given_cookies;         // there from the start, before those that were saved
+  std::vector<HttpCredentials> credentials;  // for servers that ask for a name and password
+  // Taken anew by each run, before anything else: Crawler::log_in(). Needs `cookies`.
+  std::optional<LoginStep> login;
 
   // Called with each answer, whatever its status, before it is written down that it came; not with those that are tried
   // again, that have not changed (304), that are of a type that is not accepted, or that only told whether a link is broken.

@@ -25,21 +25,25 @@ namespace argiope {
 //
 // A sink of CrawlOptions::sinks relies on UrlStoreOptions::before_commit, which whoever opens the store sets to keep_all().
 //
-// Threads: open() and report() from one thread while no shard works; work(i) on shard i's thread; stop() and stats()
-//          from any thread.
+// Threads: open() and report() from one thread while no shard works; work(i) on shard i's thread; stop(), stats()
+//          and cookies() from any thread.
 class Crawler {
  public:
   // What a store calls before it commits what a crawl with these sinks has found.
   static std::function<Result<void>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
 
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.
-  // Throws std::invalid_argument when there are no seeds or no shards, and when a pattern is none.
+  // Throws std::invalid_argument when there are no seeds or no shards, when a pattern is none, and for a login without cookies.
   Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards = 1);
   ~Crawler();
 
   // Reads the store: what is queued there, or older than `age`, is queued again; the seeds are added if new.
   // Errors: those of the store. Call once, before any work().
   Result<void> open(WallTime now);
+
+  // Takes the login step of the options over `transport`, on the running loop; without one, does nothing. Before any work().
+  // Errors: those of argiope::log_in(). Suspends: for as long as that takes.
+  Coro<Result<void>> log_in(HttpTransport& transport);
 
   // Crawls shard `index`'s part on the running loop, until the whole crawl has ended.
   // `resolver` may be null: then nothing is limited by IP address.
@@ -50,6 +54,8 @@ class Crawler {
   void stop(std::string reason, bool at_once = false);
 
   CrawlStats stats() const;
+  // All that have not expired; none where the options want none.
+  std::vector<Cookie> cookies(WallTime now) const;
 
   // Waits until everything is committed, ends the sinks, and sums up. Errors: the store's or a sink's, when it failed.
   Result<CrawlReport> report();

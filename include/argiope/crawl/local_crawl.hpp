@@ -46,6 +46,9 @@ class LocalCrawl {
   Crawler& crawler() noexcept;
   UrlStore& store() noexcept;
 
+  // Takes the login step of the options now, which run() would do first. Blocks. Errors: those of Crawler::log_in().
+  Result<void> log_in();
+
   // Crawls until nothing is left, a limit is met (max_time among them), or crawler().stop(): the first part on the caller's
   // thread, the others on threads of their own. `beside` begins before it on the first one's loop, and is cancelled at the end.
   // Blocks. Call once, and not within a running loop.

@@ -108,6 +108,9 @@ UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const Qu
 // What looks like a URL, for messages: "…" stands for a name and password in it.
 std::string without_credentials(std::string_view text);
 
+// "scheme://host[:port]/path", for messages: a query may hold secrets.
+std::string without_query(const Url& url);
+
 // Undoes percent-encoding; a "%" without two hexadecimal digits stays.
 std::string percent_decode(std::string_view text);
 // All but letters, digits and "-._~" as %XX (RFC 3986, 2.3): what may stand anywhere in a URL, or in a header.

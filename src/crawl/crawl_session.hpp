@@ -1,0 +1,59 @@
+// What servers know a crawl by: its cookies, its names and passwords, and whether it has logged in. Shared by the shards.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/async/coro.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/crawl/crawl_options.hpp"
+#include "argiope/store/url_store.hpp"
+#include "argiope/web/cookies.hpp"
+#include "argiope/web/http.hpp"
+#include "crawl/cookie_detours.hpp"
+
+namespace argiope {
+
+// Threads: load() before the shards work, and log_in(); the rest from any.
+class CrawlSession {
+ public:
+  // `options` outlives it.
+  CrawlSession(const CrawlOptions& options, std::uint64_t seed);
+
+  // Takes up the cookies that were saved with the crawl, then those of the options. Before a login the saved ones are
+  // forgotten: it begins a session of its own.
+  Result<void> load(UrlStore& store, WallTime now);
+  // Hands the store what has changed since the last time.
+  void save(UrlStore& store, WallTime now);
+  std::vector<Cookie> cookies(WallTime now) const;
+
+  // Sends requests by `below` and adds what is theirs; null where nothing is ever added.
+  std::unique_ptr<HttpTransport> over(HttpTransport& below, std::uint64_t stream) const;
+
+  // The login step of the options; without one, nothing. Errors: those of argiope::log_in().
+  Coro<Result<void>> log_in(HttpTransport& below);
+
+  // What an answer tells about who we are to that server: warns where a name is not taken, and where the login is lost.
+  void note(const HttpRequest& request, const HttpResponse& response, WallTime now);
+
+  // A redirect from one URL, `id`, to another. The chain's beginning where the redirects lead back to it, and have set cookies:
+  // it is to be asked again.
+  std::optional<CookieDetours::Start> comes_back(std::uint64_t from, std::int64_t id, std::uint64_t to,
+                                                 bool new_cookies);
+
+ private:
+  bool has_login_cookies(WallTime now) const;
+
+  const CrawlOptions& options_;
+  const std::uint64_t seed_;
+  const std::unique_ptr<CookieJar> jar_;  // null: without cookies
+  CookieDetours detours_;
+  std::mutex login_mutex_;
+  std::vector<Cookie> login_cookies_;  // that came of the login, until one of them is gone
+};
+
+}  // namespace argiope
