@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { brotliDecompressSync } from 'node:zlib';
 
 const [warcio, ...files] = process.argv.slice(2);
 const { CDXIndexer, WARCParser } = await import(pathToFileURL(join(warcio, 'dist/index.js')).href);
@@ -35,7 +36,8 @@ for (const file of files) {
       block: record.warcBlockDigest === digest(block),
       payload: payload && record.warcPayloadDigest === digest(payload),
       hasBlock: Boolean(record.warcBlockDigest),
-      end: raw.offset + raw.recordLength,
+      // Of a file that is not packed it does not count the two line ends behind a block.
+      end: raw.offset + raw.recordLength + (file.endsWith('.gz') ? 0 : 4),
     });
   }
   // … and as a browser would see them.
@@ -43,7 +45,9 @@ for (const file of files) {
   for (let i = 0; ; ++i) {
     const record = await parser.parse();
     if (!record) break;
-    const content = await record.readFully(true);
+    let content = await record.readFully(true);
+    // The one coding of the web that it leaves to others, but for zstd.
+    if (content.length && record.httpHeaders?.headers.get('Content-Encoding') === 'br') content = brotliDecompressSync(content);
     const header = (name) => record.warcHeaders.headers.get(name) ?? null;
     say({
       file: basename(file),
