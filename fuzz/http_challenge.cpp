@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/digest_auth.hpp"
+#include "web/internal/digest_auth.hpp"
 #include "web/http_authenticator.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // The survey of pages on any bytes: it finds the links that the link scanner finds, stays within its limits, and counts lines
-// that the page has. And style sheets, `srcset` and mail addresses, which are parsed for it.
+// that the page has. And mail addresses.
 #include "web/internal/page_survey.hpp"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 
 #include "base/internal/utf8.hpp"
 #include "fuzz/require.hpp"
-#include "web/internal/asset_lists.hpp"
 #include "web/internal/mail_address.hpp"
 
 namespace {
@@ -48,8 +47,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(link.line >= last && link.line <= lines && link.behind <= size);
     last = link.line;
   }
-  for (const CssUrl& url : css_urls(html, 20)) require(url.at < size && url.value.size() <= 3 * size);
-  for (const std::string_view url : srcset_urls(html, 20)) require(url.size() <= size);
   require(is_utf8(mailto_trouble(html)) || !is_utf8(html));
   return 0;
 }

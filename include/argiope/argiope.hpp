@@ -69,6 +69,7 @@
 #include "argiope/time/time_zone.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "argiope/time/trigger.hpp"
+#include "argiope/web/byte_rate.hpp"
 #include "argiope/web/charset.hpp"
 #include "argiope/web/cookies.hpp"
 #include "argiope/web/credentials.hpp"

@@ -118,14 +118,13 @@ void CrawlSession::note(const HttpRequest& request, const HttpResponse& response
       without_query(request.url));
 }
 
-std::optional<CookieDetours::Start> CrawlSession::comes_back(std::uint64_t from, std::int64_t id, std::uint64_t to,
-                                                             bool new_cookies) {
-  if (jar_ == nullptr) return std::nullopt;
+std::int64_t CrawlSession::comes_back(std::uint64_t from, std::int64_t id, std::uint64_t to, bool new_cookies) {
+  if (jar_ == nullptr) return 0;
   CookieDetours::Start start = detours_.take(from).value_or(CookieDetours::Start{from, id});
   start.new_cookies |= new_cookies;
-  if (start.fingerprint == to && start.new_cookies) return start;
+  if (start.fingerprint == to && start.new_cookies) return start.id;
   detours_.put(to, start);
-  return std::nullopt;
+  return 0;
 }
 
 }  // namespace argiope

@@ -40,10 +40,9 @@ class CrawlSession {
   // What an answer tells about who we are to that server: warns where a name is not taken, and where the login is lost.
   void note(const HttpRequest& request, const HttpResponse& response, WallTime now);
 
-  // A redirect from one URL, `id`, to another. The chain's beginning where the redirects lead back to it, and have set cookies:
-  // it is to be asked again.
-  std::optional<CookieDetours::Start> comes_back(std::uint64_t from, std::int64_t id, std::uint64_t to,
-                                                 bool new_cookies);
+  // A redirect from one URL, `id`, to another, by their fingerprints. Where the redirects have led back to where they began,
+  // and have set cookies on the way, the id of that URL, which is to be asked again; else 0.
+  std::int64_t comes_back(std::uint64_t from, std::int64_t id, std::uint64_t to, bool new_cookies);
 
  private:
   bool has_login_cookies(WallTime now) const;

@@ -63,6 +63,19 @@ void permit(AddressGuard& guard, const Url& url) {
   }
 }
 
+// Of those that have no port of their own for http also where they may be with TLS.
+std::vector<std::string> https_sites(const std::vector<Url>& seeds) {
+  std::vector<std::string> sites;
+  for (const Url& seed : seeds) {
+    if (seed.scheme() == "https") {
+      sites.push_back(seed.site_key());
+    } else if (seed.port().empty()) {
+      sites.push_back("https://" + std::string(seed.host()));
+    }
+  }
+  return sites;
+}
+
 HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& setup) {
   HttpClientOptions http;
   http.user_agent = options.user_agent;
@@ -70,6 +83,9 @@ HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& se
   http.connect_timeout = options.connect_timeout;
   http.extra_ca_file = setup.ca_file;
   http.proxies = setup.proxies;
+  if (setup.rate_limit > 0) http.byte_rate = std::make_shared<ByteRate>(setup.rate_limit);
+  http.client_certificate = setup.client_certificate;
+  if (!setup.client_certificate.certificate.empty()) http.client_certificate_for = https_sites(options.seeds);
   http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
   return http;
 }
@@ -112,6 +128,7 @@ Crawler& LocalCrawl::crawler() noexcept { return *state_->crawler; }
 UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
+  if (auto good = check(setup.client_certificate); !good) return std::unexpected(std::move(good.error()));
   UrlStoreOptions stored{.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)};
   // Cookies of who has logged in somewhere are as good as the password.
   stored.is_private = options.login || !options.credentials.empty() || !options.given_cookies.empty();

@@ -149,6 +149,11 @@ class Crawler::Shard {
   UrlOutcome outcome_of(const Visit& visit);
   UrlTask& task_of(const Visit& visit) noexcept { return frontier_.task(visit.ticket); }
   WallTime wall() const noexcept { return loop_->clock().wall_now(); }
+  // Of an answer, or of what came of one.
+  void count_bytes(std::uint64_t bytes) {
+    ShardCounters::add(counters.bytes, bytes);
+    shared_.take_bytes(bytes);
+  }
   void count(Exclusion why) noexcept { ShardCounters::add(counters.excluded[static_cast<std::size_t>(why)]); }
 
   Shared& shared_;

@@ -56,7 +56,7 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
   host.health.page_answered();
-  ShardCounters::add(counters.bytes, response.wire_bytes);
+  count_bytes(response.wire_bytes);
   if (response.new_cookies || response.challenged != HttpChallenged::none) {
     shared_.session.note(visit.request, response, wall());
   }
@@ -220,12 +220,13 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
 bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& batch) {
   const UrlTask& from = task_of(visit);
-  const auto start = shared_.session.comes_back(from.fingerprint, from.id, shared_.fingerprint_of(target.href()),
-                                                visit.response.new_cookies);
-  if (!start) return false;
+  const bool new_cookies = visit.response.new_cookies;
   UrlTask task;
-  task.fingerprint = start->fingerprint;
-  task.id = start->id;
+  task.fingerprint = shared_.fingerprint_of(target.href());
+  task.id = shared_.session.comes_back(from.fingerprint, from.id, task.fingerprint, new_cookies);
+  // The chain may have begun in an earlier run.
+  if (task.id == 0 && new_cookies) task.id = shared_.redirects_from(target.href(), from.id);
+  if (task.id == 0) return false;
   task.url = target.href();
   task.depth = from.depth;
   task.redirects = static_cast<std::uint8_t>(from.redirects + 1);

@@ -88,7 +88,7 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   const Result<void> sent =
       co_await send_following_redirects(*transport_, request, response, kRobotsRedirects, show_each);
   const TimePoint now = loop_->time();
-  if (sent) ShardCounters::add(counters.bytes, response.wire_bytes);
+  if (response.connected) count_bytes(response.wire_bytes);
   be_polite(host, response.sent_at, now);
   if (sent && response.challenged == HttpChallenged::again && host.robots_attempts < kMostRobotsChallenges) {
     ++host.robots_attempts;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "argiope/web/charset.hpp"
@@ -11,8 +12,8 @@
 #include "crawl/page_notes.hpp"
 #include "crawl/shard.hpp"
 #include "web/internal/ascii.hpp"
-#include "web/internal/asset_lists.hpp"
 #include "web/internal/content_type.hpp"
+#include "web/internal/page_references.hpp"
 
 namespace argiope {
 namespace {
@@ -79,14 +80,20 @@ bool Crawler::Shard::note_sheet(Visit& visit, UrlBatch& batch) {
   const std::string_view css = page_in_utf8(response.body, charset, transcoded_);
   LinkResolver resolver;
   resolver.begin(visit.request.url, {}, "UTF-8");
-  const std::vector<CssUrl> urls = css_urls(css, kMostKeptLinks);
+  std::vector<ReferencePart> parts;
+  split_reference(css, ReferenceSyntax::css, ReferenceRole::object, parts);
+  parts.resize(std::min(parts.size(), kMostKeptLinks));
+  std::deque<std::string> urls;
   std::vector<SurveyedLink> links;
   std::uint32_t line = 1;
   std::size_t at = 0;
-  for (const CssUrl& url : urls) {
-    line += static_cast<std::uint32_t>(std::ranges::count(css.substr(at, url.at - at), '\n'));
-    at = url.at;
-    links.push_back({.url = url.value, .kind = url.is_import ? LinkKind::stylesheet : LinkKind::css, .line = line});
+  for (const ReferencePart& part : parts) {
+    line += static_cast<std::uint32_t>(std::ranges::count(css.substr(at, part.begin - at), '\n'));
+    at = part.begin;
+    const bool is_sheet = part.role == ReferenceRole::stylesheet;
+    links.push_back({.url = urls.emplace_back(part_url(css, part)),
+                     .kind = is_sheet ? LinkKind::stylesheet : LinkKind::css,
+                     .line = line});
   }
   note_links(task_of(visit), links, css, resolver, batch);
   return true;

@@ -101,6 +101,7 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     ends_question.emplace(begin_question(host));
     visit.request.timeout = patience_with(host);
   }
+  visit.response.wire_bytes = 0;
   const Result<void> sent = co_await transport_->send(visit.request, visit.response);
   leaves_address.reset();
   now = loop_->time();
@@ -174,6 +175,7 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   const HttpResponse& response = visit.response;
   const bool sent = error.code != Errc::invalid_input && error.code != Errc::internal;
   if (!sent) return retry_or_give_up(visit, error, {}, now);
+  if (response.connected) count_bytes(response.wire_bytes);
   if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < options_.timeout) {
     shared_.give_page_back();
     question_failed(host, error, visit.request.timeout, now);

@@ -303,6 +303,17 @@ bool Crawler::Shared::sinks_are_behind() const {
   return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
 }
 
+std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
+  auto record = store.get(id);
+  for (std::uint32_t hops = 0; hops < options.max_redirects && record && *record; ++hops) {
+    auto before = store.get((*record)->referrer);
+    if (!before || !*before || (*before)->redirect_to != (*record)->url) return 0;
+    if ((*before)->url == target) return (*before)->url_id;
+    record = std::move(before);
+  }
+  return 0;
+}
+
 bool Crawler::Shared::take_page() noexcept {
   if (options.max_pages == 0) return true;
   std::uint64_t left = pages_left.load();
@@ -310,6 +321,12 @@ bool Crawler::Shared::take_page() noexcept {
     if (pages_left.compare_exchange_weak(left, left - 1)) return true;
   }
   return false;
+}
+
+void Crawler::Shared::take_bytes(std::uint64_t count) {
+  if (options.quota == 0) return;
+  const std::uint64_t before = bytes_taken.fetch_add(count);
+  if (before < options.quota && before + count >= options.quota) stop("quota", false);
 }
 
 void Crawler::Shared::give_page_back() noexcept {

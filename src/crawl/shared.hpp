@@ -83,6 +83,8 @@ class Crawler::Shared {
 
   // Reserves one of the responses max_pages allows; false: none is left.
   bool take_page() noexcept;
+  // So many bytes have come: with a quota the crawl stops when it is used up.
+  void take_bytes(std::uint64_t count);
   // For a response that does not count because its URL is tried again.
   void give_page_back() noexcept;
 
@@ -92,6 +94,8 @@ class Crawler::Shared {
   // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
   // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out.
   bool is_complete(std::size_t shard);
+  // The id of `target` where redirects that the store knows lead from it to the URL `id`; 0: they do not.
+  std::int64_t redirects_from(std::string_view target, std::int64_t id);
   // A page was settled: what is known has changed.
   void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
 
@@ -122,6 +126,7 @@ class Crawler::Shared {
   std::vector<std::unique_ptr<Shard>> shards;
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> pages_left;
+  std::atomic<std::uint64_t> bytes_taken{0};  // with a quota alone
 
  private:
   UrlStore::Fields fields_to_decide() const noexcept;

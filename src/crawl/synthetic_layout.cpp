@@ -255,8 +255,9 @@ SyntheticTruth SyntheticLayout::truth(std::uint32_t host) const {
       if (link.place == WebPlace::sponsored) note(WebPlace::ad, link.number);
     });
   }
-  for (std::vector<std::string>* list :
-       {&truth.pages, &truth.redirects, &truth.broken, &truth.resources, &truth.disallowed, &truth.shunned}) {
+  for_each_guarded(host, [&](const std::string& path) { truth.guarded.push_back(origins_[host] + path); });
+  for (std::vector<std::string>* list : {&truth.pages, &truth.redirects, &truth.broken, &truth.resources,
+                                         &truth.disallowed, &truth.guarded, &truth.shunned}) {
     std::ranges::sort(*list);
   }
   return truth;

@@ -80,6 +80,16 @@ struct OddEncoding {
 };
 const OddEncoding& odd_encoding_of(std::uint32_t page) noexcept;
 
+// Guarded pages that are numbered from 1, the first linked from the front page and each from the one before.
+struct GuardedPages {
+  WebFeature feature;
+  std::string_view folder;
+};
+inline constexpr std::array kGuardedPages = {
+    GuardedPages{WebFeature::cookies, "/cookies/step-"}, GuardedPages{WebFeature::members, "/members/"},
+    GuardedPages{WebFeature::basic, "/basic/"}, GuardedPages{WebFeature::digest, "/digest/"}};
+inline constexpr std::uint32_t kGuardedPagesOfEach = 6;
+
 // Threads: any; it never changes.
 class SyntheticLayout {
  public:
@@ -115,6 +125,17 @@ class SyntheticLayout {
   std::string url(std::uint32_t host, WebPlace place, std::uint32_t number) const;
   // What stands at a path, with or without query; nullopt when it is nowhere on `host`.
   std::optional<Location> locate(std::uint32_t host, std::string_view target) const;
+  // Calls `visit(path)` for each page that is guarded.
+  template <class Visit>
+  void for_each_guarded(std::uint32_t host, Visit&& visit) const {
+    if (has(host, WebFeature::cookies)) {
+      for (const std::string_view path : {"/cookies/", "/cookies/there"}) visit(std::string(path));
+    }
+    for (const GuardedPages& guarded : kGuardedPages) {
+      if (!has(host, guarded.feature)) continue;
+      for (std::uint32_t i = 1; i <= kGuardedPagesOfEach; ++i) visit(std::string(guarded.folder) + std::to_string(i));
+    }
+  }
 
   // Calls `visit(SyntheticLink)` for each link of a page but off-site and hostile ones: the tree's, then random ones,
   // then what features add.

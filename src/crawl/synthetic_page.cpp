@@ -70,6 +70,7 @@ class PageWriter {
     });
     off_web();
     if (page_ == 0) hostile();
+    if (page_ == 0) guarded();
     out_ += "<p>";
     const std::size_t written = out_.size() + kPageEnd.size();
     if (written < wanted) text_.append(out_, wanted - written, chance);
@@ -179,6 +180,18 @@ class PageWriter {
         target_ = fmt::format("/{}/{}", to_string(trouble.feature), entrance);
         add("<p><a href=\"{}\">trouble</a></p>\n");
       }
+    }
+  }
+
+  void guarded() {
+    if (layout_.has(host_, WebFeature::cookies)) {
+      target_ = "/cookies/";
+      add("<p><a href=\"{}\">with a cookie</a></p>\n");
+    }
+    for (const GuardedPages& pages : kGuardedPages) {
+      if (!layout_.has(host_, pages.feature)) continue;
+      target_ = fmt::format("{}1", pages.folder);
+      add("<p><a href=\"{}\">for some</a></p>\n");
     }
   }
 

@@ -14,6 +14,7 @@
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/synthetic_codings.hpp"
+#include "crawl/synthetic_guarded.hpp"
 #include "crawl/synthetic_hostile.hpp"
 #include "crawl/synthetic_layout.hpp"
 #include "crawl/synthetic_page.hpp"
@@ -26,7 +27,8 @@ constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
     "robots",     "redirects", "broken",   "flaky",      "compressed",    "encodings",    "nofollow", "resources",
     "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",        "endless",  "drip",
     "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",        "closed",   "throttling",
-    "failing",    "headers",   "odd",      "slow",       "robots-500", "robots-silent", "robots-reset", "mute"};
+    "failing",    "headers",   "odd",      "slow",       "robots-500", "robots-silent", "robots-reset", "mute",
+    "cookies",    "members",   "basic",    "digest"};
 
 constexpr std::uint32_t kThrottledAttempts = 2;
 constexpr std::uint32_t kThrottledPages = 3;
@@ -104,23 +106,25 @@ void compress(std::string_view accepted, std::uint32_t page, SyntheticReply& rep
 
 std::string_view to_string(WebFeature feature) noexcept { return kFeatureNames[static_cast<std::size_t>(feature)]; }
 
-Result<std::uint32_t> parse_web_features(std::string_view names) {
-  std::uint32_t features = 0;
+Result<WebFeatures> parse_web_features(std::string_view names) {
+  WebFeatures features = 0;
   while (!names.empty()) {
     const std::size_t comma = names.find(',');
     const std::string_view name = names.substr(0, comma);
     names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
     const auto found = std::ranges::find(kFeatureNames, name);
     if (found != kFeatureNames.end()) {
-      features |= 1u << (found - kFeatureNames.begin());
+      features |= bit(static_cast<WebFeature>(found - kFeatureNames.begin()));
     } else if (name == "friendly") {
       features |= kFriendlyFeatures;
     } else if (name == "hostile") {
       features |= kHostileFeatures;
+    } else if (name == "guarded") {
+      features |= kGuardedFeatures;
     } else if (name == "all") {
       features |= kFriendlyFeatures | kHostileFeatures;
     } else if (name != "none") {
-      return fail(Errc::invalid_input, fmt::format("feature {}: one of {}, friendly, hostile, all, none",
+      return fail(Errc::invalid_input, fmt::format("feature {}: one of {}, friendly, hostile, guarded, all, none",
                                                    in_quotes(name), fmt::join(kFeatureNames, ", ")));
     }
   }
@@ -150,6 +154,7 @@ class SyntheticWeb::Impl {
 
   const SyntheticLayout layout_;
   const SyntheticText text_;
+  SyntheticGuarded guarded_;
   // All that changes, and its lock.
   std::mutex mutex_;
   std::map<std::tuple<std::uint32_t, WebFeature, std::uint32_t>, std::uint32_t> attempts_;
@@ -185,7 +190,7 @@ SyntheticReply SyntheticWeb::Impl::reply(const SyntheticRequest& request) {
   } else if (request.target == "/css/site.css" && has(request.host, WebFeature::resources)) {
     reply.content_type = "text/css";
     reply.body = "body { max-width: 40em }\n";
-  } else {
+  } else if (!guarded_.answer(layout_, request, reply)) {
     hostile(request, reply);
   }
   reply.latency = has(request.host, WebFeature::slow) ? options().slow_latency : options().latency;

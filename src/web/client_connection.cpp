@@ -79,8 +79,8 @@ Coro<Result<void>> ClientConnection::connect(const IpAddress& address, std::uint
   co_return Result<void>{};
 }
 
-Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view host) {
-  auto layer = tls.over(*wire_, host);
+Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view host, bool is_known) {
+  auto layer = tls.over(*wire_, host, is_known);
   if (!layer) co_return std::unexpected(std::move(layer.error()));
   TlsWire& wire = **layer;
   layers_.push_back(std::move(*layer));
@@ -105,7 +105,8 @@ Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view 
 // --- bytes
 
 Error ClientConnection::broken(std::string_view doing) const {
-  return {Errc::network, fmt::format("{}: {}", doing, wire_->why_broken())};
+  const bool is_unwelcome = !layers_.empty() && layers_.back()->is_unwelcome();
+  return {is_unwelcome ? Errc::tls : Errc::network, fmt::format("{}: {}", doing, wire_->why_broken())};
 }
 
 Coro<Result<void>> ClientConnection::write_all(std::string_view bytes) {

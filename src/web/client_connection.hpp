@@ -30,9 +30,11 @@ class ClientConnection {
 
   // Call it first, and once.
   Coro<Result<void>> connect(const IpAddress& address, std::uint16_t port);
-  // On what is there. Errors: tls, when the server's certificate is refused or it speaks no TLS.
-  Coro<Result<void>> start_tls(ClientTls& tls, std::string_view host);
+  // On what is there; `is_known` is ClientTls::over()'s.
+  // Errors: tls, when the server's certificate is refused or it speaks no TLS; invalid_input, of the client's own files.
+  Coro<Result<void>> start_tls(ClientTls& tls, std::string_view host, bool is_known);
 
+  // Errors of this and read_some(): tls, when the server wants another certificate of ours.
   Coro<Result<void>> write_all(std::string_view bytes);
   // Waits until something has arrived: how much. 0: the server says no more.
   Coro<Result<std::size_t>> read_some(std::span<char> out);

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <fstream>
 #include <new>
 
 #include "argiope/web/ip_address.hpp"
+#include "base/internal/printable.hpp"
 #include "web/certificate_trouble.hpp"
 
 namespace argiope {
@@ -29,7 +31,61 @@ std::string why_openssl_failed() {
   return reason == nullptr ? "TLS fails" : reason;
 }
 
-int no_pass_phrase(char*, int, int, void*) { return 0; }
+// What a server says by an alert when a certificate of ours is missing or not to its liking (RFC 8446, 6.2): bad, of a
+// kind that is not supported, revoked, expired, unknown, of an unknown authority, access denied, required.
+bool is_about_our_certificate(unsigned long code) noexcept {
+  constexpr int kAlerts[] = {42, 43, 44, 45, 46, 48, 49, 116};
+  return !ERR_SYSTEM_ERROR(code) && ERR_GET_LIB(code) == ERR_LIB_SSL &&
+         std::ranges::find(kAlerts, ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET) != std::end(kAlerts);
+}
+
+struct PassPhrase {
+  std::string text;
+  bool is_asked = false;
+};
+
+// Nobody is asked at a terminal.
+int give_pass_phrase(char* out, int size, int, void* data) {
+  if (data == nullptr) return 0;
+  auto& phrase = *static_cast<PassPhrase*>(data);
+  phrase.is_asked = true;
+  return static_cast<int>(phrase.text.copy(out, static_cast<std::size_t>(size)));
+}
+
+std::unexpected<Error> bad_client_file(const std::string& path, std::string_view what) {
+  return fail(Errc::invalid_input, fmt::format("{}: {} ({})", in_quotes(path), what, why_openssl_failed()));
+}
+
+Result<PassPhrase> read_pass_phrase(const std::string& path) {
+  PassPhrase phrase;
+  if (path.empty()) return phrase;
+  std::ifstream file(path);
+  if (!std::getline(file, phrase.text))
+    return fail(Errc::invalid_input, fmt::format("{}: no password can be read from it", in_quotes(path)));
+  if (phrase.text.ends_with('\r')) phrase.text.pop_back();
+  return phrase;
+}
+
+Result<SslContext> load_identity(const ClientCertificate& files) {
+  auto phrase = read_pass_phrase(files.password_file);
+  if (!phrase) return std::unexpected(std::move(phrase.error()));
+  SslContext context(::SSL_CTX_new(::TLS_client_method()));
+  if (context == nullptr) throw std::bad_alloc();
+  ::SSL_CTX_set_default_passwd_cb(context.get(), give_pass_phrase);
+  ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), &*phrase);
+  ::ERR_clear_error();
+  if (::SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str()) != 1) {
+    return bad_client_file(files.certificate, "is no certificate in PEM");
+  }
+  const std::string& key = files.key.empty() ? files.certificate : files.key;
+  if (::SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return bad_client_file(key, !phrase->is_asked ? "has no private key in PEM that goes with the certificate"
+                                : files.password_file.empty() ? "is a private key that needs a password"
+                                                              : "is a private key that needs another password");
+  }
+  ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), nullptr);
+  return context;
+}
 
 }  // namespace
 
@@ -110,6 +166,17 @@ Result<void> TlsWire::expect(std::string_view host) {
   return {};
 }
 
+Result<void> TlsWire::show(SSL_CTX& identity) {
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(&identity, &chain);
+  ::ERR_clear_error();
+  if (::SSL_use_cert_and_key(tls_.get(), ::SSL_CTX_get0_certificate(&identity), ::SSL_CTX_get0_privatekey(&identity),
+                             chain, 1) == 1) {
+    return {};
+  }
+  return fail(Errc::tls, fmt::format("the client's certificate cannot be used: {}", why_openssl_failed()));
+}
+
 WireStep TlsWire::shake_hands() noexcept {
   ::ERR_clear_error();
   return step_after(::SSL_do_handshake(tls_.get()), 0);
@@ -145,6 +212,7 @@ WireStep TlsWire::step_after(int code, std::size_t bytes) noexcept {
     return {Outcome::ended, 0};
   }
   try {
+    is_unwelcome_ = !broke_below() && is_about_our_certificate(::ERR_peek_error());
     why_broken_ = broke_below() ? wire_below_.why_broken() : why_openssl_failed();
   } catch (...) {
     why_broken_.clear();
@@ -164,14 +232,14 @@ bool TlsWire::is_quiet() noexcept {
 // --- what they share
 
 Result<void> ClientTls::load() {
-  std::unique_ptr<SSL_CTX, Free> context(::SSL_CTX_new(::TLS_client_method()));
+  SslContext context(::SSL_CTX_new(::TLS_client_method()));
   if (context == nullptr) throw std::bad_alloc();
   SSL_CTX* const made = context.get();
   ::SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   ::SSL_CTX_set_options(made, SSL_OP_ALL | SSL_OP_NO_COMPRESSION);
   ::SSL_CTX_set_mode(made,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  ::SSL_CTX_set_default_passwd_cb(made, no_pass_phrase);
+  ::SSL_CTX_set_default_passwd_cb(made, give_pass_phrase);
   ::SSL_CTX_set_read_ahead(made, 1);
   ::SSL_CTX_set_default_read_buffer_len(made, kReadAhead);
   ::ERR_clear_error();
@@ -186,13 +254,29 @@ Result<void> ClientTls::load() {
   return {};
 }
 
-Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host) {
+Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host, bool is_known) {
   if (context_ == nullptr) {
     if (auto loaded = load(); !loaded) return std::unexpected(std::move(loaded.error()));
   }
+  const bool shows = is_known && !certificate_.certificate.empty();
+  if (shows && identity_ == nullptr) {
+    auto loaded = load_identity(certificate_);
+    if (!loaded) return std::unexpected(std::move(loaded.error()));
+    identity_ = std::move(*loaded);
+  }
   auto wire = std::make_unique<TlsWire>(*context_, below);
   if (auto expected = wire->expect(host); !expected) return std::unexpected(std::move(expected.error()));
+  if (shows) {
+    if (auto shown = wire->show(*identity_); !shown) return std::unexpected(std::move(shown.error()));
+  }
   return wire;
+}
+
+Result<void> check(const ClientCertificate& certificate) {
+  if (certificate.certificate.empty()) return {};
+  auto loaded = load_identity(certificate);
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  return {};
 }
 
 }  // namespace argiope

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
+#include "argiope/web/tls.hpp"
 #include "web/wire.hpp"
 
 namespace argiope {
@@ -20,6 +21,8 @@ class TlsWire final : public Wire {
   TlsWire(SSL_CTX& context, Wire& below);
   // The server has to prove that it is `host`, a name or an address, with a certificate.
   Result<void> expect(std::string_view host);
+  // Shows the server the certificate that `identity` has, if it asks for one.
+  Result<void> show(SSL_CTX& identity);
 
   // Errors: see certificate_trouble() and why_broken().
   WireStep shake_hands() noexcept;
@@ -31,6 +34,8 @@ class TlsWire final : public Wire {
   const std::string& certificate_trouble() const noexcept { return certificate_trouble_; }
   // Whether it broke because what is below did.
   bool broke_below() const noexcept { return below_ == WireStep::Outcome::broken; }
+  // Whether it broke because the server wants another certificate of ours, or one at all.
+  bool is_unwelcome() const noexcept { return is_unwelcome_; }
 
  private:
   struct Free {
@@ -50,27 +55,33 @@ class TlsWire final : public Wire {
   std::string host_;
   std::string certificate_trouble_;
   std::string why_broken_;
+  bool is_unwelcome_ = false;
 };
 
-// What the connections of one client share: the authorities it trusts.
+struct FreeSslContext {
+  void operator()(SSL_CTX* context) const noexcept { ::SSL_CTX_free(context); }
+};
+using SslContext = std::unique_ptr<SSL_CTX, FreeSslContext>;
+
+// What the connections of one client share: the authorities it trusts, and who it is itself.
 // Threads: one at a time.
 class ClientTls {
  public:
   // The system's authorities, and those in `extra_ca_file` (PEM) if it is not empty.
-  explicit ClientTls(std::string extra_ca_file) : extra_ca_file_(std::move(extra_ca_file)) {}
+  ClientTls(std::string extra_ca_file, ClientCertificate certificate)
+      : extra_ca_file_(std::move(extra_ca_file)), certificate_(std::move(certificate)) {}
 
-  // Files are read at the first call, which takes longer than a page.
-  // Errors: tls, naming the file.
-  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host);
+  // `is_known`: the server may see the client's certificate. Files are read at the first call, which takes longer than a page.
+  // Errors: tls, naming the file; of the client's own also invalid_input.
+  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host, bool is_known);
 
  private:
-  struct Free {
-    void operator()(SSL_CTX* context) const noexcept { ::SSL_CTX_free(context); }
-  };
   Result<void> load();
 
   const std::string extra_ca_file_;
-  std::unique_ptr<SSL_CTX, Free> context_;
+  const ClientCertificate certificate_;
+  SslContext context_;
+  SslContext identity_;  // holds the client's certificate, and makes no connection
 };
 
 }  // namespace argiope

@@ -35,7 +35,11 @@ std::unexpected<OpenFailure> proxy_failure(const Proxy& proxy, const Error& erro
 
 Connector::Connector(const HttpClientOptions& options, AsioBackend& backend, Resolver& resolver,
                      const AddressGuard& guard)
-    : options_(options), backend_(backend), resolver_(resolver), guard_(guard), tls_(options.extra_ca_file) {
+    : options_(options),
+      backend_(backend),
+      resolver_(resolver),
+      guard_(guard),
+      tls_(options.extra_ca_file, options.client_certificate) {
   const ProxySettings& proxies = options.proxies;
   if (!proxies.for_http.empty()) http_turns_.emplace(proxies.for_http);
   if (!proxies.for_https.empty() && proxies.for_https != proxies.for_http) https_turns_.emplace(proxies.for_https);
@@ -61,6 +65,11 @@ Route Connector::route_to(const Url& url) {
   return route;
 }
 
+bool Connector::is_known(const Url& url) const {
+  const std::vector<std::string>& sites = options_.client_certificate_for;
+  return !sites.empty() && std::ranges::find(sites, url.site_key()) != sites.end();
+}
+
 Result<void> Connector::check(const Url& url, const Route& route) const {
   if (route.proxy == nullptr || !route.proxy->looks_up_names()) return {};
   return guard_.check_name(url.host());
@@ -68,7 +77,8 @@ Result<void> Connector::check(const Url& url, const Route& route) const {
 
 Coro<Result<ConnectionPtr>> Connector::open(const Url& url, Route& route) {
   if (route.proxy == nullptr) {
-    auto opened = co_await open_door({bare_host(url), url.effective_port(), true, url.scheme() == "https"});
+    auto opened =
+        co_await open_door({bare_host(url), url.effective_port(), true, url.scheme() == "https", is_known(url)});
     if (opened) {
       (*opened)->key = route.key;
       ++opened_;
@@ -160,7 +170,7 @@ Coro<Result<ConnectionPtr>> Connector::connect(Door door, const IpAddress& addre
 
 Coro<Result<void>> Connector::establish(ClientConnection& connection, Door door, const IpAddress& address) {
   if (auto connected = co_await connection.connect(address, door.port); !connected) co_return connected;
-  if (door.speaks_tls) co_return co_await connection.start_tls(tls_, door.host);
+  if (door.speaks_tls) co_return co_await connection.start_tls(tls_, door.host, door.is_known);
   co_return Result<void>{};
 }
 
@@ -236,7 +246,7 @@ Coro<Opened<void>> Connector::ask_for_tunnel(ClientConnection& connection, const
     done = co_await shake_hands(connection, Socks5Handshake(proxy, target, url.effective_port()), proxy);
   }
   if (!done || url.scheme() != "https") co_return done;
-  if (auto secured = co_await connection.start_tls(tls_, bare_host(url)); !secured) {
+  if (auto secured = co_await connection.start_tls(tls_, bare_host(url), is_known(url)); !secured) {
     co_return std::unexpected(OpenFailure{{secured.error().code, fmt::format("connect {} by proxy {}: {}", url.host(),
                                                                              proxy.name(), secured.error().message)}});
   }

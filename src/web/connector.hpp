@@ -59,11 +59,13 @@ class Connector {
     std::uint16_t port;
     bool is_guarded;  // the user has not named it as a proxy
     bool speaks_tls;
+    bool is_known = false;  // may see the client's certificate
   };
 
   Coro<Result<ConnectionPtr>> open_door(Door door);
   Coro<Result<ConnectionPtr>> connect(Door door, const IpAddress& address);
   Coro<Result<void>> establish(ClientConnection& connection, Door door, const IpAddress& address);
+  bool is_known(const Url& url) const;
   static Error connect_error(Door door, const std::vector<FailedAddress>& failed);
 
   Coro<Opened<ConnectionPtr>> open_by_proxy(const Url& url, const Route& route);

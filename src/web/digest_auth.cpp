@@ -1,4 +1,4 @@
-#include "web/digest_auth.hpp"
+#include "web/internal/digest_auth.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

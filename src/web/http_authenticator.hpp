@@ -11,7 +11,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/web/credentials.hpp"
 #include "argiope/web/http.hpp"
-#include "web/digest_auth.hpp"
+#include "web/internal/digest_auth.hpp"
 
 namespace argiope {
 

@@ -6,6 +6,7 @@
 #include <list>
 #include <unordered_map>
 
+#include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "base/internal/printable.hpp"
 #include "web/connector.hpp"
@@ -29,7 +30,7 @@ class HttpClient::Impl {
       : options_(std::move(options)),
         connector_(options_, backend, resolver, guard),
         request_head_(options_),
-        shared_buffer_(kReadBytes, '\0') {}
+        shared_buffer_(options_.byte_rate == nullptr ? kReadBytes : options_.byte_rate->piece(), '\0') {}
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
     for (std::string* body : {&response.body, &response.wire.coded_body}) {
@@ -41,7 +42,7 @@ class HttpClient::Impl {
     Result<void> result;
     bool timed_out = false;
     try {
-      result = co_await timeout.run(exchange(request, response));
+      result = co_await timeout.run(exchange(request, response, timeout));
     } catch (const TimeoutError&) {
       timed_out = true;
     }
@@ -67,7 +68,7 @@ class HttpClient::Impl {
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
 
-  Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response) {
+  Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response, Timeout& deadline) {
     response.wire_bytes = 0;
     std::size_t proxies_failed = 0;
     for (bool again = false;; again = true) {
@@ -82,7 +83,7 @@ class HttpClient::Impl {
       }
       response.connected = true;
       bool answered = false;
-      Result<bool> reusable = co_await exchange_on(*connection, request, response, answered);
+      Result<bool> reusable = co_await exchange_on(*connection, request, response, deadline, answered);
       if (reusable) {
         if (connection->asked_proxy != nullptr && response.status == kProxyWantsLogin) {
           response.connected = false;
@@ -104,7 +105,7 @@ class HttpClient::Impl {
 
   // Whether the connection may be used again.
   Coro<Result<bool>> exchange_on(ClientConnection& connection, const HttpRequest& request, HttpResponse& response,
-                                 bool& answered) {
+                                 Timeout& deadline, bool& answered) {
     response.remote = connection.remote;
     std::string head = take_string();
     request_head_.write(request, head, connection.asked_proxy);
@@ -121,7 +122,7 @@ class HttpClient::Impl {
     Result<bool> result = false;
     for (int interim = 0;; ++interim) {
       HttpResponseReader reader(response, *decoder, limits, request.method);
-      auto read = co_await read_response(connection, reader, leftover, response, answered);
+      auto read = co_await read_response(connection, reader, leftover, response, deadline, answered);
       if (!read) {
         result = std::unexpected(std::move(read.error()));
         break;
@@ -149,7 +150,7 @@ class HttpClient::Impl {
   }
 
   Coro<Result<void>> read_response(ClientConnection& connection, HttpResponseReader& reader, std::string& leftover,
-                                   HttpResponse& response, bool& answered) {
+                                   HttpResponse& response, Timeout& deadline, bool& answered) {
     if (!leftover.empty()) {
       auto used = reader.feed(leftover);
       if (!used) co_return std::unexpected(std::move(used.error()));
@@ -172,8 +173,18 @@ class HttpClient::Impl {
       } else {
         leftover.assign(received.substr(*used));
       }
+      if (options_.byte_rate != nullptr) co_await pay(*count, deadline);
     }
     co_return Result<void>{};
+  }
+
+  // Waits for what has come; the server has the time that takes.
+  Coro<void> pay(std::size_t bytes, Timeout& deadline) {
+    const TimePoint now = EventLoop::current().time();
+    const TimePoint until = options_.byte_rate->pay(bytes, now);
+    if (until <= now) co_return;
+    deadline.reschedule(saturating_add(deadline.when(), until - now));
+    co_await sleep_until(until);
   }
 
   // --- what is kept for the next exchange

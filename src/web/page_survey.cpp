@@ -1,18 +1,15 @@
-// The survey of a page: its tags and their attributes, one after the other, by the HTML standard's tokeniser (13.2.5) as far as
-// the link scanner follows it too.
+// The survey of a page: its tags and their attributes, one after the other.
 #include "web/internal/page_survey.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 #include "base/internal/utf8.hpp"
-#include "web/byte_search.hpp"
-#include "web/foreign_content.hpp"
 #include "web/html_entities.hpp"
+#include "web/html_walker.hpp"
 #include "web/inner_text.hpp"
 #include "web/internal/ascii.hpp"
-#include "web/internal/asset_lists.hpp"
+#include "web/internal/page_references.hpp"
 #include "web/link_rules.hpp"
 
 namespace argiope {
@@ -55,96 +52,24 @@ constexpr AssetRelation kAssetRelations[] = {
 constexpr std::string_view kTextElements[] = {"title", "textarea", "style",    "script", "iframe",
                                               "xmp",   "noembed",  "noframes", "plaintext"};
 
-constexpr bool ends_tag_name(char c) noexcept { return is_space(c) || c == '/' || c == '>'; }
-
-// One survey. As in the link scanner, the page is cut behind its last '>', so that a loop inside a tag needs no other bound;
-// and a null pointer says that the page ended inside a tag, which then is none.
-class Surveyor {
+// One survey. What it does with a tag is here; how tags are found is the walker's.
+class Surveyor : public HtmlWalker<Surveyor> {
  public:
   Surveyor(std::string_view html, const SurveyOptions& options, PageSurvey& survey) noexcept
-      : begin_(html.data()), end_(begin_ + (html.rfind('>') + 1)), line_at_(begin_), options_(options), survey_(survey) {}
-
-  void run() {
-    const char* p = begin_;
-    while (p != nullptr && (p = find_byte(p, end_, '<')) != end_) {
-      tag_ = p++;
-      if (is_alpha(*p)) {
-        p = start_tag(p);
-      } else if (*p == '/') {
-        p = end_tag(p + 1);
-      } else if (*p == '!') {
-        p = declaration(p + 1);
-      } else if (*p == '?') {
-        p = past_bracket(p);
-      }
-    }
-  }
+      : HtmlWalker(html), line_at_(begin_), options_(options), survey_(survey) {}
 
  private:
+  friend HtmlWalker;
   struct Attribute {
     std::string_view name, raw;
   };
 
-  std::string_view rest(const char* p) const noexcept { return {p, end_}; }
-  const char* past_bracket(const char* p) const noexcept { return find_byte(p, end_, '>') + 1; }
+  bool wants(const char*) const noexcept { return true; }
 
-  const char* end_tag(const char* p) {
-    if (!is_alpha(*p)) return past_bracket(p);
-    const char* const name = p;
-    while (!ends_tag_name(*p)) ++p;
-    if (foreign_.entered()) foreign_.end_tag({name, p});
-    return attributes(p);
-  }
-
-  // Behind "<!": a comment, a CDATA section of SVG or MathML, or whatever else, which ends at the first '>'.
-  const char* declaration(const char* p) {
-    if (foreign_.active() && rest(p).starts_with("[CDATA[")) return behind(p, {"]]"});
-    if (!rest(p).starts_with("--")) return past_bracket(p);
-    p += 2;
-    if (rest(p).starts_with(">")) return p + 1;
-    if (rest(p).starts_with("->")) return p + 2;
-    return behind(p, {"--", "--!"});
-  }
-  const char* behind(const char* text, std::initializer_list<std::string_view> endings) const {
-    for (const char* p = text; (p = find_byte(p, end_, '>')) != end_; ++p) {
-      const std::string_view before(text, p);
-      if (std::ranges::any_of(endings, [before](std::string_view e) { return before.ends_with(e); })) return p + 1;
-    }
-    return nullptr;
-  }
-
-  // From behind a tag's name to behind its '>', into attributes_ and self_closing_.
-  const char* attributes(const char* p) {
+  // From behind a tag's name to behind its '>', into attributes_.
+  const char* read_attributes(const char* p) {
     attributes_.clear();
-    while (true) {
-      const char* const gap = p;
-      while (is_space(*p) || *p == '/') ++p;
-      if (*p == '>') {
-        self_closing_ = p != gap && p[-1] == '/';
-        return p + 1;
-      }
-      const char* const name = p++;  // may begin with '='
-      while (!ends_tag_name(*p) && *p != '=') ++p;
-      Attribute& attribute = attributes_.emplace_back(std::string_view{name, p}, std::string_view{});
-      while (is_space(*p)) ++p;
-      if (*p != '=') continue;
-      ++p;
-      while (is_space(*p)) ++p;
-      p = attribute_value(p, attribute.raw);
-      if (p == nullptr) return nullptr;
-    }
-  }
-  const char* attribute_value(const char* p, std::string_view& raw) const {
-    if (*p == '"' || *p == '\'') {
-      const char* const close = find_byte(p + 1, end_, *p);
-      if (close == end_) return nullptr;
-      raw = {p + 1, close};
-      return close + 1;
-    }
-    const char* const start = p;
-    while (!is_space(*p) && *p != '>') ++p;
-    raw = {start, p};
-    return p;
+    return attributes(p, [this](std::string_view name, std::string_view raw) { attributes_.push_back({name, raw}); });
   }
 
   // Of the tag that was read last; the first of a name counts.
@@ -165,10 +90,9 @@ class Surveyor {
   }
 
   const char* start_tag(const char* p) {
-    const char* name_end = p;
-    while (!ends_tag_name(*name_end)) ++name_end;
-    const std::string_view name(p, name_end);
-    p = attributes(name_end);
+    tag_ = p - 1;
+    const std::string_view name(p, behind_name(p));
+    p = read_attributes(name.data() + name.size());
     if (p == nullptr) return nullptr;
     note_id(name);
     const bool root = equals_lower(name, "svg") || equals_lower(name, "math");
@@ -295,66 +219,36 @@ class Surveyor {
   // From behind the start tag of an element with text to behind its end tag.
   const char* text_element(std::string_view name, const char* p) {
     if (equals_lower(name, "plaintext")) return nullptr;
-    const char* const inside = p;
-    p = equals_lower(name, "script") ? script_end(p) : text_end(p, name);
-    const std::string_view text(inside, p == nullptr ? end_ : p);
-    if (equals_lower(name, "style")) style(text, static_cast<std::size_t>(inside - begin_));
+    if (equals_lower(name, "script")) return script(p);
+    const char* const end = raw_text_end(p, name);
+    const std::string_view text(p, end == nullptr ? end_ : end);
+    if (equals_lower(name, "style")) style(text);
     if (equals_lower(name, "title") && survey_.titles++ == 0) {
       survey_.title = collapsed(value(text.substr(0, options_.max_value_bytes)));
     }
-    if (p == nullptr) return nullptr;
-    tag_ = p++;
-    while (!ends_tag_name(*p)) ++p;
-    return attributes(p);
-  }
-  // The '<' of the end tag, or null.
-  const char* text_end(const char* p, std::string_view name) const {
-    for (; (p = find_byte(p, end_, '<')) != end_; ++p) {
-      if (p[1] == '/' && begins_with_name(p + 2, name)) return p;
-    }
-    return nullptr;
-  }
-  bool begins_with_name(const char* p, std::string_view name) const {
-    if (static_cast<std::size_t>(end_ - p) <= name.size() || !ends_tag_name(p[name.size()])) return false;
-    return equals_ignoring_case({p, name.size()}, name);
-  }
-  // The same of a script (13.2.5.15 to 31): within "<!--", a "<script" makes the next end tag one of its own.
-  const char* script_end(const char* p) const {
-    const char* dashes = nullptr;
-    bool doubly = false;
-    for (; (p = dashes == nullptr ? find_byte(p, end_, '<') : find_byte(p, end_, '<', '>')) != end_; ++p) {
-      if (*p == '>') {
-        if (p + 1 - dashes < 3 || p[-1] != '-' || p[-2] != '-') continue;
-        dashes = nullptr;
-        doubly = false;
-      } else if (dashes == nullptr && rest(p).starts_with("<!--")) {
-        dashes = p + 2;
-        p += 3;
-      } else if (p[1] == '/' && begins_with_name(p + 2, "script")) {
-        if (!doubly) return p;
-        doubly = false;
-        p += 7;
-      } else if (dashes != nullptr && begins_with_name(p + 1, "script")) {
-        doubly = true;
-        p += 6;
-      }
-    }
-    return nullptr;
+    return end == nullptr ? nullptr : skip_tag(end + 2);
   }
 
-  void style(std::string_view css, std::size_t offset) {
-    for (CssUrl& url : css_urls(css, room())) {
-      tag_ = std::max(tag_, begin_ + offset + url.at);
-      add_value(survey_.decoded.emplace_back(std::move(url.value)),
-                url.is_import ? LinkKind::stylesheet : LinkKind::css);
+  // What a text refers to in its own way: values are made of `text`, and begin there.
+  template <class Add>
+  void add_parts(std::string_view text, ReferenceSyntax syntax, Add add) {
+    split_reference(text, syntax, ReferenceRole::object, parts_);
+    for (const ReferencePart& part : parts_) {
+      if (room() == 0) return void(++survey_.dropped);
+      add(survey_.decoded.emplace_back(part_url(text, part)), part);
     }
+  }
+  void style(std::string_view css) {
+    add_parts(css, ReferenceSyntax::css, [&](std::string_view url, const ReferencePart& part) {
+      tag_ = std::max(tag_, css.data() + part.begin);
+      add_value(url, part.role == ReferenceRole::stylesheet ? LinkKind::stylesheet : LinkKind::css);
+    });
   }
   void style_attribute() {
     const Attribute* const attribute = find("style");
     if (attribute == nullptr || attribute->raw.size() > options_.max_value_bytes) return;
-    for (CssUrl& url : css_urls(value(attribute->raw), room())) {
-      add_value(survey_.decoded.emplace_back(std::move(url.value)), LinkKind::css);
-    }
+    add_parts(value(attribute->raw), ReferenceSyntax::css,
+              [&](std::string_view url, const ReferencePart&) { add_value(url, LinkKind::css); });
   }
 
   void add_attribute(std::string_view attribute, LinkKind kind) {
@@ -370,7 +264,8 @@ class Surveyor {
       ++survey_.dropped;
       return;
     }
-    for (const std::string_view url : srcset_urls(value(found->raw), room())) add_value(url, kind);
+    add_parts(value(found->raw), ReferenceSyntax::srcset,
+              [&](std::string_view url, const ReferencePart&) { add_value(url, kind); });
   }
 
   std::size_t room() const noexcept { return options_.max_links - std::min(options_.max_links, survey_.links.size()); }
@@ -402,16 +297,13 @@ class Surveyor {
     return out;
   }
 
-  const char* begin_;
-  const char* end_;
   const char* tag_ = nullptr;  // where the link that is added next begins
   const char* line_at_;        // lines_ line feeds are before it
   std::uint32_t lines_ = 0;
   const SurveyOptions& options_;
   PageSurvey& survey_;
-  std::vector<Attribute> attributes_;
-  ForeignContent foreign_;
-  bool self_closing_ = false;
+  std::vector<Attribute> attributes_;  // of the tag that was read last
+  std::vector<ReferencePart> parts_;
   bool has_base_ = false;
 };
 

@@ -103,6 +103,7 @@ class WarcArchive::Impl {
     if (done && written_ == 0) ::unlink(file_->path().c_str());
     if (done && state_.index_size == 0) ::unlink(index_->path().c_str());
     if (done && state_.index_size > first_index_size_) done = sort_lines(index_->path());
+    index_.reset();  // another may write now
     return done;
   }
 

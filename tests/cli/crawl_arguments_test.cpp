@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -250,6 +251,23 @@ TEST(CrawlArguments, ARateOfNothingIsRefusedWithWhatWasPerhapsMeant) {
   for (const char* rate : {"0", "-1", "nan", "inf", "x"}) {
     EXPECT_THROW((void)options_of({"a.org", "--rate", rate}), CLI::ValidationError) << rate;
   }
+}
+
+TEST(CrawlArguments, AnArchivesFilesHaveASizeInBytesOrWithAUnit) {
+  const auto size_of = [](const std::string& text) {
+    CLI::App app{"", "argiope"};
+    CrawlArguments arguments;
+    arguments.add_to(app);
+    std::vector<std::string> words{"http://a.org", "--warc", "site", "--warc-size", text};
+    std::ranges::reverse(words);
+    app.parse(words);
+    return arguments.warc_bytes;
+  };
+  EXPECT_EQ(size_of("1000"), 1000u);
+  EXPECT_EQ(size_of("500K"), 500u * 1024);
+  EXPECT_EQ(size_of("2GB"), 2048u * 1024 * 1024);
+  for (const std::string bad : {"0", "-1", "many", "1 parsec"}) EXPECT_THROW(size_of(bad), CLI::ValidationError) << bad;
+  EXPECT_THROW(options_of({"http://a.org", "--warc-size", "1G"}), CLI::RequiresError);
 }
 
 }  // namespace

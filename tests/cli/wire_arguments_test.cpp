@@ -14,28 +14,33 @@ namespace {
 using ::testing::HasSubstr;
 using Environment = std::map<std::string, std::string>;
 
-Result<CrawlSetup> setup_of(std::vector<std::string> words, const Environment& environment = {}) {
+struct Taken {
+  CrawlOptions options;
+  CrawlSetup setup;
+};
+
+Result<Taken> taken_of(std::vector<std::string> words, const Environment& environment = {}) {
   CLI::App app{"", "argiope"};
   WireArguments arguments;
-  arguments.add_to(app, "Each request");
+  arguments.add_to(app, "Each request", "How fast");
   app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  CrawlSetup setup;
-  const auto applied = arguments.apply(setup, [&](const char* name) -> std::optional<std::string> {
+  Taken made;
+  const auto applied = arguments.apply(made.options, made.setup, [&](const char* name) -> std::optional<std::string> {
     const auto found = environment.find(name);
     return found == environment.end() ? std::nullopt : std::optional(found->second);
   });
   if (!applied) return std::unexpected(applied.error());
-  return setup;
+  return made;
 }
 CrawlSetup taken(std::vector<std::string> words, const Environment& environment = {}) {
-  auto setup = setup_of(std::move(words), environment);
-  EXPECT_TRUE(setup) << setup.error().message;
-  return setup ? std::move(*setup) : CrawlSetup{};
+  auto made = taken_of(std::move(words), environment);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? std::move(made->setup) : CrawlSetup{};
 }
 std::string refusal(std::vector<std::string> words, const Environment& environment = {}) {
-  const auto setup = setup_of(std::move(words), environment);
-  EXPECT_FALSE(setup);
-  return setup ? "" : setup.error().message;
+  const auto made = taken_of(std::move(words), environment);
+  EXPECT_FALSE(made);
+  return made ? "" : made.error().message;
 }
 std::string proxies(const CrawlSetup& setup) {
   std::string text;
@@ -75,6 +80,26 @@ TEST(WireArguments, WhatIsNoProxyIsRefusedByNameAndWithoutItsPassword) {
   EXPECT_THAT(refusal({}, {{"https_proxy", "gopher://p"}}),
               HasSubstr("https_proxy: proxy \"gopher://p\": scheme \"gopher\" is not known"));
   EXPECT_THAT(refusal({}, {{"https_proxy", "gopher://p"}}), HasSubstr("--no-proxy '*' does without"));
+}
+
+TEST(WireArguments, SizesHaveUnitsAndAreMoreThanNothing) {
+  const auto made = taken_of({"--rate-limit", "500K", "--quota", "2g"});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->setup.rate_limit, 500u * 1024);
+  EXPECT_EQ(made->options.quota, 2u << 30);
+  EXPECT_EQ(taken_of({})->options.quota, 0u);
+  for (const char* option : {"--rate-limit", "--quota"}) {
+    for (const char* bad : {"0", "fast", "-1", "1X"}) {
+      EXPECT_THROW((void)taken_of({option, bad}), CLI::ParseError) << option << " " << bad;
+    }
+  }
+}
+
+TEST(WireArguments, AClientsCertificateIsReadAtTheStart) {
+  EXPECT_THROW((void)taken_of({"--client-key", "/dev/null"}), CLI::ParseError) << "without the certificate";
+  EXPECT_THROW((void)taken_of({"--client-cert", "/nowhere.pem"}), CLI::ParseError);
+  EXPECT_THAT(refusal({"--client-cert", "/dev/null"}),
+              HasSubstr("--client-cert, --client-key: \"/dev/null\": is no certificate in PEM"));
 }
 
 }  // namespace

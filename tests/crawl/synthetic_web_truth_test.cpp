@@ -48,7 +48,7 @@ SyntheticWebOptions sized(std::uint32_t hosts, std::uint32_t pages) {
 }
 
 // Two hosts, of which the second is the evil one if there are hostile features.
-SyntheticWebOptions with(std::uint32_t features, std::uint32_t pages = 50) {
+SyntheticWebOptions with(WebFeatures features, std::uint32_t pages = 50) {
   SyntheticWebOptions options = sized(2, pages);
   options.features = features;
   return options;
@@ -568,10 +568,11 @@ TEST(SyntheticWebFeature, EachIsReadByTheNameItIsWrittenWith) {
   for (std::uint32_t f = 0; f < kWebFeatures; ++f) {
     const auto feature = static_cast<WebFeature>(f);
     EXPECT_EQ(parse_web_features(to_string(feature)), bit(feature));
-    EXPECT_EQ(is_hostile(feature), (kFriendlyFeatures & bit(feature)) == 0);
+    EXPECT_EQ(is_hostile(feature), ((kFriendlyFeatures | kGuardedFeatures) & bit(feature)) == 0);
   }
   EXPECT_EQ(parse_web_features("all"), kFriendlyFeatures | kHostileFeatures);
   EXPECT_EQ(parse_web_features("hostile"), kHostileFeatures);
+  EXPECT_EQ(parse_web_features("guarded"), kGuardedFeatures);
 }
 
 TEST(SyntheticWebFeature, ThatMakeAHostUselessAreNotAmongTheHostile) {

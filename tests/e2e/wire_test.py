@@ -211,5 +211,24 @@ class Proxies(EndToEnd):
         self.assertNotIn('secret', result.stderr)
 
 
+class Limits(EndToEnd):
+    def test_a_quota_stops_the_run_and_the_next_one_goes_on(self):
+        (url,), _ = self.site('--hosts', 1, '--pages', 80, '--features', 'none')
+        summary = self.crawl(url, '--quota', '100K')
+        self.assertFalse(summary['finished'])
+        self.assertEqual(summary['stopped_by'], 'quota')
+        self.assertGreaterEqual(summary['bytes'], 100 * 1024)
+        self.assertTrue(self.crawl(url)['finished'])
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM urls WHERE state <> 'done' AND url LIKE ?", url + '%'), [(0,)])
+
+    def test_a_rate_holds_over_connections_and_threads(self):
+        urls, _ = self.site('--hosts', 2, '--pages', 60, '--features', 'none')
+        summary = self.crawl(*urls, '--rate-limit', '200K', '--threads', 2, '--timeout', '1s')
+        self.assertTrue(summary['finished'])
+        self.assertEqual(summary['errors'], 0, 'the wait is not the servers\'')
+        self.assertGreater(summary['bytes'], 200 * 1024)
+        self.assertGreaterEqual(summary['seconds'], summary['bytes'] / (200 * 1024) - 0.5)
+
+
 if __name__ == '__main__':
     unittest.main()

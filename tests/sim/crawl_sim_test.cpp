@@ -97,7 +97,7 @@ TEST(CrawlSim, BreaksNoPromiseToAThousandHostsInADay) {
 
 TEST(CrawlSim, OneEvilHostAmongAHundredHarmsOnlyItself) {
   // When the other 99 were done, and how much of them was fetched.
-  const auto others_end = [](std::uint32_t features) {
+  const auto others_end = [](WebFeatures features) {
     Simulation sim({.hosts = 100, .pages = 30, .latency = 100ms, .features = kFriendlyFeatures | features});
     sim.options.max_pages_per_host = 200;
     const CrawlReport report = sim.run();

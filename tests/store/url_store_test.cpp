@@ -768,6 +768,36 @@ TEST_F(SqliteFileTest, SaysThatTheDiskIsFullAndKeepsWhatWasCommitted) {
 
 // Batches of ten URLs each are submitted as fast as possible and the process is killed. What is there must be whole
 // batches, the first ones, and at least those that flush() had confirmed.
+TEST_F(SqliteFileTest, CommitsNothingBeforeWhatMustBeKeptIsKept) {
+  int asked = 0;
+  bool fails = false;
+  std::size_t seen = 0;
+  {
+    const auto store = open(file_, {.before_commit = [&]() -> Result<void> {
+      ++asked;
+      // What the transaction writes is not there yet for others.
+      const auto other = find_url(file_, "http://h/1");
+      seen += other && *other ? 1 : 0;
+      return fails ? fail(Errc::disk_full, "the archive is full") : Result<void>{};
+    }});
+    EXPECT_EQ(asked, 0) << "opening changes nothing";
+    store->submit({.outcomes = {}, .discovered = {new_url(1)}});
+    ASSERT_TRUE(store->flush());
+    EXPECT_EQ(asked, 1);
+    EXPECT_EQ(seen, 0u);
+    fails = true;
+    store->submit({.outcomes = {}, .discovered = {new_url(2)}});
+    const auto flushed = store->flush();
+    ASSERT_FALSE(flushed);
+    EXPECT_EQ(flushed.error().code, Errc::disk_full);
+    EXPECT_EQ(flushed.error().message, "the archive is full");
+    EXPECT_TRUE(store->failure());
+    EXPECT_FALSE(store->close());
+  }
+  const auto store = open(file_);
+  EXPECT_EQ(all(*store).size(), 1u) << "what was not kept was not committed";
+}
+
 TEST_F(SqliteFileTest, SurvivesBeingKilledAtAnyInstant) {
   for (int round = 0; round < 10; ++round) {
     const std::string file = folder_.file("kill" + std::to_string(round) + ".db");

@@ -23,6 +23,8 @@ struct ServedRequest {
   std::string target;
   int status;
   bool head = false;
+  std::string cookie{};
+  std::string authorization{};
 };
 
 class SimulatedTransport final : public HttpTransport {
@@ -43,7 +45,11 @@ class SimulatedTransport final : public HttpTransport {
     for (const auto& [name, value] : request.headers) {
       if (name == "If-None-Match") asked.if_none_match = value;
       if (name == "If-Modified-Since") asked.if_modified_since = value;
+      if (name == "Cookie") asked.cookie = value;
+      if (name == "Authorization") asked.authorization = value;
     }
+    asked.post = request.method == HttpMethod::post;
+    asked.body = request.body;
     response.sent_at = loop.time();
     response.connected = false;
     if (const auto trouble = trouble_connecting(found->second)) {
@@ -53,7 +59,8 @@ class SimulatedTransport final : public HttpTransport {
     response.connected = true;
     const std::size_t entry = log.size();
     SyntheticReply reply = before_reply ? before_reply(asked, loop.time()) : web_.reply(asked);
-    log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status, asked.head});
+    log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status, asked.head,
+                   std::string(asked.cookie), std::string(asked.authorization)});
     const Duration transfer = reply.behaviour == Behaviour::drip
                                   ? from_seconds(static_cast<double>(reply.body.size()) / reply.drip_bytes_per_second)
                                   : Duration{};
@@ -77,6 +84,8 @@ class SimulatedTransport final : public HttpTransport {
       if (name == "ETag") response.headers.etag = value;
       if (name == "Last-Modified") response.headers.last_modified = value;
       if (name == "X-Robots-Tag") response.headers.robots_tag = value;
+      if (name == "Set-Cookie") add_line(response.headers.set_cookie, value);
+      if (name == "WWW-Authenticate") add_line(response.headers.authenticate, value);
       if (name == "Content-Encoding") co_return fail(Errc::too_large, "decompression bomb");  // nothing else is encoded
     }
     response.unwanted = !asked.head && !request.wanted_types.empty() && reply.status != 304 &&
@@ -95,6 +104,10 @@ class SimulatedTransport final : public HttpTransport {
   std::function<SyntheticReply(const SyntheticRequest&, TimePoint)> before_reply;
 
  private:
+  static void add_line(std::string& lines, const std::string& line) {
+    if (!lines.empty()) lines += '\n';
+    lines += line;
+  }
   std::optional<Errc> trouble_connecting(std::uint32_t host) const {
     if (web_.has(host, WebFeature::mute)) return Errc::timeout;
     return connect_fails ? connect_fails(host, EventLoop::current().time()) : std::nullopt;
@@ -127,8 +140,10 @@ struct Simulation {
     auto body = [&]() -> Coro<void> {
       Handle limit;
       if (options.max_time) limit = loop.call_later(*options.max_time, [&] { crawler.stop("max_time"); });
+      logged_in = co_await crawler.log_in(transport);
       co_await crawler.work(0, transport, nullptr);
       limit.cancel();
+      cookies = crawler.cookies(loop.clock().wall_now());
     };
     loop.run_until_complete(body());
     running = nullptr;
@@ -142,6 +157,8 @@ struct Simulation {
   std::unique_ptr<UrlStore> store;
   CrawlOptions options;
   const Crawler* running = nullptr;  // during run()
+  Result<void> logged_in;            // of the last run
+  std::vector<Cookie> cookies;       // at its end
 };
 
 }  // namespace argiope

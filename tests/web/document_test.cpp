@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::literals;
 
-Document html_document(std::string_view html) { return std::move(Document::parse_html(html).value()); }
+Document tree_of(std::string_view html) { return std::move(Document::parse_html(html).value()); }
 Document xml_document(std::string_view xml) { return std::move(Document::parse_xml(xml).value()); }
 
 // The first that a CSS selector finds; there must be one.
@@ -20,15 +20,15 @@ Match only_match(const Document& document, std::string_view selector) {
   return found ? std::move(*found) : document.root();
 }
 std::string text_at(std::string_view html, std::string_view selector) {
-  const Document document = html_document(html);
+  const Document document = tree_of(html);
   return only_match(document, selector).text();
 }
 std::string lines_at(std::string_view html, std::string_view selector = "body") {
-  const Document document = html_document(html);
+  const Document document = tree_of(html);
   return only_match(document, selector).lines();
 }
 std::string html_at(std::string_view html, std::string_view selector) {
-  const Document document = html_document(html);
+  const Document document = tree_of(html);
   return only_match(document, selector).outer_html();
 }
 
@@ -69,7 +69,7 @@ TEST(DocumentText, OfSeveralLinesHasALineForEachBlock) {
 }
 
 TEST(DocumentText, AsItIsHasAllCharacters) {
-  const Document document = html_document("<p> a\n<b>b</b><script>c</script> </p>");
+  const Document document = tree_of("<p> a\n<b>b</b><script>c</script> </p>");
   EXPECT_EQ(only_match(document, "p").raw(), " a\nbc ");
 }
 
@@ -77,7 +77,7 @@ TEST(DocumentMarkup, IsWrittenAsTheHtmlStandardWritesIt) {
   EXPECT_EQ(html_at("<P CLASS='a\"b' hidden>&lt;1&amp;2&nbsp;<br><img src=x></P>", "p"),
             "<p class=\"a&quot;b\" hidden=\"\">&lt;1&amp;2&nbsp;<br><img src=\"x\"></p>");
   EXPECT_EQ(html_at("<script>a<b&&c</script>", "script"), "<script>a<b&&c</script>");
-  const Document document = html_document("<p>a<b>c</b></p>");
+  const Document document = tree_of("<p>a<b>c</b></p>");
   EXPECT_EQ(only_match(document, "p").inner_html(), "a<b>c</b>");
 }
 
@@ -88,7 +88,7 @@ TEST(DocumentMarkup, OfXmlIsXml) {
 
 TEST(DocumentPlace, IsTheByteAndTheLine) {
   constexpr std::string_view html = "<html>\n<body>\n é<p>x</p><table><tr><td>1";
-  const Document document = html_document(html);
+  const Document document = tree_of(html);
   const Match paragraph = only_match(document, "p");
   ASSERT_TRUE(paragraph.position());
   EXPECT_EQ(*paragraph.position(), html.find("<p>"));
@@ -103,7 +103,7 @@ TEST(DocumentPlace, OfXmlIsThereToo) {
 }
 
 TEST(DocumentAttribute, IsDecodedAndFoundByItsName) {
-  const Document document = html_document("<a HREF='?a=1&amp;b=&uuml;' title>x</a>");
+  const Document document = tree_of("<a HREF='?a=1&amp;b=&uuml;' title>x</a>");
   const Match link = only_match(document, "a");
   EXPECT_EQ(link.attribute("href"), "?a=1&b=ü");
   EXPECT_EQ(link.attribute("title"), "");
@@ -112,7 +112,7 @@ TEST(DocumentAttribute, IsDecodedAndFoundByItsName) {
 }
 
 TEST(DocumentAttribute, OfSeveralWithOneNameTheFirstCounts) {
-  const Document document = html_document("<p id=a id=b>");
+  const Document document = tree_of("<p id=a id=b>");
   EXPECT_EQ(only_match(document, "p").attribute("id"), "a");
 }
 
@@ -164,7 +164,7 @@ TEST(XmlDocument, TheEncodingOfTheDeclarationIsThatOfTheBytes) {
 }
 
 TEST(DocumentOwner, MayMoveAndMayBeInAnotherThread) {
-  Document document = html_document("<p>a");
+  Document document = tree_of("<p>a");
   Document moved = std::move(document);
   std::string text;
   std::thread([&] {

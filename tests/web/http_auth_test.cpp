@@ -9,7 +9,7 @@
 #include "argiope/web/http_session.hpp"
 #include "base/internal/base64.hpp"
 #include "support/scripted_transport.hpp"
-#include "web/digest_auth.hpp"
+#include "web/internal/digest_auth.hpp"
 #include "web/internal/http_challenge.hpp"
 
 namespace argiope {

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <stdexcept>
 
 #include "argiope/async/group.hpp"
@@ -66,6 +68,20 @@ TEST_F(HttpClientTest, SendsABodyWithItsLength) {
   EXPECT_THAT(sent, ::testing::EndsWith("\r\nContent-Length: 300000\r\n\r\n" + request.body));
   EXPECT_THAT(sent, HasSubstr("\r\nAccept-Encoding: gzip, br, zstd, deflate\r\naccept: application/json\r\nContent-Type: text/plain\r\n"));
   EXPECT_THAT(sent, ::testing::Not(HasSubstr("Accept: text/html")));
+}
+
+TEST_F(HttpClientTest, TellsWhatItSentWhereThatIsAskedFor) {
+  request.method = HttpMethod::post;
+  request.body = "a=b";
+  request.keep_wire = true;
+  server.add(kHello);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.wire.request, server.requests().at(0));
+  EXPECT_EQ(response.wire.head, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+  request.keep_wire = false;
+  server.add(kHello);
+  ASSERT_TRUE(send());
+  EXPECT_EQ(response.wire.request + response.wire.head, "");
 }
 
 TEST_F(HttpClientTest, NamesEveryMethodAndSaysTheLengthOfBodiesThatAreExpected) {
@@ -480,6 +496,53 @@ TEST_F(HttpClientTest, RefusesHeadersThatCouldSplitARequest) {
   EXPECT_THAT(server.requests().at(0), ::testing::EndsWith("deflate\r\nX-Good: c\r\n\r\n"));
 }
 
+// --- how fast
+
+TEST_F(HttpClientTest, ReceivesNoFasterThanItMayAndTheServerHasTheTimeThatTakes) {
+  const std::string body(200'000, 'x');
+  server.add({{{"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + body}, Then::keep}});
+  options.byte_rate = std::make_shared<ByteRate>(200'000);
+  request.timeout = 400ms;
+  const TimePoint start = world.clock.now();
+  const auto sent = send();
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_EQ(response.body, body);
+  EXPECT_GE(world.clock.now() - start, 1s - ByteRate::kBurst);
+}
+
+TEST_F(HttpClientTest, SharesTheRateAmongItsConnections) {
+  const std::string reply = "HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n" + std::string(50'000, 'x');
+  server.add(reply);
+  server.add(reply);
+  options.byte_rate = std::make_shared<ByteRate>(200'000);
+  const TimePoint start = world.clock.now();
+  with_client([&](HttpClient& client) -> Coro<void> {
+    HttpResponse second;
+    const auto [one, two] = co_await gather(client.send(request, response), client.send(request, second));
+    EXPECT_TRUE(one && two);
+  });
+  EXPECT_GE(world.clock.now() - start, 500ms - ByteRate::kBurst);
+}
+
+TEST_F(HttpClientTest, StopsAtOnceWhenCancelledWhileItWaitsForTheRate) {
+  server.add("HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + std::string(90'000, 'x'));
+  options.byte_rate = std::make_shared<ByteRate>(1);
+  with_client([&](HttpClient& client) -> Coro<void> {
+    auto sending = EventLoop::current().create_task(client.send(request, response));
+    co_await server.received(1);
+    for (int i = 0; i < 100; ++i) co_await yield_now();
+    sending.cancel();
+    bool cancelled = false;
+    try {
+      co_await std::move(sending);
+    } catch (const CancelledError&) {
+      cancelled = true;
+    }
+    EXPECT_TRUE(cancelled);
+    co_await server.all_closed();
+  });
+}
+
 // --- redirects
 
 TEST_F(HttpClientTest, FollowsRedirectsRelativeToWhereTheyCameFrom) {
@@ -611,6 +674,97 @@ TEST_F(HttpsClientTest, SaysWhichFileOfAuthoritiesIsMissing) {
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().code, Errc::tls);
   EXPECT_THAT(sent.error().message, HasSubstr("/nowhere/ca.pem"));
+}
+
+// --- the client's own certificate
+
+// A server that wants a certificate which `client` has signed.
+class WantingServerTest : public HttpsClientTest {
+ public:
+  Certificate client;
+  WantingServerTest() {
+    SSL_CTX* const context = certificate.server.native_handle();
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    EXPECT_EQ(SSL_CTX_load_verify_locations(context, client.path().c_str(), nullptr), 1);
+    options.extra_ca_file = certificate.path();
+    options.client_certificate = {.certificate = client.path(), .key = client.key_path()};
+    options.client_certificate_for = {request.url.site_key()};
+  }
+  // The same key, for who knows the password.
+  std::string locked_key() {
+    std::unique_ptr<std::FILE, decltype(&std::fclose)> plain(std::fopen(client.key_path().c_str(), "r"), std::fclose);
+    std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(PEM_read_PrivateKey(plain.get(), nullptr, nullptr, nullptr),
+                                                            EVP_PKEY_free);
+    const std::string path = write_file("");
+    std::unique_ptr<std::FILE, decltype(&std::fclose)> locked(std::fopen(path.c_str(), "w"), std::fclose);
+    const unsigned char password[] = "open sesame";
+    PEM_write_PrivateKey(locked.get(), key.get(), EVP_aes_128_cbc(), password, 11, nullptr, nullptr);
+    return path;
+  }
+  std::string write_file(std::string_view text) {
+    std::string path = ::testing::TempDir() + "argiope-client-XXXXXX";
+    std::FILE* file = ::fdopen(::mkstemp(path.data()), "w");
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fclose(file);
+    files_.push_back(path);
+    return path;
+  }
+  ~WantingServerTest() override {
+    for (const std::string& file : files_) std::remove(file.c_str());
+  }
+
+ private:
+  std::vector<std::string> files_;
+};
+
+TEST_F(WantingServerTest, GetsTheCertificateOfAClientThatHasOne) {
+  server.add(kHello);
+  const auto sent = send();
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_EQ(response.body, "hello");
+}
+
+TEST_F(WantingServerTest, GetsItFromAKeyWithAPassword) {
+  options.client_certificate.key = locked_key();
+  options.client_certificate.password_file = write_file("open sesame\r\nand more\n");
+  EXPECT_TRUE(check(options.client_certificate));
+  server.add(kHello);
+  EXPECT_TRUE(send());
+}
+
+TEST_F(WantingServerTest, IsNotShownItWhereItIsNotForTheSite) {
+  options.client_certificate_for = {"https://secure.test"};  // another port
+  server.add(kHello);
+  const auto sent = send();
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, Errc::tls);
+  EXPECT_THAT(sent.error().message, HasSubstr("certificate required"));
+  EXPECT_TRUE(server.requests().empty());
+}
+
+TEST_F(WantingServerTest, MakesNoConnectionWithFilesThatAreNone) {
+  const auto trouble = [&](ClientCertificate files) {
+    const auto checked = check(files);
+    EXPECT_FALSE(checked);
+    if (checked) return std::string();
+    EXPECT_EQ(checked.error().code, Errc::invalid_input);
+    options.client_certificate = files;
+    const auto sent = send();
+    EXPECT_FALSE(sent);
+    if (!sent) EXPECT_THAT(sent.error().message, HasSubstr(checked.error().message));
+    return checked.error().message;
+  };
+  EXPECT_THAT(trouble({.certificate = "/nowhere.pem"}),
+              HasSubstr("\"/nowhere.pem\": is no certificate in PEM (No such file or directory)"));
+  EXPECT_THAT(trouble({.certificate = client.path()}), HasSubstr("has no private key in PEM"));
+  EXPECT_THAT(trouble({.certificate = client.path(), .key = certificate.key_path()}),
+              HasSubstr("that goes with the certificate (key values mismatch)"));
+  const std::string locked = locked_key();
+  EXPECT_THAT(trouble({.certificate = client.path(), .key = locked}), HasSubstr("needs a password"));
+  EXPECT_THAT(trouble({.certificate = client.path(), .key = locked, .password_file = write_file("open barley\n")}),
+              HasSubstr("needs another password"));
+  EXPECT_THAT(trouble({.certificate = client.path(), .key = locked, .password_file = write_file("")}),
+              HasSubstr("no password can be read"));
 }
 
 TEST_F(HttpsClientTest, GivesUpAHandshakeThatNobodyAnswers) {

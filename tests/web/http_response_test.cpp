@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -471,6 +472,46 @@ TEST(HttpResponse, ThatABodyWhichNobodyWantsEndsTooSoonIsNoMatter) {
   EXPECT_TRUE(reading.verdict);
   EXPECT_TRUE(reading.response.unwanted);
   EXPECT_EQ(reading.response.damage, "");
+}
+
+// --- the wire, for archives
+
+TEST(HttpResponse, KeepsHeadAndCodedBodyAsTheyCameWhereThatIsAskedFor) {
+  const std::string packed = gzip("hello, world");
+  const std::string head = "HTTP/1.1 200 OK\r\nX-Odd : 1\r\nX-Long: a\r\n b\r\nContent-Encoding: gzip\r\n";
+  const std::string length = "Content-Length: " + std::to_string(packed.size()) + "\r\n\r\n";
+  const std::string chunks = "Transfer-Encoding: chunked\r\n\r\n";
+  const HttpReaderLimits limits{.keep_wire = true};
+  for (const std::size_t piece : {1, 3, 17, 4096}) {
+    const Reading whole(head + length + packed, piece, true, limits);
+    EXPECT_EQ(whole.response.wire.head, head + length) << piece;
+    EXPECT_EQ(whole.response.wire.coded_body, packed) << piece;
+    EXPECT_TRUE(whole.response.wire.is_coded);
+    EXPECT_EQ(whole.response.body, "hello, world");
+    const Reading in_chunks("\r\n" + head + chunks + "4\r\n" + packed.substr(0, 4) + "\r\n" +
+                                fmt::format("{:x}", packed.size() - 4) + "\r\n" +
+                                packed.substr(4) + "\r\n0\r\nX-Trailer: 1\r\n\r\n",
+                            piece, true, limits);
+    EXPECT_EQ(in_chunks.response.wire.head, head + chunks) << "without blank lines before it; " << piece;
+    EXPECT_EQ(in_chunks.response.wire.coded_body, packed) << "without the chunks";
+    const Reading plain(with_length("", "hello"), piece, true, limits);
+    EXPECT_EQ(plain.response.wire.head, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    EXPECT_FALSE(plain.response.wire.is_coded);
+    EXPECT_EQ(plain.response.wire.coded_body, "") << "the body is what came";
+  }
+  const Reading not_asked(head + length + packed);
+  EXPECT_EQ(not_asked.response.wire.head + not_asked.response.wire.coded_body, "");
+}
+
+TEST(HttpResponse, KeepsNoMoreOfACodedBodyThanOfTheBodyItself) {
+  // Much that decodes to nothing.
+  std::string packed = gzip(std::string(1, 'x'));
+  const std::string nothing(1'000'000, '\0');
+  const Reading reading(with_length("Content-Encoding: gzip\r\n", packed + nothing), 4096, true,
+                        {.body_bytes = 1000, .keep_wire = true});
+  EXPECT_EQ(reading.response.wire.coded_body.size(), 1000u);
+  EXPECT_TRUE(reading.response.wire.is_cut);
+  EXPECT_EQ(reading.response.body, "x");
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ struct CrawlOptions {
   // shorter way found late is followed as far as one found early.
   std::optional<std::uint32_t> max_depth;
   std::uint64_t max_pages = 0;  // responses fetched in this run; 0: no limit
+  std::uint64_t quota = 0;      // bytes received in this run, after which it stops (resumably); 0: no limit
   // HEAD off-scope links, to learn whether they are broken.
   bool check_links = false;
   // HEAD what pages are shown with, too: pictures, scripts, styles, and what styles refer to, on any host. Of a style sheet of

@@ -60,7 +60,7 @@ struct CrawlReport {
   std::uint64_t waiting = 0;   // queued by runs with another scope or depth; they go on waiting
   std::uint64_t taken_up = 0;  // URLs of earlier runs, and seeds, that this run had to do; 0: nothing was due
   bool finished = false;
-  // Why not: "signal", "max_pages", "max_time", "idle", "store".
+  // Why not: "signal", "max_pages", "quota", "max_time", "idle", "store".
   std::string stopped_by;
   Duration elapsed{};
 

@@ -13,6 +13,7 @@
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/proxy.hpp"
+#include "argiope/web/tls.hpp"
 
 namespace argiope {
 
@@ -31,6 +32,10 @@ struct CrawlSetup {
   std::string ca_file;
   // Whom servers are asked by. The environment is not read: see ProxySettings::from_environment().
   ProxySettings proxies;
+  // Bytes a second that may be received, over all connections; 0: no limit.
+  std::uint64_t rate_limit = 0;
+  // Shown to the seeds' servers alone, if they ask for one.
+  ClientCertificate client_certificate;
   // Makes what answers one thread's requests in place of the net: WarcReplay::transport(), for one. Null: sockets.
   std::function<std::unique_ptr<HttpTransport>()> transport;
 };
@@ -39,7 +44,7 @@ struct CrawlSetup {
 class LocalCrawl {
  public:
   // Opens the database, and reads what is left to do.
-  // Errors: those of open_url_store and Crawler::open. Throws as Crawler's constructor.
+  // Errors: those of check(client_certificate), open_url_store and Crawler::open. Throws as Crawler's constructor.
   static Result<std::unique_ptr<LocalCrawl>> open(CrawlOptions options, CrawlSetup setup = {});
   ~LocalCrawl();
 

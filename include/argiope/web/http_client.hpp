@@ -11,10 +11,12 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/web/byte_rate.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/proxy.hpp"
+#include "argiope/web/tls.hpp"
 
 namespace argiope {
 
@@ -37,6 +39,12 @@ struct HttpClientOptions {
   // Whom servers are asked by. Where a proxy looks up names, a server's address is not ours to check: see
   // AddressGuard::check_name(). The addresses of proxies are not checked, since the user has named them.
   ProxySettings proxies;
+  // How fast answers may come, over all connections and all clients that share it; null: as fast as they do. Time that is
+  // waited for it is not counted in HttpRequest::timeout.
+  std::shared_ptr<ByteRate> byte_rate;
+  // Shown to the servers of these sites alone ("https://example.org", as Url::site_key() has it), if they ask for one.
+  ClientCertificate client_certificate;
+  std::vector<std::string> client_certificate_for;
 };
 
 // See HttpTransport for the contract of send().

@@ -1,4 +1,5 @@
-// TLS for servers: what one proves with who it is. HttpServerOptions::tls takes it.
+// TLS: what servers and clients prove with who they are. HttpServerOptions::tls takes the one,
+// HttpClientOptions::client_certificate the other.
 //
 //   auto identity = value_or_throw(TlsIdentity::load({.certificate = "chain.pem", .key = "key.pem"}));
 //   HttpServer server(handler, {.tls = identity});
@@ -24,6 +25,20 @@ struct TlsFiles {
   std::string key;
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
+
+// What a client proves with who it is, to servers that ask. Files in PEM; without `certificate` there is none.
+struct ClientCertificate {
+  // The client's certificate first, then those that vouch for it.
+  std::string certificate;
+  // Its private key; empty: it is in the file of the certificate.
+  std::string key;
+  // A file whose first line is the key's password; empty: it has none.
+  std::string password_file;
+  friend bool operator==(const ClientCertificate&, const ClientCertificate&) = default;
+};
+// Blocks while it reads the files.
+// Errors: invalid_input: what is wrong with which.
+Result<void> check(const ClientCertificate& certificate);
 
 // A certificate, its chain and its key. TLS 1.2 with ECDHE and AEAD ciphers, and TLS 1.3; HTTP/1.1 by ALPN, where a client
 // asks; no client certificates, no renegotiation; sessions are resumed by tickets, so that none take memory.

@@ -93,7 +93,7 @@ std::string more_than_zero(std::string& text) {
 std::string whole_bytes(std::string& text) {
   const std::string given = text;
   const std::string wrong = CLI::AsSizeValue(false)(text);
-  return wrong.empty() && text != "0" ? std::string{}
+  return wrong.empty() && text != "0" && !given.starts_with('-') ? std::string{}
                                       : fmt::format("{}: more than 0 bytes, as in 1000000, 500M or 1G", in_quotes(given));
 }
 
@@ -194,7 +194,7 @@ void CrawlArguments::add_to(CLI::App& command) {
       ->group(request_group);
   command.add_option("--ca-file", ca_file, "Trust the certificate authorities in this PEM file too")
       ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
-  wire.add_to(command, request_group);
+  wire.add_to(command, request_group, pace_group);
 
   const char* const run_group = "The run";
   add_span(command, "--max-time", max_time, "Stop after this time; the next run goes on")->group(run_group);

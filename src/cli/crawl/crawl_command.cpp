@@ -45,7 +45,7 @@ class CrawlCommand {
     for (const std::string& remark : remarks) fmt::print(stderr, "argiope: {}\n", printable_lines(remark));
     if (!options) return give_up(options.error().message, kExitUsage);
     CrawlSetup setup = basic_setup();
-    if (auto applied = arguments_.wire.apply(setup, environment_variable); !applied) {
+    if (auto applied = arguments_.wire.apply(*options, setup, environment_variable); !applied) {
       return give_up(applied.error().message, kExitUsage);
     }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
@@ -251,6 +251,17 @@ class CrawlCommand {
   std::string error_;  // what was complained of
 };
 
+// Whether an option stands in front of the command that it is meant for, which would not see it.
+bool has_stray_option(const CLI::App& crawl, std::string_view subcommand) {
+  for (const CLI::Option* option : crawl.get_options()) {
+    if (option->count() == 0) continue;
+    fmt::print(stderr, "argiope crawl: write {} behind {}; argiope crawl {} --help has its options\n",
+               printable(option->get_name()), subcommand, subcommand);
+    return true;
+  }
+  return false;
+}
+
 struct ReplayArguments {
   CrawlArguments crawl;
   std::vector<std::string> files;
@@ -292,7 +303,8 @@ std::function<int()> add_crawl_command(CLI::App& app) {
   command->require_subcommand(0, 1);
   const auto replay = add_replay_command(*command);
   return [arguments, command, replay] {
-    return command->got_subcommand("replay") ? replay() : CrawlCommand(*arguments).run();
+    if (!command->got_subcommand("replay")) return CrawlCommand(*arguments).run();
+    return has_stray_option(*command, "replay") ? static_cast<int>(kExitUsage) : replay();
   };
 }
 

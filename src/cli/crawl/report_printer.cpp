@@ -41,6 +41,7 @@ std::string_view ending(const CrawlReport& report) {
   if (report.finished) return "Finished";
   if (report.stopped_by == "signal") return "Stopped by a signal";
   if (report.stopped_by == "max_pages") return "Stopped at --max-pages";
+  if (report.stopped_by == "quota") return "Stopped at --quota";
   if (report.stopped_by == "max_time") return "Stopped at --max-time";
   if (report.stopped_by == "idle") return "Stopped: nothing fetched for --max-idle-sec";
   return "Stopped";

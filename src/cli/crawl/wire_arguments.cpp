@@ -9,11 +9,21 @@ namespace argiope {
 
 // One option, two lines: no formatter sees that.
 // clang-format off
-void WireArguments::add_to(CLI::App& command, const char* group) {
+void WireArguments::add_to(CLI::App& command, const char* request_group, const char* pace_group) {
   command.add_option("--proxy", proxies, "Fetch by this proxy: http://, https://, socks5:// or socks5h:// (which looks names up itself); several take turns by host (repeatable; default: http_proxy, https_proxy and all_proxy of the environment)")
-      ->group(group)->type_name("URL")->allow_extra_args(false);
+      ->group(request_group)->type_name("URL")->allow_extra_args(false);
   command.add_option("--no-proxy", no_proxy, "Hosts, domains, addresses and ranges that are asked directly, by commas; '*' for all (default: no_proxy of the environment)")
-      ->group(group)->type_name("LIST");
+      ->group(request_group)->type_name("LIST");
+  CLI::Option* const certificate = command.add_option("--client-cert", client_certificate.certificate, "Show this certificate (PEM) to the URLs' hosts, and to no other, if they ask for one")
+      ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
+  command.add_option("--client-key", client_certificate.key, "Its private key (PEM), where that is not in the same file")
+      ->check(CLI::ExistingFile)->needs(certificate)->group(request_group)->type_name("FILE");
+  command.add_option("--client-key-password-file", client_certificate.password_file, "The first line of this file is the key's password")
+      ->check(CLI::ExistingFile)->needs(certificate)->group(request_group)->type_name("FILE");
+  command.add_option("--rate-limit", rate_limit, "Bytes a second that are received, over all connections (500K, 2M)")
+      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->group(pace_group)->type_name("BYTES");
+  command.add_option("--quota", quota, "Stop when so many bytes have come (500M, 2G); the next run goes on")
+      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->group(pace_group)->type_name("BYTES");
 }
 // clang-format on
 
@@ -50,10 +60,17 @@ Result<ProxySettings> WireArguments::proxy_settings(const ProxySettings::Variabl
   return settings;
 }
 
-Result<void> WireArguments::apply(CrawlSetup& setup, const ProxySettings::Variable& environment) const {
+Result<void> WireArguments::apply(CrawlOptions& options, CrawlSetup& setup,
+                                  const ProxySettings::Variable& environment) const {
   auto settings = proxy_settings(environment);
   if (!settings) return std::unexpected(std::move(settings.error()));
   setup.proxies = std::move(*settings);
+  if (auto good = check(client_certificate); !good) {
+    return fail(good.error().code, fmt::format("--client-cert, --client-key: {}", good.error().message));
+  }
+  setup.client_certificate = client_certificate;
+  setup.rate_limit = rate_limit;
+  options.quota = quota;
   return {};
 }
 

@@ -101,7 +101,9 @@ std::function<int()> add_site_command(CLI::App& app) {
   command
       ->add_option("--features", arguments->features,
                    "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow,\n"
-                   "resources, duplicates, offsite, phantoms, base, chain; or friendly (all of these), none")
+                   "resources, duplicates, offsite, phantoms, base, chain; or friendly (all of these), none;\n"
+                   "and cookies, members, basic, digest, or guarded (all four): pages for who sends cookies back,\n"
+                   "has logged in at /login, or says who he is: ann, \"silk & dew\"")
       ->capture_default_str();
   command
       ->add_option("--hostile", arguments->hostile,

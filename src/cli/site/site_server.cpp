@@ -4,8 +4,8 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <list>
 #include <optional>
 
@@ -22,6 +22,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t kMostHeader = 16 * 1024;
+constexpr std::uint64_t kMostBody = 64 * 1024;  // of a form
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -87,15 +88,17 @@ class Server final : public SiteServer {
     std::string received;
     std::string reply;
     for (bool go_on = true; go_on;) {
-      http::request_parser<http::empty_body> parser;
+      http::request_parser<http::string_body> parser;
       parser.header_limit(kMostHeader);
+      parser.body_limit(kMostBody);
+      parser.eager(true);
       if (!co_await read_request(socket, parser, received)) co_return;
       go_on = co_await answer(socket, host, parser.get(), reply) && parser.get().keep_alive();
     }
     socket.shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  Coro<bool> read_request(tcp::socket& socket, http::request_parser<http::empty_body>& parser, std::string& received) {
+  Coro<bool> read_request(tcp::socket& socket, http::request_parser<http::string_body>& parser, std::string& received) {
     char buffer[4096];
     for (;;) {
       if (!received.empty()) {
@@ -114,7 +117,7 @@ class Server final : public SiteServer {
   }
 
   // False when the connection must not be used again.
-  Coro<bool> answer(tcp::socket& socket, std::uint32_t host, const http::request<http::empty_body>& request,
+  Coro<bool> answer(tcp::socket& socket, std::uint32_t host, const http::request<http::string_body>& request,
                     std::string& out) {
     using Behaviour = SyntheticReply::Behaviour;
     const SyntheticRequest asked{host,
@@ -122,7 +125,11 @@ class Server final : public SiteServer {
                                  view(request.target()),
                                  view(request[http::field::accept_encoding]),
                                  view(request[http::field::if_none_match]),
-                                 view(request[http::field::if_modified_since])};
+                                 view(request[http::field::if_modified_since]),
+                                 view(request[http::field::cookie]),
+                                 view(request[http::field::authorization]),
+                                 request.method() == http::verb::post,
+                                 request.body()};
     SyntheticReply reply = web_->reply(asked);
     log(host, request, reply.status);
     if (reply.latency > Duration::zero()) co_await sleep(reply.latency);
@@ -196,7 +203,7 @@ class Server final : public SiteServer {
   }
 
   // Microseconds on the loop's clock, host, method, target, status.
-  void log(std::uint32_t host, const http::request<http::empty_body>& request, int status) {
+  void log(std::uint32_t host, const http::request<http::string_body>& request, int status) {
     ++requests_;
     if (options_.log == nullptr) return;
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(backend_.clock().now().time_since_epoch());

@@ -56,18 +56,33 @@ enum class WebFeature : std::uint8_t {
   robots_silent,  // robots.txt never answers
   robots_reset,   // robots.txt's connection is torn down
   mute,           // nothing is ever answered; where connections are simulated, there is none
+  // Guarded: pages that are shown to who knows how, each below /NAME/, linked from the front page. Beside the friendly ones,
+  // and not among them.
+  cookies,  // walls that let in who sends a cookie back: by a redirect to the same page, by one there and back, step by step
+  members,  // a login with a token at /login, without which /members/ leads back to it; and /logout
+  basic,    // HTTP authentication
+  digest,   // the same, with a nonce that grows stale
 };
-inline constexpr std::size_t kWebFeatures = 32;
+inline constexpr std::size_t kWebFeatures = 36;
+using WebFeatures = std::uint64_t;  // bit() of each
 // Hostile and extreme ones: only evil hosts have them.
-constexpr bool is_hostile(WebFeature feature) noexcept { return feature >= WebFeature::loops; }
+constexpr bool is_hostile(WebFeature feature) noexcept {
+  return feature >= WebFeature::loops && feature <= WebFeature::mute;
+}
 // As on the command line: "robots-500".
 std::string_view to_string(WebFeature feature) noexcept;
-// Comma-separated names; "none", "friendly", "hostile" (without the extreme ones), or "all" for these two together.
+// Comma-separated names; "none", "friendly", "hostile" (without the extreme ones), "guarded", or "all" for the first two of
+// these together.
 // Errors: invalid_input naming the word.
-Result<std::uint32_t> parse_web_features(std::string_view names);
-constexpr std::uint32_t bit(WebFeature feature) noexcept { return 1u << static_cast<unsigned>(feature); }
-inline constexpr std::uint32_t kFriendlyFeatures = bit(WebFeature::loops) - 1;
-inline constexpr std::uint32_t kHostileFeatures = (bit(WebFeature::slow) - 1) & ~kFriendlyFeatures;
+Result<WebFeatures> parse_web_features(std::string_view names);
+constexpr WebFeatures bit(WebFeature feature) noexcept { return WebFeatures{1} << static_cast<unsigned>(feature); }
+inline constexpr WebFeatures kFriendlyFeatures = bit(WebFeature::loops) - 1;
+inline constexpr WebFeatures kHostileFeatures = (bit(WebFeature::slow) - 1) & ~kFriendlyFeatures;
+inline constexpr WebFeatures kGuardedFeatures =
+    bit(WebFeature::cookies) | bit(WebFeature::members) | bit(WebFeature::basic) | bit(WebFeature::digest);
+// Who is let in by members, basic and digest; the form's fields are "name" and "password".
+inline constexpr std::string_view kSyntheticName = "ann";
+inline constexpr std::string_view kSyntheticPassword = "silk & dew";
 
 struct SyntheticWebOptions {
   std::uint32_t hosts = 3;
@@ -80,7 +95,7 @@ struct SyntheticWebOptions {
   Duration latency{};    // of every reply but robots.txt
   double errors = 0.02;  // part of the links, beside the tree's, that lead to what is not there; 0 to 1
   std::uint64_t seed = 1;
-  std::uint32_t features = kFriendlyFeatures;
+  WebFeatures features = kFriendlyFeatures;
   // The last hosts are evil: they alone have the hostile ones among `features`, beside the friendly ones.
   std::uint32_t evil_hosts = 1;
   // Pages link to pages of other hosts, and front pages to front pages, so that any one seed reaches all hosts.
@@ -96,6 +111,10 @@ struct SyntheticRequest {
   std::string_view accept_encoding{};
   std::string_view if_none_match{};
   std::string_view if_modified_since{};
+  std::string_view cookie{};
+  std::string_view authorization{};
+  bool post = false;
+  std::string_view body{};
 };
 
 // What a server is to send, and how.
@@ -133,11 +152,12 @@ struct SyntheticTruth {
   std::vector<std::string> broken;      // 404 and 410
   std::vector<std::string> resources;   // linked by `a`, status 200, not HTML
   std::vector<std::string> disallowed;  // linked, but off limits by robots.txt; they would answer 200
+  std::vector<std::string> guarded;     // pages with status 200 for who has what it takes
   std::vector<std::string> shunned;     // nofollow links and what only looks like links; they would answer 200
 };
 
-// Equal options and origins give equal bytes. The only state is how often flaky and throttling pages were asked for: a
-// bounded map, never reset.
+// Equal options and origins give equal bytes. The only state is how often flaky and throttling pages were asked for, a
+// bounded map, never reset; and the nonces of digest.
 //
 // Cost:    2 µs for a plain page of 4 KiB and no memory for it; a compressed one takes some 30 µs. A bomb
 //          is made when first asked for, which takes a good 100 ms, and kept: up to 300 KB each.

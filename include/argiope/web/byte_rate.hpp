@@ -1,0 +1,38 @@
+// ByteRate: how fast all connections together may receive.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "argiope/base/clock.hpp"
+
+namespace argiope {
+
+// A token bucket that clients of several threads share. Whoever has received something pays for it and waits until that is
+// paid; who pays first waits least. As each waits before it reads on, and reads a piece at a time, all get on alike.
+//
+// Units:   bytes a second of the clock; all payers' clocks are the same one.
+// Errors:  the constructor throws std::invalid_argument for 0 bytes a second.
+// Threads: any.
+// Cost:    O(1); nobody is woken, and nothing is allocated.
+class ByteRate {
+ public:
+  // What is saved up while nothing comes: so much may come at once.
+  static constexpr Duration kBurst = std::chrono::milliseconds{250};
+
+  explicit ByteRate(std::uint64_t bytes_per_second);
+
+  // Until when to wait for `bytes` that have come; what has passed means not at all.
+  TimePoint pay(std::size_t bytes, TimePoint now) noexcept;
+  // The most to read before paying.
+  std::size_t piece() const noexcept { return piece_; }
+  std::uint64_t bytes_per_second() const noexcept { return rate_; }
+
+ private:
+  const std::uint64_t rate_;
+  const std::size_t piece_;
+  std::atomic<Duration::rep> paid_until_;
+};
+
+}  // namespace argiope
