@@ -242,7 +242,7 @@ Result<std::vector<Url>> CrawlArguments::seeds(std::vector<std::string>* remarks
   }
   if (!list.seeds.empty() || files.empty()) return std::move(list.seeds);
   return fail(Errc::invalid_input, list.bad_count > 0 ? fmt::format("{}; and no line is a URL", list.bad.front())
-                                                      : fmt::format("{}: has no URLs", printable(files.front())));
+                                                      : fmt::format("{}: has no URLs", name_of_list(files.front())));
 }
 
 Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) const {

@@ -81,8 +81,10 @@ Result<void> read_seed_list(std::istream& in, const std::string& name, SeedList&
   return {};
 }
 
+std::string name_of_list(const std::string& path) { return path == "-" ? "standard input" : printable(path); }
+
 Result<void> read_seed_list(const std::string& path, SeedList& list) {
-  if (path == "-") return read_seed_list(std::cin, "standard input", list);
+  if (path == "-") return read_seed_list(std::cin, name_of_list(path), list);
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return fail(errno == ENOENT ? Errc::not_found : Errc::io,
