@@ -9,6 +9,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/crawl/report_arguments.hpp"
 #include "cli/crawl/scope_arguments.hpp"
 #include "cli/crawl/wire_arguments.hpp"
 
@@ -26,6 +27,7 @@ struct CrawlArguments {
   std::size_t size_limit_kb = 10'240;
   std::vector<std::string> whitelist;
   ScopeArguments scope;
+  ReportArguments report;
   std::string user_agent;
   bool color = false;
   bool debug = false;
@@ -45,7 +47,6 @@ struct CrawlArguments {
   Duration connect_timeout = std::chrono::seconds{10};
   bool no_robots = false;
   std::string order = "bfs";
-  bool check_links = false;
   std::string requeue;
   std::string export_file;
   std::string export_broken_file;
