@@ -125,7 +125,7 @@ class LinkChecker {
 
   void judge(LinkPlace place, const KeptLink& link) {
     if (!link.error.empty()) return add_written(place, link);
-    if (link.target == 0) return;
+    if (link.target == 0) return judge_unknown(place, link);
     const bool is_mixed = flags_.has(place.page, UrlFlags::kHttps) && !flags_.has(link.target, UrlFlags::kHttps) &&
                           is_asset_or_frame(link.kind);
     if (is_mixed) add_at(FindingKind::mixed_content, mixed_, link.target, place);
@@ -138,9 +138,18 @@ class LinkChecker {
     if (!link.fragment.empty() && rules_.wants(FindingKind::fragment)) fragments_[end][link.fragment].push_back(place);
   }
 
+  // A link to a URL that the store does not know.
+  void judge_unknown(LinkPlace place, const KeptLink& link) {
+    const bool is_mixed = starts_with_lower(link.href, "http:") && flags_.has(place.page, UrlFlags::kHttps) && is_asset_or_frame(link.kind);
+    if (is_mixed) add_as(FindingKind::mixed_content, place, link);
+  }
+
   void add_written(LinkPlace place, const KeptLink& link) {
     const bool is_mail = starts_with_lower(link.href, "mailto:");
-    const FindingKind kind = is_mail ? FindingKind::mail : FindingKind::invalid;
+    add_as(is_mail ? FindingKind::mail : FindingKind::invalid, place, link);
+  }
+
+  void add_as(FindingKind kind, LinkPlace place, const KeptLink& link) {
     if (!rules_.wants(kind)) return;
     const auto [at, is_new] = written_.try_emplace({kind, link.href}, pending_.size());
     if (is_new) pending_.push_back({{.kind = kind, .url = link.href, .message = link.error}});

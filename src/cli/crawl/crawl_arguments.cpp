@@ -144,12 +144,13 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")->group(scope_group)->type_name("N");
   command.add_option("--order", order, "bfs: nearest to a seed first; dfs: deepest first; priority: short URLs first")
       ->check(CLI::IsMember({"bfs", "dfs", "priority"}))->group(scope_group)->capture_default_str();
-  command.add_flag("--check-links", check_links, "Also ask (HEAD) whether links to other hosts work")->group(scope_group);
   command.add_flag("--no-robots", no_robots, "Do not read robots.txt. Only for sites that are yours")->group(scope_group);
   add_span(command, "--age", age, "Ask whether pages that were fetched longer ago have changed; 0: all (default: never)")
       ->group(scope_group);
   command.add_option("--requeue", requeue, "Fetch again completely what failed, was excluded, is broken, or everything in scope")
       ->check(CLI::IsMember({"failed", "excluded", "broken", "all"}))->group(scope_group)->type_name("WHAT");
+
+  report.add_to(command, "Checks and reports");
 
   const char* const trap_group = "Guards against endless sites (the report counts what they leave out; a larger limit takes it in)";
   command.add_option("--max-pages-per-host", max_pages_per_host, "URLs of one host that are queued in one run")
@@ -284,7 +285,7 @@ Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) 
   options.max_links_per_page = max_links_per_page;
   options.max_url_length = max_url_length;
   options.max_segment_repeats = max_segment_repeats;
-  options.check_links = check_links;
+  if (auto applied = report.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   options.requeue = requeue == "failed"     ? Requeue::failed
                     : requeue == "excluded" ? Requeue::excluded
                     : requeue == "broken"   ? Requeue::broken

@@ -10,6 +10,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "cli/crawl/extraction_arguments.hpp"
+#include "cli/crawl/report_arguments.hpp"
 #include "cli/crawl/scope_arguments.hpp"
 #include "cli/crawl/wire_arguments.hpp"
 
@@ -27,6 +28,7 @@ struct CrawlArguments {
   std::size_t size_limit_kb = 10'240;
   std::vector<std::string> whitelist;
   ScopeArguments scope;
+  ReportArguments report;
   std::string user_agent;
   bool color = false;
   bool debug = false;
@@ -46,7 +48,6 @@ struct CrawlArguments {
   Duration connect_timeout = std::chrono::seconds{10};
   bool no_robots = false;
   std::string order = "bfs";
-  bool check_links = false;
   std::string requeue;
   std::string export_file;
   std::string export_broken_file;

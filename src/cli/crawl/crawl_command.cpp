@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -22,12 +23,16 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_arguments.hpp"
+#include "cli/crawl/crawl_looks.hpp"
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/version.hpp"
 #include "config/internal/extraction_file.hpp"
+#include "crawl/internal/accepted_status.hpp"
+#include "crawl/internal/graph_export.hpp"
+#include "crawl/internal/site_report.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {
@@ -180,10 +185,13 @@ class CrawlCommand {
       }
     }
     if (!arguments_.export_broken_file.empty()) {
-      if (auto written = export_broken(store, arguments_.export_broken_file); !written) {
+      const auto rules = arguments_.report.judge.rules();
+      const auto is_wanted = [&](const UrlRecord& record) { return is_broken(record, rules->accept_status); };
+      if (auto written = export_broken(store, arguments_.export_broken_file, is_wanted); !written) {
         status = complain(written.error().message, kExitNothing);
       }
     }
+    if (auto reported = write_reports(store); !reported) status = complain(reported.error().message, kExitNothing);
     const std::string nothing = nothing_worked(store, report);
     if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
     if (status == kExitFinished) status = status_of(report, nothing);
@@ -194,9 +202,33 @@ class CrawlCommand {
       print_report(out, report, arguments_.database, arguments_.export_file);
       print_warc(out);
       if (extraction_) print_extraction(out, extracted, arguments_.extraction.output);
+      if (check_) print_check(out, *check_, arguments_.database);
     }
-    if (arguments_.summary == "json") print_summary(stdout, report, error_, extraction_ ? &extracted : nullptr);
+    if (arguments_.summary == "json") {
+      print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr);
+    }
     return status;
+  }
+
+  // What is written at the end of links and pages; what was found wrong is in check_ then. Rules and names were found right before
+  // the crawl began.
+  Result<void> write_reports(UrlStore& store) {
+    const ReportArguments& wanted = arguments_.report;
+    const CheckRules rules = *wanted.judge.rules();
+    if (wanted.checks()) {
+      auto found = check_links(store, rules);
+      if (!found) return std::unexpected(std::move(found.error()));
+      check_ = std::move(*found);
+      for (const auto& [file, format] : *wanted.outputs()) {
+        if (auto written = write_check(store, *check_, format, file, kVersion); !written) return written;
+      }
+    }
+    if (!wanted.html.empty()) {
+      if (auto written = write_site_report(store, rules, wanted.html); !written) return written;
+    }
+    if (wanted.sitemap.empty()) return {};
+    const auto count = write_sitemap(store, wanted.sitemap);
+    return count ? Result<void>{} : std::unexpected(count.error());
   }
 
   void print_warc(std::FILE* out) const {
@@ -210,7 +242,8 @@ class CrawlCommand {
     if (interrupted_) return kExitInterrupted;
     if (report.stopped_by == "store") return kExitNothing;
     if (!nothing.empty()) return complain(nothing, kExitNothing);
-    return arguments_.fail_on_broken && report.broken_count > 0 ? kExitBroken : kExitFinished;
+    const bool is_broken_somewhere = report.broken_count > 0 || (check_ && check_->errors() > 0);
+    return arguments_.fail_on_broken && is_broken_somewhere ? kExitBroken : kExitFinished;
   }
 
   // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
@@ -246,6 +279,7 @@ class CrawlCommand {
   std::shared_ptr<WarcSink> warc_;
   std::shared_ptr<ExtractionSink> extraction_;
   int extraction_status_ = kExitNothing;  // of a run whose extraction cannot begin
+  std::optional<CheckResult> check_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
   std::string error_;  // what was complained of
@@ -302,7 +336,9 @@ std::function<int()> add_crawl_command(CLI::App& app) {
   arguments->add_to(*command);
   command->require_subcommand(0, 1);
   const auto replay = add_replay_command(*command);
-  return [arguments, command, replay] {
+  const auto look = add_crawl_looks(*command);
+  return [arguments, command, replay, look] {
+    if (is_crawl_look(*command)) return look();
     if (!command->got_subcommand("replay")) return CrawlCommand(*arguments).run();
     return has_stray_option(*command, "replay") ? static_cast<int>(kExitUsage) : replay();
   };

@@ -159,7 +159,19 @@ void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_v
   std::fflush(out);
 }
 
-void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble,
+void print_check(std::FILE* out, const CheckResult& check, std::string_view database) {
+  fmt::print(out, "\nLinks: {} and {} in {}", counted(check.errors(), "error"), counted(check.warnings(), "warning"),
+             counted(check.links, "link"));
+  for (std::size_t i = 0; i < kFindingKinds; ++i) {
+    if (check.counts[i] > 0) fmt::print(out, "; {}: {}", to_string(static_cast<FindingKind>(i)), check.counts[i]);
+  }
+  fmt::print(out, "\n");
+  if (check.errors() + check.warnings() > 0 && database != ":memory:") {
+    fmt::print(out, "argiope crawl check {} names each with its pages and lines\n", printable(database));
+  }
+}
+
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check,
                    const ExtractionReport* extraction) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -199,6 +211,11 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     json.member("broken_before", report.broken_before);
     json.member("complete", report.complete());
     json.member("broken", report.broken_count);
+    if (check != nullptr) {
+      json.object("findings", [&] {
+        for (std::size_t i = 0; i < kFindingKinds; ++i) json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
+      });
+    }
     json.member("hosts", stats.hosts);
     json.member("hosts_given_up", report.lost_host_count);
     json.member("not_asked", stats.not_asked);

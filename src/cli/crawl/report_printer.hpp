@@ -6,6 +6,7 @@
 
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/extraction_sink.hpp"
+#include "crawl/internal/link_check.hpp"
 
 namespace argiope {
 
@@ -13,9 +14,12 @@ namespace argiope {
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file);
 
 // One line: the object that docs/crawl-requests.md promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
-// `trouble` is its member "error", unless it is empty; `extraction`, unless it is null, its object "extraction".
-void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble,
+// `trouble` is its member "error", unless it is empty; `check`, where links were checked, its member "findings"; `extraction`,
+// where records were taken from pages, its object "extraction".
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check = nullptr,
                    const ExtractionReport* extraction = nullptr);
+// What a check of links has found, in a line or two. `database` is named in the advice on how to see it.
+void print_check(std::FILE* out, const CheckResult& check, std::string_view database);
 // The line of a crawl that could not begin or has lost its store.
 void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error);
 

@@ -1,0 +1,187 @@
+#include "cli/crawl/crawl_looks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "argiope/store/url_store.hpp"
+#include "base/internal/counted.hpp"
+#include "base/internal/printable.hpp"
+#include "cli/commands.hpp"
+#include "cli/crawl/report_arguments.hpp"
+#include "cli/version.hpp"
+#include "crawl/internal/check_output.hpp"
+#include "crawl/internal/graph_export.hpp"
+#include "crawl/internal/link_check.hpp"
+#include "crawl/internal/site_report.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr const char* kLooks[] = {"check", "report", "export"};
+
+int complain_about(std::string_view message, int status = kExitNothing) {
+  fmt::print(stderr, "argiope: {}\n", printable_lines(message));
+  return status;
+}
+
+// A file of an earlier version is brought up to date first, as any crawl would.
+Result<std::unique_ptr<UrlStore>> open_to_look(const std::string& path) {
+  auto store = open_url_store_to_look(path);
+  if (store || store.error().code != Errc::older_version) return store;
+  auto writer = open_url_store(path);
+  if (!writer) return std::unexpected(std::move(writer.error()));
+  if (auto closed = (*writer)->close(); !closed) return std::unexpected(std::move(closed.error()));
+  return open_url_store_to_look(path);
+}
+
+struct CrawlLookArguments {
+  std::string database = "argiope.db";
+  std::string output;
+  JudgeArguments judge;
+
+  void add_database(CLI::App& command) {
+    command.add_option("DB", database, "Database of a crawl")->type_name("")->capture_default_str();
+  }
+};
+
+// --- check
+
+struct CrawlCheckArguments : CrawlLookArguments {
+  std::string format;
+  bool strict = false;
+};
+
+int run_check(const CrawlCheckArguments& arguments) {
+  const auto rules = arguments.judge.rules();
+  if (!rules) return complain_about(rules.error().message, kExitUsage);
+  auto format = arguments.format.empty() ? check_format_of(arguments.output) : parse_check_format(arguments.format);
+  if (!format && arguments.output != "-") {
+    return complain_about(fmt::format("--output {}: the name must end with .sarif, .xml, .json, .csv or .txt; or give --format",
+                                   in_quotes(arguments.output)),
+                       kExitUsage);
+  }
+  auto store = open_to_look(arguments.database);
+  if (!store) return complain_about(store.error().message);
+  const auto result = check_links(**store, *rules);
+  if (!result) return complain_about(result.error().message);
+  const auto written = write_check(**store, *result, format.value_or(CheckFormat::text), arguments.output, kVersion);
+  if (!written) return complain_about(written.error().message);
+  return result->errors() > 0 || (arguments.strict && result->warnings() > 0) ? kExitBroken : kExitFinished;
+}
+
+std::function<int()> add_check(CLI::App& crawl) {
+  auto arguments = std::make_shared<CrawlCheckArguments>();
+  arguments->output = "-";
+  CLI::App* command = crawl.add_subcommand("check", "Say what is wrong with the links that a crawl knows, without asking anybody.");
+  arguments->add_database(*command);
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  command->add_option("--format", arguments->format, "text, json, csv, junit or sarif (default: by the file's name, else text)")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kCheckFormats), std::end(kCheckFormats))))
+      ->type_name("FORMAT");
+  arguments->judge.add_to(*command, "Options");
+  command->add_flag("--strict", arguments->strict, "Exit with 1 for warnings, too: mixed content, links to update");
+  command->footer(
+      "What a crawl with --check-links has found out is judged; crawls without it know only of the pages they fetched.\n"
+      "Exit status: 0 nothing is wrong, 1 something is, 2 bad usage, 3 the database cannot be read.\n"
+      "Example: argiope crawl check site.db -o links.sarif");
+  return [arguments] { return run_check(*arguments); };
+}
+
+// --- report
+
+int run_report(const CrawlLookArguments& arguments) {
+  const auto rules = arguments.judge.rules();
+  if (!rules) return complain_about(rules.error().message, kExitUsage);
+  auto store = open_to_look(arguments.database);
+  if (!store) return complain_about(store.error().message);
+  if (auto written = write_site_report(**store, *rules, arguments.output); !written) return complain_about(written.error().message);
+  return kExitFinished;
+}
+
+std::function<int()> add_report(CLI::App& crawl) {
+  auto arguments = std::make_shared<CrawlLookArguments>();
+  arguments->output = "report.html";
+  CLI::App* command = crawl.add_subcommand(
+      "report", "Write what a crawl knows as one HTML file: broken links, redirects, titles, speed, hosts …");
+  arguments->add_database(*command);
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  arguments->judge.add_to(*command, "Options");
+  command->footer(
+      "Titles, descriptions and times are known of crawls with --html, texts and lines of links with --links, --html or\n"
+      "--check-links.\n"
+      "Example: argiope crawl report site.db -o site.html");
+  return [arguments] { return run_report(*arguments); };
+}
+
+// --- export
+
+struct CrawlExportArguments : CrawlLookArguments {
+  std::string format = "csv";
+  std::string what = "links";
+  std::string base;
+};
+
+int export_sitemap(UrlStore& store, const CrawlExportArguments& arguments) {
+  if (arguments.output == "-") return complain_about("--format sitemap: give a file with -o; there may be several", kExitUsage);
+  const auto count = write_sitemap(store, arguments.output, arguments.base);
+  if (!count) return complain_about(count.error().message, count.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
+  fmt::print(stderr, "{} in {}\n", counted(count->urls, "URL"), count->files == 0 ? "one file" : counted(count->files, "file"));
+  if (count->other_sites > 0) {
+    fmt::print(stderr, "{} of other sites left out: a sitemap is of one; --base names another\n", counted(count->other_sites, "page"));
+  }
+  return kExitFinished;
+}
+
+int run_export(const CrawlExportArguments& arguments) {
+  auto store = open_to_look(arguments.database);
+  if (!store) return complain_about(store.error().message);
+  if (arguments.format == "sitemap") return export_sitemap(**store, arguments);
+  const GraphFormat format = arguments.format == "graphml" ? GraphFormat::graphml
+                             : arguments.format == "dot"   ? GraphFormat::dot
+                             : arguments.what == "pages"   ? GraphFormat::pages_csv
+                                                           : GraphFormat::links_csv;
+  if (auto written = export_graph(**store, format, arguments.output); !written) return complain_about(written.error().message);
+  return kExitFinished;
+}
+
+std::function<int()> add_export(CLI::App& crawl) {
+  auto arguments = std::make_shared<CrawlExportArguments>();
+  arguments->output = "-";
+  CLI::App* command =
+      crawl.add_subcommand("export", "Write the links and pages of a crawl for other programs: CSV, GraphML, DOT, or a sitemap.");
+  arguments->add_database(*command);
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  command->add_option("--format", arguments->format, "csv, graphml, dot or sitemap")
+      ->check(CLI::IsMember({"csv", "graphml", "dot", "sitemap"}))->type_name("FORMAT")->capture_default_str();
+  command->add_option("--what", arguments->what, "Lines of CSV: links, or pages with depth, inbound links, PageRank, title …")
+      ->check(CLI::IsMember({"links", "pages"}))->type_name("WHAT")->capture_default_str();
+  command->add_option("--base", arguments->base, "Of a sitemap in several files: the folder in which they will be found")->type_name("URL");
+  command->footer(
+      "Links have their texts, rel and lines where the crawl kept them (--links).\n"
+      "Examples:\n"
+      "  argiope crawl export site.db --format graphml -o site.graphml\n"
+      "  argiope crawl export site.db --what pages -o pages.csv\n"
+      "  argiope crawl export site.db --format sitemap -o sitemap.xml.gz");
+  return [arguments] { return run_export(*arguments); };
+}
+
+}  // namespace
+
+std::function<int()> add_crawl_looks(CLI::App& crawl) {
+  const auto check = add_check(crawl), report = add_report(crawl), write = add_export(crawl);
+  return [&crawl, check, report, write] {
+    if (crawl.got_subcommand("check")) return check();
+    return crawl.got_subcommand("report") ? report() : write();
+  };
+}
+
+bool is_crawl_look(const CLI::App& crawl) {
+  return std::ranges::any_of(kLooks, [&](const char* name) { return crawl.got_subcommand(name); });
+}
+
+}  // namespace argiope
