@@ -182,9 +182,9 @@ Result<void> ExtractionSink::Impl::keep() {
 
 // A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its records.
 Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
-  if (written_.empty()) return {};
-  // What is new in the database has to be there before the first record of it is in the file.
+  // A database has to be older than the first record of its crawl, whoever is killed when.
   if (auto flushed = store.flush(); !flushed) return flushed;
+  if (written_.empty()) return {};
   auto first = store.get(1);
   if (!first) return std::unexpected(std::move(first.error()));
   if (!*first || in_milliseconds((*first)->ctime) > output_->last_fetch()) {
