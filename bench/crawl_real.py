@@ -43,11 +43,18 @@ class Bench(EndToEnd):
         url, _ = self.nginx(self.documentation())
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         runs = {'argiope': [], 'wget2': [], 'httrack': [], 'scrapy': []}
+        archived = []
         (folder / 'spider.py').write_text(SPIDER.format(url=url))
 
-        def argiope(number):
-            run = measure([ARGIOPE, 'crawl', '--quiet', '--summary', 'json', '-d', str(folder / f'{number}.db'), url])
+        def argiope(number, *arguments):
+            run = measure([ARGIOPE, 'crawl', '--quiet', '--summary', 'json', '-d', str(folder / f'{number}.db'), *arguments, url])
             run['pages'] = json.loads(run['output'])['pages']
+            return run
+
+        def archive(number):
+            run = argiope(f'archive-{number}', '--warc', str(folder / f'archive-{number}'))
+            for file in folder.glob(f'archive-{number}*'):
+                file.unlink()
             return run
 
         def wget2(number):
@@ -79,7 +86,11 @@ class Bench(EndToEnd):
                 if name in ('httrack', 'scrapy') and number > 0:
                     continue  # minutes each: once will do
                 runs[name].append(crawl(number))
+            archived.append(archive(number))
         compare('crawl_real', runs['argiope'][0]['pages'], {name: done for name, done in runs.items() if done})
+        # Beside wget2, which writes its pages to files, too.
+        compare('crawl_real --warc', archived[0]['pages'],
+                {'argiope': archived, **{name: runs[name] for name in ('wget2',) if runs[name]}})
 
 
 if __name__ == '__main__':

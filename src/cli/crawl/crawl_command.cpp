@@ -56,7 +56,7 @@ class CrawlCommand {
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
-    if (auto opened = open_archives(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
@@ -92,7 +92,7 @@ class CrawlCommand {
   }
 
   // What answers instead of the net asks for no politeness, and what failed once fails again.
-  Result<void> open_archives(CrawlOptions& options) {
+  Result<void> open_archives(CrawlOptions& options, CrawlSetup& setup) {
     if (archives_.empty()) return {};
     auto replay = WarcReplay::open(archives_);
     if (!replay) return std::unexpected(std::move(replay.error()));
@@ -101,6 +101,7 @@ class CrawlCommand {
     if (options.seeds.empty()) {
       return fail(Errc::not_found, fmt::format("{}: there is no page in it", fmt::join(archives_, ", ")));
     }
+    setup.transport = [replay = replay_] { return WarcReplay::transport(replay); };
     options.delay.reset();
     options.rate = kUnlimitedRate;
     options.per_host = static_cast<std::uint32_t>(options.concurrency);
@@ -155,7 +156,6 @@ class CrawlCommand {
     setup.allow_private = arguments_.allow_private;
     setup.private_advice = kAllowPrivateAdvice;
     setup.ca_file = arguments_.ca_file;
-    if (replay_) setup.transport = [replay = replay_] { return WarcReplay::transport(replay); };
     return setup;
   }
 

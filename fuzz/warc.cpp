@@ -1,0 +1,74 @@
+// A WARC file of whoever made it: gzip members or plain records, heads, HTTP in blocks. The first byte says whether the rest is the
+// file, or what is packed into one.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/require.hpp"
+#include "web/internal/gzip_packer.hpp"
+#include "web/internal/warc_capture.hpp"
+#include "web/internal/warc_exchange.hpp"
+#include "web/internal/warc_reader.hpp"
+
+using namespace argiope;
+
+namespace {
+
+constexpr WarcReaderLimits kLimits{.head_bytes = 4096, .block_bytes = 1000, .record_bytes = 1024 * 1024};
+
+// What an archive would make of a head that came.
+void archive(std::string_view head) {
+  std::string archived, again;
+  append_archived_head(archived, head, "gzip");
+  append_archived_head(again, archived, "gzip");
+  require(again == archived);  // there is no transfer coding any more
+  std::string request;
+  append_archived_request(request, head);
+}
+
+void read(std::string_view file) {
+  WarcReader reader(warc_bytes_of(file), "f", kLimits), other(warc_bytes_of(file), "f", kLimits);
+  WarcRecord record, again;
+  std::uint64_t end = 0;
+  for (;;) {
+    const auto found = reader.next(record);
+    if (!found) {
+      require(reader.position() == end && !found.error().message.empty());
+      (void)reader.has_more_behind();
+      return;
+    }
+    if (!*found) return require(end == file.size());
+    require(record.offset == end && record.size > 0);
+    end = reader.position();
+    require(end == record.offset + record.size && end <= file.size());
+    require(record.block.size() <= kLimits.block_bytes && record.block.size() <= record.head.content_length());
+    // From its place alone it is the same.
+    other.seek(record.offset);
+    const auto second = other.next(again);
+    require(second && *second && again.block == record.block && again.size == record.size);
+    require(other.head_at(record.offset).has_value());
+    if (const auto line = capture_of(record, "f")) {
+      std::string text;
+      append_cdxj(text, *line);
+      require(text.ends_with('\n') && text.find('\n') == text.size() - 1);
+    }
+    archive(record.block.substr(0, http_head_size(record.block).value_or(0)));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] % 2 == 0) {
+    read(bytes);
+  } else {
+    static GzipPacker packer;
+    std::string packed;
+    packer.append_member(packed, {bytes});
+    read(packed);
+  }
+  return 0;
+}
