@@ -7,7 +7,7 @@ ARGIOPE := build/release/bin/argiope
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build run dashboard test bench install deb package-test debug asan tsan fuzz clean packages-build packages-dashboard packages-test packages-bench packages-package
+.PHONY: help build run dashboard test check bench install deb package-test debug asan tsan fuzz clean test-programs sanitized-programs run-sanitized packages-build packages-dashboard packages-test packages-bench packages-package
 
 help: ## this list
 	@echo 'Argiope: make TARGET'
@@ -17,13 +17,12 @@ help: ## this list
 packages-build packages-dashboard packages-test packages-bench packages-package: packages-%:
 	@tools/install-packages.sh $*
 
-# $(call configure,PRESET,CMAKE OPTIONS): prints only what went wrong.
-configure = @output=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$output"; exit 1; }
+# $(call configure,PRESET,CMAKE OPTIONS): prints only what went wrong. ARGIOPE_CMAKE_OPTIONS are options of the caller's.
+configure = @output=$$(cmake --preset $(1) $(2) $(ARGIOPE_CMAKE_OPTIONS) 2>&1) || { echo "$$output"; exit 1; }
 # $(call compile,PRESET,TARGETS)
 compile = @cmake --build build/$(1) -j $(JOBS) --target $(2)
-# $(call check,PRESET): one more at a time than there are processors, because many wait; then which ones were left out, and why.
-left_out = awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* ms\)$$/ { print "left out: " $$4 ": " why }'
-check = @ctest --preset $(1) -j $$(($(JOBS) + 1)) && $(left_out) build/$(1)/Testing/Temporary/LastTest.log
+# $(call check,PRESET OF TESTS,PRESET OF THE BUILD,CTEST OPTIONS): one more at a time than there are processors, because many wait.
+check = @tools/run-tests.py $(1) --build $(or $(2),$(1)) --jobs $$(($(JOBS) + 1)) --record "$(ARGIOPE_RECORD)" -- $(3)
 
 # Without tests when first configured, because their libraries may not be there yet; else as it was.
 build/release/build.ninja: | packages-build
@@ -38,11 +37,17 @@ dashboard: packages-dashboard build ## the command with the dashboard of `argiop
 run: build ## crawl a synthetic web on this machine, or URL=…
 	@tools/run-demo.sh $(ARGIOPE) $(URL)
 
-test: packages-build packages-test ## build everything and run every test
+test: packages-build packages-test test-programs ## build everything and run every test
+	$(call check,release)
+
+# All that `make test` runs.
+test-programs:
 	@tools/install-dashboard.sh --if-possible && tools/install-dashboard.sh --if-possible tests
 	$(call configure,release,-DARGIOPE_TESTS=ON)
 	$(call compile,release,all)
-	$(call check,release)
+
+check: ## everything there is: all tests, under each sanitizer too, each fuzz target for a minute, hundreds of kills; for hours
+	@tools/check.sh
 
 bench: packages-build packages-test packages-bench ## run every benchmark beside its peers
 	$(call configure,release,-DARGIOPE_TESTS=ON)
@@ -68,20 +73,27 @@ debug: packages-build packages-test ## all tests, built for the debugger
 	$(call compile,debug,all)
 	$(call check,debug)
 
-asan: packages-build packages-test ## all tests under the address and undefined-behaviour sanitizers
-	$(call configure,asan)
-	$(call compile,asan,all)
+asan: packages-build packages-test ## all tests and corpora of fuzz targets under the address and undefined-behaviour sanitizers
+	$(call configure,asan,-DARGIOPE_FUZZ_SECONDS=0)
+	$(call compile,asan,all fuzz_targets)
 	$(call check,asan)
+
+# The same of some modules, MODULES='async store', by the names of their tests; without what runs the command.
+sanitized-programs:
+	$(call configure,asan,-DARGIOPE_FUZZ_SECONDS=0)
+	$(call compile,asan,$(MODULES:%=tests_of_%))
+run-sanitized:
+	$(call check,asan,,-L '^($(subst $(eval ) ,|,$(strip $(MODULES))))$$')
 
 tsan: packages-build packages-test ## all tests under the thread sanitizer
 	$(call configure,tsan)
 	$(call compile,tsan,all)
 	$(call check,tsan)
 
-fuzz: packages-build packages-test ## each fuzz target for FUZZ_SECONDS
-	$(call configure,fuzz,-DARGIOPE_FUZZ_SECONDS=$(FUZZ_SECONDS))
-	$(call compile,fuzz,all)
-	$(call check,fuzz)
+fuzz: packages-build packages-test ## each fuzz target for FUZZ_SECONDS, built as for `make asan`
+	$(call configure,asan,-DARGIOPE_FUZZ_SECONDS=$(FUZZ_SECONDS))
+	$(call compile,asan,fuzz_targets)
+	$(call check,fuzz,asan)
 
 clean: ## remove build/
 	rm -rf build

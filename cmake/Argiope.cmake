@@ -9,9 +9,6 @@ if(ARGIOPE_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(argiope_flags INTERFACE -fsanitize=${ARGIOPE_SANITIZE})
 endif()
-if(ARGIOPE_FUZZ)
-  target_compile_options(argiope_flags INTERFACE -fsanitize=fuzzer-no-link)
-endif()
 
 # What is installed belongs to the component `library`, but for the command.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
@@ -27,11 +24,11 @@ function(argiope_precompile target)
     <spdlog/spdlog.h> ${ARGN})
 endfunction()
 
-# argiope_join_sources(TARGET SIZE): compiles so many of its sources at a time where no compiler cache takes its place, because
-# most of a source's time goes into the templates that its neighbours instantiate too. Names in the anonymous namespaces of a
-# module's sources must differ, therefore.
+# argiope_join_sources(TARGET SIZE): compiles SIZE of its sources at a time (ARGIOPE_JOIN_SOURCES), because most of a source's time
+# goes into the templates that its neighbours instantiate too. Names in the anonymous namespaces of a module's sources must
+# differ, therefore.
 function(argiope_join_sources target size)
-  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  if(ARGIOPE_JOIN_SOURCES)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
   endif()
 endfunction()
@@ -61,6 +58,9 @@ function(argiope_module name)
   list(TRANSFORM ARG_BELOW PREPEND argiope_)
   target_link_libraries(argiope_${name} PUBLIC $<BUILD_INTERFACE:argiope_flags> ${ARG_BELOW} ${ARG_LIBS}
     PRIVATE ${ARG_PRIVATE})
+  if(ARGIOPE_FUZZ)  # The fuzzer sees which ways the modules take; tests of the same build need not.
+    target_compile_options(argiope_${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   argiope_precompile(argiope_${name})
   argiope_join_sources(argiope_${name} 30)
   if(ARG_NOT_INSTALLED)
