@@ -21,9 +21,9 @@ packages-build packages-dashboard packages-test packages-bench packages-package:
 configure = @output=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$output"; exit 1; }
 # $(call compile,PRESET,TARGETS)
 compile = @cmake --build build/$(1) -j $(JOBS) --target $(2)
-# $(call check,PRESET): one more at a time than there are processors, because many wait; then which ones were left out, and why.
-left_out = awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* ms\)$$/ { print "left out: " $$4 ": " why }'
-check = @ctest --preset $(1) -j $$(($(JOBS) + 1)) && $(left_out) build/$(1)/Testing/Temporary/LastTest.log
+# $(call check,PRESET OF TESTS,PRESET OF THE BUILD): one more at a time than there are processors, because many wait; then which ones
+# were left out, and why.
+check = @ctest --preset $(1) -j $$(($(JOBS) + 1)) && tools/left-out.sh build/$(or $(2),$(1))/Testing/Temporary/LastTest.log
 
 # Without tests when first configured, because their libraries may not be there yet; else as it was.
 build/release/build.ninja: | packages-build
@@ -78,10 +78,10 @@ tsan: packages-build packages-test ## all tests under the thread sanitizer
 	$(call compile,tsan,all)
 	$(call check,tsan)
 
-fuzz: packages-build packages-test ## each fuzz target for FUZZ_SECONDS
-	$(call configure,fuzz,-DARGIOPE_FUZZ_SECONDS=$(FUZZ_SECONDS))
-	$(call compile,fuzz,all)
-	$(call check,fuzz)
+fuzz: packages-build packages-test ## each fuzz target for FUZZ_SECONDS, built as for `make asan`
+	$(call configure,asan,-DARGIOPE_FUZZ_SECONDS=$(FUZZ_SECONDS))
+	$(call compile,asan,fuzz_targets)
+	$(call check,fuzz,asan)
 
 clean: ## remove build/
 	rm -rf build

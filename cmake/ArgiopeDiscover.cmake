@@ -18,7 +18,7 @@ function(argiope_add_part name tests)
   endforeach()
   string(JOIN ":" filter ${tests})
   string(APPEND script "add_test([=[${name}]=] [=[${PROGRAM}]=] [=[--gtest_filter=${filter}]=])\n"
-    "set_tests_properties([=[${name}]=] PROPERTIES TIMEOUT 900)\n")
+    "set_tests_properties([=[${name}]=] PROPERTIES TIMEOUT 1800)\n")
   set(script "${script}" PARENT_SCOPE)
 endfunction()
 
