@@ -2,11 +2,13 @@
 
 ROUNDS (5) runs of each, in turn; medians of the whole process: wall time, processor time, peak memory. CRAWLERS names
 those to run beside Argiope (wget2,httrack,scrapy).
+
+What the runs write stays until all are done (about 700 MB a round): ext4 takes ten times as long to make a file soon after as
+many were removed, because it looks for a place among theirs.
 """
 import json
 import os
 import pathlib
-import shutil
 import tempfile
 
 from crawl_support import ARGIOPE, ROUNDS, compare, installed, measure
@@ -43,7 +45,7 @@ class Bench(EndToEnd):
         url, _ = self.nginx(self.documentation())
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         runs = {'argiope': [], 'wget2': [], 'httrack': [], 'scrapy': []}
-        archived = []
+        archived, saved, saved_unsynced, mirrored = [], [], [], []
         (folder / 'spider.py').write_text(SPIDER.format(url=url))
 
         def argiope(number, *arguments):
@@ -52,16 +54,16 @@ class Bench(EndToEnd):
             return run
 
         def archive(number):
-            run = argiope(f'archive-{number}', '--warc', str(folder / f'archive-{number}'))
-            for file in folder.glob(f'archive-{number}*'):
-                file.unlink()
-            return run
+            return argiope(f'archive-{number}', '--warc', str(folder / f'archive-{number}'))
 
-        def wget2(number):
+        def save(number, *arguments):
+            # Assets of the same host, as wget2 takes them.
+            return argiope(f'save-{number}', '--save', str(folder / f'save-{number}'), '--save-assets', 'same-host', *arguments)
+
+        def wget2(number, *arguments):
             target = folder / f'wget2-{number}'
-            run = measure(['wget2', '-q', '-r', '-l', '0', '--max-threads=8', '-P', str(target), url])
+            run = measure(['wget2', '-q', '-r', '-l', '0', '--max-threads=8', *arguments, '-P', str(target), url])
             run['pages'] = sum(1 for path in target.rglob('*') if path.is_file() and path.suffix == '.html')
-            shutil.rmtree(target)
             return run
 
         def httrack(number):
@@ -69,7 +71,6 @@ class Bench(EndToEnd):
             # Every limit off: at its defaults it keeps to 10 connections a second.
             run = measure(['httrack', url, '-O', str(target), '-q', '-c8', '-A0', '-%c0', '--disable-security-limits'])
             run['pages'] = sum(1 for path in target.rglob('*.html') if 'hts-' not in str(path))
-            shutil.rmtree(target)
             return run
 
         def scrapy(number):
@@ -87,10 +88,17 @@ class Bench(EndToEnd):
                     continue  # minutes each: once will do
                 runs[name].append(crawl(number))
             archived.append(archive(number))
+            saved.append(save(number))
+            saved_unsynced.append(save(f'unsynced-{number}', '--sync', 'normal'))
+            if 'wget2' in crawlers:
+                mirrored.append(wget2(f'mirror-{number}', '--convert-links', '--page-requisites'))
         compare('crawl_real', runs['argiope'][0]['pages'], {name: done for name, done in runs.items() if done})
         # Beside wget2, which writes its pages to files, too.
         compare('crawl_real --warc', archived[0]['pages'],
                 {'argiope': archived, **{name: runs[name] for name in ('wget2',) if runs[name]}})
+        # What leads from file to file; wget2 waits for no disk.
+        compare('crawl_real --save', saved[0]['pages'],
+                {'argiope': saved, 'argiope --sync normal': saved_unsynced, **({'wget2 -k -p': mirrored} if mirrored else {})})
 
 
 if __name__ == '__main__':

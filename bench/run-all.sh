@@ -27,5 +27,11 @@ python3 "$here/schedule_peers.py" --argiope "$bin/bench_schedule"
 python3 "$here/crawl_real.py"
 python3 "$here/crawl_latency.py"
 python3 "$here/crawl_known.py"
+python3 "$here/crawl_threads.py"
+python3 "$here/crawl_report.py"
+python3 "$here/crawl_http2.py"
+python3 "$here/crawl_fields.py"
+python3 "$here/crawl_assets.py"
+python3 "$here/project_pages.py"
 daemon
 python3 "$here/job_peers.py" # last: a peer that fails ends this script

@@ -1,5 +1,6 @@
 // Requests to the daemon. Who asks is known by a session, where the daemon has tokens: a cookie that stands for one, which no
 // script can read.
+import { parseExact } from './results.js';
 
 const listeners = new Set();
 // {name, scope, prefixes, by}, as far as it is known.
@@ -80,6 +81,10 @@ async function json(method, path, options) {
   return text ? JSON.parse(text) : null;
 }
 
+// With numbers that JSON.parse would round as they came.
+export async function getExact(path, params, signal) {
+  return parseExact(await (await send('GET', path, { params, signal })).text());
+}
 export const get = (path, params, signal) => json('GET', path, { params, signal });
 export const post = (path, body = {}, options = {}) => json('POST', path, { body, ...options });
 export const put = (path, body) => json('PUT', path, { body });

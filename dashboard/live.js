@@ -309,3 +309,31 @@ export function useNow() {
   }, []);
   return now;
 }
+
+// Calls `look` so many milliseconds after its last end, again and again, while the page is seen; at once when it is seen again.
+export function usePoll(look, ms, deps = []) {
+  const current = useRef(look);
+  current.current = look;
+  useEffect(() => {
+    let timer = 0;
+    let isOver = false;
+    let isLooking = false;
+    const run = async () => {
+      isLooking = true;
+      await current.current();
+      isLooking = false;
+      if (!isOver && !document.hidden) timer = setTimeout(run, ms);
+    };
+    const seen = () => {
+      clearTimeout(timer);
+      if (!document.hidden && !isLooking) timer = setTimeout(run, 0);
+    };
+    timer = setTimeout(run, ms);
+    document.addEventListener('visibilitychange', seen);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', seen);
+    };
+  }, deps);
+}

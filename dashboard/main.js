@@ -5,10 +5,13 @@ import { html, render, useEffect, useRef, useState } from './lib.js';
 import { live, useLive } from './live.js';
 import { go, to, usePlace } from './router.js';
 import { Dialog, Icon, Mark, Overlays } from './ui.js';
+import { HostPage, HostsPage } from './pages/hosts.js';
 import { JobPage } from './pages/job.js';
 import { JobsPage } from './pages/jobs.js';
 import { LogPage } from './pages/log.js';
 import { OverviewPage } from './pages/overview.js';
+import { ProjectPage } from './pages/project.js';
+import { ProjectsPage } from './pages/projects.js';
 import { QueuePage } from './pages/queue.js';
 import { QueuesPage } from './pages/queues.js';
 import { SchedulePage } from './pages/schedule.js';
@@ -23,6 +26,8 @@ const pages = [
   { name: 'jobs', title: 'Jobs', key: 'j', all: JobsPage, one: JobPage },
   { name: 'queues', title: 'Queues', key: 'q', all: QueuesPage, one: QueuePage },
   { name: 'schedules', title: 'Schedules', key: 's', all: SchedulesPage, one: SchedulePage },
+  { name: 'projects', title: 'Projects', key: 'p', all: ProjectsPage, one: ProjectPage },
+  { name: 'hosts', title: 'Hosts', key: 'h', all: HostsPage, one: HostPage },
   { name: 'workers', title: 'Workers', key: 'w', all: WorkersPage },
   { name: 'what-if', title: 'What if', key: 'f', all: WhatIfPage },
   { name: 'log', title: 'Log', key: 'l', all: LogPage },

@@ -8,6 +8,8 @@ const paths = {
   jobs: 'M4 5h16M4 12h16M4 19h10',
   queues: 'M4 6h4v12H4zM10 6h4v12h-4zM16 6h4v12h-4z',
   schedules: 'M4 6h16v14H4zM4 10h16M8 3v4M16 3v4',
+  projects: 'M12 3v18M3 12h18M5.6 5.6l12.8 12.8M18.4 5.6L5.6 18.4M8 8h8v8H8z',
+  hosts: 'M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01',
   workers:
     'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c.5-4 3-6 6.5-6s6 2 6.5 6M16 4.5a3.5 3.5 0 0 1 0 6M18 14.5c2 .8 3.2 2.7 3.5 5.5',
   log: 'M5 4h14v16H5zM8.5 9h7M8.5 13h7M8.5 17h4',
@@ -61,7 +63,7 @@ export function Since({ at }) {
 }
 
 // What the daemon refused, in its words; and where in the request.
-export function Problem({ error, retry }) {
+export function Problem({ error, retry, retryText = 'Try again' }) {
   if (!error) return null;
   const more = (error.errors ?? []).filter((e) => e.pointer || e.detail !== error.message);
   return html`<div class="problem" role="alert">
@@ -72,7 +74,7 @@ export function Problem({ error, retry }) {
       ${error.status === 401 && html`<p><a href="#/settings">Give a token in Settings.</a></p>`}
       ${error.requestId && html`<p class="muted small">request ${error.requestId}</p>`}
     </div>
-    ${retry && html`<button class="quiet" onClick=${retry}>Try again</button>`}
+    ${retry && html`<button class="quiet" onClick=${retry}>${retryText}</button>`}
   </div>`;
 }
 
@@ -114,7 +116,8 @@ export function useResource(load, deps) {
       (error) => error.name !== 'AbortError' && end({ error }),
     );
   };
-  useEffect(() => {
+  // Before the first paint: who asks soon is answered soon.
+  useLayoutEffect(() => {
     set((old) => ({ ...old, loading: true }));
     reload();
     return () => {
@@ -242,14 +245,38 @@ export function Field({ label, hint, error, children, wide = false }) {
 // A filter is part of the address; typing waits for a moment before it is.
 export function Filter({ label = 'Filter', hint, value = '', apply }) {
   const [text, setText] = useState(value);
-  const timer = useRef(0);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
+  const current = useRef({ timer: 0, hash: '', isApplying: false });
+  Object.assign(current.current, { value, apply });
+  const isOwn = () => current.current.isApplying || location.hash === current.current.hash;
+  useEffect(() => {
+    if (!isOwn()) setText(value); // else more may have been typed meanwhile
+  }, [value]);
+  useEffect(() => {
+    const at = current.current;
+    // What was typed on one page is not applied to the next.
+    const moved = () => {
+      if (isOwn()) return;
+      at.hash = ''; // it may be gone back to
+      clearTimeout(at.timer);
+      setText(at.value);
+    };
+    window.addEventListener('hashchange', moved);
+    return () => {
+      clearTimeout(at.timer);
+      window.removeEventListener('hashchange', moved);
+    };
+  }, []);
   const type = (event) => {
+    const at = current.current;
     const next = event.target.value;
     setText(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => apply(next.trim()), 250);
+    clearTimeout(at.timer);
+    at.timer = setTimeout(() => {
+      at.isApplying = true;
+      at.apply(next.trim());
+      at.isApplying = false;
+      at.hash = location.hash;
+    }, 250);
   };
   return html`<input type="search" aria-label=${label} placeholder=${hint} value=${text} onInput=${type} data-filter />`;
 }

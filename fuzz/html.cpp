@@ -1,5 +1,5 @@
 // The link scanner on any bytes. Beside not crashing: what it reports stays within the page, its own buffer and the
-// limits it was given, and scanning again gives the same.
+// limits it was given, and scanning again gives the same, also where references are found in the same pass.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include "argiope/web/link_scanner.hpp"
 #include "fuzz/require.hpp"
+#include "web/internal/page_references.hpp"
 
 namespace {
 
@@ -35,6 +36,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   argiope::scan_links(html, options, again);
   require(again.links.size() == result.links.size() && again.base_href == result.base_href);
+  for (std::size_t i = 0; i < again.links.size(); ++i) require(again.links[i].url == result.links[i].url);
+  static argiope::PageReferences references, alone;
+  argiope::scan_links_and_references(html, options, again, references);
+  argiope::scan_references(html, alone);
+  require(references.found == alone.found && references.base_href == alone.base_href && references.head == alone.head);
+  require(again.links.size() == result.links.size() && again.base_href == result.base_href && again.dropped == result.dropped);
   for (std::size_t i = 0; i < again.links.size(); ++i) require(again.links[i].url == result.links[i].url);
   return 0;
 }

@@ -35,7 +35,7 @@ void read(std::string_view file) {
     const auto found = reader.next(record);
     if (!found) {
       require(reader.position() == end && !found.error().message.empty());
-      (void)reader.has_more_behind();
+      (void)reader.next_behind();
       return;
     }
     if (!*found) return require(end == file.size());

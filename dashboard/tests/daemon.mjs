@@ -13,11 +13,13 @@ const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 export class Daemon {
-  // `config`: the text of its configuration file. `token`: the scope of a token that it is to know; its words are in `token`.
-  static async start({ config = '', token = '' } = {}) {
+  // `config`: the text of its configuration file; `files`: what else is in its folder, by name. `token`: the scope of a token that
+  // it is to know; its words are in `token`. `options`: more of its command line.
+  static async start({ config = '', files = {}, token = '', options = [] } = {}) {
     const daemon = new Daemon();
+    daemon.options = options;
     daemon.folder = await mkdtemp(join(tmpdir(), 'argiope-dashboard-'));
-    await writeFile(join(daemon.folder, 'argiope.toml'), config);
+    for (const [name, text] of Object.entries({ ...files, 'argiope.toml': config })) await writeFile(join(daemon.folder, name), text);
     if (token) {
       const made = spawnSync(command, ['token', 'add', 'test', '--scope', token, '--file', 'tokens'], { cwd: daemon.folder });
       daemon.token = made.stdout.toString().trim();
@@ -28,12 +30,15 @@ export class Daemon {
 
   // Starts it, and waits until it listens.
   async run(address) {
-    const options = ['serve', 'argiope.toml', '--store', 'sqlite:jobs.db', '--listen', address];
+    const options = ['serve', 'argiope.toml', '--store', 'sqlite:jobs.db', '--listen', address, ...this.options];
     if (this.token) options.push('--tokens', 'tokens');
     this.process = spawn(command, options, { cwd: this.folder, stdio: ['ignore', 'ignore', 'pipe'] });
     running.add(this.process);
-    this.ended = new Promise((end) => this.process.once('exit', (status) => (running.delete(this.process), end(status))));
     this.said = '';
+    this.ended = new Promise((end) => {
+      this.process.once('exit', (status) => (running.delete(this.process), end(status)));
+      this.process.once('error', (error) => ((this.said += error.message), end(null))); // there is no such command
+    });
     const port = await new Promise((found, fail) => {
       createInterface(this.process.stderr).on('line', (line) => {
         this.said += `${line}\n`;

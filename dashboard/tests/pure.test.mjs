@@ -17,6 +17,7 @@ import {
   writtenClock,
   writtenDay,
 } from '../format.js';
+import { askAgain, askSentence, cellOf, columnsOf, lineOf, parseExact, wholeOf } from '../results.js';
 
 describe('numbers and spans', () => {
   it('are short, and exact below a million', () => {
@@ -149,5 +150,52 @@ describe('an event stream', () => {
   });
   it('keeps an id that came without an event, and drops an event that was cut off', () => {
     assert.deepEqual(events(['id: a1-7\n\nevent: job\ndata: {']), [[], 'a1-7']);
+  });
+});
+
+describe('results', () => {
+  const results = [{ value: { title: 'Lamp', price: 9.5, sizes: [1, 2] } }, { value: 'text' }, { value: { more: null, title: '' } }, { value: [1] }];
+  it('have the columns of the rules first, and then what they have', () => {
+    assert.deepEqual(columnsOf(results, ['price', 'none']), ['price', 'none', 'title', 'sizes', 'value', 'more']);
+    assert.deepEqual(columnsOf([{ value: JSON.parse('{"__proto__":1,"constructor":2}') }]), ['__proto__', 'constructor']);
+  });
+  it('are cells of text', () => {
+    const cells = (column) => results.map((result) => cellOf(result, column));
+    assert.deepEqual(cells('price'), ['9.5', '', '', '']);
+    assert.deepEqual(cells('sizes'), ['[1,2]', '', '', '']);
+    assert.deepEqual(cells('value'), ['', 'text', '', '[1]']);
+    assert.deepEqual(cells('constructor'), ['', '', '', '']);
+    assert.equal(cellOf({ value: null }, 'value'), '');
+  });
+  it('are told in a line, without what is empty', () => {
+    assert.deepEqual(results.map(({ value }) => lineOf(value)), ['title: Lamp · price: 9.5 · sizes: [1,2]', 'text', '', '[1]']);
+    assert.equal(lineOf({ a: 'x'.repeat(1000) }, 10), `a: ${'x'.repeat(7)}…`);
+    assert.equal(lineOf(null), '');
+  });
+  it('are shown whole', () => {
+    assert.equal(wholeOf({ a: 1 }), '{\n  "a": 1\n}');
+    assert.deepEqual(parseExact('{"a":[1,"2",null,1.5]}'), { a: [1, '2', null, 1.5] });
+  });
+});
+
+describe('asks for pages', () => {
+  it('are told in a sentence', () => {
+    assert.equal(askSentence({ verdict: 'add', reason: 'new', until: null }), 'The page is added: it is new.');
+    assert.match(askSentence({ verdict: 'drop', reason: 'fresh', until: '2026-11-24T10:00:00Z' }), /^Nothing is done: it is fresh until 2026-11-2\d /);
+    assert.equal(askSentence({ verdict: 'cancel', reason: 'cancelled', until: null }), 'It is cancelled.');
+    assert.equal(askSentence({ verdict: 'drop', reason: 'unheard', until: null }), 'Nothing is done: unheard.');
+  });
+  it('have all that the page was asked for with', () => {
+    const url = 'http://a/1';
+    const page = { page: url, url, rule: 'item', settings: { tag: 'v2', request: { method: 'POST' } }, context: { n: 0 }, save: 7 };
+    assert.deepEqual(askAgain(page, { force: true }), {
+      tag: 'v2',
+      request: { method: 'POST' },
+      url,
+      rule: 'item',
+      context: { n: 0 },
+      force: true,
+    });
+    assert.deepEqual(askAgain({ page: 'one', url, rule: '', settings: {}, context: null }), { url, name: 'one' });
   });
 });

@@ -13,4 +13,4 @@ command -v node >/dev/null || skip 'no node'
 [ -d node_modules/playwright-core ] || skip 'no packages (tools/install-dashboard.sh tests)'
 [ -x "$ARGIOPE" ] || skip "no $ARGIOPE"
 grep -q 'src="ui/main.js"' "$ARGIOPE" || skip 'the daemon carries no dashboard (tools/install-dashboard.sh, and build again)'
-exec node --test pure.test.mjs dashboard.test.mjs
+exec node --test ./*.test.mjs

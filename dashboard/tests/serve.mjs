@@ -7,12 +7,15 @@ import { createServer, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Daemon } from './daemon.mjs';
 import { config, seed, seedHostile } from './seed.mjs';
+import { projectOptions, seedMany, seedProjects, startShop } from './seed_projects.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const types = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
 const port = Number(process.argv[2] ?? 7799);
 
-const daemon = await Daemon.start({ config });
+const daemon = await Daemon.start({ config, options: projectOptions });
+await seedProjects(daemon, await startShop());
+await seedMany(daemon, 30);
 await seed(daemon);
 await seedHostile(daemon);
 

@@ -4,24 +4,37 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 const axe = await readFile(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const kPatienceMs = 60_000;
+const kPatienceMs = Number(process.env.PATIENCE_MS ?? 60_000);
 export const enc = encodeURIComponent;
 
-// Messages are shown for some seconds only: the page notes them, for a test that looks late.
+// Messages are shown for some seconds only: the page notes them and what can be pressed in them, for a test that looks late.
 const noteToasts = () => {
   globalThis.toastsSeen = [];
+  globalThis.toastControls = new Set();
   new MutationObserver(() => {
     for (const toast of document.querySelectorAll('.toast > span')) globalThis.toastsSeen.push(toast.textContent);
+    for (const control of document.querySelectorAll('.toast a, .toast button')) globalThis.toastControls.add(control);
   }).observe(document, { childList: true, subtree: true });
 };
 export const said = (page, text) =>
   page.waitForFunction((t) => globalThis.toastsSeen.some((seen) => seen.includes(t)), text);
 export const clickInToast = (page, text) =>
   page.waitForFunction((t) => {
-    const found = [...document.querySelectorAll('.toast a, .toast button')].find((e) => e.textContent === t);
+    const found = [...globalThis.toastControls].findLast((control) => control.textContent === t);
+    globalThis.toastControls.delete(found);
     found?.click();
     return Boolean(found);
   }, text);
+
+// For work on the dashboard: with FROM_FOLDER=1 its files are those of its folder, not those that the daemon carries.
+const folder = fileURLToPath(new URL('../', import.meta.url));
+const types = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const fromFolder = (context) =>
+  context.route(/\/ui\/(?!lib\/)[\w/]+\.\w+$/, async (route) => {
+    const path = new URL(route.request().url()).pathname.replace('/ui/', '');
+    const body = await readFile(folder + path);
+    await route.fulfill({ body, contentType: `${types[path.split('.').pop()]}; charset=utf-8` });
+  });
 
 // {page, wrong, go}: `wrong` tells what went wrong in the page, and whom else it asked; of the console's errors those that are
 // not `expected`. `go` moves to "#/jobs".
@@ -31,6 +44,7 @@ export async function openPage(
 ) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: look });
   await context.addInitScript(noteToasts);
+  if (process.env.FROM_FOLDER) await fromFolder(context);
   const page = await context.newPage();
   page.setDefaultTimeout(kPatienceMs);
   const wrong = [];
@@ -71,6 +85,28 @@ export const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 export async function assertFits(page, what) {
   assert.equal(await overflow(page), 0, `${what} is wider than its screen`);
+}
+
+// --- the debug page
+
+// The browser tells what it does not let a fetched page do while it is only read. And what the tests put into every frame cannot run
+// there.
+const refusals = [
+  'Executing inline event handler violates',
+  'Applying inline style violates',
+  "Setting the document's base URI",
+  "Blocked script execution in 'about:srcdoc'",
+];
+export const isRefusal = (text) => refusals.some((begin) => text.startsWith(begin));
+
+// The fetched page as it is drawn, and a click into it while the selector helper is on.
+export const frameOf = (page) => page.frameLocator('.page-frame iframe');
+export async function clickInPage(page, selector, index = 0) {
+  const position = await frameOf(page).locator(selector).nth(index).evaluate((element) => {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return { x: left + width / 2, y: top + height / 2 };
+  });
+  await page.locator('.page-frame-cover').click({ position });
 }
 
 // A picture to look at, in build/dashboard.

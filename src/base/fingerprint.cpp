@@ -16,8 +16,12 @@ namespace {
 constexpr std::size_t kBucketSlots = 8;
 // The fullest a segment gets, in slots: four fifths, where one bucket in ten has spilled into the next.
 constexpr std::uint64_t fullest(std::uint64_t buckets) noexcept { return buckets * kBucketSlots * 4 / 5; }
+// Of a set of some two million entries and more: its room counts more than its time.
+constexpr std::uint32_t kLarge = 1024;
 // What a full segment of so many buckets grows to.
-constexpr std::uint32_t next_count(std::uint32_t buckets) noexcept { return buckets + (buckets * 3 + 9) / 10; }
+constexpr std::uint32_t next_count(std::uint32_t buckets) noexcept {
+  return buckets < kLarge ? buckets + (buckets * 3 + 9) / 10 : buckets + buckets / 8;
+}
 // Look-ups of a batch that are under way together: more than a core has line fill buffers gains nothing.
 constexpr std::size_t kBatch = 32;
 

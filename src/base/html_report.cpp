@@ -116,23 +116,33 @@ HtmlCell html_share(double share) {
                       100 * std::clamp(share, 0.0, 1.0))};
 }
 
-HtmlTable::HtmlTable(std::initializer_list<HtmlCell> columns) {
-  out_ = R"(<div class="scroll"><table><tr>)";
+HtmlTable::HtmlTable(std::initializer_list<HtmlCell> columns, std::size_t open) : open_(open) {
+  head_ = R"(<div class="scroll"><table><tr>)";
   for (const HtmlCell& column : columns) {
-    out_ += fmt::format("<th{}>{}</th>", column.number ? R"( class="n")" : "", column.html);
+    head_ += fmt::format("<th{}>{}</th>", column.number ? R"( class="n")" : "", column.html);
     labels_.push_back(column.html);
   }
-  out_ += "</tr>\n";
+  head_ += "</tr>\n";
 }
 
 void HtmlTable::add(std::initializer_list<HtmlCell> cells) {
+  std::string& out = rows_ < open_ ? shown_ : folded_;
   ++rows_;
-  out_ += "<tr>";
+  out += "<tr>";
   std::size_t at = 0;
   for (const HtmlCell& cell : cells) {
-    out_ += fmt::format(R"(<td{} data-label="{}">{}</td>)", cell.number ? R"( class="n")" : "", labels_.at(at++), cell.html);
+    out += fmt::format(R"(<td{} data-label="{}">{}</td>)", cell.number ? R"( class="n")" : "", labels_.at(at++), cell.html);
   }
-  out_ += "</tr>\n";
+  out += "</tr>\n";
+}
+
+std::string HtmlTable::html() const {
+  constexpr std::string_view kEnd = "</table></div>";
+  std::string out = fmt::format("{}{}{}", head_, shown_, kEnd);
+  if (!folded_.empty()) {
+    out += fmt::format("<details><summary>{} more</summary>{}{}{}</details>", grouped(rows_ - open_), head_, folded_, kEnd);
+  }
+  return out;
 }
 
 double plot_x(const PlotCanvas& canvas, double share) {

@@ -72,10 +72,10 @@ void append_json_string(std::string& out, std::string_view text, JsonEscapes esc
       out += '\\';
       out += letter;
     } else if (byte < 0x20) {
-      constexpr char kDigits[] = "0123456789abcdef";
+      constexpr char kHexDigits[] = "0123456789abcdef";
       out += "\\u00";
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 0xf];
+      out += kHexDigits[byte >> 4];
+      out += kHexDigits[byte & 0xf];
     } else {
       out.append(text.data(), length);
     }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,8 +12,7 @@
 #include "argiope/async/subprocess.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/duration.hpp"
-
-extern char** environ;
+#include "async/internal/child_process.hpp"
 
 namespace argiope {
 namespace {
@@ -30,25 +28,16 @@ constexpr Duration kFirstWait = std::chrono::milliseconds{50};
 constexpr Duration kLongestWait = std::chrono::seconds{2};
 
 std::vector<std::string> environment_of(const JobContext& context, const std::vector<std::string>& besides) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view inherited(*entry);
-    const std::string_view name = inherited.substr(0, inherited.find('='));
-    const bool is_replaced =
-        std::ranges::any_of(besides, [&](std::string_view own) { return own.substr(0, own.find('=')) == name; });
-    if (!is_replaced && !inherited.starts_with("ARGIOPE_JOB_")) environment.emplace_back(inherited);
-  }
   const JobRecord& job = context.job();
-  environment.push_back(fmt::format("ARGIOPE_JOB_ID={}", job.id));
-  environment.push_back("ARGIOPE_JOB_NAME=" + job.name);
-  environment.push_back("ARGIOPE_JOB_QUEUE=" + job.queue);
-  environment.push_back("ARGIOPE_JOB_KEY=" + job.key);
-  environment.push_back(fmt::format("ARGIOPE_JOB_ATTEMPT={}", context.attempt()));
-  environment.push_back(fmt::format("ARGIOPE_JOB_TOKEN={}", context.token()));
-  environment.insert(environment.end(), besides.begin(), besides.end());
-  // No environment can hold a null byte.
-  for (std::string& entry : environment) std::erase(entry, '\0');
-  return environment;
+  std::vector<std::string> of_job;
+  of_job.push_back(fmt::format("ARGIOPE_JOB_ID={}", job.id));
+  of_job.push_back("ARGIOPE_JOB_NAME=" + job.name);
+  of_job.push_back("ARGIOPE_JOB_QUEUE=" + job.queue);
+  of_job.push_back("ARGIOPE_JOB_KEY=" + job.key);
+  of_job.push_back(fmt::format("ARGIOPE_JOB_ATTEMPT={}", context.attempt()));
+  of_job.push_back(fmt::format("ARGIOPE_JOB_TOKEN={}", context.token()));
+  of_job.insert(of_job.end(), besides.begin(), besides.end());
+  return environment_with(of_job);
 }
 
 std::string last_line(std::string text) {
@@ -56,20 +45,6 @@ std::string last_line(std::string text) {
   if (const auto newline = text.rfind('\n'); newline != std::string::npos) text.erase(0, newline + 1);
   if (text.size() > kMostErrorBytes) text.resize(kMostErrorBytes);
   return text;
-}
-
-// SIGTERM, and after the grace SIGKILL for all that is left of its tree.
-Coro<void> end(Process& process, Duration grace) {
-  if (process.returncode()) co_return;
-  process.terminate();
-  try {
-    co_await Timeout(saturating_add(EventLoop::current().time(), grace)).run([](Process& child) -> Coro<void> {
-      co_await child.wait();
-    }(process));
-  } catch (const TimeoutError&) {
-  }
-  if (!process.returncode()) process.kill();
-  co_await process.wait();
 }
 
 // Whether it is this process or machine that can start nothing at the moment, whatever it is.
@@ -147,7 +122,7 @@ Coro<void> run_command(JobContext& context, const CommandOptions& options) {
     cancelled = true;
   }
   if (cancelled || !trouble.empty()) {
-    co_await end(process, options.grace);
+    co_await end_process(process, options.grace);
     const std::string left = output_of_failure(output);
     if (cancelled && !left.empty()) context.output(left);
     if (cancelled) throw CancelledError();

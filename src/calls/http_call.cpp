@@ -21,9 +21,6 @@ namespace {
 
 constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
                                    HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
-// What frames the message or says whom it is for is the client's business.
-constexpr std::string_view kOwnFields[] = {"host",    "connection", "content-length", "transfer-encoding", "te",
-                                           "trailer", "upgrade",    "expect",         "keep-alive"};
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -56,9 +53,7 @@ void read_headers(const JsonValue& value, HttpRequest& request) {
   }
   value.for_each_name([&](std::string_view name, const JsonValue& header) {
     if (!is_token(name)) return header.refuse_name("no name of a header");
-    if (std::ranges::any_of(kOwnFields, [&](std::string_view own) { return equals_lower(name, own); })) {
-      return header.refuse_name("is set by the client itself");
-    }
+    if (is_clients_own(name)) return header.refuse_name("is set by the client itself");
     const auto text = header.if_text();
     if (!text || !is_header_safe(*text)) return header.complain("a string without control characters");
     request.headers.emplace_back(name, *text);

@@ -22,6 +22,7 @@ std::function<int()> add_crawl_command(CLI::App& app);
 std::function<int()> add_serve_command(CLI::App& app);
 std::function<int()> add_beanstalkd_command(CLI::App& app);
 std::function<int()> add_site_command(CLI::App& app);
+std::function<int()> add_project_command(CLI::App& app);
 std::function<int()> add_explain_command(CLI::App& app);
 // `command`: what comes after "--" on the command line; must outlive what is returned.
 std::function<int()> add_job_command(CLI::App& app, const std::vector<std::string>& command);

@@ -6,13 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace argiope {
+#include "base/internal/nearest.hpp"
 
-// The one of `names` that `word` is a slip of the fingers away from, or the beginning of; empty when none is, or when
-// several are as near.
-std::string nearest(std::string_view word, const std::vector<std::string>& names);
-// `; did you mean "mail"?`, or nothing.
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
+namespace argiope {
 
 // What the first words of the command line name that is no command; empty when they are well.
 // `argiope "jbo": there is no such command; did you mean "job"? argiope --help lists them`

@@ -10,13 +10,6 @@
 #include "base/internal/utf8.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr Duration kLiveInterval = std::chrono::milliseconds{200};
-constexpr Duration kPlainInterval = std::chrono::seconds{10};
-
-}  // namespace
-
 LiveLine::LiveLine(std::FILE* out) : out_(out), terminal_(::isatty(::fileno(out)) == 1) {}
 
 Duration LiveLine::interval() const noexcept { return terminal_ ? kLiveInterval : kPlainInterval; }

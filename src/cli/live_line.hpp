@@ -8,6 +8,10 @@
 
 namespace argiope {
 
+// From one line to the next: on a terminal, and in a log.
+inline constexpr Duration kLiveInterval = std::chrono::milliseconds{200};
+inline constexpr Duration kPlainInterval = std::chrono::seconds{10};
+
 class LiveLine {
  public:
   // A terminal or not by itself.

@@ -74,6 +74,8 @@ int main(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
   auto crawl = add_crawl_command(app);
   commands.emplace_back(app.get_subcommand("crawl"), std::move(crawl));
+  auto project = add_project_command(app);
+  commands.emplace_back(app.get_subcommand("project"), std::move(project));
   auto serve = add_serve_command(app);
   commands.emplace_back(app.get_subcommand("serve"), std::move(serve));
   auto beanstalkd = add_beanstalkd_command(app);

@@ -13,6 +13,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/cron_arguments.hpp"
+#include "cli/number_option.hpp"
 #include "time/internal/daylight_notes.hpp"
 
 namespace argiope {
@@ -129,7 +130,7 @@ std::function<int()> add_next_command(CLI::App& app) {
   arguments->cron.add_to(*command);
   command->add_option("--after", arguments->after, "Times after this one, RFC 3339, instead of now")->type_name("TIME");
   command->add_option("--count", arguments->count, "How many times")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   command->add_flag("--json", arguments->json,
                     "One line: {\"valid\":true,\"next\":[…]} or, with exit status 2, {\"valid\":false,\"error\":…}");

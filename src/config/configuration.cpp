@@ -24,6 +24,7 @@
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "config/toml_json.hpp"
+#include "config/toml_nesting.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
 
@@ -55,6 +56,9 @@ class ConfigurationReader {
       return fail(Errc::too_large,
                   fmt::format("{}: a configuration of more than {} bytes", file_, kMostConfigurationBytes));
     }
+    if (const auto line = too_deep_in_toml(text)) {
+      return fail(Errc::invalid_input, printable(fmt::format("{}:{}: nested deeper than {} levels", file_, *line, kMostTomlNesting)));
+    }
     toml::table root;
     try {
       root = toml::parse(text, file_);
@@ -62,11 +66,13 @@ class ConfigurationReader {
       complain(error.source(), error.description());
       return std::unexpected(*error_);
     }
-    each_member(root, "a configuration", {"serve", "queue", "schedule", "notify", "simulate"});
+    each_member(root, "a configuration", {"serve", "queue", "schedule", "notify", "project", "projects", "simulate"});
     one_table(root, "serve", [&](const toml::table& table) { read_serve(table); });
     each_table(root, "queue", [&](const toml::table& table) { read_queue(table); });
     each_table(root, "schedule", [&](const toml::table& table) { read_schedule(table); });
     each_table(root, "notify", [&](const toml::table& table) { read_notify(table); });
+    each_table(root, "project", [&](const toml::table& table) { read_project_entry(table); });
+    one_table(root, "projects", [&](const toml::table& table) { read_visits(table); });
     one_table(root, "simulate", [&](const toml::table& table) {
       out_.simulates = true;
       read_simulation(table);
@@ -285,6 +291,31 @@ class ConfigurationReader {
     about_ = fmt::format("notify {}: ", in_quotes(*name, kMostShown));
     once(notify_lines_, table, *name);
     read_as_json(table, [&](const JsonValue& form) { out_.notify.push_back(read_notify_rule(form)); });
+  }
+
+  // --- [[project]]
+  void read_project_entry(const toml::table& table) {
+    about_ = "project: ";
+    each_member(table, "[[project]]", {"file"});
+    const toml::node* node = table.get("file");
+    if (node == nullptr) return complain(table.source(), "a project needs a file");
+    const auto* text = node->as_string();
+    if (text == nullptr || text->get().empty()) return wrong(*node, "file", "the name of a project's file");
+    if (std::ranges::find(out_.projects, text->get(), &ConfiguredProject::file) != out_.projects.end()) {
+      return wrong(*node, "file", "it is there already");
+    }
+    out_.projects.push_back({.file = text->get(), .text = {}});
+  }
+
+  // --- [projects]
+  void read_visits(const toml::table& table) {
+    about_ = "projects: ";
+    ConfiguredVisits& visits = out_.visits;
+    read_as_json(table, [&](const JsonValue& form) {
+      read_options_and_hosts(form, visits.options, visits.hosts);
+      visits.text = form.json();
+    });
+    for (CrawlFileOption& option : visits.options) option.line = source_of(table, {{option.name}}).begin.line;
   }
 
   // --- [simulate]

@@ -49,6 +49,12 @@ TextsByName texts_of(const std::vector<NotifyRule>& rules) {
   return texts;
 }
 
+TextsByName texts_of(const std::vector<ConfiguredProject>& projects) {
+  TextsByName texts;
+  for (const ConfiguredProject& project : projects) texts[project.file] = project.text;
+  return texts;
+}
+
 TextsByName texts_of(const std::vector<Token>& tokens) {
   TextsByName texts;
   for (const Token& token : tokens) {
@@ -93,6 +99,7 @@ std::string changes_between(const SettingsInForce& before, const SettingsInForce
     write_difference(json, "queues", texts_of(old.queues), texts_of(now.queues));
     write_difference(json, "schedules", texts_of(old.schedules), texts_of(now.schedules));
     write_difference(json, "notify", texts_of(old.notify), texts_of(now.notify));
+    write_difference(json, "projects", texts_of(old.projects), texts_of(now.projects));
     write_difference(json, "tokens", texts_of(before.tokens), texts_of(after.tokens));
     if (before.hosts != after.hosts) json.list("hosts", after.hosts);
     if (before.certificate_expires_at != after.certificate_expires_at) {

@@ -24,6 +24,10 @@ std::optional<int> parse_status(std::string_view text, int missing) {
 }
 
 std::optional<StatusRange> parse_range(std::string_view text) {
+  if (text.size() == 3 && text[0] >= '1' && text[0] <= '5' && (text.substr(1) == "xx" || text.substr(1) == "XX")) {
+    const int first = 100 * (text[0] - '0');
+    return StatusRange{first, first + 99};
+  }
   std::size_t dots = text.find("..");
   std::size_t behind = 2;
   if (dots == std::string_view::npos) {

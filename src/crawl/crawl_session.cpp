@@ -12,12 +12,14 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/frontier.hpp"
+#include "crawl/internal/part_rules.hpp"
 #include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::string_view kCookieNotes = "cookies/";
+constexpr std::string_view kLoginNote = "session/login";  // there are cookies of who has logged in
 constexpr std::uint64_t kLoginStream = ~std::uint64_t{0};  // of chance: no shard has it
 
 // Between two requests of a login, which no frontier paces.
@@ -47,6 +49,12 @@ Result<void> CrawlSession::load(UrlStore& store, WallTime now) {
     return true;
   });
   if (!loaded) return loaded;
+  bool was_logged_in = false;
+  loaded = store.scan_notes(kLoginNote, [&](const UrlNote&) { return was_logged_in = true; });
+  if (!loaded) return loaded;
+  const bool logs_in = options_.login || !options_.given_cookies.empty();
+  has_login_ = logs_in || (was_logged_in && !jar_->empty());
+  if (has_login_ != was_logged_in) forgotten.notes.push_back({std::string(kLoginNote), has_login_ ? "1" : ""});
   store.submit(std::move(forgotten));
   jar_->watch();
   for (const Cookie& cookie : options_.given_cookies) jar_->put(cookie, now);
@@ -65,6 +73,17 @@ void CrawlSession::save(UrlStore& store, WallTime now) {
 
 std::vector<Cookie> CrawlSession::cookies(WallTime now) const {
   return jar_ == nullptr ? std::vector<Cookie>{} : jar_->all(now);
+}
+
+std::string CrawlSession::cookie_field(const Url& url, WallTime now) const {
+  return jar_ == nullptr || jar_->empty() ? std::string{} : jar_->field_for(url, now);
+}
+
+bool CrawlSession::take_cookies(const Url& url, const std::vector<Cookie>& before, std::vector<Cookie> now_there, WallTime now) {
+  bool some = false;
+  if (jar_ == nullptr) return some;
+  for (Cookie& cookie : cookies_set_since(before, std::move(now_there), url)) some |= jar_->put(std::move(cookie), now);
+  return some;
 }
 
 std::unique_ptr<HttpTransport> CrawlSession::over(HttpTransport& below, std::uint64_t stream) const {

@@ -27,9 +27,17 @@ class CrawlSession {
   // Takes up the cookies that were saved with the crawl, then those of the options. Before a login the saved ones are
   // forgotten: it begins a session of its own.
   Result<void> load(UrlStore& store, WallTime now);
+  // Whether there is a login that a wrong link could end: by the options, or by cookies of an earlier run that had one.
+  // After load().
+  bool has_login() const noexcept { return has_login_; }
   // Hands the store what has changed since the last time.
   void save(UrlStore& store, WallTime now);
   std::vector<Cookie> cookies(WallTime now) const;
+
+  // What stands in the Cookie field of a request; empty: nothing.
+  std::string cookie_field(const Url& url, WallTime now) const;
+  // Takes those that a page of `url` has now and did not have `before`, if they are for its host. Whether there were some.
+  bool take_cookies(const Url& url, const std::vector<Cookie>& before, std::vector<Cookie> now_there, WallTime now);
 
   // Sends requests by `below` and adds what is theirs; null where nothing is ever added.
   std::unique_ptr<HttpTransport> over(HttpTransport& below, std::uint64_t stream) const;
@@ -50,6 +58,7 @@ class CrawlSession {
   const CrawlOptions& options_;
   const std::uint64_t seed_;
   const std::unique_ptr<CookieJar> jar_;  // null: without cookies
+  bool has_login_ = false;
   CookieDetours detours_;
   std::mutex login_mutex_;
   std::vector<Cookie> login_cookies_;  // that came of the login, until one of them is gone

@@ -6,25 +6,16 @@
 #include <utility>
 
 #include "base/internal/json_members.hpp"
+#include "base/internal/json_texts.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::string_view kSchemes[] = {"css", "xpath", "meta", "og", "twitter", "jsonld", "readable", "page"};
+constexpr std::string_view kSchemes[] = {"css", "xpath", "meta", "og", "twitter", "jsonld", "json", "readable", "page"};
 
-// A string, or a list of them; with `prefix` before each.
-void read_texts(const JsonValue& value, std::string_view prefix, std::vector<std::string>& out) {
-  const auto take = [&](const JsonValue& entry) {
-    const auto text = entry.if_text();
-    if (!text) return entry.complain("a string");
-    out.push_back(std::string(prefix) + std::string(*text));
-  };
-  if (value.is_list()) {
-    value.for_each(take);
-  } else {
-    take(value);
-  }
+void read_sources(const JsonValue& value, std::string_view prefix, std::vector<std::string>& out) {
+  for (const std::string& text : read_texts(value)) out.push_back(std::string(prefix) + text);
 }
 
 std::string text_of_default(const JsonValue& value) {
@@ -47,9 +38,9 @@ void read_field_form(const JsonValue& form, FieldRule& rule) {
   // Several sources are asked in the order in which they are written.
   form.for_each_member([&](std::string_view name, const JsonValue& value) {
     if (name == "from") {
-      read_texts(value, {}, rule.sources);
+      read_sources(value, {}, rule.sources);
     } else if (std::ranges::find(kSchemes, name) != std::end(kSchemes)) {
-      read_texts(value, fmt::format("{}:", name), rule.sources);
+      read_sources(value, fmt::format("{}:", name), rule.sources);
     }
   });
   (void)in.find("from");
@@ -82,10 +73,17 @@ std::vector<FieldRule> read_fields(const JsonValue& form) {
     if (value.is_object()) {
       read_field_form(value, rule);
     } else {
-      read_texts(value, {}, rule.sources);
+      read_sources(value, {}, rule.sources);
     }
   });
   return fields;
+}
+
+void read_extraction_rule(JsonMembers& in, ExtractionRule& rule) {
+  rule.name = in.text("name");
+  rule.each = in.text("each");
+  if (const JsonValue* const match = in.find("match")) rule.match = read_texts(*match);
+  if (const JsonValue* const fields = in.find("fields")) rule.fields = read_fields(*fields);
 }
 
 ExtractionRules read_extraction_rules(const JsonValue& form) {
@@ -101,17 +99,33 @@ ExtractionRules read_extraction_rules(const JsonValue& form) {
     ExtractionRule& rule = rules.rules.emplace_back();
     if (!entry.is_object()) return entry.complain("a table, under [[rule]]");
     JsonMembers members(entry);
-    rule.name = members.text("name");
-    rule.each = members.text("each");
-    if (const JsonValue* const match = members.find("match")) read_texts(*match, {}, rule.match);
-    if (const JsonValue* const fields = members.find("fields")) {
-      rule.fields = read_fields(*fields);
-    } else {
-      entry.refuse("a rule needs fields");
-    }
+    read_extraction_rule(members, rule);
+    if (!members.has("fields")) entry.refuse("a rule needs fields");
     members.finish("a rule has none");
   });
   return rules;
+}
+
+void write_record(JsonWriter& json, const Extractor& extractor, std::size_t rule, const ExtractedRecord& record) {
+  for (std::size_t i = 0; i < record.values.size(); ++i) {
+    if (!extractor.has_field(rule, i)) continue;
+    json.key(extractor.columns()[i]);
+    write_field_value(json, record.values[i]);
+  }
+}
+
+void write_field_value(JsonWriter& json, const FieldValue& value) {
+  switch (value.kind) {
+    case FieldValue::Kind::none: return json.null();
+    case FieldValue::Kind::text: return json.value(value.text);
+    case FieldValue::Kind::number:
+    case FieldValue::Kind::boolean:
+    case FieldValue::Kind::json: return json.raw(value.text);
+    case FieldValue::Kind::list:
+      return json.array([&] {
+        for (const FieldValue& entry : value.list) write_field_value(json, entry);
+      });
+  }
 }
 
 }  // namespace argiope

@@ -17,26 +17,13 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "crawl/internal/extraction_json.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
 constexpr std::string_view kJsonFront = "{\"url\":\"";
-
-void write_value(JsonWriter& json, const FieldValue& value) {
-  switch (value.kind) {
-    case FieldValue::Kind::none: return json.null();
-    case FieldValue::Kind::text: return json.value(value.text);
-    case FieldValue::Kind::number:
-    case FieldValue::Kind::boolean:
-    case FieldValue::Kind::json: return json.raw(value.text);
-    case FieldValue::Kind::list:
-      return json.array([&] {
-        for (const FieldValue& entry : value.list) write_value(json, entry);
-      });
-  }
-}
 
 // RFC 4180, 2.5 to 2.7.
 void append_csv_cell(std::string& out, std::string_view value) {
@@ -56,7 +43,7 @@ std::string csv_cell_of(const FieldValue& value) {
   if (value.kind != FieldValue::Kind::list) return value.text;
   std::string json;
   JsonWriter writer(json);
-  write_value(writer, value);
+  write_field_value(writer, value);
   return json;
 }
 
@@ -115,11 +102,7 @@ void RecordWriter::append_json(std::string& out, const ExtractedPage& page, std:
     json.member("url", page.url.href());
     json.member("fetched_at", to_rfc3339_ms(page.fetched_at));
     if (names_rule_) json.member("rule", extractor_.rule_name(rule));
-    for (std::size_t i = 0; i < record.values.size(); ++i) {
-      if (!extractor_.has_field(rule, i)) continue;
-      json.key(extractor_.columns()[i]);
-      write_value(json, record.values[i]);
-    }
+    write_record(json, extractor_, rule, record);
   });
   out += '\n';
 }

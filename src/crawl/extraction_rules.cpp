@@ -4,8 +4,10 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "argiope/web/charset.hpp"
 #include "argiope/web/document.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
@@ -13,7 +15,10 @@
 #include "base/internal/rfc3339.hpp"
 #include "base/internal/utf8.hpp"
 #include "crawl/field_value.hpp"
+#include "crawl/json_pointer.hpp"
+#include "crawl/page_in_utf8.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/content_type.hpp"
 #include "web/internal/linked_data.hpp"
 #include "web/internal/page_parts.hpp"
 #include "web/internal/readable.hpp"
@@ -23,12 +28,14 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostFieldNameBytes = 200;
+// Members and entries that all pointers together look at on one page.
+constexpr std::size_t kMostPointerSteps = 50'000'000;
 
 constexpr std::string_view kTypeNames[] = {"text",   "lines",   "raw",     "html", "inner_html", "number",
                                            "integer", "boolean", "date", "url",  "json"};
 
 // Where a value comes from.
-enum class SourceKind : std::uint8_t { selector, pattern, meta, linked_data, readable, page };
+enum class SourceKind : std::uint8_t { selector, pattern, meta, linked_data, json, readable, page };
 
 enum class PagePart : std::uint8_t {
   url, status, depth, content_type, size, fetched_at, title, canonical, language, description, headings, text, html
@@ -41,9 +48,11 @@ constexpr std::string_view kReadableParts[] = {"text", "html", "title", "author"
 struct FieldSource {
   SourceKind kind = SourceKind::page;
   std::optional<Selector> selector;
+  bool finds_first_sooner = false;  // than all that it selects
   std::shared_ptr<const RE2> pattern;
   std::string meta;
   LinkedDataPath path;
+  JsonPointer pointer;
   PagePart part = PagePart::url;
   ReadablePart readable = ReadablePart::text;
 };
@@ -60,8 +69,11 @@ struct CompiledRule {
   std::string name;
   std::optional<UrlPatterns> match;  // nullopt: all
   std::optional<Selector> each;
+  std::optional<JsonPointer> each_json;
   std::vector<CompiledField> fields;
-  bool needs_document = false;
+  bool needs_document = false;  // of pages that are no JSON
+  bool reads_json = false;
+  bool keeps_empty = false;
 };
 
 template <class Value, std::size_t N>
@@ -91,7 +103,7 @@ Result<std::shared_ptr<const RE2>> compile_pattern(std::string_view text) {
 Result<Selector> compile_selector(std::string_view notation) {
   if (notation.starts_with("css:")) return Selector::css(notation.substr(4));
   if (notation.starts_with("xpath:")) return Selector::xpath(notation.substr(6));
-  return fail(Errc::invalid_input, fmt::format("{}: begin it with css: or xpath:", in_quotes(notation)));
+  return fail(Errc::invalid_input, fmt::format("{}: begin it with css:, xpath: or json:", in_quotes(notation)));
 }
 
 Result<FieldSource> compile_source(std::string_view notation) {
@@ -107,6 +119,7 @@ Result<FieldSource> compile_source(std::string_view notation) {
     if (!selector) return std::unexpected(std::move(selector.error()));
     source.kind = SourceKind::selector;
     source.selector = std::move(*selector);
+    source.finds_first_sooner = scheme == "css";
   } else if (scheme == "re") {
     auto pattern = compile_pattern(rest);
     if (!pattern) return std::unexpected(std::move(pattern.error()));
@@ -121,6 +134,11 @@ Result<FieldSource> compile_source(std::string_view notation) {
     if (!path) return std::unexpected(std::move(path.error()));
     source.kind = SourceKind::linked_data;
     source.path = std::move(*path);
+  } else if (scheme == "json") {
+    auto pointer = JsonPointer::parse(rest);
+    if (!pointer) return std::unexpected(std::move(pointer.error()));
+    source.kind = SourceKind::json;
+    source.pointer = std::move(*pointer);
   } else if (scheme == "readable") {
     const auto part = among<ReadablePart>(rest, kReadableParts);
     if (!part) return unknown(listed(kReadableParts));
@@ -132,13 +150,14 @@ Result<FieldSource> compile_source(std::string_view notation) {
     source.part = *part;
   } else {
     return fail(Errc::invalid_input,
-                fmt::format("{}: begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, readable: or page:", in_quotes(notation)));
+                fmt::format("{}: begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:", in_quotes(notation)));
   }
   return source;
 }
 
 // Whether a source asks nothing of the page's tree.
 bool is_known_without_tree(const FieldSource& source) {
+  if (source.kind == SourceKind::json) return true;
   if (source.kind != SourceKind::page) return false;
   switch (source.part) {
     case PagePart::url:
@@ -151,13 +170,36 @@ bool is_known_without_tree(const FieldSource& source) {
   }
 }
 
+// Whether a source finds anything in a page that is JSON.
+bool is_found_in_json(const FieldSource& source) { return source.kind == SourceKind::pattern || is_known_without_tree(source); }
+
+bool has_tree(std::string_view content_type, std::string_view body) {
+  if (is_html_page(content_type, body)) return true;
+  std::string type(parse_content_type(content_type).type);
+  std::ranges::transform(type, type.begin(), to_lower);
+  return type == "text/xml" || type == "application/xml" || type.ends_with("+xml");
+}
+
+constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
+
+// By its type; what is neither that nor a page with a tree, by its first character.
+bool is_json_body(std::string_view content_type, std::string_view body) {
+  std::string type(parse_content_type(content_type).type);
+  std::ranges::transform(type, type.begin(), to_lower);
+  if (type == "application/json" || type == "text/json" || type.ends_with("+json")) return true;
+  if (has_tree(content_type, body)) return false;
+  if (body.starts_with(kUtf8Mark)) body.remove_prefix(kUtf8Mark.size());
+  const std::size_t first = body.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (body[first] == '{' || body[first] == '[');
+}
+
 // --- one value -----------------------------------------------------------------------------------------------------------
 
-// What a source has found, before the field says what it wants of it.
+// What a source that is no selector has found, before the field says what it wants of it.
 struct FoundPiece {
-  std::optional<Match> match;
-  std::string text;  // of what is no match
+  std::string text;
   bool is_json = false;
+  std::optional<FieldValue> value{};  // where it is known already
 };
 
 // What of an element is its value where it has no text of its own, as microdata takes it (HTML standard, 5.2.4).
@@ -254,28 +296,77 @@ class PageExtraction {
       : rule_(rule), columns_(columns), page_(page), base_(page.url) {}
 
   Result<ExtractedRecords> run() {
-    if (rule_.needs_document) {
-      auto document = Document::parse(page_.body, page_.content_type);
-      if (!document) return std::unexpected(std::move(document.error()));
-      document_ = std::move(*document);
-      base_ = base_url(*document_, page_.url);
-    }
-    if (!rule_.each) {
-      add_record(nullptr);
+    out_.found.resize(columns_);
+    auto ready = rule_.reads_json && is_json_body(page_.content_type, page_.body) ? read_json() : read_tree();
+    if (!ready) return std::unexpected(std::move(ready.error()));
+    if (rule_.each_json) {
+      if (json_) add_entries();
+    } else if (rule_.each) {
+      if (auto added = add_elements(); !added) return std::unexpected(std::move(added.error()));
     } else {
-      auto elements = document_->select(*rule_.each);
-      if (!elements) return std::unexpected(std::move(elements.error()));
-      for (const Match& element : *elements) {
-        if (element.kind() == Match::Kind::element) add_record(&element);
-        if (out_.records.size() >= Extractor::kMostRecords || too_long_) break;
-      }
+      add_record({.element = nullptr, .json = json_root_ ? &*json_root_ : nullptr});
     }
     if (too_long_) return std::unexpected(std::move(*too_long_));
     return std::move(out_);
   }
 
  private:
-  void add_record(const Match* within) {
+  // What the fields of a record look within; null: in the whole page.
+  struct Within {
+    const Match* element = nullptr;
+    const JsonValue* json = nullptr;
+  };
+
+  Result<void> read_tree() {
+    if (!rule_.needs_document) return {};
+    auto document = Document::parse(page_.body, page_.content_type);
+    if (!document) return std::unexpected(std::move(document.error()));
+    document_ = std::move(*document);
+    base_ = base_url(*document_, page_.url);
+    return {};
+  }
+  Result<void> read_json() {
+    constexpr std::size_t kMost = DocumentLimits{}.most_bytes;
+    if (page_.body.size() > kMost) {
+      return fail(Errc::too_large, fmt::format("a page of {} bytes: at most {} are read as JSON", page_.body.size(), kMost));
+    }
+    // JSON is in UTF-8 (RFC 8259, 8.1), whatever its type says; what is not may still be what that says.
+    json_text_ = page_.body;
+    if (json_text_.starts_with(kUtf8Mark)) json_text_.remove_prefix(kUtf8Mark.size());
+    if (!is_utf8(json_text_)) json_text_ = page_in_utf8(page_.body, detect_charset(page_.body, page_.content_type), transcoded_);
+    auto json = JsonText::parse(json_text_);
+    if (!json) return std::unexpected(std::move(json.error()));
+    json_.emplace(std::move(*json));
+    json_root_.emplace(json_->root(json_errors_));
+    return {};
+  }
+
+  Result<void> add_elements() {
+    if (!document_) return {};
+    auto elements = document_->select(*rule_.each);
+    if (!elements) return std::unexpected(std::move(elements.error()));
+    for (const Match& element : *elements) {
+      if (element.kind() == Match::Kind::element) add_record({.element = &element});
+      if (!wants_more()) break;
+    }
+    return {};
+  }
+  void add_entries() {
+    follow(*rule_.each_json, *json_root_, [&](const JsonValue& value) {
+      const auto add = [&](const JsonValue& entry) {
+        if (wants_more()) add_record({.json = &entry});
+      };
+      if (value.is_list()) value.for_each(add);
+      if (value.is_object()) add(value);
+      return wants_more();
+    });
+  }
+  bool wants_more() const noexcept { return out_.records.size() < Extractor::kMostRecords && !too_long_; }
+  void follow(const JsonPointer& pointer, const JsonValue& from, const std::function<bool(const JsonValue&)>& visit) {
+    if (!pointer.find(from, steps_left_, visit)) too_long_ = Error{Errc::too_large, "json: the pointers take too long on this page"};
+  }
+
+  void add_record(const Within& within) {
     ExtractedRecord record;
     record.values.resize(columns_);
     bool has_value = false;
@@ -285,6 +376,7 @@ class PageExtraction {
       if (too_long_) return;
       const bool found = value.kind != FieldValue::Kind::none;
       has_value = has_value || found;
+      if (found) found_.push_back(field.column);
       if (!found) value = field.fallback;
       if (field.rule.required && value.kind == FieldValue::Kind::none) {
         lacks_required = true;
@@ -292,37 +384,87 @@ class PageExtraction {
       }
       record.values[field.column] = std::move(value);
     }
-    if (lacks_required && has_value) {
+    if (has_value) {
+      for (const std::size_t column : found_) ++out_.found[column];
+    }
+    if (rule_.keeps_empty) {
+      out_.records.push_back(std::move(record));
+    } else if (lacks_required && has_value) {
       ++out_.dropped;
       std::ranges::move(missing_, std::back_inserter(out_.troubles));
     } else if (has_value) {
       out_.records.push_back(std::move(record));
     }
     missing_.clear();
+    found_.clear();
   }
 
-  FieldValue value_of(const CompiledField& field, const Match* within) {
+  FieldValue value_of(const CompiledField& field, const Within& within) {
     FieldValue all;
     for (const FieldSource& source : field.sources) {
-      for (FoundPiece& piece : find(source, field.rule, within)) {
-        auto value = value_of_piece(std::move(piece), field);
-        if (!value) continue;
-        if (!field.rule.all) return std::move(*value);
-        all.kind = FieldValue::Kind::list;
-        all.list.push_back(std::move(*value));
-        if (all.list.size() >= Extractor::kMostValues) break;
+      if (source.kind == SourceKind::selector) {
+        if (document_) add_selected(source, field, within.element, all);
+      } else {
+        for (FoundPiece& piece : find(source, field.rule, within)) {
+          if (!add_value(value_of_piece(std::move(piece), field), field, all)) break;
+        }
       }
-      if (too_long_ || all.kind != FieldValue::Kind::none) break;
+      if (too_long_) return {};
+      if (all.kind != FieldValue::Kind::none) break;
     }
     return all;
+  }
+  // Whether more are wanted.
+  bool add_value(std::optional<FieldValue> value, const CompiledField& field, FieldValue& all) {
+    if (!value) return true;
+    bytes_ += value->text.size();
+    if (bytes_ > Extractor::kMostPageBytes) {
+      too_long_ =
+          Error{Errc::too_large, fmt::format("its values have more than {} bytes together", Extractor::kMostPageBytes)};
+      return false;
+    }
+    if (!field.rule.all) {
+      all = std::move(*value);
+      return false;
+    }
+    all.kind = FieldValue::Kind::list;
+    all.list.push_back(std::move(*value));
+    return all.list.size() < Extractor::kMostValues;
+  }
+  void add_selected(const FieldSource& source, const CompiledField& field, const Match* within, FieldValue& all) {
+    const auto add = [&](const Match& match) {
+      return add_value(value_of_text(text_of_match(match, field.rule), field), field, all);
+    };
+    // The first is nearly always the one, and found sooner than all.
+    std::size_t tried = 0;
+    if (!field.rule.all && source.finds_first_sooner) {
+      const auto first = document_->select_first(*source.selector, within);
+      if (!first) too_long_ = first.error();
+      if (!first || !*first || !add(**first)) return;
+      tried = 1;
+    }
+    const auto matches = document_->select(*source.selector, within);
+    if (!matches) {
+      too_long_ = matches.error();
+      return;
+    }
+    if (field.rule.all) all.list.reserve(std::min(matches->size(), Extractor::kMostValues));
+    for (std::size_t i = tried; i < matches->size() && add((*matches)[i]); ++i) {
+    }
   }
 
   std::optional<FieldValue> value_of_piece(FoundPiece piece, const CompiledField& field) {
     const FieldRule& rule = field.rule;
-    if (piece.is_json && !field.re && (rule.type == FieldType::text || rule.type == FieldType::raw || rule.type == FieldType::lines)) {
-      return FieldValue{FieldValue::Kind::json, std::move(piece.text), {}};
+    if (piece.value && !field.re) return std::move(piece.value);
+    if (piece.is_json && !field.re && stays_json(rule.type)) {
+      if (piece.text.size() <= Extractor::kMostValueBytes) return FieldValue{FieldValue::Kind::json, std::move(piece.text), {}};
+      out_.troubles.push_back({field.column, fmt::format("JSON of {} bytes is too long", piece.text.size())});
+      return std::nullopt;
     }
-    std::string text = piece.match ? text_of_match(*piece.match, rule) : std::move(piece.text);
+    return value_of_text(std::move(piece.text), field);
+  }
+  std::optional<FieldValue> value_of_text(std::string text, const CompiledField& field) {
+    const FieldRule& rule = field.rule;
     if (field.re) {
       std::string part;
       const bool has_group = field.re->NumberOfCapturingGroups() > 0;
@@ -330,13 +472,17 @@ class PageExtraction {
       if (!matches) return std::nullopt;
       text = std::move(part);
     }
-    if (trim_space(text).empty()) return std::nullopt;
-    if (!keeps_space(rule.type)) text = std::string(trim_space(text));
+    const std::string_view trimmed = trim_space(text);
+    if (trimmed.empty()) return std::nullopt;
+    if (trimmed.size() < text.size() && !keeps_space(rule.type)) text = std::string(trimmed);
     if (text.size() > Extractor::kMostValueBytes) text.resize(cut_between_characters(text, Extractor::kMostValueBytes).size());
     auto value = convert(std::move(text), rule, base_);
     if (value) return std::move(*value);
     out_.troubles.push_back({field.column, std::move(value.error().message)});
     return std::nullopt;
+  }
+  static bool stays_json(FieldType type) {
+    return type == FieldType::text || type == FieldType::raw || type == FieldType::lines || type == FieldType::json;
   }
   static bool match_whole(const RE2& pattern, std::string_view text, std::string& part) {
     re2::StringPiece found;
@@ -345,12 +491,14 @@ class PageExtraction {
     return true;
   }
 
-  std::vector<FoundPiece> find(const FieldSource& source, const FieldRule& rule, const Match* within) {
+  std::vector<FoundPiece> find(const FieldSource& source, const FieldRule& rule, const Within& within) {
+    if (!document_ && !is_known_without_tree(source) && !(json_ && is_found_in_json(source))) return {};
     switch (source.kind) {
-      case SourceKind::selector: return select(*source.selector, rule, within);
+      case SourceKind::selector: break;  // add_selected()
       case SourceKind::pattern: return search(*source.pattern, rule);
       case SourceKind::meta: return pieces(meta_values(*document_, source.meta));
       case SourceKind::linked_data: return find_linked(source.path);
+      case SourceKind::json: return find_json(source.pointer, rule, within.json);
       case SourceKind::readable: return pieces({part_of_article(source.readable)});
       case SourceKind::page: return pieces({part_of_page(source.part)}, source.part == PagePart::headings);
     }
@@ -358,28 +506,17 @@ class PageExtraction {
   }
   static std::vector<FoundPiece> pieces(std::vector<std::string> texts, bool is_json = false) {
     std::vector<FoundPiece> found;
-    for (std::string& text : texts) found.push_back({std::nullopt, std::move(text), is_json});
+    for (std::string& text : texts) found.push_back({std::move(text), is_json});
     return found;
   }
 
-  std::vector<FoundPiece> select(const Selector& selector, const FieldRule&, const Match* within) {
-    auto matches = document_->select(selector, within);
-    if (!matches) {
-      too_long_ = std::move(matches.error());
-      return {};
-    }
-    std::vector<FoundPiece> found;
-    found.reserve(matches->size());
-    for (Match& match : *matches) found.push_back({std::move(match), {}, false});
-    return found;
-  }
   std::vector<FoundPiece> search(const RE2& pattern, const FieldRule& rule) {
     std::vector<FoundPiece> found;
-    const std::string_view text = document_->text();
+    const std::string_view text = document_ ? std::string_view(document_->text()) : json_text_;
     const int group = pattern.NumberOfCapturingGroups() > 0 ? 1 : 0;
     re2::StringPiece parts[2];
     for (std::size_t at = 0; at <= text.size() && pattern.Match(text, at, text.size(), RE2::UNANCHORED, parts, group + 1);) {
-      if (parts[group].data() != nullptr) found.push_back({std::nullopt, std::string(parts[group]), false});
+      if (parts[group].data() != nullptr) found.push_back({std::string(parts[group]), false});
       if (!rule.all || found.size() >= Extractor::kMostValues) break;
       const auto end = static_cast<std::size_t>(parts[0].data() + parts[0].size() - text.data());
       at = parts[0].empty() ? end + 1 : end;
@@ -389,8 +526,38 @@ class PageExtraction {
   std::vector<FoundPiece> find_linked(const LinkedDataPath& path) {
     if (!linked_) linked_.emplace(*document_);
     std::vector<FoundPiece> found;
-    for (LinkedValue& value : linked_->find(path)) found.push_back({std::nullopt, std::move(value.text), value.is_json});
+    for (LinkedValue& value : linked_->find(path)) found.push_back({std::move(value.text), value.is_json});
     return found;
+  }
+
+  std::vector<FoundPiece> find_json(const JsonPointer& pointer, const FieldRule& rule, const JsonValue* within) {
+    std::vector<FoundPiece> found;
+    if (within == nullptr) return found;
+    follow(pointer, *within, [&](const JsonValue& value) {
+      const auto add = [&](const JsonValue& one) {
+        if (found.size() < Extractor::kMostValues) add_json(one, rule, found);
+      };
+      if (rule.all && value.is_list()) {
+        value.for_each(add);
+      } else {
+        add(value);
+      }
+      return rule.all ? found.size() < Extractor::kMostValues : found.empty();
+    });
+    return found;
+  }
+  // Numbers, true and false stay what they are unless the field wants something else of them.
+  static void add_json(const JsonValue& value, const FieldRule& rule, std::vector<FoundPiece>& found) {
+    if (value.is_list() || value.is_object()) return found.push_back({value.json(), true});
+    if (const auto text = value.if_text()) {
+      const bool stays = rule.type == FieldType::json;
+      return found.push_back({stays ? value.json() : std::string(*text), stays});
+    }
+    const bool is_flag = value.if_flag().has_value();
+    if (!is_flag && !value.if_number() && !value.if_natural()) return;  // null
+    FoundPiece& piece = found.emplace_back(FoundPiece{value.json(), false});
+    if (rule.type != FieldType::text && rule.type != FieldType::json) return;
+    piece.value = FieldValue{is_flag ? FieldValue::Kind::boolean : FieldValue::Kind::number, piece.text, {}};
   }
 
   std::string part_of_article(ReadablePart part) {
@@ -437,9 +604,19 @@ class PageExtraction {
   const ExtractedPage& page_;
   Url base_;
   std::optional<Document> document_;
+  // Of a page that is JSON.
+  std::string transcoded_;
+  std::string_view json_text_;
+  JsonErrors json_errors_;
+  std::optional<JsonText> json_;
+  std::optional<JsonValue> json_root_;
+  std::size_t steps_left_ = kMostPointerSteps;
+  std::size_t bytes_ = 0;  // of values so far
   std::optional<LinkedData> linked_;
   std::optional<ReadableArticle> article_;
+  // Of the record that is being made.
   std::vector<FieldTrouble> missing_;
+  std::vector<std::size_t> found_;
   std::optional<Error> too_long_;
   ExtractedRecords out_;
 };
@@ -504,7 +681,7 @@ Result<CompiledField> Extractor::Compiled::compile(const FieldRule& rule) {
   if (rule.name == "url" || rule.name == "fetched_at" || rule.name == "rule") {
     return wrong("every record has a member of this name; call the field something else");
   }
-  if (rule.sources.empty()) return wrong("where does it come from? Give css, xpath, re, meta, og, twitter, jsonld, readable or page");
+  if (rule.sources.empty()) return wrong("where does it come from? Give css, xpath, re, meta, og, twitter, jsonld, json, readable or page");
   CompiledField field;
   field.rule = rule;
   for (const std::string& notation : rule.sources) {
@@ -544,7 +721,13 @@ Result<CompiledRule> Extractor::Compiled::compile(const ExtractionRule& rule, st
     if (!patterns) return in_rule({}, {patterns.error().code, "match " + patterns.error().message});
     compiled.match = std::move(*patterns);
   }
-  if (!rule.each.empty()) {
+  compiled.keeps_empty = rule.keeps_empty;
+  if (rule.each.starts_with("json:")) {
+    auto pointer = JsonPointer::parse(std::string_view(rule.each).substr(5));
+    if (!pointer) return in_rule({}, {pointer.error().code, "each: " + pointer.error().message});
+    compiled.each_json = std::move(*pointer);
+    compiled.reads_json = true;
+  } else if (!rule.each.empty()) {
     auto selector = compile_selector(rule.each);
     if (!selector) return in_rule({}, {selector.error().code, "each: " + selector.error().message});
     compiled.each = std::move(*selector);
@@ -555,6 +738,15 @@ Result<CompiledRule> Extractor::Compiled::compile(const ExtractionRule& rule, st
     if (std::ranges::any_of(compiled.fields, same)) return in_rule(field_rule.name, {Errc::invalid_input, "it is there twice"});
     auto field = compile(field_rule);
     if (!field) return in_rule(field_rule.name, field.error());
+    for (std::size_t i = 0; i < field->sources.size(); ++i) {
+      const FieldSource& source = field->sources[i];
+      if (compiled.each_json ? !is_found_in_json(source) : compiled.each && source.kind == SourceKind::json) {
+        return in_rule(field_rule.name, {Errc::invalid_input, fmt::format("{}: there is no such thing within each record, which is {}",
+                                                                          in_quotes(field_rule.sources[i]),
+                                                                          compiled.each_json ? "JSON" : "an element of a page")});
+      }
+      compiled.reads_json = compiled.reads_json || source.kind == SourceKind::json;
+    }
     compiled.needs_document = compiled.needs_document || !std::ranges::all_of(field->sources, is_known_without_tree);
     compiled.fields.push_back(std::move(*field));
   }
@@ -582,6 +774,10 @@ bool Extractor::has_field(std::size_t rule, std::size_t column) const noexcept {
   return std::ranges::any_of(compiled_->rules[rule].fields, [&](const CompiledField& field) { return field.column == column; });
 }
 bool Extractor::matches(std::string_view href) const { return compiled_->rule_of(href) != nullptr; }
+bool Extractor::reads(std::string_view href, std::string_view content_type, std::string_view body) const {
+  const CompiledRule* const rule = compiled_->rule_of(href);
+  return rule != nullptr && (has_tree(content_type, body) || (rule->reads_json && is_json_body(content_type, body)));
+}
 
 Result<ExtractedRecords> Extractor::extract(const ExtractedPage& page) const {
   const CompiledRule* const rule = compiled_->rule_of(page.url.href());

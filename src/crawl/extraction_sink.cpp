@@ -17,14 +17,14 @@
 
 #include "base/internal/printable.hpp"
 #include "crawl/extraction_output.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/content_type.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostExtractionThreads = 8;
 constexpr std::size_t kMostExampleBytes = 300;
+constexpr std::size_t kMostPagesAtOnce = 4;  // that a thread takes
+constexpr std::size_t kWrittenAtOnce = 64 * 1024;
 constexpr std::uint64_t kNothing = std::numeric_limits<std::uint64_t>::max();
 
 std::size_t threads_for(const ExtractionOptions& options) {
@@ -35,14 +35,6 @@ std::size_t threads_for(const ExtractionOptions& options) {
 bool as_csv(const ExtractionOptions& options) {
   if (options.format == ExtractionOptions::Format::by_name) return options.output.ends_with(".csv");
   return options.format == ExtractionOptions::Format::csv;
-}
-
-// Whether there is a tree in it.
-bool has_tree(std::string_view content_type, std::string_view body) {
-  if (is_html_page(content_type, body)) return true;
-  std::string type(parse_content_type(content_type).type);
-  std::ranges::transform(type, type.begin(), to_lower);
-  return type == "text/xml" || type == "application/xml" || type.ends_with("+xml");
 }
 
 std::int64_t in_milliseconds(WallTime time) {
@@ -101,7 +93,7 @@ class ExtractionSink::Impl {
   bool concerns_us(const Exchange& exchange) const;
   bool is_written_already(const std::string& url);
   void work(std::size_t thread);
-  Result<void> extract(const QueuedPage& queued);
+  Result<void> extract(const std::vector<QueuedPage>& pages);
   void note(const ExtractedPage& page, const ExtractedRecords& records);
   void note_refused(const ExtractedPage& page, const Error& why);
   // The oldest page that is not written yet, or the next one to come. With the mutex held.
@@ -124,6 +116,7 @@ class ExtractionSink::Impl {
   std::deque<QueuedPage> queue_;
   std::uint64_t taken_ = 0;             // pages that have come; each has the number of those before it
   std::vector<std::uint64_t> reading_;  // by thread, the number of the page it reads
+  std::uint64_t least_wanted_ = kNothing;  // of those who wait in keep()
   std::atomic<std::size_t> backlog_{0};
   std::optional<Error> failure_;
   bool ends_ = false;
@@ -137,15 +130,15 @@ class ExtractionSink::Impl {
 // --- what comes ----------------------------------------------------------------------------------------------------------
 
 bool ExtractionSink::Impl::concerns_us(const Exchange& exchange) const {
-  const HttpResponse& response = exchange.response;
+  const HttpResponse& response = exchange.page();
   return exchange.kind == ExchangeKind::page && exchange.request.method == HttpMethod::get && response.status == 200 &&
-         !response.unwanted && !exchange.asked_again && has_tree(response.headers.content_type, response.body) &&
-         extractor_.matches(exchange.request.url.href());
+         !response.unwanted && !exchange.asked_again &&
+         extractor_.reads(exchange.request.url.href(), response.headers.content_type, response.body);
 }
 
 Result<void> ExtractionSink::Impl::take(const Exchange& exchange) {
   if (!concerns_us(exchange) || is_written_already(exchange.request.url.href())) return {};
-  QueuedPage page{exchange.request.url, exchange.response.body, exchange.response.headers.content_type, exchange.depth,
+  QueuedPage page{exchange.request.url, exchange.page().body, exchange.page().headers.content_type, exchange.depth,
                   exchange.began};
   backlog_ += page.size();
   {
@@ -174,7 +167,10 @@ Result<void> ExtractionSink::Impl::keep() {
   {
     std::unique_lock lock(mutex_);
     const std::uint64_t wanted = taken_;
-    progressed_.wait(lock, [&] { return failure_ || first_unwritten() >= wanted; });
+    while (!failure_ && first_unwritten() < wanted) {
+      least_wanted_ = std::min(least_wanted_, wanted);
+      progressed_.wait(lock);
+    }
     if (failure_) return std::unexpected(*failure_);
   }
   return sync_ ? output_->sync() : Result<void>{};
@@ -207,42 +203,57 @@ Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
 // --- threads -------------------------------------------------------------------------------------------------------------
 
 void ExtractionSink::Impl::work(std::size_t thread) {
+  std::vector<QueuedPage> pages;
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [&] { return ends_ || !queue_.empty(); });
     if (ends_) return;
     reading_[thread] = taken_ - queue_.size();
-    QueuedPage page = std::move(queue_.front());
-    queue_.pop_front();
+    for (std::size_t left = std::clamp<std::size_t>(queue_.size() / reading_.size(), 1, kMostPagesAtOnce); left > 0;
+         --left) {
+      pages.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+    }
     lock.unlock();
     Result<void> done;
     try {
-      done = extract(page);
+      done = extract(pages);
     } catch (const std::exception& error) {
       done = fail(Errc::internal, fmt::format("extraction: {}", error.what()));
     }
-    backlog_ -= page.size();
+    for (const QueuedPage& page : pages) backlog_ -= page.size();
+    pages.clear();
     lock.lock();
     reading_[thread] = kNothing;
     if (!done && !failure_) failure_ = std::move(done.error());
-    progressed_.notify_all();
+    if (failure_ || first_unwritten() >= least_wanted_) {
+      least_wanted_ = kNothing;
+      progressed_.notify_all();
+    }
   }
 }
 
-Result<void> ExtractionSink::Impl::extract(const QueuedPage& queued) {
-  const ExtractedPage page{queued.url, queued.body, queued.content_type, 200, queued.depth, queued.fetched_at};
-  auto records = extractor_.extract(page);
-  if (!records) {
-    note_refused(page, records.error());
-    return {};
-  }
-  if (!records->records.empty()) {
-    std::string lines;
+// Records of several pages are written at once, those of one in one piece.
+Result<void> ExtractionSink::Impl::extract(const std::vector<QueuedPage>& pages) {
+  std::string lines;
+  const auto write = [&] {
+    auto written = output_->write(lines);
+    lines.clear();
+    return written;
+  };
+  for (const QueuedPage& queued : pages) {
+    const ExtractedPage page{queued.url, queued.body, queued.content_type, 200, queued.depth, queued.fetched_at};
+    const auto records = extractor_.extract(page);
+    if (!records) {
+      note_refused(page, records.error());
+      continue;
+    }
     writer_.append(lines, page, *records);
-    if (auto written = output_->write(lines); !written) return written;
+    note(page, *records);
+    if (lines.size() < kWrittenAtOnce) continue;
+    if (auto written = write(); !written) return written;
   }
-  note(page, *records);
-  return {};
+  return lines.empty() ? Result<void>{} : write();
 }
 
 void ExtractionSink::Impl::note(const ExtractedPage& page, const ExtractedRecords& records) {

@@ -9,7 +9,6 @@
 namespace argiope {
 namespace {
 
-constexpr std::uint32_t kLoopbackConnections = 8;
 constexpr std::size_t kRowsAtOnce = 2000;                       // read in one go: a few milliseconds of the loop
 constexpr Duration kReadPause = std::chrono::milliseconds{20};  // between reads that nobody waits for
 constexpr Duration kReadPoll = std::chrono::milliseconds{2};  // between two looks whether the store is ready to be read
@@ -31,6 +30,8 @@ std::int32_t simplicity(std::string_view url) {
 // The window gets half of what may be in memory: it takes twice as much when all it has must wait.
 Frontier::Frontier(const CrawlOptions& options, std::uint32_t part, std::uint32_t parts)
     : options_(options),
+      policies_(options),
+      limits_depth_(limits_depth(options)),
       part_(part),
       parts_(parts),
       clock_(std::in_place, given_clock_, Duration::zero()),
@@ -49,9 +50,12 @@ Host& Frontier::host_of(const Url& url) {
   if (Host* known = hosts_.find(site)) return *known;
   const std::uint64_t site_fingerprint = fingerprint(site);
   Host& host = hosts_.add(std::move(site), site_fingerprint);
+  if (options_.forever) host.lost.reset();  // it comes back when its URLs have rested
   host.loopback = is_loopback(url);
+  host.policy = &policies_.of(host.site);
+  host.throttled = is_throttled(url, *host.policy);
   host.key = queue_.key(host.site);
-  host.limits = host.lost ? KeyLimits{} : limits_of(host);
+  host.limits = host.lost ? KeyLimits{} : limits_of_host(*host.policy, host.as_paced());
   queue_.set_key_limits(host.key, host.limits, TimePoint{});
   return host;
 }
@@ -62,24 +66,13 @@ void Frontier::let_go_of_idle_hosts(TimePoint now) {
   hosts_.sweep([&](const Host& host) { return host.rest_until <= now && queue_.forget_key(host.key, now); });
 }
 
-KeyLimits Frontier::limits_of(const Host& host) const {
-  KeyLimits limits;
-  limits.concurrency = options_.per_host.value_or(host.loopback ? kLoopbackConnections : 1);
-  if (options_.rate) {
-    limits.rate = *options_.rate;
-  } else if (!host.loopback && !options_.delay) {
-    limits.rate = kPublicRate;
-  }
-  if (options_.delay) limits.delay = *options_.delay;
-  if (limits.delay > Duration::zero()) limits.concurrency = 1;  // a rest between requests makes sense only one by one
-  return limits;
-}
-
-std::int32_t crawl_priority(CrawlOrder order, std::uint32_t depth, std::string_view url) {
-  switch (order) {
+std::int32_t crawl_priority(const CrawlOptions& options, std::uint32_t depth, std::string_view url) {
+  switch (options.order) {
     case CrawlOrder::bfs: return -static_cast<std::int32_t>(depth);
     case CrawlOrder::dfs: return static_cast<std::int32_t>(depth);
     case CrawlOrder::priority: return simplicity(url);
+    // The URL's own, so that it does not matter when it was found, and the next run finds it in its place.
+    case CrawlOrder::random: return static_cast<std::int32_t>(fingerprint(url, options.order_seed) >> 32);
   }
   return 0;
 }
@@ -95,14 +88,14 @@ WaitingJob Frontier::job_of(const UrlTask& task, const Host& host) const {
 }
 
 void Frontier::remember(UrlTask task) {
-  if (options_.max_depth) by_fingerprint_.emplace(task.fingerprint, task.id);
+  if (limits_depth_) by_fingerprint_.emplace(task.fingerprint, task.id);
   tasks_.try_emplace(task.id, std::move(task));
 }
 
 void Frontier::forget(std::int64_t id) {
   const auto task = tasks_.find(id);
   if (task == tasks_.end()) return;
-  if (options_.max_depth) by_fingerprint_.erase(task->second.fingerprint);
+  if (limits_depth_) by_fingerprint_.erase(task->second.fingerprint);
   tasks_.erase(task);
 }
 
@@ -127,9 +120,15 @@ void Frontier::move_to(std::optional<Shelf> shelf, const UrlTask& task, Host& ho
   moves_.push_back({task.id, shelf, shelf ? host.site_fingerprint : 0, priority_of(task), task.depth});
 }
 
-void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
+bool Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
   pass_time(now);
-  if (tasks_.contains(task.id)) return;
+  if (const auto known = tasks_.find(task.id); known != tasks_.end()) {
+    if (task.counted && known->second.rotates) {
+      known->second.redirects = task.redirects;
+      queue_.set_due(static_cast<JobId>(task.id), now, now);
+    }
+    return false;
+  }
   count_url(host);
   task.host = &host;
   WaitingJob job = job_of(task, host);
@@ -142,22 +141,31 @@ void Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
     write_down_moves();
   }
   let_go_of_idle_hosts(now);
+  return true;
 }
 
 void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
-  const bool delayed = record.state == UrlState::queued && record.due != WallTime{};
+  const bool delayed = is_delayed(record, task);
   if (!record.shelf && !delayed) {
     put(std::move(task), host, TimePoint{}, TimePoint{});
     return;
   }
+  resume_on_shelf(record, host);
+}
+
+void Frontier::resume_on_shelf(const UrlRecord& record, Host& host) {
   count_url(host);
-  WaitingJob job = job_of(task, host);
+  WaitingJob& job = resumed_;
+  job.id = static_cast<JobId>(record.url_id);
+  job.key = host.site;
+  job.priority = crawl_priority(options_, record.depth, record.url);
   job.due_at = record.due;
-  const Shelf shelf = record.shelf.value_or(Shelf::delayed);
-  job.shelf = shelf;
+  job.shelf = record.shelf.value_or(Shelf::delayed);
   window_.left_in_store(job);
-  if (shelf == Shelf::ready) note_on_shelf(host, {job.priority, job.id});
-  if (record.shelf != shelf || record.priority != job.priority) move_to(shelf, task, host);
+  if (job.shelf == Shelf::ready) note_on_shelf(host, {job.priority, job.id});
+  if (record.shelf != job.shelf || record.priority != job.priority) {
+    moves_.push_back({record.url_id, job.shelf, host.site_fingerprint, job.priority, record.depth});
+  }
   let_go_of_idle_hosts(TimePoint{});
 }
 
@@ -313,13 +321,23 @@ void Frontier::lift_limits(Host& host, TimePoint now) {
   queue_.wake_key(host.key, now);
 }
 
-void Frontier::set_crawl_delay(Host& host, Duration delay, TimePoint now) {
-  host.limits = limits_of(host);
-  if (delay > host.limits.delay) {
-    host.limits.delay = delay;
-    host.limits.concurrency = 1;
-  }
+void Frontier::note_latency(Host& host, Duration latency, bool is_error, TimePoint now) {
+  const auto [pace, rate] = next_pace(*host.policy, host.as_paced(), latency, is_error);
+  if (pace == host.pace) return;
+  host.pace = pace;
+  if (rate == host.limits.rate) return;
+  host.limits.rate = rate;
   queue_.set_key_limits(host.key, host.limits, now);
+}
+
+void Frontier::restore_limits(Host& host, TimePoint now) {
+  host.limits = limits_of_host(*host.policy, host.as_paced());
+  queue_.set_key_limits(host.key, host.limits, now);
+}
+
+void Frontier::set_crawl_delay(Host& host, Duration delay, TimePoint now) {
+  host.crawl_delay = delay;
+  restore_limits(host, now);
 }
 
 }  // namespace argiope

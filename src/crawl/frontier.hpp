@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,11 +18,14 @@
 #include "argiope/store/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "crawl/host_book.hpp"
+#include "crawl/internal/host_pace.hpp"
+#include "crawl/internal/host_policies.hpp"
 #include "engine/internal/queue_window.hpp"
 
 namespace argiope {
 
-inline constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
+// Of what pages are shown with: before all pages, so that a crawl that is stopped has few pages without.
+inline constexpr std::int32_t kRequisitePriority = std::numeric_limits<std::int32_t>::max();
 
 // One URL that is to be fetched.
 struct UrlTask {
@@ -37,12 +41,17 @@ struct UrlTask {
   bool off_scope = false;      // only to be checked (HEAD), not to be followed
   bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
   bool asset = false;          // only to be checked, because no link leads there
+  bool requisite = false;      // a page is shown with it: fetched whole, and not followed
   bool whole = false;          // to be checked by GET, and its body read for what is in it
+  bool sitemap = false;        // read for what it lists
+  bool rotates = false;        // fetched, and due again and again
+  bool settled = false;        // in this run, before
+  std::uint8_t nesting = 0;    // of a sitemap: indexes that led here
   Host* host = nullptr;        // once it is queued
 };
 
 // The priority of a URL in the crawl's order: higher first.
-std::int32_t crawl_priority(CrawlOrder order, std::uint32_t depth, std::string_view url);
+std::int32_t crawl_priority(const CrawlOptions& options, std::uint32_t depth, std::string_view url);
 
 class Frontier {
  public:
@@ -69,14 +78,21 @@ class Frontier {
   // The one of a site that has something to do; null for others.
   Host* find_host(std::string_view site) const noexcept { return hosts_.find(site); }
 
-  // Queues a URL that is on no shelf, due at `due`, unless it is queued already. If it does not belong to what is kept in
-  // memory, take_moves() tells to which shelf it must go.
-  void put(UrlTask task, Host& host, TimePoint due, TimePoint now);
+  // Queues a URL that is on no shelf, due at `due`. If it does not belong to what is kept in memory, take_moves() tells to which
+  // shelf it must go. False: it is queued already. One that has been settled and waits for its next visit is due now then.
+  bool put(UrlTask task, Host& host, TimePoint due, TimePoint now);
   // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. What lies on a
   // shelf stays there.
   void resume(const UrlRecord& record, Host& host, UrlTask task);
-  // Whether resume() could do without the task but for its depth and url.
+  // The same for one that stays there: quicker.
+  void resume_on_shelf(const UrlRecord& record, Host& host);
+  // Whether it does.
   static bool stays_on_shelf(const UrlRecord& record) noexcept { return record.shelf.has_value(); }
+
+  // Whether it must wait until its `due`: that of what was fetched says when runs of other options would ask again.
+  static bool is_delayed(const UrlRecord& record, const UrlTask& task) noexcept {
+    return (record.state == UrlState::queued || task.rotates) && record.due != WallTime{};
+  }
 
   // A link at `depth` leads to a URL that is known: if it is in memory, and farther from a seed, this is its depth now.
   // With a depth limit alone; and of what is in the store alone it finds nothing: nobody looks up URLs there.
@@ -101,10 +117,16 @@ class Frontier {
   // The host is not asked before let_go(), nor then before its rest is over.
   void hold(Host& host, TimePoint now);
   void let_go(Host& host, TimePoint now);
+  // Tickets of the host that were not given back.
+  std::size_t running(const Host& host) const { return queue_.counts(host.key).running; }
   // Nothing will be asked of it any more: its URLs come one after the other, without rests.
   void lift_limits(Host& host, TimePoint now);
-  // Makes the robots file's Crawl-delay part of the host's limits.
+  // It may be asked again after all.
+  void restore_limits(Host& host, TimePoint now);
+  // Makes the robots file's Crawl-delay, or 0, part of the host's limits.
   void set_crawl_delay(Host& host, Duration delay, TimePoint now);
+  // Of a host that is throttled: what a request to it has taken.
+  void note_latency(Host& host, Duration latency, bool is_error, TimePoint now);
 
   // --- the store
   // What has changed about where URLs are; to be submitted after whatever is known of them.
@@ -135,8 +157,9 @@ class Frontier {
   std::size_t hosts_waiting() const noexcept { return queue_.keys_waiting(); }
 
  private:
-  std::int32_t priority_of(const UrlTask& task) const { return crawl_priority(options_.order, task.depth, task.url); }
-  KeyLimits limits_of(const Host& host) const;
+  std::int32_t priority_of(const UrlTask& task) const {
+    return task.requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url);
+  }
 
   void pass_time(TimePoint now) noexcept { given_clock_.advance_to(now); }
   WaitingJob job_of(const UrlTask& task, const Host& host) const;
@@ -150,6 +173,8 @@ class Frontier {
   void let_go_of_idle_hosts(TimePoint now);
 
   const CrawlOptions& options_;
+  HostPolicies policies_;
+  const bool limits_depth_;
   const std::uint32_t part_;
   const std::uint32_t parts_;
   ManualClock given_clock_;  // shows the time of the latest call
@@ -159,6 +184,7 @@ class Frontier {
   std::unordered_map<std::int64_t, UrlTask> tasks_;                 // what is in memory, by url_id
   std::unordered_map<std::uint64_t, std::int64_t> by_fingerprint_;  // the same; with a depth limit alone
   std::vector<UrlMove> moves_;
+  WaitingJob resumed_;  // keeps its room
   bool reading_ = false;
   std::unordered_set<std::int64_t> settled_;  // while reading: what is found there may be older than this
   TimePoint next_read_at_ = TimePoint::min();

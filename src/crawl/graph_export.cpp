@@ -11,13 +11,14 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/utf8.hpp"
 #include "base/internal/xml.hpp"
+#include "crawl/internal/duplicate_pages.hpp"
 #include "crawl/internal/link_graph.hpp"
 #include "crawl/url_names.hpp"
 
 namespace argiope {
 namespace {
 
-bool is_node(const UrlRecord& record) { return record.reason != UrlReason::asset; }
+bool is_node(const UrlRecord& record) { return record.reason != UrlReason::asset && record.reason != UrlReason::requisite; }
 
 class CsvWriter {
  public:
@@ -60,14 +61,35 @@ Result<bool> keeps_links(UrlStore& store) {
   return found;
 }
 
+// By url_id.
+using IdFlags = std::vector<bool>;
+bool has_flag(const IdFlags& flags, std::int64_t id) { return id > 0 && id < std::ssize(flags) && flags[static_cast<std::size_t>(id)]; }
+
+// What a sitemap lists is stored as if it redirected there, at the same depth.
+Result<IdFlags> read_redirecting(UrlStore& store) {
+  IdFlags redirecting(static_cast<std::size_t>(store.next_id()), false);
+  auto scanned = store.scan_redirects([&](const UrlRecord& record) {
+    if (record.url_id < std::ssize(redirecting)) redirecting[static_cast<std::size_t>(record.url_id)] = true;
+    return true;
+  });
+  if (!scanned) return std::unexpected(std::move(scanned.error()));
+  return redirecting;
+}
+
 using EdgeVisitor = std::function<void(std::int64_t from, std::int64_t to, bool is_redirect)>;
+
+void visit_edges(const UrlLinks& links, const IdFlags& redirecting, const EdgeVisitor& visit) {
+  for (const std::int64_t target : links.targets) {
+    if (target > 0) visit(links.url_id, target, links.redirect && has_flag(redirecting, links.url_id));
+  }
+}
 
 // What the crawl goes by. `visit` may not read the store.
 Result<void> for_each_edge(UrlStore& store, const EdgeVisitor& visit) {
+  const auto redirecting = read_redirecting(store);
+  if (!redirecting) return std::unexpected(redirecting.error());
   return store.scan_links([&](const UrlLinks& links) {
-    for (const std::int64_t target : links.targets) {
-      if (target > 0) visit(links.url_id, target, links.redirect);
-    }
+    visit_edges(links, *redirecting, visit);
     return true;
   });
 }
@@ -75,6 +97,8 @@ Result<void> for_each_edge(UrlStore& store, const EdgeVisitor& visit) {
 // The same in stretches, so that `visit` may read the store.
 Result<void> for_each_edge_reading(UrlStore& store, const EdgeVisitor& visit) {
   constexpr std::size_t kPagesAtOnce = 20'000;  // each stretch passes over those before it
+  const auto redirecting = read_redirecting(store);
+  if (!redirecting) return std::unexpected(redirecting.error());
   std::vector<UrlLinks> pages;
   for (std::int64_t from = 0;;) {
     pages.clear();
@@ -83,11 +107,7 @@ Result<void> for_each_edge_reading(UrlStore& store, const EdgeVisitor& visit) {
       return pages.size() < kPagesAtOnce;
     });
     if (!scanned) return scanned;
-    for (const UrlLinks& page : pages) {
-      for (const std::int64_t target : page.targets) {
-        if (target > 0) visit(page.url_id, target, page.redirect);
-      }
-    }
+    for (const UrlLinks& page : pages) visit_edges(page, *redirecting, visit);
     if (pages.size() < kPagesAtOnce) return {};
     from = pages.back().url_id + 1;
   }
@@ -132,6 +152,26 @@ Result<void> write_pages_csv(UrlStore& store, OutputFile& file) {
   });
 }
 
+// --- duplicates
+
+Result<void> write_duplicates_csv(UrlStore& store, OutputFile& file) {
+  const auto found = find_duplicate_pages(store);
+  if (!found) return std::unexpected(found.error());
+  CsvWriter csv(file);
+  UrlNames names(store);
+  csv.write({"kind", "url", "of", "distance", "what"});
+  for (const auto& [kind, copies] : {std::pair{"exact", &found->exact}, {"near", &found->near}}) {
+    for (const PageCopy& copy : *copies) {
+      const std::string url = names.of(copy.url_id);
+      csv.write({kind, url, names.of(copy.of), std::to_string(copy.distance), ""});
+    }
+  }
+  for (const CanonicalConflict& conflict : found->conflicts) {
+    csv.write({"canonical", names.of(conflict.url_id), conflict.canonical, "", conflict.what});
+  }
+  return names.failure();
+}
+
 // --- graphs
 
 constexpr std::string_view kGraphmlHead =
@@ -149,11 +189,8 @@ constexpr std::string_view kGraphmlHead =
 )";
 
 // Nodes that have been written: an edge may name no other.
-using NodeSet = std::vector<bool>;
-bool has_node(const NodeSet& nodes, std::int64_t id) { return id > 0 && id < std::ssize(nodes) && nodes[static_cast<std::size_t>(id)]; }
-
-Result<NodeSet> for_each_node(UrlStore& store, const std::function<Result<void>(const UrlRecord&)>& visit) {
-  NodeSet nodes(static_cast<std::size_t>(store.next_id()), false);
+Result<IdFlags> for_each_node(UrlStore& store, const std::function<Result<void>(const UrlRecord&)>& visit) {
+  IdFlags nodes(static_cast<std::size_t>(store.next_id()), false);
   auto visited = for_each_record(store, [&](const UrlRecord& record) -> Result<void> {
     if (!is_node(record) || record.url_id >= std::ssize(nodes)) return {};
     nodes[static_cast<std::size_t>(record.url_id)] = true;
@@ -188,7 +225,7 @@ Result<void> write_graphml(UrlStore& store, OutputFile& file) {
   });
   if (!nodes) return std::unexpected(nodes.error());
   auto edges = for_each_edge(store, [&](std::int64_t from, std::int64_t to, bool redirects) {
-    if (!has_node(*nodes, from) || !has_node(*nodes, to)) return;
+    if (!has_flag(*nodes, from) || !has_flag(*nodes, to)) return;
     file.write(fmt::format(R"(<edge source="n{}" target="n{}"><data key="kind">{}</data></edge>)"
                            "\n", from, to, redirects ? "redirect" : "link"));
   });
@@ -216,7 +253,7 @@ Result<void> write_dot(UrlStore& store, OutputFile& file) {
   });
   if (!nodes) return std::unexpected(nodes.error());
   auto edges = for_each_edge(store, [&](std::int64_t from, std::int64_t to, bool redirects) {
-    if (!has_node(*nodes, from) || !has_node(*nodes, to)) return;
+    if (!has_flag(*nodes, from) || !has_flag(*nodes, to)) return;
     file.write(fmt::format("  n{} -> n{}{};\n", from, to, redirects ? " [style=dashed]" : ""));
   });
   file.write("}\n");
@@ -231,6 +268,7 @@ Result<void> export_graph(UrlStore& store, GraphFormat format, const std::string
   switch (format) {
     case GraphFormat::links_csv: written = write_links_csv(store, file); break;
     case GraphFormat::pages_csv: written = write_pages_csv(store, file); break;
+    case GraphFormat::duplicates_csv: written = write_duplicates_csv(store, file); break;
     case GraphFormat::graphml: written = write_graphml(store, file); break;
     case GraphFormat::dot: written = write_dot(store, file); break;
   }

@@ -32,15 +32,17 @@ std::uint64_t key_of(std::uint64_t site) noexcept { return site == 0 ? 1 : site;
 }  // namespace
 
 HostNotes::Note& HostNotes::place_of(Segment& segment, std::uint64_t site) noexcept {
-  const std::size_t mask = segment.notes.size() - 1;
-  std::size_t at = mix64(site) & mask;
-  while (segment.notes[at].site != 0 && segment.notes[at].site != site) at = (at + 1) & mask;
+  const std::size_t count = segment.notes.size();
+  auto at = static_cast<std::size_t>((static_cast<unsigned __int128>(mix64(site)) * count) >> 64);
+  while (segment.notes[at].site != 0 && segment.notes[at].site != site) {
+    if (++at == count) at = 0;
+  }
   return segment.notes[at];
 }
 
 void HostNotes::grow(Segment& segment) {
   std::vector<Note> old =
-      std::exchange(segment.notes, std::vector<Note>(std::max(kFirstNotes, 2 * segment.notes.size())));
+      std::exchange(segment.notes, std::vector<Note>(std::max(kFirstNotes, segment.notes.size() * 5 / 4)));
   for (const Note& note : old) {
     if (note.site != 0) place_of(segment, note.site) = note;
   }
@@ -49,7 +51,7 @@ void HostNotes::grow(Segment& segment) {
 void HostNotes::put(const Host& host) {
   const std::uint64_t site = key_of(host.site_fingerprint);
   Segment& segment = segment_of(site);
-  if (5 * (segment.used + 1) > 4 * segment.notes.size()) grow(segment);
+  if (7 * (segment.used + 1) > 6 * segment.notes.size()) grow(segment);
   Note& note = place_of(segment, site);
   if (note.site == 0) ++segment.used;
   if (note.site == 0 || (note.flags & kTaken) != 0) ++size_;

@@ -17,7 +17,7 @@ namespace argiope {
 //
 // Two sites of one fingerprint, which an attacker might make on purpose, share what is kept: a count and a verdict on both,
 // and nothing that politeness depends on.
-// Memory: 32 bytes a note, and half as much again for room. Threads: one at a time.
+// Memory: 32 bytes a note, and a quarter to a half as much again for room. Threads: one at a time.
 class HostNotes {
  public:
   // Packed: there may be millions.
@@ -42,7 +42,7 @@ class HostNotes {
   // Grown one by one, so that no growth needs room for all of them twice.
   static constexpr std::size_t kSegments = 64;
   struct Segment {
-    std::vector<Note> notes;  // open addressing; a power of two
+    std::vector<Note> notes;  // open addressing
     std::size_t used = 0;
   };
   Segment& segment_of(std::uint64_t site) noexcept { return segments_[site >> 58]; }
@@ -73,7 +73,7 @@ class HostBook {
       notes_.put(*entry.second);
       return true;
     });
-    sweep_at_ = by_site_.size() + std::max(kRoom, by_site_.size() / 4);
+    sweep_at_ = by_site_.size() + std::max(kRoom, by_site_.size() / 16);
   }
 
   // All that were ever met.
@@ -81,7 +81,7 @@ class HostBook {
   std::size_t active() const noexcept { return by_site_.size(); }
 
  private:
-  static constexpr std::size_t kRoom = 20'000;  // records that cost less than the search for those that can go
+  static constexpr std::size_t kRoom = 5'000;  // records that cost less than the search for those that can go
 
   std::unordered_map<std::string_view, std::unique_ptr<Host>> by_site_;  // the name is the record's own
   HostNotes notes_;

@@ -41,7 +41,7 @@ std::string broken_message(const UrlRecord& record) {
 
 // What is known of each URL, by id, in a few bits.
 struct UrlFlags {
-  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4 };
+  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8 };
   std::vector<std::uint8_t> flags;
 
   bool has(std::int64_t id, Flag flag) const noexcept {
@@ -84,6 +84,7 @@ class LinkChecker {
     const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
     result_.urls += asked;
     if (record.url.starts_with("https:")) flags_.set(record.url_id, UrlFlags::kHttps);
+    if (!record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kRedirects);
     const bool moved = record.status_code == 301 || record.status_code == 308;
     if (moved && !record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kPermanent);
     if (!asked || !is_broken(record, rules_.accept_status)) return;
@@ -98,9 +99,11 @@ class LinkChecker {
     referrers_[record.url_id] = record.referrer;
   }
 
+  // What a sitemap lists is stored as if it redirected there, at the same depth.
   Result<void> read_redirects() {
     return store_.scan_links([&](const UrlLinks& links) {
-      if (links.redirect && !links.targets.empty()) redirects_[links.url_id] = links.targets.front();
+      const bool redirects = links.redirect && flags_.has(links.url_id, UrlFlags::kRedirects);
+      if (redirects && !links.targets.empty()) redirects_[links.url_id] = links.targets.front();
       return true;
     });
   }

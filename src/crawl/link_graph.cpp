@@ -19,7 +19,8 @@ constexpr std::uint32_t kNoPage = 0xffff'ffff;
 
 bool is_graph_page(const UrlRecord& record) {
   return record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300 &&
-         record.reason != UrlReason::asset && record.reason != UrlReason::checked;
+         record.reason != UrlReason::asset && record.reason != UrlReason::requisite &&
+         record.reason != UrlReason::checked && record.reason != UrlReason::sitemap;
 }
 
 }  // namespace

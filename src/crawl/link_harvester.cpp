@@ -1,5 +1,6 @@
-#include "crawl/link_harvester.hpp"
+#include "crawl/internal/link_harvester.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "crawl/page_in_utf8.hpp"
@@ -20,13 +21,17 @@ std::string_view LinkHarvester::directory_of(const Url& url) noexcept {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& response) {
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string_view html = page_in_utf8(response.body, charset, transcoded_);
+LinkHarvester::Summary LinkHarvester::scan(const Url& page, std::string_view body, std::string_view content_type, PageReferences* references) {
+  const CharsetDecision charset = detect_charset(body, content_type);
+  html_ = page_in_utf8(body, charset, transcoded_);
   ScanOptions options;
   options.agent = agent_;
   options.max_links = max_links_;
-  scan_links(html, options, scan_);
+  if (references != nullptr) {
+    scan_links_and_references(html_, options, scan_, *references);
+  } else {
+    scan_links(html_, options, scan_);
+  }
 
   Summary summary;
   summary.links = scan_.links.size();
@@ -35,6 +40,17 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, const HttpResponse& 
   summary.nofollow = scan_.robots.nofollow;
   links_.begin(page, scan_.base_href, charset.name);
   return summary;
+}
+
+bool LinkHarvester::find_canonical(const Url& page, std::string_view header, Url& canonical) const {
+  const auto found = std::ranges::find(scan_.links, LinkKind::canonical, &ScannedLink::kind);
+  const UrlStatus status = found != scan_.links.end() ? links_.resolve(found->url, canonical)
+                           : !header.empty()          ? parse_into(canonical, header, &page)
+                                                      : UrlStatus::no_host;
+  if (status != UrlStatus::ok) return false;
+  canonical.strip_credentials();
+  canonical.strip_fragment();
+  return true;
 }
 
 }  // namespace argiope

@@ -1,107 +1,43 @@
 #include "argiope/crawl/local_crawl.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
-#include "web/internal/host_address.hpp"
+#include "crawl/internal/local_wire.hpp"
 
 namespace argiope {
 namespace {
 
-// Asks nothing about hosts whose names only a proxy should look up.
-class ResolverBesideProxies final : public Resolver {
- public:
-  ResolverBesideProxies(const ProxySettings& proxies, Resolver& resolver) : proxies_(proxies), resolver_(resolver) {}
-  Coro<Result<AddressList>> resolve(std::string_view host) override {
-    if (proxies_.looks_up_here(host)) co_return co_await resolver_.resolve(host);
-    co_return fail(Errc::dns, "looked up by a proxy");
-  }
-
- private:
-  const ProxySettings& proxies_;
-  Resolver& resolver_;
-};
-
-// What one thread of a crawl runs on. The members are destroyed from the last to the first.
+// What one thread of a crawl runs on.
 struct Part {
-  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard,
-       std::unique_ptr<HttpTransport> other)
-      : backend(clock),
-        loop(backend),
-        resolver(ResolverOptions{}, backend),
-        host_resolver(http.proxies, resolver),
-        client(http, backend, resolver, guard),
-        instead(std::move(other)) {}
-  HttpTransport& transport() noexcept { return instead != nullptr ? *instead : client; }
+  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard, std::unique_ptr<HttpTransport> other)
+      : wire(clock, http, guard), instead(std::move(other)) {}
+  HttpTransport& transport() noexcept { return instead != nullptr ? *instead : wire.client(); }
   Coro<void> work(Crawler& crawler, std::size_t index) {
-    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, client, &host_resolver);
+    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, wire.client(), &wire.resolver());
   }
-  AsioBackend backend;
-  EventLoop loop;
-  CaresResolver resolver;
-  ResolverBesideProxies host_resolver;  // the crawler's own
-  HttpClient client;
+  LocalWire wire;
   std::unique_ptr<HttpTransport> instead;  // of the client
 };
-
-// A URL given that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
-// only there.
-void permit(AddressGuard& guard, const Url& url) {
-  guard.permit_name(url.host());
-  if (is_loopback(url)) {
-    guard.permit_loopback();
-  } else if (const auto address = address_of_host(url.host())) {
-    guard.permit(*address);
-  }
-}
-
-// Of those that have no port of their own for http also where they may be with TLS.
-std::vector<std::string> https_sites(const std::vector<Url>& seeds) {
-  std::vector<std::string> sites;
-  for (const Url& seed : seeds) {
-    if (seed.scheme() == "https") {
-      sites.push_back(seed.site_key());
-    } else if (seed.port().empty()) {
-      sites.push_back("https://" + std::string(seed.host()));
-    }
-  }
-  return sites;
-}
-
-HttpClientOptions http_options(const CrawlOptions& options, const CrawlSetup& setup) {
-  HttpClientOptions http;
-  http.user_agent = options.user_agent;
-  http.headers_for = options.headers_for;
-  http.connect_timeout = options.connect_timeout;
-  http.extra_ca_file = setup.ca_file;
-  http.proxies = setup.proxies;
-  if (setup.rate_limit > 0) http.byte_rate = std::make_shared<ByteRate>(setup.rate_limit);
-  http.client_certificate = setup.client_certificate;
-  if (!setup.client_certificate.certificate.empty()) http.client_certificate_for = https_sites(options.seeds);
-  http.max_idle = std::max<std::size_t>(http.max_idle, options.concurrency);
-  return http;
-}
 
 }  // namespace
 
 struct LocalCrawl::State {
   State(CrawlOptions options, const CrawlSetup& setup, std::unique_ptr<UrlStore> its_store)
       : guard(setup.allow_private, setup.private_advice),
-        http(http_options(options, setup)),
+        http(wire_options(options, setup)),
         transport(setup.transport),
         max_time(options.max_time),
         store(std::move(its_store)),
         parts(setup.threads) {
-    for (const Url& seed : options.seeds) permit(guard, seed);
-    if (options.login) permit(guard, options.login->page);
+    for (const Url& seed : options.seeds) permit_named(guard, seed);
+    if (options.login) permit_named(guard, options.login->page);
+    for (const Url& sitemap : options.sitemap_urls) permit_named(guard, sitemap);
     crawler.emplace(std::move(options), *store, std::random_device{}(), setup.threads);
   }
 
@@ -142,7 +78,7 @@ Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, Crawl
 }
 
 Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
-  EventLoop& loop = part.loop;
+  EventLoop& loop = part.wire.loop();
   Handle time_limit;
   if (max_time) time_limit = loop.call_later(*max_time, [this] { crawler->stop("max_time", false); });
   Task<void> companion;
@@ -175,8 +111,8 @@ Coro<void> LocalCrawl::State::first_part(Part& part, Coro<void> beside) {
 Result<void> LocalCrawl::log_in() {
   if (std::exchange(state_->logged_in, true)) return {};
   const auto part = state_->make_part();
-  auto logged_in = part->loop.run_until_complete(state_->crawler->log_in(part->transport()));
-  part->client.close_idle();
+  auto logged_in = part->wire.loop().run_until_complete(state_->crawler->log_in(part->transport()));
+  part->wire.client().close_idle();
   return logged_in;
 }
 
@@ -193,13 +129,13 @@ Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
     try {
       for (std::size_t i = 1; i < parts.size(); ++i) {
         threads.emplace_back([&crawler = *state.crawler, &part = *parts[i], i] {
-          part.loop.run_until_complete(part.work(crawler, i));
-          part.client.close_idle();
+          part.wire.loop().run_until_complete(part.work(crawler, i));
+          part.wire.client().close_idle();
         });
       }
       Part& first = *parts.front();
-      first.loop.run_until_complete(state.first_part(first, std::move(beside)));
-      first.client.close_idle();
+      first.wire.loop().run_until_complete(state.first_part(first, std::move(beside)));
+      first.wire.client().close_idle();
     } catch (...) {
       // A thread that could not be started, say. Those that run are joined next, and without the first part they would
       // never find that nothing is left.

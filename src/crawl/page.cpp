@@ -1,7 +1,7 @@
 #include "argiope/crawl/page.hpp"
 
 #include "argiope/web/charset.hpp"
-#include "crawl/link_resolver.hpp"
+#include "crawl/internal/link_resolver.hpp"
 #include "web/internal/content_type.hpp"
 
 namespace argiope {

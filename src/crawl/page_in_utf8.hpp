@@ -1,4 +1,4 @@
-// The text of a page for who scans it, mostly as it stands.
+// What an answer's body is, and its text for who scans it, mostly as it stands.
 #pragma once
 
 #include <string>
@@ -6,8 +6,15 @@
 #include <utility>
 
 #include "argiope/web/charset.hpp"
+#include "argiope/web/http.hpp"
+#include "web/internal/ascii.hpp"
+#include "web/internal/content_type.hpp"
 
 namespace argiope {
+
+inline bool is_style_sheet(const HttpResponse& response) noexcept {
+  return equals_lower(parse_content_type(response.headers.content_type).type, "text/css");
+}
 
 // `body` without its byte order mark, in UTF-8: itself, where that is what it is or all is ASCII, else `transcoded`. What is no
 // UTF-8 in a page that says it is stays as it is.

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "crawl/internal/host_rules.hpp"
+#include "crawl/logout_links.hpp"
 #include "crawl/url_filter.hpp"
 #include "web/internal/public_suffix.hpp"
 
@@ -30,6 +32,12 @@ std::string_view to_string(Exclusion exclusion) noexcept {
     case Exclusion::extension: return "extension";
     case Exclusion::content_type: return "content_type";
     case Exclusion::links_per_page: return "links_per_page";
+    case Exclusion::logout: return "logout";
+    case Exclusion::duplicate: return "duplicate";
+    case Exclusion::alias: return "alias";
+    case Exclusion::parameter: return "parameter";
+    case Exclusion::near_duplicate: return "near_duplicate";
+    case Exclusion::trap: return "trap";
   }
   return "unknown";
 }
@@ -71,6 +79,8 @@ Scope::Scope(const CrawlOptions& options)
       max_depth_(options.max_depth.value_or(std::numeric_limits<std::uint32_t>::max())),
       max_url_length_(options.max_url_length),
       max_segment_repeats_(options.max_segment_repeats) {
+  const auto has_depth = [](const HostSettings& one) { return one.max_depth.has_value(); };
+  if (std::ranges::any_of(options.hosts, has_depth)) hosts_of_depth_ = std::make_unique<HostRules>(options.hosts);
   if (UrlFilter::is_needed(options)) filter_ = std::make_unique<UrlFilter>(options);
   for (const Url& seed : options.seeds) {
     seeds_.emplace(seed.href());
@@ -85,6 +95,8 @@ Scope::Scope(const CrawlOptions& options)
 }
 
 Scope::~Scope() = default;
+
+void Scope::guard_login(const std::vector<std::string>& include) { logout_ = std::make_unique<LogoutGuard>(include); }
 
 // Whether it was not known. What a seed redirects to counts as a seed does, so that folders only become more.
 bool Scope::add_folder(const Url& seed) {
@@ -133,14 +145,21 @@ bool Scope::is_in_a_folder(std::string_view href, std::string_view host) const {
 }
 
 Exclusion Scope::trap(std::string_view href, std::uint32_t depth) const {
-  if (depth > max_depth_) return Exclusion::depth;
+  if (is_too_deep(href, depth)) return Exclusion::depth;
   if (href.size() > max_url_length_) return Exclusion::url_length;
   if (most_repeated_segment(path_in(href)) > max_segment_repeats_) return Exclusion::repeated_segment;
   return Exclusion::none;
 }
 
+bool Scope::is_too_deep(std::string_view href, std::uint32_t depth) const {
+  if (!hosts_of_depth_) return depth > max_depth_;
+  const std::uint32_t* own = setting_of(hosts_of_depth_->of(href), &HostSettings::max_depth);
+  return depth > (own != nullptr ? *own : max_depth_);
+}
+
 Exclusion Scope::bars_check(std::string_view href, std::uint32_t depth) const {
-  return filter_ && filter_->excludes(href) ? Exclusion::exclude : trap(href, depth);
+  if (filter_ && filter_->excludes(href)) return Exclusion::exclude;
+  return logout_ && logout_->bars(href) ? Exclusion::logout : trap(href, depth);
 }
 
 Exclusion Scope::place_of(std::string_view href, std::uint32_t depth) const {
@@ -148,6 +167,7 @@ Exclusion Scope::place_of(std::string_view href, std::uint32_t depth) const {
   if (!contains(href, host)) return Exclusion::off_scope;
   Exclusion why = filter_ ? filter_->judge(href) : Exclusion::none;
   if (why == Exclusion::none && no_parent_ && !is_in_a_folder(href, host)) why = Exclusion::parent;
+  if (why == Exclusion::none && logout_ && logout_->bars(href)) why = Exclusion::logout;
   if (why == Exclusion::none) why = trap(href, depth);
   return why != Exclusion::none && is_seed(href) ? Exclusion::none : why;
 }

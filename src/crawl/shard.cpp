@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "argiope/async/sleep.hpp"
 
@@ -24,22 +25,22 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
       lanes_(most_visits_),
       harvester_(shared.options.product_token, shared.options.max_links_per_page),
       random_(mix64(shared.seed + index)) {
-  retry_policy_.max_attempts = shared.options.retries + 1;
+  retry_policy_.max_attempts = std::numeric_limits<std::uint32_t>::max();  // how many there are depends on the host
 }
 
 // --- what is queued --------------------------------------------------------------------------------------------
 
 // Settles a URL that its host may not have any more.
 bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
-  if (host.urls < options_.max_pages_per_host || task.attempts > 0 || task.counted) return false;
+  if (host.urls < host.policy->max_pages || task.attempts > 0 || task.counted) return false;
   count(Exclusion::pages_per_host);
   shared_.count_left_out(UrlReason::pages_per_host);
   UrlBatch batch;
   UrlOutcome outcome;
   outcome.url_id = task.id;
   outcome.state = UrlState::excluded;
-  outcome.reason = task.asset ? UrlReason::asset : UrlReason::pages_per_host;
-  outcome.limit = static_cast<std::int64_t>(options_.max_pages_per_host);
+  outcome.reason = task.asset ? UrlReason::asset : task.sitemap ? UrlReason::sitemap : UrlReason::pages_per_host;
+  outcome.limit = static_cast<std::int64_t>(host.policy->max_pages);
   batch.outcomes.push_back(std::move(outcome));
   shared_.store.submit(std::move(batch));
   shared_.end(1);
@@ -49,7 +50,7 @@ bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
 void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
   Host& host = frontier_.host_of(url);
   if (is_one_too_many(task, host)) return;
-  frontier_.put(std::move(task), host, due, now);
+  if (!frontier_.put(std::move(task), host, due, now)) shared_.end(1);
 }
 
 void Crawler::Shard::prepare_task(UrlTask task, const Url& url) { put(std::move(task), url, TimePoint{}, TimePoint{}); }
@@ -60,11 +61,7 @@ Result<void> Crawler::Shard::resume(const UrlRecord& record) {
     const auto scheme_end = record.url.find("://");
     const auto site_end = record.url.find('/', scheme_end + 3);
     if (Host* host = frontier_.find_host(std::string_view(record.url).substr(0, site_end))) {
-      UrlTask task;
-      task.id = record.url_id;
-      task.depth = record.depth;
-      task.url = record.url;
-      frontier_.resume(record, *host, std::move(task));
+      frontier_.resume_on_shelf(record, *host);
       return {};
     }
   }
@@ -139,7 +136,9 @@ Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
     auto url = Url::parse(record.url);
     // What is no URL will fail when it is fetched, as any other that cannot be.
     if (!url) url = Url::parse("http://invalid/");
-    rows.push_back({shared_.task_of(record), &frontier_.host_of(*url), record.due});
+    UrlTask task = shared_.task_of(record);
+    const WallTime due = Frontier::is_delayed(record, task) ? record.due : WallTime{};
+    rows.push_back({std::move(task), &frontier_.host_of(*url), due});
     return true;
   });
   if (done) frontier_.take_rows(wanted, std::move(rows), now);
@@ -167,6 +166,8 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
   working_.store(true, std::memory_order_release);
   bool cancelled = false;
   try {
+    if (index_ == 0 && !options_.sitemap_urls.empty()) add_given_sitemaps();
+    if (options_.renderer) co_await open_renderer();
     pump();
     co_await ended_.wait();
   } catch (const CancelledError&) {
@@ -176,7 +177,9 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
     shared_.stop("cancelled", true);
     co_await drain();
   }
+  if (options_.renderer) co_await options_.renderer->close();
   shared_.session.save(shared_.store, wall());
+  shared_.note_end(wall());
   working_.store(false, std::memory_order_release);
   ticker_->stop();
   if (cancelled) throw CancelledError();
@@ -209,8 +212,10 @@ void Crawler::Shard::check_limits(TimePoint now) {
 void Crawler::Shard::pump() {
   const TimePoint now = loop_->time();
   take_inbox();
+  take_given(now);
   check_limits(now);
-  if (shared_.stopping() || shared_.is_complete(index_)) {
+  if (options_.forever) shared_.look_for_more(index_, now);
+  if (shared_.stopping() || shared_.is_complete(index_, !awaits_given(now))) {
     if (!std::exchange(drain_started_, true)) {
       loop_->create_task(drain(), "drain");
     }
@@ -232,8 +237,13 @@ void Crawler::Shard::pump() {
   counters.hosts.store(frontier_.host_count(), std::memory_order_relaxed);
   counters.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
   TimePoint next = saturating_add(now, options_.schedule_interval);
+  if (may_be_given_more(now)) next = now + kBacklogPause;
   if (active_ < most_visits_) next = std::min(next, frontier_.next_wakeup(now));  // else the end of a visit wakes
   ticker_->at(next);
+  if (options_.forever) {
+    const TimePoint due = active_ == 0 ? frontier_.next_wakeup(now) : kNever;
+    counters.next_due.store(due.time_since_epoch().count(), std::memory_order_relaxed);
+  }
 }
 
 void Crawler::Shard::start(Frontier::Ticket ticket) {
@@ -245,6 +255,8 @@ void Crawler::Shard::start(Frontier::Ticket ticket) {
   idle_visits_.pop_back();
   chosen.ticket = ticket;
   chosen.running = true;
+  chosen.has_page = false;
+  chosen.before.reset();
   ++ticket.host->pins;
   ++active_;
   counters.in_flight.store(active_, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,10 +19,13 @@
 #include "argiope/store/url_record.hpp"
 #include "async/internal/ticker.hpp"
 #include "crawl/frontier.hpp"
-#include "crawl/host_lanes.hpp"
-#include "crawl/link_harvester.hpp"
+#include "crawl/internal/host_lanes.hpp"
+#include "crawl/internal/link_harvester.hpp"
 #include "crawl/page_notes.hpp"
+#include "crawl/rendering.hpp"
 #include "crawl/shared.hpp"
+#include "web/internal/page_words.hpp"
+#include "web/internal/page_references.hpp"
 
 namespace argiope {
 
@@ -63,8 +67,12 @@ class Crawler::Shard {
     Frontier::Ticket ticket{};
     HttpRequest request;
     HttpResponse response;
+    std::unique_ptr<UrlRecord> before;  // of what was fetched before: what is stored of it
+    std::unique_ptr<RenderedVisit> rendered;  // with a renderer alone
     Task<void> task;
     bool running = false;
+    bool has_page = false;  // of the budget of pages
+    std::uint64_t scan = 0;  // of its page: what was found is still there while it is the shard's last; 0: none yet
   };
 
   Coro<void> drain();
@@ -72,6 +80,19 @@ class Crawler::Shard {
   void save_session(TimePoint now);
   void check_limits(TimePoint now);
   void take_inbox();
+  // Takes up what other programs have put into the database. Of shard 0.
+  void take_given(TimePoint now);
+  void take_one_given(const GivenUrl& given, UrlBatch& batch);
+  void take_one_again(const GivenUrl& given, UrlBatch& batch);
+  bool has_seen_all();
+  // Whether the crawl may not end yet, because some of it may be to come. Of shard 0.
+  bool awaits_given(TimePoint now);
+  // Whether it is worth looking again before the usual time.
+  bool may_be_given_more(TimePoint now) const noexcept {
+    return index_ == 0 && (next_given_ <= now || (idle_since_ && !looked_in_vain_));
+  }
+  // found_ goes to the shards that own it.
+  void hand_out_found(TimePoint now);
   // Queues what this shard or another has found for it.
   void take_found(std::vector<UrlTask>& tasks, TimePoint now);
   // Reads from the store what the frontier wants, in two steps: what was submitted must be written first, and nobody waits.
@@ -94,11 +115,11 @@ class Crawler::Shard {
   Duration patience_with(const Host& host) const;
   Leaving begin_question(Host& host);
   Coro<void> question_host(Host& host);
+  Coro<Result<void>> ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request, HttpResponse& response);
   Coro<void> fetch_robots(Host& host);
   Coro<void> probe(Host& host);
   Coro<void> find_address(Host& host);
-  void robots_refused(Host& host, int status, Duration at_least, TimePoint now);
-  static bool says_something(const Error& error, const HttpResponse& response) noexcept;
+  void robots_refused(Host& host, Error cause, Duration at_least, TimePoint now);
   void probe_answered(Host& host, TimePoint now);
   void question_failed(Host& host, Error error, Duration patience, TimePoint now);
   bool host_failed(Host& host, Error error, bool owes_failure, TimePoint now);
@@ -106,12 +127,18 @@ class Crawler::Shard {
   void pass_over(Visit& visit, TimePoint now);
 
   // False: the crawl ends, because a sink cannot take it.
-  bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response, const UrlTask* task = nullptr);
+  bool show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response);
+  bool show(ExchangeKind kind, Visit& visit, bool is_unrendered);
+  Exchange exchange_of(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response) const;
   bool looks_unwanted(const UrlTask& task) const;
   bool is_unwanted(const Visit& visit) const noexcept;
   bool is_worth_get(const Visit& visit) noexcept;
-  void build_request(const UrlTask& task, HttpRequest& request);
+  void build_request(Visit& visit);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
+  // What the answer, or none, tells of how fast the host may be asked.
+  void note_latency(Visit& visit, bool answered, TimePoint now);
+  // As RetryPolicy has it, with as many attempts as the host's policy says.
+  std::optional<Duration> wait_after(const Host& host, std::uint32_t attempts);
   void on_error(Visit& visit, const Error& error, TimePoint now);
   // Whether the URL is asked again, and the answer counts for nothing else.
   bool asks_again(Visit& visit, TimePoint now);
@@ -125,16 +152,74 @@ class Crawler::Shard {
   void on_page(Visit& visit, UrlBatch& batch);
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   void give_up(Visit& visit, const Error& error, TimePoint now);
+  // --- sitemaps and feeds
+  struct SitemapOrigin {
+    std::int64_t id = 0;  // of what named it; 0: robots.txt or the options
+    std::uint32_t depth = 0;
+    std::uint8_t nesting = 0;
+    std::uint8_t redirects = 0;
+  };
+  void add_given_sitemaps();
+  void find_sitemaps(Host& host, const RobotsRules* rules);
+  Coro<void> guess_sitemap(Host& host);
+  void add_sitemap(const Url& url, const SitemapOrigin& origin, UrlBatch& batch);
+  void add_sitemap_by_itself(const Url& url);
+  void add_feeds_of(Visit& visit, UrlBatch& batch);
+  bool is_sitemap(Visit& visit);
+  bool enter_sitemap(Visit& visit, TimePoint now);
+  void leave_sitemap(TimePoint now);
+  bool on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now);
+  bool read_sitemap_of(Visit& visit, UrlBatch& batch);
+  bool is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now);
+  void pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch);
+  void note_no_sitemap(const UrlTask& task);
+  void ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch);
+
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
   void note_unwanted(const HttpResponse& response, UrlOutcome& outcome);
   void link_to_asset(const UrlTask& task, const Url& url, Exclusion place, UrlBatch& batch);
   void note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit);
   void store_links(const UrlTask& from, bool redirect, UrlBatch& batch);
+
+  // --- what is there in several places; with `shared_.duplicates` alone
+  bool is_copy(Visit& visit, UrlBatch& batch);
+  bool is_alias(Visit& visit, UrlBatch& batch);
+  DuplicateBook::Copy find_copy(const Visit& visit, const UrlBatch& batch);
+  void learn_parameters(const Visit& visit, UrlBatch& batch);
+  void note_copy(UrlBatch& batch, Exclusion why, std::int64_t other);
+  bool is_in_trap(std::string_view href) const;
+  bool discover_stripped(const UrlTask& from, const Url& url, UrlBatch& batch);
+
   void exclude(Visit& visit, Exclusion why, std::string detail, TimePoint now);
   void settle(Visit& visit, UrlBatch batch, TimePoint now);
+  // When it is to be fetched again in this run; nullopt: not.
+  std::optional<TimePoint> plan_next_visit(Visit& visit, UrlBatch& batch, TimePoint now);
+  void recount(const Visit& visit, const UrlBatch& batch);
+  void wait_with_host(Visit& visit, TimePoint now);
+  void revive(Host& host, TimePoint now);
+  Duration rest_of_lost_hosts() const noexcept;
+  static void note_change(const Visit& visit, UrlBatch& batch);
   bool settle_check(Visit& visit, UrlBatch& batch);
   // Whether what HEAD has told makes its body worth reading.
   bool is_worth_reading(const Visit& visit);
+
+  // --- pages as JavaScript makes them
+  class Parts;
+  Coro<void> open_renderer();
+  bool is_worth_rendering(const Visit& visit) const;
+  Coro<std::optional<Error>> render(Visit& visit);
+  static void take_rendered(Visit& visit);
+  static void note_rendered(Visit& visit, UrlOutcome& outcome);
+  static bool is_led_away(const Visit& visit) noexcept;
+  void discover_own_urls(const Visit& visit, UrlBatch& batch);
+  std::vector<Cookie> cookies_of(const Url& url) const;
+  Coro<Result<void>> await_turn(Host& host, bool is_own, const Url& url);
+  Leaving begin_part(Host& host, bool is_own);
+  Coro<Leaving> enter_address(const Host& host);
+  void take_turn(Host& host, TimePoint now);
+  Coro<Result<void>> fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known, HttpResponse& response);
+  Coro<Result<void>> ask_for_part(Host& host, bool is_own, HttpRequest& request, HttpResponse& response);
+  void rest_after_part(Host& host, TimePoint sent_at, TimePoint now);
 
   // --- what is kept of answers, and the assets found on them
   void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
@@ -145,6 +230,27 @@ class Crawler::Shard {
   KeptLink note_link(const UrlTask& from, const SurveyedLink& link, std::string_view html, const LinkResolver& resolver,
                      UrlBatch& batch);
   std::int64_t discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch);
+  // --- what pages are shown with
+  // What it is shown with may be looked for in it.
+  bool has_requisites(const Visit& visit) const noexcept;
+  // Before it is shown to the sinks: its references, if they are those of the body as it came. Null: not looked for.
+  const PageReferences* scan_early(Visit& visit);
+  bool is_scanned(const Visit& visit) const noexcept { return visit.scan != 0 && visit.scan == scans_; }
+  // Its links, and its references if it may have requisites, unless it was scanned last.
+  LinkHarvester::Summary scan_page(Visit& visit);
+  void find_requisites(Visit& visit, UrlBatch& batch);
+  void discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects, UrlBatch& batch);
+  void link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch);
+  void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
+  bool settle_requisite(Visit& visit, UrlBatch& batch);
+  bool has_other_part(Visit& visit, UrlBatch& batch);
+  // It has taken one of the pages that max_pages lets in.
+  void give_page_back(Visit& visit) {
+    if (!std::exchange(visit.has_page, false)) return;
+    shared_.give_page_back();
+    shared_.end_part();
+  }
+
   void link_to_fragment(const UrlTask& from, const Url& url);
   UrlOutcome outcome_of(const Visit& visit);
   UrlTask& task_of(const Visit& visit) noexcept { return frontier_.task(visit.ticket); }
@@ -169,6 +275,7 @@ class Crawler::Shard {
   EventLoop* loop_ = nullptr;
   std::unique_ptr<HttpTransport> session_;  // over the transport that is given, where anything is added to requests
   HttpTransport* transport_ = nullptr;
+  std::optional<Rendering> rendering_;        // with a renderer alone
   Resolver* resolver_ = nullptr;
   std::vector<std::unique_ptr<Visit>> visits_;
   std::vector<Visit*> idle_visits_;
@@ -178,10 +285,24 @@ class Crawler::Shard {
   std::vector<std::int64_t> targets_;  // of all its links; with a depth limit alone
   std::string transcoded_;             // the page being noted
   Url noted_;                          // the link being noted
+  Url other_url_;                      // what it, or the page, is in another place
+  PageWordReader words_;
+  std::optional<PageWords> said_;      // by the page being settled, once it was read for that
+  PageReferences references_;          // where assets are looked for
+  LinkHarvester::Summary scanned_;     // of the page that was scanned last
+  std::uint64_t scans_ = 0;            // of pages, ever
+  std::vector<std::uint64_t> known_requisites_;
+  std::size_t sitemaps_under_way_ = 0;
+  std::deque<Host*> hosts_with_sitemaps_;  // that wait for their turn to be read; each pinned
   Event ended_;
   bool drain_started_ = false;
   std::optional<Ticker> ticker_;  // calls pump(), while work() goes on
   TimePoint last_fetch_{};
+  TimePoint next_given_ = TimePoint::min();  // when to look again for what other programs have put in; of shard 0
+  std::uint64_t given_flush_ = 0;            // once so far is flushed, what was taken of it is there no more
+  std::optional<std::uint64_t> again_flush_;  // the same, before what is asked for again is looked at
+  bool looked_in_vain_ = false;              // with nothing left to do, there was nothing
+  std::optional<TimePoint> idle_since_;      // nothing is left to do
   TimePoint next_save_{};  // of what is kept beside the URLs; of shard 0
 
   std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far

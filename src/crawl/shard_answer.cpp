@@ -8,6 +8,7 @@
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "base/internal/printable.hpp"
+#include "crawl/internal/host_question.hpp"
 #include "crawl/shard.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/http_date.hpp"
@@ -17,16 +18,11 @@ namespace {
 
 constexpr std::uint8_t kMostUrlChallenges = 5;  // that are answered for one URL
 
-constexpr bool is_plea(int status) noexcept { return status == 408 || status == 425 || status == 429; }
-
 // Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
 // patience is believed.
 constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
 
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 53;  // that a server may claim
-
-// Statuses that a later attempt may change.
-constexpr bool is_temporary(int status) noexcept { return is_plea(status) || status >= 500; }
 
 }  // namespace
 
@@ -35,7 +31,10 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::excluded;
-  outcome.reason = task_of(visit).asset ? UrlReason::asset : reason_of(why);
+  outcome.reason = task_of(visit).asset       ? UrlReason::asset
+                   : task_of(visit).requisite ? UrlReason::requisite
+                   : task_of(visit).sitemap   ? UrlReason::sitemap
+                                              : reason_of(why);
   outcome.error = std::move(detail);
   shared_.count_left_out(outcome.reason);
   batch.outcomes.push_back(std::move(outcome));
@@ -47,7 +46,9 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   outcome.url_id = task_of(visit).id;
   outcome.attempts = task_of(visit).attempts;
   outcome.mtime = wall();
+  if (task_of(visit).sitemap) outcome.reason = UrlReason::sitemap;
   if (task_of(visit).off_scope) outcome.reason = task_of(visit).asset ? UrlReason::asset : UrlReason::checked;
+  if (task_of(visit).requisite) outcome.reason = UrlReason::requisite;
   return outcome;
 }
 
@@ -60,28 +61,30 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   if (response.new_cookies || response.challenged != HttpChallenged::none) {
     shared_.session.note(visit.request, response, wall());
   }
-  if (response.challenged == HttpChallenged::again && task.challenges < kMostUrlChallenges) {
+  const bool is_asked_for = visit.rendered != nullptr && visit.rendered->wants_cookies;
+  if ((response.challenged == HttpChallenged::again || is_asked_for) && task.challenges < kMostUrlChallenges) {
     ++task.challenges;
-    shared_.give_page_back();
+    give_page_back(visit);
     frontier_.retry(visit.ticket, now, now);
     return true;
   }
   const bool by_head = visit.request.method == HttpMethod::head;
   if (by_head && (proves_nothing_of_get(response.status) || is_worth_get(visit))) {
     task.by_get = true;
-    shared_.give_page_back();
+    give_page_back(visit);
     frontier_.retry(visit.ticket, now, now);
     return true;
   }
   if (task.off_scope && !task.whole && is_worth_reading(visit)) {
     task.by_get = task.whole = true;
     if (visit.request.method == HttpMethod::head || response.truncated) {
-      shared_.give_page_back();
+      give_page_back(visit);
       frontier_.retry(visit.ticket, now, now);
       return true;
     }
   }
   ShardCounters::add(counters.fetched);
+  if (task.requisite) ShardCounters::add(counters.requisites);
   if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
     ShardCounters::add(counters.statuses[static_cast<std::size_t>(response.status)]);
   }
@@ -91,12 +94,12 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
       at_least = *wait;
       frontier_.rest(host, saturating_add(now, *wait), now);  // RFC 9110, 10.2.3: the whole host asked for it
     }
-    if (task.attempts + 1u < retry_policy_.max_attempts) {
+    if (task.attempts + 1u < host.policy->attempts) {
       retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
       return true;
     }
   }
-  if (!response.damage.empty() && task.attempts + 1u < retry_policy_.max_attempts) {
+  if (!response.damage.empty() && task.attempts + 1u < host.policy->attempts) {
     retry_or_give_up(visit, {Errc::network, response.damage}, {}, now);
     return true;
   }
@@ -143,6 +146,7 @@ Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
 void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePoint now) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
+  const bool reads_list = shared_.reads_sitemaps && is_sitemap(visit);
   count_oddities(response);
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
@@ -161,23 +165,33 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
     outcome.etag = response.headers.etag;
     outcome.last_modified = response.headers.last_modified;
     if (!response.body.empty()) outcome.digest = content_digest(response.body);
-    if (!task.off_scope && is_unwanted(visit)) note_unwanted(response, outcome);
+    if (!task.off_scope && is_unwanted(visit)) {
+      note_unwanted(response, outcome);
+      if (shared_.requisites.is_used()) shared_.requisites.refuse(task.fingerprint);
+    }
     if (response.truncated) {
       outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
       note_part(outcome, UrlReason::cut_off, options_.size_limit);
+      if (task.requisite) outcome.limit = static_cast<std::int64_t>(options_.size_limit);
     }
   }
   if (outcome.error.empty()) outcome.error = note_on(response);
   // An error of a redirect says that it leads nowhere.
   if (outcome.error.empty() && !is_redirect(response.status)) outcome.error = std::move(handler_error);
   if (response.status >= 400) ShardCounters::add(counters.errors);
+  if (visit.rendered != nullptr) note_rendered(visit, outcome);
   batch.outcomes.push_back(std::move(outcome));
-  if (is_redirect(response.status)) {
+  if (reads_list) {
+    if (!on_sitemap(visit, batch, now)) return;
+  } else if (is_redirect(response.status) || is_led_away(visit)) {
     on_redirect(visit, batch);
-  } else if (response.status == 200 && !task.off_scope && !response.unwanted) {
+    pass_on_sitemap(visit, task, batch);
+  } else if (response.status == 200 && !task.off_scope && !task.requisite && !response.unwanted) {
     on_page(visit, batch);
   }
-  if (shared_.keeps_notes) note_answer(visit, batch, now);
+  if (!reads_list) find_requisites(visit, batch);
+  if (shared_.keeps_notes && !reads_list) note_answer(visit, batch, now);
+  if (visit.before) note_change(visit, batch);
   settle(visit, std::move(batch), now);
 }
 
@@ -211,6 +225,12 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
     note_part(outcome, UrlReason::redirects, options_.max_redirects);
     return;
   }
+  if (task.requisite) {
+    if (!goes_back(visit, *target, batch)) {
+      discover_requisite(task, *target, static_cast<std::uint8_t>(task.redirects + 1), batch);
+    }
+    return;
+  }
   shared_.follow_seed(task.url, *target);
   if (goes_back(visit, *target, batch)) return;
   discover(task, *target, task.depth, true, batch);
@@ -233,13 +253,16 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
   task.counted = true;
   task.off_scope = from.off_scope;
   task.by_get = from.by_get;
+  task.requisite = from.requisite;
   UrlOutcome waits;
   waits.url_id = task.id;
   waits.state = UrlState::queued;
   waits.mtime = wall();
   if (task.off_scope) waits.reason = UrlReason::checked;
+  if (task.requisite) waits.reason = UrlReason::requisite;
   batch.outcomes.push_back(std::move(waits));
   shared_.begin(1);
+  if (task.requisite) shared_.begin_part();
   found_[shared_.shard_of(target)].push_back(std::move(task));
   return true;
 }
@@ -247,15 +270,25 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  if (!is_html_page(response.headers.content_type, response.body)) return;
-  ShardCounters::add(counters.pages);
-  if (parse_robots_tag(response.headers.robots_tag, options_.product_token).nofollow) return count(Exclusion::nofollow);
+  if (is_html_page(response.headers.content_type, response.body)) {
+    ShardCounters::add(counters.pages);
+  } else if (!is_xml(response.headers.content_type)) {
+    return;
+  }
+  said_.reset();
+  const HostPolicy& policy = *visit.ticket.host->policy;
+  if (parse_robots_tag(response.headers.robots_tag, policy.product_token).nofollow) return count(Exclusion::nofollow);
+  if (options_.feeds) add_feeds_of(visit, batch);
   // Where each page leads is stored whole, or not at all.
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
-  const auto summary = harvester_.harvest(visit.request.url, response, context, [&](const LinkHarvester::Link& link) {
+  auto summary = scan_page(visit);
+  if (shared_.duplicates && !summary.nofollow && is_copy(visit, batch)) return store_links(task, false, batch);
+  harvester_.follow(visit.request.url, summary, context, [&](const LinkHarvester::Link& link) {
     if (link.nofollow) return count(Exclusion::nofollow);
+    if (shared_.duplicates && discover_stripped(task, link.url, batch)) return;
     discover(task, link.url, task.depth + 1, false, batch);
   });
+  if (visit.rendered != nullptr) discover_own_urls(visit, batch);
   store_links(task, false, batch);
   if (summary.nofollow) count(Exclusion::nofollow);
   if (summary.dropped > 0) {
@@ -295,6 +328,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
   Exclusion place = shared_.place_of(url.href(), depth);
   const Exclusion scope_place = place;
+  if (place == Exclusion::none && shared_.duplicates && is_in_trap(url.href())) place = Exclusion::trap;
   const bool off_scope = place == Exclusion::off_scope;
   if (off_scope && options_.check_links) place = shared_.scope.bars_check(url.href(), depth);
   if (place != Exclusion::none) count(place);
@@ -307,8 +341,12 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (is_new) {
     // What is only checked is stored as a link out of scope, so that no other run takes it for one of its own.
     const UrlReason reason = off_scope ? UrlReason::off_scope : reason_of(place);
-    batch.discovered.push_back({id, std::string(url.href()), depth, crawl_priority(options_.order, depth, url.href()),
+    batch.discovered.push_back({id, std::string(url.href()), depth, crawl_priority(options_, depth, url.href()),
                                 from.id, wall(), reason});
+    if (options_.requisites != Requisites::none && (reason != UrlReason::none || !options_.accept_types.empty())) {
+      const auto part = reason == UrlReason::none ? RequisiteBook::Part::page : RequisiteBook::Part::link;
+      shared_.requisites.add(url_fingerprint, id, part, place != Exclusion::none);
+    }
     if (place != Exclusion::none) return shared_.count_left_out(reason);
     task.id = id;
     task.url = url.href();
@@ -318,16 +356,41 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     if (off_scope && options_.check_foreign_fragments) shared_.checks.add(url_fingerprint, {.id = id});
   } else {
     if (shared_.checks.is_used()) link_to_asset(task, url, scope_place, batch);
-    if (!options_.max_depth || place != Exclusion::none) return;  // nothing about a known URL can change
+    if (shared_.requisites.is_used() && scope_place == Exclusion::none) link_to_requisite(task, url, batch);
+    if (!shared_.limits_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
+// Whether the URL has turned out to be something else than it was asked for, and is asked for again.
+bool Crawler::Shard::has_other_part(Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = task_of(visit);
+  const bool is_unwanted = !batch.outcomes.empty() && batch.outcomes.front().reason == UrlReason::content_type;
+  const bool may_change = task.requisite || task.off_scope || is_unwanted;
+  if (may_change && shared_.requisites.is_used() && settle_requisite(visit, batch)) return true;
+  return task.off_scope && shared_.checks.is_used() && settle_check(visit, batch);
+}
+
 void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
-  const bool is_page_too = task_of(visit).off_scope && shared_.checks.is_used() && settle_check(visit, batch);
+  const bool was_requisite = task_of(visit).requisite;
+  const bool is_page_too = has_other_part(visit, batch);
+  if (is_page_too && task_of(visit).requisite) shared_.begin_part();
+  if (std::exchange(visit.has_page, false) || was_requisite) shared_.end_part();
+  recount(visit, batch);
+  std::optional<TimePoint> again;
+  if (is_page_too) {
+    again = now;
+  } else if (shared_.plans_visits) {
+    again = plan_next_visit(visit, batch, now);
+  }
   shared_.store.submit(std::move(batch));
   shared_.note_settled();
-  is_page_too ? frontier_.retry(visit.ticket, now, now) : frontier_.done(visit.ticket, now);
+  again ? frontier_.retry(visit.ticket, *again, now) : frontier_.done(visit.ticket, now);
+  hand_out_found(now);
+  if (!again) shared_.end(1);
+}
+
+void Crawler::Shard::hand_out_found(TimePoint now) {
   for (std::size_t owner = 0; owner < found_.size(); ++owner) {
     if (found_[owner].empty()) continue;
     if (owner != index_) {
@@ -336,7 +399,6 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
     }
     take_found(found_[owner], now);
   }
-  if (!is_page_too) shared_.end(1);
 }
 
 }  // namespace argiope

@@ -5,29 +5,23 @@
 #include <algorithm>
 
 #include "argiope/web/http_client.hpp"
+#include "crawl/internal/host_question.hpp"
+#include "crawl/internal/robots_answer.hpp"
 #include "crawl/shard.hpp"
-#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr Duration kRobotsLifetime = std::chrono::hours{24};  // RFC 9309, 2.4
-constexpr std::size_t kRobotsBytes = 500 * 1024;              // RFC 9309, 2.5
-constexpr std::uint32_t kMostRobotsChallenges = 3;
-constexpr int kRobotsRedirects = 5;                           // RFC 9309, 2.3.1.2
-// For the first questions to a host of which nobody knows whether it answers. If it does not, it is asked again with all
-// the time there is, from among the slow ones.
-constexpr Duration kFirstPatience = std::chrono::seconds{3};
-constexpr Duration kRestAfterPatience = std::chrono::milliseconds{250};
+constexpr int kFileRedirects = kRobotsRedirects;  // sitemaps at usual places are asked for like robots.txt
 
 }  // namespace
 
 bool Crawler::Shard::needs_question(const Host& host, TimePoint now) const {
-  return now >= host.robots_until || host.health.suspected();
+  return now >= host.robots_until || host.health.suspected() || host.sitemap_guess > 0;
 }
 
 Duration Crawler::Shard::patience_with(const Host& host) const {
-  return host.health.is_new() ? std::min(options_.timeout, kFirstPatience) : options_.timeout;
+  return host.health.is_new() ? std::min(host.policy->timeout, kFirstPatience) : host.policy->timeout;
 }
 
 // Nothing else is asked of the host until what is returned goes.
@@ -43,13 +37,17 @@ Crawler::Shard::Leaving Crawler::Shard::begin_question(Host& host) {
 // Asks the host for robots.txt, or, where that is not read, for a sign of life if it is suspected to be dead.
 Coro<void> Crawler::Shard::question_host(Host& host) {
   const Leaving ends_question = begin_question(host);
-  if (options_.robots) {
+  if (host.sitemap_guess > 0 && loop_->time() < host.robots_until && !host.health.suspected()) {
+    co_return co_await guess_sitemap(host);
+  }
+  if (host.policy->robots) {
     co_await fetch_robots(host);
   } else {
     host.robots_until = kNever;
+    if (options_.sitemaps) find_sitemaps(host, nullptr);
     if (host.health.suspected()) co_await probe(host);
   }
-  if (!host.lost && (host.health.answered() || !options_.robots)) co_await find_address(host);
+  if (!host.lost && (host.health.answered() || !host.policy->robots)) co_await find_address(host);
 }
 
 Coro<void> Crawler::Shard::find_address(Host& host) {
@@ -64,6 +62,7 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   request.method = HttpMethod::head;
   request.url = *Url::parse(host.site + "/");
   request.timeout = patience_with(host);
+  request.headers = host.policy->headers;
   request.keep_wire = shared_.wants_wire;
   HttpResponse response;
   const Result<void> sent = co_await transport_->send(request, response);
@@ -77,65 +76,58 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   }
 }
 
+// Asks the host for a file that any host may have, politely, and follows redirects.
+Coro<Result<void>> Crawler::Shard::ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request, HttpResponse& response) {
+  request.timeout = patience_with(host);
+  request.headers = host.policy->headers;
+  request.keep_wire = shared_.wants_wire;
+  const auto show_each = [&] {
+    show(kind, request, response);
+    request.headers.clear();  // where it redirects to is another place
+  };
+  const Result<void> sent = co_await send_following_redirects(*transport_, request, response, kFileRedirects, show_each);
+  if (response.connected) count_bytes(response.wire_bytes);
+  be_polite(host, response.sent_at, loop_->time());
+  co_return sent;
+}
+
 Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   HttpRequest request;
   request.url = *Url::parse(host.site + "/robots.txt");
   request.body_limit = kRobotsBytes;
-  request.timeout = patience_with(host);
-  request.keep_wire = shared_.wants_wire;
   HttpResponse response;
-  const auto show_each = [&] { show(ExchangeKind::robots, request, response); };
-  const Result<void> sent =
-      co_await send_following_redirects(*transport_, request, response, kRobotsRedirects, show_each);
+  const Result<void> sent = co_await ask_for_file(host, ExchangeKind::robots, request, response);
   const TimePoint now = loop_->time();
-  if (response.connected) count_bytes(response.wire_bytes);
-  be_polite(host, response.sent_at, now);
-  if (sent && response.challenged == HttpChallenged::again && host.robots_attempts < kMostRobotsChallenges) {
-    ++host.robots_attempts;
-    co_return probe_answered(host, now);  // it is asked again, with an answer
-  }
-  const RobotsVerdict verdict = sent ? robots_policy(response.status) : robots_policy(sent.error());
-  if (verdict == RobotsVerdict::disallow_all && !sent) {
-    Error error = sent.error();
-    if (response.connected) error.message.insert(0, "robots.txt: ");
-    co_return question_failed(host, std::move(error), request.timeout, now);
-  }
+  RobotsAnswer answer = judge_robots(sent, response, host.robots_attempts, host.policy->product_token, wall());
+  if (answer.kind == RobotsAnswer::Kind::failed) co_return question_failed(host, std::move(answer.error), request.timeout, now);
+  if (answer.kind == RobotsAnswer::Kind::challenged) ++host.robots_attempts;
   probe_answered(host, now);
-  if (host.lost) co_return;
-  if (verdict == RobotsVerdict::disallow_all) {
-    Duration at_least{};
-    if (const auto wait = parse_retry_after(response.headers.retry_after, wall())) at_least = *wait;
-    co_return robots_refused(host, response.status, at_least, now);
-  }
-  host.robots.reset();
-  if (verdict == RobotsVerdict::parse) {
-    RobotsRules rules = RobotsRules::parse(response.body, options_.product_token);
-    if (const auto delay = rules.crawl_delay(); delay && options_.heed_crawl_delay)
-      frontier_.set_crawl_delay(host, *delay, now);
-    if (rules.rule_count() > 0) host.robots = std::make_unique<RobotsRules>(std::move(rules));
-    be_polite(host, response.sent_at, now);  // by the file's own delay
+  if (answer.kind == RobotsAnswer::Kind::challenged || host.lost) co_return;
+  if (answer.kind == RobotsAnswer::Kind::refused) co_return robots_refused(host, std::move(answer.error), answer.at_least, now);
+  if (options_.sitemaps) find_sitemaps(host, answer.rules ? &*answer.rules : nullptr);
+  const Duration delay = answer.crawl_delay();
+  host.robots = answer.take_rules();
+  // A file that is read again may have lost its delay.
+  if (options_.heed_crawl_delay && delay != host.crawl_delay) {
+    frontier_.set_crawl_delay(host, delay, now);
+    be_polite(host, response.sent_at, now);
   }
   host.robots_until = saturating_add(now, kRobotsLifetime);
   host.robots_attempts = 0;
 }
 
-// A server error, or 429, forbids everything: perhaps only for a moment, so it is asked again before that is believed.
-void Crawler::Shard::robots_refused(Host& host, int status, Duration at_least, TimePoint now) {
+// It is asked again before that is believed.
+void Crawler::Shard::robots_refused(Host& host, Error cause, Duration at_least, TimePoint now) {
   frontier_.rest(host, saturating_add(now, at_least), now);
   // Asked as a probe, while the rules of an earlier answer still hold.
   if (now < host.robots_until) return;
-  if (const auto wait = retry_policy_.delay_after(++host.robots_attempts, random_)) {
+  if (const auto wait = wait_after(host, ++host.robots_attempts)) {
     return frontier_.rest(host, saturating_add(now, *wait), now);
   }
-  lose(host, {Errc::refused, fmt::format("robots.txt answered HTTP {}", status)}, {}, now);
+  lose(host, std::move(cause), {}, now);
 }
 
 // --- failures --------------------------------------------------------------------------------------------------------
-
-// Whether who failed so is alive: it answered, if only with what is of no use.
-bool Crawler::Shard::says_something(const Error& error, const HttpResponse& response) noexcept {
-  return response.connected && error.code != Errc::network && error.code != Errc::timeout;
-}
 
 void Crawler::Shard::probe_answered(Host& host, TimePoint now) {
   const auto rest = host.health.probe_answered(now);
@@ -145,7 +137,7 @@ void Crawler::Shard::probe_answered(Host& host, TimePoint now) {
 }
 
 void Crawler::Shard::question_failed(Host& host, Error error, Duration patience, TimePoint now) {
-  if (error.code == Errc::timeout && patience < options_.timeout) {
+  if (error.code == Errc::timeout && patience < host.policy->timeout) {
     host.health.was_slow();
     return frontier_.rest(host, saturating_add(now, kRestAfterPatience), now);
   }
@@ -155,7 +147,7 @@ void Crawler::Shard::question_failed(Host& host, Error error, Duration patience,
 // False: the host is lost now. `owes_failure`: the URL that was to be asked is still queued.
 bool Crawler::Shard::host_failed(Host& host, Error error, bool owes_failure, TimePoint now) {
   const bool never_answered = !host.health.answered();
-  const auto rest = host.health.failed(error.code, retry_policy_.max_attempts);
+  const auto rest = host.health.failed(error.code, host.policy->attempts);
   if (!rest) {
     lose(host, std::move(error), {.unreachable = true, .owes_failure = owes_failure}, now);
     return false;
@@ -163,7 +155,7 @@ bool Crawler::Shard::host_failed(Host& host, Error error, bool owes_failure, Tim
   ShardCounters::add(counters.retries);
   spdlog::debug("{}: {}; it will be asked again", host.site, error.message);
   Duration wait = *rest;
-  if (never_answered) wait = std::max(wait, retry_policy_.delay_after(host.health.failures(), random_).value_or(wait));
+  if (never_answered) wait = std::max(wait, wait_after(host, host.health.failures()).value_or(wait));
   frontier_.rest(host, saturating_add(now, wait), now);
   return true;
 }
@@ -173,6 +165,7 @@ void Crawler::Shard::lose(Host& host, Error cause, HostLoss loss, TimePoint now)
   loss.cause = std::move(cause);
   shared_.note_lost(host.site, loss.cause);
   host.lost = std::make_unique<HostLoss>(std::move(loss));
+  if (options_.forever) host.lost_until = now + rest_of_lost_hosts();
   host.robots_until = kNever;
   frontier_.lift_limits(host, now);
 }
@@ -181,6 +174,7 @@ void Crawler::Shard::lose(Host& host, Error cause, HostLoss loss, TimePoint now)
 // link that is only checked, for it leads to nothing. The others have not been asked, and the next run asks them.
 void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   HostLoss& loss = *visit.ticket.host->lost;
+  if (options_.forever && task_of(visit).revisit) loss.owes_failure = false;
   const bool leads_nowhere = task_of(visit).off_scope && loss.unreachable && !visit.ticket.host->health.answered();
   if (std::exchange(loss.owes_failure, false) || leads_nowhere) {
     ++task_of(visit).attempts;
@@ -188,10 +182,11 @@ void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   }
   ShardCounters::add(counters.not_asked);
   shared_.count_not_asked(visit.ticket.host->site);
+  if (options_.forever) return wait_with_host(visit, now);
   UrlBatch batch;
   if (const UrlTask& task = task_of(visit); task.revisit) {
     // Of a page that is known nothing changes.
-    batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_.order, task.depth, task.url), task.depth});
+    batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_, task.depth, task.url), task.depth});
   } else {
     UrlOutcome outcome = outcome_of(visit);
     outcome.state = UrlState::queued;

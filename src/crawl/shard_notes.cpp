@@ -8,6 +8,7 @@
 
 #include "argiope/web/charset.hpp"
 #include "argiope/web/robots_meta.hpp"
+#include "crawl/canonical_field.hpp"
 #include "crawl/page_in_utf8.hpp"
 #include "crawl/page_notes.hpp"
 #include "crawl/shard.hpp"
@@ -17,10 +18,6 @@
 
 namespace argiope {
 namespace {
-
-bool is_style_sheet(const HttpResponse& response) {
-  return equals_lower(parse_content_type(response.headers.content_type).type, "text/css");
-}
 
 bool is_on_the_web(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
 
@@ -56,14 +53,21 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   const std::string_view html = page_in_utf8(response.body, charset, transcoded_);
   SurveyOptions options;
   options.max_links = std::min(options_.max_links_per_page, kMostKeptLinks);
-  options.agent = options_.product_token;
+  const std::string& agent = visit.ticket.host->policy->product_token;
+  options.agent = agent;
   const PageSurvey survey = survey_page(html, options);
   LinkResolver resolver;
   resolver.begin(visit.request.url, survey.base_href, charset.name);
   if (options_.keep_facts && !task.off_scope) {
     facts = facts_of(survey);
-    facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, options_.product_token).noindex;
-    if (!survey.canonical.empty() && resolver.resolve(survey.canonical, noted_) == UrlStatus::ok) facts.canonical = noted_.href();
+    facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
+    const std::string_view canonical = survey.canonical.empty() ? canonical_field(response) : survey.canonical;
+    if (!canonical.empty() && resolver.resolve(canonical, noted_) == UrlStatus::ok) facts.canonical = noted_.href();
+  }
+  if (options_.duplicates.keep_simhashes && !task.off_scope) {
+    if (!said_) said_ = words_.read(html);
+    facts.words = said_->count;
+    facts.simhash = said_->simhash;
   }
   const bool is_whole = !response.truncated && response.damage.empty() && survey.has_all_ids;
   if ((task.off_scope ? options_.check_foreign_fragments : options_.check_fragments) && is_whole) {
@@ -118,6 +122,9 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
   noted_.strip_fragment();
   const bool found = options_.check_assets && is_asset(link.kind);
   kept.target = found ? discover_asset(from, noted_, batch) : shared_.id_of(shared_.fingerprint_of(noted_.href()));
+  if (!found && shared_.duplicates && shared_.duplicates->strip(noted_, other_url_)) {
+    if (const auto stripped = shared_.id_of(shared_.fingerprint_of(other_url_.href()))) kept.target = stripped;
+  }
   if (options_.check_foreign_fragments && !kept.fragment.empty()) link_to_fragment(from, noted_);
   if (kept.target != 0) kept.href.clear();
   return kept;
@@ -134,7 +141,7 @@ std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url,
   task.off_scope = task.asset = true;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + 1;
-  batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_.order, task.depth, task.url), from.id,
+  batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,
                               wall(), UrlReason::asset});
   const Exclusion trap = shared_.scope.bars_check(task.url, from.depth);
   shared_.checks.add(task.fingerprint, {.id = id, .is_asset = true, .settled = trap != Exclusion::none});

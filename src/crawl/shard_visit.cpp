@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "argiope/base/duration.hpp"
+#include "crawl/internal/host_question.hpp"
 #include "crawl/shard.hpp"
 #include "crawl/url_filter.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/media_type_names.hpp"
+#include "web/internal/sitemap.hpp"
 
 namespace argiope {
 namespace {
 
+constexpr std::size_t kSitemapBytes = SitemapLimits{}.most_bytes;
 constexpr std::size_t kCheckedBytes = 16 * 1024;  // read of what is only checked, for the sake of the connection
 
 // Whether a failure may pass, so that another attempt makes sense.
@@ -44,6 +48,7 @@ void Crawler::Shard::put_back(Visit& visit, TimePoint now) {
 Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   Host& host = *visit.ticket.host;
   const TimePoint now = loop_->time();
+  if (host.lost && now >= host.lost_until) revive(host, now);
   if (host.lost) co_return pass_over(visit, now);
   if (host.asking) co_return put_back(visit, now);
   const HostLanes::Lane lane = HostLanes::lane_of(host.health);
@@ -62,26 +67,39 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   if (host.robots && !host.robots->allowed(url->path_and_query())) {
     co_return exclude(visit, Exclusion::robots, "robots.txt", now);
   }
+  if (shared_.duplicates && !task_of(visit).off_scope && is_in_trap(task_of(visit).url)) {
+    co_return exclude(visit, Exclusion::trap, {}, now);
+  }
   visit.request.url = std::move(*url);
-  co_await fetch(visit);
+  if (!task_of(visit).sitemap) {
+    co_await fetch(visit);
+  } else if (enter_sitemap(visit, now)) {
+    const Leaving turn([this] { leave_sitemap(loop_->time()); });
+    co_await fetch(visit);
+  }
 }
 
 // Tells the shard that the host may be asked again.
 AddressGate::Waker Crawler::Shard::waker_of(Host& host) {
   return [this, &host, alive = std::weak_ptr(alive_)] {
-    if (alive.expired()) return;
+    if (alive.expired()) return false;
     loop_->call_soon_threadsafe([this, &host, alive] {
       if (alive.expired()) return;
       --host.pins;
       if (!host.asking) frontier_.let_go(host, loop_->time());
       pump();
     });
+    return true;
   };
 }
 
 Coro<void> Crawler::Shard::fetch(Visit& visit) {
   Host& host = *visit.ticket.host;
   TimePoint now = loop_->time();
+  if (rendering_ && host.rest_until > now) {
+    // What a page has asked of the host came first.
+    co_return frontier_.put_back(visit.ticket, now);
+  }
   const auto address = host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
   if (address && !shared_.addresses.enter(*address, waker_of(host))) {
     ++host.pins;
@@ -90,11 +108,17 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   // The host's address may be looked up anew meanwhile: what was entered is what is left.
   std::optional<Leaving> leaves_address;
   if (address) leaves_address.emplace([&, entered = *address] { shared_.addresses.leave(entered); });
-  if (!shared_.take_page()) {
-    shared_.stop("max_pages", false);
-    co_return;
+  if (!task_of(visit).requisite) {
+    if (!shared_.take_page()) {
+      shared_.stop_at_max_pages();
+      // It stays queued in the store, and makes way for what is still fetched.
+      if (!shared_.stopping()) frontier_.done(visit.ticket, now);
+      co_return;
+    }
+    visit.has_page = true;
+    shared_.begin_part();
   }
-  build_request(task_of(visit), visit.request);
+  build_request(visit);
   // Until a host has answered, one question at a time is enough.
   std::optional<Leaving> ends_question;
   if (!host.health.proven()) {
@@ -102,21 +126,35 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     visit.request.timeout = patience_with(host);
   }
   visit.response.wire_bytes = 0;
+  visit.rendered.reset();
+  if (rendering_) take_turn(host, now);
   const Result<void> sent = co_await transport_->send(visit.request, visit.response);
   leaves_address.reset();
   now = loop_->time();
   last_fetch_ = now;
+  if (host.throttled) note_latency(visit, sent.has_value(), now);
   be_polite(host, visit.response.sent_at, now);
   if (!sent) co_return on_error(visit, sent.error(), now);
-  // What was not taken stays queued in the store.
-  if (!show(task_of(visit).off_scope ? ExchangeKind::check : ExchangeKind::page, visit.request, visit.response,
-            &task_of(visit))) {
-    co_return;
+  std::optional<Error> unrendered;
+  if (rendering_ && is_worth_rendering(visit)) {
+    // It has answered: what the page asks for may be asked of it.
+    host.health.page_answered();
+    ends_question.reset();
+    unrendered = co_await render(visit);
+    now = loop_->time();
   }
+  // What was not taken stays queued in the store.
+  const ExchangeKind kind = task_of(visit).off_scope   ? ExchangeKind::check
+                            : task_of(visit).requisite ? ExchangeKind::requisite
+                            : task_of(visit).sitemap   ? ExchangeKind::sitemap
+                                                       : ExchangeKind::page;
+  if (!show(kind, visit, unrendered.has_value())) co_return;
   if (asks_again(visit, now)) co_return;
+  if (unrendered) co_return retry_or_give_up(visit, *unrendered, {}, now);
+  if (visit.rendered != nullptr) take_rendered(visit);
   std::string handler_error;
   if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
-      !visit.response.unwanted && !task_of(visit).off_scope) {
+      !visit.response.unwanted && kind == ExchangeKind::page) {
     handler_error = co_await hand_over(visit);
     now = loop_->time();
   }
@@ -125,40 +163,57 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
 
 // Whether its name says that it is of a type that is not accepted. Names may be wrong: it is asked by HEAD.
 bool Crawler::Shard::looks_unwanted(const UrlTask& task) const {
-  if (options_.accept_types.empty() || task.revisit) return false;
+  if (options_.accept_types.empty() || task.revisit || task.requisite || task.sitemap) return false;
   const std::string_view path = path_in(task.url);
   const std::string_view type = media_type_of_extension(extension_of(path.substr(path.rfind('/') + 1)));
   return !type.empty() && !has_media_type(type, options_.accept_types);
 }
 
-bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response,
-                          const UrlTask* task) {
+Exchange Crawler::Shard::exchange_of(ExchangeKind kind, const HttpRequest& request,
+                                     const HttpResponse& response) const {
+  return {kind, request, response, wall() - (loop_->time() - response.sent_at)};
+}
+
+bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response) {
+  return options_.sinks.empty() || shared_.show(exchange_of(kind, request, response));
+}
+
+bool Crawler::Shard::show(ExchangeKind kind, Visit& visit, bool is_unrendered) {
   if (options_.sinks.empty()) return true;
-  Exchange exchange{kind, request, response, wall() - (loop_->time() - response.sent_at)};
-  if (task != nullptr) {
-    exchange.depth = task->depth;
-    exchange.url_id = task->id;
-    exchange.asked_again = !response.damage.empty() && task->attempts + 1u < retry_policy_.max_attempts;
-  }
+  const UrlTask& task = task_of(visit);
+  Exchange exchange = exchange_of(kind, visit.request, visit.response);
+  exchange.depth = task.depth;
+  exchange.url_id = task.id;
+  exchange.asked_again =
+      is_unrendered || (!visit.response.damage.empty() && task.attempts + 1u < task.host->policy->attempts);
+  if (visit.rendered != nullptr) exchange.rendered = &visit.rendered->page;
+  exchange.references = scan_early(visit);
   return shared_.show(exchange);
 }
 
-void Crawler::Shard::build_request(const UrlTask& task, HttpRequest& request) {
+void Crawler::Shard::build_request(Visit& visit) {
+  const UrlTask& task = task_of(visit);
+  HttpRequest& request = visit.request;
   const bool by_head = !task.by_get && (task.off_scope || looks_unwanted(task));
   request.method = by_head ? HttpMethod::head : HttpMethod::get;
   const bool in_part = task.off_scope && !task.whole;
   request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.wanted_types = {};
-  if (!task.off_scope) request.wanted_types = options_.accept_types;
-  request.timeout = options_.timeout;
-  request.headers.clear();
-  request.keep_fields = static_cast<bool>(options_.on_page);
+  if (!task.off_scope && !task.requisite && !task.sitemap) request.wanted_types = options_.accept_types;
+  if (task.sitemap) request.body_limit = kSitemapBytes;
+  request.timeout = task.host->policy->timeout;
+  request.headers = task.host->policy->headers;
+  request.keep_fields = options_.on_page || rendering_ || options_.duplicates.canonical || options_.keep_facts;
   request.keep_wire = shared_.wants_wire;
-  if (!task.revisit) return;
-  const auto record = shared_.store.get(task.id);
+  visit.scan = 0;
+  visit.before.reset();
+  if (!task.revisit && !task.counted) return;
+  auto record = shared_.store.get(task.id);
   if (!record || !*record) return;
-  if (!(*record)->etag.empty()) request.headers.emplace_back("If-None-Match", (*record)->etag);
-  if (!(*record)->last_modified.empty()) request.headers.emplace_back("If-Modified-Since", (*record)->last_modified);
+  visit.before = std::make_unique<UrlRecord>(std::move(**record));
+  if (!task.revisit) return;
+  if (!visit.before->etag.empty()) request.headers.emplace_back("If-None-Match", visit.before->etag);
+  if (!visit.before->last_modified.empty()) request.headers.emplace_back("If-Modified-Since", visit.before->last_modified);
 }
 
 void Crawler::Shard::be_polite(Host& host, TimePoint sent_at, TimePoint now) {
@@ -170,24 +225,46 @@ void Crawler::Shard::be_polite(Host& host, TimePoint sent_at, TimePoint now) {
   if (host.limits.delay > Duration::zero()) frontier_.rest(host, saturating_add(now, host.limits.delay), now);
 }
 
+void Crawler::Shard::note_latency(Visit& visit, bool answered, TimePoint now) {
+  Host& host = *visit.ticket.host;
+  const HttpResponse& response = visit.response;
+  // By its name it might have been public.
+  const bool is_public = !host.address || classify(*host.address) == AddressClass::public_ || host.policy->autothrottle;
+  if (!is_public || !response.connected) return;
+  const bool is_page = answered && response.status >= 200 && response.status < 300 && visit.request.method == HttpMethod::get;
+  const TimePoint end = answered && response.answered_at > response.sent_at ? response.answered_at : now;
+  const Duration before = host.pace;
+  frontier_.note_latency(host, end - response.sent_at, !is_page, now);
+  if (host.pace > before + before / 10) {
+    spdlog::debug("{}: an answer took {}; from now on a request every {}", host.site,
+                  format_roughly(end - response.sent_at), format_roughly(host.pace));
+  }
+}
+
+std::optional<Duration> Crawler::Shard::wait_after(const Host& host, std::uint32_t attempts) {
+  return attempts < host.policy->attempts ? retry_policy_.delay_after(attempts, random_) : std::nullopt;
+}
+
 void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
   const bool sent = error.code != Errc::invalid_input && error.code != Errc::internal;
   if (!sent) return retry_or_give_up(visit, error, {}, now);
   if (response.connected) count_bytes(response.wire_bytes);
-  if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < options_.timeout) {
-    shared_.give_page_back();
+  if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < host.policy->timeout) {
+    give_page_back(visit);
     question_failed(host, error, visit.request.timeout, now);
     return frontier_.put_back(visit.ticket, now);
   }
   if (!response.connected) {
     // The host's trouble, and no attempt of the URL's.
     if (!host_failed(host, error, false, now)) {
+      // Nothing is known to be wrong with a page that was there.
+      if (options_.forever && task_of(visit).revisit) return pass_over(visit, now);
       ++task_of(visit).attempts;
       return give_up(visit, error, now);
     }
-    shared_.give_page_back();
+    give_page_back(visit);
     return frontier_.put_back(visit.ticket, now);
   }
   // Some servers do to HEAD what they would not do to GET.
@@ -203,16 +280,22 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
 void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now) {
   UrlTask& task = task_of(visit);
   ++task.attempts;
-  const auto delay = policy_of(error.code).retry ? retry_policy_.delay_after(task.attempts, random_) : std::nullopt;
+  const auto delay = policy_of(error.code).retry ? wait_after(*task.host, task.attempts) : std::nullopt;
   if (delay) {
     ShardCounters::add(counters.retries);
-    shared_.give_page_back();
-    spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, retry_policy_.max_attempts);
+    give_page_back(visit);
+    spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, task.host->policy->attempts);
     const TimePoint due = saturating_add(now, std::max(*delay, at_least));
     UrlBatch batch;
     UrlOutcome outcome = outcome_of(visit);
     outcome.state = UrlState::queued;
+    if (visit.before && visit.before->status_code != 0) {
+      // What is known of it stays, to be asked about.
+      outcome.not_modified = true;
+      outcome.redirect_to = visit.before->redirect_to;
+    }
     outcome.due = frontier_.stored_time(due);
+    if (shared_.plan.is_adaptive()) outcome.mtime = shared_.plan.visit_before(outcome.due, visit.before.get());
     outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
     batch.outcomes.push_back(std::move(outcome));
     shared_.store.submit(std::move(batch));
@@ -231,6 +314,7 @@ void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
   outcome.state = UrlState::failed;
   outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
   batch.outcomes.push_back(std::move(outcome));
+  if (visit.before) note_change(visit, batch);
   settle(visit, std::move(batch), now);
 }
 

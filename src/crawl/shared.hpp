@@ -14,10 +14,15 @@
 
 #include "argiope/crawl/crawler.hpp"
 #include "base/internal/fingerprint.hpp"
-#include "crawl/address_gate.hpp"
+#include "crawl/internal/address_gate.hpp"
 #include "crawl/check_book.hpp"
 #include "crawl/crawl_session.hpp"
+#include "crawl/duplicate_book.hpp"
 #include "crawl/frontier.hpp"
+#include "crawl/id_set.hpp"
+#include "crawl/requisite_book.hpp"
+#include "crawl/revisit_plan.hpp"
+#include "crawl/sitemap_book.hpp"
 #include "crawl/url_decision.hpp"
 
 namespace argiope {
@@ -27,15 +32,20 @@ struct ShardCounters {
   using Counter = std::atomic<std::uint64_t>;
   Counter pages{0};
   Counter fetched{0};
+  Counter requisites{0};
   Counter bytes{0};
   Counter errors{0};
   Counter retries{0};
   Counter handler_errors{0};
   Counter not_asked{0};
+  Counter rendered{0};
+  Counter render_errors{0};
+  Counter parts{0};
   Counter in_flight{0};
   Counter in_memory{0};
   Counter hosts{0};
   Counter hosts_waiting{0};
+  std::atomic<TimePoint::rep> next_due{kNever.time_since_epoch().count()};
   std::array<Counter, kExclusions> excluded{};
   std::array<Counter, kHttpOddities> odd{};
   std::array<Counter, 1000> statuses{};
@@ -63,12 +73,24 @@ class Crawler::Shared {
     std::int64_t id = 0;
   };
   Claim claim(std::uint64_t url_fingerprint);
-  // Of what is known, where `keeps_links` alone; else 0.
+  // Of what is known, where `keeps_ids` alone; else 0.
   std::int64_t id_of(std::uint64_t url_fingerprint) const;
   std::size_t shard_of(const Url& url) const noexcept;
 
   // Where a URL of http or https stands now; see Scope.
   Exclusion place_of(std::string_view href, std::uint32_t depth) const;
+  bool is_in_scope(const Url& url) const;
+  // What makes a record of the store be fetched again while the crawl runs.
+  struct Anew {
+    UrlOutcome outcome;
+    std::optional<UrlTask> task;  // nullopt: it waits for a run that has it in its scope
+  };
+  // nullopt: it is under way, or due again by itself, or is none that may be asked for. What was submitted of it must be visible.
+  std::optional<Anew> begin_anew(const UrlRecord& record);
+  // Whether a record of an earlier run, or of this one, waits or is being dealt with.
+  bool is_under_way(const UrlRecord& record) const;
+  // Ids below it are of earlier runs.
+  std::int64_t first_new_id() const noexcept { return first_new_id_; }
   // `from` redirects to `target`: if it is a seed, so is the target.
   void follow_seed(std::string_view from, const Url& target);
   // A URL stays, or is, out of the crawl, or is done in part.
@@ -78,6 +100,8 @@ class Crawler::Shared {
 
   // False: a sink has failed, and the crawl ends.
   bool show(const Exchange& exchange);
+  // The crawl ends, because something that it needs has failed; the first counts.
+  void fail(Error why);
   // Whether sinks have more to work off than there should be.
   bool sinks_are_behind() const;
 
@@ -88,14 +112,26 @@ class Crawler::Shared {
   // For a response that does not count because its URL is tried again.
   void give_page_back() noexcept;
 
+  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is fetched and
+  // of each requisite that is queued, `end_part` when it is dealt with, or is put back.
+  void begin_part() noexcept {
+    if (completes_pages) parts_left_.fetch_add(1);
+  }
+  void end_part();
+  // A page must wait for the next run. The crawl stops now, or when nothing is left to complete.
+  void stop_at_max_pages();
+
   // `count` URLs are now queued or running / no longer are; at zero the crawl has finished.
   void begin(std::uint64_t count) noexcept { outstanding.fetch_add(count, std::memory_order_relaxed); }
   void end(std::uint64_t count);
   // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
-  // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out.
-  bool is_complete(std::size_t shard);
+  // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out. `may_end`: false while more may come.
+  bool is_complete(std::size_t shard, bool may_end = true);
   // The id of `target` where redirects that the store knows lead from it to the URL `id`; 0: they do not.
   std::int64_t redirects_from(std::string_view target, std::int64_t id);
+  // In a crawl that goes on: with nothing left but what was fetched and waits, shard 0 looks from time to time in the store for what
+  // may be fetched now.
+  void look_for_more(std::size_t shard, TimePoint now);
   // A page was settled: what is known has changed.
   void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
 
@@ -106,18 +142,34 @@ class Crawler::Shared {
 
   CrawlStats stats() const;
   Result<CrawlReport> report();
+  // The moment of the calendar at which a shard's work has ended.
+  void note_end(WallTime now) noexcept;
   // Nothing more is asked of the host in this run; and a URL of it was passed over.
   void note_lost(const std::string& site, const Error& cause);
   void count_not_asked(const std::string& site);
   void count_failure(std::string_view name);
 
   const CrawlOptions options;
-  // Whether it is stored where each page leads: what counts depths again needs it, and what names every page with a link.
-  const bool keeps_links = options.max_depth || options.check_links || options.check_assets || options.keep_links;
+  const bool limits_depth = argiope::limits_depth(options);  // that of any host
+  const bool reads_sitemaps = options.sitemaps || options.feeds || !options.sitemap_urls.empty();
+  // Whether it is stored where each page leads: what counts depths again needs it, what names every page with a link, and what
+  // tells the pages that nothing but a sitemap lists.
+  const bool keeps_links =
+      limits_depth || options.check_links || options.check_assets || options.keep_links || reads_sitemaps;
+  // Whether ids of URLs are found again by the URL.
+  const bool keeps_ids = keeps_links || options.duplicates.canonical;
   // Whether anything is kept of answers beside that.
   const bool keeps_notes = options.keep_links || options.keep_facts || options.check_assets;
-  const bool wants_wire;  // whether a sink does
+  const bool wants_wire;      // whether a sink does
+  const bool sinks_can_lack;  // CrawlSink::lacks() is worth asking
+  const RevisitPlan plan{options};
+  const bool plans_visits = options.forever || options.adaptive;
+  std::atomic<std::uint64_t> rotating{0};  // of `outstanding`, what was fetched and will be again
+  const bool completes_pages = options.max_pages > 0 && options.requisites != Requisites::none;
   CheckBook checks;
+  RequisiteBook requisites;
+  const std::unique_ptr<DuplicateBook> duplicates;  // null: nothing was asked for
+  SitemapBook sitemaps;
   UrlStore& store;
   const std::uint64_t seed;
   Scope scope;
@@ -126,21 +178,35 @@ class Crawler::Shared {
   std::vector<std::unique_ptr<Shard>> shards;
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> pages_left;
+  // Of what other programs have put in.
+  struct Given {
+    std::atomic<std::uint64_t> taken{0}, known{0}, left_out{0}, skipped{0};
+  };
+  Given given;
   std::atomic<std::uint64_t> bytes_taken{0};  // with a quota alone
 
  private:
   UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
+  void know(const UrlStore::KnownUrls& known);
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
   void note_checked(const UrlRecord& record, UrlWork work);
+  void note_content(const UrlRecord& record);
+  Result<void> load_duplicates();
   void add_seeds(WallTime now);
   Result<void> mark_redirect_loops();
   void follow_stored_seed(const UrlRecord& record);
   std::size_t owner_of(const UrlRecord& record) const;
   void count_left(const UrlRecord& record, std::int64_t by);
-  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage, recheck_before_}; }
+  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage, recheck_before_, &policies_, opened_at_}; }
+  std::size_t let_rest(const UrlRecord& record, UrlBatch& batch);
+  Result<void> wait_no_more(UrlBatch& batch);
+  Result<void> begin_run(WallTime now);
+  std::size_t resume_now(const UrlRecord& record, UrlBatch& batch);
   UrlWork work_on(const UrlRecord& record, Stage stage) const;
+  UrlWork work_for_sinks(const UrlRecord& record, UrlWork work, Stage stage) const;
+  void note_requisite(const UrlRecord& record, UrlWork work);
   // Counts depths again by the links that are stored.
   Result<void> shorten_depths();
   bool may_take_up_more() const noexcept;
@@ -150,23 +216,32 @@ class Crawler::Shared {
   Result<void> list_broken(CrawlReport& report);
 
   WallTime opened_at_{};
+  UrlRun run_;
+  TimePoint next_look_{};
   std::optional<WallTime> refetch_before_;  // done URLs last fetched before this are fetched again
   std::optional<WallTime> recheck_before_;  // what was only checked before this is checked again
+  mutable HostPolicies policies_{options};  // for decide()
   mutable std::shared_mutex scope_mutex_;
   mutable std::mutex seen_mutex_;
   FingerprintSet seen_;
-  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; where `keeps_links` alone
+  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; where `keeps_ids` alone
   std::atomic<std::int64_t> next_id_{1};
+  std::int64_t first_new_id_ = 1;
   std::array<std::atomic<std::int64_t>, kUrlReasons> left_out_{};
   std::atomic<std::int64_t> waiting_{0};  // queued, and out of this run's scope
   std::atomic<std::uint64_t> taken_up_{0};
-  // What opening left because of its place alone and going_on would leave in any case, ascending: if its place changes, it
+  // What opening left because of its place alone and going_on would leave in any case: if its place changes, it
   // is as if it had been there at the opening. Of shard 0.
-  std::vector<std::int64_t> passed_over_;
+  IdSet passed_over_;
+  std::unordered_map<std::int64_t, std::uint64_t> simhashes_;  // of pages of earlier runs, while it opens
+  std::vector<std::int64_t> put_off_;  // to be tried again in years; while it opens
   bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
+  std::atomic<std::int64_t> parts_left_{0};
+  std::atomic<bool> pages_wait_{false};
   std::atomic<bool> settled_{false};
   std::atomic<bool> complete_{false};
+  std::atomic<WallTime::rep> ended_at_{0};
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> stop_at_once_{false};
   mutable std::mutex stop_mutex_;
@@ -175,7 +250,7 @@ class Crawler::Shared {
   std::map<std::string, std::uint64_t> failures_;
   std::map<std::string, LostHost> lost_hosts_;  // the first of them
   std::uint64_t lost_host_count_ = 0;
-  std::optional<Error> sink_failure_;  // the first
+  std::optional<Error> sink_failure_;  // of a sink or the renderer; the first
 };
 
 }  // namespace argiope

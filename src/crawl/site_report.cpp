@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/output_file.hpp"
 #include "crawl/internal/accepted_status.hpp"
+#include "crawl/internal/duplicate_pages.hpp"
 #include "crawl/internal/link_graph.hpp"
 #include "crawl/url_names.hpp"
 #include "web/internal/content_type.hpp"
@@ -57,7 +59,7 @@ Duration middle_of(std::vector<Duration>& spans, double share = 0.5) {
 }
 
 // Ids of pages by the fingerprint of what they have in common.
-class Groups {
+class GroupNumbers {
  public:
   void add(std::uint64_t key, std::int64_t url_id) { members_.emplace_back(key, url_id); }
 
@@ -94,8 +96,8 @@ class ReportGatherer {
 
   Result<SiteReport> gather() {
     using Step = Result<void> (ReportGatherer::*)();
-    for (const Step step : {&ReportGatherer::read_facts, &ReportGatherer::read_urls, &ReportGatherer::read_links,
-                            &ReportGatherer::read_findings, &ReportGatherer::read_graph}) {
+    for (const Step step : {&ReportGatherer::read_facts, &ReportGatherer::read_sitemaps, &ReportGatherer::read_urls, &ReportGatherer::read_links,
+                            &ReportGatherer::read_findings, &ReportGatherer::read_graph, &ReportGatherer::read_copies}) {
       if (auto done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
     }
     finish();
@@ -129,8 +131,45 @@ class ReportGatherer {
       const auto key = [](const std::string& text) { return text.empty() ? 0 : fingerprint(text); };
       seen_[facts.url_id] = {facts.took,           key(facts.title),         key(facts.description),
                              few(facts.titles), few(facts.descriptions), few(facts.headings)};
+      if (facts.noindex) noindex_.insert(facts.url_id);
       return true;
     });
+  }
+
+  // Which URLs are in one. Without any there is nothing to be told of.
+  Result<void> read_sitemaps() {
+    std::unordered_set<std::int64_t> files;
+    auto scanned = store_.scan(
+        1,
+        [&](const UrlRecord& record) {
+          if (record.reason == UrlReason::sitemap && record.redirect_to.empty()) files.insert(record.url_id);
+          return true;
+        },
+        UrlStore::Fields::to_go_on);
+    if (!scanned || files.empty()) return scanned;
+    return store_.scan_links([&](const UrlLinks& links) {
+      if (!files.contains(links.url_id) || links.targets.empty()) return true;
+      ++report_.sitemaps;
+      listed_.insert(links.targets.begin(), links.targets.end());
+      return true;
+    });
+  }
+
+  // Of what was asked.
+  void compare_with_sitemaps(const UrlRecord& record, bool is_error, bool is_page) {
+    const bool noindex = noindex_.contains(record.url_id);
+    if (!listed_.contains(record.url_id)) {
+      if (is_page && !noindex) report_.not_listed.add(record.url);
+      return;
+    }
+    ++report_.listed;
+    if (is_error) {
+      report_.listed_broken.add(record.url);
+    } else if (!record.redirect_to.empty()) {
+      report_.listed_redirects.add(record.url);
+    } else if (noindex) {
+      report_.listed_noindex.add(record.url);
+    }
   }
 
   Result<void> read_urls() {
@@ -169,13 +208,14 @@ class ReportGatherer {
       times_.push_back(seen->second.took);
       slow_.add({record.url_id, seen->second.took.count()});
     }
+    const bool is_page = record.status_code == 200 && is_html(record.content_type) && record.reason != UrlReason::checked &&
+                         record.reason != UrlReason::asset && record.reason != UrlReason::sitemap;
+    if (report_.sitemaps > 0) compare_with_sitemaps(record, is_error, is_page);
     if (record.status_code < 200 || record.status_code >= 300) return;
     const std::string_view type = parse_content_type(record.content_type).type;
     ++report_.content_types[type.empty() ? "(none)" : std::string(type)];
     if (record.size > 0) large_.add({record.url_id, record.size});
-    if (record.status_code == 200 && is_html(record.content_type) && record.reason != UrlReason::checked && record.reason != UrlReason::asset) {
-      read_page(record, seen == seen_.end() ? nullptr : &seen->second);
-    }
+    if (is_page) read_page(record, seen == seen_.end() ? nullptr : &seen->second);
   }
 
   void read_page(const UrlRecord& record, const Seen* seen) {
@@ -190,7 +230,7 @@ class ReportGatherer {
     if (seen->headings > 1) report_.headings.several.add(record.url);
   }
 
-  static void note_text(TextFindings& findings, Groups& groups, std::uint64_t key, std::uint8_t count, const UrlRecord& record) {
+  static void note_text(TextFindings& findings, GroupNumbers& groups, std::uint64_t key, std::uint8_t count, const UrlRecord& record) {
     if (key == 0) findings.missing.add(record.url);
     if (key != 0) groups.add(key, record.url_id);
     if (count > 1) findings.several.add(record.url);
@@ -262,6 +302,7 @@ class ReportGatherer {
     for (const GraphPage& page : graph->pages()) {
       pages.push_back(&page);
       if (page.is_orphan) report_.orphans.add(names_.of(page.url_id));
+      if (page.is_orphan && page.is_listed) report_.listed_orphans.add(names_.of(page.url_id));
     }
     const auto shown = std::min(pages.size(), kTopListed);
     std::ranges::partial_sort(pages, pages.begin() + static_cast<std::ptrdiff_t>(shown), [](const auto* a, const auto* b) {
@@ -274,6 +315,23 @@ class ReportGatherer {
       told->inbound = pages[i]->inbound;
       told->rank = pages[i]->rank;
       report_.top.push_back(std::move(*told));
+    }
+    return {};
+  }
+
+  Result<void> read_copies() {
+    auto found = find_duplicate_pages(store_);
+    if (!found) return std::unexpected(std::move(found.error()));
+    std::int64_t last = 0;
+    std::ranges::sort(found->near, {}, [](const PageCopy& copy) { return std::pair(copy.of, copy.url_id); });
+    for (const PageCopy& copy : found->near) {
+      if (std::exchange(last, copy.of) != copy.of) near_.add(static_cast<std::uint64_t>(copy.of), copy.of);
+      near_.add(static_cast<std::uint64_t>(copy.of), copy.url_id);
+    }
+    report_.canonical_count = found->conflicts.size();
+    found->conflicts.resize(std::min(found->conflicts.size(), kMostListed));
+    for (CanonicalConflict& conflict : found->conflicts) {
+      report_.canonicals.push_back({names_.of(conflict.url_id), std::move(conflict.canonical), std::move(conflict.what)});
     }
     return {};
   }
@@ -320,6 +378,7 @@ class ReportGatherer {
     report_.titles.repeated = titles_.take(names_, [&](std::int64_t id) { return text_of(id, &PageFacts::title); });
     report_.descriptions.repeated = descriptions_.take(names_, [&](std::int64_t id) { return text_of(id, &PageFacts::description); });
     report_.duplicates = duplicates_.take(names_, [](std::int64_t) { return std::string{}; });
+    report_.near_duplicates = near_.take(names_, [](std::int64_t) { return std::string{}; });
     finish_hosts();
     draw_time_line();
   }
@@ -359,12 +418,14 @@ class ReportGatherer {
   UrlNames names_;
   SiteReport report_;
   std::unordered_map<std::int64_t, Seen> seen_;
+  std::unordered_set<std::int64_t> noindex_;
+  std::unordered_set<std::int64_t> listed_;  // by a sitemap or feed
   std::vector<Answer> answers_;
   std::vector<Duration> times_;
   std::vector<std::tuple<std::uint64_t, std::int64_t, std::uint64_t>> redirects_;  // URL, id, target
   std::map<std::string, std::pair<HostFindings, std::vector<Duration>>> hosts_;
   LargestUrls slow_{kTopListed, kLess}, large_{kTopListed, kLess};
-  Groups titles_, descriptions_, duplicates_;
+  GroupNumbers titles_, descriptions_, duplicates_, near_;
 };
 
 }  // namespace

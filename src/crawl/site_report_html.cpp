@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kLettersShown = 160;  // of a URL or text
 constexpr std::size_t kGroupsShown = 100;
 constexpr std::size_t kPlacesOpen = 3;
+constexpr std::size_t kRowsOpen = 15;  // of long lists; the others are folded
 
 // What every kind of finding is called, and what to do about it.
 struct KindWords {
@@ -88,7 +89,7 @@ std::string places_cell(const ReportedFinding& finding) {
 std::string findings_section(const SiteReport& report, const KindWords& words) {
   const std::uint64_t count = report.check.counts[static_cast<std::size_t>(words.kind)];
   if (count == 0) return "";
-  HtmlTable table({{"URL"}, {"What"}, {"Where"}});
+  HtmlTable table({{"URL"}, {"What"}, {"Where"}}, kRowsOpen);
   for (const ReportedFinding& found : report.findings) {
     if (found.finding.kind != words.kind) continue;
     const std::string what = found.finding.advice.empty()
@@ -105,7 +106,7 @@ std::string chains_section(const SiteReport& report) {
   std::string out = heading("redirects", fmt::format("Redirects: {}", grouped(report.redirects)));
   if (report.chain_count == 0) return out + note("None of them leads to another.");
   out += note(fmt::format("{} of more than one hop. Each hop costs whoever follows it a request.", count_of(report.chain_count, "chain")));
-  HtmlTable table({{"Hops", true}, {"From"}, {"By"}, {"To"}});
+  HtmlTable table({{"Hops", true}, {"From"}, {"By"}, {"To"}}, kRowsOpen);
   for (const auto& chain : report.chains) {
     std::string between;
     for (std::size_t i = 1; i + 1 < chain.size(); ++i) between += "<li>" + url_link(chain[i]) + "</li>";
@@ -153,10 +154,31 @@ std::string heads_section(const SiteReport& report) {
          (found.empty() ? note("Every page has one title, one description and one heading, and no two have the same.") : found);
 }
 
+std::string canonicals(const SiteReport& report) {
+  if (report.canonical_count == 0) return "";
+  HtmlTable table({{"Page"}, {"Names"}, {"Which"}});
+  for (const CanonicalFinding& found : report.canonicals) table.add({{url_link(found.page)}, {url_link(found.canonical)}, {shown_text(found.what)}});
+  return fmt::format("<details><summary>Canonical URLs that lead astray: <b>{}</b></summary>{}{}</details>", count_of(report.canonical_count, "page"),
+                     table.html(), more_than_listed(report.canonical_count, report.canonicals.size()));
+}
+
 std::string duplicates_section(const SiteReport& report) {
   const std::string found = folded("The same bytes at several URLs", report.duplicates) +
+                            folded("Nearly the same words at several URLs", report.near_duplicates) + canonicals(report) +
                             folded("No page links to them", report.orphans);
   return found.empty() ? "" : heading("duplicates", "Duplicates and orphans") + found;
+}
+
+std::string sitemaps_section(const SiteReport& report) {
+  if (report.sitemaps == 0) return "";
+  const std::string found = folded("In a sitemap, and broken", report.listed_broken) +
+                            folded("In a sitemap, and redirected", report.listed_redirects) +
+                            folded("In a sitemap, and not to be indexed (noindex)", report.listed_noindex) +
+                            folded("In a sitemap, and no page links to them", report.listed_orphans) +
+                            folded("Pages that are in no sitemap", report.not_listed);
+  return heading("sitemaps", "Sitemaps and feeds") +
+         note(fmt::format("{} with {}.", count_of(report.sitemaps, "file"), count_of(report.listed, "URL"))) +
+         (found.empty() ? note("Every page is listed, and all that is listed is a page.") : found);
 }
 
 // --- what there is
@@ -248,7 +270,7 @@ std::string depths_section(const SiteReport& report) {
 }
 
 std::string hosts_section(const SiteReport& report) {
-  HtmlTable table({{"Host"}, {"URLs", true}, {"Pages", true}, {"Errors", true}, {"Bytes", true}, {"Median time", true}});
+  HtmlTable table({{"Host"}, {"URLs", true}, {"Pages", true}, {"Errors", true}, {"Bytes", true}, {"Median time", true}}, kRowsOpen);
   for (const auto& [site, host] : report.hosts) {
     table.add({{url_link(site + "/")}, html_number(host.urls), html_number(host.pages), html_number(host.errors, true),
                bytes_cell(host.bytes), span_cell(host.median)});
@@ -270,21 +292,21 @@ std::string speed_section(const SiteReport& report) {
                                                                  : short_duration(SiteReport::kTimeBounds.back()) + " and more";
     if (report.times[i] > 0) spread.add({{bound}, html_number(report.times[i]), share_cell(report.times[i], report.timed)});
   }
-  HtmlTable slow({{"Slowest"}, {"Took", true}, {"Bytes", true}});
+  HtmlTable slow({{"Slowest"}, {"Took", true}, {"Bytes", true}}, kRowsOpen);
   for (const ReportedUrl& url : report.slow) slow.add({{url_link(url.url)}, span_cell(url.took), bytes_cell(url.size)});
   return out + spread.html() + "<h3>The slowest</h3>" + slow.html();
 }
 
 std::string sizes_section(const SiteReport& report) {
   if (report.large.empty()) return "";
-  HtmlTable table({{"Largest"}, {"Bytes", true}, {"Took", true}});
+  HtmlTable table({{"Largest"}, {"Bytes", true}, {"Took", true}}, kRowsOpen);
   for (const ReportedUrl& url : report.large) table.add({{url_link(url.url)}, bytes_cell(url.size), span_cell(url.took)});
   return heading("sizes", "The largest") + table.html();
 }
 
 std::string top_section(const SiteReport& report) {
   if (report.top.empty()) return "";
-  HtmlTable table({{"Page"}, {"Title"}, {"Linked from", true}, {"Depth", true}, {"PageRank"}});
+  HtmlTable table({{"Page"}, {"Title"}, {"Linked from", true}, {"Depth", true}, {"PageRank"}}, kRowsOpen);
   const double most = report.top.front().rank;
   for (const ReportedUrl& page : report.top) {
     table.add({{url_link(page.url)}, {shown_text(page.title)}, html_number(page.inbound), html_number(page.depth),
@@ -331,7 +353,7 @@ std::string contents_of(const std::string& body) {
 std::string html_site_report(const SiteReport& report) {
   std::string body;
   for (const KindWords& words : kKindWords) body += findings_section(report, words);
-  for (const auto section : {chains_section, heads_section, duplicates_section, over_time_section, statuses_section, types_section,
+  for (const auto section : {chains_section, heads_section, duplicates_section, sitemaps_section, over_time_section, statuses_section, types_section,
                              depths_section, hosts_section, speed_section, sizes_section, top_section, left_out_section}) {
     body += section(report);
   }

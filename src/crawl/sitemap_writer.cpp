@@ -92,6 +92,7 @@ class SitemapWriter {
  private:
   static bool is_for_indexes(const UrlRecord& record) {
     return record.state == UrlState::done && record.status_code == 200 && record.reason != UrlReason::asset &&
+           record.reason != UrlReason::requisite &&
            record.reason != UrlReason::checked && is_html(record.content_type) && record.url.size() <= kMostUrlBytes;
   }
 

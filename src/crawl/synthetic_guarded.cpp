@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kUsesOfNonce = 4;
 constexpr std::uint64_t kSessionDraw = std::uint64_t{5} << 32;  // tells it from the draws of pages
 constexpr std::uint64_t kTokenDraw = kSessionDraw + 1;
+constexpr std::string_view kLogoutLink = "<a href=\"/logout\">Log out</a> ";
 
 void set_cookie(SyntheticReply& reply, std::string cookie) {
   reply.headers.emplace_back("Set-Cookie", std::move(cookie));
@@ -64,11 +65,11 @@ std::optional<std::uint32_t> guarded_number(std::string_view path, std::string_v
   return is_number && number <= kGuardedPagesOfEach ? std::optional(number) : std::nullopt;
 }
 
-// The page, which leads to the next one.
-bool show(SyntheticReply& reply, std::string_view folder, std::uint32_t number) {
+// The page, which leads to the next one, behind `first`.
+bool show(SyntheticReply& reply, std::string_view folder, std::uint32_t number, std::string_view first = {}) {
   const std::string next =
       number < kGuardedPagesOfEach ? fmt::format("<a href=\"{}{}\">next</a>", folder, number + 1) : std::string{};
-  reply.body = small_page(fmt::format("For some, {}", number), next);
+  reply.body = small_page(fmt::format("For some, {}", number), fmt::format("{}{}", first, next));
   return true;
 }
 
@@ -168,7 +169,7 @@ bool SyntheticGuarded::members(const SyntheticLayout& layout, const SyntheticReq
   if (request.target == "/login") return form("Log in");
   const auto number = guarded_number(request.target, "/members/");
   if (!number) return false;
-  if (cookie_named(request.cookie, "session") == session) return show(reply, "/members/", *number);
+  if (cookie_named(request.cookie, "session") == session) return show(reply, "/members/", *number, kLogoutLink);
   lead_to(reply, "/login");
   return true;
 }

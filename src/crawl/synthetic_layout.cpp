@@ -1,13 +1,18 @@
 #include "crawl/synthetic_layout.hpp"
 
+#include "crawl/synthetic_copies.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <iterator>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
+
+#include "crawl/synthetic_scripts.hpp"
 
 namespace argiope {
 namespace {
@@ -41,6 +46,10 @@ constexpr std::array kNumberedPaths = {
     NumberedPath{WebPlace::figure, "/img/figure-", ".png"},
 };
 constexpr std::string_view kLeavePath = "/leave.html";
+// Pages were last modified within the year before this.
+constexpr WallTime kNewest{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
+constexpr std::uint64_t kSecondsOfYear = 365 * 24 * 3600;
+constexpr std::uint64_t kModifiedDraw = (std::uint64_t{3} << 32) + 1;  // beyond all slots, children and sizes
 
 // The number that is all of `text`, written without leading zeros.
 std::optional<std::uint32_t> whole_number(std::string_view text) noexcept {
@@ -186,6 +195,10 @@ void SyntheticLayout::append_path(std::string& out, WebPlace place, std::uint32_
   }
 }
 
+WallTime SyntheticLayout::modified_at(std::uint32_t host, std::uint32_t page) const noexcept {
+  return kNewest - std::chrono::seconds{draw(host, page, kModifiedDraw) % kSecondsOfYear};
+}
+
 std::string SyntheticLayout::url(std::uint32_t host, WebPlace place, std::uint32_t number) const {
   std::string url = origins_[host];
   append_path(url, place, number);
@@ -256,8 +269,18 @@ SyntheticTruth SyntheticLayout::truth(std::uint32_t host) const {
     });
   }
   for_each_guarded(host, [&](const std::string& path) { truth.guarded.push_back(origins_[host] + path); });
-  for (std::vector<std::string>* list : {&truth.pages, &truth.redirects, &truth.broken, &truth.resources,
-                                         &truth.disallowed, &truth.guarded, &truth.shunned}) {
+  truth.originals = argiope::originals(*this, host);
+  for (std::uint32_t i = 0; i < kHiddenPages && has(host, WebFeature::sitemaps); ++i) {
+    truth.listed.push_back(fmt::format("{}/hidden/{}", origins_[host], i));
+  }
+  for (std::uint32_t i = 0; i < kPosts && has(host, WebFeature::feeds); ++i) {
+    truth.posts.push_back(fmt::format("{}/posts/{}", origins_[host], i));
+  }
+  for (std::uint32_t i = 1; has(host, WebFeature::scripts) && i <= kScriptedPages; ++i) {
+    truth.scripted.push_back(origins_[host] + "/scripts/" + std::to_string(i));
+  }
+  for (std::vector<std::string>* list : {&truth.pages, &truth.redirects, &truth.broken, &truth.resources, &truth.disallowed,
+                                         &truth.guarded, &truth.scripted, &truth.shunned, &truth.originals}) {
     std::ranges::sort(*list);
   }
   return truth;

@@ -60,12 +60,15 @@ inline constexpr PageMark kSponsoredMark{WebFeature::nofollow, 20, 19};
 inline constexpr PageMark kPhantomMark{WebFeature::phantoms, 10, 1};
 inline constexpr PageMark kFilesMark{WebFeature::resources, 10, 5};
 inline constexpr PageMark kOffsiteMark{WebFeature::offsite, 10, 9};
+inline constexpr PageMark kPartlessMark{WebFeature::broken, 50, 21};  // without the part to which fragments lead
 
 inline constexpr std::uint32_t kIndexLinks = 400;
 inline constexpr std::uint32_t kFlakyPages = 2;
 inline constexpr std::uint32_t kChainSteps = 20;
 inline constexpr std::uint32_t kMissingPages = 1000;  // distinct broken links of a host
 inline constexpr std::uint32_t kPhantomKinds = 4;     // phantoms of a page
+inline constexpr std::uint32_t kHiddenPages = 10;     // of a host, that its sitemaps alone list
+inline constexpr std::uint32_t kPosts = 8;            // of a host, that its feeds alone list
 inline constexpr std::string_view kOffsiteOrigin = "http://www.example.invalid";
 
 // The encodings that pages are written in where kOddEncodingMark is.
@@ -119,6 +122,9 @@ class SyntheticLayout {
   std::uint64_t draw(std::uint32_t host, std::uint64_t page, std::uint64_t what) const noexcept {
     return mix64(mix64(mix64(options_.seed + host) + page) + what);
   }
+
+  // When a page was last modified: within a year before 2026.
+  WallTime modified_at(std::uint32_t host, std::uint32_t page) const noexcept;
 
   // Appends path and query as they stand in a request line.
   void append_path(std::string& out, WebPlace place, std::uint32_t number) const;

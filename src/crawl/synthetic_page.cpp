@@ -8,6 +8,8 @@
 #include <iterator>
 
 #include "base/internal/utf8.hpp"
+#include "crawl/synthetic_copies.hpp"
+#include "crawl/synthetic_lists.hpp"
 
 namespace argiope {
 namespace {
@@ -71,7 +73,8 @@ class PageWriter {
     off_web();
     if (page_ == 0) hostile();
     if (page_ == 0) guarded();
-    out_ += "<p>";
+    if (page_ == 0) copies();
+    out_ += layout_.marked(kPartlessMark, host_, page_) ? "<p>" : "<p id=part-2>";
     const std::size_t written = out_.size() + kPageEnd.size();
     if (written < wanted) text_.append(out_, wanted - written, chance);
     out_ += kPageEnd;
@@ -85,6 +88,7 @@ class PageWriter {
     if (odd_ != nullptr) out_ += odd_->meta;
     fmt::format_to(std::back_inserter(out_), "<title>Page {} of host {}</title>\n", page_, host_);
     if (layout_.has(host_, WebFeature::resources)) out_ += "<link rel=\"stylesheet\" href=\"/css/site.css\">\n";
+    out_ += feed_links(layout_, host_, page_);
     if (based_) out_ += "<base href=\"/\">\n";
     fmt::format_to(std::back_inserter(out_), "</head>\n<body>\n<h1>Page {}</h1>\n", page_);
     if (odd_ != nullptr) {
@@ -188,10 +192,22 @@ class PageWriter {
       target_ = "/cookies/";
       add("<p><a href=\"{}\">with a cookie</a></p>\n");
     }
+    if (layout_.has(host_, WebFeature::scripts)) {
+      target_ = "/scripts/1";
+      add("<p><a href=\"{}\">with a browser</a></p>\n");
+    }
     for (const GuardedPages& pages : kGuardedPages) {
       if (!layout_.has(host_, pages.feature)) continue;
       target_ = fmt::format("{}1", pages.folder);
       add("<p><a href=\"{}\">for some</a></p>\n");
+    }
+  }
+
+  void copies() {
+    for (const CopiesEntrance& entrance : kCopiesEntrances) {
+      if (!layout_.has(host_, entrance.feature)) continue;
+      target_ = entrance.path;
+      add("<p><a href=\"{}\">again</a></p>\n");
     }
   }
 

@@ -14,10 +14,13 @@
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/synthetic_codings.hpp"
+#include "crawl/synthetic_copies.hpp"
 #include "crawl/synthetic_guarded.hpp"
 #include "crawl/synthetic_hostile.hpp"
 #include "crawl/synthetic_layout.hpp"
+#include "crawl/synthetic_lists.hpp"
 #include "crawl/synthetic_page.hpp"
+#include "crawl/synthetic_scripts.hpp"
 #include "web/internal/http_date.hpp"
 
 namespace argiope {
@@ -28,17 +31,14 @@ constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
     "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",        "endless",  "drip",
     "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",        "closed",   "throttling",
     "failing",    "headers",   "odd",      "slow",       "robots-500", "robots-silent", "robots-reset", "mute",
-    "cookies",    "members",   "basic",    "digest"};
+    "cookies",    "members",   "basic",    "digest",     "copies",        "sessions",     "traps",
+    "sitemaps",   "feeds",     "scripts"};
 
 constexpr std::uint32_t kThrottledAttempts = 2;
 constexpr std::uint32_t kThrottledPages = 3;
 constexpr std::size_t kHostileTextBytes = 2000;
-// Pages were last modified within the year before this.
-constexpr WallTime kNewest{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
-constexpr std::uint64_t kSecondsOfYear = 365 * 24 * 3600;
 // Tells the draws of headers from those of text and links.
 constexpr std::uint64_t kTagDraw = std::uint64_t{3} << 32;
-constexpr std::uint64_t kModifiedDraw = kTagDraw + 1;
 
 void not_found(SyntheticReply& reply) {
   reply.status = 404;
@@ -121,10 +121,14 @@ Result<WebFeatures> parse_web_features(std::string_view names) {
       features |= kHostileFeatures;
     } else if (name == "guarded") {
       features |= kGuardedFeatures;
+    } else if (name == "listed") {
+      features |= kListedFeatures;
+    } else if (name == "repeated") {
+      features |= kRepeatedFeatures;
     } else if (name == "all") {
       features |= kFriendlyFeatures | kHostileFeatures;
     } else if (name != "none") {
-      return fail(Errc::invalid_input, fmt::format("feature {}: one of {}, friendly, hostile, guarded, all, none",
+      return fail(Errc::invalid_input, fmt::format("feature {}: one of {}, friendly, hostile, guarded, repeated, listed, all, none",
                                                    in_quotes(name), fmt::join(kFeatureNames, ", ")));
     }
   }
@@ -190,7 +194,10 @@ SyntheticReply SyntheticWeb::Impl::reply(const SyntheticRequest& request) {
   } else if (request.target == "/css/site.css" && has(request.host, WebFeature::resources)) {
     reply.content_type = "text/css";
     reply.body = "body { max-width: 40em }\n";
-  } else if (!guarded_.answer(layout_, request, reply)) {
+  } else if (has(request.host, WebFeature::scripts) && answer_scripts(request, reply)) {
+    // as it is
+  } else if (!guarded_.answer(layout_, request, reply) && !answer_copies(layout_, request, reply) &&
+             !answer_listed(layout_, request, reply)) {
     hostile(request, reply);
   }
   reply.latency = has(request.host, WebFeature::slow) ? options().slow_latency : options().latency;
@@ -199,7 +206,7 @@ SyntheticReply SyntheticWeb::Impl::reply(const SyntheticRequest& request) {
 
 void SyntheticWeb::Impl::robots(std::uint32_t host, SyntheticReply& reply) const {
   reply.content_type = "text/plain";
-  reply.body = robots_txt(options().crawl_delay);
+  reply.body = robots_txt(options().crawl_delay) + sitemap_line(layout_, host);
   if (has(host, WebFeature::robots_silent)) {
     reply.behaviour = SyntheticReply::Behaviour::silent;
   } else if (has(host, WebFeature::robots_reset)) {
@@ -240,8 +247,7 @@ void SyntheticWeb::Impl::page(const SyntheticRequest& request, std::uint32_t num
   // A coded page is another representation: only a weak tag may stand for both (RFC 9110, 8.8.3).
   const std::string tag =
       fmt::format("{}\"{:x}\"", compressed ? "W/" : "", layout_.draw(request.host, number, kTagDraw));
-  const WallTime modified =
-      kNewest - std::chrono::seconds{layout_.draw(request.host, number, kModifiedDraw) % kSecondsOfYear};
+  const WallTime modified = layout_.modified_at(request.host, number);
   reply.headers.emplace_back("ETag", tag);
   reply.headers.emplace_back("Last-Modified", format_http_date(modified));
   // If-None-Match goes before If-Modified-Since (RFC 9110, 13.2.2).

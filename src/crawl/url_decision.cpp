@@ -2,17 +2,29 @@
 
 #include <algorithm>
 
+#include "crawl/internal/host_policies.hpp"
+#include "crawl/revisit_plan.hpp"
 #include "web/internal/content_type.hpp"
 
 namespace argiope {
 namespace {
 
+// By a clock that was wrong: nobody knows how old it is.
+bool is_of_the_future(const UrlRecord& record, const RunView& run) noexcept {
+  return run.now != WallTime{} && record.mtime > run.now;
+}
+
 bool is_old(const UrlRecord& record, const RunView& run) noexcept {
-  return run.refetch_before && record.mtime < *run.refetch_before;
+  if (run.options.adaptive) return RevisitPlan(run.options).due_of(record, run.now) <= run.now;
+  return run.refetch_before && (record.mtime < *run.refetch_before || is_of_the_future(record, run));
 }
 
 bool accepts_type(const CrawlOptions& options, std::string_view content_type) noexcept {
   return options.accept_types.empty() || has_media_type(content_type, options.accept_types);
+}
+
+std::uint64_t most_pages(const UrlRecord& record, const RunView& run) {
+  return run.hosts != nullptr ? run.hosts->of(record.url).max_pages : run.options.max_pages_per_host;
 }
 
 // An excluded URL that is in scope and no trap.
@@ -22,7 +34,7 @@ bool takes_up_excluded(const UrlRecord& record, const RunView& run) noexcept {
     case UrlReason::robots: return run.stage == Stage::opening;
     case UrlReason::pages_per_host:
       return run.stage == Stage::opening &&
-             run.options.max_pages_per_host > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
+             most_pages(record, run) > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
     case UrlReason::content_type:
       return run.stage == Stage::opening && accepts_type(run.options, record.content_type);
     default: return true;  // what has excluded it does so no longer
@@ -38,6 +50,9 @@ bool is_done_in_part(const UrlRecord& record, const CrawlOptions& options) noexc
     case UrlReason::cut_off: return larger(options.size_limit);
     case UrlReason::links_per_page: return larger(options.max_links_per_page);
     case UrlReason::redirects: return larger(options.max_redirects);
+    case UrlReason::duplicate: return !options.duplicates.skip_exact;
+    case UrlReason::near_duplicate: return !options.duplicates.skip_near;
+    case UrlReason::alias: return !options.duplicates.canonical;
     default: return false;
   }
 }
@@ -56,6 +71,8 @@ UrlWork decide_inside(const UrlRecord& record, const RunView& run) noexcept {
       if (record.reason == UrlReason::checked) return UrlWork::fetch;
       if (!opening) return UrlWork::leave;
       if (is_done_in_part(record, run.options)) return UrlWork::fetch;
+      // It is taken up before it is due, and waits.
+      if (run.options.forever) return UrlWork::ask_if_changed;
       return is_old(record, run) ? UrlWork::ask_if_changed : UrlWork::leave;
   }
   return UrlWork::leave;
@@ -64,7 +81,7 @@ UrlWork decide_inside(const UrlRecord& record, const RunView& run) noexcept {
 // Of what was checked: whether the verdict is too old to be believed.
 bool is_old_verdict(const UrlRecord& record, const RunView& run) noexcept {
   if (!run.recheck_before) return is_old(record, run);
-  return record.mtime < *run.recheck_before || is_broken(record);
+  return record.mtime < *run.recheck_before || is_of_the_future(record, run) || is_broken(record);
 }
 
 bool is_check_due(const UrlRecord& record, const RunView& run) noexcept {
@@ -88,19 +105,41 @@ UrlWork decide_asset(const UrlRecord& record, const RunView& run) noexcept {
   return due ? UrlWork::check : UrlWork::leave;
 }
 
+// As a page of the crawl, but that its place is of another kind.
+UrlWork decide_requisite(const UrlRecord& record, const RunView& run) noexcept {
+  if (run.options.requisites == Requisites::none || run.stage != Stage::opening) return UrlWork::leave;
+  if (record.state != UrlState::done || is_requeued(record, run.options.requeue)) return UrlWork::fetch;
+  const bool was_cut_off = record.limit > 0;
+  if (was_cut_off && run.options.size_limit > static_cast<std::uint64_t>(record.limit)) return UrlWork::fetch;
+  if (run.options.forever) return UrlWork::ask_if_changed;
+  return is_old(record, run) ? UrlWork::ask_if_changed : UrlWork::leave;
+}
+
+// Each run asks a sitemap whether it has changed, wherever in scope it is. Those of other hosts are read when one names them.
+UrlWork decide_sitemap(Exclusion place, const RunView& run) noexcept {
+  const bool reads = (run.options.sitemaps || run.options.feeds) && run.stage == Stage::opening;
+  return reads && place != Exclusion::off_scope ? UrlWork::sitemap : UrlWork::leave;
+}
+
 }  // namespace
 
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept {
+  if (record.reason == UrlReason::sitemap) return decide_sitemap(place, run);
   if (record.reason == UrlReason::asset) {
     const bool is_there = place == Exclusion::none || place == Exclusion::off_scope;
     return is_there ? decide_asset(record, run) : UrlWork::leave;
+  }
+  if (record.reason == UrlReason::requisite) {
+    return is_place_of_requisites(place, run.options) ? decide_requisite(record, run) : UrlWork::leave;
   }
   if (place == Exclusion::none) return decide_inside(record, run);
   return place == Exclusion::off_scope ? decide_outside(record, run) : UrlWork::leave;
 }
 
 bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept {
+  if (record.reason == UrlReason::sitemap) return decide_sitemap(Exclusion::none, run) != UrlWork::leave;
   if (record.reason == UrlReason::asset) return decide_asset(record, run) != UrlWork::leave;
+  if (record.reason == UrlReason::requisite) return decide_requisite(record, run) != UrlWork::leave;
   return decide_inside(record, run) != UrlWork::leave || decide_outside(record, run) != UrlWork::leave;
 }
 
@@ -113,6 +152,18 @@ bool is_requeued(const UrlRecord& record, Requeue requeue) noexcept {
     case Requeue::all: return record.state != UrlState::queued;
   }
   return false;
+}
+
+bool is_place_of_requisites(Exclusion place, const CrawlOptions& options) noexcept {
+  switch (place) {
+    case Exclusion::none:
+    case Exclusion::include:
+    case Exclusion::path_prefix:
+    case Exclusion::parent:
+    case Exclusion::extension: return true;
+    case Exclusion::off_scope: return options.requisites == Requisites::all;
+    default: return false;
+  }
 }
 
 UrlReason reason_of(Exclusion exclusion) noexcept {
@@ -130,6 +181,12 @@ UrlReason reason_of(Exclusion exclusion) noexcept {
     case Exclusion::extension: return UrlReason::extension;
     case Exclusion::content_type: return UrlReason::content_type;
     case Exclusion::links_per_page: return UrlReason::links_per_page;
+    case Exclusion::logout: return UrlReason::logout;
+    case Exclusion::duplicate: return UrlReason::duplicate;
+    case Exclusion::alias: return UrlReason::alias;
+    case Exclusion::parameter: return UrlReason::parameter;
+    case Exclusion::near_duplicate: return UrlReason::near_duplicate;
+    case Exclusion::trap: return UrlReason::trap;
     case Exclusion::none:
     case Exclusion::scheme:
     case Exclusion::nofollow: break;

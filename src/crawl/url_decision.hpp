@@ -11,11 +11,14 @@
 
 namespace argiope {
 
+class HostPolicies;
+
 enum class UrlWork : std::uint8_t {
   leave,           // as it is: it waits, is dealt with, or stays excluded
   fetch,           // whole
   ask_if_changed,  // fetched before: a conditional request
   check,           // by HEAD, because it is off scope, or an asset
+  sitemap,         // read for what it lists
 };
 
 // When the store is read.
@@ -32,12 +35,18 @@ struct RunView {
   Stage stage = Stage::opening;
   // What was only checked before this, or is broken, is checked again; nullopt: by refetch_before.
   std::optional<WallTime> recheck_before{};
+  // Where hosts have settings of their own; null: all are as the options say.
+  HostPolicies* hosts = nullptr;
+  WallTime now{};  // with adaptive intervals: what is due is fetched again
 };
 
 // `place` is where the URL stands for this run: Scope::place_of().
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept;
 // Whether decide() gives anything but `leave` for some place: it is quicker to ask than the place.
 bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept;
+// Whether a place is one where what pages are shown with is fetched, too: wherever links are not followed for other reasons than
+// those that hold for every request.
+bool is_place_of_requisites(Exclusion place, const CrawlOptions& options) noexcept;
 // Whether `requeue` names it. It is queued anew then, so that a later run goes on with it.
 bool is_requeued(const UrlRecord& record, Requeue requeue) noexcept;
 

@@ -15,6 +15,12 @@ UrlPatterns compile_or_throw(const std::vector<std::string>& patterns) {
   return *std::move(compiled);
 }
 
+bool has_filter(const HostSettings& host) { return host.include || host.exclude || host.path_prefixes; }
+
+std::vector<HostSettings> hosts_with_filters(const CrawlOptions& options) {
+  return std::ranges::any_of(options.hosts, has_filter) ? options.hosts : std::vector<HostSettings>{};
+}
+
 // Whether the name, or a part of it behind a dot, is one of `extensions`: "x.tar.gz" ends with "gz" and with "tar.gz".
 bool ends_with_one_of(std::string_view name, const std::unordered_set<std::string>& extensions) {
   std::string rest(name);
@@ -37,7 +43,8 @@ std::string_view path_in(std::string_view href) noexcept {
 
 bool UrlFilter::is_needed(const CrawlOptions& options) noexcept {
   return !options.include.empty() || !options.exclude.empty() || !options.path_prefixes.empty() ||
-         !options.accept_extensions.empty() || !options.reject_extensions.empty();
+         !options.accept_extensions.empty() || !options.reject_extensions.empty() ||
+         std::ranges::any_of(options.hosts, has_filter);
 }
 
 UrlFilter::UrlFilter(const CrawlOptions& options)
@@ -45,15 +52,39 @@ UrlFilter::UrlFilter(const CrawlOptions& options)
       exclude_(compile_or_throw(options.exclude)),
       path_prefixes_(options.path_prefixes),
       accepted_(options.accept_extensions.begin(), options.accept_extensions.end()),
-      rejected_(options.reject_extensions.begin(), options.reject_extensions.end()) {}
+      rejected_(options.reject_extensions.begin(), options.reject_extensions.end()),
+      hosts_(hosts_with_filters(options)) {
+  for (const HostSettings& host : hosts_.settings()) {
+    if (!host.include && !host.exclude) continue;
+    const std::vector<std::string> none;
+    patterns_[&host] = {compile_or_throw(host.include.value_or(none)), compile_or_throw(host.exclude.value_or(none))};
+  }
+}
+
+bool UrlFilter::excludes(std::string_view href) const {
+  if (hosts_.empty()) return exclude_.match(href);
+  for (const HostSettings* host : hosts_.of(href)) {
+    if (host->exclude) return patterns_.at(host).exclude.match(href);
+  }
+  return exclude_.match(href);
+}
 
 Exclusion UrlFilter::judge(std::string_view href) const {
+  const std::vector<std::string>* prefixes = &path_prefixes_;
+  const UrlPatterns* include = &include_;
+  if (!hosts_.empty()) {
+    const auto settings = hosts_.of(href);
+    if (const auto* own = setting_of(settings, &HostSettings::path_prefixes)) prefixes = own;
+    const auto has_include = [](const HostSettings* host) { return host->include.has_value(); };
+    const auto found = std::ranges::find_if(settings, has_include);
+    if (found != settings.end()) include = &patterns_.at(*found).include;
+  }
   const std::string_view path = path_in(href);
   const auto begins = [&](const std::string& prefix) { return path.starts_with(prefix); };
-  if (!path_prefixes_.empty() && std::ranges::none_of(path_prefixes_, begins)) return Exclusion::path_prefix;
+  if (!prefixes->empty() && std::ranges::none_of(*prefixes, begins)) return Exclusion::path_prefix;
   if (!has_wanted_extension(path)) return Exclusion::extension;
-  if (exclude_.match(href)) return Exclusion::exclude;
-  if (!include_.empty() && !include_.match(href)) return Exclusion::include;
+  if (excludes(href)) return Exclusion::exclude;
+  if (!include->empty() && !include->match(href)) return Exclusion::include;
   return Exclusion::none;
 }
 

@@ -4,10 +4,12 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "argiope/crawl/scope.hpp"
+#include "crawl/internal/host_rules.hpp"
 #include "web/internal/url_patterns.hpp"
 
 namespace argiope {
@@ -23,14 +25,20 @@ class UrlFilter {
 
   // `none`, `exclude`, `include`, `path_prefix` or `extension`. `href` as Url spells it.
   Exclusion judge(std::string_view href) const;
-  bool excludes(std::string_view href) const { return exclude_.match(href); }
+  bool excludes(std::string_view href) const;
 
  private:
+  // Of a host that has settings of its own.
+  struct Patterns {
+    UrlPatterns include, exclude;
+  };
   bool has_wanted_extension(std::string_view path) const;
 
   UrlPatterns include_, exclude_;
   std::vector<std::string> path_prefixes_;
   std::unordered_set<std::string> accepted_, rejected_;
+  HostRules hosts_;  // none where no host has such settings
+  std::unordered_map<const HostSettings*, Patterns> patterns_;
 };
 
 // The path of a URL as Url spells it; a view into it.

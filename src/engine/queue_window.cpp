@@ -124,11 +124,18 @@ void QueueWindow::move(JobId id, Shelf from, Shelf to) {
 }
 
 void QueueWindow::place(const WaitingJob& job, TimePoint now) {
-  if (const auto known = jobs_.find(job.id)) {
-    if (known->state == JobState::running) return;
-    jobs_.remove(job.id, now);
-  }
+  const auto known = jobs_.find(job.id);
+  if (known && known->state == JobState::running) return;
+  if (known) jobs_.remove(job.id, now);
   if (admit(job)) put(job, now);
+  if (known) took(known->key);
+}
+
+void QueueWindow::forget(JobId id, TimePoint now) {
+  const auto known = jobs_.find(id);
+  if (!known || !jobs_.remove(id, now)) return;
+  // It may have been the last one here of a key of which more lie aside.
+  took(known->key);
 }
 
 void QueueWindow::hold(const WaitingJob& job, TimePoint now) {

@@ -153,7 +153,7 @@ Problem ApiState::why_not_wait() const {
 std::vector<ApiRoute> all_routes() {
   std::vector<ApiRoute> all;
   for (const auto& routes : {job_routes(), queue_routes(), lease_routes(), worker_routes(), schedule_routes(),
-                             session_routes(), daemon_routes(), notify_routes()}) {
+                             session_routes(), daemon_routes(), notify_routes(), project_routes(), project_page_routes(), host_routes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   return all;

@@ -18,6 +18,7 @@
 namespace argiope {
 
 struct ApiState;
+struct DaemonProjects;
 class History;
 class Notifier;
 class RequestCounts;
@@ -41,6 +42,8 @@ struct ApiOptions {
   WhatIfAnswerer what_if;
   // On how many jobs of a queue this process works at once; nullopt: what it does not work on.
   std::function<std::optional<std::size_t>(std::string_view queue)> workers_of;
+  DaemonProjects* projects = nullptr;  // null: it has none; outlives the API
+  SessionSecret session_secret{};      // of what only its owner may name
 };
 
 // Lifetime: what it is given outlives it. stop() it before the server, so that polls end.

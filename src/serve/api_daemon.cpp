@@ -24,11 +24,12 @@ MaySee seen_by(const Caller& caller) {
 
 // `kinds`: "job,queue".
 Result<void> choose(std::string_view kinds, EventFeed::Wanted& wanted) {
-  wanted.jobs = wanted.schedules = wanted.queues = wanted.workers = wanted.counters = false;
+  wanted.jobs = wanted.schedules = wanted.queues = wanted.workers = wanted.projects = wanted.counters = false;
   const std::pair<std::string_view, bool*> known[] = {{"job", &wanted.jobs},
                                                       {"schedule", &wanted.schedules},
                                                       {"queue", &wanted.queues},
                                                       {"worker", &wanted.workers},
+                                                      {"project", &wanted.projects},
                                                       {"counters", &wanted.counters}};
   while (!kinds.empty()) {
     const std::string_view kind = kinds.substr(0, kinds.find(','));
@@ -36,7 +37,7 @@ Result<void> choose(std::string_view kinds, EventFeed::Wanted& wanted) {
     const auto* const found = std::ranges::find(known, kind, [](const auto& one) { return one.first; });
     if (found == std::end(known)) {
       return fail(Errc::invalid_input,
-                  fmt::format("kinds {}: some of job, schedule, queue, worker, counters, with commas between",
+                  fmt::format("kinds {}: some of job, schedule, queue, worker, project, counters, with commas between",
                               in_quotes(kind)));
     }
     *found->second = true;

@@ -18,6 +18,7 @@
 #include "serve/api.hpp"
 #include "serve/api_call.hpp"
 #include "serve/audit_log.hpp"
+#include "serve/kept_answers.hpp"
 #include "serve/request_memory.hpp"
 #include "serve/worker_registry.hpp"
 
@@ -43,6 +44,7 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   // its bytes; and which leases they were given, by their number.
   RequestMemory<ServerResponse> answers{32 * 1024 * 1024};
   RequestMemory<std::vector<std::uint64_t>> given{200'000};
+  KeptAnswers kept_answers{options.session_secret};  // of pages that were tried
   // Of requests that wait, for jobs or for output: what ends their waiting.
   std::list<Timeout*> polls;
   // Whether one more may wait; why not, for one that has nothing to answer before: it comes too late, or too many wait.
@@ -87,6 +89,9 @@ ApiRoute history_route();
 std::vector<ApiRoute> notify_routes();
 std::vector<ApiRoute> session_routes();
 std::vector<ApiRoute> daemon_routes();
+std::vector<ApiRoute> project_routes();
+std::vector<ApiRoute> project_page_routes();
+std::vector<ApiRoute> host_routes();
 std::vector<ApiRoute> all_routes();
 
 // Cursors: what `limit` of a query may be.

@@ -25,7 +25,8 @@ constexpr std::size_t kMostReadBody = 1024 * 1024;
 // The file is written anew when it has so many lines more than are kept, and more than twice as many.
 constexpr std::size_t kMostStaleLines = 1'000;
 constexpr std::string_view kHidden[] = {"payload", "payload_base64", "result", "result_base64", "secret",
-                                        "headers", "environment",    "input",  "args",          "error"};
+                                        "headers", "environment",    "input",  "args",          "error",
+                                        "cookies", "body",           "body_base64", "proxy",    "source",  "message"};
 
 void write_hiding(JsonWriter& json, const JsonValue& value) {
   if (value.is_object()) {

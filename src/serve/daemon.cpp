@@ -27,8 +27,10 @@
 #include "serve/gate.hpp"
 #include "serve/health.hpp"
 #include "serve/history.hpp"
+#include "serve/internal/daemon_projects.hpp"
 #include "serve/metrics.hpp"
 #include "serve/notifier.hpp"
+#include "serve/project_news.hpp"
 #include "serve/request_counts.hpp"
 #include "serve/static_files.hpp"
 #include "serve/watchdog.hpp"
@@ -85,6 +87,7 @@ ApiOptions api_options(const ServeOptions& options, const DaemonContext& context
   api.notifier = &notifier;
   api.history = &history;
   api.run_id = context.run_id;
+  api.session_secret = context.session_secret;
   api.version = context.version;
   api.store = options.store;
   api.started_at = EventLoop::current().clock().wall_now();
@@ -93,7 +96,19 @@ ApiOptions api_options(const ServeOptions& options, const DaemonContext& context
   api.audit = {.file = options.audit_file(), .keep = options.keep_audit};
   api.what_if = context.what_if;
   api.workers_of = context.workers_of;
+  api.projects = context.projects;
   return api;
+}
+
+HealthOptions health_options(DaemonProjects* projects) {
+  HealthOptions health;
+  if (projects != nullptr) health.projects_failure = projects->failure;
+  return health;
+}
+
+std::function<std::vector<NotifierOptions::Unwell>()> halted_of(const DaemonProjects* projects) {
+  if (projects == nullptr) return {};
+  return [projects] { return halted_projects(*projects); };
 }
 
 Coro<ServerResponse> refuse(Problem problem) { co_return answer(problem); }
@@ -145,16 +160,17 @@ struct Daemon::State {
         gate(gate_options(options, std::move(context.tokens)), EventLoop::current().clock(), context.session_secret),
         events(engine, {.most_streams = options.max_streams}, context.run_id),
         watchdog(EventLoop::current(), EventLoop::current().clock(), {.loop = "the daemon's loop"}),
-        health(engine, &watchdog),
+        health(engine, &watchdog, health_options(context.projects)),
         metrics({.engine = engine,
                  .events = events,
                  .requests = &requests,
                  .gate = &gate,
                  .watchdog = &watchdog,
+                 .projects = context.projects,
                  .version = context.version,
                  .started_at = EventLoop::current().clock().wall_now()}),
         history(engine, events, options.history_file()),
-        notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }, .file = options.notify_file()}),
+        notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }, .halted = halted_of(context.projects), .file = options.notify_file()}),
         api(engine, gate, events, api_options(options, context, notifier, history)),
         http(with_origins(routes(), options.origins), server_options(gate, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
@@ -162,7 +178,9 @@ struct Daemon::State {
                             .instance_id = context.run_id,
                             .tls = options.tls_for_beanstalkd ? context.tls : nullptr,
                             .audit = &api.audit()}),
-        targets(engine, context.worker_name, options.drain_limit) {}
+        targets(engine, context.worker_name, options.drain_limit) {
+    if (context.projects != nullptr) project_news.emplace(*context.projects, events, notifier);
+  }
 
   HttpRouter routes() {
     HttpRouter router;
@@ -242,6 +260,7 @@ struct Daemon::State {
   HttpServer http;
   Beanstalkd beanstalkd;
   QueueTargets targets;
+  std::optional<ProjectNews> project_news;  // nullopt: there are no projects
   std::vector<std::string> where;
   std::vector<ListenAddress> http_at;  // where HTTP is spoken
   Ticker pruning{EventLoop::current(), [this] { prune(); }};
@@ -320,6 +339,7 @@ Coro<bool> Daemon::stop() {
   state_->pruning.stop();
   const Duration limit = state_->options.drain_limit;
   EventLoop& loop = EventLoop::current();
+  state_->project_news.reset();
   co_await state_->notifier.stop();
   auto targets = loop.create_task(state_->targets.stop(), "stop targets");
   auto beanstalkd = loop.create_task(state_->beanstalkd.stop(limit), "stop beanstalkd");

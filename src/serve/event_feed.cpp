@@ -170,6 +170,7 @@ bool EventFeed::State::Stream::wants(const KeptEvent& event) const {
     case KeptEvent::Kind::job: return wanted_.jobs;
     case KeptEvent::Kind::schedule: return wanted_.schedules;
     case KeptEvent::Kind::queue: return wanted_.queues;
+    case KeptEvent::Kind::project: return wanted_.projects;
     case KeptEvent::Kind::other: return wanted_.workers;
   }
   return false;
@@ -177,7 +178,7 @@ bool EventFeed::State::Stream::wants(const KeptEvent& event) const {
 
 bool EventFeed::State::Stream::sees(const KeptEvent& event) const {
   if (wanted_.may_see && (event.owner.empty() || !wanted_.may_see(event.owner))) return false;
-  if (wanted_.queue.empty() || event.kind == KeptEvent::Kind::other) return true;
+  if (wanted_.queue.empty() || event.kind == KeptEvent::Kind::project || event.kind == KeptEvent::Kind::other) return true;
   return (event.kind == KeptEvent::Kind::schedule ? event.queue : event.owner) == wanted_.queue;
 }
 
@@ -335,6 +336,8 @@ void EventFeed::tell(std::string_view kind, std::string_view json, std::string_v
   state_->record.add(kind, json, owner);
   state_->note_change();
 }
+
+bool EventFeed::is_recording() const noexcept { return state_->recording; }
 
 void EventFeed::stop() { state_->stop(); }
 

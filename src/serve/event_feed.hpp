@@ -45,12 +45,12 @@ class EventFeed {
   ~EventFeed();
 
   struct Wanted {
-    bool jobs = true, schedules = true, queues = true, workers = true, counters = true;
+    bool jobs = true, schedules = true, queues = true, workers = true, projects = true, counters = true;
     // Jobs, runs of schedules and changes of this queue alone; empty: all.
     std::string queue;
     // As the client sent it.
     std::optional<std::string> last_event_id;
-    // Only of queues and schedules that it is true of; empty: all.
+    // Only of queues, schedules and projects that it is true of; empty: all.
     MaySee may_see;
   };
   // An answer that streams until the client leaves or stop(). 429 where there are too many, 503 after stop().
@@ -65,9 +65,11 @@ class EventFeed {
   // The same as numbers: counts them anew unless that was done within `age`. Errors: of the store; there are older ones then.
   Coro<Result<void>> count(Duration age);
   const Counters& snapshot() const noexcept;
-  // What others tell: `event: KIND`, `data: JSON`. `owner`: the queue or schedule it is about; empty: it is for
-  // those who see all. Goes to those who want workers.
+  // What others tell: `event: KIND`, `data: JSON`. `owner`: the queue, schedule or project it is about; empty: it is for
+  // those who see all. Goes to those who want workers; of the kind "project" to those who want projects.
   void tell(std::string_view kind, std::string_view json, std::string_view owner = {});
+  // Whether what is told now is kept for anybody.
+  bool is_recording() const noexcept;
   // Streams end, and no more begin. Counting goes on. Does nothing the second time.
   void stop();
 

@@ -138,7 +138,7 @@ void EventRecord::add(const ScheduleEvent& event) {
 void EventRecord::add(std::string_view kind, std::string_view data, std::string_view owner) {
   std::string line(data);
   std::ranges::replace(line, '\n', ' ');  // which in JSON is the same, between its values
-  append_event(append(KeptEvent::Kind::other, owner).written, kind, line);
+  append_event(append(kind == "project" ? KeptEvent::Kind::project : KeptEvent::Kind::other, owner).written, kind, line);
 }
 
 void EventRecord::forget() {

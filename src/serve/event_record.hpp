@@ -27,9 +27,9 @@ void append_event(std::string& out, std::string_view name, std::string_view data
 
 // An event as it is kept. What it says is written when it is first read, so that one that nobody reads costs no writing.
 struct KeptEvent {
-  enum class Kind : std::uint8_t { job, schedule, queue, other };
+  enum class Kind : std::uint8_t { job, schedule, queue, project, other };
   Kind kind = Kind::other;
-  std::string owner;  // the queue or schedule it tells of, by which it is chosen; empty: the daemon
+  std::string owner;  // the queue, schedule or project it tells of, by which it is chosen; empty: the daemon
   // As it was told; its texts are below.
   JobEvent job;
   ScheduleEvent schedule;
@@ -48,7 +48,7 @@ class EventRecord {
 
   void add(const JobEvent& event);
   void add(const ScheduleEvent& event);
-  // `data`: JSON.
+  // `data`: JSON. What is called "project" is of the kind project, all else other.
   void add(std::string_view kind, std::string_view data, std::string_view owner);
   // Forgets all, and leaves a gap: who has read up to here has missed something.
   void forget();

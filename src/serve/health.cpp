@@ -36,6 +36,9 @@ std::optional<Problem> Health::why_not_ready() const {
       return problem(ProblemType::busy, "schedules are not fired yet");
     }
   }
+  if (options_.projects_failure) {
+    if (const auto failure = options_.projects_failure()) return failed(*failure, "the projects have failed");
+  }
   const Duration waits = options_.waits_for_commit ? options_.waits_for_commit() : Duration::zero();
   if (waits > options_.commit_limit) {
     return problem(ProblemType::busy, fmt::format("a change has waited for its commit for {}", format_roughly(waits)));

@@ -12,7 +12,7 @@
 #include "jobs/internal/job_json.hpp"
 #include "jobs/internal/job_telling.hpp"
 #include "jobs/internal/queue_config_json.hpp"
-#include "serve/api_path.hpp"
+#include "serve/internal/api_path.hpp"
 
 namespace argiope {
 namespace {

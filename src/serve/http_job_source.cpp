@@ -15,7 +15,7 @@
 #include "base/internal/json_told.hpp"
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/job_telling.hpp"
-#include "serve/api_path.hpp"
+#include "serve/internal/api_path.hpp"
 #include "serve/lease_limits.hpp"
 #include "serve/settlement_telling.hpp"
 

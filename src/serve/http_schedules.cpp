@@ -6,7 +6,7 @@
 #include "argiope/async/or_return.hpp"
 #include "base/internal/json_told.hpp"
 #include "engine/internal/book_telling.hpp"
-#include "serve/api_path.hpp"
+#include "serve/internal/api_path.hpp"
 #include "serve/internal/http_book.hpp"
 
 namespace argiope {

@@ -11,6 +11,7 @@
 #include "argiope/web/http_server.hpp"
 #include "serve/event_feed.hpp"
 #include "serve/gate.hpp"
+#include "serve/internal/daemon_projects.hpp"
 #include "serve/request_counts.hpp"
 #include "serve/watchdog.hpp"
 
@@ -22,11 +23,13 @@ struct MetricsSources {
   const RequestCounts* requests = nullptr;
   const Gate* gate = nullptr;
   Watchdog* watchdog = nullptr;
+  DaemonProjects* projects = nullptr;
   std::string version;
   WallTime started_at{};
 };
 
 // Series are bounded: the first kMostQueues queues that were seen have their own, the others are summed as queue="_other".
+// The same of kMostProjects projects.
 // Jobs are counted anew at most once a second.
 //
 // Lifetime: its sources outlive it.
@@ -34,6 +37,7 @@ struct MetricsSources {
 class Metrics {
  public:
   static constexpr std::size_t kMostQueues = 200;
+  static constexpr std::size_t kMostProjects = 100;
 
   explicit Metrics(MetricsSources sources);
   ~Metrics();

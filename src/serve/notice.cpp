@@ -178,6 +178,10 @@ std::string to_sentence(const Notice& notice) {
     case Trouble::daemon:
       return fmt::format("{}{}{}", printable(notice.subject), notice.is_over ? " is well again" : "",
                          notice.is_over ? "" : last_text(notice));
+    case Trouble::alarm:
+      return fmt::format("project {} has raised {}{}", subject, once ? "an alarm" : counted(notice.count, "alarm"), last_text(notice));
+    case Trouble::paused:
+      return fmt::format("project {} {}{}", subject, notice.is_over ? "goes on" : "does not go on", last_text(notice));
   }
   return subject;
 }

@@ -15,7 +15,7 @@ namespace argiope {
 
 struct Notice {
   Trouble trouble{};
-  std::string subject;  // of which queue or schedule, or part of the daemon
+  std::string subject;  // of which queue, schedule or project, or part of the daemon
   bool is_over = false;
   std::uint64_t count = 1;  // times
   WallTime first_at{}, last_at{};

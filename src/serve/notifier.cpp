@@ -214,7 +214,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     for (const auto& [key, notice] : told) {
       if (notice.is_over) to.lasting.erase(key);
       const bool is_state = notice.trouble == Trouble::depth || notice.trouble == Trouble::age ||
-                            notice.trouble == Trouble::daemon ||
+                            notice.trouble == Trouble::daemon || notice.trouble == Trouble::paused ||
                             (notice.trouble == Trouble::failed && notice.jobs.empty());
       if (is_state && !notice.is_over) to.lasting.insert_or_assign(key, notice.last_at);
     }
@@ -236,7 +236,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       bool& is_looking;
       ~Looking() { is_looking = false; }
     } looking{is_looking};
-    look_at_daemon();
+    look_at_state(Trouble::daemon, options.unwell, unwell);
+    look_at_state(Trouble::paused, options.halted, halted);
     co_await look_at_schedules();
     if (!is_watched(Trouble::depth) && !is_watched(Trouble::age)) co_return;
     const auto counted = co_await events.count(options.look_interval / 2);
@@ -285,23 +286,24 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   void set_state(Receiver& to, Trouble trouble, const std::string& subject, bool is_so, const std::string& text) {
     is_so ? begin_for(to, trouble, subject, text) : end_for(to, trouble, subject, text);
   }
-  void look_at_daemon() {
-    if (!options.unwell) return;
+  // `before`: the parts that were so when that was last looked at.
+  void look_at_state(Trouble kind, const std::function<std::vector<NotifierOptions::Unwell>()>& ask, std::set<std::string>& before) {
+    if (!ask) return;
     std::set<std::string> now;
-    for (const auto& [part, text] : options.unwell()) {
+    for (const auto& [part, text] : ask()) {
       now.insert(part);
-      begin(Trouble::daemon, part, text);
+      begin(kind, part, text);
     }
     // The process before may have told of parts that are well now.
     for (const ReceiverRef& to : receivers) {
       for (const auto& [trouble, part] : states_of(*to)) {
-        if (trouble == Trouble::daemon && !now.contains(part)) end_for(*to, trouble, part, {});
+        if (trouble == kind && !now.contains(part)) end_for(*to, trouble, part, {});
       }
     }
-    for (const std::string& part : unwell) {
-      if (!now.contains(part)) end(Trouble::daemon, part);
+    for (const std::string& part : before) {
+      if (!now.contains(part)) end(kind, part);
     }
-    unwell = std::move(now);
+    before = std::move(now);
   }
   static std::set<StateKey> states_of(const Receiver& to) {
     std::set<StateKey> states;
@@ -415,6 +417,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   QueueWaits waits;
   bool watches_age = false;
   std::set<std::string> unwell;  // parts of the daemon, when it was last looked at
+  std::set<std::string> halted;  // and projects
   TimePoint look_at{};
   bool is_looking = false;
   OldestReady oldest{engine};
@@ -463,6 +466,13 @@ Coro<Result<JobId>> Notifier::test(std::string name) {
   const auto receiver = state->find(name);
   if (!receiver) co_return fail(Errc::not_found, fmt::format("notify {}: the configuration has none", in_quotes(name)));
   co_return co_await state->put_message(receiver, {}, true);
+}
+
+void Notifier::tell_alarms(const std::string& project, const std::vector<std::string>& alarms) {
+  if (alarms.empty()) return;
+  std::string text;
+  for (const std::string& alarm : alarms) text += (text.empty() ? "" : "; ") + alarm;
+  state_->note({.trouble = Trouble::alarm, .subject = project, .count = alarms.size(), .text = std::move(text), .jobs = {}});
 }
 
 Coro<void> Notifier::stop() {

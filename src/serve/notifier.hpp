@@ -19,11 +19,13 @@ struct NotifierOptions {
   // How often to look at what is a state and not an event: depth, age, the daemon.
   Duration look_interval = std::chrono::seconds{10};
   struct Unwell {
-    std::string part;  // "the store", "the target of queue mail"
+    std::string part;  // "the store", "the target of queue mail"; the name of a project
     std::string text;
   };
   // What is wrong with the daemon now. Empty: nobody knows.
   std::function<std::vector<Unwell>()> unwell;
+  // Which projects do not go on now, and why. Empty: there are none.
+  std::function<std::vector<Unwell>()> halted;
   std::string file;  // of what is to be remembered; empty: it ends with the process
 };
 
@@ -45,6 +47,8 @@ class Notifier {
   Coro<Result<void>> set(std::vector<NotifyRule> rules);
   // Puts a message that says that it is a test. Errors: not_found; of the put.
   Coro<Result<JobId>> test(std::string name);
+  // What was wrong with a round of a project, a sentence each.
+  void tell_alarms(const std::string& project, const std::vector<std::string>& alarms);
   // Puts what is gathered, and hears nothing more.
   Coro<void> stop();
 

@@ -206,6 +206,7 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
   read_size(in, "max_bodies_bytes", kMostBodiesBytes, options.max_bodies_bytes);
   read_size(in, "max_streams", kMostConnections, options.max_streams);
   in.parsed("drain_limit", options.drain_limit, parse_span);
+  options.pages = in.text("pages", options.pages);
   if (in.has("audit")) options.audit = in.text("audit");
   in.parsed("keep_audit", options.keep_audit, parse_span);
   in.finish("[serve] has none");
@@ -248,6 +249,7 @@ std::vector<std::string_view> taken_at_start(const ServeOptions& now, const Serv
   note("max_batch_bytes", now.max_batch_bytes != asked.max_batch_bytes);
   note("max_bodies_bytes", now.max_bodies_bytes != asked.max_bodies_bytes);
   note("max_streams", now.max_streams != asked.max_streams);
+  note("pages", now.pages != asked.pages);
   note("drain_limit", now.drain_limit != asked.drain_limit);
   return names;
 }

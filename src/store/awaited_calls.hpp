@@ -11,7 +11,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "async/internal/loop_ref.hpp"
-#include "store/group_commit.hpp"
+#include "store/internal/group_commit.hpp"
 
 namespace argiope {
 

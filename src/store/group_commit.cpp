@@ -1,4 +1,4 @@
-#include "store/group_commit.hpp"
+#include "store/internal/group_commit.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 #include <string_view>
 
 #include "argiope/store/store.hpp"
-#include "store/sqlite_file.hpp"
+#include "store/internal/sqlite_file.hpp"
 
 namespace argiope {
 

@@ -1,4 +1,4 @@
-#include "store/lock_wait.hpp"
+#include "store/internal/lock_wait.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/internal/fingerprint.hpp"
+
 namespace argiope {
 namespace {
 
@@ -96,6 +98,7 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     links_.insert_or_assign(links.url_id, std::move(links));
   }
   keep(batch);
+  keep_history(batch);
 }
 
 void MemoryUrlStore::keep(UrlBatch& batch) {
@@ -117,6 +120,42 @@ void MemoryUrlStore::keep(UrlBatch& batch) {
     } else {
       notes_.insert_or_assign(std::move(note.name), std::move(note.text));
     }
+  }
+}
+
+void MemoryUrlStore::keep_history(UrlBatch& batch) {
+  for (UrlRun& run : batch.runs) {
+    run.began = stored(run.began);
+    run.ended = stored(run.ended);
+    runs_.insert_or_assign(run.run_id, std::move(run));
+  }
+  for (UrlChange& change : batch.changes) {
+    change.at = stored(change.at);
+    changes_.push_back(std::move(change));
+  }
+}
+
+Result<void> MemoryUrlStore::scan_runs(const std::function<bool(const UrlRun&)>& visit) {
+  std::map<std::int64_t, UrlRun> runs;
+  {
+    std::lock_guard lock(mutex_);
+    runs = runs_;
+  }
+  for (const auto& [run_id, run] : runs) {
+    if (!visit(run)) break;
+  }
+  return {};
+}
+
+Result<void> MemoryUrlStore::scan_changes(WallTime from, const std::function<bool(const UrlChange&)>& visit) {
+  for (std::size_t next = 0;; ++next) {
+    UrlChange change;
+    {
+      std::lock_guard lock(mutex_);
+      if (next >= changes_.size()) return {};
+      change = changes_[next];
+    }
+    if (change.at >= from && !visit(change)) return {};
   }
 }
 
@@ -220,6 +259,19 @@ Result<void> MemoryUrlStore::scan(std::int64_t from, const Visitor& visit, Field
     if (!visit(record)) return {};
     next = record.url_id + 1;
   }
+}
+
+// One by one, so that what a visitor submits is seen at once.
+Result<void> MemoryUrlStore::scan_known(const KnownQuestion& question, const KnownVisitor& visit) {
+  const std::uint64_t most = [&] {
+    std::lock_guard lock(mutex_);
+    return records_.size();
+  }();
+  return scan(question.from, [&](const UrlRecord& record) {
+    const std::uint64_t print = fingerprint(record.url, question.seed);
+    const bool is_wanted = question.settled || !is_settled(record);
+    return visit({{&record.url_id, 1}, {&print, 1}, {&record, is_wanted ? std::size_t{1} : 0}, most});
+  });
 }
 
 Result<void> MemoryUrlStore::scan_broken(const Visitor& visit) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "argiope/store/url_store.hpp"
 #include "jobs/internal/stored_time.hpp"
@@ -19,6 +20,7 @@ class MemoryUrlStore final : public UrlStore {
   std::size_t backlog() const override { return 0; }
   std::optional<Error> failure() const override { return std::nullopt; }
   Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override;
+  Result<void> scan_known(const KnownQuestion& question, const KnownVisitor& visit) override;
   Result<void> scan_broken(const Visitor& visit) override;
   Result<void> scan_redirects(const Visitor& visit) override;
   Result<void> read_shelf(const ShelfRead& read, const ShelfSites& sites, const Visitor& visit) override;
@@ -28,6 +30,9 @@ class MemoryUrlStore final : public UrlStore {
   Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) override;
   Result<void> scan_facts(const std::function<bool(const PageFacts&)>& visit) override;
   Result<std::optional<PageFacts>> facts(std::int64_t url_id) override;
+  Result<std::vector<GivenUrl>> read_given(std::size_t) override { return std::vector<GivenUrl>{}; }
+  Result<void> scan_runs(const std::function<bool(const UrlRun&)>& visit) override;
+  Result<void> scan_changes(WallTime from, const std::function<bool(const UrlChange&)>& visit) override;
   Result<std::optional<UrlRecord>> get(std::int64_t url_id) override;
   std::int64_t next_id() override;
   Result<void> close() override { return {}; }
@@ -45,6 +50,7 @@ class MemoryUrlStore final : public UrlStore {
   void put_on_shelf(const UrlRecord& record);
   void take_from_shelf(const UrlRecord& record);
   void keep(UrlBatch& batch);
+  void keep_history(UrlBatch& batch);
   void note_linked(std::int64_t url_id);
 
   std::mutex mutex_;
@@ -54,6 +60,8 @@ class MemoryUrlStore final : public UrlStore {
   std::map<std::int64_t, std::vector<KeptLink>> kept_links_;  // none are empty
   std::map<std::int64_t, PageFacts> facts_;
   std::map<std::string, std::string, std::less<>> notes_;
+  std::map<std::int64_t, UrlRun> runs_;
+  std::vector<UrlChange> changes_;
 };
 
 }  // namespace argiope

@@ -1,4 +1,4 @@
-#include "store/sqlite.hpp"
+#include "store/internal/sqlite.hpp"
 
 #include <fmt/format.h>
 

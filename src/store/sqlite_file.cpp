@@ -1,4 +1,4 @@
-#include "store/sqlite_file.hpp"
+#include "store/internal/sqlite_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,6 +16,8 @@
 
 namespace argiope {
 namespace {
+
+constexpr int kMigrationWaitMs = 5000;  // for other programs that write
 
 // Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of the log
 // would write its inode too.
@@ -187,6 +189,29 @@ Result<void> require_format_to_read(SqliteDatabase& database, const std::string&
         Errc::older_version,
         fmt::format("database {}: made by an older argiope; open it once for writing to bring it up to date", path));
   }
+  return {};
+}
+
+Result<void> bring_up_to_date(const std::string& path, const SqliteFormat& format) {
+  const auto told = [](Error error) {
+    if (error.code == Errc::busy)
+      error.message += "; an older argiope made it: it is brought up to date once that other process has ended";
+    if (error.code == Errc::io) {
+      error.message +=
+          "; an older argiope made it: a user who may write it and its folder brings it up to date by looking at it, "
+          "or look at a copy";
+    }
+    return std::unexpected(std::move(error));
+  };
+  // Closed after the database.
+  const auto lock = FileLock::take(path);
+  if (!lock) return told(lock.error());
+  auto database = SqliteDatabase::open(path, SQLITE_OPEN_READWRITE);
+  if (!database) return told(std::move(database.error()));
+  sqlite3_busy_timeout(database->handle(), kMigrationWaitMs);
+  // Triggers are other programs'.
+  sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  if (auto done = require_format(*database, path, format); !done) return told(std::move(done.error()));
   return {};
 }
 

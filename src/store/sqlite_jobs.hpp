@@ -23,12 +23,12 @@
 
 #include "argiope/store/store.hpp"
 #include "store/gathered_rows.hpp"
-#include "store/group_commit.hpp"
-#include "store/lock_wait.hpp"
+#include "store/internal/group_commit.hpp"
+#include "store/internal/lock_wait.hpp"
 #include "store/queue_list.hpp"
-#include "store/sqlite.hpp"
-#include "store/sqlite_file.hpp"
-#include "store/sqlite_log.hpp"
+#include "store/internal/sqlite.hpp"
+#include "store/internal/sqlite_file.hpp"
+#include "store/internal/sqlite_log.hpp"
 #include "store/sqlite_queries.hpp"
 #include "store/store_driver.hpp"
 

@@ -1,4 +1,4 @@
-#include "store/sqlite_log.hpp"
+#include "store/internal/sqlite_log.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 namespace argiope::url_rows {
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x41726769;  // "Argi"
+constexpr std::int64_t kUrlsApplicationId = 0x41726769;  // "Argi"
 constexpr const char* kSchema = R"sql(
 CREATE TABLE urls (
   url_id        INTEGER PRIMARY KEY,
@@ -113,7 +113,55 @@ CREATE TABLE notes (  -- what a crawl keeps beside its URLs: cookies/SITE has a 
 ) WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kSchema, kShelves, kReasons, kReports, kNotes};
+// The crawl's own connection fires no triggers: it pays nothing for this one.
+constexpr const char* kInbox = R"sql(
+CREATE TABLE inbox (  -- URLs from other programs; a crawl takes them from here
+  number INTEGER PRIMARY KEY,
+  url    TEXT NOT NULL,
+  depth  INTEGER NOT NULL DEFAULT 0
+);
+CREATE TRIGGER urls_of_others BEFORE INSERT ON urls WHEN NEW.ctime IS NULL
+BEGIN
+  INSERT INTO inbox (url, depth) VALUES (NEW.url, coalesce(NEW.depth, 0));
+  SELECT RAISE(IGNORE);
+END;
+)sql";
+
+// What is there in several places; see docs/crawl-duplicates.md.
+constexpr const char* kDuplicates = R"sql(
+ALTER TABLE page_facts ADD COLUMN words INTEGER NOT NULL DEFAULT 0;    -- how many the page has, where that was asked for
+ALTER TABLE page_facts ADD COLUMN simhash INTEGER NOT NULL DEFAULT 0;  -- of the words, 64 bits
+CREATE VIEW duplicates AS
+  SELECT u.url_id, u.url, u.reason, o.url AS same_as
+  FROM urls u LEFT JOIN urls o ON o.url_id = u.met_limit WHERE u.reason IN ('duplicate', 'near_duplicate', 'alias');
+)sql";
+
+constexpr const char* kHistory = R"sql(
+CREATE TABLE runs (
+  run_id     INTEGER PRIMARY KEY,
+  began      INTEGER NOT NULL,  -- milliseconds since 1970
+  ended      INTEGER,           -- NULL: it goes on, or was killed
+  finished   INTEGER NOT NULL,
+  stopped_by TEXT,
+  fetched    INTEGER NOT NULL   -- responses
+);
+CREATE TABLE changes (  -- what later fetches have found changed: see docs/crawl-revisits.md
+  change_id     INTEGER PRIMARY KEY,
+  url_id        INTEGER NOT NULL,
+  at            INTEGER NOT NULL,  -- milliseconds since 1970
+  kind          TEXT NOT NULL,     -- changed, moved, gone, broken, mended
+  status_before INTEGER,           -- NULL: no answer
+  status_after  INTEGER,
+  detail        TEXT               -- moved: where to; broken: the error
+);
+)sql";
+
+// Also what is known is asked for, to be fetched again.
+constexpr const char* kAgain = R"sql(
+ALTER TABLE inbox ADD COLUMN again INTEGER;  -- url_id of a URL that is known; NULL: it may be new
+)sql";
+
+constexpr const char* kUrlMigrations[] = {kSchema, kShelves, kReasons, kReports, kNotes, kInbox, kDuplicates, kHistory, kAgain};
 
 using stored_time::from_ms;
 
@@ -139,7 +187,7 @@ std::optional<Shelf> shelf_of(std::int64_t stored) noexcept {
 
 }  // namespace
 
-constinit const SqliteFormat kFormat{kApplicationId, kMigrations};
+constinit const SqliteFormat kFormat{kUrlsApplicationId, kUrlMigrations};
 
 void append_ids(std::string& out, const std::vector<std::int64_t>& ids) {
   std::int64_t last = 0;
@@ -230,6 +278,29 @@ void read_facts(const SqliteStatement& row, PageFacts& facts) {
   facts.headings = static_cast<std::uint32_t>(row.number(8));
   facts.canonical = row.text(9);
   facts.noindex = row.number(10) != 0;
+  facts.words = static_cast<std::uint32_t>(row.number(11));
+  facts.simhash = static_cast<std::uint64_t>(row.number(12));
+}
+
+void read_url_run(const SqliteStatement& row, UrlRun& run) {
+  run.run_id = row.number(0);
+  run.began = from_ms(row.number(1));
+  run.ended = from_ms(row.number(2));
+  run.finished = row.number(3) != 0;
+  run.stopped_by = row.text(4);
+  run.fetched = static_cast<std::uint64_t>(row.number(5));
+}
+
+void read_url_change(const SqliteStatement& row, UrlChange& change) {
+  const std::string_view kind = row.text(2);
+  change.url_id = row.number(0);
+  change.at = from_ms(row.number(1));
+  for (std::size_t i = 0; i < kUrlChangeKinds; ++i) {
+    if (kind == to_string(static_cast<UrlChangeKind>(i))) change.kind = static_cast<UrlChangeKind>(i);
+  }
+  change.status_before = static_cast<int>(row.number(3));
+  change.status_after = static_cast<int>(row.number(4));
+  change.detail = row.text(5);
 }
 
 void append_anchors(std::string& out, const std::vector<std::uint64_t>& anchors) {

@@ -9,8 +9,8 @@
 
 #include "argiope/store/url_record.hpp"
 #include "jobs/internal/stored_time.hpp"
-#include "store/sqlite.hpp"
-#include "store/sqlite_file.hpp"
+#include "store/internal/sqlite.hpp"
+#include "store/internal/sqlite_file.hpp"
 
 namespace argiope::url_rows {
 
@@ -29,8 +29,15 @@ inline constexpr const char* kLinkColumns = "from_id, place, to_id, href, kind, 
 
 // What read_facts() reads; with the anchors behind it.
 inline constexpr const char* kFactColumns =
-    "url_id, took_us, wire_bytes, title, description, heading, titles, descriptions, headings, canonical, noindex";
+    "url_id, took_us, wire_bytes, title, description, heading, titles, descriptions, headings, canonical, noindex, "
+    "words, simhash";
 
+// What read_url_run() and read_url_change() read.
+inline constexpr const char* kRunColumns = "run_id, began, ended, finished, stopped_by, fetched";
+inline constexpr const char* kChangeColumns = "url_id, at, kind, status_before, status_after, detail";
+
+void read_url_run(const SqliteStatement& row, UrlRun& run);
+void read_url_change(const SqliteStatement& row, UrlChange& change);
 void read_record(const SqliteStatement& row, UrlRecord& record);
 void read_kept_link(const SqliteStatement& row, KeptLink& link);
 void read_facts(const SqliteStatement& row, PageFacts& facts);

@@ -10,15 +10,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
 
-#include "store/group_commit.hpp"
+#include "store/internal/batch_commit.hpp"
+#include "store/internal/group_commit.hpp"
 #include "store/memory_url_store.hpp"
-#include "store/sqlite.hpp"
-#include "store/sqlite_file.hpp"
+#include "store/internal/sqlite.hpp"
+#include "store/internal/sqlite_file.hpp"
+#include "store/sqlite_known_scan.hpp"
 #include "store/sqlite_url_rows.hpp"
 #include "store/sqlite_url_writer.hpp"
 
@@ -28,8 +29,6 @@ using namespace url_rows;
 
 namespace {
 
-// A backlog of so many records is committed without lingering.
-constexpr std::size_t kEagerBacklog = 20'000;
 constexpr int kReaderWaitMs = 5000;
 
 // The connection that reads, and what it is asked.
@@ -38,14 +37,16 @@ struct Reader {
   // not read them from the index in order.
   using ShelfQueries = std::array<SqliteStatement, 2>;
 
+  std::string path;
   SqliteDatabase database;
   SqliteStatement select, scan, scan_to_go_on, scan_broken, scan_redirects, scan_links;
-  SqliteStatement scan_kept, kept_of_page, scan_facts, facts, scan_notes;
+  SqliteStatement scan_kept, kept_of_page, scan_facts, facts, scan_notes, scan_runs, scan_changes, given;
   ShelfQueries ready, aside, delayed;
 
   // `flags` are SQLITE_OPEN_…. Who may not write finds the file as it is, or an error.
   static Result<std::unique_ptr<Reader>> open(const std::string& path, int flags = SQLITE_OPEN_READWRITE) {
     auto reader = std::make_unique<Reader>();
+    reader->path = path;
     auto database = SqliteDatabase::open(path, flags);
     if (!database) return std::unexpected(std::move(database.error()));
     reader->database = std::move(*database);
@@ -78,6 +79,9 @@ struct Reader {
         {kept_of_page, fmt::format("SELECT {} FROM page_links WHERE from_id = ? ORDER BY place", kLinkColumns)},
         {scan_facts, fmt::format("SELECT {} FROM page_facts ORDER BY url_id", kFactColumns)},
         {facts, fmt::format("SELECT {}, anchors FROM page_facts WHERE url_id = ?", kFactColumns)},
+        {given, "SELECT number, substr(CAST(url AS TEXT), 1, 65537), depth, again FROM inbox ORDER BY number LIMIT ?"},
+        {scan_runs, fmt::format("SELECT {} FROM runs ORDER BY run_id", kRunColumns)},
+        {scan_changes, fmt::format("SELECT {} FROM changes WHERE at >= ? ORDER BY change_id", kChangeColumns)},
         {scan_notes, "SELECT name, text FROM notes WHERE name >= ?1 AND name < ?2 ORDER BY name"},
         {ready[0], shelf("shelf = 1 AND priority = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id")},
         {ready[1], shelf("shelf = 1 AND priority < ?1 AND (site & 2147483647) % ?4 = ?3", "priority DESC, url_id")},
@@ -116,6 +120,10 @@ class SqliteUrlReads : public UrlStore {
     SqliteStatement& query = fields == Fields::all ? reader_->scan : reader_->scan_to_go_on;
     query.bind(1, from);
     return visit_rows(query, visit, fields == Fields::all ? read_record : read_to_go_on);
+  }
+
+  Result<void> scan_known(const KnownQuestion& question, const KnownVisitor& visit) override {
+    return scan_known_rows(reader_->path, next_id() - 1, question, visit);
   }
 
   Result<void> scan_broken(const Visitor& visit) override {
@@ -178,6 +186,19 @@ class SqliteUrlReads : public UrlStore {
     return found;
   }
 
+  Result<std::vector<GivenUrl>> read_given(std::size_t limit) override {
+    std::lock_guard lock(read_mutex_);
+    SqliteStatement& query = reader_->given;
+    query.bind(1, static_cast<std::int64_t>(limit));
+    std::vector<GivenUrl> given;
+    int code = SQLITE_ROW;
+    while ((code = query.step()) == SQLITE_ROW) {
+      given.push_back({query.number(0), std::string(query.text(1)), query.number(2), query.number(3)});
+    }
+    if (auto ended = end_of(query, code); !ended) return std::unexpected(std::move(ended.error()));
+    return given;
+  }
+
   Result<void> scan_kept_links(const LinkVisitor& visit) override {
     std::lock_guard lock(read_mutex_);
     return visit_links(reader_->scan_kept, visit);
@@ -228,6 +249,29 @@ class SqliteUrlReads : public UrlStore {
     return end_of(query, code);
   }
 
+  Result<void> scan_runs(const std::function<bool(const UrlRun&)>& visit) override {
+    std::lock_guard lock(read_mutex_);
+    UrlRun run;
+    int code = SQLITE_ROW;
+    while ((code = reader_->scan_runs.step()) == SQLITE_ROW) {
+      read_url_run(reader_->scan_runs, run);
+      if (!visit(run)) break;
+    }
+    return end_of(reader_->scan_runs, code);
+  }
+
+  Result<void> scan_changes(WallTime from, const std::function<bool(const UrlChange&)>& visit) override {
+    std::lock_guard lock(read_mutex_);
+    reader_->scan_changes.bind(1, to_ms(from));
+    UrlChange change;
+    int code = SQLITE_ROW;
+    while ((code = reader_->scan_changes.step()) == SQLITE_ROW) {
+      read_url_change(reader_->scan_changes, change);
+      if (!visit(change)) break;
+    }
+    return end_of(reader_->scan_changes, code);
+  }
+
  protected:
   explicit SqliteUrlReads(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
 
@@ -274,48 +318,19 @@ class SqliteUrlStore final : public SqliteUrlReads {
       : SqliteUrlReads(std::move(reader)),
         writer_(*writer),
         last_id_(last_id),
-        commit_(std::move(writer), {.linger = linger, .most_lingering = kEagerBacklog, .busy_is_failure = true},
-                [this](GroupCommit::Calls calls) { note_committed(calls); }) {}
+        commit_(std::move(writer), {.linger = linger}) {}
   ~SqliteUrlStore() override { (void)close(); }
 
   void submit(UrlBatch batch) override {
     if (batch.size() == 0 || failure()) return;
     std::lock_guard lock(mutex_);
     for (const NewUrl& found : batch.discovered) last_id_ = std::max(last_id_, found.url_id);
-    backlog_ += batch.size();
-    ++submitted_;
-    (void)commit_.submit(std::make_unique<BatchCall>(writer_, std::move(batch)));
+    commit_.submit(std::make_unique<BatchCall>(writer_, std::move(batch)));
   }
-
-  Result<void> flush() override {
-    writer_.lock_wait().begin_hurry();
-    {
-      std::unique_lock lock(mutex_);
-      const std::uint64_t target = submitted_;
-      if (committed_ < target) commit_.wake();
-      committed_changed_.wait(lock, [&] { return committed_ >= target; });
-    }
-    writer_.lock_wait().end_hurry();
-    if (auto failed = failure()) return std::unexpected(std::move(*failed));
-    return {};
-  }
-
-  std::uint64_t begin_flush() override {
-    std::lock_guard lock(mutex_);
-    if (committed_ < submitted_) commit_.wake();
-    return submitted_;
-  }
-
-  bool flushed(std::uint64_t flush) const override {
-    std::lock_guard lock(mutex_);
-    return committed_ >= flush && !failure();
-  }
-
-  std::size_t backlog() const override {
-    std::lock_guard lock(mutex_);
-    return backlog_;
-  }
-
+  Result<void> flush() override { return commit_.flush(); }
+  std::uint64_t begin_flush() override { return commit_.begin_flush(); }
+  bool flushed(std::uint64_t flush) const override { return commit_.flushed(flush); }
+  std::size_t backlog() const override { return commit_.backlog(); }
   std::optional<Error> failure() const override { return commit_.failure(); }
 
   std::int64_t next_id() override {
@@ -323,36 +338,16 @@ class SqliteUrlStore final : public SqliteUrlReads {
     return last_id_ + 1;
   }
 
-  // The connection that writes is closed last: it moves the log into the database and removes it, or keeps it.
   Result<void> close() override {
     if (!is_open()) return {};
-    if (flush()) {
-      if (auto there = writer_.in_place(); !there) commit_.fail(there.error());
-    }
-    close_reader();
-    return commit_.stop();
+    return commit_.close([this] { close_reader(); });
   }
 
  private:
-  // What has failed counts too: failure() is asked first, and is there before this is called.
-  void note_committed(const GroupCommit::Calls& calls) {
-    std::size_t records = 0;
-    for (const auto& call : calls) records += call->size();
-    std::lock_guard lock(mutex_);
-    committed_ += calls.size();
-    backlog_ -= records;
-    committed_changed_.notify_all();
-  }
-
-  SqliteUrlWriter& writer_;  // until commit_ is stopped
-  // Held while a batch is submitted: batches are counted in the order in which they are committed.
-  mutable std::mutex mutex_;
-  std::condition_variable committed_changed_;
-  std::size_t backlog_ = 0;      // records submitted and not committed
-  std::uint64_t submitted_ = 0;  // batches
-  std::uint64_t committed_ = 0;
+  SqliteUrlWriter& writer_;  // until commit_ is closed
+  std::mutex mutex_;
   std::int64_t last_id_;
-  GroupCommit commit_;
+  BatchCommit commit_;
 };
 
 // A file that another process may be writing: nothing is changed here.

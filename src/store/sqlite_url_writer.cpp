@@ -10,50 +10,23 @@ namespace argiope {
 
 using namespace url_rows;
 
-namespace {
-
-constexpr Duration kTellAfter = std::chrono::seconds{3};  // of a foreign lock
-constexpr std::int64_t kUrlCacheKib = 4096;
-// The log is moved into the database when it has 4 MB, as SQLite itself would.
-constexpr int kCheckpointPages = 1000;
-
-}  // namespace
-
 SqliteUrlWriter::SqliteUrlWriter(const std::string& path, const UrlStoreOptions& options)
-    : path_(path), before_commit_(options.before_commit), lock_wait_(path, options.busy_limit, kTellAfter), log_(database_, path, kCheckpointPages) {}
+    : SqliteOwner(path, {.sync = options.sync,
+                         .busy_limit = options.busy_limit,
+                         .is_private = options.is_private,
+                         .max_bytes = options.max_bytes}),
+      before_commit_(options.before_commit) {}
 
 Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string& path,
                                                                const UrlStoreOptions& options) {
   std::unique_ptr<SqliteUrlWriter> writer(new SqliteUrlWriter(path, options));
-  if (auto opened = writer->open_file(options); !opened) return std::unexpected(std::move(opened.error()));
-  if (auto prepared = writer->prepare(); !prepared) return std::unexpected(std::move(prepared.error()));
-  writer->lock_wait_.over();
-  writer->lock_wait_.be_patient();
+  if (auto opened = writer->open_file(kFormat); !opened) return std::unexpected(std::move(opened.error()));
+  if (auto prepared = writer->prepare_all(); !prepared) return std::unexpected(std::move(prepared.error()));
+  writer->be_patient();
   return writer;
 }
 
-Result<void> SqliteUrlWriter::open_file(const UrlStoreOptions& options) {
-  auto lock = FileLock::take(path_);
-  if (!lock) return std::unexpected(std::move(lock.error()));
-  lock_ = std::move(*lock);
-  if (options.is_private) {
-    if (auto closed = lock_.close_to_others(path_); !closed) return closed;
-  }
-  auto opened = SqliteDatabase::open(path_, SQLITE_OPEN_READWRITE);
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  database_ = std::move(*opened);
-  lock_wait_.serve(database_);
-  if (auto ours = require_format(database_, path_, kFormat); !ours) return ours;
-  if (auto set = configure_writer(database_, options.sync, options.max_bytes, kUrlCacheKib); !set) return set;
-  if (options.sync == SyncMode::off) return {};
-  auto anew = database_.execute("BEGIN IMMEDIATE");
-  if (anew) anew = write_log_anew(database_, path_);
-  if (anew) anew = database_.execute("COMMIT");
-  if (!anew || options.sync != SyncMode::full) return anew;
-  return log_.sync_apart();
-}
-
-Result<void> SqliteUrlWriter::prepare() {
+Result<void> SqliteUrlWriter::prepare_all() {
   // What every outcome changes; a page that was not modified keeps the rest.
   const std::string outcome =
       "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
@@ -62,9 +35,6 @@ Result<void> SqliteUrlWriter::prepare() {
   std::string touched = outcome;
   touched.replace(touched.find("?5"), 2, "coalesce(nullif(status_code, 304), 200)");
   const std::pair<SqliteStatement&, std::string> statements[] = {
-      {begin_write_, "BEGIN IMMEDIATE"},
-      {begin_read_, "BEGIN"},
-      {commit_, "COMMIT"},
       {insert_, "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)"},
       {insert_excluded_,
        "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer, reason, state) "
@@ -80,46 +50,28 @@ Result<void> SqliteUrlWriter::prepare() {
       {forget_kept_, "DELETE FROM page_links WHERE from_id = ?"},
       {put_kept_, std::string("INSERT INTO page_links (") + kLinkColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {put_facts_, std::string("INSERT OR REPLACE INTO page_facts (") + kFactColumns +
-                       ", anchors) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+                       ", anchors) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {put_note_, "INSERT OR REPLACE INTO notes (name, text) VALUES (?, ?)"},
+      {take_given_, "DELETE FROM inbox WHERE number = ?"},
       {forget_note_, "DELETE FROM notes WHERE name = ?"},
+      {put_run_, std::string("INSERT OR REPLACE INTO runs (") + kRunColumns + ") VALUES (?, ?, ?, ?, ?, ?)"},
+      {put_change_, std::string("INSERT INTO changes (") + kChangeColumns + ") VALUES (?, ?, ?, ?, ?, ?)"},
       {note_linked_,
        "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
   };
   for (const auto& [statement, sql] : statements) {
-    auto prepared = database_.prepare(sql);
+    auto prepared = prepare(sql);
     if (!prepared) return std::unexpected(std::move(prepared.error()));
     statement = std::move(*prepared);
   }
   return {};
 }
 
-// --- transactions ----------------------------------------------------------------------------------------------------
-
-void SqliteUrlWriter::begin(bool to_write) {
-  run(to_write ? begin_write_ : begin_read_);
-  writes_ = to_write;
-  lock_wait_.over();
-}
-
 void SqliteUrlWriter::commit() {
-  if (writes_ && before_commit_) {
+  if (writes() && before_commit_) {
     if (auto kept = before_commit_(); !kept) throw DatabaseFailed{std::move(kept.error())};
   }
-  run(commit_);
-  lock_wait_.over();
-}
-
-void SqliteUrlWriter::roll_back() noexcept {
-  (void)database_.execute("ROLLBACK");  // SQLite may have done it already
-}
-
-void SqliteUrlWriter::run(SqliteStatement& statement) {
-  const int code = statement.step();
-  Error error;
-  if (code != SQLITE_DONE) error = database_.error(code);
-  statement.reset();
-  if (code != SQLITE_DONE) throw DatabaseFailed{std::move(error)};
+  SqliteOwner::commit();
 }
 
 // --- rows ------------------------------------------------------------------------------------------------------------
@@ -137,6 +89,32 @@ void SqliteUrlWriter::write(const UrlBatch& batch) {
     run(note_linked_);
   }
   for (const UrlNote& note : batch.notes) store_note(note);
+  for (const std::int64_t number : batch.taken) {
+    take_given_.bind(1, number);
+    run(take_given_);
+  }
+  for (const UrlRun& made : batch.runs) store_run(made);
+  for (const UrlChange& change : batch.changes) store_change(change);
+}
+
+void SqliteUrlWriter::store_run(const UrlRun& made) {
+  put_run_.bind(1, made.run_id);
+  put_run_.bind(2, to_ms(made.began));
+  put_run_.bind_or_null(3, to_ms(made.ended));
+  put_run_.bind(4, std::int64_t{made.finished});
+  put_run_.bind_or_null(5, made.stopped_by);
+  put_run_.bind(6, static_cast<std::int64_t>(made.fetched));
+  run(put_run_);
+}
+
+void SqliteUrlWriter::store_change(const UrlChange& change) {
+  put_change_.bind(1, change.url_id);
+  put_change_.bind(2, to_ms(change.at));
+  put_change_.bind(3, to_string(change.kind));
+  put_change_.bind_or_null(4, std::int64_t{change.status_before});
+  put_change_.bind_or_null(5, std::int64_t{change.status_after});
+  put_change_.bind_or_null(6, change.detail);
+  run(put_change_);
 }
 
 void SqliteUrlWriter::store_note(const UrlNote& note) {
@@ -232,12 +210,14 @@ void SqliteUrlWriter::store_facts(const PageFacts& facts) {
   put_facts_.bind(9, std::int64_t{facts.headings});
   put_facts_.bind_or_null(10, facts.canonical);
   put_facts_.bind(11, std::int64_t{facts.noindex});
+  put_facts_.bind(12, std::int64_t{facts.words});
+  put_facts_.bind(13, static_cast<std::int64_t>(facts.simhash));
   bytes_.clear();
   if (facts.anchors) {
     append_anchors(bytes_, *facts.anchors);
-    put_facts_.bind_bytes(12, bytes_);
+    put_facts_.bind_bytes(14, bytes_);
   } else {
-    put_facts_.bind_null(12);
+    put_facts_.bind_null(14);
   }
   run(put_facts_);
 }

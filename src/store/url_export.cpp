@@ -215,6 +215,10 @@ Result<void> export_urls(UrlStore& store, const std::string& path) {
   });
 }
 
+void append_url_json(std::string& out, const UrlRecord& record, std::string_view referrer) {
+  JsonLine<UrlRow>::append(out, record, referrer);
+}
+
 Result<void> export_broken(UrlStore& store, const std::string& path, const BrokenRule& is_wanted) {
   const auto pages = LinkingPages::read(store, is_wanted);
   if (!pages) return std::unexpected(pages.error());

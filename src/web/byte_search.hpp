@@ -1,5 +1,5 @@
 // Finding bytes fast in text that has one of them every few bytes, where a call of memchr costs more than the search.
-// Private to the link scanner and the charset code.
+// Private to the web module.
 #pragma once
 
 #include <cstddef>

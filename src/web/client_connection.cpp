@@ -79,8 +79,9 @@ Coro<Result<void>> ClientConnection::connect(const IpAddress& address, std::uint
   co_return Result<void>{};
 }
 
-Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view host, bool is_known) {
-  auto layer = tls.over(*wire_, host, is_known);
+Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view host, bool is_known,
+                                             TlsOffer offer, bool verifies) {
+  auto layer = tls.over(*wire_, host, is_known, offer, verifies);
   if (!layer) co_return std::unexpected(std::move(layer.error()));
   TlsWire& wire = **layer;
   layers_.push_back(std::move(*layer));
@@ -136,9 +137,8 @@ Coro<Result<std::size_t>> ClientConnection::read_some(std::span<char> out) {
 }
 
 Coro<Result<void>> ClientConnection::wait_for(WireStep step) {
-  const auto what = step.outcome == WireStep::Outcome::wants_write ? tcp::socket::wait_write : tcp::socket::wait_read;
   const boost::system::error_code ec = co_await asio_op<>(
-      [&](auto handler) { socket_.async_wait(what, std::move(handler)); }, [&] { socket_.cancel(); });
+      [&](auto handler) { socket_.async_wait(kind_of(step), std::move(handler)); }, [&] { socket_.cancel(); });
   // Another wait at this socket was cancelled, and takes this one with it.
   if (ec && ec != boost::asio::error::operation_aborted) co_return fail(Errc::network, ec.message());
   co_return Result<void>{};

@@ -12,6 +12,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "argiope/web/http.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/proxy.hpp"
 #include "web/client_tls.hpp"
@@ -30,9 +31,12 @@ class ClientConnection {
 
   // Call it first, and once.
   Coro<Result<void>> connect(const IpAddress& address, std::uint16_t port);
-  // On what is there; `is_known` is ClientTls::over()'s.
+  // On what is there; `is_known`, `offer` and `verifies` are ClientTls::over()'s.
   // Errors: tls, when the server's certificate is refused or it speaks no TLS; invalid_input, of the client's own files.
-  Coro<Result<void>> start_tls(ClientTls& tls, std::string_view host, bool is_known);
+  Coro<Result<void>> start_tls(ClientTls& tls, std::string_view host, bool is_known,
+                               TlsOffer offer = TlsOffer::http1, bool verifies = true);
+  // Whether the server has chosen HTTP/2. Ask after start_tls().
+  bool speaks_http2() const noexcept { return !layers_.empty() && layers_.back()->has_chosen_http2(); }
 
   // Errors of this and read_some(): tls, when the server wants another certificate of ours.
   Coro<Result<void>> write_all(std::string_view bytes);
@@ -43,6 +47,11 @@ class ClientConnection {
   WireStep write_now(std::string_view bytes) noexcept { return wire_->write(bytes.data(), bytes.size()); }
   // Until the step may be tried again; now and then earlier. `step` wants to read or to write.
   Coro<Result<void>> wait_for(WireStep step);
+  // The same for who is no task: calls `ready` once, unless the connection is destroyed before.
+  template <class Ready>
+  void when_ready(WireStep step, Ready ready) {
+    socket_.async_wait(kind_of(step), [ready = std::move(ready)](const boost::system::error_code&) mutable { ready(); });
+  }
   Error broken(std::string_view doing) const;
   // Whether nothing has come that nobody has asked for: neither an end, nor bytes that the next answer would be taken for.
   bool is_quiet() noexcept { return wire_->is_quiet(); }
@@ -53,10 +62,16 @@ class ClientConnection {
   std::string key;
   // The proxy that is asked for whole URLs, as one connection for all servers; null: the server itself is asked.
   const Proxy* asked_proxy = nullptr;
+  // Of the request that it was opened for; holds the proxy, if that is its own.
+  std::shared_ptr<const HttpWay> way;
   TimePoint idle_since;
   bool reused = false;
 
  private:
+  static boost::asio::ip::tcp::socket::wait_type kind_of(WireStep step) noexcept {
+    return step.outcome == WireStep::Outcome::wants_write ? boost::asio::ip::tcp::socket::wait_write
+                                                          : boost::asio::ip::tcp::socket::wait_read;
+  }
   class SocketWire final : public Wire {
    public:
     WireStep read(char* out, std::size_t size) noexcept override;

@@ -14,11 +14,12 @@
 #include "argiope/web/ip_address.hpp"
 #include "base/internal/printable.hpp"
 #include "web/certificate_trouble.hpp"
+#include "web/internal/authorities.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr const char kHttp1Offer[] = "\x08http/1.1";
+constexpr std::string_view kOffers[] = {"\x08http/1.1", "\x02h2", "\x02h2\x08http/1.1"};  // by TlsOffer
 // Of the socket, so that a record seldom takes two calls of the system.
 constexpr std::size_t kReadAhead = 32 * 1024;
 
@@ -52,7 +53,7 @@ int give_pass_phrase(char* out, int size, int, void* data) {
   return static_cast<int>(phrase.text.copy(out, static_cast<std::size_t>(size)));
 }
 
-std::unexpected<Error> bad_client_file(const std::string& path, std::string_view what) {
+std::unexpected<Error> bad_pem_file(const std::string& path, std::string_view what) {
   return fail(Errc::invalid_input, fmt::format("{}: {} ({})", in_quotes(path), what, why_openssl_failed()));
 }
 
@@ -75,13 +76,13 @@ Result<SslContext> load_identity(const ClientCertificate& files) {
   ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), &*phrase);
   ::ERR_clear_error();
   if (::SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str()) != 1) {
-    return bad_client_file(files.certificate, "is no certificate in PEM");
+    return bad_pem_file(files.certificate, "is no certificate in PEM");
   }
   const std::string& key = files.key.empty() ? files.certificate : files.key;
   if (::SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return bad_client_file(key, !phrase->is_asked ? "has no private key in PEM that goes with the certificate"
-                                : files.password_file.empty() ? "is a private key that needs a password"
-                                                              : "is a private key that needs another password");
+    return bad_pem_file(key, !phrase->is_asked             ? "has no private key in PEM that goes with the certificate"
+                             : files.password_file.empty() ? "is a private key that needs a password"
+                                                           : "is a private key that needs another password");
   }
   ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), nullptr);
   return context;
@@ -164,6 +165,19 @@ Result<void> TlsWire::expect(std::string_view host) {
                                  : ::X509_VERIFY_PARAM_set1_host(checks, host_.data(), host_.size()) == 1;
   if (!is_set) return fail(Errc::tls, "cannot set the name the certificate must have");
   return {};
+}
+
+void TlsWire::offer(TlsOffer protocols) {
+  const std::string_view list = kOffers[static_cast<std::size_t>(protocols)];
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(list.data());
+  if (::SSL_set_alpn_protos(tls_.get(), bytes, static_cast<unsigned>(list.size())) != 0) throw std::bad_alloc();
+}
+
+bool TlsWire::has_chosen_http2() const noexcept {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  ::SSL_get0_alpn_selected(tls_.get(), &name, &size);
+  return std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
 }
 
 Result<void> TlsWire::show(SSL_CTX& identity) {
@@ -249,27 +263,36 @@ Result<void> ClientTls::load() {
   if (!extra_ca_file_.empty() && ::SSL_CTX_load_verify_locations(made, extra_ca_file_.c_str(), nullptr) != 1) {
     return fail(Errc::tls, fmt::format("{}: {}", extra_ca_file_, why_openssl_failed()));
   }
-  ::SSL_CTX_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(kHttp1Offer), sizeof kHttp1Offer - 1);
   context_ = std::move(context);
   return {};
 }
 
-Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host, bool is_known) {
+Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host, bool is_known, TlsOffer offer, bool verifies) {
   if (context_ == nullptr) {
     if (auto loaded = load(); !loaded) return std::unexpected(std::move(loaded.error()));
   }
-  const bool shows = is_known && !certificate_.certificate.empty();
+  const bool shows = is_known && verifies && !certificate_.certificate.empty();
   if (shows && identity_ == nullptr) {
     auto loaded = load_identity(certificate_);
     if (!loaded) return std::unexpected(std::move(loaded.error()));
     identity_ = std::move(*loaded);
   }
   auto wire = std::make_unique<TlsWire>(*context_, below);
+  wire->offer(offer);
   if (auto expected = wire->expect(host); !expected) return std::unexpected(std::move(expected.error()));
+  if (!verifies) wire->trust_anybody();
   if (shows) {
     if (auto shown = wire->show(*identity_); !shown) return std::unexpected(std::move(shown.error()));
   }
   return wire;
+}
+
+Result<void> check_authorities(const std::string& file) {
+  const SslContext context(::SSL_CTX_new(::TLS_client_method()));
+  if (context == nullptr) throw std::bad_alloc();
+  ::ERR_clear_error();
+  if (::SSL_CTX_load_verify_locations(context.get(), file.c_str(), nullptr) == 1) return {};
+  return bad_pem_file(file, "has no certificates in PEM");
 }
 
 Result<void> check(const ClientCertificate& certificate) {

@@ -13,6 +13,9 @@
 
 namespace argiope {
 
+// What a server may choose from by ALPN (RFC 7301).
+enum class TlsOffer : std::uint8_t { http1, http2, both };
+
 // One connection's TLS. read() and write() are to be called when shake_hands() is done.
 // Lifetime: `below` must outlive it.
 class TlsWire final : public Wire {
@@ -21,6 +24,11 @@ class TlsWire final : public Wire {
   TlsWire(SSL_CTX& context, Wire& below);
   // The server has to prove that it is `host`, a name or an address, with a certificate.
   Result<void> expect(std::string_view host);
+  // Whoever answers is taken for it.
+  void trust_anybody() noexcept { ::SSL_set_verify(tls_.get(), SSL_VERIFY_NONE, nullptr); }
+  void offer(TlsOffer protocols);
+  // Whether the server has chosen HTTP/2.
+  bool has_chosen_http2() const noexcept;
   // Shows the server the certificate that `identity` has, if it asks for one.
   Result<void> show(SSL_CTX& identity);
 
@@ -71,9 +79,10 @@ class ClientTls {
   ClientTls(std::string extra_ca_file, ClientCertificate certificate)
       : extra_ca_file_(std::move(extra_ca_file)), certificate_(std::move(certificate)) {}
 
-  // `is_known`: the server may see the client's certificate. Files are read at the first call, which takes longer than a page.
+  // `is_known`: the server may see the client's certificate. `verifies`: it has to prove who it is; else it sees no certificate either.
+  // Files are read at the first call, which takes longer than a page.
   // Errors: tls, naming the file; of the client's own also invalid_input.
-  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host, bool is_known);
+  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host, bool is_known, TlsOffer offer, bool verifies = true);
 
  private:
   Result<void> load();

@@ -31,6 +31,23 @@ std::unexpected<OpenFailure> proxy_failure(const Proxy& proxy, const Error& erro
       OpenFailure{{error.code, fmt::format("proxy {}: {}", proxy.name(), error.message)}, is_of_proxy});
 }
 
+// What the guard refuses is not the proxy's doing: it has not been asked.
+std::unexpected<OpenFailure> no_way_to(const Proxy& proxy, const Error& error) {
+  if (error.code != Errc::refused) return proxy_failure(proxy, error, true);
+  return std::unexpected(OpenFailure{{Errc::refused, fmt::format("proxy: {}", error.message)}});
+}
+
+// What goes before all else of the key of a request with a way of its own. Names and passwords are part of it: who is let in by one
+// is not let in by another. No site has a space.
+std::string key_of_way(const HttpWay& way) {
+  std::string key = fmt::format("{}{} within {} ", way.verifies ? "" : "unverified ", way.is_direct ? "direct" : "", way.connect_timeout.count());
+  if (way.proxy) {
+    const Proxy& proxy = *way.proxy;
+    key += fmt::format("by {} {}:{}:{} ", proxy.name(), proxy.username.size(), proxy.username, proxy.password);
+  }
+  return key;
+}
+
 }  // namespace
 
 Connector::Connector(const HttpClientOptions& options, AsioBackend& backend, Resolver& resolver,
@@ -45,27 +62,46 @@ Connector::Connector(const HttpClientOptions& options, AsioBackend& backend, Res
   if (!proxies.for_https.empty() && proxies.for_https != proxies.for_http) https_turns_.emplace(proxies.for_https);
 }
 
-Route Connector::route_to(const Url& url) {
-  const ProxySettings& proxies = options_.proxies;
+Route Connector::route_to(const HttpRequest& request) {
+  const Url& url = request.url;
   Route route;
-  if (proxies.empty()) {
-    route.key = url.site_key();
+  route.connect_timeout = options_.connect_timeout;
+  if (request.way == nullptr) {
+    choose_proxy(url, route);
     return route;
   }
+  route.way = request.way;
+  const HttpWay& way = *route.way;
+  if (way.connect_timeout > Duration::zero()) route.connect_timeout = way.connect_timeout;
+  if (way.proxy) {
+    route.proxy = &*way.proxy;
+    route.asks_proxy = url.scheme() != "https" && route.proxy->speaks_http();
+    route.key = route.asks_proxy ? "http" : url.site_key();
+  } else if (way.is_direct) {
+    route.key = url.site_key();
+  } else {
+    choose_proxy(url, route);
+  }
+  route.key.insert(0, key_of_way(way));
+  return route;
+}
+
+// Of the client's own, if any is for this URL.
+void Connector::choose_proxy(const Url& url, Route& route) {
+  const ProxySettings& proxies = options_.proxies;
   const bool is_https = url.scheme() == "https";
   const bool is_by_proxy = !(is_https ? proxies.for_https : proxies.for_http).empty();
   if (!is_by_proxy || proxies.direct.contains(url.host())) {
     route.key = url.site_key();
-    return route;
+    return;
   }
   route.turns = is_https && https_turns_ ? &*https_turns_ : &*http_turns_;
   route.proxy = &route.turns->choose(url.host(), EventLoop::current().time());
   route.asks_proxy = !is_https && route.proxy->speaks_http();
   route.key = fmt::format("{} via {}", route.asks_proxy ? "http" : url.site_key(), route.proxy->name());
-  return route;
 }
 
-bool Connector::is_known(const Url& url) const {
+bool Connector::shows_certificate_to(const Url& url) const {
   const std::vector<std::string>& sites = options_.client_certificate_for;
   return !sites.empty() && std::ranges::find(sites, url.site_key()) != sites.end();
 }
@@ -75,10 +111,11 @@ Result<void> Connector::check(const Url& url, const Route& route) const {
   return guard_.check_name(url.host());
 }
 
-Coro<Result<ConnectionPtr>> Connector::open(const Url& url, Route& route) {
+Coro<Result<ConnectionPtr>> Connector::open(const HttpRequest& request, Route& route) {
+  const Url& url = request.url;
   if (route.proxy == nullptr) {
-    auto opened =
-        co_await open_door({bare_host(url), url.effective_port(), true, url.scheme() == "https", is_known(url)});
+    auto opened = co_await open_door({bare_host(url), url.effective_port(), true, url.scheme() == "https", route.connect_timeout,
+                                      shows_certificate_to(url), route.offer, route.verifies()});
     if (opened) {
       (*opened)->key = route.key;
       ++opened_;
@@ -88,17 +125,20 @@ Coro<Result<ConnectionPtr>> Connector::open(const Url& url, Route& route) {
   for (std::size_t tries = 1;; ++tries) {
     Opened<ConnectionPtr> opened = co_await open_by_proxy(url, route);
     if (opened) {
-      route.turns->worked(*route.proxy);
+      if (route.turns != nullptr) route.turns->worked(*route.proxy);
       (*opened)->key = route.key;
+      (*opened)->way = route.way;
       if (route.asks_proxy) (*opened)->asked_proxy = route.proxy;
       ++opened_;
       co_return std::move(*opened);
     }
-    if (opened.error().is_of_proxy) route.turns->failed(*route.proxy, EventLoop::current().time());
-    if (!opened.error().is_of_proxy || tries >= route.turns->size()) {
+    if (opened.error().is_of_proxy) route.failed(*route.proxy, EventLoop::current().time());
+    if (!opened.error().is_of_proxy || tries >= route.proxies()) {
       co_return std::unexpected(std::move(opened.error().error));
     }
-    route = route_to(url);
+    const TlsOffer offer = route.offer;
+    route = route_to(request);
+    route.offer = offer;
   }
 }
 
@@ -155,7 +195,7 @@ Error Connector::connect_error(Door door, const std::vector<FailedAddress>& fail
 
 Coro<Result<ConnectionPtr>> Connector::connect(Door door, const IpAddress& address) {
   auto connection = std::make_unique<ClientConnection>(backend_.context());
-  Timeout timeout(saturating_add(EventLoop::current().time(), options_.connect_timeout));
+  Timeout timeout(saturating_add(EventLoop::current().time(), door.connect_timeout));
   Result<void> result;
   bool timed_out = false;
   try {
@@ -163,35 +203,42 @@ Coro<Result<ConnectionPtr>> Connector::connect(Door door, const IpAddress& addre
   } catch (const TimeoutError&) {
     timed_out = true;
   }
-  if (timed_out) co_return std::unexpected(no_answer_within(options_.connect_timeout));
+  if (timed_out) co_return std::unexpected(no_answer_within(door.connect_timeout));
   if (!result) co_return std::unexpected(std::move(result.error()));
   co_return connection;
 }
 
 Coro<Result<void>> Connector::establish(ClientConnection& connection, Door door, const IpAddress& address) {
   if (auto connected = co_await connection.connect(address, door.port); !connected) co_return connected;
-  if (door.speaks_tls) co_return co_await connection.start_tls(tls_, door.host, door.is_known);
+  if (door.speaks_tls) co_return co_await connection.start_tls(tls_, door.host, door.is_known, door.offer, door.verifies);
   co_return Result<void>{};
 }
 
 // --- by a proxy
 
+// Its certificate is always checked. The address of one that the user has not named is, too.
+Connector::Door Connector::door_of_proxy(const Route& route) {
+  const Proxy& proxy = *route.proxy;
+  return {proxy.host, proxy.port, route.turns == nullptr, proxy.kind == ProxyKind::https, route.connect_timeout};
+}
+
 Coro<Opened<ConnectionPtr>> Connector::open_by_proxy(const Url& url, const Route& route) {
   const Proxy& proxy = *route.proxy;
   if (route.asks_proxy) {
-    auto connection = co_await open_door({proxy.host, proxy.port, false, proxy.kind == ProxyKind::https});
-    if (!connection) co_return proxy_failure(proxy, connection.error(), true);
+    auto connection = co_await open_door(door_of_proxy(route));
+    if (!connection) co_return no_way_to(proxy, connection.error());
     co_return std::move(*connection);
   }
-  auto targets = co_await find_targets(url, proxy);
+  auto targets = co_await find_targets(url, route);
   if (!targets) co_return std::unexpected(std::move(targets.error()));
   for (std::size_t i = 0;; ++i) {
-    auto opened = co_await open_tunnel(url, proxy, (*targets)[i]);
+    auto opened = co_await open_tunnel(url, route, (*targets)[i]);
     if (opened || opened.error().is_of_proxy || i + 1 == targets->size()) co_return opened;
   }
 }
 
-Coro<Opened<std::vector<ProxyTarget>>> Connector::find_targets(const Url& url, const Proxy& proxy) {
+Coro<Opened<std::vector<ProxyTarget>>> Connector::find_targets(const Url& url, const Route& route) {
+  const Proxy& proxy = *route.proxy;
   const std::string_view host = bare_host(url);
   std::vector<ProxyTarget> targets;
   if (proxy.looks_up_names()) {
@@ -216,29 +263,31 @@ Coro<Opened<std::vector<ProxyTarget>>> Connector::find_targets(const Url& url, c
     }
   }
   if (!targets.empty()) co_return targets;
-  co_return std::unexpected(OpenFailure{connect_error({host, url.effective_port(), true, false}, refused)});
+  co_return std::unexpected(OpenFailure{connect_error({host, url.effective_port(), true, false, route.connect_timeout}, refused)});
 }
 
-Coro<Opened<ConnectionPtr>> Connector::open_tunnel(const Url& url, const Proxy& proxy, const ProxyTarget& target) {
-  auto connection = co_await open_door({proxy.host, proxy.port, false, proxy.kind == ProxyKind::https});
-  if (!connection) co_return proxy_failure(proxy, connection.error(), true);
+Coro<Opened<ConnectionPtr>> Connector::open_tunnel(const Url& url, const Route& route, const ProxyTarget& target) {
+  const Proxy& proxy = *route.proxy;
+  auto connection = co_await open_door(door_of_proxy(route));
+  if (!connection) co_return no_way_to(proxy, connection.error());
   if (const auto* const address = std::get_if<IpAddress>(&target)) (*connection)->remote = *address;
-  Timeout timeout(saturating_add(EventLoop::current().time(), options_.connect_timeout));
+  Timeout timeout(saturating_add(EventLoop::current().time(), route.connect_timeout));
   Opened<void> result;
   bool timed_out = false;
   try {
-    result = co_await timeout.run(ask_for_tunnel(**connection, url, proxy, target));
+    result = co_await timeout.run(ask_for_tunnel(**connection, url, route, target));
   } catch (const TimeoutError&) {
     timed_out = true;
   }
   // The server may be what is slow.
-  if (timed_out) co_return proxy_failure(proxy, no_answer_within(options_.connect_timeout), false);
+  if (timed_out) co_return proxy_failure(proxy, no_answer_within(route.connect_timeout), false);
   if (!result) co_return std::unexpected(std::move(result.error()));
   co_return std::move(*connection);
 }
 
-Coro<Opened<void>> Connector::ask_for_tunnel(ClientConnection& connection, const Url& url, const Proxy& proxy,
+Coro<Opened<void>> Connector::ask_for_tunnel(ClientConnection& connection, const Url& url, const Route& route,
                                              const ProxyTarget& target) {
+  const Proxy& proxy = *route.proxy;
   Opened<void> done;
   if (proxy.speaks_http()) {
     done = co_await ask_to_connect(connection, connect_request(url, proxy, options_.user_agent), proxy);
@@ -246,7 +295,7 @@ Coro<Opened<void>> Connector::ask_for_tunnel(ClientConnection& connection, const
     done = co_await shake_hands(connection, Socks5Handshake(proxy, target, url.effective_port()), proxy);
   }
   if (!done || url.scheme() != "https") co_return done;
-  if (auto secured = co_await connection.start_tls(tls_, bare_host(url), is_known(url)); !secured) {
+  if (auto secured = co_await connection.start_tls(tls_, bare_host(url), shows_certificate_to(url), route.offer, route.verifies()); !secured) {
     co_return std::unexpected(OpenFailure{{secured.error().code, fmt::format("connect {} by proxy {}: {}", url.host(),
                                                                              proxy.name(), secured.error().message)}});
   }

@@ -102,6 +102,11 @@ bool is_html(std::string_view content_type) noexcept {
   return equals_lower(type, "text/html") || equals_lower(type, "application/xhtml+xml");
 }
 
+bool is_xml(std::string_view content_type) noexcept {
+  const std::string_view type = parse_content_type(content_type).type;
+  return equals_lower(type, "application/xml") || equals_lower(type, "text/xml");
+}
+
 bool sniff_is_html(std::string_view body) noexcept {
   constexpr std::string_view kOpenings[] = {
       "<!doctype html", "<html",  "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a",

@@ -91,6 +91,14 @@ bool CssMatcher::may_match(const CssComplex& complex) const {
   });
 }
 
+// Of a selector that is one element's name, which most are.
+std::optional<std::uint32_t> CssMatcher::only_name(const CssComplex& complex) const noexcept {
+  if (complex.compounds.size() != 1 || complex.compounds[0].tests.size() != 1) return std::nullopt;
+  if (complex.compounds[0].relation != CssCompound::Relation::none) return std::nullopt;
+  const CssTest& test = complex.compounds[0].tests[0];
+  return test.kind == CssTest::Kind::name ? std::optional(names_[test.element]) : std::nullopt;
+}
+
 bool CssMatcher::select(std::size_t most, std::vector<TreePlace>& found) {
   std::vector<const CssComplex*> complexes;
   bool only_elements = true;
@@ -99,21 +107,28 @@ bool CssMatcher::select(std::size_t most, std::vector<TreePlace>& found) {
     only_elements = only_elements && complex.part == CssComplex::Part::element;
   }
   if (complexes.empty()) return true;
-  for (NodeIndex node = scope_; node < tree_.nodes[scope_].end && steps_left_ > 0; ++node) {
+  const auto name = complexes.size() == 1 ? only_name(*complexes[0]) : std::nullopt;
+  const bool only_first = most == 1;
+  const NodeIndex end = tree_.nodes[scope_].end;
+  for (NodeIndex node = scope_; node < end && steps_left_ > 0; ++node) {
+    // A text of an element that is yet to come may stand before those that are found, but not before that element.
+    if (only_first && !found.empty() && found.front().node < node) break;
     if (!tree_.is_element(node)) continue;
-    for (const CssComplex* const complex : complexes) {
-      if (!matches(*complex, node, kNoNode)) continue;
-      add_parts(*complex, node, found);
-      if (only_elements) break;  // once is enough
+    if (name) {
+      spend(steps_left_, 1);
+      if (tree_.nodes[node].name != *name || steps_left_ == 0) continue;
+      add_parts(*complexes[0], node, found);
+    } else {
+      for (const CssComplex* const complex : complexes) {
+        if (!matches(*complex, node, kNoNode)) continue;
+        add_parts(*complex, node, found);
+        if (only_elements) break;  // once is enough
+      }
     }
-    // A text of an element that is yet to come may stand before those that are found.
     if (only_elements && found.size() >= most) break;
+    if (only_first && found.size() > 1) found.assign(1, std::ranges::min(found));
   }
-  if (!only_elements) {
-    std::ranges::sort(found);
-    const auto again = std::ranges::unique(found);
-    found.erase(again.begin(), again.end());
-  }
+  if (!only_elements) keep_each_once(found);
   if (found.size() > most) found.resize(most);
   return steps_left_ > 0;
 }

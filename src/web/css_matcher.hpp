@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ class CssMatcher {
   CssMatcher(const CssSelector& selector, const DocumentTree& tree, SiblingPlaces& places, NodeIndex scope,
              std::uint64_t most_steps);
 
+  // Looks there from now on; the steps that are left stay.
+  void look_within(NodeIndex scope) noexcept { scope_ = scope; }
   // The first `most` of them, in the order of the tree. False: it would have taken too many steps.
   bool select(std::size_t most, std::vector<TreePlace>& found);
 
@@ -44,6 +47,7 @@ class CssMatcher {
   enum class Fit : std::uint8_t { fits, fails_here, fails_for_siblings, fails };
 
   bool may_match(const CssComplex& complex) const;
+  std::optional<std::uint32_t> only_name(const CssComplex& complex) const noexcept;
   void add_parts(const CssComplex& complex, NodeIndex element, std::vector<TreePlace>& found) const;
   bool matches(const CssComplex& complex, NodeIndex element, NodeIndex anchor);
   Fit fit(const CssComplex& complex, std::size_t compound, NodeIndex element, NodeIndex anchor);
@@ -68,7 +72,7 @@ class CssMatcher {
   const CssSelector& selector_;
   const DocumentTree& tree_;
   SiblingPlaces& places_;
-  const NodeIndex scope_;
+  NodeIndex scope_;
   std::uint64_t steps_left_;
   std::vector<std::uint32_t> names_;  // of the selector's, their places among the tree's
 };

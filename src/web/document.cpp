@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "argiope/web/charset.hpp"
@@ -79,25 +78,46 @@ std::string_view Match::name() const noexcept {
   return kind_ == Kind::attribute ? tree_at(tree_).attributes[attribute_ - 1].name : std::string_view{};
 }
 
-std::string Match::raw() const {
+// What is no element.
+std::string_view Match::characters() const noexcept {
   if (kind_ == Kind::value) return value_;
-  if (kind_ == Kind::attribute) return std::string(tree_at(tree_).attributes[attribute_ - 1].value);
-  return raw_text(tree_at(tree_), node_);
+  return kind_ == Kind::attribute ? tree_at(tree_).attributes[attribute_ - 1].value : tree_at(tree_).nodes[node_].text;
+}
+
+std::string Match::raw() const {
+  return kind_ == Kind::element ? raw_text(tree_at(tree_), node_) : std::string(characters());
 }
 
 std::string Match::text() const {
-  return kind_ == Kind::element ? shown_text(tree_at(tree_), node_, TextShape::one_line) : collapse_space(raw());
+  return kind_ == Kind::element ? shown_text(tree_at(tree_), node_, TextShape::one_line) : collapse_space(characters());
 }
 
 std::string Match::lines() const {
   if (kind_ == Kind::element) return shown_text(tree_at(tree_), node_, TextShape::lines);
-  return std::string(trim_space(raw()));
+  return std::string(trim_space(characters()));
 }
 
 std::optional<std::string_view> Match::attribute(std::string_view name) const noexcept {
   if (kind_ != Kind::element) return std::nullopt;
   const TreeAttribute* const found = tree_at(tree_).find_attribute(node_, name);
   return found == nullptr ? std::nullopt : std::optional(found->value);
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> Match::attributes() const {
+  std::vector<std::pair<std::string_view, std::string_view>> all;
+  if (kind_ != Kind::element) return all;
+  const DocumentTree& tree = tree_at(tree_);
+  const TreeNode& row = tree.nodes[node_];
+  all.reserve(row.attributes);
+  for (std::uint32_t i = 0; i < row.attributes; ++i) {
+    const TreeAttribute& attribute = tree.attributes[row.first_attribute + i];
+    all.emplace_back(attribute.name, attribute.value);
+  }
+  return all;
+}
+
+std::optional<std::uint32_t> Match::number() const noexcept {
+  return kind_ == Kind::element ? std::optional(node_) : std::nullopt;
 }
 
 std::string Match::outer_html() const {
@@ -146,7 +166,9 @@ Result<Document> Document::parse(std::string_view bytes, std::string_view conten
   const bool in_place = charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(bytes));
   std::string text = in_place ? std::string(bytes) : to_utf8(bytes, charset.name).value_or(std::string(bytes));
   const bool is_xml = says_xml(content_type) || (content_type.empty() && looks_like_xml(text));
-  return make(std::move(text), is_xml, limits);
+  auto document = make(std::move(text), is_xml, limits);
+  if (document) document->state_->encoding = charset.name;
+  return document;
 }
 
 Result<Document> Document::parse_html(std::string_view text, const DocumentLimits& limits) {
@@ -166,31 +188,74 @@ std::size_t Document::line_of(std::size_t position) const noexcept {
 
 Match Document::root() const noexcept { return {*this, Match::Kind::element, 0}; }
 
+std::optional<Match> Document::element(std::uint32_t number) const noexcept {
+  if (number >= state_->tree.nodes.size() || (number > 0 && !state_->tree.is_element(number))) return std::nullopt;
+  return Match(*this, Match::Kind::element, number);
+}
+
+std::uint32_t Document::most_number() const noexcept { return static_cast<std::uint32_t>(state_->tree.nodes.size()); }
+
+std::uint64_t Document::cost_of(const Match& match) const {
+  constexpr std::uint64_t kBytesOfStep = 12;
+  if (match.kind_ == Match::Kind::value) return 1 + match.value_.size() / kBytesOfStep;
+  const DocumentTree& tree = state_->tree;
+  if (match.kind_ == Match::Kind::attribute) return 1 + tree.attributes[match.attribute_ - 1].value.size() / kBytesOfStep;
+  auto& bytes_before = state_->bytes_before;
+  if (bytes_before.empty()) {
+    std::uint64_t bytes = 0;
+    for (const TreeNode& row : tree.nodes) {
+      bytes_before.push_back(bytes);
+      bytes += kBytesOfStep + row.text.size();
+      for (std::uint32_t i = 0; i < row.attributes; ++i) {
+        const TreeAttribute& attribute = tree.attributes[row.first_attribute + i];
+        bytes += kBytesOfStep + attribute.name.size() + attribute.value.size();
+      }
+    }
+    bytes_before.push_back(bytes);
+  }
+  return 1 + (bytes_before[tree.nodes[match.node_].end] - bytes_before[match.node_]) / kBytesOfStep;
+}
+
 Result<std::vector<Match>> Document::select(const Selector& selector, const Match* within) const {
-  return select_at_most(selector, within, std::numeric_limits<std::size_t>::max());
+  const Match all = root();
+  return select(selector, std::span(within == nullptr ? &all : within, 1));
 }
 
 Result<std::optional<Match>> Document::select_first(const Selector& selector, const Match* within) const {
-  auto found = select_at_most(selector, within, 1);
+  const Match all = root();
+  auto found = select(selector, std::span(within == nullptr ? &all : within, 1), 1);
   if (!found) return std::unexpected(std::move(found.error()));
   return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
 }
 
-Result<std::vector<Match>> Document::select_at_most(const Selector& selector, const Match* within, std::size_t most) const {
+// What is no element is looked for as if everything were asked.
+Result<std::vector<Match>> Document::select(const Selector& selector, std::span<const Match> within, std::size_t most) const {
   State& state = *state_;
-  const NodeIndex scope = within == nullptr || within->kind_ != Match::Kind::element ? 0 : within->node_;
+  std::vector<NodeIndex> scopes;
+  for (const Match& match : within) scopes.push_back(match.kind_ == Match::Kind::element ? match.node_ : 0);
+  std::ranges::sort(scopes);
+  const auto again = std::ranges::unique(scopes);
+  scopes.erase(again.begin(), again.end());
   std::vector<TreePlace> found;
   std::vector<Match> matches;
   if (const XPathExpression* const expression = selector.compiled_->xpath.get()) {
-    auto answer = expression->evaluate(state.tree, scope, kMostSteps);
+    auto answer = expression->evaluate(state.tree, scopes, kMostSteps);
     if (!answer) return std::unexpected(too_long("xpath", selector.text()));
-    if (answer->value) matches.push_back(Match(std::move(*answer->value)));
+    for (std::string& value : answer->values) matches.push_back(Match(std::move(value)));
+    if (matches.size() > most) matches.erase(matches.begin() + static_cast<std::ptrdiff_t>(most), matches.end());
     found = std::move(answer->nodes);
-    if (found.size() > most) found.resize(most);
-  } else {
-    CssMatcher matcher(selector.compiled_->css, state.tree, state.places, scope, kMostSteps);
-    if (!matcher.select(most, found)) return std::unexpected(too_long("css", selector.text()));
+  } else if (!scopes.empty()) {
+    CssMatcher matcher(selector.compiled_->css, state.tree, state.places, scopes.front(), kMostSteps);
+    FoundPlaces places(state.tree);
+    for (const NodeIndex scope : scopes) {
+      found.clear();
+      matcher.look_within(scope);
+      if (!matcher.select(most, found)) return std::unexpected(too_long("css", selector.text()));
+      if (scopes.size() > 1) places.add(found);
+    }
+    if (scopes.size() > 1) found = places.take();
   }
+  if (found.size() > most) found.resize(most);
   matches.reserve(matches.size() + found.size());
   for (const auto& [node, attribute] : found) {
     const auto kind = attribute > 0                              ? Match::Kind::attribute

@@ -241,6 +241,16 @@ class MarkupWriter {
   std::vector<NodeIndex> open_;
 };
 
+// Whether words are all there is, with a space between them.
+bool is_collapsed(std::string_view text) noexcept {
+  bool behind_space = true;
+  for (const char c : text) {
+    if (c == '\xc2' || (is_space(c) && (c != ' ' || behind_space))) return false;
+    behind_space = c == ' ';
+  }
+  return text.empty() || !behind_space;
+}
+
 }  // namespace
 
 std::string raw_text(const DocumentTree& tree, NodeIndex node) {
@@ -258,6 +268,7 @@ std::string shown_text(const DocumentTree& tree, NodeIndex node, TextShape shape
 }
 
 std::string collapse_space(std::string_view text) {
+  if (is_collapsed(text)) return std::string(text);
   TextWriter writer(TextShape::one_line);
   writer.add(text);
   return writer.take();

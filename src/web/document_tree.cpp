@@ -1,5 +1,8 @@
 #include "web/document_tree.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace argiope {
 
 const TreeAttribute* DocumentTree::find_attribute(NodeIndex node, std::string_view name) const noexcept {
@@ -15,6 +18,27 @@ std::uint32_t DocumentTree::find_name(std::string_view name) const noexcept {
   std::uint32_t place = 0;
   while (place < names.size() && names[place] != name) ++place;
   return place;
+}
+
+void keep_each_once(std::vector<TreePlace>& places) {
+  if (!std::ranges::is_sorted(places)) std::ranges::sort(places);
+  const auto again = std::ranges::unique(places);
+  places.erase(again.begin(), again.end());
+}
+
+void FoundPlaces::add(const std::vector<TreePlace>& places) {
+  if (is_found_.empty()) is_found_.resize(tree_.nodes.size() + tree_.attributes.size());
+  for (const TreePlace& place : places) {
+    const auto bit = place.attribute == 0 ? place.node : tree_.nodes.size() + place.attribute - 1;
+    if (is_found_[bit]) continue;
+    is_found_[bit] = true;
+    all_.push_back(place);
+  }
+}
+
+std::vector<TreePlace> FoundPlaces::take() {
+  std::ranges::sort(all_);
+  return std::move(all_);
 }
 
 TreeBuilder::TreeBuilder(DocumentTree& tree) : tree_(tree) {
@@ -50,6 +74,11 @@ void TreeBuilder::attribute(std::string_view name, std::string_view value) {
 
 void TreeBuilder::add(TreeNode::Kind kind, std::string_view text, std::uint32_t position) {
   append(kind, text, position);
+}
+
+TreeNode* TreeBuilder::last_text() noexcept {
+  TreeNode& last = tree_.nodes.back();
+  return last.kind == TreeNode::Kind::text && last.parent == open_.back().node ? &last : nullptr;
 }
 
 void TreeBuilder::close() {

@@ -53,7 +53,7 @@ struct DocumentTree {
   std::vector<TreeAttribute> attributes;
   std::vector<std::string_view> names;  // each once
   bool is_xml = false;
-  // What the names and texts point into.
+  // What the names and texts point into, where that is not the text they were read from.
   std::shared_ptr<const void> storage;
 
   NodeIndex next_sibling(NodeIndex node) const noexcept {
@@ -66,6 +66,23 @@ struct DocumentTree {
   const TreeAttribute* find_attribute(NodeIndex node, std::string_view name) const noexcept;
   // The place of a name in `names`; their number where no element has it.
   std::uint32_t find_name(std::string_view name) const noexcept;
+};
+
+// In their order, each once.
+void keep_each_once(std::vector<TreePlace>& places);
+// Places that are found from several elements on. Cost: O(1) for each, beside a bit for each place of the tree.
+class FoundPlaces {
+ public:
+  explicit FoundPlaces(const DocumentTree& tree) : tree_(tree) {}
+
+  void add(const std::vector<TreePlace>& places);
+  // In their order, each once.
+  std::vector<TreePlace> take();
+
+ private:
+  const DocumentTree& tree_;
+  std::vector<bool> is_found_;
+  std::vector<TreePlace> all_;
 };
 
 // Puts nodes behind one another. Names and values must stay where they are.
@@ -82,6 +99,8 @@ class TreeBuilder {
   // All that is open.
   void finish();
   std::size_t depth() const noexcept { return open_.size() - 1; }
+  // The text that was added last where nothing has come behind it, so that more text belongs to it; else null.
+  TreeNode* last_text() noexcept;
 
  private:
   NodeIndex append(TreeNode::Kind kind, std::string_view text, std::uint32_t position);
@@ -94,9 +113,16 @@ class TreeBuilder {
   std::vector<Open> open_;
 };
 
-// By the HTML standard's rules, in UTF-8 that is valid.
+// By the HTML standard's rules, in UTF-8 that is valid. `html` must stay where it is: texts point into it.
 // Errors: too_large, naming the limit.
 Result<DocumentTree> build_html_tree(std::string_view html, const DocumentLimits& limits);
+
+// Who makes the texts of an HTML page's tokens: we, which is faster, or the parser, for tests. The rows are the same.
+enum class TokenTexts : std::uint8_t { ours, of_parser };
+// The same by the parser alone, also where the page is so plain that build_html_tree() needs none (quick_html_tree.hpp).
+Result<DocumentTree> build_html_tree_by_parser(std::string_view html, const DocumentLimits& limits,
+                                               TokenTexts texts = TokenTexts::ours);
+
 // What is not well-formed ends it; what came before is kept. No entity is known but XML's five, no DTD is read.
 // Errors: too_large, naming the limit; invalid_input where there is no element.
 Result<DocumentTree> build_xml_tree(std::string_view xml, const DocumentLimits& limits);

@@ -114,4 +114,23 @@ void append_attribute_value(std::string_view raw, std::vector<char>& out) {
   }
 }
 
+bool append_plain_references(std::string_view raw, std::vector<char>& out) {
+  for (std::size_t at = 0; at < raw.size();) {
+    const std::size_t next = std::min(raw.find('&', at), raw.size());
+    out.insert(out.end(), raw.begin() + static_cast<std::ptrdiff_t>(at),
+               raw.begin() + static_cast<std::ptrdiff_t>(next));
+    if (next == raw.size()) return true;
+    if (next + 1 < raw.size() && (raw[next + 1] == ' ' || raw[next + 1] == '\n')) {
+      out.push_back('&');
+      at = next + 1;
+      continue;
+    }
+    const std::size_t before = out.size();
+    const std::size_t used = append_reference(raw.substr(next), out);
+    if (used == 0 || raw[next + used - 1] != ';' || out[before] == '\r') return false;
+    at = next + used;
+  }
+  return true;
+}
+
 }  // namespace argiope

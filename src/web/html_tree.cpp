@@ -4,16 +4,22 @@
 // is beyond a limit. Between there and here is only C, and what was left is destroyed as a whole.
 #include <fmt/format.h>
 #include <myhtml/callback.h>
+#include <myhtml/data_process.h>
 #include <myhtml/myhtml.h>
+#include <myhtml/parser.h>
 #include <myhtml/tree.h>
 
+#include <algorithm>
 #include <array>
 #include <csetjmp>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "web/byte_search.hpp"
 #include "web/document_tree.hpp"
+#include "web/quick_html_tree.hpp"
 
 namespace argiope {
 namespace {
@@ -25,6 +31,115 @@ constexpr std::size_t kMostKept = 16;
 // largest need a hundredth.
 constexpr std::uint64_t kMostTagWork = 100'000'000;
 constexpr std::uint32_t kMostAttributesOfElement = 1'000;
+
+// With this bit alone the parser leaves the texts of tokens to its callback, and builds the tree as ever.
+constexpr auto kWithoutTexts = static_cast<myhtml_tree_parse_flags_t>(MyHTML_TREE_PARSE_FLAGS_WITHOUT_PROCESS_TOKEN &
+                                                                      ~MyHTML_TREE_PARSE_FLAGS_WITHOUT_BUILD_TREE);
+
+// Bytes that an attribute's name has as they are written: no capital letters, no NUL, no CR, and nothing beyond ASCII.
+constexpr std::array<bool, 256> kStaysInName = [] {
+  std::array<bool, 256> table{};
+  for (std::size_t byte = 1; byte < 0x80; ++byte) table[byte] = byte != '\r' && (byte < 'A' || byte > 'Z');
+  return table;
+}();
+
+// Makes the texts of tokens in the parser's place. It has a state machine for each, and nine in ten are what is written; of the
+// others each is left to its functions.
+class TokenTextMaker {
+ public:
+  TokenTextMaker(myhtml_tree_t* tree, std::string_view html) noexcept : tree_(tree), html_(html) {}
+
+  void make(myhtml_token_node_t& token) const noexcept {
+    if (token.tag_id == MyHTML_TAG__TEXT || token.tag_id == MyHTML_TAG__COMMENT) {
+      token.attr_first = token.attr_last = nullptr;
+      return make_text(token);
+    }
+    token.str = {};
+    for (myhtml_token_attr_t* attribute = token.attr_first; attribute != nullptr; attribute = attribute->next) {
+      make_name(*attribute);
+      make_value(*attribute);
+    }
+  }
+
+ private:
+  void make_text(myhtml_token_node_t& token) const noexcept {
+    const std::string_view raw = written(token.raw_begin, token.raw_length);
+    if (!raw.empty() && is_plain(raw)) return copy(raw, token.str);
+    mycore_string_init(tree_->mchar, tree_->mchar_node_id, &token.str, token.raw_length + 1);
+    auto process = new_process();
+    process.emit_null_char = (token.type & MyHTML_TOKEN_TYPE_DATA) != 0;
+    const bool has_references =
+        (token.type & (MyHTML_TOKEN_TYPE_DATA | MyHTML_TOKEN_TYPE_RCDATA | MyHTML_TOKEN_TYPE_CDATA)) != 0;
+    const auto append = has_references ? myhtml_parser_token_data_to_string_charef : myhtml_parser_token_data_to_string;
+    append(tree_, &token.str, &process, token.raw_begin, token.raw_length);
+  }
+  void make_name(myhtml_token_attr_t& attribute) const noexcept {
+    attribute.key = {};
+    const std::string_view raw = written(attribute.raw_key_begin, attribute.raw_key_length);
+    if (raw.empty()) return;
+    if (std::ranges::all_of(raw, [](char c) { return kStaysInName[static_cast<unsigned char>(c)]; }))
+      return copy(raw, attribute.key);
+    mycore_string_init(tree_->mchar, tree_->mchar_node_id, &attribute.key, raw.size() + 1);
+    auto process = new_process();
+    myhtml_parser_token_data_to_string_lowercase(tree_, &attribute.key, &process, attribute.raw_key_begin, raw.size());
+  }
+  void make_value(myhtml_token_attr_t& attribute) const noexcept {
+    attribute.value = {};
+    const std::string_view raw = written(attribute.raw_value_begin, attribute.raw_value_length);
+    if (raw.empty()) return;
+    if (is_plain(raw)) return copy(raw, attribute.value);
+    mycore_string_init(tree_->mchar, tree_->mchar_node_id, &attribute.value, raw.size() + 1);
+    auto process = new_process();
+    process.is_attributes = true;
+    myhtml_parser_token_data_to_string_charef(tree_, &attribute.value, &process, attribute.raw_value_begin, raw.size());
+  }
+  myhtml_data_process_entry_t new_process() const noexcept {
+    myhtml_data_process_entry_t process;
+    myhtml_data_process_entry_clean(&process);
+    process.encoding = tree_->encoding;
+    return process;
+  }
+
+  std::string_view written(std::size_t begin, std::size_t length) const noexcept {
+    return begin < html_.size() ? html_.substr(begin, length) : std::string_view{};
+  }
+  // Whether it has no character references and no line ends to be changed. Reads on behind a short text, as far as the page goes.
+  bool is_plain(std::string_view raw) const noexcept {
+    const char* const end = raw.data() + raw.size();
+    const char* const end_of_page = html_.data() + html_.size();
+    const char* p = raw.data();
+    for (; p < end && end_of_page - p >= kSearchStep; p += kSearchStep) {
+      std::uint32_t hits = ByteBlock(p).equal('&', '\0', '\r');
+      if (end - p < kSearchStep) hits &= (1u << (end - p)) - 1;
+      if (hits != 0) return false;
+    }
+    return p >= end || find_byte(p, end, '&', '\0', '\r') == end;
+  }
+
+  // A text of the parser's: in its memory, with its size before it and a NUL behind it.
+  void copy(std::string_view raw, mycore_string_t& text) const noexcept {
+    text = {.data = allot(raw.size() + 1),
+            .size = raw.size() + 1,
+            .length = raw.size(),
+            .mchar = tree_->mchar,
+            .node_idx = tree_->mchar_node_id};
+    std::memcpy(text.data, raw.data(), raw.size());
+    text.data[raw.size()] = '\0';
+  }
+  // As mchar_async_malloc(), which looks for memory that was given back first.
+  char* allot(std::size_t size) const noexcept {
+    mchar_async_chunk_t& chunk = *tree_->mchar->nodes[tree_->mchar_node_id].chunk;
+    if (chunk.size - chunk.length < sizeof size + size)
+      return mchar_async_malloc(tree_->mchar, tree_->mchar_node_id, size);
+    char* const begin = chunk.begin + chunk.length;
+    std::memcpy(begin, &size, sizeof size);
+    chunk.length += sizeof size + size;
+    return begin + sizeof size;
+  }
+
+  myhtml_tree_t* tree_;
+  std::string_view html_;
+};
 
 // A myhtml parser and its tree.
 class HtmlParser {
@@ -42,7 +157,7 @@ class HtmlParser {
   HtmlParser(const HtmlParser&) = delete;
 
   enum class Outcome : std::uint8_t { read, too_deep, too_many_nodes, too_much_work, failed };
-  Outcome read(std::string_view html, const DocumentLimits& limits) noexcept;
+  Outcome read(std::string_view html, const DocumentLimits& limits, TokenTexts texts) noexcept;
 
   myhtml_tree_t* tree() noexcept { return tree_; }
   // Whether it can read another page.
@@ -57,10 +172,11 @@ class HtmlParser {
       parser.leave(Outcome::too_deep);
     }
   }
-  static void* on_token(myhtml_tree_t* tree, myhtml_token_node_t*, void* self) noexcept {
+  static void* on_token(myhtml_tree_t* tree, myhtml_token_node_t* token, void* self) noexcept {
     HtmlParser& parser = *static_cast<HtmlParser*>(self);
     parser.work_ += tree->open_elements->length + tree->active_formatting->length;
     if (parser.work_ > kMostTagWork) parser.leave(Outcome::too_much_work);
+    if (parser.makes_texts_) TokenTextMaker(tree, parser.html_).make(*token);
     return self;
   }
   [[noreturn]] void leave(Outcome why) noexcept {
@@ -70,21 +186,26 @@ class HtmlParser {
 
   myhtml_t* myhtml_;
   myhtml_tree_t* tree_;
+  std::string_view html_;
   DocumentLimits limits_;
+  bool makes_texts_ = true;
   std::size_t nodes_ = 0;
   std::uint64_t work_ = 0;
   Outcome left_ = Outcome::read;
   std::jmp_buf way_out_;
 };
 
-HtmlParser::Outcome HtmlParser::read(std::string_view html, const DocumentLimits& limits) noexcept {
+HtmlParser::Outcome HtmlParser::read(std::string_view html, const DocumentLimits& limits, TokenTexts texts) noexcept {
+  html_ = html;
   limits_ = limits;
+  makes_texts_ = texts == TokenTexts::ours;
   nodes_ = 0;
   work_ = 0;
   is_reusable = false;
   myhtml_tree_clean(tree_);
   myhtml_callback_tree_node_insert_set(tree_, on_node, this);
   myhtml_callback_before_token_done_set(tree_, on_token, this);
+  myhtml_tree_parse_flags_set(tree_, makes_texts_ ? kWithoutTexts : MyHTML_TREE_PARSE_FLAGS_CLEAN);
   // Nothing in this function or below it has a destructor.
   if (setjmp(way_out_) != 0) return left_;
   if (myhtml_parse(tree_, MyENCODING_UTF_8, html.data(), html.size()) != MyHTML_STATUS_OK) return Outcome::failed;
@@ -132,7 +253,7 @@ std::string_view written_name(const myhtml_token_attr_t& attribute) noexcept {
   const std::string_view local = view_of(attribute.key);
   if (attribute.ns != MyHTML_NAMESPACE_XLINK && attribute.ns != MyHTML_NAMESPACE_XML) return local;
   constexpr std::string_view kPrefixed[] = {"xlink:actuate", "xlink:arcrole", "xlink:href", "xlink:role", "xlink:show",
-                                            "xlink:title",   "xlink:type",    "xml:lang",   "xml:space", "xml:base"};
+                                            "xlink:title",   "xlink:type",    "xml:lang",   "xml:space",  "xml:base"};
   for (const std::string_view name : kPrefixed) {
     if (name.substr(name.find(':') + 1) == local) return name;
   }
@@ -223,11 +344,17 @@ class HtmlRows {
 }  // namespace
 
 Result<DocumentTree> build_html_tree(std::string_view html, const DocumentLimits& limits) {
+  if (auto tree = build_quick_html_tree(html, limits)) return std::move(*tree);
+  return build_html_tree_by_parser(html, limits);
+}
+
+Result<DocumentTree> build_html_tree_by_parser(std::string_view html, const DocumentLimits& limits, TokenTexts texts) {
   if (html.size() > limits.most_bytes) {
-    return fail(Errc::too_large, fmt::format("a page of {} bytes: at most {} are read as a tree", html.size(), limits.most_bytes));
+    return fail(Errc::too_large,
+                fmt::format("a page of {} bytes: at most {} are read as a tree", html.size(), limits.most_bytes));
   }
   const std::shared_ptr<HtmlParser> parser = IdleParsers::instance().take();
-  switch (parser->read(html, limits)) {
+  switch (parser->read(html, limits, texts)) {
     case HtmlParser::Outcome::read: break;
     case HtmlParser::Outcome::too_deep:
       return fail(Errc::too_large, fmt::format("elements are nested deeper than {}", limits.most_depth));
@@ -239,6 +366,7 @@ Result<DocumentTree> build_html_tree(std::string_view html, const DocumentLimits
   }
   DocumentTree tree;
   tree.nodes.reserve(html.size() / 16 + 16);
+  tree.attributes.reserve(html.size() / 32 + 16);
   if (!HtmlRows(tree, limits).take(parser->tree())) {
     return fail(Errc::too_large, fmt::format("a page of more than {} attributes", limits.most_attributes));
   }

@@ -43,6 +43,26 @@ constexpr bool is_tag_char(char c, std::uint8_t what) noexcept {
   return (kTagClass[static_cast<unsigned char>(c)] & what) != 0;
 }
 
+// A quick no for nine tags in ten, from the first two bytes of a name: bit c1 % 32 of entry c0 % 32 is set where a name that
+// begins with c0, c1 may be one of some. Letters of both cases share a bit, and so do some letters with what may follow the
+// `a` of `<a>`.
+class TagBeginnings {
+ public:
+  constexpr TagBeginnings(std::initializer_list<std::string_view> names) noexcept {
+    for (const std::string_view name : names) {
+      const std::string_view seconds = name.size() > 1 ? name.substr(1, 1) : std::string_view(" \t\n\f\r/>");
+      for (const char second : seconds) table_[name[0] % 32] |= 1u << (second % 32);
+    }
+  }
+  // `name` has a second byte.
+  constexpr bool may_be(const char* name) const noexcept {
+    return (table_[static_cast<unsigned char>(name[0]) % 32] >> (static_cast<unsigned char>(name[1]) % 32) & 1) != 0;
+  }
+
+ private:
+  std::array<std::uint32_t, 32> table_{};
+};
+
 // One pass. Positions are pointers into the page; a null pointer says that the page ended inside a tag, which then is
 // no tag (HTML standard, "eof-in-tag").
 //

@@ -157,7 +157,8 @@ HttpChallenged HttpAuthenticator::challenged(const HttpRequest& request, const A
   }
   Space* const known = known_space(*server, news);
   if (known == nullptr) {
-    if (!news.is_digest && server->credentials.goes_as_basic) return HttpChallenged::refused;
+    // It has gone as Basic, but where a realm of Digest took its place.
+    if (!news.is_digest && server->credentials.goes_as_basic && sent.space == 0) return HttpChallenged::refused;
     if (server->spaces.size() == kMostSpaces) return HttpChallenged::none;
     Space& space = server->spaces.emplace_back(std::move(news));
     if (space.is_digest) renew(space, space.digest);

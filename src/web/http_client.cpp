@@ -5,19 +5,24 @@
 #include <algorithm>
 #include <list>
 #include <unordered_map>
+#include <utility>
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "base/internal/printable.hpp"
 #include "web/connector.hpp"
+#include "web/http2_origins.hpp"
 #include "web/http_request_head.hpp"
 #include "web/http_response_reader.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kMostInterim = 100;  // 1xx responses before the real one
+// Of one request by HTTP/2, each on another connection: by a server that answers nobody, and by one that answers some.
+constexpr int kMostRefusals = 4;
+constexpr int kMostRefusalsBesides = 20;
 constexpr int kProxyWantsLogin = 407;
 // A body's memory is kept for the next page up to this size.
 constexpr std::size_t kKeptBodyBytes = 1024 * 1024;
@@ -30,7 +35,10 @@ class HttpClient::Impl {
       : options_(std::move(options)),
         connector_(options_, backend, resolver, guard),
         request_head_(options_),
-        shared_buffer_(options_.byte_rate == nullptr ? kReadBytes : options_.byte_rate->piece(), '\0') {}
+        origins_(std::make_shared<Http2Origins>(options_)),
+        shared_buffer_(options_.byte_rate == nullptr ? kBufferBytes : options_.byte_rate->piece(), '\0') {}
+
+  ~Impl() { origins_->close(); }
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
     for (std::string* body : {&response.body, &response.wire.coded_body}) {
@@ -38,11 +46,15 @@ class HttpClient::Impl {
     }
     response.connected = false;
     response.sent_at = EventLoop::current().time();
+    if (request.is_anonymous && connector_.shows_certificate_to(request.url)) {
+      co_return fail(Errc::refused, fmt::format("{}: it would be shown the client certificate", request.url.site_key()));
+    }
     Timeout timeout(saturating_add(response.sent_at, request.timeout));
     Result<void> result;
     bool timed_out = false;
     try {
-      result = co_await timeout.run(exchange(request, response, timeout));
+      result = co_await timeout.run(may_be_http2(request.url) ? exchange_by_tls(request, response, timeout)
+                                                              : exchange(request, response, timeout, nullptr));
     } catch (const TimeoutError&) {
       timed_out = true;
     }
@@ -54,11 +66,12 @@ class HttpClient::Impl {
     co_return result;
   }
 
-  std::size_t idle_connections() const noexcept { return idle_.size(); }
+  std::size_t idle_connections() const noexcept { return idle_.size() + origins_->idle(); }
   std::uint64_t connections_opened() const noexcept { return connector_.opened(); }
   void close_idle() {
     by_key_.clear();
     idle_.clear();
+    origins_->close_idle();
   }
 
  private:
@@ -68,16 +81,19 @@ class HttpClient::Impl {
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
 
-  Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response, Timeout& deadline) {
+  // By HTTP/1.1. `first`: a new connection to use; null: whichever.
+  Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response, Timeout& deadline,
+                              ConnectionPtr first) {
     response.wire_bytes = 0;
     std::size_t proxies_failed = 0;
     for (bool again = false;; again = true) {
       const bool may_keep = !again && (is_idempotent(request.method) || request.is_repeatable);
-      Route route = connector_.route_to(request.url);
+      Route route = connector_.route_to(request);
       if (auto allowed = connector_.check(request.url, route); !allowed) co_return allowed;
-      ConnectionPtr connection = may_keep ? take_idle(route.key) : nullptr;
+      ConnectionPtr connection = std::move(first);
+      if (connection == nullptr && may_keep) connection = take_idle(route.key);
       if (connection == nullptr) {
-        auto opened = co_await connector_.open(request.url, route);
+        auto opened = co_await connector_.open(request, route);
         if (!opened) co_return std::unexpected(std::move(opened.error()));
         connection = std::move(*opened);
       }
@@ -87,8 +103,8 @@ class HttpClient::Impl {
       if (reusable) {
         if (connection->asked_proxy != nullptr && response.status == kProxyWantsLogin) {
           response.connected = false;
-          route.turns->failed(*connection->asked_proxy, EventLoop::current().time());
-          if (++proxies_failed < route.turns->size()) continue;
+          route.failed(*connection->asked_proxy, EventLoop::current().time());
+          if (++proxies_failed < route.proxies()) continue;
           co_return std::unexpected(wants_login(*connection->asked_proxy).error);
         }
         if (*reusable) put_idle(std::move(connection));
@@ -99,6 +115,123 @@ class HttpClient::Impl {
       if (connection->reused && !answered && error.code == Errc::network) continue;
       co_return fail(error.code, fmt::format("{}: {}", request.url.site_key(), error.message));
     }
+  }
+
+  // --- by HTTP/2, where the server chooses it
+
+  bool may_be_http2(const Url& url) const noexcept {
+    return options_.versions != HttpVersions::http1 && url.scheme() == "https";
+  }
+
+  Coro<Result<void>> exchange_by_tls(const HttpRequest& request, HttpResponse& response, Timeout& deadline) {
+    response.wire_bytes = 0;
+    const bool may_repeat = is_idempotent(request.method) || request.is_repeatable;
+    int refusals = 0;
+    for (bool again = false;;) {
+      Route route = connector_.route_to(request);
+      if (auto allowed = connector_.check(request.url, route); !allowed) co_return allowed;
+      Http2Origins::OriginPtr origin = origins_->at(route.key);
+      if (origin->speaks_http1) {
+        if (options_.versions == HttpVersions::http2) co_return std::unexpected(speaks_no_http2(request.url));
+        co_return co_await exchange(request, response, deadline, nullptr);
+      }
+      Http2Origins::Shared connection = origins_->take(*origin);
+      if (connection == nullptr && origin->is_opening) {
+        if (auto waited = co_await Http2Origins::wait(std::move(origin)); !waited) co_return waited;
+        continue;
+      }
+      if (connection == nullptr) {
+        auto opened = co_await open_by_tls(request, route, origin);
+        if (!opened) co_return std::unexpected(std::move(opened.error()));
+        if (*opened != nullptr) co_return co_await exchange(request, response, deadline, std::move(*opened));
+        continue;
+      }
+      const bool is_kept = connection->has_answered();
+      auto ended = co_await exchange_on_stream(connection, request, response, deadline);
+      switch (ended.end) {
+        case Http2End::whole: co_return Result<void>{};
+        case Http2End::wants_http1: origin->speaks_http1 = true; continue;
+        case Http2End::unprocessed:
+          // One that has no more room has only said so late.
+          if (connection->has_room()) connection->retire();
+          if (++refusals < (connection->has_answered() ? kMostRefusalsBesides : kMostRefusals)) continue;
+          ended.error = {Errc::network, fmt::format("the server refused the HTTP/2 stream {} times{}{}", refusals,
+                                                    ended.error.message.empty() ? "" : ": ", ended.error.message)};
+          break;
+        default: break;
+      }
+      // The same as for a kept connection of HTTP/1.1.
+      if (ended.lost && !ended.answered && is_kept && may_repeat && !std::exchange(again, true) &&
+          ended.error.code == Errc::network) {
+        continue;
+      }
+      co_return fail(ended.error.code, fmt::format("{}: {}", request.url.site_key(), ended.error.message));
+    }
+  }
+
+  static Error speaks_no_http2(const Url& url) {
+    return {Errc::protocol, fmt::format("{}: the server speaks no HTTP/2, and nothing else is to be spoken", url.site_key())};
+  }
+
+  // A connection of HTTP/1.1; null: one of HTTP/2, which is the origin's now.
+  Coro<Result<ConnectionPtr>> open_by_tls(const HttpRequest& request, Route& route, Http2Origins::OriginPtr origin) {
+    Http2Origins::Opening opening(origin);
+    route.offer = options_.versions == HttpVersions::http2 ? TlsOffer::http2 : TlsOffer::both;
+    auto opened = co_await connector_.open(request, route);
+    if (!opened) {
+      if (options_.versions == HttpVersions::http2 && opened.error().code == Errc::tls) {
+        opened.error().message += "; HTTP/2 alone was offered";
+      }
+      opening.fail(opened.error());
+      co_return opened;
+    }
+    if (route.key != origin->key) origin = origins_->at(route.key);  // another proxy
+    if ((*opened)->speaks_http2()) {
+      origins_->add(origin, std::move(*opened));
+      co_return nullptr;
+    }
+    origin->speaks_http1 = true;
+    if (options_.versions != HttpVersions::http2) co_return opened;
+    co_return std::unexpected(speaks_no_http2(request.url));
+  }
+
+  struct StreamEnd {
+    Http2End end;
+    Error error;
+    bool lost;
+    bool answered;
+  };
+
+  Coro<StreamEnd> exchange_on_stream(Http2Origins::Shared connection, const HttpRequest& request,
+                                     HttpResponse& response, Timeout& deadline) {
+    response.connected = true;
+    response.remote = connection->remote();
+    std::string head = take_string();
+    request_head_.write(request, head);
+    keep_request(request, head, false, response.wire.request);
+    auto decoder = take_decoder();
+    Http2Stream stream(response, *decoder, limits_for(request), request.method);
+    stream.deadline = &deadline;
+    struct Hold {
+      Http2Connection& connection;
+      Http2Stream& stream;
+      ~Hold() { connection.stop(stream, stream.deadline->expired()); }
+    };
+    {
+      const Hold hold{*connection, stream};
+      response.sent_at = EventLoop::current().time();
+      connection->start(stream, head);
+      co_await stream.over.wait();
+    }
+    give_string(std::move(head));
+    give_decoder(std::move(decoder));
+    origins_->trim(options_.max_idle - std::min(options_.max_idle, idle_.size()));
+    co_return StreamEnd{stream.end, std::move(stream.error), stream.lost, stream.answered};
+  }
+
+  HttpReaderLimits limits_for(const HttpRequest& request) const noexcept {
+    return {options_.header_limit, options_.header_fields_limit, request.body_limit,
+            request.keep_fields,   request.wanted_types,         request.keep_wire};
   }
 
   // --- one exchange
@@ -115,8 +248,7 @@ class HttpClient::Impl {
     give_string(std::move(head));
     if (!written) co_return std::unexpected(std::move(written.error()));
 
-    const HttpReaderLimits limits{options_.header_limit, options_.header_fields_limit, request.body_limit,
-                                  request.keep_fields, request.wanted_types, request.keep_wire};
+    const HttpReaderLimits limits = limits_for(request);
     auto decoder = take_decoder();
     std::string leftover;  // of a head that came in pieces
     Result<bool> result = false;
@@ -161,7 +293,7 @@ class HttpClient::Impl {
       if (!count) co_return reader.feed_end(&count.error());
       if (*count == 0) co_return reader.feed_end();
       const std::string_view received(shared_buffer_.data(), *count);
-      answered = true;
+      if (!std::exchange(answered, true)) response.answered_at = EventLoop::current().time();
       response.wire_bytes += received.size();
       // The received bytes are in a buffer that others use too: nothing may suspend before they are taken.
       const bool in_pieces = !leftover.empty();
@@ -211,7 +343,7 @@ class HttpClient::Impl {
     idle_.push_back(std::move(connection));
     by_key_[idle_.back()->key].push_back(std::prev(idle_.end()));
     while (!idle_.empty() &&
-           (idle_.size() > options_.max_idle || now - idle_.front()->idle_since >= options_.keep_alive)) {
+           (idle_.size() + origins_->idle() > options_.max_idle || now - idle_.front()->idle_since >= options_.keep_alive)) {
       close_oldest();
     }
   }
@@ -248,6 +380,7 @@ class HttpClient::Impl {
   HttpClientOptions options_;
   Connector connector_;
   const HttpRequestHead request_head_;
+  const std::shared_ptr<Http2Origins> origins_;
   std::string shared_buffer_;
   IdleList idle_;  // oldest first
   std::unordered_map<std::string, std::vector<IdleList::iterator>, Hash, std::equal_to<>> by_key_;

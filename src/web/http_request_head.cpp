@@ -40,6 +40,12 @@ bool is_header_safe(std::string_view text) noexcept {
   return true;
 }
 
+bool is_clients_own(std::string_view name) noexcept {
+  constexpr std::string_view kOwnFields[] = {"host",    "connection", "content-length", "transfer-encoding", "te",
+                                             "trailer", "upgrade",    "expect",         "keep-alive"};
+  return std::ranges::any_of(kOwnFields, [&](std::string_view own) { return equals_lower(name, own); });
+}
+
 std::string take_credentials(Url& url) {
   if (url.username().empty() && url.password().empty()) return {};
   std::string value = "Basic " + to_base64(percent_decode(url.username()) + ':' + percent_decode(url.password()));
@@ -73,7 +79,9 @@ void HttpRequestHead::write(const HttpRequest& request, std::string& out, const 
     if (const std::string login = asked->authorization(); !login.empty())
       append_field(out, "Proxy-Authorization", login);
   }
-  const auto goes_here = [&](const HeaderFor& field) { return goes_to(field, url); };
+  const auto goes_here = [&](const HeaderFor& field) {
+    return goes_to(field, url) && (!request.is_anonymous || field.where == "*");
+  };
   const auto replaced = [&](const std::string& name) {
     return has_field(request.headers, name) || std::ranges::any_of(options_.headers_for, [&](const HeaderFor& field) {
              return equals_ignoring_case(field.name, name) && goes_here(field);

@@ -9,6 +9,7 @@
 #include "web/http_field.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
+#include "web/internal/reason_phrase.hpp"
 
 namespace argiope {
 namespace {
@@ -163,6 +164,7 @@ Result<std::size_t> HttpResponseReader::step(std::string_view bytes) {
     case State::body_by_length:
     case State::body_to_end:
     case State::chunk_data: return read_body(bytes);
+    case State::framed_body:
     case State::done: break;
   }
   return 0;
@@ -310,10 +312,13 @@ Result<std::size_t> HttpResponseReader::read_field(std::string_view bytes) {
   return line.size;
 }
 
+Result<void> HttpResponseReader::count_field() {
+  if (++fields_ <= limits_.header_fields) return {};
+  return fail(Errc::too_large, fmt::format("more than {} response header fields", limits_.header_fields));
+}
+
 Result<void> HttpResponseReader::take_field(std::string_view line) {
-  if (++fields_ > limits_.header_fields) {
-    return fail(Errc::too_large, fmt::format("more than {} response header fields", limits_.header_fields));
-  }
+  if (auto counted = count_field(); !counted) return counted;
   const std::size_t colon = line.find(':');
   std::string_view name = line.substr(0, std::min(colon, line.size()));
   const std::string_view value = colon == std::string_view::npos ? line : trim_blanks(line.substr(colon + 1));
@@ -364,17 +369,26 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
 
 // --- what the body is
 
-Result<void> HttpResponseReader::end_head() {
-  keep_alive_ = minor_version_ >= 1 ? !list_has(connection_, "close") : list_has(connection_, "keep-alive");
-  line_bytes_ = 0;
+std::optional<std::uint64_t> HttpResponseReader::find_length() {
   bool repeated = false;
   const auto length = agreed_length(content_length_, repeated);
   if (length) response_.headers.content_length = *length;
   if (repeated) note(HttpOddity::repeated_length);
-  const bool never_has_body = response_.status < 200 || response_.status == 204;
-  if (never_has_body && ((length && *length > 0) || !transfer_encoding_.empty())) note(HttpOddity::needless_length);
+  return length;
+}
+
+bool HttpResponseReader::has_no_body(std::optional<std::uint64_t> length) {
+  const bool never = response_.status < 200 || response_.status == 204;
+  if (never && ((length && *length > 0) || !transfer_encoding_.empty())) note(HttpOddity::needless_length);
+  return never || is_head_request_ || response_.status == 304;
+}
+
+Result<void> HttpResponseReader::end_head() {
+  keep_alive_ = minor_version_ >= 1 ? !list_has(connection_, "close") : list_has(connection_, "keep-alive");
+  line_bytes_ = 0;
+  const bool is_bodiless = has_no_body(find_length());
   if (response_.status == kSwitchingProtocols) keep_alive_ = false;
-  if (never_has_body || is_head_request_ || response_.status == 304) {
+  if (is_bodiless) {
     state_ = State::done;
   } else if (auto chosen = choose_framing(); !chosen) {
     return chosen;
@@ -429,7 +443,7 @@ Result<void> HttpResponseReader::start_body() {
     note(HttpOddity::content_coding);  // the body is taken as it is
     encoded_ = false;
   }
-  if (state_ == State::body_by_length) {
+  if (state_ == State::body_by_length || state_ == State::framed_body) {
     response_.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, limits_.body_bytes)));
   }
   return {};
@@ -510,7 +524,8 @@ void HttpResponseReader::refuse_body() {
   response_.body.clear();
   response_.wire.coded_body.clear();
   // A body that ends with the connection is not worth its end.
-  const bool is_long = state_ == State::body_by_length && body_left_ > kMostDroppedBytes;
+  const bool is_long =
+      (state_ == State::body_by_length || state_ == State::framed_body) && body_left_ > kMostDroppedBytes;
   if (state_ == State::body_to_end || done() || is_long) abandon();
 }
 
@@ -572,6 +587,53 @@ Result<std::size_t> HttpResponseReader::read_trailer(std::string_view bytes) {
     if (auto ended = end_body(); !ended) return std::unexpected(std::move(ended.error()));
   }
   return (*line)->size;
+}
+
+// --- what is framed already
+
+void HttpResponseReader::take_status(int status) {
+  started_ = true;
+  state_ = State::fields;
+  response_.status = status;
+  if (limits_.keep_wire) {
+    response_.wire.head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  }
+}
+
+Result<void> HttpResponseReader::take_framed_field(std::string_view name, std::string_view value) {
+  constexpr std::size_t kBesides = std::string_view(": \r\n").size();
+  line_bytes_ += name.size() + value.size() + kBesides;
+  if (line_bytes_ > limits_.header_bytes) {
+    return fail(Errc::too_large, fmt::format("response header larger than {} bytes", limits_.header_bytes));
+  }
+  if (auto counted = count_field(); !counted) return counted;
+  if (state_ != State::fields) return {};  // of a trailer, which nobody asks for
+  keep_field(name, value);
+  if (limits_.keep_wire) append_field(response_.wire.head, name, value);
+  return {};
+}
+
+Result<void> HttpResponseReader::end_framed_head() {
+  if (limits_.keep_wire) response_.wire.head += "\r\n";
+  const auto length = find_length();
+  if (has_no_body(length)) {
+    state_ = State::done;
+    return {};
+  }
+  state_ = State::framed_body;
+  body_left_ = length.value_or(0);
+  return start_body();
+}
+
+Result<void> HttpResponseReader::take_framed_body(std::string_view bytes) {
+  if (state_ != State::framed_body) return {};
+  got_body_ = true;
+  return take_body(bytes);
+}
+
+Result<void> HttpResponseReader::end_framed() {
+  if (state_ == State::framed_body) return end_body();
+  return done() ? Result<void>{} : bad("it ends inside its head");
 }
 
 }  // namespace argiope

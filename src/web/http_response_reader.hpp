@@ -1,4 +1,5 @@
-// From the bytes of one connection to one HttpResponse: head, framing and decoding, without sockets.
+// From the bytes of one connection to one HttpResponse: head, framing and decoding, without sockets. Where something else
+// frames messages, HTTP/2 does, it takes their parts.
 //
 // It reads what browsers and curl read, where RFC 9112 leaves room for it: what is odd is noted in the response, and a
 // connection that has carried anything odd is not used again. What would be a guess is an error.
@@ -39,6 +40,16 @@ class HttpResponseReader {
   // Errors: network (or `why`) when there is nothing to keep.
   Result<void> feed_end(const Error* why = nullptr);
 
+  // In the place of feed(), for messages that are framed already: a status, fields, the end of the head, pieces of the body, the
+  // end. What is done() early wants no more of it. Errors: those of feed().
+  void take_status(int status);
+  Result<void> take_framed_field(std::string_view name, std::string_view value);
+  // A field that is none, and was passed over.
+  void note_bad_field() { note(HttpOddity::header_line); }
+  Result<void> end_framed_head();
+  Result<void> take_framed_body(std::string_view bytes);
+  Result<void> end_framed();
+
   // Complete, or as complete as it will be.
   bool done() const noexcept { return state_ == State::done; }
   // Bytes of this response have arrived.
@@ -56,6 +67,7 @@ class HttpResponseReader {
     fields,
     body_by_length,
     body_to_end,
+    framed_body,
     chunk_line,
     chunk_data,
     chunk_end,
@@ -85,7 +97,11 @@ class HttpResponseReader {
   Result<void> parse_status(std::string_view line);
   Result<void> take_field(std::string_view line);
   void keep_field(std::string_view name, std::string_view value);
+  Result<void> count_field();
   Result<void> end_head();
+  // Of the head that has ended: whether there is never a body behind it.
+  bool has_no_body(std::optional<std::uint64_t> length);
+  std::optional<std::uint64_t> find_length();
   Result<void> choose_framing();
   Result<void> start_body();
   Result<void> take_body(std::string_view body);

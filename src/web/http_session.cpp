@@ -54,6 +54,7 @@ class HttpSession::Impl {
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) {
     response.new_cookies = false;
     response.challenged = HttpChallenged::none;
+    if (request.is_anonymous) co_return co_await below_.send(request, response);
     std::string cookies = cookies_for(request);
     HttpAuthenticator::Answer answer;
     if (!authenticator_.empty() && !names_field(request, "authorization")) answer = authenticator_.answer_for(request);

@@ -8,7 +8,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kLongestExtension = 8;
+constexpr std::size_t kLongestMediaExtension = 8;
 
 struct NamedType {
   std::string_view extension, type;
@@ -91,13 +91,13 @@ std::string_view extension_of(std::string_view name) noexcept {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return {};
   const std::string_view extension = name.substr(dot + 1);
-  const bool is_one = extension.size() <= kLongestExtension && std::ranges::all_of(extension, is_alnum) &&
+  const bool is_one = extension.size() <= kLongestMediaExtension && std::ranges::all_of(extension, is_alnum) &&
                       std::ranges::any_of(extension, is_alpha);
   return is_one ? extension : std::string_view{};
 }
 
 std::string_view media_type_of_extension(std::string_view extension) noexcept {
-  char lower[kLongestExtension];
+  char lower[kLongestMediaExtension];
   if (extension.empty() || extension.size() > sizeof lower) return {};
   const std::string_view wanted(lower, static_cast<std::size_t>(std::ranges::transform(extension, lower, to_lower).out - lower));
   const auto found = std::ranges::lower_bound(kNamedTypes, wanted, {}, &NamedType::extension);

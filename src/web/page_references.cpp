@@ -1,6 +1,7 @@
 #include "web/internal/page_references.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "web/html_walker.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/css_references.hpp"
+#include "web/link_notes.hpp"
 #include "web/link_rules.hpp"
 
 namespace argiope {
@@ -98,6 +100,12 @@ PageElement element_named(std::string_view name) noexcept {
   }
 }
 
+// The names that element_named() knows.
+constexpr TagBeginnings kMayBeKnown = {
+    "a",      "area",   "audio", "base",  "bgsound",  "button", "embed", "form",    "frame",    "head",   "html",
+    "iframe", "image",  "img",   "input", "link",     "math",   "meta",  "noembed", "noframes", "object", "plaintext",
+    "script", "source", "style", "svg",   "textarea", "title",  "track", "video",   "xmp"};
+
 // What an SVG or MathML element names by `href`. None: it is no element that loads anything, as a rule a part of the page.
 Role role_in_svg(std::string_view name) noexcept {
   if (equals_lower(name, "image") || equals_lower(name, "feimage")) return Role::image;
@@ -150,6 +158,9 @@ Role role_of_link(std::string_view rel, std::string_view as) {
 class ReferenceScan : public HtmlWalker<ReferenceScan> {
  public:
   ReferenceScan(std::string_view html, PageReferences& out) noexcept : HtmlWalker(html), out_(out) {}
+  // Also notes links.
+  ReferenceScan(std::string_view html, PageReferences& out, const ScanOptions& options, ScanResult& links) noexcept
+      : HtmlWalker(html), out_(out), links_(std::in_place, begin_, end_, options, links) {}
 
  private:
   friend HtmlWalker;
@@ -161,11 +172,12 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
   bool wants(const char*) const noexcept { return true; }
 
   const char* start_tag(const char* name) {
+    if (!kMayBeKnown.may_be(name) && !foreign_.entered()) return unknown_tag(name);
     const char* const p = behind_name(name);
     const std::string_view tag(name, p);
     const PageElement element = element_named(tag);
     const bool in_foreign = foreign_.entered() || element.kind == PageElement::Kind::foreign_root;
-    if (element.kind == PageElement::Kind::unknown && !in_foreign) return unknown_tag(name, p);
+    if (element.kind == PageElement::Kind::unknown && !in_foreign) return unknown_tag(name);
     begin_tag(name);
     const char* const behind_tag = read_attributes(p);
     if (behind_tag == nullptr) return nullptr;
@@ -176,11 +188,11 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
   }
 
   // Most tags: they matter only where an attribute may be one that any element has.
-  const char* unknown_tag(const char* name, const char* behind_its_name) {
+  const char* unknown_tag(const char* name) {
     const char* const behind_tag = skip_tag(name);
-    if (behind_tag == nullptr || !may_have_everywhere(behind_its_name, behind_tag)) return behind_tag;
+    if (behind_tag == nullptr || !may_have_everywhere(name, behind_tag)) return behind_tag;
     begin_tag(name);
-    read_attributes(behind_its_name);
+    read_attributes(behind_name(name));
     add_all(kEverywhere);
     end_tag_references();
     return behind_tag;
@@ -194,14 +206,28 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
       const std::string_view before(p, last);
       for (const UrlAttribute& attribute : kEverywhere) {
         const std::size_t size = attribute.name.size();
-        if (before.size() >= size && equals_lower(before.substr(before.size() - size), attribute.name)) return true;
+        if (before.size() < size || to_lower(before.back()) != attribute.name.back()) continue;
+        if (equals_lower(before.substr(before.size() - size), attribute.name)) return true;
       }
     }
     return false;
   }
 
+  void note_links(std::string_view tag, const char* behind_tag) {
+    if (!links_) return;
+    links_->take(link_tag_named(tag), foreign_.active(), [&](std::span<WantedAttribute> wanted) {
+      for (WantedAttribute& one : wanted) {
+        const Attribute* const found = attribute(one.name);
+        one.found = found != nullptr;
+        if (one.found) one.raw = found->raw;
+      }
+      return behind_tag;
+    });
+  }
+
   const char* html_element(const PageElement& element, std::string_view tag, const char* behind_tag) {
     using enum PageElement::Kind;
+    note_links(tag, behind_tag);
     add_all(kEverywhere);
     add_all(element.attributes);
     switch (element.kind) {
@@ -237,11 +263,23 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
   }
   static bool may_have_css_url(std::string_view text) noexcept {
     const char* const end = text.data() + text.size();
-    return find_byte(text.data(), end, '(', '@', '&') != end;
+    if (text.contains('&')) return true;  // a character reference may stand for any of them, as may an escape
+    for (const char* p = text.data(); (p = find_byte(p, end, '(', '@', '\\')) != end; ++p) {
+      if (*p == '\\') return true;
+      const std::string_view before(text.data(), p);
+      const bool is_url = *p == '(' && (ends_with_lower(before, "url") || ends_with_lower(before, "src") ||
+                                        ends_with_lower(before, "image-set"));
+      if (is_url || (*p == '@' && starts_with_lower({p + 1, end}, "import"))) return true;
+    }
+    return false;
+  }
+  static bool ends_with_lower(std::string_view text, std::string_view end) noexcept {
+    return text.size() >= end.size() && equals_lower(text.substr(text.size() - end.size()), end);
   }
 
   // Markup of SVG and MathML; a style element's text is markup too, in which characters may be escaped.
   const char* foreign_tag(std::string_view tag, const char* behind_tag) {
+    if (equals_lower(tag, "a")) note_links(tag, behind_tag);
     add_all(kEverywhere);
     const Role role = role_in_svg(tag);
     const UrlAttribute links[] = {{"href", Syntax::url, role}, {"xlink:href", Syntax::url, role}};
@@ -353,6 +391,7 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
   std::size_t offset(const char* p) const noexcept { return static_cast<std::size_t>(p - begin_); }
 
   PageReferences& out_;
+  std::optional<LinkNotes> links_;
   std::vector<Attribute> attributes_;
   std::uint32_t tag_ = 0;
   std::size_t first_ = 0;  // of this tag's references
@@ -395,14 +434,30 @@ void split_srcset(std::string_view text, std::vector<ReferencePart>& parts) {
   }
 }
 
-}  // namespace
-
-void scan_references(std::string_view html, PageReferences& references) {
+void forget(PageReferences& references) {
   references.found.clear();
   references.base_href.clear();
   references.head = 0;
+}
+
+}  // namespace
+
+// What it finds is kept in mirrors: with other rules kReferencesFormat (kept_references.cpp) becomes another number.
+void scan_references(std::string_view html, PageReferences& references) {
+  forget(references);
   if (html.size() > kMaxScannedPage) return;
   ReferenceScan(html, references).run();
+  if (references.head == 0) references.head = behind_doctype(html);
+}
+
+void scan_links_and_references(std::string_view html, const ScanOptions& options, ScanResult& links, PageReferences& references) {
+  if (html.size() > kMaxScannedPage) {
+    forget(references);
+    return scan_links(html, options, links);
+  }
+  forget_links(links);
+  forget(references);
+  ReferenceScan(html, references, options, links).run();
   if (references.head == 0) references.head = behind_doctype(html);
 }
 
@@ -414,7 +469,7 @@ std::string reference_text(std::string_view raw, bool in_attribute, std::string_
       raw = utf8;
     }
   }
-  if (!in_attribute || raw.find_first_of(std::string_view("&\0\r", 3)) == std::string_view::npos) {
+  if (!in_attribute || is_attribute_value(raw)) {
     return utf8.empty() ? std::string(raw) : std::move(utf8);
   }
   std::vector<char> value;

@@ -10,6 +10,7 @@
 
 #include "argiope/web/charset.hpp"
 #include "base/internal/utf8.hpp"
+#include "web/html_entities.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/css_references.hpp"
 
@@ -147,7 +148,7 @@ class PageRewrite {
   // Whether the bytes are what they mean.
   bool reads_as_written(const PageReference& reference, std::string_view raw) const noexcept {
     if (is_other(raw)) return false;
-    return !reference.in_attribute || raw.find_first_of(std::string_view("&\0\r", 3)) == std::string_view::npos;
+    return !reference.in_attribute || is_attribute_value(raw);
   }
 
   void plain_url(const PageReference& reference, std::string_view raw) {

@@ -177,6 +177,7 @@ class Surveyor : public HtmlWalker<Surveyor> {
       if (is_link || asset != std::end(kAssetRelations)) {
         SurveyedLink* const added = add(href->raw, is_link ? kind : asset->kind);
         if (added != nullptr) added->rel = relations;
+        if (added != nullptr && find("type") != nullptr) added->type = text_of("type");
         if (added != nullptr) added->nofollow = has_word(relations, "nofollow");
         if (has_word(relations, "canonical") && survey_.canonical.empty()) survey_.canonical = value(href->raw);
       }

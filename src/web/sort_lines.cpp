@@ -41,9 +41,6 @@ class LinesInMemory {
     }
     return !places_.empty();
   }
-  bool is_sorted() const {
-    return std::ranges::is_sorted(places_, {}, [&](const Place& place) { return line(place); });
-  }
   void sort() {
     std::ranges::sort(places_, {}, [&](const Place& place) { return line(place); });
   }
@@ -77,6 +74,13 @@ class PartFiles {
   std::vector<std::string> names_;
 };
 
+bool are_sorted(std::ifstream& in) {
+  for (std::string before, line; std::getline(in, line); before.swap(line)) {
+    if (line < before) return false;
+  }
+  return true;
+}
+
 Result<void> write_part(const LinesInMemory& lines, const std::string& path, const std::string& name) {
   const OutStream out(std::fopen(name.c_str(), "we"));
   if (out == nullptr || !lines.write(out.get()) || std::fflush(out.get()) != 0) return not_sorted(path, name);
@@ -109,10 +113,12 @@ bool merge_parts(const std::vector<std::string>& names, std::FILE* out) {
 Result<void> sort_lines(const std::string& path, std::size_t memory) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_sorted(path, path);
+  if (are_sorted(in)) return {};
+  in.clear();
+  in.seekg(0);
   PartFiles parts(path);
   LinesInMemory lines;
   while (lines.read(in, memory)) {
-    if (parts.names().empty() && in.peek() == EOF && lines.is_sorted()) return {};
     lines.sort();
     if (auto written = write_part(lines, path, parts.add()); !written) return written;
   }

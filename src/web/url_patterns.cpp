@@ -242,6 +242,12 @@ Result<UrlPatterns> UrlPatterns::compile(const std::vector<std::string>& pattern
   return compiled;
 }
 
+Result<std::string> parse_url_pattern(std::string_view pattern) {
+  const auto compiled = UrlPatterns::compile({std::string(pattern)});
+  if (!compiled) return std::unexpected(compiled.error());
+  return std::string(pattern);
+}
+
 bool UrlPatterns::match(std::string_view href) const {
   if (set_ == nullptr) return false;
   const re2::StringPiece text(href.data(), href.size());

@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/internal/file_writing.hpp"
 #include "web/internal/cdxj.hpp"
 #include "web/internal/gzip_packer.hpp"
 #include "web/internal/sha1.hpp"
@@ -61,7 +61,6 @@ class WarcArchive::Impl {
     auto opened = open_archive(names_, index_->descriptor());
     if (!opened) return std::unexpected(std::move(opened.error()));
     state_ = std::move(*opened);
-    first_index_size_ = state_.index_size;
     if (options_.most_bytes == 0) return open_file(names_.single());
     for (const std::string& name : state_.files) number_ = std::max(number_, names_.number_of(name));
     number_ = std::max(number_, 1u);
@@ -94,7 +93,7 @@ class WarcArchive::Impl {
     }
     state_.index_size += lines_.size();
     lines_.clear();
-    return {};
+    return expect_in_place();
   }
 
   Result<void> close() {
@@ -102,7 +101,8 @@ class WarcArchive::Impl {
     if (done) done = sync(*file_);
     if (done && written_ == 0) ::unlink(file_->path().c_str());
     if (done && state_.index_size == 0) ::unlink(index_->path().c_str());
-    if (done && state_.index_size > first_index_size_) done = sort_lines(index_->path());
+    // Also where nothing came: a process that was killed has not sorted it.
+    if (done && state_.index_size > 0) done = sort_lines(index_->path());
     index_.reset();  // another may write now
     return done;
   }
@@ -116,7 +116,7 @@ class WarcArchive::Impl {
 
   static Result<std::shared_ptr<File>> open_to_write(const std::string& path) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor < 0) return warc_io_error(path, "opened for writing");
+    if (descriptor < 0) return file_trouble(path, "opened for writing");
     return std::make_shared<File>(descriptor, path);
   }
 
@@ -133,7 +133,7 @@ class WarcArchive::Impl {
     auto file = open_to_write(names_.folder() + name);
     if (!file) return std::unexpected(std::move(file.error()));
     struct stat found {};
-    if (::fstat((*file)->descriptor(), &found) != 0) return warc_io_error((*file)->path(), "looked at");
+    if (::fstat((*file)->descriptor(), &found) != 0) return file_trouble((*file)->path(), "looked at");
     if (!S_ISREG(found.st_mode)) {
       return fail(Errc::wrong_format, fmt::format("{}: not a file that can be written on", (*file)->path()));
     }
@@ -143,6 +143,18 @@ class WarcArchive::Impl {
     const auto known = std::ranges::find(state_.files, name);
     file_number_ = static_cast<std::uint32_t>(known - state_.files.begin());
     if (known == state_.files.end()) state_.files.push_back(name);
+    return {};
+  }
+
+  // What is written to a file that was removed is nobody's. One that was finished may go wherever it likes.
+  Result<void> expect_in_place() {
+    for (const auto& file : {file_, index_}) {
+      struct stat found {};
+      const bool is_gone = ::fstat(file->descriptor(), &found) == 0 && found.st_nlink == 0;
+      if (!is_gone) continue;
+      failed_ = Error{Errc::io, fmt::format("{}: it was removed while it was written", file->path())};
+      return std::unexpected(*failed_);
+    }
     return {};
   }
 
@@ -157,8 +169,10 @@ class WarcArchive::Impl {
   }
 
   std::unexpected<Error> stop(Error error) {
-    error.message += "; what was archived before is whole";
-    failed_ = std::move(error);
+    if (!failed_) {
+      error.message += "; what was archived before is whole";
+      failed_ = std::move(error);
+    }
     return std::unexpected(*failed_);
   }
 
@@ -201,6 +215,8 @@ class WarcArchive::Impl {
     head_.add("WARC-IP-Address", exchange.address());
   }
 
+  // The payload of a packed response is digested once: behind its head it would be digested again for the block, and the packed
+  // record tells by its own check whether it is as it was.
   void add_answer(const WarcExchange& exchange, std::string_view id) {
     if (exchange.status() == 304) return add_not_modified(exchange, id);
     const std::string_view payload = exchange.payload();
@@ -220,7 +236,9 @@ class WarcArchive::Impl {
     head_.add("WARC-Truncated", exchange.truncated());
     head_.add("WARC-Payload-Digest", "sha1:" + base32);
     const std::string_view kept = original ? std::string_view{} : payload;
-    head_.add("WARC-Block-Digest", digest_name(sha1_.of({exchange.head(), kept})));
+    if (original || !names_.is_packed()) {
+      head_.add("WARC-Block-Digest", digest_name(sha1_.of({exchange.head(), kept})));
+    }
     const std::uint64_t offset = written_ + pending_.size();
     const std::uint64_t length = add_record(head_.end(exchange.head().size() + kept.size()), exchange.head(), kept);
     if (is_comparable && !original) state_.payloads.add(key, {file_number_, offset});
@@ -291,7 +309,6 @@ class WarcArchive::Impl {
   std::uint32_t file_number_ = 0;  // of `file_`, in state_.files
   std::uint32_t number_ = 0;       // in its name
   std::uint64_t written_ = 0;      // the size of `file_`, without what is pending
-  std::uint64_t first_index_size_ = 0;
   bool has_info_ = false;
 
   std::string pending_;  // records
@@ -323,7 +340,7 @@ std::shared_ptr<WarcArchive::File> WarcArchive::written_file() const noexcept { 
 Result<void> WarcArchive::close() { return impl_->close(); }
 
 Result<void> WarcArchive::sync(File& file) {
-  if (::fdatasync(file.descriptor()) != 0) return warc_io_error(file.path(), "brought to the disk");
+  if (::fdatasync(file.descriptor()) != 0) return file_trouble(file.path(), "brought to the disk");
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/warc_archive.hpp"
@@ -119,33 +120,69 @@ Result<void> WarcCaptures::read_file(const std::string& path, const IndexedFile&
   WarcRecord record;
   for (;;) {
     const auto read = reader.next(record);
-    if (!read && reader.ends_early() && reader.position() > 0) {
-      spdlog::warn("{}; it is read as far as it is whole", read.error().message);
-      return {};
-    }
     if (!read && reader.position() == 0 && read.error().code == Errc::corrupt) {
       return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", path, read.error().message));
     }
-    if (!read) return std::unexpected(read.error());
+    if (!read && read.error().code != Errc::corrupt) return std::unexpected(read.error());
+    if (!read) {
+      const auto more = read_past(reader, read.error());
+      if (!more || !*more) return more ? Result<void>{} : std::unexpected(more.error());
+      continue;
+    }
     if (!*read) return {};
     if (file.last && record.offset <= *file.last) continue;
     if (const auto line = capture_of(record, file_name_of(path))) add(*line);
   }
 }
 
+Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble) const {
+  std::optional<std::uint64_t> next;
+  if (!reader.ends_early()) {
+    auto found = reader.next_behind();
+    if (!found) return std::unexpected(std::move(found.error()));
+    next = *found;
+  }
+  if (!next) {
+    spdlog::warn("{}; it is read as far as it is whole", trouble.message);
+    return false;
+  }
+  spdlog::warn("{}; left out: {}", trouble.message, counted(*next - reader.position(), "byte"));
+  reader.seek(*next);
+  return true;
+}
+
 void WarcCaptures::add(const CdxjLine& capture) {
   const auto digest = PayloadTable::key_of_base32(capture.digest);
   if (digest && !is_revisit(capture)) payloads_.add(*digest, {last_file(), capture.offset});
-  Place place{.file = last_file(), .offset = capture.offset};
+  Place place{.file = last_file(), .is_revisit = is_revisit(capture), .offset = capture.offset};
   const std::string& time = capture.timestamp;
   (void)std::from_chars(time.data(), time.data() + time.size(), place.time);
   const std::string url = asked_url(capture.url);
   const auto order = [](const Place& one) { return std::tuple(one.time, one.file, one.offset); };
-  Place& known = places_[capture_key(url)];
-  if (order(known) <= order(place)) known = place;
+  const std::uint64_t key = capture_key(url);
+  const auto [known, is_new] = places_.try_emplace(key, place);
+  const auto keep_original = [&](const Place& one) {
+    Place& original = originals_.try_emplace(key, one).first->second;
+    if (order(original) <= order(one)) original = one;
+  };
+  if (!is_new && order(known->second) <= order(place)) {
+    if (place.is_revisit && !known->second.is_revisit) keep_original(known->second);
+    known->second = place;
+  } else if (!is_new && known->second.is_revisit && !place.is_revisit) {
+    keep_original(place);
+  }
   const bool is_earlier =
       !first_page_ || std::tuple(place.file, place.offset) < std::tuple(first_page_->file, first_page_->offset);
   if (is_earlier && !is_robots_url(url)) first_page_ = {place.file, place.offset, url};
+}
+
+const WarcCaptures::Place* WarcCaptures::original_of(const std::string& url) const {
+  const std::uint64_t key = capture_key(url);
+  const auto newest = places_.find(key);
+  if (newest == places_.end()) return nullptr;
+  if (!newest->second.is_revisit) return &newest->second;
+  const auto original = originals_.find(key);
+  return original == originals_.end() ? nullptr : &original->second;
 }
 
 // --- reading
@@ -175,17 +212,40 @@ Result<bool> WarcCaptures::Reader::read(const Url& url, WarcMessage& message) {
 }
 
 Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
-  const std::string_view digest = record_.head.field("WARC-Payload-Digest");
+  const WarcHead revisit = std::move(record_.head);
+  const std::string_view digest = revisit.field("WARC-Payload-Digest");
   const auto key =
       PayloadTable::key_of_base32(digest.substr(std::min<std::size_t>(digest.find(':') + 1, digest.size())));
-  const auto place = key ? captures_.payloads_.find(*key) : std::nullopt;
-  if (!place)
-    return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files", digest));
-  if (auto read = read_record(place->file, place->offset); !read) return read;
+  if (const auto place = key ? captures_.payloads_.find(*key) : std::nullopt) {
+    if (auto read = read_record(place->file, place->offset); !read) return read;
+  } else {
+    const auto found = read_referred(revisit);
+    if (!found) return std::unexpected(found.error());
+    if (!*found) {
+      return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files",
+                                               digest.empty() ? revisit.field("WARC-Refers-To-Target-URI") : digest));
+    }
+  }
   const std::size_t head_size = http_head_size(record_.block).value_or(record_.block.size());
   if (message.head.empty()) message.head = record_.block.substr(0, head_size);
   message.payload.assign(record_.block, head_size);
   return {};
+}
+
+// What a revisit refers to by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
+Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
+  const std::string_view named = revisit.field("WARC-Refers-To-Target-URI");
+  const Place* const place =
+      captures_.original_of(asked_url(std::string(named.empty() ? revisit.field("WARC-Target-URI") : named)));
+  if (place == nullptr) return false;
+  if (auto read = read_record(place->file, place->offset); !read) return std::unexpected(std::move(read.error()));
+  const auto differs = [&](std::string_view ours, std::string_view theirs) {
+    return !ours.empty() && !theirs.empty() && !equals_ignoring_case(ours, theirs);
+  };
+  const std::string_view digest = revisit.field("WARC-Payload-Digest"), other = record_.head.field("WARC-Payload-Digest");
+  const bool same_kind = digest.substr(0, digest.find(':')) == other.substr(0, other.find(':')) && digest.size() == other.size();
+  if (same_kind && differs(digest, other)) return false;
+  return !differs(cdx_timestamp(revisit.field("WARC-Refers-To-Date")), cdx_timestamp(record_.head.field("WARC-Date")));
 }
 
 Result<void> WarcCaptures::Reader::read_record(std::uint32_t file, std::uint64_t offset) {

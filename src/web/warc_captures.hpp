@@ -41,6 +41,7 @@ class WarcCaptures {
   struct Place {
     std::uint64_t time = 0;  // its timestamp as a number
     std::uint32_t file = 0;
+    bool is_revisit = false;
     std::uint64_t offset = 0;
   };
   struct IndexedFile;
@@ -54,11 +55,16 @@ class WarcCaptures {
   Result<void> read_index(const std::string& index, const std::string& name, IndexedFile& file);
   Result<void> read_file(const std::string& path, const IndexedFile& file);
   Result<void> read_seeds(const std::string& path);
+  // Goes on behind a record that cannot be read. False: the file ends there, as far as anybody can tell.
+  Result<bool> read_past(WarcReader& reader, const Error& trouble) const;
   void add(const CdxjLine& capture);
+  // The newest capture of the URL that is no revisit; null: none.
+  const Place* original_of(const std::string& url) const;
   std::uint32_t last_file() const noexcept { return static_cast<std::uint32_t>(files_.size() - 1); }
 
   std::vector<std::string> files_;
-  std::unordered_map<std::uint64_t, Place> places_;  // by the fingerprint of the URL
+  std::unordered_map<std::uint64_t, Place> places_;     // by the fingerprint of the URL
+  std::unordered_map<std::uint64_t, Place> originals_;  // the same of URLs whose newest capture is a revisit
   PayloadTable payloads_;
   std::vector<Url> seeds_;
   std::optional<FirstPage> first_page_;
@@ -76,6 +82,7 @@ class WarcCaptures::Reader {
  private:
   Result<void> read_record(std::uint32_t file, std::uint64_t offset);
   Result<void> read_revisited(WarcMessage& message);
+  Result<bool> read_referred(const WarcHead& revisit);
 
   const WarcCaptures& captures_;
   std::vector<std::unique_ptr<WarcReader>> readers_;

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "base/internal/file_writing.hpp"
 #include "web/internal/cdxj.hpp"
 #include "web/internal/warc_capture.hpp"
 #include "web/internal/warc_reader.hpp"
@@ -94,10 +94,10 @@ class ArchiveOpening {
       }
       opened_.index_size = end;
     }
-    if (in.bad()) return warc_io_error(names_.index(), "read");
+    if (in.bad()) return file_trouble(names_.index(), "read");
     // What is behind the last good line was being written when the writer died.
     if (opened_.index_size < end && ::ftruncate(index_, static_cast<off_t>(opened_.index_size)) != 0) {
-      return warc_io_error(names_.index(), "cut off behind its last whole line");
+      return file_trouble(names_.index(), "cut off behind its last whole line");
     }
     return {};
   }
@@ -159,7 +159,7 @@ class ArchiveOpening {
                                              error.message, names_.index()));
     }
     if (!reader.ends_early()) {
-      const auto more = reader.has_more_behind();
+      const auto more = reader.next_behind();
       if (!more) return std::unexpected(more.error());
       if (*more) {
         return fail(Errc::corrupt,
@@ -169,7 +169,7 @@ class ArchiveOpening {
       }
     }
     if (::truncate(path.c_str(), static_cast<off_t>(reader.position())) != 0) {
-      return warc_io_error(path, "cut off behind its last whole record");
+      return file_trouble(path, "cut off behind its last whole record");
     }
     opened_.repairs.push_back({path, left});
     return {};
@@ -195,24 +195,10 @@ class ArchiveOpening {
 
 Result<OpenedArchive> open_archive(const WarcNames& names, int index) { return ArchiveOpening(names, index).run(); }
 
-std::unexpected<Error> warc_io_error(const std::string& file, std::string_view done) {
-  const Errc code = errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? Errc::disk_full : Errc::io;
-  return fail(code, fmt::format("{}: cannot be {}: {}", file, done, std::strerror(errno)));
-}
-
 Result<void> write_at(int descriptor, std::string_view bytes, std::uint64_t offset, const std::string& file) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count =
-        ::pwrite(descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-    if (count >= 0) {
-      done += static_cast<std::size_t>(count);
-    } else if (errno != EINTR) {
-      auto failed = warc_io_error(file, "written");
-      (void)::ftruncate(descriptor, static_cast<off_t>(offset));
-      return failed;
-    }
-  }
-  return {};
+  auto written = write_all(descriptor, bytes, offset, file);
+  if (!written) (void)::ftruncate(descriptor, static_cast<off_t>(offset));
+  return written;
 }
 
 }  // namespace argiope

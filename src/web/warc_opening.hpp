@@ -25,10 +25,7 @@ struct OpenedArchive {
 // Errors: as WarcArchive::open().
 Result<OpenedArchive> open_archive(const WarcNames& names, int index);
 
-// "FILE: cannot be DONE: why", by errno.
-std::unexpected<Error> warc_io_error(const std::string& file, std::string_view done);
-
-// Writes all of it at the place. Errors: io, disk_full; what has been written of it is cut off again.
+// write_all() at the end of a file. On an error what has been written of it is cut off again.
 Result<void> write_at(int descriptor, std::string_view bytes, std::uint64_t offset, const std::string& file);
 
 }  // namespace argiope

@@ -103,20 +103,19 @@ class WarcReader::Impl {
     return true;
   }
 
-  Result<bool> has_more_behind() {
+  Result<std::optional<std::uint64_t>> next_behind() {
     std::string seen(kWarcReadAtOnce + 64, '\0');
     // Two stretches overlap, so that no beginning is cut in two.
     for (std::uint64_t at = position_ + 1;; at += kWarcReadAtOnce) {
       const auto count = bytes_(at, seen.data(), seen.size());
       if (!count) return std::unexpected(count.error());
-      if (*count == 0) return false;
+      if (*count == 0) return std::nullopt;
       const std::string_view text(seen.data(), *count);
-      for (const std::string_view magic : {kGzipMagic, kWarcMagic}) {
-        for (std::size_t found = text.find(magic); found < kWarcReadAtOnce; found = text.find(magic, found + 1)) {
-          if (magic == kWarcMagic && found > 0 && text[found - 1] != '\n') continue;
-          auto begins = begins_record(at + found);
-          if (!begins || *begins) return begins;
-        }
+      for (std::size_t found = next_magic(text, 0); found < kWarcReadAtOnce; found = next_magic(text, found + 1)) {
+        if (text[found] == kWarcMagic.front() && found > 0 && text[found - 1] != '\n') continue;
+        const auto begins = begins_record(at + found);
+        if (!begins) return std::unexpected(begins.error());
+        if (*begins) return at + found;
       }
     }
   }
@@ -274,6 +273,10 @@ class WarcReader::Impl {
     return true;
   }
 
+  static std::size_t next_magic(std::string_view text, std::size_t from) noexcept {
+    return std::min(text.find(kGzipMagic, from), text.find(kWarcMagic, from));
+  }
+
   // Whether there, where a magic number stands, the head of a record does.
   Result<bool> begins_record(std::uint64_t offset) {
     const auto head = WarcReader(bytes_, name_, {limits_.head_bytes, 0, limits_.record_bytes}).head_at(offset);
@@ -313,6 +316,6 @@ std::uint64_t WarcReader::position() const noexcept { return impl_->position(); 
 void WarcReader::seek(std::uint64_t offset) noexcept { impl_->seek(offset); }
 bool WarcReader::ends_early() const noexcept { return impl_->ends_early(); }
 bool WarcReader::has_begun() const noexcept { return impl_->has_begun(); }
-Result<bool> WarcReader::has_more_behind() { return impl_->has_more_behind(); }
+Result<std::optional<std::uint64_t>> WarcReader::next_behind() { return impl_->next_behind(); }
 
 }  // namespace argiope

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -15,6 +16,15 @@ namespace {
 
 constexpr std::string_view kNoRobots = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
+constexpr std::string_view kGzipBegins = "\x1f\x8b";
+
+// Whether the payload begins as one in chunks does.
+bool begins_with_chunk(std::string_view payload) noexcept {
+  const std::string_view line = payload.substr(0, std::min(payload.find_first_of("\r\n; "), payload.size()));
+  return !line.empty() && line.size() <= 16 && line.size() < payload.size() &&
+         std::ranges::all_of(line, [](char c) { return hex_value(c) >= 0; });
+}
+
 bool names_chunked(std::string_view head) {
   HttpHeadLine line;
   for (bool first = true; take_http_line(head, line, first); first = false) {
@@ -23,11 +33,34 @@ bool names_chunked(std::string_view head) {
   return false;
 }
 
-// Whether the payload begins as one in chunks does. Some writers undo chunks and leave the head as it was.
-bool begins_with_chunk(std::string_view payload) noexcept {
-  const std::string_view line = payload.substr(0, std::min(payload.find_first_of("\r\n; "), payload.size()));
-  return !line.empty() && line.size() <= 16 && line.size() < payload.size() &&
-         std::ranges::all_of(line, [](char c) { return hex_value(c) >= 0; });
+bool is_shorter(std::string_view length, std::size_t size) noexcept {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), number);
+  return error == std::errc{} && number < size;
+}
+
+// The head as a server would have had to send it with that payload: in HTTP/1.1, and without the fields that some writers leave as
+// they were when they undo codings.
+void append_true_head(std::string& out, std::string_view head, std::string_view payload) {
+  const bool is_chunked = names_chunked(head);
+  const bool is_in_chunks = is_chunked && begins_with_chunk(payload);
+  const bool is_unpacked = !is_in_chunks && !payload.empty() && !payload.starts_with(kGzipBegins);
+  const auto is_left_over = [&](const HttpHeadLine& line) {
+    if (equals_lower(line.name, "transfer-encoding")) return !is_in_chunks;
+    if (equals_lower(line.name, "content-length")) return is_chunked || is_shorter(line.value, payload.size());
+    const bool is_gzip = equals_lower(line.value, "gzip") || equals_lower(line.value, "x-gzip");
+    return is_gzip && is_unpacked && equals_lower(line.name, "content-encoding");
+  };
+  HttpHeadLine line;
+  for (bool first = true; take_http_line(head, line, first); first = false) {
+    if (first && (line.whole.starts_with("HTTP/2") || line.whole.starts_with("HTTP/3"))) {
+      out.append("HTTP/1.1").append(line.whole.substr(std::min(line.whole.find_first_of(" \r\n"), line.whole.size())));
+    } else if (!is_left_over(line)) {
+      out += line.whole;
+    }
+    if (!out.ends_with('\n')) out += "\r\n";
+  }
+  out += "\r\n";
 }
 
 // What a server would have had to send: whole, or as much as there is of it.
@@ -75,10 +108,8 @@ class WarcReplay::Transport final : public HttpTransport {
     text_.clear();
     if (!*found) {
       text_ = kNoRobots;
-    } else if (names_chunked(message_.head) && !begins_with_chunk(message_.payload)) {
-      append_archived_head(text_, message_.head, {});
     } else {
-      text_ = message_.head;
+      append_true_head(text_, message_.head, message_.payload);
     }
     if (*found) text_ += message_.payload;
     const HttpReaderLimits limits{

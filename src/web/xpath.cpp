@@ -654,19 +654,24 @@ Result<std::shared_ptr<const XPathExpression>> XPathExpression::compile(std::str
   return std::shared_ptr<const XPathExpression>(new XPathExpression(std::move(parsed)));
 }
 
-std::optional<XPathExpression::Answer> XPathExpression::evaluate(const DocumentTree& tree, NodeIndex context,
+std::optional<XPathExpression::Answer> XPathExpression::evaluate(const DocumentTree& tree, std::span<const NodeIndex> contexts,
                                                                  std::uint64_t most_steps) const {
   try {
     XPathEvaluator evaluator(parsed_->terms, tree, most_steps);
-    XPathContext start;
-    start.place.node = context;
-    XPathValue value = evaluator.evaluate(parsed_->terms.root, start);
     Answer answer;
-    if (value.type == XPathType::nodes) {
-      answer.nodes = std::move(value.nodes);
-    } else {
-      answer.value = evaluator.text_of(value);
+    FoundPlaces found(tree);
+    for (const NodeIndex context : contexts) {
+      XPathContext start;
+      start.place.node = context;
+      XPathValue value = evaluator.evaluate(parsed_->terms.root, start);
+      if (value.type == XPathType::nodes) {
+        if (contexts.size() == 1) return Answer{.nodes = std::move(value.nodes), .values = {}};
+        found.add(value.nodes);
+      } else {
+        answer.values.push_back(evaluator.text_of(value));
+      }
     }
+    answer.nodes = found.take();
     return answer;
   } catch (const XPathTooLong&) {
     return std::nullopt;

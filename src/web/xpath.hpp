@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,11 @@ class XPathExpression {
   ~XPathExpression();
 
   struct Answer {
-    std::vector<TreePlace> nodes;      // each once, in the order of the tree
-    std::optional<std::string> value;  // instead of nodes: a string, number or boolean
+    std::vector<TreePlace> nodes;     // each once, in the order of the tree
+    std::vector<std::string> values;  // instead of nodes: a string, number or boolean for each context
   };
-  // From `context` on. nullopt: it would have taken more steps than `most_steps`.
-  std::optional<Answer> evaluate(const DocumentTree& tree, NodeIndex context, std::uint64_t most_steps) const;
+  // From each of the contexts on. nullopt: it would have taken more steps than `most_steps`.
+  std::optional<Answer> evaluate(const DocumentTree& tree, std::span<const NodeIndex> contexts, std::uint64_t most_steps) const;
 
  private:
   struct Parsed;

@@ -48,7 +48,7 @@ struct XPathSignature {
   bool of_nodes = false;
 };
 constexpr int kAnyNumber = 1000;
-constexpr XPathSignature kSignatures[] = {
+constexpr XPathSignature kFunctions[] = {
     {"boolean", XPathFunction::boolean, XPathType::truth, 1, 1},
     {"ceiling", XPathFunction::ceiling, XPathType::number, 1, 1},
     {"concat", XPathFunction::concat, XPathType::text, 2, kAnyNumber},
@@ -428,8 +428,8 @@ class XPathParser {
   XPathTerm read_call() {
     const std::size_t start = at_;
     const std::string name = take_qualified_name();
-    const auto* const found = std::ranges::find(kSignatures, name, &XPathSignature::name);
-    if (found == std::end(kSignatures)) {
+    const auto* const found = std::ranges::find(kFunctions, name, &XPathSignature::name);
+    if (found == std::end(kFunctions)) {
       at_ = start;
       mistake(fmt::format("there is no function {}()", printable(name)));
     }

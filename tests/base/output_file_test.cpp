@@ -53,6 +53,25 @@ TEST(OutputFile, NamesItselfWhereItCannotBeWritten) {
   EXPECT_EQ(done.error().message, "export to /nowhere/out: No such file or directory");
 }
 
+TEST(OutputFile, IsTriedBeforeThereIsAnythingToWriteAndNothingIsTouched) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("out");
+  std::ofstream(path) << "before";
+  EXPECT_TRUE(OutputFile::check("export to", path));
+  EXPECT_TRUE(OutputFile::check("export to", "-"));
+  EXPECT_EQ(std::filesystem::file_size(path), 6u);
+  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+  OutputFile other("export to", path);  // of another process
+  other.write("half");
+  EXPECT_TRUE(OutputFile::check("export to", path));
+  EXPECT_TRUE(std::filesystem::exists(path + ".part"));
+  EXPECT_FALSE(std::filesystem::exists(path + ".try"));
+  EXPECT_TRUE(other.finish());
+  EXPECT_EQ(OutputFile::check("export to", path + "/x").error().message, "export to " + path + "/x: Not a directory");
+  EXPECT_EQ(OutputFile::check("export to", folder.file(".")).error().message,
+            "export to " + folder.file(".") + ": Is a directory");
+}
+
 TEST(OutputFile, ThatMeetsAFullDiskSaysSo) {
   TemporaryFolder folder;
   const std::string path = folder.file("out");

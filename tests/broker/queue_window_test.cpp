@@ -63,5 +63,27 @@ TEST_F(QueueWindowTest, ReadsAllDelayedJobsAgainThatItLetGoOfAlthoughTheClockWas
   }
 }
 
+TEST_F(QueueWindowTest, ReadsOnOfAKeyWhoseJobsHereAreAllForgotten) {
+  const auto aside = [](JobId id) { return WaitingJob{.id = id, .key = "k", .shelf = Shelf::set_aside}; };
+  const auto wanted_of_key = [&]() -> std::optional<QueueWindow::Load> {
+    for (const QueueWindow::Load& load : window.loads(clock.now())) {
+      if (!load.keys && load.read.shelf == Shelf::set_aside && load.key == "k") return load;
+    }
+    return std::nullopt;
+  };
+  for (JobId id = 1; id <= 20; ++id) window.left_in_store(aside(id));
+  const auto first = wanted_of_key();
+  ASSERT_TRUE(first);
+  ASSERT_GT(first->read.limit, 1u);
+  std::vector<WaitingJob> rows;
+  for (JobId id = 1; id <= first->read.limit; ++id) rows.push_back(aside(id));
+  window.loaded(*first, rows, clock.now());
+  EXPECT_FALSE(wanted_of_key());  // there are enough of it
+  // What was read was older than what had become of them meanwhile.
+  for (const WaitingJob& row : rows) window.forget(row.id, clock.now());
+  EXPECT_TRUE(window.wants_load(clock.now()));
+  EXPECT_TRUE(wanted_of_key());
+}
+
 }  // namespace
 }  // namespace argiope

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "cli/crawl/seed_list.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/typed_words.hpp"
 
 namespace argiope {
 namespace {
@@ -18,22 +20,12 @@ namespace {
 using namespace std::chrono_literals;
 
 Result<CrawlOptions> options_of(std::vector<std::string> words) {
-  CLI::App app{"", "argiope"};
   CrawlArguments arguments;
-  arguments.add_to(app);
-  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  type_into(arguments, words);
   return arguments.options();
 }
-CrawlOptions taken(std::vector<std::string> words) {
-  auto options = options_of(std::move(words));
-  EXPECT_TRUE(options) << (options ? "" : options.error().message);
-  return options ? std::move(*options) : CrawlOptions{};
-}
-std::string refusal(std::vector<std::string> words) {
-  const auto options = options_of(std::move(words));
-  EXPECT_FALSE(options);
-  return options ? "" : options.error().message;
-}
+CrawlOptions taken(std::vector<std::string> words) { return accepted(options_of(std::move(words))); }
+std::string refusal(std::vector<std::string> words) { return refused(options_of(std::move(words))); }
 std::string seed(const std::string& url) {
   const auto options = taken({url});
   return options.seeds.empty() ? "" : std::string(options.seeds.front().href());
@@ -93,6 +85,9 @@ TEST(CrawlArguments, AHeaderFieldThatIsNoneIsRefused) {
   EXPECT_EQ(refusal({"a.org", "--header", "no colon"}), "--header \"no colon\": write it as \"Name: value\"");
   EXPECT_TRUE(refusal({"a.org", "--header", ": value"}).contains("Name: value"));
   EXPECT_TRUE(refusal({"a.org", "--header", "A B: value"}).contains("not allowed"));
+  EXPECT_EQ(refusal({"a.org", "--header", "host: b.org"}),
+            "--header \"host: b.org\": host is set by the client itself");
+  EXPECT_TRUE(refusal({"a.org", "--header-for", "*", "Transfer-Encoding: chunked"}).contains("Transfer-Encoding is set by the client itself"));
   EXPECT_TRUE(refusal({"a.org", "--header", "A: b\r\nEvil: c"}).contains("not allowed"));
   EXPECT_TRUE(refusal({"a.org", "--user-agent", "a\r\nb"}).starts_with("--user-agent: control characters"));
 }
@@ -253,6 +248,90 @@ TEST(CrawlArguments, ARateOfNothingIsRefusedWithWhatWasPerhapsMeant) {
   }
 }
 
+TEST(CrawlArguments, ANumberThatIsNoneOrOutOfRangeIsToldWithWhatIsAllowed) {
+  const auto why = [](const std::string& option, const std::string& value) {
+    return why_not_parsed<CrawlArguments>({"a.org", option, value});
+  };
+  for (const std::string option : {"--max-links-per-page", "--max-pages-per-host", "--max-url-length"}) {
+    EXPECT_EQ(why(option, "0"), option + ": \"0\": a whole number, 1 or more");
+    EXPECT_EQ(why(option, "x"), option + ": \"x\": a whole number, 1 or more");
+  }
+  EXPECT_EQ(why("--max-segment-repeats", "0"), "--max-segment-repeats: \"0\": a whole number from 1 to 4294967295");
+  for (const std::string option : {"--max-pages", "--seed"}) {
+    EXPECT_EQ(why(option, "-1"), option + ": \"-1\": a whole number, 0 or more");
+    EXPECT_EQ(why(option, " -1"), option + ": \" -1\": a whole number, 0 or more");
+    EXPECT_EQ(why(option, "1.5"), option + ": \"1.5\": a whole number, 0 or more");
+  }
+  EXPECT_EQ(why("--retries", "-1"), "--retries: \"-1\": a whole number from 0 to 100");
+  EXPECT_EQ(why("--per-host", "4294967297"), "--per-host: \"4294967297\": a whole number from 1 to 100000");
+  EXPECT_EQ(why("--autothrottle-target", "nan"), "--autothrottle-target: \"nan\": a number from 0.01 to 1000");
+}
+
+TEST(CrawlArguments, AnEmptyNameIsNotTakenForNone) {
+  for (const std::string option :
+       {"--save", "--html", "--load-cookies", "--save-cookies", "--netrc-file", "--sitemap-out", "--export",
+        "--export-broken", "--check-output", "--extract", "--config", "--db", "--login", "--input-file"}) {
+    EXPECT_EQ(why_not_parsed<CrawlArguments>({"a.org", option, ""}), option + ": \"\": it names nothing");
+  }
+}
+
+TEST(CrawlArguments, WhatWouldDoNothingIsRefusedWithWhatItNeeds) {
+  const std::string checks = "--check-links or --check-output";
+  EXPECT_EQ(refusal({"a.org", "--check-age", "1d"}), "--check-age: does nothing without " + checks);
+  EXPECT_EQ(refusal({"a.org", "--check-foreign-fragments"}),
+            "--check-foreign-fragments: does nothing without " + checks);
+  EXPECT_EQ(refusal({"a.org", "--check-only", "mail"}),
+            "--check-only: does nothing without --check-links, --check-output or --html");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--output", "x.csv"}, {"--output-format", "csv"}, {"--extract-threads", "2"}}) {
+    EXPECT_EQ(refusal({"a.org", words[0], words[1]}), words[0] + ": does nothing without --field or --extract");
+    EXPECT_TRUE(options_of({"a.org", words[0], words[1], "--field", "title=css:h1"}));
+  }
+  EXPECT_EQ(refusal({"a.org", "--near-distance", "3"}),
+            "--near-distance: does nothing without --near-duplicates, --skip-duplicates near or --traps");
+  EXPECT_EQ(refusal({"a.org", "--seed", "0"}), "--seed: does nothing without --order random");
+  EXPECT_EQ(taken({"a.org", "--order", "random", "--seed", "18446744073709551615"}).order_seed, 18446744073709551615u);
+  EXPECT_EQ(taken({"a.org", "--traps", "50", "--near-distance", "5"}).duplicates.near_distance, 5u);
+  EXPECT_TRUE(options_of({"a.org", "--check-only", "mail", "--html", "x.html"}));
+  EXPECT_TRUE(options_of({"a.org", "--check-age", "1d", "--check-foreign-fragments", "--check-output", "x.csv"}));
+}
+
+TEST(CrawlArguments, WhatIsWrittenAtTheEndIsTriedAtTheStart) {
+  const TemporaryFolder folder;
+  const auto why = [&](std::vector<std::string> words) {
+    CrawlArguments arguments;
+    words.insert(words.begin(), "a.org");
+    type_into(arguments, words);
+    const auto good = arguments.check_outputs();
+    return good ? std::string() : good.error().message;
+  };
+  const std::string missing = folder.file("none/x.csv");
+  for (const std::string option :
+       {"--export", "--export-broken", "--html", "--sitemap-out", "--save-cookies", "--check-output"}) {
+    EXPECT_EQ(why({option, missing}), option + " " + missing + ": No such file or directory");
+    EXPECT_EQ(why({option, folder.file(".")}), option + " " + folder.file(".") + ": Is a directory");
+    EXPECT_EQ(why({option, folder.file("x.csv")}), "");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("."))) << "and nothing is left of the trial";
+  EXPECT_EQ(why({"--html", "-"}), "");
+}
+
+TEST(CrawlArguments, ASitemapIsXml) {
+  EXPECT_EQ(refusal({"a.org", "--sitemap-out", "x.txt"}),
+            "--sitemap-out \"x.txt\": the name must end with .xml or .xml.gz");
+  for (const char* name : {"x.xml", "x.xml.gz", "-"}) EXPECT_TRUE(options_of({"a.org", "--sitemap-out", name})) << name;
+}
+
+TEST(CrawlArguments, AFileWithoutAuthoritiesIsRefusedAtTheStart) {
+  const TemporaryFolder folder;
+  const std::string junk = folder.file("junk.pem");
+  std::ofstream(junk) << "not a certificate\n";
+  EXPECT_TRUE(why_not_parsed<CrawlArguments>({"a.org", "--ca-file", junk})
+                  .starts_with("--ca-file: \"" + junk + "\": has no certificates in PEM ("));
+  EXPECT_EQ(why_not_parsed<CrawlArguments>({"a.org", "--ca-file", "/nowhere.pem"}),
+            "--ca-file: \"/nowhere.pem\": has no certificates in PEM (No such file or directory)");
+}
+
 TEST(CrawlArguments, AnArchivesFilesHaveASizeInBytesOrWithAUnit) {
   const auto size_of = [](const std::string& text) {
     CLI::App app{"", "argiope"};
@@ -266,7 +345,10 @@ TEST(CrawlArguments, AnArchivesFilesHaveASizeInBytesOrWithAUnit) {
   EXPECT_EQ(size_of("1000"), 1000u);
   EXPECT_EQ(size_of("500K"), 500u * 1024);
   EXPECT_EQ(size_of("2GB"), 2048u * 1024 * 1024);
-  for (const std::string bad : {"0", "-1", "many", "1 parsec"}) EXPECT_THROW(size_of(bad), CLI::ValidationError) << bad;
+  for (const std::string bad : {"0", "-1", "many", "1 parsec"}) {
+    EXPECT_EQ(why_not_parsed<CrawlArguments>({"http://a.org", "--warc", "site", "--warc-size", bad}),
+              "--warc-size: \"" + bad + "\": more than 0 bytes, as in 1000000, 500M or 1G");
+  }
   EXPECT_THROW(options_of({"http://a.org", "--warc-size", "1G"}), CLI::RequiresError);
 }
 

@@ -6,21 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "support/typed_words.hpp"
+
 namespace argiope {
 namespace {
 
 CronArguments typed(std::vector<std::string> words) {
-  CLI::App app{"", "argiope"};
   CronArguments arguments;
-  arguments.add_to(app);
-  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  type_into(arguments, words);
   return arguments;
 }
-std::string refusal(std::vector<std::string> words) {
-  const auto options = typed(std::move(words)).options();
-  EXPECT_FALSE(options);
-  return options ? "" : options.error().message;
-}
+std::string refusal(std::vector<std::string> words) { return refused(typed(std::move(words)).options()); }
 
 TEST(CronArguments, ADialectBringsItsOwnRules) {
   for (const CronDialect dialect : {CronDialect::argiope, CronDialect::vixie, CronDialect::quartz,

@@ -8,23 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "support/typed_words.hpp"
+
 namespace argiope {
 namespace {
 
 using ::testing::HasSubstr;
 using Environment = std::map<std::string, std::string>;
 
-struct Taken {
+struct WireTaken {
   CrawlOptions options;
   CrawlSetup setup;
 };
 
-Result<Taken> taken_of(std::vector<std::string> words, const Environment& environment = {}) {
-  CLI::App app{"", "argiope"};
+Result<WireTaken> wire_taken_of(std::vector<std::string> words, const Environment& environment = {}) {
   WireArguments arguments;
-  arguments.add_to(app, "Each request", "How fast");
-  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  Taken made;
+  type_into(arguments, words, "Each request", "How fast");
+  WireTaken made;
   const auto applied = arguments.apply(made.options, made.setup, [&](const char* name) -> std::optional<std::string> {
     const auto found = environment.find(name);
     return found == environment.end() ? std::nullopt : std::optional(found->second);
@@ -33,14 +33,10 @@ Result<Taken> taken_of(std::vector<std::string> words, const Environment& enviro
   return made;
 }
 CrawlSetup taken(std::vector<std::string> words, const Environment& environment = {}) {
-  auto made = taken_of(std::move(words), environment);
-  EXPECT_TRUE(made) << made.error().message;
-  return made ? std::move(made->setup) : CrawlSetup{};
+  return accepted(wire_taken_of(std::move(words), environment)).setup;
 }
 std::string refusal(std::vector<std::string> words, const Environment& environment = {}) {
-  const auto made = taken_of(std::move(words), environment);
-  EXPECT_FALSE(made);
-  return made ? "" : made.error().message;
+  return refused(wire_taken_of(std::move(words), environment));
 }
 std::string proxies(const CrawlSetup& setup) {
   std::string text;
@@ -83,21 +79,22 @@ TEST(WireArguments, WhatIsNoProxyIsRefusedByNameAndWithoutItsPassword) {
 }
 
 TEST(WireArguments, SizesHaveUnitsAndAreMoreThanNothing) {
-  const auto made = taken_of({"--rate-limit", "500K", "--quota", "2g"});
+  const auto made = wire_taken_of({"--rate-limit", "500K", "--quota", "2g"});
   ASSERT_TRUE(made);
   EXPECT_EQ(made->setup.rate_limit, 500u * 1024);
   EXPECT_EQ(made->options.quota, 2u << 30);
-  EXPECT_EQ(taken_of({})->options.quota, 0u);
-  for (const char* option : {"--rate-limit", "--quota"}) {
-    for (const char* bad : {"0", "fast", "-1", "1X"}) {
-      EXPECT_THROW((void)taken_of({option, bad}), CLI::ParseError) << option << " " << bad;
+  EXPECT_EQ(wire_taken_of({})->options.quota, 0u);
+  for (const std::string option : {"--rate-limit", "--quota"}) {
+    for (const std::string bad : {"0", "0K", "fast", "-1", "1X", "1.5M", "99999999999G"}) {
+      EXPECT_EQ(why_not_parsed<WireArguments>({option, bad}, "Each request", "How fast"),
+                option + ": \"" + bad + "\": more than 0 bytes, as in 1000000, 500M or 1G");
     }
   }
 }
 
 TEST(WireArguments, AClientsCertificateIsReadAtTheStart) {
-  EXPECT_THROW((void)taken_of({"--client-key", "/dev/null"}), CLI::ParseError) << "without the certificate";
-  EXPECT_THROW((void)taken_of({"--client-cert", "/nowhere.pem"}), CLI::ParseError);
+  EXPECT_THROW((void)wire_taken_of({"--client-key", "/dev/null"}), CLI::ParseError) << "without the certificate";
+  EXPECT_THROW((void)wire_taken_of({"--client-cert", "/nowhere.pem"}), CLI::ParseError);
   EXPECT_THAT(refusal({"--client-cert", "/dev/null"}),
               HasSubstr("--client-cert, --client-key: \"/dev/null\": is no certificate in PEM"));
 }

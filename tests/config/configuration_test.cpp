@@ -55,7 +55,7 @@ on = ["failed"]
 
 TEST(Configuration, SaysWhatIsWrongWithWhoIsToldOfTrouble) {
   EXPECT_EQ(error_of("[[notify]]\nname = \"ops\"\npush = \"https://x.example\"\non = [\n  \"weather\"]"),
-            R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon)");
+            R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon, alarm, paused)");
   EXPECT_EQ(error_of("[[notify]]\nname = \"ops\""), R"(a.toml:1: notify "ops": it needs a `push` or a `command`)");
   EXPECT_EQ(error_of("[[notify]]\nname = \"a\"\ncommand = [\"true\"]\n[[notify]]\nname = \"a\"\ncommand = [\"true\"]"),
             R"(a.toml:5: notify "a": there is one of that name in line 2)");
@@ -346,6 +346,29 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
             "a.toml:3: queue \"q\": push: url \"ftp://a\": http:// or https://");
   EXPECT_EQ(error("[[queue]]\nname = \"q\"\ncommand = [\"a\"]\npush = \"http://a\""),
             "a.toml:4: queue \"q\": push: it has a command already");
+}
+
+TEST(Configuration, NamesFilesOfProjects) {
+  const Configuration told = read("[serve]\npages = \"shops.db\"\n[[project]]\nfile = \"shop.toml\"\n[[project]]\nfile = \"news.toml\"\n");
+  EXPECT_EQ(told.serve.pages, "shops.db");
+  ASSERT_EQ(told.projects.size(), 2u);
+  EXPECT_EQ(told.projects[1].file, "news.toml");
+  EXPECT_EQ(error_of("[[project]]\n"), "a.toml:1: project: a project needs a file");
+  EXPECT_EQ(error_of("[[project]]\nfile = 7\n"), "a.toml:2: project: file 7: the name of a project's file");
+  EXPECT_EQ(error_of("[[project]]\nfiles = \"a\"\n"), "a.toml:2: project: member \"files\": [[project]] has none");
+  EXPECT_EQ(error_of("[[project]]\nfile = \"a\"\n[[project]]\nfile = \"a\"\n"), "a.toml:4: project: file \"a\": it is there already");
+  EXPECT_EQ(error_of("[project]\nname = \"shop\"\n"), "a.toml:1: project: tables, each under [[project]]");
+  const Configuration visits = read("[projects]\nrate = 2\nheader = [\"X: 1\"]\n[[projects.host]]\nmatch = \"a.test\"\nper_host = 3\n");
+  ASSERT_EQ(visits.visits.options.size(), 2u);
+  const auto rate = std::ranges::find(visits.visits.options, "rate", &CrawlFileOption::name);
+  ASSERT_NE(rate, visits.visits.options.end());
+  EXPECT_EQ(rate->values, std::vector<std::string>{"2"});
+  EXPECT_EQ(rate->line, 2u);
+  ASSERT_EQ(visits.visits.hosts.size(), 1u);
+  EXPECT_EQ(visits.visits.hosts[0].per_host, 3u);
+  EXPECT_NE(visits.visits.text, read("[projects]\nrate = 3\n").visits.text);
+  EXPECT_EQ(error_of("[projects]\nrate = {}\n").substr(0, 24), "a.toml:2: projects: rate");
+  EXPECT_EQ(error_of("[projects]\n[[projects.host]]\nrate = 1\n").substr(0, 27), "a.toml:2: projects: host[0]");
 }
 
 TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {

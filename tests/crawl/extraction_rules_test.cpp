@@ -123,6 +123,16 @@ TEST(Extraction, TakesTheFirstSourceThatHasAValue) {
   EXPECT_THAT(all, ElementsAre("The Lamp", "Size", "nothing", "0", "more?a=1&b=2"));
 }
 
+TEST(Extraction, TakesTheFirstMatchThatHasAValue) {
+  EXPECT_THAT(values({"a=css:p", "b=xpath://p", "c=css:p::text", "d:integer=css:p"}, "<p> <p><b>x</b> <p>7<p>8"),
+              ElementsAre("x", "x", "7", "7"));
+  const auto records = extracted(rules_of_fields({"n:integer=css:p", "t=css:p"}), "<p>x<p>y<p>3<p>z");
+  EXPECT_EQ(told(records.records[0].values[0]), "3");
+  ASSERT_EQ(records.troubles.size(), 2u) << "each match is tried once";
+  EXPECT_THAT(records.troubles[0].why, HasSubstr("x"));
+  EXPECT_THAT(records.troubles[1].why, HasSubstr("y"));
+}
+
 TEST(Extraction, MakesARecordOfEachElement) {
   constexpr std::string_view html =
       "<title>T</title><div class=i><b>1</b><a href=x>p</a></div><div class=i><b>2</b></div><div class=i></div><b>3</b>";
@@ -184,6 +194,150 @@ TEST(Extraction, ReadsXml) {
   EXPECT_EQ(told(records[0].values[2]), "2026-03-12T14:30:00Z");
 }
 
+// --- pages that are JSON
+
+constexpr std::string_view kItemsJson = R"json({"shop":"S","a/b":{"~":"odd"},"items":[
+  {"name":" Lamp ","price":9.5,"new":true,"tags":["x","y",null,""],"at":"12 March 2026","more":{"n":1},"link":"/l?a","text":"EUR 1.234,50","none":null},
+  {"name":"Bulb","price":"3,50","new":false}],"matrix":[[1,2],[3]],"n":12345678901234,"*":7})json";
+
+std::vector<std::string> json_values(const std::vector<std::string>& fields, std::string_view json = kItemsJson) {
+  const ExtractedRecords records = extracted(rules_of_fields(fields), json, "application/json");
+  std::vector<std::string> all;
+  if (records.records.empty()) return {"no record"};
+  for (const FieldValue& value : records.records[0].values) all.push_back(told(value));
+  return all;
+}
+
+TEST(ExtractionOfJson, GoesByPointers) {
+  EXPECT_THAT(json_values({"a=json:/shop", "b=json:/items/1/name", "c=json:/a~1b/~0", "d=json:/items/2/name", "e=json:/items/01/name",
+                           "f=json:/shop/x", "g=json:/items/name", "h=json:/items/0/none", "i=json:/n", "j=json:/*"}),
+              ElementsAre("S", "Bulb", "odd", "none", "none", "none", "none", "none", "12345678901234", "7"));
+}
+
+TEST(ExtractionOfJson, KeepsKindsAndConvertsToOthers) {
+  const auto records = extracted(rules_of_fields({"a=json:/items/0/price", "b=json:/items/0/new", "c:raw=json:/items/0/price", "d:json=json:/items/0/name",
+                                                  "e=json:/items/0/more", "f:json=json:/items/0/more", "g:number=json:/items/1/price"}),
+                                 kItemsJson, "application/json; charset=utf-8")
+                           .records;
+  ASSERT_EQ(records.size(), 1u);
+  using Kind = FieldValue::Kind;
+  EXPECT_THAT(records[0].values, ElementsAre(FieldValue{Kind::number, "9.5", {}}, FieldValue{Kind::boolean, "true", {}}, FieldValue{Kind::text, "9.5", {}},
+                                             FieldValue{Kind::json, "\" Lamp \"", {}}, FieldValue{Kind::json, "{\"n\":1}", {}},
+                                             FieldValue{Kind::json, "{\"n\":1}", {}}, FieldValue{Kind::number, "3.50", {}}));
+  EXPECT_THAT(json_values({"a=json:/items/0/name", "b:date=json:/items/0/at", "c:url=json:/items/0/link", "d:number=json:/items/0/text",
+                           "e:boolean=json:/items/0/new", "f:integer=json:/items/0/price", "g=re:EUR ([0-9.,]+)", "h=page:url"}),
+              ElementsAre("Lamp", "2026-03-12", "https://shop.example/l?a", "1234.50", "true", "none", "1.234,50", "https://shop.example/item/7?x=1"));
+}
+
+TEST(ExtractionOfJson, TakesLists) {
+  EXPECT_THAT(json_values({"a[]=json:/items/0/tags", "b=json:/items/0/tags", "c[]=json:/items/*/name", "d[]=json:/matrix/*/*", "e[]=json:/matrix",
+                           "f=json:/matrix/*/0", "g[]=json:/shop"}),
+              ElementsAre("[x|y]", "[\"x\",\"y\",null,\"\"]", "[Lamp|Bulb]", "[1|2|3]", "[[1,2]|[3]]", "1", "[S]"));
+}
+
+TEST(ExtractionOfJson, MakesARecordOfEachEntry) {
+  auto found = extracted(rules_of_fields({"n=json:/name", "p:number=json:/price", "u=page:url"}, "json:/items"), kItemsJson, "application/json");
+  ASSERT_EQ(found.records.size(), 2u);
+  EXPECT_EQ(told(found.records[1].values[0]), "Bulb");
+  EXPECT_EQ(told(found.records[1].values[1]), "3.50");
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:/0"}, "json:/matrix"), kItemsJson, "application/json").records.size(), 2u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:"}, "json:/matrix/*"), kItemsJson, "application/json").records.size(), 3u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:/n"}, "json:/items/*/more"), kItemsJson, "application/json").records.size(), 1u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:"}, "json:/shop"), kItemsJson, "application/json").records.size(), 0u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:/a"}, "json:"), "[{\"a\":1},{\"b\":1},{\"a\":2}]", "application/json").records.size(), 2u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:/name"}, "json:/items"), "<p>x</p>").records.size(), 0u) << "no JSON";
+}
+
+TEST(ExtractionOfJson, LivesBesideSourcesOfPages) {
+  const std::vector<std::string> fields = {"a=css:h1"};
+  auto rules = rules_of_fields(fields);
+  rules.rules[0].fields[0].sources.insert(rules.rules[0].fields[0].sources.begin(), "json:/shop");
+  rules.rules[0].fields[0].sources.push_back("meta:description");
+  EXPECT_EQ(told(extracted(rules, kItemsJson, "application/json").records[0].values[0]), "S");
+  EXPECT_EQ(told(extracted(rules, kShop).records[0].values[0]), "Lamp X");
+  EXPECT_TRUE(extracted(rules, "{}", "application/json").records.empty());
+}
+
+TEST(ExtractionOfJson, TellsJsonByItsTypeElseByItsFirstCharacter) {
+  const auto json = Extractor::compile(rules_of_fields({"a=json:/a"}));
+  const auto tree = Extractor::compile(rules_of_fields({"a=css:a"}));
+  const std::string href = kPageUrl.href();
+  for (const std::string_view type : {"application/json", "Application/LD+JSON; charset=utf-8", "text/json"}) {
+    EXPECT_TRUE(json->reads(href, type, "x"));
+    EXPECT_FALSE(tree->reads(href, type, "x"));
+  }
+  EXPECT_TRUE(json->reads(href, "text/plain", "\xEF\xBB\xBF \n[1]"));
+  EXPECT_TRUE(json->reads(href, "", "{}"));
+  EXPECT_FALSE(json->reads(href, "", "GIF89a"));
+  EXPECT_FALSE(json->reads(href, "text/plain", ""));
+  EXPECT_TRUE(json->reads(href, "text/html", "{}")) << "a page as others; it has no such field";
+  EXPECT_TRUE(tree->reads(href, "application/rss+xml", ""));
+  EXPECT_EQ(json_values({"a=json:/a"}, "\xEF\xBB\xBF{\"a\":\"\u00e9\"}"), std::vector<std::string>{"\u00e9"});
+  const auto latin = extracted(rules_of_fields({"a=json:/a"}), "{\"a\":\"\xE9\"}", "application/json; charset=latin1");
+  EXPECT_EQ(told(latin.records.at(0).values[0]), "\u00e9");
+}
+
+TEST(ExtractionOfJson, ThatIsNoneIsAnError) {
+  const auto extractor = Extractor::compile(rules_of_fields({"a=json:/a"}));
+  std::string deep(10'000, '[');
+  for (const std::string_view text : std::initializer_list<std::string_view>{"", "{\"a\":", "{\"a\":1}x", deep}) {
+    const auto records = extractor->extract({kPageUrl, text, "application/json"});
+    ASSERT_FALSE(records) << text.substr(0, 20);
+    EXPECT_EQ(records.error().code, Errc::invalid_input);
+  }
+  EXPECT_EQ(extractor->extract({kPageUrl, std::string(11 << 20, ' '), "application/json"}).error().code, Errc::too_large);
+}
+
+TEST(ExtractionOfJson, IsBoundedInWork) {
+  std::string list = "[0";
+  for (int i = 0; i < 1'000'000; ++i) list += ",0";
+  std::vector<std::string> fields;
+  for (int i = 0; i < 60; ++i) fields.push_back("f" + std::to_string(i) + "=json:/" + std::to_string(900'000 + i));
+  const auto extractor = Extractor::compile(rules_of_fields(fields));
+  const auto records = extractor->extract({kPageUrl, list + "]", "application/json"});
+  ASSERT_FALSE(records);
+  EXPECT_EQ(records.error().message, "json: the pointers take too long on this page");
+}
+
+TEST(ExtractionOfJson, LeavesOutValuesThatAreTooLong) {
+  const std::string text = "{\"a\":[\"" + std::string(Extractor::kMostValueBytes, 'x') + "\"],\"b\":1}";
+  const auto found = extracted(rules_of_fields({"a=json:/a", "b=json:/b"}), text, "application/json");
+  EXPECT_EQ(told(found.records.at(0).values[0]), "none");
+  ASSERT_EQ(found.troubles.size(), 1u);
+  EXPECT_THAT(found.troubles[0].why, HasSubstr("too long"));
+}
+
+TEST(Extraction, CountsWhatWasFoundInDroppedRecordsToo) {
+  auto rules = rules_of_fields({"n:integer=css:b", "a=css:a", "d=css:u"}, "css:.i");
+  rules.rules[0].fields[1].required = true;
+  rules.rules[0].fields[2].fallback = "x";
+  const auto found = extracted(rules, "<div class=i><b>1</b><a>x</a></div><div class=i><b>2</b></div><div class=i></div>");
+  EXPECT_EQ(found.records.size(), 1u);
+  EXPECT_THAT(found.found, ElementsAre(2, 1, 0));
+}
+
+TEST(Extraction, BoundsWhatElementsWithinElementsRepeat) {
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "<div>";
+  deep += "<p>" + std::string(1'000'000, 'x');
+  const auto extractor = Extractor::compile(rules_of_fields({"h:html=css:div"}, "css:div"));
+  const auto records = extractor->extract({kPageUrl, deep, "text/html"});
+  ASSERT_FALSE(records);
+  EXPECT_EQ(records.error().message, "its values have more than 67108864 bytes together");
+}
+
+TEST(Extraction, KeepsARecordWithoutValuesWhereThatIsWanted) {
+  auto rules = rules_of_fields({"a=css:h6", "b=css:h5"});
+  rules.rules[0].fields[0].required = true;
+  rules.rules[0].fields[1].fallback = "x";
+  EXPECT_TRUE(extracted(rules, kShop).records.empty());
+  rules.rules[0].keeps_empty = true;
+  const auto found = extracted(rules, kShop);
+  ASSERT_EQ(found.records.size(), 1u);
+  EXPECT_EQ(told(found.records[0].values[1]), "x");
+  EXPECT_EQ(found.dropped, 0u);
+}
+
 TEST(Extraction, NeedsNoTreeForWhatIsKnownWithoutOne) {
   const std::string deep(100'000, '<');
   EXPECT_THAT(values({"u=page:url"}, deep + "div>"), ElementsAre("https://shop.example/item/7?x=1"));
@@ -202,7 +356,7 @@ TEST(ExtractionMistake, InAFieldIsTold) {
   EXPECT_THAT(mistake_in("css:h1"), HasSubstr("write it as NAME=css:SELECTOR"));
   EXPECT_THAT(mistake_in("=css:h1"), HasSubstr("write it as NAME=css:SELECTOR"));
   EXPECT_THAT(mistake_in("a:word=css:h1"), HasSubstr("the types are text, lines, raw"));
-  EXPECT_EQ(mistake_in("a=h1"), "field \"a\": \"h1\": begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, readable: or page:");
+  EXPECT_EQ(mistake_in("a=h1"), "field \"a\": \"h1\": begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:");
   EXPECT_EQ(mistake_in("a=css:h1 >"), "field \"a\": css \"h1 >\": a selector is missing behind the combinator, at character 5");
   EXPECT_EQ(mistake_in("a=xpath://a["), "field \"a\": xpath \"//a[\": a step is missing, at character 5");
   EXPECT_EQ(mistake_in("a=re:("), "field \"a\": re \"(\": missing ): (");
@@ -211,13 +365,22 @@ TEST(ExtractionMistake, InAFieldIsTold) {
   EXPECT_EQ(mistake_in("a=jsonld:name"), "field \"a\": jsonld \"name\": write it as $.name or Product$.name, at character 1");
   EXPECT_THAT(mistake_in("url=css:h1"), HasSubstr("every record has a member of this name"));
   EXPECT_THAT(mistake_in("a=meta:"), HasSubstr("a name is missing"));
+  EXPECT_EQ(mistake_in("a=json:items"), "field \"a\": json \"items\": begin it with a slash, as in /items/0/price");
+  EXPECT_EQ(mistake_in("a=json:/a~2"), "field \"a\": json \"/a~2\": behind \"~\" there is 0 or 1: \"~0\" stands for \"~\", \"~1\" for \"/\"");
+  EXPECT_THAT(mistake_in("a=json:/a~"), HasSubstr("behind \"~\""));
+  EXPECT_THAT(mistake_in("a=json:/" + std::string(9'000, 'x')), HasSubstr("more than 8192 bytes"));
 }
 
 TEST(ExtractionMistake, InARuleIsTold) {
   EXPECT_EQ(mistake({}), "extraction needs a rule");
   EXPECT_EQ(mistake({{ExtractionRule{.name = "x"}}}), "rule \"x\": it has no fields");
   EXPECT_EQ(mistake(rules_of_fields({"a=css:h1", "a=css:h2"})), "field \"a\": it is there twice");
-  EXPECT_EQ(mistake(rules_of_fields({"a=css:h1"}, "h1")), "each: \"h1\": begin it with css: or xpath:");
+  EXPECT_EQ(mistake(rules_of_fields({"a=css:h1"}, "h1")), "each: \"h1\": begin it with css:, xpath: or json:");
+  EXPECT_THAT(mistake(rules_of_fields({"a=json:/a"}, "json:items")), HasSubstr("each: json \"items\": begin it with a slash"));
+  EXPECT_EQ(mistake(rules_of_fields({"a=json:/a", "b=css:h1"}, "json:/items")),
+            "field \"b\": \"css:h1\": there is no such thing within each record, which is JSON");
+  EXPECT_EQ(mistake(rules_of_fields({"a=json:/a"}, "css:.i")),
+            "field \"a\": \"json:/a\": there is no such thing within each record, which is an element of a page");
   auto rules = rules_of_fields({"a:number=css:h1"});
   rules.rules[0].fields[0].fallback = "none";
   EXPECT_EQ(mistake(rules), "field \"a\": default \"none\": there is no number in it");
@@ -230,9 +393,9 @@ TEST(ExtractionMistake, InARuleIsTold) {
 }
 
 TEST(ExtractionJson, KeepsTheOrderOfFieldsAndSources) {
-  const auto rules = rules_of_json(R"json({"rule":[{"fields":{"z":"css:a","a":{"meta":"x","css":["b","c"],"from":"page:url"}}}]})json");
+  const auto rules = rules_of_json(R"json({"rule":[{"fields":{"z":"css:a","a":{"meta":"x","css":["b","c"],"json":"/d","from":"page:url"}}}]})json");
   EXPECT_EQ(rules.rules[0].fields[0].name, "z");
-  EXPECT_THAT(rules.rules[0].fields[1].sources, ElementsAre("meta:x", "css:b", "css:c", "page:url"));
+  EXPECT_THAT(rules.rules[0].fields[1].sources, ElementsAre("meta:x", "css:b", "css:c", "json:/d", "page:url"));
 }
 
 TEST(ExtractionJson, RefusesWhatIsUnknownOrOfAnotherType) {

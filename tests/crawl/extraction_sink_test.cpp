@@ -94,6 +94,26 @@ TEST(ExtractionFile, NamesTheRuleWhereThereAreSeveral) {
   EXPECT_EQ(contents(file), "{\"url\":\"http://h/b\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"2\",\"u\":\"A\"}\n");
 }
 
+TEST(ExtractionFile, HasRecordsOfPagesThatAreJsonWhereARuleReadsThem) {
+  const TemporaryFolder folder;
+  const auto file = folder.file("a.jsonl");
+  auto options = options_to(file, {"n=json:/name"});
+  options.rules.rules[0].match = {"/api"};
+  options.rules.rules[0].each = "json:/items";
+  options.rules.rules.push_back({.fields = {parse_field("n=css:h1").value()}});
+  const auto sink = sink_to(options);
+  const std::string json = R"({"items":[{"name":"A"},{"name":2}]})";
+  ASSERT_TRUE(show_page(*sink, {.url = "http://h/api", .body = json, .type = "application/json"}));
+  ASSERT_TRUE(sink->keep());
+  ASSERT_TRUE(show_page(*sink, {.url = "http://h/other", .body = json, .type = "application/json"}));
+  ASSERT_TRUE(show_page(*sink, {.url = "http://h/api", .body = "[", .type = "application/json"}));
+  ASSERT_TRUE(sink->keep());
+  EXPECT_EQ(contents(file), "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":\"A\"}\n"
+                            "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":2}\n");
+  EXPECT_EQ(sink->report().pages, 2u);
+  EXPECT_EQ(sink->report().refused, 1u);
+}
+
 TEST(ExtractionFile, HasNothingOfOtherExchanges) {
   const TemporaryFolder folder;
   const auto file = folder.file("a.jsonl");

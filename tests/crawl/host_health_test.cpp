@@ -1,4 +1,4 @@
-#include "crawl/host_health.hpp"
+#include "crawl/internal/host_health.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "crawl/host_lanes.hpp"
+#include "crawl/internal/host_lanes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@
 #include "argiope/web/charset.hpp"
 #include "argiope/web/robots.hpp"
 #include "crawl/internal/synthetic_web.hpp"
-#include "crawl/link_harvester.hpp"
+#include "crawl/internal/link_harvester.hpp"
 #include "web/internal/content_decoder.hpp"
 #include "web/internal/http_date.hpp"
 
@@ -568,11 +568,13 @@ TEST(SyntheticWebFeature, EachIsReadByTheNameItIsWrittenWith) {
   for (std::uint32_t f = 0; f < kWebFeatures; ++f) {
     const auto feature = static_cast<WebFeature>(f);
     EXPECT_EQ(parse_web_features(to_string(feature)), bit(feature));
-    EXPECT_EQ(is_hostile(feature), ((kFriendlyFeatures | kGuardedFeatures) & bit(feature)) == 0);
+    constexpr WebFeatures kFriends = kFriendlyFeatures | kGuardedFeatures | kRepeatedFeatures | kListedFeatures | bit(WebFeature::scripts);
+    EXPECT_EQ(is_hostile(feature), (kFriends & bit(feature)) == 0);
   }
   EXPECT_EQ(parse_web_features("all"), kFriendlyFeatures | kHostileFeatures);
   EXPECT_EQ(parse_web_features("hostile"), kHostileFeatures);
   EXPECT_EQ(parse_web_features("guarded"), kGuardedFeatures);
+  EXPECT_EQ(parse_web_features("repeated"), kRepeatedFeatures);
 }
 
 TEST(SyntheticWebFeature, ThatMakeAHostUselessAreNotAmongTheHostile) {

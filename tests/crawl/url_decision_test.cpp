@@ -32,6 +32,9 @@ RunView view_of(std::string_view words, CrawlOptions& options, Stage stage) {
   if (has("host 101")) options.max_pages_per_host = 101;
   if (has("links 101")) options.max_links_per_page = 101;
   if (has("redirects 101")) options.max_redirects = 101;
+  options.duplicates.skip_exact = has("skip exact");
+  options.duplicates.skip_near = has("skip near");
+  options.duplicates.canonical = has("canonical");
   if (has("accept html")) options.accept_types = {"text/html"};
   if (has("accept pdf")) options.accept_types = {"text/html", "application/pdf"};
   if (has("requeue failed")) options.requeue = Requeue::failed;
@@ -115,6 +118,18 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
       {S::done, R::links_per_page, X::none, "links 101", fetch, leave},
       {S::done, R::redirects, X::none, "redirects 101", fetch, leave},
       {S::done, R::redirects, X::none, "", leave, leave},
+      // What has the content of another, or names one, is fetched whole by a run that follows its links.
+      {S::done, R::duplicate, X::none, "", fetch, leave},
+      {S::done, R::duplicate, X::none, "skip exact", leave, leave},
+      {S::done, R::duplicate, X::none, "skip exact, old", ask_if_changed, leave},
+      {S::done, R::duplicate, X::off_scope, "", leave, leave},
+      {S::done, R::near_duplicate, X::none, "skip exact", fetch, leave},
+      {S::done, R::near_duplicate, X::none, "skip near", leave, leave},
+      {S::done, R::alias, X::none, "skip exact", fetch, leave},
+      {S::done, R::alias, X::none, "canonical", leave, leave},
+      {S::excluded, R::parameter, X::none, "", fetch, fetch},
+      {S::excluded, R::parameter, X::depth, "", leave, leave},
+      {S::excluded, R::trap, X::none, "", fetch, fetch},
       // Verdicts have an age of their own where it is given, and broken links are asked in every run then.
       {S::done, R::checked, X::off_scope, "check, stale", check, leave},
       {S::done, R::checked, X::off_scope, "check, fresh", leave, leave},

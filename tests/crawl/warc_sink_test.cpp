@@ -36,8 +36,9 @@ class WarcSinkTest : public testing::Test {
     return lines;
   }
   static Result<void> show(CrawlSink& sink, const std::string& url, const std::string& body,
-                           ExchangeKind kind = ExchangeKind::page) {
+                           ExchangeKind kind = ExchangeKind::page, HttpMethod method = HttpMethod::get) {
     HttpRequest request;
+    request.method = method;
     request.url = *Url::parse(url);
     HttpResponse response;
     response.status = 200;
@@ -118,6 +119,7 @@ TEST_F(WarcSinkTest, LeavesOutWhatIsNoCapture) {
   ASSERT_TRUE(show(*sink, "http://a.test/", "x", ExchangeKind::check));
   ASSERT_TRUE(show(*sink, "http://a.test/", "x", ExchangeKind::probe));
   ASSERT_TRUE(show(*sink, "http://a.test/robots.txt", "x", ExchangeKind::robots));
+  ASSERT_TRUE(show(*sink, "http://a.test/x.bin", "", ExchangeKind::page, HttpMethod::head));
   ASSERT_TRUE(sink->finish());
   EXPECT_EQ(sink->totals().responses, 1u);
 }

@@ -89,9 +89,12 @@ class CrawlRuns(EndToEnd):
             process = self.start([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), urls[0]],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.wait_until(lambda: self.pages_done() > 20, 'the crawl did not save 21 pages')
-            self.database.unlink()
             if replaced:
-                self.database.write_text('another')
+                another = self.folder / 'another'
+                another.write_text('another')
+                another.replace(self.database)
+            else:
+                self.database.unlink()
             _, errors = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 3, errors)
             self.assertIn('replaced' if replaced else 'deleted', errors)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 
-from support import ARGIOPE, EndToEnd
+from support import ARGIOPE, PATIENCE, EndToEnd
 
 
 class Answer:
@@ -44,17 +44,20 @@ class Daemon:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(20)
+                self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
                 raise
         self.reader.join()
 
-    def wait_for(self, pattern, seconds=60):
+    def wait_for(self, pattern, seconds=PATIENCE):
         """The first line from here on that the pattern is found in."""
         while True:
-            line = self.lines.get(timeout=seconds)
+            try:
+                line = self.lines.get(timeout=seconds)
+            except queue.Empty:
+                self.test.fail(f'it did not say {pattern} within {seconds} s: {"".join(self.log)}')
             self.test.assertIsNotNone(line, f'it ended without {pattern}: {"".join(self.log)}')
             found = re.search(pattern, line)
             if found:
@@ -62,7 +65,7 @@ class Daemon:
 
     def ask(self, method, path, body=None, headers=()):
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=60)
+        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=PATIENCE)
         try:
             data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
             connection.request(method, path, data, dict(headers))
@@ -79,7 +82,7 @@ class Daemon:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def ended(self, status=0, seconds=60):
+    def ended(self, status=0, seconds=PATIENCE):
         """Waits for its end."""
         self.test.assertEqual(self.process.wait(seconds), status, ''.join(self.log))
 
@@ -136,7 +139,7 @@ class Daemons(EndToEnd):
         return path
 
     def refused(self, *arguments, culprit, status=2, **options):
-        result = subprocess.run([ARGIOPE, 'serve', *map(str, arguments)], capture_output=True, text=True, timeout=60,
+        result = subprocess.run([ARGIOPE, 'serve', *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
                                 cwd=self.folder, **options)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         self.assertIn(culprit, result.stderr)

@@ -6,7 +6,7 @@ A comment above a fenced block, which no reader sees, says what to do with it:
                                commands and the others what they print; without, every line is a command. Each must end
                                with status 0, or, where an error is printed ("argiope: …"), with another.
     <!-- run after -->         in the same folder and shell as the last block of the page
-    <!-- run site -->          with a small web on loopback in the place of https://example.org
+    <!-- run site -->          with a small web on loopback in the place of https://example.org, in saved *.toml files, too
     <!-- run files=a,b -->     with programs of these names in the folder
     <!-- run like -->          what is printed may differ in its numbers
     <!-- save FILE -->         the block is this file, for the blocks that follow it
@@ -99,6 +99,8 @@ class Docs(EndToEnd):
         """All blocks in one shell; of each command its status and what it printed."""
         origin = self.site('--hosts', 1, '--pages', 3, '--features', 'none')[0][0].rstrip('/') \
             if any(block.site for block in blocks) else None
+        for saved in folder.glob('*.toml') if origin else []:
+            saved.write_text(saved.read_text().replace(ORIGIN, origin))
         script, names = ['cd ' + str(folder)], []
         for number, block in enumerate(blocks):
             for name in block.files:
@@ -129,6 +131,7 @@ class Docs(EndToEnd):
         runnable = []
         for block in blocks:
             if block.verb == 'save':
+                (folder / block.rest).parent.mkdir(parents=True, exist_ok=True)
                 (folder / block.rest).write_text(block.text + '\n')
             elif block.verb == 'feed':
                 fed = subprocess.run(['bash', '-c', block.rest], input=block.text + '\n', cwd=folder, env=environment,
@@ -184,6 +187,50 @@ class Docs(EndToEnd):
             folder.mkdir()
             with self.subTest(group[0].where):
                 self.run_together(group, folder)
+
+
+class CrawlOptions(EndToEnd):
+    """Each option of `argiope crawl` and of what stands below it is in the pages on crawls, and named in a test."""
+
+    BELOW = ('check', 'report', 'export', 'status', 'urls', 'requeue', 'explain', 'diff', 'replay', 'import')
+    CRAWL_PAGES = [*sorted((ROOT / 'docs').glob('crawl*.md')), ROOT / 'docs/extraction.md', ROOT / 'docs/from-asyncio-crawler.md']
+
+    def options_of(self, *command):
+        """Lists of the names that stand for one option."""
+        answer = subprocess.run([ARGIOPE, 'crawl', *command, '--help'], capture_output=True, text=True, check=True)
+        found = [names.split(',') for names in re.findall(r'^  ((?:-\w,)?--[\w-]+(?:,--[\w-]+)*)', answer.stdout, re.M)]
+        return [names for names in found if '--help' not in names]
+
+    def expect_named(self, names, texts, before, what):
+        long = [name for name in names if name.startswith('--')]
+        self.assertTrue(any(re.search(before + re.escape(name) + r'(?![\w-])', text) for name in long for text in texts), f'{names}: {what}')
+
+    def test_each_is_in_the_index_of_crawl_md(self):
+        index = (ROOT / 'docs/crawl.md').read_text().partition('\n## Every option\n')[2]
+        first = [line.split(' | ')[0].replace('\\|', '/') for line in index.splitlines() if line.startswith('| `')]
+        for names in self.options_of():
+            with self.subTest(names[-1]):
+                self.expect_named(names, first, '`', 'no line of the index in docs/crawl.md')
+                if names[0].startswith('-') and not names[0].startswith('--'):
+                    self.assertTrue(any(f'`{names[0]}`' in line for line in first), f'{names[0]} is not in its line')
+        offered = {name for names in self.options_of() for name in names}
+        for name in re.findall(r'`(--?[a-zA-Z][\w-]*)', '\n'.join(first)):
+            self.assertIn(name, offered, 'docs/crawl.md has an option that there is not')
+
+    def test_each_below_is_described(self):
+        texts = [page.read_text() for page in self.CRAWL_PAGES]
+        for command in self.BELOW:
+            for names in self.options_of(command):
+                with self.subTest(f'{command} {names[-1]}'):
+                    self.expect_named(names, texts, '', 'in no page on crawls')
+
+    def test_each_is_named_in_a_test(self):
+        texts = [file.read_text() for ending in ('py', 'cpp', 'sh') for file in sorted((ROOT / 'tests').rglob(f'*.{ending}'))
+                 if file.name != 'docs_test.py']
+        for command in ((), *((command,) for command in self.BELOW)):
+            for names in self.options_of(*command):
+                with self.subTest(f'{" ".join(command)} {names[-1]}'):
+                    self.expect_named(names, texts, r'["\' `]', 'no test names it')
 
 
 def add_tests():

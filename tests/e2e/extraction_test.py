@@ -4,18 +4,20 @@ import collections
 import csv
 import io
 import json
+import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import time
 import unittest
+import urllib.parse
 
-from support import ARGIOPE, EndToEnd
+from support import ARGIOPE, SYSTEM_PYTHON, EndToEnd
 
-PYTHON = '/usr/bin/python3'  # to which Debian's parsel belongs
 ORACLE = pathlib.Path(__file__).with_name('parsel_oracle.py')
-PAGES = 400
+PAGES = int(os.environ.get('ARGIOPE_EXTRACTED_PAGES', '400'))
 SELECTORS = [
     ('css', text) for text in (
         'h1', 'h1::text', 'title', 'a::attr(href)', 'section > p', 'div > p::text', 'li:first-child',
@@ -31,8 +33,9 @@ SELECTORS = [
         '//h2|//h3', '//section[./h2]/h2', '//td[position()=2]', '//p/ancestor::div[1]/@id', '//comment()',
         '//a[re:test(@href, "^[a-z]+\\.html$")]/@href', '//*[has-class("headerlink")]/@href')
 ]
-# libxml2, on which parsel stands, does not read HTML by the standard: it keeps a p open where a block ends it, for one.
-MOST_DIFFERENT = 0.01
+# libxml2, on which parsel stands, does not read HTML by the standard: it keeps a p open where a table ends it, an a where another
+# begins, and the line end behind <pre>. And a field has at most 10,000 values. Of all pages of both trees 34 of 231,005 differ.
+MOST_DIFFERENT = 0.002
 
 
 def records_of(text):
@@ -42,6 +45,12 @@ def records_of(text):
 def with_text(values):
     """Extraction has no values that are only white space."""
     return [value for value in values if value.strip(' \t\r\n\f')]
+
+
+def first_difference(ours, theirs):
+    """Where two lists part: how long they are, and the first values that are not the same, cut short."""
+    at = next((number for number, (one, other) in enumerate(zip(ours, theirs)) if one != other), min(len(ours), len(theirs)))
+    return f'{len(ours)} and {len(theirs)} values, the {at + 1}. are {ours[at:at + 1]!r:.150} and {theirs[at:at + 1]!r:.150}'
 
 
 class Extraction(EndToEnd):
@@ -54,7 +63,7 @@ class Extraction(EndToEnd):
     # --- beside parsel
 
     def test_finds_what_parsel_finds_on_real_pages(self):
-        if subprocess.run([PYTHON, '-c', 'import parsel'], capture_output=True).returncode != 0:
+        if subprocess.run([SYSTEM_PYTHON, '-c', 'import parsel'], capture_output=True).returncode != 0:
             self.skipTest('python3-parsel is not installed')
         root = self.documentation()
         url, _ = self.nginx(root)
@@ -64,10 +73,11 @@ class Extraction(EndToEnd):
         output = self.folder / 'found.jsonl'
         self.crawl(url, '--max-pages', PAGES, '--output', output, *fields)
         records = [record for record in records_of(output.read_text()) if record['url'] != url]
-        self.assertGreater(len(records), PAGES / 2)
-        files = [str(root / record['url'][len(url):]) for record in records]
+        self.assertGreater(len(records), min(PAGES, 4000) / 2)
+        files = [str(root / urllib.parse.unquote(record['url'][len(url):].split('?')[0])) for record in records]
         asked = json.dumps({'selectors': SELECTORS, 'files': files})
-        answer = subprocess.run([PYTHON, str(ORACLE)], input=asked, capture_output=True, text=True, check=True)
+        answer = subprocess.run([SYSTEM_PYTHON, str(ORACLE)], input=asked, capture_output=True, text=True)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
         compared, different, empty = 0, collections.Counter(), set(range(len(SELECTORS)))
         for record, line in zip(records, answer.stdout.splitlines(), strict=True):
             for number, theirs in enumerate(json.loads(line)):
@@ -75,6 +85,8 @@ class Extraction(EndToEnd):
                 compared += 1
                 if with_text(theirs) != ours:
                     different[SELECTORS[number][1]] += 1
+                    if 'ARGIOPE_EXTRACTED_PAGES' in os.environ:
+                        print(f'{record["url"][len(url):]}: {SELECTORS[number][1]}: {first_difference(ours, with_text(theirs))}')
                 if ours:
                     empty.discard(number)
         print(f'{compared} comparisons, {sum(different.values())} differ: {dict(different)}')
@@ -86,7 +98,8 @@ class Extraction(EndToEnd):
 
     def test_a_crawl_that_is_killed_again_and_again_writes_each_page_once(self):
         chance = random.Random(99)
-        urls, _ = self.site('--hosts', 2, '--pages', 1000, '--latency-ms', 10, '--features', 'redirects,broken')
+        # More than 25 runs of at most 0.15 s can fetch at this latency.
+        urls, _ = self.site('--hosts', 2, '--pages', 3000, '--latency-ms', 10, '--features', 'redirects,broken')
         output = self.folder / 'killed.jsonl'
         table = self.folder / 'killed.csv'
         for target in (output, table):
@@ -94,14 +107,17 @@ class Extraction(EndToEnd):
             command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--per-host', '8', '--output', str(target),
                        '--field', 'title=page:title', '--field', 'links[]=css:a::attr(href)', *urls]
             kills = 0
-            for _ in range(25):
+            for _ in range(250):
                 process = self.start(command)
                 time.sleep(chance.uniform(0.01, 0.15))
-                if process.poll() is not None:
-                    break
                 process.kill()
-                process.wait()
-                kills += 1
+                kills += process.wait() == -signal.SIGKILL
+                if kills == 25:
+                    break
+                if process.returncode != -signal.SIGKILL:  # it had ended: once more from the beginning
+                    self.assertEqual(process.returncode, 0)
+                    for file in self.folder.glob(f'{target.name}*'):
+                        file.unlink()
             summary = self.crawl('--per-host', 8, '--output', target, '--field', 'title=page:title', '--field',
                                  'links[]=css:a::attr(href)', *urls)
             self.assertTrue(summary['finished'])
@@ -114,6 +130,7 @@ class Extraction(EndToEnd):
                 "SELECT url FROM urls WHERE status_code = 200 AND content_type LIKE 'text/html%'")}
             again = [page for page, count in collections.Counter(pages).items() if count > 1]
             print(f'{target.name}: {kills} kills, {len(pages)} records')
+            self.assertEqual(kills, 25, 'too many runs had ended before they were killed')
             self.assertEqual(again, [], 'a page was written twice')
             self.assertEqual(done - set(pages), set(), 'a page was lost')
             self.assertEqual(set(pages) - done, set())
@@ -168,6 +185,18 @@ class Extraction(EndToEnd):
         self.assertEqual([(row['name'], row['price']) for row in rows], [('One, "1"', '5'), ('Two', '')])
         self.assertIn('price: 1 value of no use; the first: "free": there is no whole number in it', result.stdout)
         self.assertIn(f'Extracted 2 records from 1 page to {table}', result.stdout)
+
+    def test_the_format_may_be_named_and_threads_change_nothing(self):
+        urls, _ = self.site('--pages', 80)
+        found = {}
+        for threads in (1, 3):
+            self.database, output = self.folder / f'{threads}.db', self.folder / f'{threads}.records'
+            self.crawl(urls[0], '--output', output, '--output-format', 'csv', '--extract-threads', threads, '--field', 'title=page:title')
+            rows = list(csv.DictReader(io.StringIO(output.read_text(), newline='')))
+            found[threads] = {row['url']: row['title'] for row in rows}
+            self.assertEqual(len(rows), len(found[threads]))
+        self.assertEqual(found[1], found[3])
+        self.assertGreaterEqual(len(found[1]), 80)
 
     def test_what_is_wrong_is_told_before_anything_is_fetched(self):
         (self.folder / 'bad.toml').write_text('[[rule]]\nname = "x"\n[rule.fields]\na = "css:h1 >"\n')

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from support import Commands
+from support import PATIENCE, Commands
 
 KILLS = int(os.environ.get('ARGIOPE_KILLS', 25))
 SEED = int(os.environ.get('ARGIOPE_SEED', 20260131))
@@ -44,7 +44,7 @@ class Producer:
             self.process.kill()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        status = self.process.wait(60)
+        status = self.process.wait(PATIENCE)
         # Killed in the middle of a line, it has not said that line.
         text = self.path.read_text()
         return status, text[:text.rfind('\n') + 1].splitlines()
@@ -159,7 +159,7 @@ class JobKill(Ledger):
         self.assertEqual(acknowledged, set(asked), 'put has not answered for each job')
         worker.kill()
         worker.wait()
-        self.assertEqual(self.start_worker(lives['worker'] + 1, '--until-empty', '--fail-on-buried').wait(60 + 2 * KILLS), 0)
+        self.assertEqual(self.start_worker(lives['worker'] + 1, '--until-empty', '--fail-on-buried').wait(600), 0)
         self.check_ledger(acknowledged, dict(killed), range(lives['worker'] + 1))
 
 
@@ -217,7 +217,7 @@ class JobKillUnderLocks(Ledger):
             self.ended.add(life)
         self.assertGreater(locker.locks, 0)
         last_life = self.lives
-        self.assertEqual(self.start_worker(last_life, '--until-empty', '--fail-on-buried').wait(60 + 2 * KILLS), 0)
+        self.assertEqual(self.start_worker(last_life, '--until-empty', '--fail-on-buried').wait(600), 0)
         self.check_ledger(acknowledged, dict(killed), self.ended | {last_life})
 
     def next_worker(self, ended=None):

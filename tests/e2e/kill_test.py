@@ -3,6 +3,7 @@ import collections
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import time
 import unittest
@@ -32,8 +33,8 @@ class Kill(EndToEnd):
 
     def kill_again_and_again(self, *arguments):
         chance = random.Random(4711)
-        hosts, pages = 2, 1500
-        urls, log = self.site('--hosts', hosts, '--pages', pages, '--latency-ms', 10, '--features', 'redirects,broken')
+        hosts, pages = 2, 4000  # several times what fifty runs of at most 0.12 s can fetch at this latency
+        urls, log = self.site('--hosts', hosts, '--pages', pages, '--latency-ms', 20, '--features', 'redirects,broken')
         ports = {urllib.parse.urlsplit(url).port for url in urls}
         command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--per-host', str(PER_HOST), *arguments, *urls]
         kills = 0
@@ -42,10 +43,8 @@ class Kill(EndToEnd):
             before = len(read_log(log))
             process = self.start(command, stderr=subprocess.DEVNULL)
             time.sleep(chance.uniform(0.005, 0.12))
-            if process.poll() is not None:
-                break
             process.kill()
-            process.wait()
+            self.assertEqual(process.wait(), -signal.SIGKILL, 'the crawl had ended: the site is too small')
             kills += 1
             # What it has sent is in the log when the site has closed its side.
             self.wait_until(lambda: not is_connected(ports), 'the site did not close its connections')
@@ -66,6 +65,7 @@ class Kill(EndToEnd):
         self.assertEqual(len(requests), fetched, 'the log and the database name different URLs')
         again = sum(requests.values()) - len(requests)
         print(f'{kills} kills, {fetched} URLs, {again} fetched again, {in_doubt} were in flight or uncommitted')
+        self.assertEqual(kills, ROUNDS)
         self.assertLessEqual(again, in_doubt)
 
     settled_before = 0

@@ -4,11 +4,11 @@ import json
 import subprocess
 import unittest
 
-from support import ARGIOPE
+from support import ARGIOPE, PATIENCE
 
 
 def run(*arguments):
-    return subprocess.run([ARGIOPE, 'next', *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([ARGIOPE, 'next', *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
 
 
 class Json(unittest.TestCase):

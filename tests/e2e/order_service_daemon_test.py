@@ -16,11 +16,10 @@ import unittest
 import urllib.parse
 
 from daemon import Daemon, Daemons
-from support import ARGIOPE, lines_of
+from support import ARGIOPE, PATIENCE, free_port, lines_of
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / 'examples/order-service'
 DAEMON, SHOP, *WORKERS, CURL = re.search(r'```\n(.*?)\n```', (EXAMPLE / 'README.md').read_text(), re.S)[1].splitlines()
-PATIENCE = 60  # seconds
 CUSTOMERS = 6  # at once
 WAVE = 60  # orders
 EARLY = 20  # of a wave
@@ -60,7 +59,7 @@ class OrderService(Daemons):
             self.skipTest('node is not installed')
         for file in EXAMPLE.iterdir():
             (self.folder / file.name).symlink_to(file)
-        self.url, self.shop_port, self.port = None, 0, 0
+        self.url, self.shop_port, self.port = None, free_port(), free_port()
         self.said = queue.Queue()
         self.workers = []
         self.is_open = threading.Event()  # daemon and shop are there
@@ -209,6 +208,8 @@ class OrderService(Daemons):
     def test_whatever_is_killed_no_order_is_lost_or_served_twice_unnoticed(self):
         self.orders = {}  # number → id
         first = self.start_workers()
+        self.wait_until(lambda: [known['waiting'] for known in self.running.good('GET', '/v1/workers')['workers']] == [True] * len(first),
+                        'not all workers wait for orders')
         self.put_wave(range(WAVE), early=self.kill_daemon)
         self.put_wave(range(WAVE, 2 * WAVE), early=self.kill_shop)
         self.kill_workers(first)

@@ -10,9 +10,7 @@ import threading
 import time
 import unittest
 
-from support import ARGIOPE, EndToEnd, lines_of
-
-PATIENCE = 60  # seconds
+from support import ARGIOPE, PATIENCE, EndToEnd, lines_of
 
 
 def example(name):

@@ -10,7 +10,7 @@ import sqlite3
 import time
 import unittest
 
-from support import Commands
+from support import PATIENCE, Commands
 
 KILLS = int(os.environ.get('ARGIOPE_KILLS', 25))
 SEED = int(os.environ.get('ARGIOPE_SEED', 20260131))
@@ -51,6 +51,8 @@ class ScheduleKill(Commands):
         asked = []
         process = self.start_run()
         for kill in range(KILLS):
+            if kill % 5 == 4:  # before more is overdue than is caught up with
+                self.wait_until_it_fires()
             time.sleep(chance.uniform(0.0, 0.25))
             if kill % 5 == 0:  # by somebody else, who is not killed
                 asked.append(int(self.schedule('run-now', 'asked')))
@@ -60,7 +62,7 @@ class ScheduleKill(Commands):
             process = self.start_run()
         self.wait_until_it_fires()
         process.terminate()
-        self.assertEqual(process.wait(20), 130)
+        self.assertEqual(process.wait(PATIENCE), 130)
         self.check(asked)
 
     def test_every_planned_time_is_run_and_only_what_a_kill_interrupted_is_run_again(self):
@@ -75,7 +77,9 @@ class ScheduleKill(Commands):
                       f'echo $ARGIOPE_SCHEDULE_RUN $ARGIOPE_SCHEDULE_PLANNED_AT >> {ledger}')
         concurrency = 4
         process = self.start_run('--concurrency', str(concurrency))
-        for _ in range(KILLS):
+        for kill in range(KILLS):
+            if kill % 5 == 4:
+                self.wait_until_it_fires()
             time.sleep(chance.uniform(0.0, 0.25))
             process.kill()
             process.wait()
@@ -83,8 +87,8 @@ class ScheduleKill(Commands):
         self.wait_until_it_fires()
         self.schedule('pause', 'note')
         process.terminate()
-        self.assertEqual(process.wait(20), 130)
-        self.assertEqual(self.start_run('--until-idle', '--fail-on-failed').wait(60 + 2 * KILLS), 0)
+        self.assertEqual(process.wait(PATIENCE), 130)
+        self.assertEqual(self.start_run('--until-idle', '--fail-on-failed').wait(600), 0)
         status = self.json('list')[0]
         times = collections.Counter()
         runs = collections.defaultdict(set)

@@ -107,7 +107,7 @@ class Jobs(OnADaemon):
         self.run_it('job', 'work', '--store', self.store, 'mail', '--until-empty', '--quiet', '--',
                     'sh', '-c', 'read it; echo "$it"; test "$it" = good || { echo sour >&2; exit 65; }',
                     input='')
-        self.assertEqual([follower.communicate(timeout=30) for follower in followers],
+        self.assertEqual([follower.communicate(timeout=60) for follower in followers],
                          [('good\n', ''), ('bad\nsour\n', 'argiope: job 2: buried: sour\n')])
         self.assertEqual([follower.returncode for follower in followers], [0, 1])
         self.assertEqual(self.job('output', '1'), 'good\n')
@@ -129,11 +129,12 @@ class Jobs(OnADaemon):
 
     def test_a_job_that_is_cancelled_is_stopped_at_once(self):
         self.job('put', 'mail')
+        self.job('queue', 'mail', '--lease', '1h')  # renewing it would come too late
         started, go = self.gates()
         worker = self.worker(command=('sh', '-c', f'echo . > {started}; read x < {go}'))
         self.wait_for_start(started)
         self.job('cancel', '1')
-        self.wait_until(lambda: self.json('show', '1')[0]['state'] == 'cancelled', 'the job was not stopped', 4)
+        self.wait_until(lambda: self.json('show', '1')[0]['state'] == 'cancelled', 'the job was not stopped', 60)
         worker.send_signal(signal.SIGINT)
         self.assertEqual(worker.wait(30), 130)
 

@@ -21,7 +21,6 @@ SEED = int(os.environ.get('ARGIOPE_SEED', 20261122))
 HERE = pathlib.Path(__file__).resolve().parent
 LEASE_SECONDS = 3
 SECOND = 1_000_000_000  # in what ledgers measure
-LONGEST_WAIT = SECOND  # of a job that a worker over HTTP has leased
 
 # By role: the program, and how many of it there are.
 WORKERS = {'http_worker.py': 2, 'http_worker.mjs': 1, 'beanstalkd_worker.py': 2}
@@ -29,7 +28,7 @@ PRODUCERS = {'http_producer.py': 2, 'beanstalkd_producer.py': 2}
 
 
 class Run:
-    """One run of a job, as its ledger tells. It was leased after `asked`: some jobs wait for those before them."""
+    """One run of a job, as its ledger tells. It was leased after `asked`, and may have waited for others, or for its process."""
 
     def __init__(self, start, life, asked):
         self.start, self.life, self.asked, self.ended, self.is_deleted = start, life, asked, False, False
@@ -125,7 +124,7 @@ class ServeKill(Daemons):
             idle = [role for role, size in before.items() if role.size() < size + 100]
             busy = {role.program for role in before if role not in idle}
             return not idle if of_each else len(busy) == len(WORKERS) + len(PRODUCERS)
-        self.wait_until(all_have, 'not all were at work', 60)
+        self.wait_until(all_have, 'not all were at work', 300)
 
     def next_victim(self, victims):
         """Each kind once, and then the daemon half of the time."""
@@ -161,7 +160,7 @@ class ServeKill(Daemons):
         def is_done():
             counts = self.client.queues.get('ledger')['counts']
             return counts['ready'] + counts['delayed'] + counts['running'] == 0
-        self.wait_until(is_done, 'not all was done', 60 + KILLS)
+        self.wait_until(is_done, 'not all was done', 300 + KILLS)
         for role in self.workers:
             role.end()
         self.jobs = {job['id']: job for job in self.client.jobs.list(queue='ledger', payloads=True)}
@@ -210,16 +209,16 @@ class ServeKill(Daemons):
         print(f'{sum(map(len, runs.values()))} runs; run again: {dict(why)}', flush=True)
 
     def runs(self):
-        """By job, in the order of their beginnings."""
+        """By job, in the order of their leases: a process that stops for long begins with what is another's already."""
         runs = collections.defaultdict(list)
         for role in self.workers:
             latest, asked = {}, None
-            for at, life, what, (word,) in role.lines():
+            for at, life, what, (word, *more) in role.lines():
                 job = int(word)
                 if what == 'asks':
                     asked = at
                 elif what == 'start':
-                    latest[job] = Run(at, life, asked or at - LONGEST_WAIT)
+                    latest[job] = Run(at, life, int(more[0]) if more else asked)
                     runs[job].append(latest[job])
                 elif what == 'end':
                     latest[job].ended = True
@@ -228,7 +227,7 @@ class ServeKill(Daemons):
                 else:  # its lease was lost
                     self.assertGreaterEqual(at - latest[job].asked, LEASE_SECONDS * SECOND, f'{job} was taken from {life}')
         for its in runs.values():
-            its.sort(key=lambda run: run.start)
+            its.sort(key=lambda run: run.asked)
         return runs
 
     def why_again(self, job, run, following):

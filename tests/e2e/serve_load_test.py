@@ -49,7 +49,7 @@ key_concurrency = 4
 name = "films"
 command = ["/bin/sh", "-c", "cat; echo seen >&2"]
 workers = 4
-keep_done = "10s"
+keep_done = "1m"
 
 [[queue]]
 name = "beans"
@@ -175,7 +175,7 @@ class Load:
         await connection.ask('use beans')
         for number in range(20):
             text = f'{name}-{self.rounds[name]}-{number}'
-            word, _ = await connection.ask(put_command(text, pri=self.chance.randrange(100), ttr=30))
+            word, _ = await connection.ask(put_command(text, pri=self.chance.randrange(100), ttr=300))
             self.test.assertEqual(word, 'INSERTED')
             self.ledger.put('beans', text)
             await self.rest(0.08)
@@ -513,7 +513,7 @@ class ServeLoad(Daemons):
         load.putting = False
         await asyncio.wait_for(asyncio.gather(*load.tasks), PATIENCE)
         async with load.client() as client:
-            self.pause_schedules()
+            await self.pause_schedules(client)
             await self.drained(client)
             load.working = False
             await asyncio.wait_for(asyncio.gather(*load.workers), PATIENCE)
@@ -522,10 +522,16 @@ class ServeLoad(Daemons):
             for schedule in SCHEDULES:
                 self.check_ticks(schedule, await client.schedules.get(schedule))
 
-    def pause_schedules(self):
-        """The file names them, so the file has to say it."""
-        self.file(FILE.replace('[[schedule]]\n', '[[schedule]]\npaused = true\n'))
+    async def pause_schedules(self, client):
+        """The file names them, so the file has to say it. It is replaced at once: an earlier signal may have the daemon read it now."""
+        paused = self.file(FILE.replace('[[schedule]]\n', '[[schedule]]\npaused = true\n'), 'paused.toml')
+        paused.replace(self.folder / 'argiope.toml')
         self.watched.signal(signal.SIGHUP)
+
+        async def are_paused():
+            while not all([(await client.schedules.get(schedule))['paused'] for schedule in SCHEDULES]):
+                await asyncio.sleep(0.05)
+        await asyncio.wait_for(are_paused(), PATIENCE)
 
     async def drained(self, client, queues=('mail', 'beans', 'films')):
         for _ in range(PATIENCE * 10):

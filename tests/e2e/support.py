@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pathlib
+import random
 import re
 import select
 import shutil
@@ -19,10 +20,31 @@ import unittest
 
 ARGIOPE = os.path.abspath(os.environ.get('ARGIOPE', 'build/release/bin/argiope'))
 WALK_ORACLE = os.path.abspath(os.environ.get('WALK_ORACLE', 'build/release/bin/walk_oracle'))
+SYSTEM_PYTHON = '/usr/bin/python3'  # to which Debian's python3-… packages belong, whatever python3 is in PATH
+PATIENCE = 120  # seconds, for what comes in a moment: only what never comes takes as long, also on a busy machine
+# By Debian's packages cppreference-doc-en-html and python3-doc.
 DOCUMENTATION = {
     'cppreference': '/usr/share/cppreference/doc/html',
     'python': '/usr/share/doc/python3.11/html',
 }
+
+
+class PageHandler(http.server.BaseHTTPRequestHandler):
+    """Answers with pages, and prints nothing."""
+
+    def reply(self, status, body):
+        self.send_response(status)
+        self.send_header('Content-Type', 'text/html')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128  # connections that wait while this process does not get to run
 
 
 class EndToEnd(unittest.TestCase):
@@ -30,7 +52,7 @@ class EndToEnd(unittest.TestCase):
 
     def serve(self, handler):
         """A web server on loopback that answers by `handler`, until the test ends."""
-        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
+        server = Server(('127.0.0.1', 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
@@ -60,7 +82,7 @@ class EndToEnd(unittest.TestCase):
             if process.poll() is None:
                 process.terminate()
                 try:
-                    process.wait(20)
+                    process.wait(PATIENCE)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
@@ -71,7 +93,7 @@ class EndToEnd(unittest.TestCase):
                 self.addCleanup(close, stream)
         return process
 
-    def wait_until(self, condition, what='it did not come true', seconds=30):
+    def wait_until(self, condition, what='it did not come true', seconds=PATIENCE):
         """Looks until `condition()` holds; the test fails when it does not within `seconds`."""
         give_up_at = time.monotonic() + seconds
         while not condition():
@@ -117,18 +139,25 @@ class EndToEnd(unittest.TestCase):
 
     def documentation(self):
         """A folder with the documentation trees of Debian packages and a page that links to each."""
-        present = {name: path for name, path in DOCUMENTATION.items() if os.path.isdir(path)}
-        if not present:
-            self.skipTest('none of the documentation packages is installed')
+        missing = [path for path in DOCUMENTATION.values() if not os.path.isdir(path)]
+        if missing:
+            self.skipTest(f'the documentation packages are not installed: there is no {missing[0]}')
         root = self.folder / 'root'
         root.mkdir()
         links = []
-        for name, path in present.items():
+        for name, path in DOCUMENTATION.items():
             (root / name).symlink_to(path)
             start = 'en/index.html' if name == 'cppreference' else 'index.html'
             links.append(f'<a href="{name}/{start}">{name}</a>')
         (root / 'index.html').write_text('<!doctype html><title>Documentation</title>' + ' '.join(links))
         return root
+
+    def expect_both_trees(self, pages):
+        """Whether pages, by URLs or names of files, are of both trees of documentation(), and as many as these have."""
+        pages = list(map(str, pages))
+        for name, least in (('cppreference', 4000), ('python', 500)):
+            of_tree = sum(f'{name}/' in page for page in pages)
+            self.assertGreater(of_tree, least, f'pages of {name}')
 
 
 class Commands(EndToEnd):
@@ -141,7 +170,7 @@ class Commands(EndToEnd):
         self.file = self.folder / 'store.db'
         self.store = f'sqlite:{self.file}'
 
-    def run_it(self, *arguments, expect=0, timeout=60, **options):
+    def run_it(self, *arguments, expect=0, timeout=300, **options):
         """Runs the command to its end, which has to be with status `expect`."""
         result = subprocess.run([ARGIOPE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
         self.assertEqual(result.returncode, expect, f'{arguments}\n{result.stdout}{result.stderr}')
@@ -183,7 +212,7 @@ class Commands(EndToEnd):
     def wait_for_start(self, started):
         """Waits for a line through the named pipe `started`."""
         with open(os.open(started, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
-            self.assertTrue(select.select([pipe], [], [], 30)[0], 'the command did not start within 30 s')
+            self.assertTrue(select.select([pipe], [], [], PATIENCE)[0], 'the command did not start')
             self.assertTrue(os.read(pipe.fileno(), 100))
 
     def let_go(self, go, lines=1):
@@ -202,7 +231,7 @@ def close(stream):
         stream.close()
 
 
-def lines_of(process, seconds=60):
+def lines_of(process, seconds=PATIENCE):
     """The lines that a process prints, as they come. A process that prints none for `seconds` is killed, and the reader fails."""
     while True:
         silent = []
@@ -222,13 +251,19 @@ def lines_of(process, seconds=60):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    """A port that nobody has. It is none of those that the system gives away itself, from 32768 on: such a one may have been
+    given to a connection by the time its server starts, or starts again."""
+    for _ in range(1000):
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(('127.0.0.1', port))
+            return port
+    raise RuntimeError('no port is free')
 
 
 def wait_for_port(port):
-    for _ in range(500):
+    give_up_at = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up_at:
         with socket.socket() as probe:
             if probe.connect_ex(('127.0.0.1', port)) == 0:
                 return

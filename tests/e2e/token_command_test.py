@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import ARGIOPE
+from support import ARGIOPE, PATIENCE
 
 
 class Token(unittest.TestCase):
@@ -17,7 +17,7 @@ class Token(unittest.TestCase):
         self.file = os.path.join(self.folder.name, 'argiope-tokens.jsonl')
 
     def run_token(self, *arguments, expect=0):
-        result = subprocess.run([ARGIOPE, 'token', *arguments], capture_output=True, text=True, timeout=60,
+        result = subprocess.run([ARGIOPE, 'token', *arguments], capture_output=True, text=True, timeout=PATIENCE,
                                 cwd=self.folder.name)
         self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
         return result

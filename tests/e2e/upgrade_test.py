@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from support import Commands, lines_of
+from support import PATIENCE, Commands, lines_of
 
 STORES = pathlib.Path(__file__).resolve().parent.parent / 'data' / 'stores'
 sys.path.insert(0, str(STORES))
@@ -130,7 +130,7 @@ class Schedules(Upgrades):
                 if len(ended) == 3:
                     break
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(PATIENCE)
         self.assertEqual(ended, dict.fromkeys(('long', 'overdue', 'request'), 'job_executed'))
         self.assertEqual(server.asked, ['/'])
         self.assertEqual((self.folder / 'runs').read_text(), 'began\n', 'it was run again once')

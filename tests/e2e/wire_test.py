@@ -1,27 +1,59 @@
-"""How a crawl's bytes come: by proxies of every kind."""
+"""How a crawl's bytes come: by proxies of every kind, with certificates of ours, within limits."""
+import base64
 import http.client
 import http.server
 import os
+import select
 import socket
 import socketserver
+import ssl
 import struct
 import subprocess
 import threading
 import unittest
 import urllib.parse
 
-from support import ARGIOPE, EndToEnd
+from secure_sites import SecureSites
+from support import ARGIOPE, EndToEnd, PageHandler
 
 
 def address_of(host):
     return '127.0.0.1' if host.endswith('localhost') else host
 
 
+def relay(near, far):
+    """Passes on what comes from either, until one ends. One thread: what TLS has unpacked already makes no socket readable."""
+    near.setblocking(True)
+    while True:
+        ready = [near] if getattr(near, 'pending', lambda: 0)() else select.select([near, far], [], [])[0]
+        for one in ready:
+            data = one.recv(65536)
+            if not data:
+                return
+            (far if one is near else near).sendall(data)
+
+
 class HttpProxy(http.server.BaseHTTPRequestHandler):
-    """Asks the server of a whole URL, one connection for each request; notes what it was asked."""
+    """Asks the server of a whole URL, one connection for each request, or connects to it; notes what it was asked."""
 
     protocol_version = 'HTTP/1.1'
     asked = None  # a list, of each server its own
+    login = None  # name:password that it wants, where it wants one
+
+    def do_CONNECT(self):
+        self.asked.append('CONNECT ' + self.path)
+        given = self.headers.get('Proxy-Authorization', '')
+        if self.login and given != 'Basic ' + base64.b64encode(self.login.encode()).decode():
+            self.send_response(407)
+            self.send_header('Proxy-Authenticate', 'Basic realm="proxy"')
+            self.send_header('Content-Length', '0')
+            return self.end_headers()
+        host, _, port = self.path.rpartition(':')
+        with socket.create_connection((address_of(host), int(port))) as far:
+            self.send_response(200)
+            self.end_headers()
+            relay(self.connection, far)
+        self.close_connection = True
 
     def do_GET(self):
         self.asked.append(self.path)
@@ -45,14 +77,22 @@ class HttpProxy(http.server.BaseHTTPRequestHandler):
 
 
 class SocksProxy(socketserver.BaseRequestHandler):
-    """RFC 1928 without a login: opens connections, and notes to whom."""
+    """RFC 1928, and RFC 1929 where it wants a login: opens connections, and notes to whom."""
 
     asked = None
+    login = None  # (name, password)
 
     def handle(self):
         _, methods = self.take(2)
-        self.take(methods)
-        self.request.sendall(b'\x05\x00')
+        offered = self.take(methods)
+        self.request.sendall(b'\x05\x02' if self.login else b'\x05\x00')
+        if self.login:
+            self.asked.append(f'methods {sorted(offered)}')
+            self.take(1)
+            given = tuple(self.take(self.take(1)[0]).decode() for _ in range(2))
+            self.request.sendall(b'\x01\x00' if given == self.login else b'\x01\x01')
+            if given != self.login:
+                return
         _, _, _, kind = self.take(4)
         if kind == 3:
             host = self.take(self.take(1)[0]).decode()
@@ -170,17 +210,10 @@ class Proxies(EndToEnd):
     def test_names_of_private_networks_are_not_asked_for(self):
         address, asked = self.proxy(HttpProxy)
 
-        class Page(http.server.BaseHTTPRequestHandler):
+        class Page(PageHandler):
             def do_GET(self):
                 body = b'<a href="http://169.254.169.254/latest">a</a> <a href="http://intranet/">b</a>'
-                self.send_response(404 if self.path == '/robots.txt' else 200)
-                self.send_header('Content-Type', 'text/html')
-                self.send_header('Content-Length', str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *arguments):
-                pass
+                self.reply(404 if self.path == '/robots.txt' else 200, body)
         port = self.serve(Page).server_address[1]
         url = f'http://127.0.0.1:{port}/'
         self.crawl(url, '--proxy', address, '-w', 'intranet', '-w', '169.254.169.254')
@@ -211,7 +244,123 @@ class Proxies(EndToEnd):
         self.assertNotIn('secret', result.stderr)
 
 
+class SecureProxies(SecureSites):
+    """https servers by proxies: by CONNECT, by a proxy that is asked by TLS itself, by SOCKS with a name and a password."""
+
+    proxy, pages = Proxies.proxy, Proxies.pages
+
+    def setUp(self):
+        super().setUp()
+        (self.url,), _ = self.site_by_tls('--hosts', 1, '--pages', 30, '--features', 'none')
+        self.target = self.url.split('/')[2]
+        self.direct = self.pages(self.url, '--ca-file', self.authority)
+        self.assertEqual(sum(status == 200 for status in self.direct.values()), 30)
+
+    def by(self, proxy, *arguments):
+        return self.pages(self.url, '--ca-file', self.authority, '--proxy', proxy, *arguments)
+
+    def complaint(self, proxy):
+        """Of a crawl that gets nowhere."""
+        self.database.unlink(missing_ok=True)
+        result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), self.url, '--ca-file', str(self.authority),
+                                 '--retries', '0', '--proxy', proxy], capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+        return result.stderr
+
+    def test_an_http_proxy_is_asked_to_connect_and_sees_no_page(self):
+        address, asked = self.proxy(HttpProxy)
+        for version in ('1.1', '2'):
+            self.assertEqual(self.by(f'http://{address}', '--http', version), self.direct)
+            self.assertEqual(set(asked), {f'CONNECT {self.target}'})
+            asked.clear()
+
+    def test_it_gets_the_name_and_password_of_its_url(self):
+        address, asked = self.proxy(type('Wanting', (HttpProxy,), {'login': 'ann:silk & dew'}))
+        self.assertEqual(self.by(f'http://ann:silk%20%26%20dew@{address}'), self.direct)
+        told = self.complaint(f'http://ann:guess-me@{address}')
+        self.assertIn('wants a name and a password (407)', told)
+        self.assertNotIn('guess-me', told)
+
+    def test_a_proxy_may_speak_tls_and_has_to_prove_who_it_is(self):
+        asked = []
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, self.key)
+        server = Threads(('127.0.0.1', 0), type('Noting', (HttpProxy,), {'asked': asked}))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.assertEqual(self.by(f'https://127.0.0.1:{server.server_address[1]}'), self.direct)
+        self.assertEqual(set(asked), {f'CONNECT {self.target}'})
+        asked.clear()
+        self.database.unlink()
+        self.crawl(self.url, '--retries', 0, '--proxy', f'https://127.0.0.1:{server.server_address[1]}', expect=3)
+        self.assertEqual(asked, [], 'its authority is not trusted')
+
+    def test_socks_takes_a_name_and_a_password(self):
+        address, asked = self.proxy(type('Wanting', (SocksProxy,), {'login': ('ann', 'silk & dew')}))
+        self.assertEqual(self.by(f'socks5h://ann:silk%20%26%20dew@{address}'), self.direct)
+        self.assertIn(self.target, asked)
+        asked.clear()
+        told = self.complaint(f'socks5://ann:guess-me@{address}')
+        self.assertNotIn('guess-me', told)
+        self.assertNotIn(self.target, asked)
+
+
+class ClientCertificates(SecureSites):
+    def setUp(self):
+        super().setUp()
+        self.ours, self.our_key, self.password = (self.folder / name for name in ('ours.pem', 'ours.key', 'password'))
+        self.password.write_text('silk & dew\nand a second line\n')
+        self.openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-passout', f'file:{self.password}',
+                     '-subj', '/CN=ann', '-keyout', self.our_key, '-out', self.folder / 'our-request')
+        self.openssl('x509', '-req', '-in', self.folder / 'our-request', '-CA', self.authority, '-CAkey', self.folder / 'ca.key',
+                     '-CAcreateserial', '-days', 2, '-out', self.ours)
+        root = self.folder / 'www'
+        root.mkdir()
+        (root / 'index.html').write_text('<title>for ann</title><a href=a.html>a</a>')
+        (root / 'a.html').write_text('<title>a</title>')
+        self.url, self.log = self.nginx_by_tls(root, f'ssl_client_certificate {self.authority}; ssl_verify_client on;')
+
+    def statuses(self, *arguments, expect=0):
+        self.database.unlink(missing_ok=True)
+        self.crawl(self.url, '--ca-file', self.authority, '--retries', 0, *arguments, expect=expect)
+        return sorted(status for status, in self.rows('SELECT status_code FROM urls WHERE status_code IS NOT NULL'))
+
+    def test_a_server_that_wants_a_certificate_gets_ours_by_either_version(self):
+        ours = ('--client-cert', self.ours, '--client-key', self.our_key, '--client-key-password-file', self.password)
+        for version in ('1.1', '2'):
+            self.assertEqual(self.statuses(*ours, '--http', version), [200, 200])
+        self.assertEqual(self.statuses(expect=3), [400], 'nginx says so of who shows none')
+
+    def test_a_password_that_is_missing_or_wrong_is_told_at_the_start(self):
+        wrong = self.folder / 'wrong'
+        wrong.write_text('guess-me\n')
+        for words, sentence in ((('--client-key', self.our_key), 'is a private key that needs a password'),
+                                (('--client-key', self.our_key, '--client-key-password-file', wrong), 'is a private key that needs another password')):
+            result = subprocess.run([ARGIOPE, 'crawl', self.url, '-d', str(self.database), '--client-cert', str(self.ours), *map(str, words)],
+                                    capture_output=True, text=True, timeout=100)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(sentence, result.stderr)
+            self.assertNotIn('guess-me', result.stderr)
+
+    def test_a_file_without_authorities_is_told_at_the_start(self):
+        junk = self.folder / 'junk.pem'
+        junk.write_text('no certificate\n')
+        result = subprocess.run([ARGIOPE, 'crawl', self.url, '-d', str(self.database), '--ca-file', str(junk)], capture_output=True, text=True, timeout=100)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(f'--ca-file: "{junk}": has no certificates in PEM', result.stderr)
+
+
 class Limits(EndToEnd):
+    def test_a_server_that_accepts_and_says_nothing_is_left_when_connecting_has_taken_too_long(self):
+        with socket.create_server(('127.0.0.1', 0)) as silent:  # the system accepts; nobody shakes hands
+            port = silent.getsockname()[1]
+            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), f'https://127.0.0.1:{port}/', '--retries', '0',
+                                     '--connect-timeout', '300ms', '--timeout', '1h'], capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn('no answer within 0.3 s', result.stderr)
+
     def test_a_quota_stops_the_run_and_the_next_one_goes_on(self):
         (url,), _ = self.site('--hosts', 1, '--pages', 80, '--features', 'none')
         summary = self.crawl(url, '--quota', '100K')

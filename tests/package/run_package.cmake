@@ -1,5 +1,5 @@
 # cmake -DBUILD=… -DCOMPILER=… -DPROGRAM=… -P run_package.cmake : installs the library of BUILD into a folder, builds the program
-# against it, and runs it.
+# against it, and runs it; and the command, which has to find what a script of pyspider's begins with.
 set(work ${BUILD}/package_test)
 file(REMOVE_RECURSE ${work})
 
@@ -19,6 +19,13 @@ step("build" 0 ${CMAKE_COMMAND} --build ${work}/build)
 step("run" 0 ${work}/build/outside)
 if(NOT printed STREQUAL "42\n")
   message(FATAL_ERROR "it printed:\n${printed}")
+endif()
+step("install the command" 0 ${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed --component command)
+file(WRITE ${work}/scripts/shop.py "from pyspider.libs.base_handler import *\nclass Handler(BaseHandler):\n  def on_start(self):\n    print('begun')\n")
+file(WRITE ${work}/shop.toml "[project]\nname = \"shop\"\nprocessor = [\"python3\", \"-m\", \"argiope.processor\", \"scripts/shop.py\"]\n")
+step("a script" 0 ${work}/installed/bin/argiope project try ${work}/shop.toml data:,on_start --sandbox none)
+if(NOT printed MATCHES "print: begun")
+  message(FATAL_ERROR "the script printed:\n${printed}")
 endif()
 step("Ctrl-C" 130 timeout --preserve-status --signal INT 1 ${work}/build/outside waits)
 

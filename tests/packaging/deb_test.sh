@@ -72,7 +72,7 @@ dpkg-deb --info "$deb" | sed -n 's/^ \(Package\|Version\|Installed-Size\|Depends
 dpkg-deb --contents "$deb" | awk '{print $6}' >"$work/contents"
 for path in usr/bin/argiope usr/share/man/man1/argiope.1.gz usr/share/man/man1/argiope-serve.1.gz \
   usr/share/bash-completion/completions/argiope usr/share/zsh/vendor-completions/_argiope \
-  usr/share/fish/vendor_completions.d/argiope.fish lib/systemd/system/argiope.service lib/systemd/system/argiope.socket \
+  usr/share/fish/vendor_completions.d/argiope.fish usr/share/argiope/python/argiope/processor/__main__.py lib/systemd/system/argiope.service lib/systemd/system/argiope.socket \
   etc/argiope/argiope.toml usr/share/doc/argiope/packages.md usr/share/doc/argiope/copyright; do
   grep -qxF "./$path" "$work/contents" || fail "$path is not in the package"
 done

@@ -157,6 +157,8 @@ TEST_F(AuditLogs, AreInOrderHoweverManyWriteAtOnce) {
 TEST(AuditedText, HasNeitherPayloadsNorSecrets) {
   EXPECT_EQ(audited_text(R"({"name":"s","job":{"queue":"q","payload":"secret"},"list":[{"headers":{"A":"b"}},2]})"),
             R"({"name":"s","job":{"queue":"q","payload":"…"},"list":[{"headers":"…"},2]})");
+  EXPECT_EQ(audited_text(R"({"source":"[project]","note":"n","rule":[{"request":{"cookies":{"a":"b"},"body":"c","body_base64":"d","proxy":"e","method":"PUT"}}]})"),
+            R"({"source":"…","note":"n","rule":[{"request":{"cookies":"…","body":"…","body_base64":"…","proxy":"…","method":"PUT"}}]})");
   EXPECT_EQ(audited_text("password=1234"), "");
   EXPECT_EQ(audited_text(""), "");
   const std::string longer = audited_text(fmt::format(R"({{"why":"{}"}})", std::string(5'000, 'x')));

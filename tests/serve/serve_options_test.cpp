@@ -65,7 +65,7 @@ TEST(ServeOptionsTest, EveryMemberIsRead) {
   const auto [options, error] = read(R"({"store":"memory:","listen":["[::1]:80","unix:/a"],"beanstalkd":"127.0.0.1",
       "beanstalkd_max_job_bytes":1000,"tokens":"t","hosts":"jobs.example","origins":["https://a"],"insecure":true,
       "tls":{"certificate":"c.pem","key":"k.pem","beanstalkd":true},"create_queues":false,"new_queue":{"max_attempts":7},"max_connections":5,
-      "max_body_bytes":6,"max_batch_bytes":7,"max_bodies_bytes":9,"max_streams":8,"drain_limit":"3s"})");
+      "max_body_bytes":6,"max_batch_bytes":7,"max_bodies_bytes":9,"max_streams":8,"drain_limit":"3s","pages":"p.db"})");
   EXPECT_EQ(error, "");
   EXPECT_EQ(options.store, "memory:");
   EXPECT_EQ(options.http.size(), 2u);
@@ -84,6 +84,7 @@ TEST(ServeOptionsTest, EveryMemberIsRead) {
   EXPECT_EQ(options.max_connections + options.max_body_bytes + options.max_batch_bytes + options.max_streams, 26u);
   EXPECT_EQ(options.max_bodies_bytes, 9u);
   EXPECT_EQ(options.drain_limit, 3s);
+  EXPECT_EQ(options.pages, "p.db");
 }
 
 TEST(ServeOptionsTest, WhatIsWrongIsToldByItsName) {
@@ -158,7 +159,8 @@ TEST(ServeOptionsTest, WhatIsTakenAtTheStartAloneIsNamed) {
   asked.max_streams = asked.max_bodies_bytes = asked.beanstalkd_max_connections = 1;
   asked.create_queues = false;
   asked.origins = {"https://a"};
-  EXPECT_EQ(taken_at_start(ServeOptions{}, asked).size(), 11u);
+  asked.pages = "pages.db";
+  EXPECT_EQ(taken_at_start(ServeOptions{}, asked).size(), 12u);
 }
 
 TEST(ServeOptionsTest, EachProtocolHasALimitOfConnectionsOfItsOwn) {

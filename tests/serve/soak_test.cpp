@@ -795,7 +795,9 @@ class Soak {
     if (daemon_) {
       ++reloads_;
       daemon_->targets().set(targets());
-      daemon_->set_access({}, {"soak.example"});
+      ServeOptions asked;
+      asked.hosts = {"soak.example"};
+      daemon_->set_access({}, asked);
       (void)co_await daemon_->set_notify({rule()});
     }
     http.leave();

@@ -368,7 +368,7 @@ class Runs {
     if (always_limited_ && !options.max_depth) options.max_depth = 5;
     options.robots = random_.chance(0.85);
     options.check_links = checks_ && random_.chance(0.5);
-    options.order = static_cast<CrawlOrder>(random_.below(3));
+    options.order = static_cast<CrawlOrder>(random_.below(4));
     options.max_pages = random_.chance(0.5) ? 1 + random_.below(20) : 0;
     options.max_time = random_.chance(0.2) ? std::optional<Duration>(1ms * random_.between(1, 500)) : std::nullopt;
     options.queue_size = random_.chance(0.5) ? 2 : 1000;
@@ -656,7 +656,7 @@ TEST_F(CrawlRuns, WhatIsDeepIsTakenUpWhenTheLimitIsLargerOrItIsASeed) {
 }
 
 TEST_F(CrawlRuns, DepthFirstFindsWhatIsNearerLater) {
-  for (const CrawlOrder order : {CrawlOrder::bfs, CrawlOrder::dfs, CrawlOrder::priority}) {
+  for (const CrawlOrder order : {CrawlOrder::bfs, CrawlOrder::dfs, CrawlOrder::priority, CrawlOrder::random}) {
     Site site;
     // Depth first goes by 1, 2, 3 to the middle, which is one link from the front page, too.
     site.pages["http://a.test/"] = {"/middle", "/1"};

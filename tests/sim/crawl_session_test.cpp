@@ -208,6 +208,47 @@ TEST(CrawlSession, ALoginBeginsASessionOfItsOwn) {
   EXPECT_EQ(let_in(sim), sim.web.truth(0).guarded);
 }
 
+TEST(CrawlSession, LinksThatLogOutAreNotFollowedByWhoHasLoggedIn) {
+  Simulation sim({.hosts = 1, .pages = 4, .features = bit(WebFeature::members)});
+  const auto logouts = [&] { return std::ranges::count(sim.transport.log, "/logout", &ServedRequest::target); };
+  sim.options.login = login_at("http://host0.test");
+  const CrawlReport first = sim.run();
+  EXPECT_EQ(let_in(sim), sim.web.truth(0).guarded);
+  EXPECT_EQ(first.left_out, (std::map<std::string, std::uint64_t>{{"logout", 1}}));
+  // A run that goes on with its cookies is as careful.
+  sim.options.login.reset();
+  sim.options.requeue = Requeue::all;
+  sim.transport.log.clear();
+  sim.run();
+  EXPECT_EQ(let_in(sim), sim.web.truth(0).guarded);
+  EXPECT_EQ(logouts(), 0);
+  // Unless it is told otherwise, as by a pattern that names the link, or does without cookies.
+  sim.options.requeue = Requeue::none;
+  sim.options.include = {"/**"};
+  sim.run();
+  EXPECT_EQ(logouts(), 0) << "a pattern for everything does not mean it";
+  sim.options.include = {"/**", "/logout"};
+  const CrawlReport last = sim.run();
+  EXPECT_EQ(logouts(), 1);
+  EXPECT_TRUE(last.left_out.empty());
+}
+
+TEST(CrawlSession, WithoutALoginTheyAreLinksLikeOthers) {
+  Simulation sim({.hosts = 1, .pages = 4, .features = 0});
+  sim.options.seeds = {*Url::parse("http://host0.test/")};
+  sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {
+    SyntheticReply reply = sim.web.reply(request);
+    if (request.target == "/") reply.body += "<a href=/logout>";
+    return reply;
+  };
+  sim.run();
+  EXPECT_EQ(std::ranges::count(sim.transport.log, "/logout", &ServedRequest::target), 1);
+  sim.options.given_cookies = {{.name = "a", .value = "1", .domain = "host0.test"}};
+  sim.options.requeue = Requeue::all;
+  sim.run();
+  EXPECT_EQ(std::ranges::count(sim.transport.log, "/logout", &ServedRequest::target), 1) << "cookies that are given are a login, too";
+}
+
 TEST(CrawlSession, CookiesLastAsLongAsTheirServersSay) {
   Simulation sim({.hosts = 1, .pages = 2, .features = 0});
   sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint) {

@@ -48,6 +48,8 @@ PageFacts drawn_facts(std::int64_t url_id, Random& random) {
   facts.headings = static_cast<std::uint32_t>(random.below(3));
   facts.canonical = random.chance(0.3) ? "https://h/canonical" : "";
   facts.noindex = random.chance(0.1);
+  if (random.chance(0.5)) facts.words = static_cast<std::uint32_t>(random.below(1000));
+  if (facts.words > 0) facts.simhash = random.next();
   if (random.chance(0.7)) {
     auto& anchors = facts.anchors.emplace();
     for (auto n = random.below(4); n > 0; --n) anchors.push_back(mix64(random.below(1000)));
@@ -243,7 +245,8 @@ TEST_F(LookTest, AFileOfAnEarlierVersionIsRefusedUntilItIsBroughtUpToDate) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database,
-                         "DROP VIEW page_link_list; DROP TABLE page_links; DROP TABLE page_facts; DROP TABLE notes; PRAGMA user_version = 3",
+                         "DROP VIEW duplicates; DROP VIEW page_link_list; DROP TABLE page_links; DROP TABLE page_facts; DROP TABLE notes; DROP TABLE runs; DROP TABLE changes; DROP TRIGGER urls_of_others; DROP TABLE inbox; "
+                         "PRAGMA user_version = 3",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(database);

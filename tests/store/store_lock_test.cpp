@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "argiope/async/sleep.hpp"
-#include "store/lock_wait.hpp"
+#include "store/internal/lock_wait.hpp"
 #include "store/sqlite_store_fixture.hpp"
 
 namespace argiope {
@@ -120,7 +120,9 @@ TEST_F(StoreLockTest, AnOwnersCallsWaitAsLongAsItTakesAndLoseNothing) {
 }
 
 TEST_F(StoreLockTest, AShortLockIsNotToldOf) {
-  auto owner = open();
+  auto opened = open_store("sqlite:" + file_, {.sync = SyncMode::off, .busy_warning = 10min});
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto owner = std::move(*opened);
   Other other(file_);
   other.run("BEGIN IMMEDIATE");
   std::thread lets_go([&] { other.run("COMMIT"); });
@@ -207,7 +209,7 @@ TEST_F(StoreLockTest, ClosingIsBoundedAndSaysWhatCouldNotBeWritten) {
 }
 
 TEST_F(StoreLockTest, ClosingWaitsForALockThatEndsInTime) {
-  auto opened = open_store("sqlite:" + file_, {.busy_warning = 0ms});
+  auto opened = open_store("sqlite:" + file_, {.busy_limit = 10min, .busy_warning = 0ms});
   auto owner = std::move(*opened);
   Other other(file_);
   other.run("BEGIN IMMEDIATE");

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -15,7 +16,9 @@
 #include <thread>
 
 #include "argiope/base/random.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "store/internal/url_export.hpp"
+#include "store/internal/url_inbox.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -46,7 +49,7 @@ NewUrl new_url(std::int64_t id) {
           static_cast<std::uint32_t>(id % 7),
           -static_cast<std::int32_t>(id % 3),
           id / 2,
-          WallTime{1000s + std::chrono::milliseconds{id}}};
+          WallTime{1000s + std::chrono::milliseconds{id % (std::int64_t{1} << 40)}}};
 }
 
 UrlOutcome outcome(std::int64_t id, Random& random) {
@@ -153,6 +156,78 @@ TEST_P(UrlStoreTest, ScansInOrderFromAnIdUntilToldToStop) {
   int visited = 0;
   ASSERT_TRUE(store->scan(1, [&](const UrlRecord&) { return ++visited < 3; }));
   EXPECT_EQ(visited, 3);
+}
+
+// What scan_known() gives is what scan() does.
+void expect_known(UrlStore& store, const UrlStore::KnownQuestion& question) {
+  const auto records = all(store, question.from);
+  std::size_t seen = 0;
+  std::vector<std::int64_t> whole;
+  ASSERT_TRUE(store.scan_known(question, [&](const UrlStore::KnownUrls& known) {
+    EXPECT_GE(known.most, records.size());
+    EXPECT_EQ(known.ids.size(), known.fingerprints.size());
+    for (std::size_t i = 0; i < known.ids.size(); ++i, ++seen) {
+      EXPECT_EQ(known.ids[i], records.at(seen).url_id);
+      EXPECT_EQ(known.fingerprints[i], fingerprint(records.at(seen).url, question.seed));
+    }
+    for (const UrlRecord& record : known.records) {
+      whole.push_back(record.url_id);
+      if (question.fields == UrlStore::Fields::all) {
+        EXPECT_EQ(record, *std::ranges::find(records, record.url_id, &UrlRecord::url_id));
+      }
+    }
+    return true;
+  }));
+  EXPECT_EQ(seen, records.size());
+  std::vector<std::int64_t> wanted;
+  for (const UrlRecord& record : records) {
+    if (question.settled || !is_settled(record)) wanted.push_back(record.url_id);
+  }
+  EXPECT_EQ(whole, wanted);
+}
+
+TEST_P(UrlStoreTest, TellsWhatIsKnown) {
+  auto store = open(path());
+  expect_known(*store, {.seed = 7});
+  Random random(8);
+  // With holes, one so large that nobody goes through it id by id, and stretches of settled, open and mixed ones.
+  for (const std::int64_t first : {std::int64_t{1}, std::int64_t{9'000}, std::int64_t{200'000}, std::int64_t{1} << 61}) {
+    UrlBatch batch;
+    for (std::int64_t id = first; id < first + 5'000; ++id) batch.discovered.push_back(new_url(id));
+    for (std::int64_t id = first; id < first + 4'500; ++id) {
+      UrlOutcome settled = outcome(id, random);
+      if (id % 50 != 0 && (id < first + 2'000 || random.chance(0.5))) {
+        settled.state = UrlState::done;
+        settled.reason = UrlReason::none;
+        settled.redirect_to.clear();
+        settled.not_modified = false;
+      }
+      batch.outcomes.push_back(std::move(settled));
+    }
+    for (std::int64_t id = first; id < first + 5'000; id += 97) batch.moves.push_back({id, Shelf::ready, 77, -1, 3});
+    store->submit(std::move(batch));
+    for (const bool settled : {false, true}) {
+      expect_known(*store, {.seed = 7, .settled = settled});
+      expect_known(*store, {.from = 300, .seed = 9, .fields = UrlStore::Fields::all, .settled = settled});
+    }
+  }
+}
+
+TEST_P(UrlStoreTest, StopsToTellWhatIsKnownWhenAsked) {
+  auto store = open(path());
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 60'000; ++id) batch.discovered.push_back(new_url(id));
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  int visited = 0;
+  ASSERT_TRUE(store->scan_known({}, [&](const UrlStore::KnownUrls& known) {
+    // A visitor may write down what becomes of what it sees.
+    store->submit({.outcomes = {}, .discovered = {}, .moves = {{known.ids.front(), Shelf::ready, 77, -1, 3}}});
+    EXPECT_TRUE(store->flush());
+    return ++visited < 3;
+  }));
+  EXPECT_EQ(visited, 3);
+  EXPECT_EQ((*store->get(1))->shelf, Shelf::ready);
 }
 
 TEST_P(UrlStoreTest, ScansWhatACrawlNeedsToGoOn) {
@@ -547,6 +622,61 @@ TEST_F(SqliteFileTest, KeepsEverythingOverAReopening) {
   store = open(file_);
   EXPECT_EQ(all(*store), before);
   EXPECT_EQ(store->next_id(), 3);
+}
+
+TEST_F(SqliteFileTest, TakesUrlsOfOtherProgramsOnce) {
+  auto store = open(file_);
+  EXPECT_TRUE((*store->read_given(10)).empty());
+  store->submit({{}, {new_url(1)}});
+  ASSERT_TRUE(store->flush());
+  run_sql(file_, "INSERT INTO urls (url) VALUES ('http://h/a'), ('http://h/b');"
+                 "INSERT OR IGNORE INTO urls (url, depth) VALUES ('http://h/c', 3);"
+                 "INSERT INTO inbox (url, depth) VALUES (x'fffe', 'deep'), ('', -5);");
+  const auto given = store->read_given(10);
+  ASSERT_TRUE(given);
+  ASSERT_EQ(given->size(), 5u);
+  EXPECT_EQ(given->at(0).url, "http://h/a");
+  EXPECT_EQ(given->at(2).url, "http://h/c");
+  EXPECT_EQ(given->at(2).depth, 3);
+  EXPECT_EQ(given->at(3).depth, 0);
+  EXPECT_EQ(given->at(4).depth, -5);
+  EXPECT_EQ(store->read_given(2)->size(), 2u);
+  EXPECT_EQ(all(*store).size(), 1u);
+  EXPECT_EQ(store->next_id(), 2);
+  UrlBatch batch{.outcomes = {}, .discovered = {new_url(2)}};
+  batch.taken = {given->at(0).number, given->at(3).number, given->at(4).number};
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(store->read_given(10)->size(), 2u);
+  ASSERT_TRUE(store->close());
+  store = open(file_);
+  EXPECT_EQ(store->read_given(10)->front().url, "http://h/b");
+  // A whole row is the business of who writes it.
+  run_sql(file_, "INSERT INTO urls (url, ctime) VALUES ('http://h/whole', 5)");
+  EXPECT_EQ(all(*store).size(), 3u);
+}
+
+TEST_F(SqliteFileTest, TakesWhatIsToBeFetchedAgainWhileItIsWrittenOrNot) {
+  const std::vector<GivenUrl> given{{.url = new_url(1).url, .depth = 2, .again = 1}, {.url = "http://h/new"}};
+  EXPECT_EQ(put_into_inbox(file_, given).error().code, Errc::io) << "nothing is made";
+  EXPECT_FALSE(fs::exists(file_));
+  auto store = open(file_);
+  store->submit({{}, {new_url(1)}});
+  ASSERT_TRUE(put_into_inbox(file_, given));
+  ASSERT_TRUE(store->close());
+  ASSERT_TRUE(put_into_inbox(file_, std::span(given).first(1)));
+  store = open(file_);
+  const auto taken = store->read_given(10);
+  ASSERT_TRUE(taken);
+  ASSERT_EQ(taken->size(), 3u);
+  EXPECT_EQ(taken->at(0).url, new_url(1).url);
+  EXPECT_EQ(taken->at(0).depth, 2);
+  EXPECT_EQ(taken->at(0).again, 1);
+  EXPECT_EQ(taken->at(1).again, 0);
+  EXPECT_EQ(taken->at(2).again, 1);
+  const std::string other = folder_.file("other.db");
+  run_sql(other, "CREATE TABLE inbox (number INTEGER PRIMARY KEY, url TEXT, depth INTEGER, again INTEGER)");
+  EXPECT_EQ(put_into_inbox(other, given).error().code, Errc::wrong_format);
 }
 
 // The table as the first version of the format made it, and what the second added; with what crawls left in it.

@@ -1,8 +1,10 @@
 // The rules that no compiler checks: includes and links only go down the ladder and never in a circle, every header is of one
-// of three kinds, time and chance are passed in, argiope.hpp has everything, and what the documentation calls a test is one.
+// of three kinds, time and chance are passed in, argiope.hpp has everything, names of anonymous namespaces differ within a module,
+// and what the documentation calls a test is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +14,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -22,7 +25,7 @@ using Names = std::set<std::string>;
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
 // Lowest first (ARCHITECTURE.md, "The ladder").
 const std::vector<std::string> kLadder = {"base",  "async", "time",  "jobs",   "store",    "engine", "web",
-                                          "calls", "crawl", "serve", "config", "simulate", "cli"};
+                                          "calls", "crawl", "project", "serve", "config", "simulate", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
   std::vector<fs::path> found;
@@ -245,11 +248,154 @@ TEST(Headers, AreGuardedAndThoseForUsersAreInArgiopeHpp) {
   }
 }
 
+// --- names of anonymous namespaces
+
+// What a line at the beginning of a line of an anonymous namespace brings: a name, and what must differ where the name is the same.
+struct Brought {
+  std::string name;
+  std::string sort;  // "type", "value", "alias …" with its text, or "function" with its parameters' types
+};
+
+// Without what a function's caller never sees: the parameters' names and defaults.
+std::string types_of(const std::string& parameters) {
+  static const std::regex named("^(.*[ &*>])[A-Za-z_][A-Za-z0-9_]*$");
+  std::string types, one;
+  int depth = 0;
+  const auto take = [&] {
+    one = one.substr(0, one.find(" = "));
+    one.erase(0, one.find_first_not_of(" \n"));
+    std::smatch match;
+    if (std::regex_match(one, match, named)) one = match[1];
+    while (one.ends_with(' ')) one.pop_back();
+    types += one + ';';
+    one.clear();
+  };
+  for (const char c : parameters) {
+    depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
+    if (c == ',' && depth == 0) {
+      take();
+    } else {
+      one += c == '\n' ? ' ' : c;
+    }
+  }
+  take();
+  return types;
+}
+
+// Of a declaration as clang-format writes it. nullopt: it brings no name of its own.
+std::optional<Brought> brought_by(const std::string& declaration) {
+  static const std::regex type("^(?:template <[^\n]*>\\s)?(?:struct|class|enum class|enum|union) (\\w+)"), alias("^(?:using|namespace) (\\w+) =");
+  std::smatch match;
+  if (std::regex_search(declaration, match, alias)) return Brought{match[1], "alias " + declaration};
+  if (std::regex_search(declaration, match, type)) return Brought{match[1], "type"};
+  if (declaration.starts_with("using ") || declaration.starts_with("static_assert") || declaration.starts_with("extern ")) return std::nullopt;
+  const std::size_t head = declaration.starts_with("template") ? declaration.find('\n') : 0;
+  std::size_t end = head;
+  for (int angles = 0; end < declaration.size() && (angles > 0 || std::string_view("(={[;").find(declaration[end]) == std::string_view::npos); ++end) {
+    angles += (declaration[end] == '<') - (declaration[end] == '>');
+  }
+  if (end == declaration.size() || end == 0) return std::nullopt;
+  std::size_t begin = declaration.find_last_not_of(' ', end - 1);
+  const std::size_t behind = begin + 1;
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':' || c == '~'; };
+  while (begin != std::string::npos && begin > 0 && in_name(declaration[begin - 1])) --begin;
+  const std::string name = declaration.substr(begin, behind - begin);
+  if (name.empty() || !in_name(name[0])) return std::nullopt;
+  if (declaration[end] != '(') return Brought{name, "value"};
+  int depth = 0;
+  std::size_t close = end;
+  for (; close < declaration.size(); ++close) {
+    depth += (declaration[close] == '(') - (declaration[close] == ')');
+    if (depth == 0) break;
+  }
+  return Brought{name, "function " + declaration.substr(0, head) + types_of(declaration.substr(end + 1, close - end - 1))};
+}
+
+// The declarations of a source's anonymous namespaces, without the texts that raw strings hold.
+std::vector<std::string> anonymous_declarations_of(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  std::string line, raw_end;
+  bool is_inside = false, goes_on = false;
+  static const std::regex raw_begin("R\"([^(\" ]*)\\(");
+  while (std::getline(lines, line)) {
+    if (!raw_end.empty()) {
+      if (line.contains(raw_end)) raw_end.clear();
+      goes_on = false;
+      continue;
+    }
+    if (line == "namespace {") {
+      is_inside = true;
+    } else if (line.starts_with("}  // namespace")) {
+      is_inside = false;
+    } else if (is_inside) {
+      const bool begins = !line.empty() && std::isalpha(static_cast<unsigned char>(line[0])) != 0;
+      if (begins && !goes_on) found.emplace_back();
+      if (begins || goes_on) {
+        found.back() += line + '\n';
+        // A template's head stands on a line of its own, and parameters go on where there are many.
+        const bool is_head = line.starts_with("template <") && line.ends_with('>');
+        goes_on = is_head || (line.find_first_of("{;") == std::string::npos && !line.empty());
+      }
+    }
+    std::smatch match;
+    if (std::regex_search(line, match, raw_begin) && line.find(')' + match[1].str() + '"', static_cast<std::size_t>(match.position())) == std::string::npos) {
+      raw_end = ')' + match[1].str() + '"';
+    }
+  }
+  return found;
+}
+
+// Counts what the sources of the folder bring.
+std::size_t expect_different_names(const fs::path& folder) {
+  std::size_t count = 0;
+  std::map<std::string, std::map<std::string, Brought>> by_name;
+  for (const fs::path& path : sources_below(folder)) {
+    if (path.extension() != ".cpp") continue;
+    const std::string file = path.lexically_relative(kRoot).string();
+    for (const std::string& declaration : anonymous_declarations_of(read(path))) {
+      const auto brought = brought_by(declaration);
+      if (!brought) continue;
+      ++count;
+      for (const auto& [other, its] : by_name[brought->name]) {
+        const bool is_overload = brought->sort.starts_with("function") && its.sort.starts_with("function") && brought->sort != its.sort;
+        const bool is_same_alias = brought->sort.starts_with("alias") && brought->sort == its.sort;
+        EXPECT_TRUE(other == file || is_overload || is_same_alias) << file << " and " << other << " both have " << brought->name;
+      }
+      by_name[brought->name].emplace(file, *brought);
+    }
+  }
+  return count;
+}
+
+// Where there is no compiler cache, a module's sources are compiled joined (cmake/Argiope.cmake), and its tests, too; which ones together
+// changes with each new one.
+TEST(AnonymousNamespaces, OfAModuleBringDifferentNames) {
+  const std::string tests = read(kRoot / "tests" / "CMakeLists.txt");
+  std::size_t count = 0;
+  for (const std::string& module : kLadder) {
+    count += expect_different_names(kRoot / "src" / module);
+    if (!tests.contains("argiope_test(" + module + " SEPARATE")) expect_different_names(kRoot / "tests" / module);
+  }
+  EXPECT_GT(count, 1000u) << "they are found";
+}
+
+TEST(AnonymousNamespaces, AreReadAsTheyAreWritten) {
+  const auto found = anonymous_declarations_of("int outside();\nnamespace {\n\nstruct A {\n  int b;\n};\nconst char* k = R\"(\nint no();\n)\";\n"
+                                               "template <class T>\nvoid f(T first,\n       int second = 2) {\n}\nstd::function<int()> g() { return {}; }\nusing B = int;\n\n}  // namespace\nint behind();\n");
+  std::vector<std::string> told;
+  for (const std::string& declaration : found) {
+    const auto brought = brought_by(declaration);
+    told.push_back(brought ? brought->name + ": " + brought->sort : "nothing");
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"A: type", "k: value", "f: function template <class T>T;int;", "g: function ;", "B: alias using B = int;\n"}));
+}
+
 TEST(TimeAndChance, ArePassedInBelowTheCommandLine) {
-  // Where the machine's clocks are wrapped, where a loop in real time counts how long its steps take, and where a crawl brings
-  // a clock and chance of its own.
+  // Where the machine's clocks are wrapped, where a loop in real time counts how long its steps take, and where a crawl or a project
+  // brings a clock and chance of its own.
   const std::set<std::string> allowed = {"src/base/clock.cpp", "include/argiope/async/detail/pace.hpp",
-                                         "src/crawl/local_crawl.cpp"};
+                                         "src/crawl/local_crawl.cpp", "src/project/local_project.cpp"};
   const std::regex forbidden(
       R"(system_clock::now|steady_clock::now|high_resolution_clock|random_device|\brand\(|\bsrand\(|\btime\(nullptr\)|gettimeofday|clock_gettime|sleep_for|sleep_until\(std)");
   for (const fs::path& folder : {kRoot / "include", kRoot / "src"}) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "argiope/web/http_client.hpp"
+#include "support/advancing_time.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/raw_server.hpp"
 
@@ -28,7 +29,7 @@ class FixedResolver final : public Resolver {
   }
 };
 
-class HttpClientTest : public LoopTest<RealTime> {
+class HttpClientTest : public LoopTest<AdvancingTime> {
  public:
   FixedResolver resolver;
   AddressGuard guard{true};

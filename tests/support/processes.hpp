@@ -10,6 +10,9 @@
 
 namespace argiope {
 
+// So long takes only what hangs, however slow the machine is.
+inline constexpr std::chrono::minutes kPatience{5};
+
 // Whether there is such a process, and it has not ended.
 inline bool is_alive(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -17,10 +20,10 @@ inline bool is_alive(pid_t pid) {
   return stat >> id >> name >> state && state != "Z";
 }
 
-// Looks until `condition()` holds; false after half a minute.
+// Looks until `condition()` holds; false when that hangs.
 template <class Condition>
 bool comes_true(Condition condition) {
-  const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  const auto give_up_at = std::chrono::steady_clock::now() + kPatience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > give_up_at) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds{5});

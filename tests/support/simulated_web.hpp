@@ -25,6 +25,8 @@ struct ServedRequest {
   bool head = false;
   std::string cookie{};
   std::string authorization{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+  bool anonymous = false;
 };
 
 class SimulatedTransport final : public HttpTransport {
@@ -60,7 +62,7 @@ class SimulatedTransport final : public HttpTransport {
     const std::size_t entry = log.size();
     SyntheticReply reply = before_reply ? before_reply(asked, loop.time()) : web_.reply(asked);
     log.push_back({loop.time(), kNever, found->second, std::string(asked.target), reply.status, asked.head,
-                   std::string(asked.cookie), std::string(asked.authorization)});
+                   std::string(asked.cookie), std::string(asked.authorization), request.headers, request.is_anonymous});
     const Duration transfer = reply.behaviour == Behaviour::drip
                                   ? from_seconds(static_cast<double>(reply.body.size()) / reply.drip_bytes_per_second)
                                   : Duration{};
@@ -88,6 +90,8 @@ class SimulatedTransport final : public HttpTransport {
       if (name == "WWW-Authenticate") add_line(response.headers.authenticate, value);
       if (name == "Content-Encoding") co_return fail(Errc::too_large, "decompression bomb");  // nothing else is encoded
     }
+    response.fields.clear();
+    if (request.keep_fields) response.fields = reply.headers;
     response.unwanted = !asked.head && !request.wanted_types.empty() && reply.status != 304 &&
                         !has_media_type(reply.content_type, request.wanted_types);
     response.body = asked.head || response.unwanted ? std::string{} : std::move(reply.body);
@@ -141,7 +145,7 @@ struct Simulation {
       Handle limit;
       if (options.max_time) limit = loop.call_later(*options.max_time, [&] { crawler.stop("max_time"); });
       logged_in = co_await crawler.log_in(transport);
-      co_await crawler.work(0, transport, nullptr);
+      co_await crawler.work(0, transport, resolver);
       limit.cancel();
       cookies = crawler.cookies(loop.clock().wall_now());
     };
@@ -156,6 +160,7 @@ struct Simulation {
   SimulatedTransport transport;
   std::unique_ptr<UrlStore> store;
   CrawlOptions options;
+  Resolver* resolver = nullptr;      // what hosts' addresses are; null: nobody knows
   const Crawler* running = nullptr;  // during run()
   Result<void> logged_in;            // of the last run
   std::vector<Cookie> cookies;       // at its end

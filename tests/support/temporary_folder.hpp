@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 namespace argiope {
@@ -15,7 +16,7 @@ class TemporaryFolder {
     const std::filesystem::path memory = "/dev/shm";
     const auto base = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     std::string name = (base / "argiope-store-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) name = (std::filesystem::temp_directory_path() / "argiope").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made in " + base.string());
     path_ = name;
   }
   ~TemporaryFolder() {

@@ -367,6 +367,18 @@ TEST(CookieChoice, BytesAreBoundedToo) {
   EXPECT_TRUE(tiny.empty());
 }
 
+TEST(CookieChoice, ARequestHasNoMoreThanServersRead) {
+  JarAt at;
+  at.take("http://example.com/", "session=1");
+  for (int i = 0; i < 100; ++i) at.take("http://example.com/", "seen" + std::to_string(i) + '=' + std::string(500, 'v'));
+  at.take("http://example.com/", "late=2");
+  const std::string sent = at.sent("http://example.com/");
+  EXPECT_TRUE(sent.starts_with("session=1; seen0=v"));
+  EXPECT_TRUE(sent.ends_with("; late=2"));
+  EXPECT_GT(sent.size(), 7000u);
+  EXPECT_LE(sent.size(), 8000u);
+}
+
 TEST(CookieChoice, WhatHasChangedIsToldOncePerSite) {
   JarAt at;
   at.take("https://www.a.org/", "x=1");

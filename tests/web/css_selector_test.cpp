@@ -1,6 +1,11 @@
 // CSS selectors. Names of tests that begin with a clause are of Selectors Level 3 or 4.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/random.hpp"
 #include "argiope/web/document.hpp"
 
 namespace argiope {
@@ -48,6 +53,32 @@ TEST(CssSelector, ComparesAttributesInEachWay) {
   EXPECT_EQ(found_by_css(html, "[title~='one two']"), "");
   EXPECT_EQ(found_by_css(html, "[title|=en i]"), "2|5");
   EXPECT_EQ(found_by_css(html, "a[title!=EN]"), "1|2|3|4");
+}
+
+TEST(CssSelector, FindsTheFirstWithoutTheOthers) {
+  const std::vector<std::string> pieces = {"<p>",          "</p>", "<div class=a>", "</div>", "x",
+                                           "y<b title=t>", "</b>", "<b>",           "<!---->"};
+  std::vector<Selector> selectors;
+  for (const char* const text :
+       {"b", "p::text", "div::text", "b::attr(title)", "div::text, b::attr(title)", "p, div", "p, b::text",
+        "div b::text", "*::text", "div.a::text, div::text", "p > b", "nosuch::text, b"}) {
+    selectors.push_back(Selector::css(text).value());
+  }
+  Random random(3);
+  for (int round = 0; round < 2'000; ++round) {
+    std::string html;
+    for (auto count = random.below(20); count > 0; --count) html += pieces[random.below(pieces.size())];
+    const auto document = Document::parse_html(html);
+    for (const Selector& selector : selectors) {
+      const auto all = document->select(selector).value();
+      const auto first = document->select_first(selector).value();
+      ASSERT_EQ(first.has_value(), !all.empty()) << selector.text() << " in " << html;
+      if (!first) continue;
+      EXPECT_EQ(first->kind(), all[0].kind()) << selector.text() << " in " << html;
+      EXPECT_EQ(first->raw(), all[0].raw()) << selector.text() << " in " << html;
+      EXPECT_EQ(first->position(), all[0].position()) << selector.text() << " in " << html;
+    }
+  }
 }
 
 TEST(CssSelector, RelatesElements) {

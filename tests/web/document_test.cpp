@@ -61,6 +61,22 @@ TEST(DocumentText, OfAnElementThatIsNotShownIsThereWhenItIsAskedItself) {
   EXPECT_EQ(text_at("<title> A &amp; B </title>", "title"), "A & B");
 }
 
+TEST(DocumentText, HasOneSpaceBetweenWords) {
+  const auto text_of = [](const std::string& value) {
+    const auto document = Document::parse_html("<p title=\"" + value + "\">");
+    return document->select_first(Selector::css("p::attr(title)").value())->value().text();
+  };
+  EXPECT_EQ(text_of("a b c"), "a b c");
+  EXPECT_EQ(text_of("a"), "a");
+  EXPECT_EQ(text_of(" a"), "a");
+  EXPECT_EQ(text_of("a "), "a");
+  EXPECT_EQ(text_of("a  b"), "a b");
+  EXPECT_EQ(text_of("a\nb"), "a b");
+  EXPECT_EQ(text_of("a\xc2\xa0\xc2\xa0\xc3\xa4"), "a \xc3\xa4");
+  EXPECT_EQ(text_of("\xc2\xb0"), "\xc2\xb0");
+  EXPECT_EQ(text_of(" \n"), "");
+}
+
 TEST(DocumentText, OfSeveralLinesHasALineForEachBlock) {
   EXPECT_EQ(lines_at("<h1>Head</h1><p>one <i>two</i></p><p>three<br>four</p><ul><li>a<li>b</ul>"),
             "Head\n\none two\n\nthree\nfour\n\na\nb");

@@ -278,6 +278,10 @@ TEST(HttpSession, KnowsWhatGoesAsAHeaderAlready) {
   with.transport.answer = guard("Digest realm=\"y\", nonce=\"n\", qop=\"auth\"", "never");
   with.get("https://e.org/b");
   EXPECT_EQ(with.response.challenged, HttpChallenged::again) << "which digest is not";
+  with.transport.answer = guard("Basic realm=\"x\"");
+  EXPECT_EQ(with.get("https://e.org/c/d"), 401) << "for the digest of the whole server has taken its place";
+  EXPECT_EQ(with.response.challenged, HttpChallenged::again);
+  EXPECT_EQ(with.get("https://e.org/c/d"), 200);
 }
 
 TEST(HttpSession, ChoosesTheStrongestOfWhatIsOffered) {

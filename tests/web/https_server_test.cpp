@@ -202,7 +202,7 @@ TEST_F(HttpsServerTest, AClientThatDoesNotFinishTheHandshakeIsLetGo) {
     slow.write("\x16\x03\x01");
     EXPECT_EQ(co_await read_rest(silent), "");
     EXPECT_EQ(co_await read_rest(slow), "");
-    EXPECT_EQ(server.connections(), 0u);
+    co_await until([&] { return server.connections() == 0; });
   });
 }
 
@@ -210,7 +210,7 @@ TEST_F(HttpsServerTest, AHandshakeUnderWayHoldsUpNoStop) {
   with_server([&](HttpServer& server) -> Coro<void> {
     Stream silent = co_await connect();
     co_await until([&] { return server.connections() == 1; });
-    EXPECT_TRUE(co_await server.stop(10s));
+    EXPECT_TRUE(co_await server.stop(kPlenty));
   });
 }
 

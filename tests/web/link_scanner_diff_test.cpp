@@ -18,6 +18,7 @@
 
 #include "argiope/base/random.hpp"
 #include "argiope/web/link_scanner.hpp"
+#include "support/one_pass.hpp"
 
 namespace argiope {
 namespace {
@@ -108,6 +109,7 @@ LinkSet parsed(std::string_view html) {
 LinkSet scanned(std::string_view html) {
   static ScanResult result;  // one for all, as the crawler does it
   scan_links(html, {}, result);
+  expect_same_in_one_pass(html, {}, result);
   LinkSet out;
   for (const ScannedLink& link : result.links) {
     if (link.kind != LinkKind::refresh) out.insert(fmt::format("{} {}", to_string(link.kind), link.url));

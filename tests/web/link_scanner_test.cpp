@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/one_pass.hpp"
+
 namespace argiope {
 namespace {
 
@@ -22,6 +24,7 @@ using testing::IsEmpty;
 ScanResult scan(std::string_view html, const ScanOptions& options = {}) {
   ScanResult result;
   scan_links(html, options, result);
+  expect_same_in_one_pass(html, options, result);
   return result;
 }
 

@@ -26,10 +26,20 @@ std::string_view name_of(ReferenceRole role) {
   return kNames[static_cast<std::size_t>(role)];
 }
 
-// "role url" of each URL of the page, in its order.
+// As they are kept beside their page.
+std::string kept(const PageReferences& references) {
+  std::string bytes;
+  append_references(references, bytes);
+  return bytes;
+}
+
+// "role url" of each URL of the page, in its order. Kept and read again they are the same.
 std::vector<std::string> references_of(std::string_view html, std::string_view encoding = "UTF-8") {
   PageReferences references;
   scan_references(html, references);
+  PageReferences read;
+  EXPECT_TRUE(read_references(kept(references), html.size(), read)) << html;
+  EXPECT_EQ(read.found, references.found);
   std::vector<std::string> out;
   std::string same;
   rewrite_page(html, references, encoding, {.as_file = false},
@@ -268,6 +278,57 @@ TEST(PageRewriter, VisitsTheAssets) {
   visit_style_assets("@import 'a'; b{c:url( d )} e{f:url()}",
                  [&](std::string_view url, ReferenceRole role) { found.push_back(fmt::format("{} {}", name_of(role), url)); });
   EXPECT_THAT(found, ElementsAre("stylesheet a", "object d"));
+}
+
+TEST(PageRewriter, AStyleIsKnownToNameAUrlHoweverThatIsWritten) {
+  for (const std::string_view style : {"a{b:URL(x)}", "a{b:u\\72l(x)}", "a{b:-webkit-image-set('x' 1x)}",
+                                       "a{b:Src('x')}", "@Import 'x'", "@\\69mport 'x'"}) {
+    EXPECT_THAT(references_of(fmt::format("<style>{}</style>", style)), testing::SizeIs(1)) << style;
+  }
+  EXPECT_THAT(references_of("<p style='a:url&#40;x)'>"), testing::SizeIs(1));
+  PageReferences references;
+  scan_references("<style>a:lang(b){c:calc(1px)} @media print{} /* (c) */</style>", references);
+  EXPECT_THAT(references.found, IsEmpty());
+}
+
+// --- kept beside their page
+
+TEST(KeptReferences, AreThoseThatWereFound) {
+  const std::string page =
+      "<html><head><base href='http://b.test/x&amp;y/'><style>a{b:url(c)}</style></head><body background=d>" +
+      std::string(300, ' ') + "<img integrity=x src=e srcset='f 1x'><svg><style>g{h:url(i)}</style></svg>" +
+      std::string(20'000, ' ') + "<a href='j'>k</a><iframe srcdoc='<a href=l>'></iframe>";
+  PageReferences found, read;
+  scan_references(page, found);
+  ASSERT_GE(found.found.size(), 8u);
+  ASSERT_TRUE(read_references(kept(found), page.size(), read));
+  EXPECT_EQ(read.found, found.found);
+  EXPECT_EQ(read.base_href, "http://b.test/x&y/");
+  EXPECT_EQ(read.head, found.head);
+  ASSERT_TRUE(read_references(kept({}), 0, read));
+  EXPECT_THAT(read.found, IsEmpty());
+  EXPECT_EQ(read.base_href, "");
+}
+
+TEST(KeptReferences, SayNothingWhereTheyAreDamagedOrOfAnotherPage) {
+  const std::string page = "<base href=a><a href=b>c</a><img src=d>";
+  PageReferences found, read;
+  scan_references(page, found);
+  const std::string whole = kept(found);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(read_references(whole.substr(0, size), page.size(), read)) << size;
+    EXPECT_FALSE(read_references(whole.substr(0, size) + std::string(whole.size() - size, '\0'), page.size(), read))
+        << size;
+    EXPECT_THAT(read.found, IsEmpty());
+  }
+  EXPECT_FALSE(read_references(whole, 20, read));
+  // Whatever the check says: no place is outside of the page.
+  for (const PageReference& wrong :
+       {PageReference{.begin = 30, .size = 20, .tag = 1}, PageReference{.begin = 5, .size = 1, .tag = 9},
+        PageReference{.begin = 1u << 31, .size = 1u << 31, .tag = 0}}) {
+    EXPECT_FALSE(read_references(kept({.found = {wrong}}), page.size(), read));
+  }
+  EXPECT_FALSE(read_references(kept({.head = 40}), page.size(), read));
 }
 
 TEST(PageRewriter, RewritesStyleSheets) {

@@ -146,11 +146,15 @@ TEST_F(WarcArchiveTest, HasARecordForEachAnswerAndOneForItsRequest) {
     EXPECT_EQ(response.field("WARC-Date").substr(0, 11), "2026-01-01T");
     EXPECT_EQ(response.field("WARC-IP-Address"), "192.0.2.7");
     EXPECT_EQ(response.field("Content-Type"), "application/http; msgtype=response");
+    EXPECT_EQ(response.field("WARC-Payload-Digest"), "sha1:NIAJKCMWDJ5RCN63XKFACYJWCKP5IFLH");
+    // Of a packed one the payload's alone; whoever reads the other knows by no other means whether its head is as it was.
+    EXPECT_EQ(response.field("WARC-Block-Digest").empty(), ending == ".warc.gz");
     EXPECT_EQ(records[1].block, "HTTP/1.1 200 Some\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<html>hello");
     const WarcHead& request = records[2].head;
     EXPECT_EQ(request.type(), WarcType::request);
     EXPECT_EQ(request.field("WARC-Concurrent-To"), response.field("WARC-Record-ID"));
     EXPECT_EQ(request.field("WARC-Date"), response.field("WARC-Date"));
+    EXPECT_THAT(request.field("WARC-Block-Digest"), testing::StartsWith("sha1:"));
     EXPECT_EQ(records[2].block, "GET /x?y HTTP/1.1\r\nHost: a.test\r\n\r\n");
     expect_index_fits(1);
     std::filesystem::remove(path_ + ".cdxj");
@@ -253,6 +257,19 @@ TEST_F(WarcArchiveTest, GoesOnInAnotherFileWhenOneIsFull) {
 TEST_F(WarcArchiveTest, HasItsIndexInOrderAtTheEnd) {
   auto archive = open();
   for (const int i : {5, 3, 9, 1}) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  std::vector<std::string> urls;
+  for (const CdxjLine& line : index()) urls.push_back(line.url);
+  EXPECT_THAT(urls, ElementsAre("http://a.test/1", "http://a.test/3", "http://a.test/5", "http://a.test/9"));
+}
+
+TEST_F(WarcArchiveTest, PutsTheIndexOfWhatDiedInOrderThoughNothingMoreComes) {
+  auto archive = open();
+  for (const int i : {5, 3, 9, 1}) add_page(*archive, i);
+  ASSERT_TRUE(archive->write_out());
+  archive.reset();
+  archive = open();
+  ASSERT_NE(archive, nullptr);
   ASSERT_TRUE(archive->close());
   std::vector<std::string> urls;
   for (const CdxjLine& line : index()) urls.push_back(line.url);
@@ -442,6 +459,21 @@ TEST_F(WarcArchiveTest, SaysWhenTheIndexIsOfAnotherFile) {
 TEST_F(WarcArchiveTest, HasOneWriterAtATime) {
   const auto archive = open();
   EXPECT_EQ(refusal().code, Errc::busy);
+}
+
+TEST_F(WarcArchiveTest, SaysWhenItWasRemovedWhileItWasWritten) {
+  for (const std::string& removed : {path_ + ".warc.gz", path_ + ".cdxj"}) {
+    const auto archive = open();
+    ASSERT_TRUE(archive->add(exchange("http://a.test/1", page_text(1))));
+    ASSERT_TRUE(archive->write_out());
+    std::filesystem::remove(removed);
+    ASSERT_TRUE(archive->add(exchange("http://a.test/2", page_text(2))));
+    const auto written = archive->write_out();
+    ASSERT_FALSE(written) << removed;
+    EXPECT_EQ(written.error().code, Errc::io);
+    EXPECT_THAT(written.error().message, testing::HasSubstr(removed + ": it was removed while it was written"));
+    EXPECT_FALSE(archive->close());
+  }
 }
 
 TEST_F(WarcArchiveTest, ThatCannotBeWrittenSaysSoAndStaysWhole) {

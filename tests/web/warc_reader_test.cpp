@@ -180,7 +180,7 @@ TEST(WarcReader, FindsRecordsBehindADamagedOneAndNoneInGarbage) {
     WarcRecord record;
     ASSERT_TRUE(*reader.next(record));
     ASSERT_FALSE(reader.next(record));
-    EXPECT_EQ(*reader.has_more_behind(), one.more) << one.behind.size();
+    EXPECT_EQ(reader.next_behind()->has_value(), one.more) << one.behind.size();
   }
 }
 

@@ -104,8 +104,13 @@ TEST_F(WarcReplayTest, UndoesCodingsChunksAndWhatOthersLeaveOfThem) {
   add("http://a.test/undone", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello");
   add("http://a.test/short", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhello", "2026-01-01T00:00:00Z", "response",
       "WARC-Truncated: length\r\n");
+  add("http://a.test/unpacked", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nhello");
+  add("http://a.test/both", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\nhello");
+  add("http://a.test/by-http2", "HTTP/2 200\r\ncontent-length: 5\r\n\r\nhello");
+  add("http://a.test/by-http3", "HTTP/3 200 OK\r\n\r\nhello");
+  add("http://a.test/no-end", "HTTP/1.1 200 OK\n\nhello");
   const auto replay = open({written()});
-  for (const std::string path : {"gzip", "chunks", "undone", "short"}) {
+  for (const std::string path : {"gzip", "chunks", "undone", "short", "unpacked", "both", "by-http2", "by-http3", "no-end"}) {
     const auto sent = ask(replay, "http://a.test/" + path);
     ASSERT_TRUE(sent) << path << ": " << sent.error().message;
     EXPECT_EQ(response_.body, "hello") << path;
@@ -135,6 +140,49 @@ TEST_F(WarcReplayTest, FindsWhatARevisitRefersTo) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, Errc::not_found);
   EXPECT_THAT(lost.error().message, HasSubstr("is in none of these files"));
+}
+
+TEST_F(WarcReplayTest, FindsWhatARevisitOfAnotherWriterRefersToByUrlAndDate) {
+  const std::string profile = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest\r\n";
+  const auto refers = [&](const std::string& url, const std::string& date) {
+    return profile + "WARC-Refers-To-Target-URI: " + url + "\r\nWARC-Refers-To-Date: " + date + "\r\n";
+  };
+  const std::string ok = "HTTP/1.1 200 OK\r\n\r\n", then = "2026-01-01T00:00:00Z", later = "2026-02-01T00:00:00Z";
+  add("http://a.test/1", ok + "hello", then, "response", "WARC-Payload-Digest: sha256:00ff\r\n");
+  // Of the same page, without a word of where; its older capture comes behind it.
+  add("http://a.test/2", ok, later, "revisit", profile);
+  add("http://a.test/2", ok + "two", then);
+  add("http://a.test/3", ok, later, "revisit", refers("http://a.test/1", then) + "WARC-Payload-Digest: sha256:00FF\r\n");
+  add("http://a.test/4", ok, later, "revisit", refers("http://a.test/1", then) + "WARC-Payload-Digest: sha256:0000\r\n");
+  add("http://a.test/5", ok, later, "revisit", refers("http://a.test/1", later));
+  add("http://a.test/6", ok, later, "revisit", refers("http://a.test/2", then));
+  add("http://a.test/7", ok, later, "revisit", profile);
+  const auto replay = open({written()});
+  EXPECT_EQ(replay->urls(), 7u);
+  const std::pair<const char*, const char*> found[] = {{"2", "two"}, {"3", "hello"}, {"6", "two"}};
+  for (const auto& [page, body] : found) {
+    const auto sent = ask(replay, std::string("http://a.test/") + page);
+    ASSERT_TRUE(sent) << page << ": " << sent.error().message;
+    EXPECT_EQ(response_.body, body) << page;
+  }
+  for (const char* other : {"4", "5", "7"}) {
+    const auto lost = ask(replay, std::string("http://a.test/") + other);
+    ASSERT_FALSE(lost) << other;
+    EXPECT_EQ(lost.error().code, Errc::not_found) << other;
+  }
+}
+
+TEST_F(WarcReplayTest, LeavesOutADamagedRecordAndReadsWhatIsBehindIt) {
+  add("http://a.test/1", "HTTP/1.1 200 OK\r\n\r\none");
+  const std::size_t second = foreign_.size();
+  add("http://a.test/2", "HTTP/1.1 200 OK\r\n\r\ntwo");
+  add("http://a.test/3", "HTTP/1.1 200 OK\r\n\r\nthree");
+  foreign_[second + 30] ^= 0x55;
+  foreign_ += std::string(600, '\0');  // as after a power cut
+  const auto replay = open({written()});
+  EXPECT_EQ(replay->urls(), 2u);
+  ASSERT_TRUE(ask(replay, "http://a.test/3"));
+  EXPECT_EQ(response_.body, "three");
 }
 
 TEST_F(WarcReplayTest, ReadsWhatWasArchivedByTheIndexAndWithoutIt) {

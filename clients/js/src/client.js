@@ -202,6 +202,79 @@ class Schedules {
   }
 }
 
+const LONGEST_TRY_MS = 70_000; // the daemon's limit, and some
+
+class Projects {
+  #http;
+  constructor(http) {
+    this.#http = http;
+  }
+
+  list() {
+    return this.#http.send("GET", "/v1/projects", { read: member("projects") });
+  }
+  get(project) {
+    return this.#http.send("GET", path("projects", project));
+  }
+  set(project, definition) {
+    return this.#http.send("PUT", path("projects", project), { body: definition });
+  }
+  change(project, members) {
+    return this.#http.send("PATCH", path("projects", project), { body: members });
+  }
+  delete(project) {
+    return this.#http.send("DELETE", path("projects", project), { read: nothing });
+  }
+  restore(project) {
+    return this.#http.send("POST", path("projects", project, "restore"), { body: {}, key: newKey() });
+  }
+  start(project) {
+    return this.#http.send("POST", path("projects", project, "start"), { body: {}, key: newKey() });
+  }
+  resume(project) {
+    return this.#http.send("POST", path("projects", project, "resume"), { body: {}, key: newKey() });
+  }
+  versions(project, limit) {
+    return this.#http.send("GET", path("projects", project, "versions") + query({ limit }), { read: member("versions") });
+  }
+  version(project, number) {
+    return this.#http.send("GET", path("projects", project, "versions", number));
+  }
+  rollBack(project, number) {
+    return this.#http.send("POST", path("projects", project, "roll-back"), { body: { version: number }, key: newKey() });
+  }
+  pages(project, filter = {}) {
+    return this.#http.send("GET", path("projects", project, "pages") + query(filter));
+  }
+  page(project, page) {
+    return this.#http.send("GET", path("projects", project, "pages", "one") + query({ page }));
+  }
+  ask(project, page) {
+    return this.#http.send("POST", path("projects", project, "pages"), { body: page, key: newKey() });
+  }
+  sendMessage(project, message, { url } = {}) {
+    return this.#http.send("POST", path("projects", project, "messages"), { body: { message, url }, read: member("page") });
+  }
+  tryPage(page) {
+    return this.#http.send("POST", "/v1/projects/try", { body: page, key: newKey(), waitMs: LONGEST_TRY_MS });
+  }
+  explain(project, page) {
+    return this.#http.send("GET", path("projects", project, "pages", "explain") + query({ page }));
+  }
+  recent(project) {
+    return this.#http.send("GET", path("projects", project, "recent"), { read: member("visits") });
+  }
+  results(project, filter = {}) {
+    return this.#http.send("GET", path("projects", project, "results") + query(filter));
+  }
+  export(project, format = "jsonl", { rule } = {}) {
+    return this.#http.send("GET", path("projects", project, "results") + query({ format, rule }), { read: bytes });
+  }
+  feed(project, filter = {}) {
+    return this.#http.send("GET", path("projects", project, "feed") + query(filter));
+  }
+}
+
 export class Client {
   #http;
 
@@ -211,6 +284,7 @@ export class Client {
     this.queues = new Queues(this.#http);
     this.leases = new Leases(this.#http);
     this.schedules = new Schedules(this.#http);
+    this.projects = new Projects(this.#http);
   }
 
   put(queue, payload, { idempotencyKey = newKey(), ...options } = {}) {
@@ -231,6 +305,12 @@ export class Client {
   }
   endWorker(worker) {
     return this.#http.send("DELETE", path("workers", worker), { read: member("ended") });
+  }
+  hosts(filter = {}) {
+    return this.#http.send("GET", "/v1/hosts" + query(filter));
+  }
+  explainHost(site) {
+    return this.#http.send("GET", path("hosts", "explain") + query({ site }));
   }
   config() {
     return this.#http.send("GET", "/v1/config");

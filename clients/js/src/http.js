@@ -120,7 +120,7 @@ export function newKey() {
 
 // A name that a path has another use for stands behind "=".
 export function path(resource, name, ...rest) {
-  const mark = /^(\.|\.\.|change|=.*)$/s.test(name) ? "=" : "";
+  const mark = /^(\.|\.\.|change|try|=.*)$/s.test(name) ? "=" : "";
   return ["/v1", resource, mark + encodeURIComponent(name), ...rest].join("/");
 }
 

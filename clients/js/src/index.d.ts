@@ -266,6 +266,72 @@ export class Client {
     nextTimes(trigger: unknown, count?: number, options?: { after?: When }): Promise<Answer[]>;
   };
 
+  // Crawls that go on (docs/projects.md).
+  readonly projects: {
+    // With what they are doing and their counts.
+    list(): Promise<Answer[]>;
+    // With its definition, history of visits, rounds, alarms, rules, coverage of fields and sinks.
+    get(project: string): Promise<Answer>;
+    // Makes it, or a new version: the members of its file, or {source: TOML, script, note}. Errors: invalid_input, conflict, locked.
+    set(project: string, definition: Answer): Promise<Answer>;
+    // What is beside its file: status, rate, burst (null: as the file says), group.
+    change(project: string, members: Answer): Promise<Answer>;
+    // For 24 hours it can be restored.
+    delete(project: string): Promise<void>;
+    restore(project: string): Promise<Answer>;
+    // Begins a round; while one is under way, its starts belong to that.
+    start(project: string): Promise<Answer>;
+    // Ends a pause after failures.
+    resume(project: string): Promise<Answer>;
+    // Newest first; version() has the texts.
+    versions(project: string, limit?: number): Promise<Answer[]>;
+    version(project: string, number: number): Promise<Answer>;
+    // Makes a new version that is as an old one was.
+    rollBack(project: string, number: number): Promise<Answer>;
+    pages(
+      project: string,
+      // `filter`: text in the URL or name.
+      filter?: { state?: string; rule?: string; filter?: string; after?: number; limit?: number },
+    ): Promise<{ pages: Answer[]; next: number | null }>;
+    // One page, by its name, with all that is known of it.
+    page(project: string, page: string): Promise<Answer>;
+    // A page ("A page" in docs/processors.md), or {pages: […]}; what becomes of each.
+    ask(project: string, page: Answer): Promise<Answer>;
+    // Anything that JSON has, to its script. `url`: what its result is called. Gives the name of its page. Errors: invalid_input where the
+    // script takes no messages.
+    sendMessage(project: string, message: unknown, options?: { url?: string }): Promise<string>;
+    // Visits a page as a project would, stored or a draft in TOML, and gives what came of it; nothing is stored. That it cannot be
+    // fetched or read is in its error and failure. `page`, as ask() has it, takes the place of url, rule and data; `response` is the id of an
+    // answer's response, which is read again, and nothing is fetched. Errors: invalid_input, not_found (it is kept no more), too_many.
+    tryPage(page: {
+      url?: string;
+      page?: Answer;
+      response?: string | null;
+      project?: string;
+      source?: string;
+      script?: string | null;
+      rule?: string | null;
+      data?: unknown;
+      save?: unknown;
+    }): Promise<Answer>;
+    // Why a page is not visited now, and when it will be.
+    explain(project: string, page: string): Promise<Answer>;
+    // Visits that ended lately, newest first.
+    recent(project: string): Promise<Answer[]>;
+    // `page`: of the page of that name.
+    results(
+      project: string,
+      filter?: { rule?: string; page?: string; after?: string; limit?: number },
+    ): Promise<{ results: Answer[]; columns: string[]; next: string | null }>;
+    // All results as one text; "array": one JSON array.
+    export(project: string, format?: "jsonl" | "csv" | "array", filter?: { rule?: string }): Promise<Uint8Array>;
+    // What became of results, in its order; with order "newest" what came last is first, and `before` takes its next.
+    feed(
+      project: string,
+      filter?: { after?: number; order?: "oldest" | "newest"; before?: number; limit?: number },
+    ): Promise<{ feed: Answer[]; next: number | null }>;
+  };
+
   // What happens, as it happens, until the iteration is left or `signal` aborted. A stream that breaks is taken up where it
   // broke, for as long as it takes. Errors: refusals; an unreachable daemon is waited for.
   events(options?: {
@@ -278,6 +344,17 @@ export class Client {
   workers(): Promise<Answer[]>;
   // Ends a worker's leases now, as if it had died; gives how many.
   endWorker(worker: string): Promise<number>;
+  // Hosts that projects have pages at: what each is doing, and why. `filter`: a piece of the site. May be fewer than `limit`, or none,
+  // and still a next.
+  hosts(filter?: {
+    filter?: string;
+    doing?: "ready" | "busy" | "waiting" | "resting";
+    project?: string;
+    after?: number;
+    limit?: number;
+  }): Promise<{ hosts: Answer[]; next: number | null }>;
+  // Why nothing is asked of a host now, and when something will be. `site`: "https://shop.example", or a URL of it.
+  explainHost(site: string): Promise<Answer>;
   config(): Promise<Answer>;
   notify(): Promise<Answer[]>;
   testNotify(name: string): Promise<number>;

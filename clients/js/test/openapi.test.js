@@ -17,6 +17,8 @@ const CALLS = {
   counters: (client) => client.counters(),
   workers: (client) => client.workers(),
   endWorker: (client) => client.endWorker("x"),
+  hosts: (client) => client.hosts({ filter: "a", doing: "busy", project: "x", after: 1, limit: 2 }),
+  explainHost: (client) => client.explainHost("http://a"),
   config: (client) => client.config(),
   auditPage: (client) => client.auditPage({ after: 1, limit: 2 }),
   simulate: (client) => client.simulate({}),
@@ -68,13 +70,34 @@ const CALLS = {
   "schedules.output": ({ schedules }) => schedules.output("x"),
   "schedules.next": ({ schedules }) => schedules.next("x", 2),
   "schedules.nextTimes": ({ schedules }) => schedules.nextTimes("@every 1h"),
+  "projects.list": ({ projects }) => projects.list(),
+  "projects.get": ({ projects }) => projects.get("x"),
+  "projects.set": ({ projects }) => projects.set("x", {}),
+  "projects.change": ({ projects }) => projects.change("x", {}),
+  "projects.delete": ({ projects }) => projects.delete("x"),
+  "projects.restore": ({ projects }) => projects.restore("x"),
+  "projects.start": ({ projects }) => projects.start("x"),
+  "projects.resume": ({ projects }) => projects.resume("x"),
+  "projects.versions": ({ projects }) => projects.versions("x", 2),
+  "projects.version": ({ projects }) => projects.version("x", 1),
+  "projects.rollBack": ({ projects }) => projects.rollBack("x", 1),
+  "projects.pages": ({ projects }) => projects.pages("x", { state: "done", rule: "x", filter: "x", after: 1, limit: 2 }),
+  "projects.page": ({ projects }) => projects.page("x", "http://a/"),
+  "projects.ask": ({ projects }) => projects.ask("x", { url: "http://a/" }),
+  "projects.sendMessage": ({ projects }) => projects.sendMessage("x", { n: 1 }, { url: "x" }),
+  "projects.tryPage": ({ projects }) => projects.tryPage({ url: "http://a/", project: "x" }),
+  "projects.explain": ({ projects }) => projects.explain("x", "http://a/"),
+  "projects.recent": ({ projects }) => projects.recent("x"),
+  "projects.results": ({ projects }) => projects.results("x", { rule: "x", page: "x", after: "1", limit: 2 }),
+  "projects.export": ({ projects }) => projects.export("x", "csv", { rule: "x" }),
+  "projects.feed": ({ projects }) => projects.feed("x", { after: 1, order: "newest", before: 9, limit: 2 }),
 };
 const FOR_TOOLS = ["GET /v1/session", "POST /v1/session", "DELETE /v1/session", "GET /v1/openapi.json"];
 const FOR_WORKERS = ["leases.settleTexts"]; // not in the types
 // What a daemon that was killed does not remember, and what is counted from what is there: twice is not once. Of a lease that
 // was not received only the settlements would be repeated.
 const NOT_SENT_AGAIN = [
-  "jobs.setDue", "jobs.setPriority", "queues.change", "queues.kick", "schedules.change", "schedules.run",
+  "jobs.setDue", "jobs.setPriority", "projects.change", "projects.sendMessage", "queues.change", "queues.kick", "schedules.change", "schedules.run",
   "testNotify",
 ];
 
@@ -130,7 +153,7 @@ describe("all of the API", { skip: !existsSync(DESCRIPTION) && "there is no desc
 
   test("every method is known here, and has its types", () => {
     const client = new Client("http://daemon");
-    const groups = ["jobs", "queues", "leases", "schedules"];
+    const groups = ["jobs", "queues", "leases", "schedules", "projects"];
     const methods = groups.flatMap((group) => methodsOf(client[group]).map((name) => `${group}.${name}`));
     assert.deepEqual([...methodsOf(client), ...methods].sort(), Object.keys(CALLS).sort());
     const types = read("index.d.ts");

@@ -6,7 +6,7 @@ import select
 import ssl
 from typing import Any, AsyncIterator, Callable, Dict, List, Optional, Sequence, TypeVar
 
-from ._calls import daemon, jobs, leases, queues, schedules
+from ._calls import daemon, jobs, leases, projects, queues, schedules
 from ._calls._requests import JobRecord, Page
 from ._client import IDLE_LIMIT, SILENCE_LIMIT
 from ._errors import Unavailable, Unreachable
@@ -198,6 +198,30 @@ class AsyncSchedules(_Group):
         return _all(self._run, schedules.page, {})
 
 
+class AsyncProjects(_Group):
+    list = awaits(projects.list_all)
+    get = awaits(projects.get)
+    set = awaits(projects.set)
+    change = awaits(projects.change)
+    delete = awaits(projects.delete)
+    restore = awaits(projects.restore)
+    start = awaits(projects.start)
+    resume = awaits(projects.resume)
+    versions = awaits(projects.versions)
+    version = awaits(projects.version)
+    roll_back = awaits(projects.roll_back)
+    pages = awaits(projects.pages)
+    page = awaits(projects.page)
+    ask = awaits(projects.ask)
+    send_message = awaits(projects.send_message)
+    try_page = awaits(projects.try_page)
+    explain = awaits(projects.explain)
+    recent = awaits(projects.recent)
+    results = awaits(projects.results)
+    export = awaits(projects.export)
+    feed = awaits(projects.feed)
+
+
 class AsyncClient:
     """Client for asyncio: the same calls, awaited. Options as Client's.
 
@@ -223,6 +247,7 @@ class AsyncClient:
         self._closed = False
         self.jobs, self.queues, self.leases = AsyncJobs(self._run), AsyncQueues(self._run), AsyncLeases(self._run)
         self.schedules = AsyncSchedules(self._run)
+        self.projects = AsyncProjects(self._run)
 
     put = awaits(jobs.put)
     put_many = awaits(jobs.put_many)
@@ -230,6 +255,8 @@ class AsyncClient:
     counters = awaits(daemon.counters)
     workers = awaits(daemon.workers)
     end_worker = awaits(daemon.end_worker)
+    hosts = awaits(daemon.hosts)
+    explain_host = awaits(daemon.explain_host)
     config = awaits(daemon.config)
     audit_page = awaits(daemon.audit_page)
     simulate = awaits(daemon.simulate)

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, Optional, Sequence, TypeVar
 
-from ._calls import daemon, jobs, leases, queues, schedules
+from ._calls import daemon, jobs, leases, projects, queues, schedules
 from ._calls._requests import JobRecord, Page
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
@@ -171,6 +171,30 @@ class Schedules(_Group):
         return _all(self._run, schedules.page, {})
 
 
+class Projects(_Group):
+    list = sends(projects.list_all)
+    get = sends(projects.get)
+    set = sends(projects.set)
+    change = sends(projects.change)
+    delete = sends(projects.delete)
+    restore = sends(projects.restore)
+    start = sends(projects.start)
+    resume = sends(projects.resume)
+    versions = sends(projects.versions)
+    version = sends(projects.version)
+    roll_back = sends(projects.roll_back)
+    pages = sends(projects.pages)
+    page = sends(projects.page)
+    ask = sends(projects.ask)
+    send_message = sends(projects.send_message)
+    try_page = sends(projects.try_page)
+    explain = sends(projects.explain)
+    recent = sends(projects.recent)
+    results = sends(projects.results)
+    export = sends(projects.export)
+    feed = sends(projects.feed)
+
+
 class Client:
     """Asks a daemon; each call returns when its answer is there.
 
@@ -203,6 +227,7 @@ class Client:
         self._closed = threading.Event()
         self.jobs, self.queues, self.leases = Jobs(self._run), Queues(self._run), Leases(self._run)
         self.schedules = Schedules(self._run)
+        self.projects = Projects(self._run)
 
     put = sends(jobs.put)
     put_many = sends(jobs.put_many)
@@ -210,6 +235,8 @@ class Client:
     counters = sends(daemon.counters)
     workers = sends(daemon.workers)
     end_worker = sends(daemon.end_worker)
+    hosts = sends(daemon.hosts)
+    explain_host = sends(daemon.explain_host)
     config = sends(daemon.config)
     audit_page = sends(daemon.audit_page)
     simulate = sends(daemon.simulate)

@@ -325,11 +325,11 @@ class AsyncEvents(Events):
 class BothClients(unittest.TestCase):
     def test_have_the_same_operations_with_the_same_words(self):
         one, other = Client("http://x"), AsyncClient("http://x")
-        for path in ("", "jobs", "queues", "leases", "schedules"):
+        for path in ("", "jobs", "queues", "leases", "schedules", "projects"):
             sync, other_sync = (getattr(client, path) if path else client for client in (one, other))
             names = {name for name in dir(sync) if name[0] != "_"}
             self.assertEqual(names, {name for name in dir(other_sync) if name[0] != "_"})
-            for name in names - {"close", "events", "jobs", "queues", "leases", "schedules"}:
+            for name in names - {"close", "events", "jobs", "queues", "leases", "schedules", "projects"}:
                 a, b = getattr(sync, name), getattr(other_sync, name)
                 self.assertEqual(a.__doc__, b.__doc__, name)
                 self.assertEqual(list(inspect.signature(a).parameters), list(inspect.signature(b).parameters), name)

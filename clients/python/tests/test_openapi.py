@@ -11,7 +11,7 @@ from argiope import AsyncClient, Client
 from argiope._calls import daemon, jobs
 
 DESCRIPTION = pathlib.Path(__file__).resolve().parents[3] / "src" / "serve" / "openapi.json"
-GROUPS = ("", "jobs", "queues", "leases", "schedules")
+GROUPS = ("", "jobs", "queues", "leases", "schedules", "projects")
 # What a program gives where its name says no more than that it is a text.
 SAMPLES = {
     "queues": ["q"],
@@ -40,6 +40,7 @@ SAMPLES = {
     "waiting": True,
     "seed": 1,
     "zone": "UTC",
+    "number": 1,
 }
 # They give an iterator over what others ask for, or send nothing.
 HELPERS = {"list", "events", "close"}
@@ -48,9 +49,11 @@ FOR_TOOLS = {("GET", "/v1/openapi.json")} | {(method, "/v1/session") for method 
 # was not received only the settlements would be repeated.
 NOT_SENT_AGAIN = {
     ("POST", "/v1/notify/{notify}/test"),
+    ("POST", "/v1/projects/{project}/messages"),
     ("POST", "/v1/queues/{queue}/kick"),
     ("POST", "/v1/schedules/{schedule}/run"),
     ("PATCH", "/v1/jobs/{job}"),
+    ("PATCH", "/v1/projects/{project}"),
     ("PATCH", "/v1/queues/{queue}"),
     ("PATCH", "/v1/schedules/{schedule}"),
 }
@@ -67,7 +70,7 @@ def calls(client_class):
     for group in GROUPS:
         owner = getattr(client, group) if group else client
         for name, method in inspect.getmembers(owner, inspect.ismethod):
-            if name.startswith("_") or (name in HELPERS and group != "queues"):
+            if name.startswith("_") or (name in HELPERS and group not in ("queues", "projects")):
                 continue
             parameters = [p for p in inspect.signature(method).parameters.values() if p.kind != p.VAR_KEYWORD]
             arguments = {p.name: SAMPLES.get(p.name, "x") for p in parameters}

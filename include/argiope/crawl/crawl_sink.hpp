@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
@@ -10,12 +11,17 @@
 
 namespace argiope {
 
+struct PageReferences;
+
 // What the crawl asked for.
 enum class ExchangeKind : std::uint8_t {
-  page,    // a URL of the crawl
-  check,   // whether a link out of scope works: by HEAD, or by GET of no more than its first bytes
-  robots,  // robots.txt, or what it redirects to
-  probe,   // whether a host is alive, by HEAD
+  page,       // a URL of the crawl
+  check,      // whether a link out of scope works: by HEAD, or by GET of no more than its first bytes
+  robots,     // robots.txt, or what it redirects to
+  probe,      // whether a host is alive, or has a sitemap at one of the usual places, by HEAD
+  requisite,  // what a page is shown with, by GET: CrawlOptions::requisites
+  sitemap,    // a sitemap or feed, or what redirects to one
+  part,       // what a page has asked for while it was rendered
 };
 
 // A request and the response to it, whatever its status: redirects, 304, and those after which the URL is asked again. What it
@@ -26,8 +32,15 @@ struct Exchange {
   const HttpResponse& response;  // with `wire` where a sink wants it
   WallTime began;                // when the request was sent
   std::uint32_t depth = 0;       // of a page: links followed from a seed
-  std::int64_t url_id = 0;       // of a page or check, in the database; else 0
-  bool asked_again = false;      // the body is cut short, and the URL is asked again because of it
+  std::int64_t url_id = 0;       // of a page, check or requisite, in the database; else 0
+  bool asked_again = false;      // the body is cut short, or the page could not be rendered, and the URL is asked again or given up
+  // The page as JavaScript has made it, with its type and body in UTF-8; null where nothing was rendered.
+  const HttpResponse* rendered = nullptr;
+  // For the project's own sinks: where the response's body, as it came, names URLs. Null where the crawl has not looked.
+  const PageReferences* references = nullptr;
+
+  // The response as readers of pages want it.
+  const HttpResponse& page() const noexcept { return rendered != nullptr ? *rendered : response; }
 };
 
 // A crawl shows each exchange to its sinks (CrawlOptions::sinks), in their order, before its outcome goes to the database; and the
@@ -49,6 +62,10 @@ class CrawlSink {
   virtual std::size_t backlog() const noexcept { return 0; }
   // Waits until all that has been taken so far survives what the database's commits survive.
   virtual Result<void> keep() { return {}; }
+  // Whether a URL that earlier runs have fetched is not among what the sink has kept: it is fetched again, whole. Asked at the
+  // opening of a crawl, and before a conditional request, and only if can_lack().
+  virtual bool can_lack() const noexcept { return false; }
+  virtual bool lacks(std::string_view) const { return false; }
   // The run has ended, and nothing more comes: keep(), and what is done once at the end.
   virtual Result<void> finish() { return keep(); }
 };

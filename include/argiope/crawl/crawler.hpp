@@ -33,7 +33,8 @@ class Crawler {
   static std::function<Result<void>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
 
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.
-  // Throws std::invalid_argument when there are no seeds or no shards, when a pattern is none, and for a login without cookies.
+  // Throws std::invalid_argument when there are no seeds or no shards, when a pattern is none, for a login without cookies, and when it
+  // shall go on forever and nothing says when pages are due.
   Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards = 1);
   ~Crawler();
 

@@ -41,6 +41,7 @@ struct FieldRule {
   //   re:PATTERN                         in the page's text as it came: the first group, or all that matches
   //   meta:NAME, og:NAME, twitter:NAME   the content of meta elements
   //   jsonld:[TYPE]$PATH                 in the page's JSON-LD
+  //   json:POINTER                       in a page that is JSON: /items/0/price (RFC 6901); "*" is each entry of a list
   //   readable:PART                      of the page's article: text, html, title, author, date or excerpt
   //   page:PART                          url, status, depth, content_type, size, fetched_at, title, canonical, language,
   //                                      description, headings, text or html
@@ -61,10 +62,12 @@ struct ExtractionRule {
   std::string name;
   // Which pages: globs of URLs, or "re:" and a regular expression; none: all.
   std::vector<std::string> match;
-  // "css:…" or "xpath:…": each element it finds is a record of its own, and selectors of fields look within it. Empty: a page is one
-  // record.
+  // "css:…" or "xpath:…": each element it finds is a record of its own, and selectors of fields look within it. "json:…": each entry
+  // of the lists it leads to, and each object, and pointers of fields begin there. Empty: a page is one record.
   std::string each;
   std::vector<FieldRule> fields;
+  // There is a record whatever is found, and `required` counts for nothing.
+  bool keeps_empty = false;
 };
 
 // Of several rules the first that matches a page is its rule.
@@ -114,6 +117,8 @@ struct ExtractedRecords {
   std::vector<ExtractedRecord> records;
   std::vector<FieldTrouble> troubles;
   std::size_t dropped = 0;  // records that lack a required field
+  // Of each column, in how many records something was found, also of those that were dropped; default values do not count.
+  std::vector<std::uint32_t> found;
 };
 
 // Rules, ready for use.
@@ -133,14 +138,19 @@ class Extractor {
   bool has_field(std::size_t rule, std::size_t column) const noexcept;
   // Whether a rule matches the URL, as Url spells it.
   bool matches(std::string_view href) const;
+  // The same, and the page is something that its rule reads: HTML or XML, or JSON for a rule that has pointers into it.
+  bool reads(std::string_view href, std::string_view content_type, std::string_view body) const;
 
   // A record of which no field has a value is none; default values do not count.
-  // Errors: those of Document::parse, and too_large where a selector takes too long on this page. The page has no records then.
+  // Errors: those of Document::parse, and too_large where a selector takes too long on this page, or its values are too large together;
+  //         invalid_input for JSON that is none.
+  //         The page has no records then.
   Result<ExtractedRecords> extract(const ExtractedPage& page) const;
 
   static constexpr std::size_t kMostRecords = 100'000;  // of a page
   static constexpr std::size_t kMostValues = 10'000;    // of a list
   static constexpr std::size_t kMostValueBytes = 4 * 1024 * 1024;
+  static constexpr std::size_t kMostPageBytes = 64 * 1024 * 1024;  // of all values of a page
 
  private:
   struct Compiled;

@@ -12,6 +12,7 @@
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_store.hpp"
+#include "argiope/web/http_versions.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"
 
@@ -34,6 +35,8 @@ struct CrawlSetup {
   ProxySettings proxies;
   // Bytes a second that may be received, over all connections; 0: no limit.
   std::uint64_t rate_limit = 0;
+  // By which versions of HTTP https servers are asked.
+  HttpVersions http_versions = HttpVersions::best;
   // Shown to the seeds' servers alone, if they ask for one.
   ClientCertificate client_certificate;
   // Makes what answers one thread's requests in place of the net: WarcReplay::transport(), for one. Null: sockets.

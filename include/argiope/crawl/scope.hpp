@@ -31,16 +31,24 @@ enum class Exclusion : std::uint8_t {
   extension,       // its name ends otherwise, or as it must not
   content_type,    // its answer is of another type than accept_types
   links_per_page,  // beyond the first max_links_per_page of its page, or an attribute of more than 64 KiB
+  logout,          // it reads as if it ended the login
+  duplicate,       // the links of a page whose content is another's; counted once a page
+  alias,           // the links of a page with another canonical URL; counted once a page
+  parameter,       // followed without the parameters that are taken out
+  near_duplicate,  // as duplicate
+  trap,            // of the shape of URLs whose pages were all copies
 };
-inline constexpr std::size_t kExclusions = 16;
+inline constexpr std::size_t kExclusions = 22;
 // As written in reports and databases, e.g. "off_scope".
 std::string_view to_string(Exclusion exclusion) noexcept;
 
+class LogoutGuard;
 class UrlFilter;
+class HostRules;
 
 // Which URLs belong to a crawl. A host is in scope whatever the scheme and, unless the options name ports, the port.
 //
-// Threads: reads may run beside each other; follow_seed() alone.
+// Threads: reads may run beside each other; follow_seed() and guard_login() alone.
 class Scope {
  public:
   // The seeds' hosts and the whitelist, less what the options leave out.
@@ -51,16 +59,22 @@ class Scope {
   // `seed`, a seed or what one has led to, redirects to `target`, which is one from now on: it is in scope, and so is its
   // host if it is the same site by another name (is_same_site). True if something is in scope that was not.
   bool follow_seed(std::string_view seed, const Url& target);
+  // From now on what reads as if it logged out is left out (`logout`), unless one of `include` names it.
+  // Throws std::invalid_argument when a pattern is none.
+  void guard_login(const std::vector<std::string>& include);
   // Whether `href` is one of the seeds, or what they have led to.
   bool is_seed(std::string_view href) const { return seeds_.contains(href); }
+
+  // Whether `depth` is more than the host of `href` may have.
+  bool is_too_deep(std::string_view href, std::uint32_t depth) const;
 
   bool contains(const Url& url) const { return contains(url.href(), url.host()); }
   // Depth, length and repetition; not scope.
   Exclusion trap(std::string_view href, std::uint32_t depth) const;
-  // Why a URL that is off scope is not even to be checked: what trap() says, or a pattern that excludes it. Else `none`.
+  // Why a URL that is off scope is not even to be checked: what trap() says, a pattern that excludes it, or `logout`. Else `none`.
   Exclusion bars_check(std::string_view href, std::uint32_t depth) const;
   // Where a URL of http or https stands, as Url spells it: `none`, `off_scope`, what the options leave out (`exclude`,
-  // `include`, `path_prefix`, `parent`, `extension`), or what trap() says. A seed is always in scope. Parses nothing.
+  // `include`, `path_prefix`, `parent`, `extension`, `logout`), or what trap() says. A seed is always in scope. Parses nothing.
   Exclusion place_of(std::string_view href, std::uint32_t depth) const;
 
  private:
@@ -82,9 +96,12 @@ class Scope {
   std::vector<std::uint16_t> ports_;
   // Null when it would let everything pass.
   std::unique_ptr<const UrlFilter> filter_;
+  std::unique_ptr<const LogoutGuard> logout_;  // null: there is no login to guard
   bool no_parent_;
   TextSet folders_;  // of seeds, with no_parent: "example.org/docs/"
   std::uint32_t max_depth_;
+  // Null where no host has scope of its own.
+  std::unique_ptr<const HostRules> hosts_of_depth_;
   std::size_t max_url_length_;
   std::uint32_t max_segment_repeats_;
 };

@@ -51,14 +51,28 @@ enum class UrlReason : std::uint8_t {
   host_down,  // not asked at all: its host did not answer
   // Excluded, or done or failed once it was asked:
   asset,  // only pages' pictures, styles and the like lead there, and no link: it is asked by HEAD, if at all
+  // Excluded:
+  logout,  // it reads as if it ended the login of the run that has met it
+  parameter,  // followed without some of its parameters, in place of this and of others that come to the same
+  // Done, and its links not followed; `limit` is the url_id of the other:
+  duplicate,  // another has the same content
+  alias,      // another is its canonical URL
+  near_duplicate,  // another has nearly the same words
+  // Excluded:
+  trap,  // of the shape of URLs whose pages were all copies of others
+  // Excluded, or done, failed or queued again once it was asked:
+  requisite,  // as `asset`, but it is fetched, for what is kept of the crawl
+  // The same:
+  sitemap,  // a sitemap or feed: read for what it lists, if at all, and no page
 };
-inline constexpr std::size_t kUrlReasons = 19;
+inline constexpr std::size_t kUrlReasons = 27;
 // As written in reports and databases; empty for `none`.
 constexpr std::string_view to_string(UrlReason reason) noexcept {
   constexpr std::string_view kNames[kUrlReasons] = {
       "",        "off_scope",      "robots",      "depth",     "url_length", "repeated_segment", "pages_per_host",
       "exclude", "include",        "path_prefix", "parent",    "extension",  "content_type",     "checked",
-      "cut_off", "links_per_page", "redirects",   "host_down", "asset"};
+      "cut_off", "links_per_page", "redirects",   "host_down", "asset",      "logout",           "parameter",
+      "duplicate", "alias",        "near_duplicate", "trap",      "requisite", "sitemap"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
@@ -92,10 +106,15 @@ struct UrlRecord {
   std::optional<Shelf> shelf;
   std::uint64_t site = 0;  // on a shelf: the fingerprint of scheme, host and port
   UrlReason reason = UrlReason::none;
-  std::int64_t limit = 0;  // the one that was met, for reasons that have one
+  std::int64_t limit = 0;  // the one that was met, for reasons that have one; of duplicates and aliases the other's url_id
 
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
 };
+
+// Answered, and nothing more: no reason to be taken up again, and it leads nowhere.
+inline bool is_settled(const UrlRecord& record) noexcept {
+  return record.state == UrlState::done && record.reason == UrlReason::none && record.redirect_to.empty() && !record.shelf;
+}
 
 // A redirect that leads nowhere: in a circle, beyond the limit, or to what is no URL. `error` says which.
 inline bool is_redirect_to_nowhere(const UrlRecord& record) noexcept {
@@ -196,6 +215,9 @@ struct PageFacts {
   std::uint32_t titles = 0, descriptions = 0, headings = 0;
   std::string canonical;  // absolute
   bool noindex = false;
+  // How many words it has, and their simhash, where nearly equal pages are looked for; else 0.
+  std::uint32_t words = 0;
+  std::uint64_t simhash = 0;
   // What fragments may name: fingerprint() of each id, ascending. nullopt: not asked for, or not all are known.
   std::optional<std::vector<std::uint64_t>> anchors{};
   friend bool operator==(const PageFacts&, const PageFacts&) = default;
@@ -205,6 +227,49 @@ struct PageFacts {
 struct UrlNote {
   std::string name;
   std::string text;  // without NUL; empty: there is no such note any more
+};
+
+// A URL that another program has put into the database. Nothing of it is believed.
+struct GivenUrl {
+  std::int64_t number = 0;  // of its row there
+  std::string url;          // or the first 64 KiB of it
+  std::int64_t depth = 0;
+  std::int64_t again = 0;  // url_id of this URL, which is to be fetched again; 0: it may be new
+};
+
+// A run of a crawl on this store.
+struct UrlRun {
+  std::int64_t run_id = 0;  // from 1
+  WallTime began{};
+  WallTime ended{};  // the epoch: it goes on, or was killed
+  bool finished = false;
+  std::string stopped_by;  // why not, as CrawlReport::stopped_by
+  std::uint64_t fetched = 0;
+  friend bool operator==(const UrlRun&, const UrlRun&) = default;
+};
+
+// What a fetch has found changed about a URL that was fetched before.
+enum class UrlChangeKind : std::uint8_t {
+  changed,  // other content
+  moved,    // redirects now, or elsewhere than before
+  gone,     // 404 or 410
+  broken,   // another status from 400 on, or no answer
+  mended,   // answers again
+};
+inline constexpr std::size_t kUrlChangeKinds = 5;
+// As written in reports and databases.
+constexpr std::string_view to_string(UrlChangeKind kind) noexcept {
+  constexpr std::string_view kNames[kUrlChangeKinds] = {"changed", "moved", "gone", "broken", "mended"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+struct UrlChange {
+  std::int64_t url_id = 0;
+  WallTime at{};
+  UrlChangeKind kind{};
+  int status_before = 0;  // 0: no answer
+  int status_after = 0;
+  std::string detail;  // moved: where to; broken: the error
+  friend bool operator==(const UrlChange&, const UrlChange&) = default;
 };
 
 // What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
@@ -221,11 +286,15 @@ struct UrlBatch {
   // `checked`, so that a run which has it in scope fetches it.
   std::vector<std::int64_t> linked = {};
   std::vector<UrlNote> notes = {};
+  std::vector<std::int64_t> taken = {};  // numbers of GivenUrls that are to be there no more
+  // New, or in the place of one with the same id.
+  std::vector<UrlRun> runs = {};
+  std::vector<UrlChange> changes = {};
   std::size_t size() const noexcept {
     std::size_t kept = 0;
     for (const KeptLinks& page : kept_links) kept += 1 + page.links.size();
     return outcomes.size() + discovered.size() + moves.size() + depths.size() + links.size() + kept + facts.size() +
-           linked.size() + notes.size();
+           linked.size() + notes.size() + taken.size() + runs.size() + changes.size();
   }
 };
 

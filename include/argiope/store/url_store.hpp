@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "argiope/base/error.hpp"
 #include "argiope/store/url_record.hpp"
@@ -15,6 +17,9 @@ namespace argiope {
 
 // Writes are submitted and committed later, in the order submitted, each batch whole or not at all. What a read sees is
 // what was committed; flush() in between makes it what was submitted.
+//
+// Other programs may put URLs into the table `inbox` of a file, or into `urls` without ctime, which leads there by a trigger.
+// They become URLs when the caller takes them (UrlBatch::taken).
 //
 // Ids are the caller's: each new URL gets next_id() and counts on from there. Nothing is looked up by URL; that no URL is
 // stored twice is the caller's care (a FingerprintSet).
@@ -46,6 +51,23 @@ class UrlStore {
   using Visitor = std::function<bool(const UrlRecord&)>;
   enum class Fields : std::uint8_t { all, to_go_on };
   virtual Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) = 0;
+  // What a crawl must know of every URL before it goes on, in stretches by url_id, until `visit` returns false: the fingerprint
+  // of each, and the records that may matter. Several times as fast as scan(): other threads may read ahead. A visitor may
+  // submit and flush; whether it sees of a later stretch what was submitted meanwhile is not said.
+  struct KnownQuestion {
+    std::int64_t from = 1;
+    std::uint64_t seed = 0;         // of the fingerprints
+    Fields fields = Fields::to_go_on;
+    bool settled = false;           // whether records are wanted for which is_settled() holds
+  };
+  struct KnownUrls {
+    std::span<const std::int64_t> ids;  // ascending
+    std::span<const std::uint64_t> fingerprints;
+    std::span<const UrlRecord> records;  // ascending too
+    std::uint64_t most = 0;  // about so many URLs may be in the store, and hardly more
+  };
+  using KnownVisitor = std::function<bool(const KnownUrls&)>;
+  virtual Result<void> scan_known(const KnownQuestion& question, const KnownVisitor& visit) = 0;
   // The same for those that are broken (is_broken()), without reading the others into memory.
   virtual Result<void> scan_broken(const Visitor& visit) = 0;
   // The same for those that redirect, to where `redirect_to` says.
@@ -65,6 +87,11 @@ class UrlStore {
   virtual Result<std::optional<PageFacts>> facts(std::int64_t url_id) = 0;
   // Visits the notes whose names begin with `prefix`, by name.
   virtual Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) = 0;
+  // What other programs have put in and nobody has taken yet, in its order, at most `limit`. None in memory.
+  virtual Result<std::vector<GivenUrl>> read_given(std::size_t limit) = 0;
+  // Visits the runs by their ids, and the changes of `from` and later in the order in which they were stored.
+  virtual Result<void> scan_runs(const std::function<bool(const UrlRun&)>& visit) = 0;
+  virtual Result<void> scan_changes(WallTime from, const std::function<bool(const UrlChange&)>& visit) = 0;
   virtual Result<std::optional<UrlRecord>> get(std::int64_t url_id) = 0;
   // One more than the largest id, those submitted included.
   virtual std::int64_t next_id() = 0;

@@ -12,11 +12,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/base/error.hpp"
+#include "argiope/web/url.hpp"
 
 namespace argiope {
 
@@ -79,6 +82,10 @@ class Match {
   std::string raw() const;
   // Of an element. nullopt where it has none of that name, which is in lower case for HTML.
   std::optional<std::string_view> attribute(std::string_view name) const noexcept;
+  // Of an element, all of them in their order.
+  std::vector<std::pair<std::string_view, std::string_view>> attributes() const;
+  // Of an element, what it is called elsewhere: below Document::most_number(), for an element always the same, and no other's.
+  std::optional<std::uint32_t> number() const noexcept;
   // The element with its tags, or what is between them, as the HTML standard writes it (13.3), as XML for XML. Of what is no
   // element its characters.
   std::string outer_html() const;
@@ -91,6 +98,7 @@ class Match {
   friend class Document;
   Match(const Document& document, Kind kind, std::uint32_t node, std::uint32_t attribute = 0) noexcept;
   explicit Match(std::string value) : kind_(Kind::value), value_(std::move(value)) {}
+  std::string_view characters() const noexcept;
 
   const void* tree_ = nullptr;
   std::uint32_t node_ = 0;
@@ -121,18 +129,34 @@ class Document {
   const std::string& text() const noexcept;
   // From 1, of a byte of the text.
   std::size_t line_of(std::size_t position) const noexcept;
-  // All of it.
+  // All of it. Its number is 0.
   Match root() const noexcept;
+  // The element with this number; nullopt: there is none.
+  std::optional<Match> element(std::uint32_t number) const noexcept;
+  std::uint32_t most_number() const noexcept;
+
+  // Makes the addresses in it absolute, before anything is selected: `href` of a, area and link, `src` of img, script, iframe, source,
+  // audio and video, `action` of form. They are against its `base`, and that is against `page`, which may be null. What cannot be
+  // resolved stays as it is. How many bytes they have now.
+  // Errors: too_large where these would be more than kMostLinkBytes; then some are absolute, and some are not.
+  Result<std::size_t> make_links_absolute(const Url* page);
+  static constexpr std::size_t kMostLinkBytes = 64 * 1024 * 1024;
 
   // In the order of the text. `within` is an element of this document: then what a CSS selector finds is that element or in it,
   // as if there were nothing else, and an XPath expression begins at it ("//a" is everywhere, ".//a" in it).
   // Errors: too_large when the selector would take too long on this page (kMostSteps).
   Result<std::vector<Match>> select(const Selector& selector, const Match* within = nullptr) const;
-  // The same, but only the first.
+  // The same within several, which must be elements of this document: what is found in any of them, each once, and of it the first
+  // `most`. What an expression computes is there once for each of them, behind one another.
+  Result<std::vector<Match>> select(const Selector& selector, std::span<const Match> within,
+                                    std::size_t most = static_cast<std::size_t>(-1)) const;
+  // The same as of one, but only the first.
   Result<std::optional<Match>> select_first(const Selector& selector, const Match* within = nullptr) const;
 
   // What one select() may cost: comparisons of nodes, and bytes of text by the dozen.
   static constexpr std::uint64_t kMostSteps = 30'000'000;
+  // What it costs, in the same steps, to make a text or HTML of a match.
+  std::uint64_t cost_of(const Match& match) const;
 
  private:
   friend class Match;
@@ -140,7 +164,6 @@ class Document {
   struct State;
   explicit Document(std::unique_ptr<State> state);
   static Result<Document> make(std::string text, bool is_xml, const DocumentLimits& limits);
-  Result<std::vector<Match>> select_at_most(const Selector& selector, const Match* within, std::size_t most) const;
 
   std::unique_ptr<State> state_;
 };

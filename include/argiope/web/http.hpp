@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/web/ip_address.hpp"
+#include "argiope/web/proxy.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {
@@ -30,6 +32,24 @@ constexpr std::string_view to_string(HttpMethod method) noexcept {
 constexpr bool is_idempotent(HttpMethod method) noexcept {
   return method != HttpMethod::post && method != HttpMethod::patch;
 }
+
+// How single requests get to their servers, where that is another way than all others' of the same client. A request never goes over
+// a connection that was opened for another way.
+struct HttpWay {
+  // The one proxy that is asked, whatever the client's are. Nobody vouches for it: the client's guard checks its address as it does
+  // those of servers.
+  std::optional<Proxy> proxy;
+  // Where no proxy is said: none is asked, whatever the client's are.
+  bool is_direct = false;
+  // False: whoever answers is taken for the server, whatever certificate it has. A proxy's certificate is checked nevertheless.
+  bool verifies = true;
+  // As HttpClientOptions has it; zero: the client's.
+  Duration connect_timeout{};
+  friend bool operator==(const HttpWay&, const HttpWay&) = default;
+
+  // Whether what is said to that server may be heard by whom the client's user has not chosen: such a request should be anonymous.
+  bool may_be_heard(const Url& url) const noexcept { return url.scheme() == "https" ? !verifies : proxy.has_value(); }
+};
 
 struct HttpRequest {
   HttpMethod method = HttpMethod::get;
@@ -47,8 +67,13 @@ struct HttpRequest {
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
   bool keep_wire = false;    // whether HttpResponse::wire is
+  // Null: that of all requests. What is no HttpClient may ignore it.
+  std::shared_ptr<const HttpWay> way;
   // Sending it twice does no more than sending it once, though its method promises no such thing.
   bool is_repeatable = false;
+  // It goes without anything that says who we are: cookies, Authorization, fields that are for some servers only, a client
+  // certificate. A server that would be shown a certificate is not asked: refused.
+  bool is_anonymous = false;
 };
 
 // The header fields a crawler asks for, gathered while parsing; absent ones are empty.
@@ -144,6 +169,8 @@ struct HttpResponse {
   // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from. When there
   // was no connection: when send() began.
   TimePoint sent_at;
+  // When its first byte came. Not after `sent_at` where a transport does not tell.
+  TimePoint answered_at;
   // Whether there was a connection, TLS included. Set by a send() that fails, too: what fails before is the host's
   // trouble, what fails after may be that of one URL.
   bool connected = false;

@@ -1,5 +1,5 @@
-// HTTP/1.1 over sockets, directly or by proxies: connections kept alive per host, TLS always verified, every connection's
-// address checked.
+// HTTP/1.1 and HTTP/2 over sockets, directly or by proxies: connections kept alive per host, TLS always verified, every
+// connection's address checked.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include "argiope/web/byte_rate.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_versions.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"
@@ -32,6 +33,9 @@ struct HttpClientOptions {
   // Idle connections are closed after so long, and the oldest when there are more.
   Duration keep_alive = std::chrono::seconds{15};
   std::size_t max_idle = 1024;
+  HttpVersions versions = HttpVersions::best;
+  // Requests at a time on one connection of HTTP/2, where the server allows as many; further ones open another. At least 1.
+  std::uint32_t http2_streams = 100;
   std::size_t header_limit = 256 * 1024;  // bytes of one response's head
   std::size_t header_fields_limit = 1000;
   // A PEM file of certificate authorities trusted beside the system's; for tests and private networks.
@@ -49,9 +53,13 @@ struct HttpClientOptions {
 
 // See HttpTransport for the contract of send().
 //
+// By HTTP/2 requests to a server share a connection. While the first is being opened, further requests wait for it. A request that
+// the server says it has not looked at (GOAWAY, REFUSED_STREAM) is sent again on another one, whatever its method; what a server
+// wants by HTTP/1.1 is sent by that.
+//
 // A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
 // on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH, unless HttpRequest::is_repeatable) never goes over
-// a kept connection.
+// a kept connection of HTTP/1.1, and over one of HTTP/2 once: what is lost with that is an error.
 //
 // A proxy that fails (nothing accepts, no answer, 407) is refused or network, and names the proxy; another one is tried first
 // where there are several. What a proxy says of a server, 502 for one, is a response to http URLs and an error else.
@@ -66,6 +74,7 @@ class HttpClient final : public HttpTransport {
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override;
 
+  // Without a request under way.
   std::size_t idle_connections() const noexcept;
   std::uint64_t connections_opened() const noexcept;
   // Closes what is kept alive.
@@ -78,6 +87,10 @@ class HttpClient final : public HttpTransport {
 
 // True when `text` may stand in a header field: no control characters but tab.
 bool is_header_safe(std::string_view text) noexcept;
+
+// Whether a field of this name says where a request goes, how its body comes or what becomes of the connection, which the client
+// says itself: with a second one servers refuse the request, or wait for a body that never comes.
+bool is_clients_own(std::string_view name) noexcept;
 
 // The value of the Authorization field (Basic) that a URL's name and password stand for, which are taken out of the URL;
 // empty when it has none.

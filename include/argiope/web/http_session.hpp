@@ -21,7 +21,7 @@ struct HttpSessionOptions {
 
 // Sends each request with the cookies that are its URL's, and with Authorization once its server has asked for it; takes
 // what answers set. Nothing is sent twice: HttpResponse::challenged says when to ask again, for who paces requests.
-// A Cookie or Authorization field of the request itself stays as it is.
+// A Cookie or Authorization field of the request itself stays as it is. An anonymous request only passes through.
 //
 // Cost:    of a request that nothing is known for, a look into the empty jar and that of credentials; its frame besides.
 // Threads: the loop's own. Several sessions may share a jar.

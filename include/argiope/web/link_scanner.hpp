@@ -51,6 +51,8 @@ struct ScannedLink {
   LinkKind kind;
   // The element's rel has the token `nofollow`.
   bool nofollow;
+
+  friend bool operator==(const ScannedLink&, const ScannedLink&) = default;
 };
 
 struct ScanOptions {

@@ -19,8 +19,8 @@ namespace argiope {
 class WarcReplay {
  public:
   // Finds captures by the index beside a file (FILE.cdxj) as far as that goes, and by reading the file.
-  // Errors: not_found, io; wrong_format (no WARC file); corrupt (a damaged record). A file that ends within its last record is
-  // read as far as it is whole.
+  // Errors: not_found, io; wrong_format (no WARC file); too_large (a record). A damaged record is left out with a warning, and a
+  // file that ends within its last record is read as far as it is whole.
   static Result<std::shared_ptr<const WarcReplay>> open(const std::vector<std::string>& files);
   ~WarcReplay();
 

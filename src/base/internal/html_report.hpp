@@ -31,18 +31,21 @@ HtmlCell html_number(std::uint64_t value, bool warn_if_any = false);
 // A bar for a cell: so much of its width, from 0 to 1.
 HtmlCell html_share(double share);
 
-// Each cell names its column, for windows too narrow for columns.
+// Each cell names its column, for windows too narrow for columns. Rows beyond the first `open` are folded.
 class HtmlTable {
  public:
-  explicit HtmlTable(std::initializer_list<HtmlCell> columns);
+  static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
+  explicit HtmlTable(std::initializer_list<HtmlCell> columns, std::size_t open = kAll);
   // As many as there are columns.
   void add(std::initializer_list<HtmlCell> cells);
   std::size_t rows() const noexcept { return rows_; }
-  std::string html() const { return out_ + "</table></div>"; }
+  std::string html() const;
 
  private:
-  std::string out_;
+  std::string head_;
+  std::string shown_, folded_;  // rows
   std::vector<std::string> labels_;
+  std::size_t open_;
   std::size_t rows_ = 0;
 };
 

@@ -46,6 +46,8 @@ class JsonErrors {
 
   // Of the first. There must be one.
   const JsonPath& where() const noexcept { return where_; }
+  // As it is shown; or empty.
+  const std::string& given() const noexcept { return given_; }
   // What would have been right, without place and value.
   const std::string& why() const noexcept { return *why_; }
   // `PATH GIVEN: WHY`.
@@ -78,6 +80,7 @@ class JsonValue {
   std::optional<double> if_number() const noexcept { return get<double>(); }
   // 5.0 too, but not 5.
   bool is_fraction() const noexcept { return element_.type() == simdjson::dom::element_type::DOUBLE; }
+  bool is_null() const noexcept { return element_.is_null(); }
   bool is_list() const noexcept { return element_.is_array(); }
   bool is_object() const noexcept { return element_.is_object(); }
   // Of a list, or an object; else 0.

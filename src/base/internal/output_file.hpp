@@ -16,7 +16,11 @@ namespace argiope {
 // Threads: one at a time.
 class OutputFile {
  public:
-  OutputFile(std::string what, std::string path);
+  enum class Readers { all, owner };  // whom the process lets read it, or its owner alone (mode 0600)
+  // Whether one could be begun here: for who works long before there is anything to write. What is there already stays as it is.
+  // Errors: those of finish().
+  static Result<void> check(std::string_view what, const std::string& path);
+  OutputFile(std::string what, std::string path, Readers readers = Readers::all);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -29,6 +33,7 @@ class OutputFile {
  private:
   bool is_standard_output() const noexcept { return path_ == "-"; }
   void flush();
+  Result<void> result() const;
 
   std::string what_, path_, temporary_;
   std::FILE* file_;

@@ -3,45 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <unordered_set>
+#include <limits>
+#include <string_view>
+#include <tuple>
 
 #include "argiope/base/duration.hpp"
-#include "argiope/web/http_client.hpp"
+#include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
+#include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
-#include "cli/version.hpp"
 
 namespace argiope {
 namespace {
-
-Result<std::pair<std::string, std::string>> parse_header(std::string_view option, const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos || colon == 0) {
-    return fail(Errc::invalid_input, fmt::format("{} {}: write it as \"Name: value\"", option, in_quotes(text)));
-  }
-  std::string name = text.substr(0, colon);
-  std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
-  if (!is_header_safe(name) || !is_header_safe(value) || name.find_first_of(" \t") != std::string::npos) {
-    return fail(Errc::invalid_input, fmt::format("{} {}: control characters and spaces in the name are not allowed",
-                                                 option, in_quotes(name)));
-  }
-  return std::pair{std::move(name), std::move(value)};
-}
-
-// Where a host's header fields go: "*", a host, a host with its port, or an origin.
-Result<std::string> parse_place(const std::string& text) {
-  if (text == "*") return text;
-  const bool is_origin = text.contains("://");
-  const auto url = Url::parse(is_origin ? text : "http://" + text + "/");
-  if (!url || url->path_and_query() != "/" || !url->username().empty()) {
-    return fail(Errc::invalid_input,
-                fmt::format("--header-for {}: give a host, HOST:PORT, http://HOST, or * for all", in_quotes(text)));
-  }
-  return is_origin ? url->site_key() : std::string(url->host_and_port());
-}
 
 // A host and its subdomains, as a URL's host is spelled: lower case, IDNA.
 Result<std::string> parse_domain(const std::string& text) {
@@ -63,43 +37,10 @@ Result<std::string> parse_domain(const std::string& text) {
                                                in_quotes(without_credentials(text)), in_quotes(whole->host())));
 }
 
-// Header fields, the first of a name for each place.
-class HeaderPlaces {
- public:
-  void add(HeaderFor field) {
-    if (known_.insert(field.where + '\n' + CLI::detail::to_lower(field.name)).second) fields_.push_back(std::move(field));
-  }
-  // Where a seed is, and where it may be with TLS.
-  void add_for_seed(const Url& seed, const std::string& name, const std::string& value) {
-    add({seed.site_key(), name, value});
-    if (seed.scheme() == "http" && seed.port().empty()) add({fmt::format("https://{}", seed.host()), name, value});
-  }
-  std::vector<HeaderFor> take() { return std::move(fields_); }
-
- private:
-  std::vector<HeaderFor> fields_;
-  std::unordered_set<std::string> known_;
-};
-
-std::string more_than_zero(std::string& text) {
-  double number = 0;
-  if (CLI::detail::lexical_cast(text, number) && number > 0 && std::isfinite(number)) return {};
-  return fmt::format(
-      "{}: more than 0; nothing would ever be fetched otherwise. --delay 2 waits 2 s between two requests",
-      printable(text));
-}
-
-// "500M" becomes its bytes.
-std::string whole_bytes(std::string& text) {
-  const std::string given = text;
-  const std::string wrong = CLI::AsSizeValue(false)(text);
-  return wrong.empty() && text != "0" && !given.starts_with('-') ? std::string{}
-                                      : fmt::format("{}: more than 0 bytes, as in 1000000, 500M or 1G", in_quotes(given));
-}
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+std::string archive_name(std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const bool is_none = name.empty() || name == "." || name == ".." || name == ".warc" || name == ".warc.gz";
+  return is_none ? fmt::format("{}: it names no file", in_quotes(path)) : std::string{};
 }
 
 }  // namespace
@@ -119,7 +60,7 @@ void CrawlArguments::add_to(CLI::App& command) {
 
   const char* const store_group = "The database";
   command.add_option("-d,--db", database, "SQLite database of the crawl; \":memory:\" keeps nothing")
-      ->group(store_group)->capture_default_str();
+      ->group(store_group)->type_name("FILE")->capture_default_str();
   command.add_option("--sync", sync, "How carefully it is written: full survives a power cut, normal survives a crash")
       ->check(CLI::IsMember({"full", "normal", "off"}))->group(store_group)->capture_default_str();
   command.add_option("--export", export_file, "At the end, write all known URLs to FILE.jsonl or FILE.csv")
@@ -129,24 +70,32 @@ void CrawlArguments::add_to(CLI::App& command) {
 
   const char* const keep_group = "Keeping pages";
   command.add_option("--warc", warc, "Write pages as they come, with their requests and robots.txt, to FILE.warc.gz, and an index to FILE.cdxj; added to when they are there")
-      ->group(keep_group)->type_name("FILE");
+      ->check(CLI::Validator(archive_name, "", "name"))->group(keep_group)->type_name("FILE");
   command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
-      ->transform(CLI::Validator(whole_bytes, "", "size"))->needs("--warc")->group(keep_group)->type_name("BYTES");
+      ->transform(whole_bytes())->needs("--warc")->group(keep_group)->type_name("BYTES");
+
+  save.add_to(command, keep_group);
 
   extraction.add_to(command, "Taking from pages");
+  render.add_to(command, "Pages as JavaScript makes them");
 
   const char* const scope_group = "What is crawled";
   command.add_option("-w,--whitelist", whitelist, "Also follow links to this domain and its subdomains, on any port, or DOMAIN:PORT (repeatable)")
       ->group(scope_group)->type_name("DOMAIN")->allow_extra_args(false);
   scope.add_to(command, scope_group);
+  sitemaps.add_to(command, scope_group);
   command.add_option("--max-depth", max_depth, "Links from a seed; 0 fetches the seeds alone (default: no limit)")
-      ->check(CLI::Range(0, 1'000'000))->group(scope_group)->type_name("N");
-  command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")->group(scope_group)->type_name("N");
-  command.add_option("--order", order, "bfs: nearest to a seed first; dfs: deepest first; priority: short URLs first")
-      ->check(CLI::IsMember({"bfs", "dfs", "priority"}))->group(scope_group)->capture_default_str();
-  command.add_flag("--no-robots", no_robots, "Do not read robots.txt. Only for sites that are yours")->group(scope_group);
+      ->check(whole_number(0, 1'000'000))->group(scope_group)->type_name("N");
+  command.add_option("--max-pages", max_pages, "Stop after N responses; 0: no limit")
+      ->check(whole_number(0))->group(scope_group)->type_name("N");
+  command.add_option("--order", order, "bfs: nearest to a seed first; dfs: deepest first; priority: short URLs first; random: as --seed says")
+      ->check(CLI::IsMember({"bfs", "dfs", "priority", "random"}))->group(scope_group)->capture_default_str();
+  command.add_option("--seed", order_seed, "Of --order random: the same number gives the same order (default: 0)")
+      ->check(whole_number(0))->group(scope_group)->type_name("N");
+  requests.add_robots_to(command, scope_group);
   add_span(command, "--age", age, "Ask whether pages that were fetched longer ago have changed; 0: all (default: never)")
       ->group(scope_group);
+  revisits.add_to(command, scope_group);
   command.add_option("--requeue", requeue, "Fetch again completely what failed, was excluded, is broken, or everything in scope")
       ->check(CLI::IsMember({"failed", "excluded", "broken", "all"}))->group(scope_group)->type_name("WHAT");
 
@@ -154,58 +103,49 @@ void CrawlArguments::add_to(CLI::App& command) {
 
   const char* const trap_group = "Guards against endless sites (the report counts what they leave out; a larger limit takes it in)";
   command.add_option("--max-pages-per-host", max_pages_per_host, "URLs of one host that are queued in one run")
-      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+      ->check(whole_number(1))->group(trap_group)->type_name("N")->capture_default_str();
   command.add_option("--max-links-per-page", max_links_per_page, "Links of one page that are followed")
-      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+      ->check(whole_number(1))->group(trap_group)->type_name("N")->capture_default_str();
   command.add_option("--max-url-length", max_url_length, "Bytes of a URL")
-      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+      ->check(whole_number(1))->group(trap_group)->type_name("N")->capture_default_str();
   command.add_option("--max-segment-repeats", max_segment_repeats, "How often one segment may appear in a path (/a/b/a/b/…)")
-      ->check(CLI::PositiveNumber)->group(trap_group)->type_name("N")->capture_default_str();
+      ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max()))->group(trap_group)->type_name("N")->capture_default_str();
+
+  duplicates.add_to(command, "Duplicates and traps (a crawl without these finds every page)");
 
   const char* const pace_group = "How fast";
   command.add_option("-c,--concurrency", concurrency, "Requests under way in all")
-      ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N")->capture_default_str();
-  command.add_option("--per-host", per_host, "Requests under way at one host (default: 1; 8 on loopback)")
-      ->check(CLI::Range(1, 100'000))->group(pace_group)->type_name("N");
-  add_span(command, "--delay", delay, "Pause between two requests to a host, which then go one by one")->group(pace_group);
-  command.add_option("--rate", rate, "Requests a second to one host (default: 5; no limit on loopback)")
-      ->check(CLI::Validator(more_than_zero, "", "rate"))->group(pace_group)->type_name("R");
+      ->check(whole_number(1, 100'000))->group(pace_group)->type_name("N")->capture_default_str();
+  requests.add_pace_to(command, pace_group);
   command.add_option("--threads", threads, "Threads; hosts are spread over them")
-      ->check(CLI::Range(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
+      ->check(whole_number(1, 256))->group(pace_group)->type_name("N")->capture_default_str();
   command.add_option("-q,--queue-size", queue_size, "Queued URLs held in memory; more wait in the database, the most important ones first")
-      ->check(CLI::Range(1, 1'000'000'000))->group(pace_group)->type_name("N")->capture_default_str();
+      ->check(whole_number(1, 1'000'000'000))->group(pace_group)->type_name("N")->capture_default_str();
   add_span_with_default(command, "-t,--schedule-interval-sec", schedule_interval, "How often to look at the queue, at least",
                         {milliseconds{1}})->group(pace_group);
 
   const char* const request_group = "Each request";
-  command.add_option("-u,--user-agent", user_agent, "User-Agent; robots.txt is read for its first word")
-      ->group(request_group)->type_name("TEXT");
-  command.add_option("--header", headers, "Send this header field to the URLs' hosts, and to no other (repeatable)")
-      ->group(request_group)->type_name("'NAME: VALUE'")->allow_extra_args(false);
-  command.add_option("--header-for", headers_for, "Send a header field to this host; * for every host (repeatable)")
-      ->group(request_group)->type_name("HOST 'NAME: VALUE'")->allow_extra_args(false);
-  add_span_with_default(command, "--timeout", timeout, "From connecting to the last byte", {milliseconds{1}})->group(request_group);
-  add_span_with_default(command, "--connect-timeout", connect_timeout,
-                        "Until one address of a host accepts a connection, TLS included", {milliseconds{1}})->group(request_group);
+  requests.add_to(command, request_group);
   command.add_option("--retries", retries, "Further attempts after a failure that may pass")
-      ->check(CLI::Range(0, 100))->group(request_group)->type_name("N")->capture_default_str();
-  command.add_option("-s,--size-limit-kb", size_limit_kb, "Cut a page off after this many KiB (decoded)")
-      ->check(CLI::Range(1, 4'000'000))->group(request_group)->type_name("KB")->capture_default_str();
-  command.add_flag("--allow-private", allow_private, "Also connect to private, loopback and link-local addresses")
-      ->group(request_group);
-  command.add_option("--ca-file", ca_file, "Trust the certificate authorities in this PEM file too")
-      ->check(CLI::ExistingFile)->group(request_group)->type_name("FILE");
+      ->check(whole_number(0, 100))->group(request_group)->type_name("N")->capture_default_str();
   wire.add_to(command, request_group, pace_group);
+  session.add_to(command, "Cookies and logins");
 
   const char* const run_group = "The run";
+  host_file.add_to(command, run_group, pace_group);
   add_span(command, "--max-time", max_time, "Stop after this time; the next run goes on")->group(run_group);
   add_span(command, "--max-idle-sec", max_idle, "Stop when nothing was fetched for this time (default: wait)")->group(run_group);
+  add_span(command, "--linger", linger, "When nothing is left, wait so long for URLs that other programs put in (default: end)")->group(run_group);
   command.add_flag("--quiet", quiet, "No progress and no report; errors only")->group(run_group);
   command.add_option("--summary", summary, "Last line on standard output: the results as one JSON object")
       ->check(CLI::IsMember({"json"}))->group(run_group)->type_name("json");
   command.add_flag("--fail-on-broken", fail_on_broken, "Exit with 1 when there are broken links")->group(run_group);
-  command.add_flag("-C,--color", color, "Colours even when output is not a terminal")->group(run_group);
+  command.add_flag("-C,--color", color, "Colours even when standard error is not a terminal")->group(run_group);
   command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
+  for (CLI::Option* const option : command.get_options()) {
+    const std::string kind = option->get_type_name();
+    if (kind.starts_with("FILE") || kind.starts_with("DIR") || kind.starts_with("URL")) option->check(not_empty());
+  }
   command.footer(
       "PATTERN is a glob: /docs/** is compared with the path, example.org/docs/* (with a slash elsewhere) with the URL; * is\n"
       "anything but a slash, ** anything, ? one character, {a,b} either, [a-z] one of these, \\ takes the next as it is. Without\n"
@@ -217,6 +157,44 @@ void CrawlArguments::add_to(CLI::App& command) {
       "3 nothing could be fetched or stored, 130 interrupted.");
 }
 // clang-format on
+
+// An option that would change nothing is a mistake of whoever gives it: of a name, or of what was left out.
+Result<void> CrawlArguments::check_effects() const {
+  const bool judges = report.checks() || !report.html.empty();
+  const bool compares = duplicates.note_near || duplicates.skip == "near" || duplicates.traps > 0;
+  const std::tuple<std::string_view, bool, bool, std::string_view> options[] = {
+      {"--seed", order_seed.has_value(), order == "random", "--order random"},
+      {"--check-only", !report.judge.only.empty(), judges, "--check-links, --check-output or --html"},
+      {"--check-age", report.check_age.has_value(), report.checks(), "--check-links or --check-output"},
+      {"--check-foreign-fragments", report.foreign_fragments, report.checks(), "--check-links or --check-output"},
+      {"--near-distance", duplicates.near_distance.has_value(), compares,
+       "--near-duplicates, --skip-duplicates near or --traps"},
+      {"--output", extraction.output != ExtractionArguments{}.output, extraction.is_asked(), "--field or --extract"},
+      {"--output-format", !extraction.format.empty(), extraction.is_asked(), "--field or --extract"},
+      {"--extract-threads", extraction.threads > 0, extraction.is_asked(), "--field or --extract"},
+  };
+  for (const auto& [option, is_given, works, needed] : options) {
+    if (is_given && !works)
+      return fail(Errc::invalid_input, fmt::format("{}: does nothing without {}", option, needed));
+  }
+  return {};
+}
+
+Result<void> CrawlArguments::check_outputs() const {
+  const std::pair<const char*, const std::string&> files[] = {{"--export", export_file},
+                                                              {"--export-broken", export_broken_file},
+                                                              {"--html", report.html},
+                                                              {"--sitemap-out", report.sitemap},
+                                                              {"--save-cookies", session.save_cookies}};
+  for (const auto& [option, file] : files) {
+    if (file.empty()) continue;
+    if (auto good = OutputFile::check(option, file); !good) return good;
+  }
+  for (const std::string& file : report.check_outputs) {
+    if (auto good = OutputFile::check("--check-output", file); !good) return good;
+  }
+  return {};
+}
 
 // Of the command line and of lists; a list's bad lines are `remarks`.
 Result<std::vector<Url>> CrawlArguments::seeds(std::vector<std::string>* remarks) const {
@@ -248,27 +226,12 @@ Result<std::vector<Url>> CrawlArguments::seeds(std::vector<std::string>* remarks
 
 Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) const {
   CrawlOptions options;
-  HeaderPlaces fields;
+  if (auto good = check_effects(); !good) return std::unexpected(std::move(good.error()));
   auto starts = seeds(remarks);
   if (!starts) return std::unexpected(std::move(starts.error()));
   options.seeds = std::move(*starts);
-  for (Url& seed : options.seeds) {
-    if (std::string value = take_credentials(seed); !value.empty()) fields.add_for_seed(seed, "Authorization", value);
-  }
-  for (const std::string& text : headers) {
-    const auto header = parse_header("--header", text);
-    if (!header) return std::unexpected(header.error());
-    for (const Url& seed : options.seeds) fields.add_for_seed(seed, header->first, header->second);
-  }
-  for (const auto& [host, text] : headers_for) {
-    auto place = parse_place(host);
-    if (!place) return std::unexpected(std::move(place.error()));
-    auto header = parse_header("--header-for", text);
-    if (!header) return std::unexpected(std::move(header.error()));
-    fields.add({std::move(*place), std::move(header->first), std::move(header->second)});
-  }
-  options.headers_for = fields.take();
-  if (!is_header_safe(user_agent)) return fail(Errc::invalid_input, "--user-agent: control characters are not allowed");
+  if (auto applied = requests.apply(options); !applied) return std::unexpected(std::move(applied.error()));
+  if (auto applied = sitemaps.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   for (const std::string& domain : whitelist) {
     auto host = parse_domain(domain);
     if (!host) return std::unexpected(std::move(host.error()));
@@ -286,26 +249,25 @@ Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) 
   options.max_url_length = max_url_length;
   options.max_segment_repeats = max_segment_repeats;
   if (auto applied = report.apply(options); !applied) return std::unexpected(std::move(applied.error()));
+  if (auto applied = duplicates.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   options.requeue = requeue == "failed"     ? Requeue::failed
                     : requeue == "excluded" ? Requeue::excluded
                     : requeue == "broken"   ? Requeue::broken
                     : requeue == "all"      ? Requeue::all
                                             : Requeue::none;
-  options.order = order == "dfs" ? CrawlOrder::dfs : order == "priority" ? CrawlOrder::priority : CrawlOrder::bfs;
+  options.order = order == "dfs"        ? CrawlOrder::dfs
+                  : order == "priority" ? CrawlOrder::priority
+                  : order == "random"   ? CrawlOrder::random
+                                        : CrawlOrder::bfs;
+  options.order_seed = order_seed.value_or(0);
   options.concurrency = concurrency;
-  if (per_host > 0) options.per_host = per_host;
-  options.delay = delay;
-  if (rate > 0) options.rate = rate;
-  options.robots = !no_robots;
-  options.user_agent = user_agent.empty() ? fmt::format("argiope/{}", kVersion) : user_agent;
-  options.product_token = lower(options.user_agent.substr(0, options.user_agent.find_first_of("/ (")));
-  options.size_limit = size_limit_kb * 1024;
-  options.timeout = timeout;
-  options.connect_timeout = connect_timeout;
+  host_file.apply(options);
   options.retries = retries;
   options.age = age;
+  if (auto applied = revisits.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   if (max_time > Duration{}) options.max_time = max_time;
   if (max_idle > Duration{}) options.max_idle = max_idle;
+  if (linger > Duration{}) options.linger = linger;
   options.queue_size = queue_size;
   options.schedule_interval = schedule_interval;
   return options;

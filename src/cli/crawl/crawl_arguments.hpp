@@ -9,9 +9,17 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/crawl/duplicate_arguments.hpp"
 #include "cli/crawl/extraction_arguments.hpp"
+#include "cli/crawl/host_arguments.hpp"
+#include "cli/crawl/render_arguments.hpp"
 #include "cli/crawl/report_arguments.hpp"
+#include "cli/crawl/request_arguments.hpp"
+#include "cli/crawl/revisit_arguments.hpp"
+#include "cli/crawl/save_arguments.hpp"
 #include "cli/crawl/scope_arguments.hpp"
+#include "cli/crawl/session_arguments.hpp"
+#include "cli/crawl/sitemap_arguments.hpp"
 #include "cli/crawl/wire_arguments.hpp"
 
 namespace argiope {
@@ -25,11 +33,12 @@ struct CrawlArguments {
   std::size_t queue_size = 100'000;
   Duration schedule_interval = std::chrono::seconds{1};
   std::size_t concurrency = 256;
-  std::size_t size_limit_kb = 10'240;
   std::vector<std::string> whitelist;
   ScopeArguments scope;
+  DuplicateArguments duplicates;
+  SitemapArguments sitemaps;
+  RevisitArguments revisits;
   ReportArguments report;
-  std::string user_agent;
   bool color = false;
   bool debug = false;
   int max_depth = -1;
@@ -39,29 +48,26 @@ struct CrawlArguments {
   std::size_t max_url_length = CrawlOptions{}.max_url_length;
   std::uint32_t max_segment_repeats = CrawlOptions{}.max_segment_repeats;
   Duration max_time{};  // 0: no limit
-  std::uint32_t per_host = 0;
-  std::optional<Duration> delay;
-  double rate = -1;
   std::optional<Duration> age;
   std::uint32_t retries = 2;
-  Duration timeout = std::chrono::seconds{30};
-  Duration connect_timeout = std::chrono::seconds{10};
-  bool no_robots = false;
   std::string order = "bfs";
+  std::optional<std::uint64_t> order_seed;
+  Duration linger{};  // 0: end
   std::string requeue;
   std::string export_file;
   std::string export_broken_file;
-  std::vector<std::string> headers;
-  std::vector<std::pair<std::string, std::string>> headers_for;
   std::size_t threads = 1;
-  bool allow_private = false;
   bool quiet = false;
   std::string summary;
   bool fail_on_broken = false;
   std::string sync = "full";
-  std::string ca_file;
+  RequestArguments requests;
   WireArguments wire;
+  HostArguments host_file;
+  RenderArguments render;
+  SessionArguments session;
   ExtractionArguments extraction;
+  SaveArguments save;
   std::string warc;
   std::uint64_t warc_bytes = 0;
 
@@ -69,8 +75,12 @@ struct CrawlArguments {
   // Reads the lists of URLs. `remarks`: sentences on what of them was skipped.
   // Errors: invalid_input naming the argument and what is wrong with it; those of read_seed_list().
   Result<CrawlOptions> options(std::vector<std::string>* remarks = nullptr) const;
+  // Whether what is written at the end can be written, as far as that can be told before.
+  // Errors: io and disk_full naming the option and the file.
+  Result<void> check_outputs() const;
 
  private:
+  Result<void> check_effects() const;
   Result<std::vector<Url>> seeds(std::vector<std::string>* remarks) const;
 };
 

@@ -1,6 +1,7 @@
 // `argiope crawl` and `argiope crawl replay`: the clock, the sockets or archives, the signals and the terminal around a Crawler.
 #include <fmt/format.h>
 #include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -23,12 +24,14 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_arguments.hpp"
+#include "cli/crawl/crawl_import.hpp"
 #include "cli/crawl/crawl_looks.hpp"
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/version.hpp"
+#include "config/internal/crawl_file.hpp"
 #include "config/internal/extraction_file.hpp"
 #include "crawl/internal/accepted_status.hpp"
 #include "crawl/internal/graph_export.hpp"
@@ -47,24 +50,34 @@ class CrawlCommand {
   int run() {
     std::vector<std::string> remarks;
     auto options = arguments_.options(&remarks);
+    Result<void> known;
+    if (options) known = arguments_.session.apply(*options, environment_variable, clock_.wall_now(), remarks);
     for (const std::string& remark : remarks) fmt::print(stderr, "argiope: {}\n", printable_lines(remark));
     if (!options) return give_up(options.error().message, kExitUsage);
+    if (!known) return give_up(known.error().message, kExitUsage);
     CrawlSetup setup = basic_setup();
     if (auto applied = arguments_.wire.apply(*options, setup, environment_variable); !applied) {
+      return give_up(applied.error().message, kExitUsage);
+    }
+    if (auto applied = arguments_.render.apply(*options, arguments_.threads); !applied) {
       return give_up(applied.error().message, kExitUsage);
     }
     spdlog::set_level(arguments_.quiet   ? spdlog::level::err
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
+    if (arguments_.color) color_log();
+    if (auto good = arguments_.check_outputs(); !good) return give_up(good.error().message, kExitNothing);
     if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
-    if (!crawl) return give_up(with_database_option(std::move(crawl.error())).message, kExitNothing);
+    if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
     if (extraction_) {
       if (auto fits = extraction_->go_on_from((*crawl)->store()); !fits) return give_up(fits.error().message, kExitNothing);
     }
+    if (auto logged_in = log_in(**crawl); !logged_in) return give_up(logged_in.error().message, kExitNothing);
     Crawler& crawler = (*crawl)->crawler();
     auto report = (*crawl)->run(watch(crawler));
     progress_.clear();
@@ -73,10 +86,16 @@ class CrawlCommand {
                                  report.error().message),
                      kExitNothing, crawler.stats());
     }
-    return finish((*crawl)->store(), *report);
+    return finish(**crawl, *report);
   }
 
  private:
+  static void color_log() {
+    for (const auto& sink : spdlog::default_logger()->sinks()) {
+      auto* const colored = dynamic_cast<spdlog::sinks::stderr_color_sink_mt*>(sink.get());
+      if (colored != nullptr) colored->set_color_mode(spdlog::color_mode::always);
+    }
+  }
   // Errors are told whatever --quiet says, and stand in the summary.
   int complain(std::string_view message, int status) {
     fmt::print(stderr, "argiope: {}\n", printable_lines(message));
@@ -94,6 +113,7 @@ class CrawlCommand {
   // What answers instead of the net asks for no politeness, and what failed once fails again.
   Result<void> open_archives(CrawlOptions& options, CrawlSetup& setup) {
     if (archives_.empty()) return {};
+    if (options.login) return fail(Errc::invalid_input, "--login: there is nobody to log in to; argiope crawl replay asks no server");
     auto replay = WarcReplay::open(archives_);
     if (!replay) return std::unexpected(std::move(replay.error()));
     replay_ = std::move(*replay);
@@ -106,8 +126,22 @@ class CrawlCommand {
     options.rate = kUnlimitedRate;
     options.per_host = static_cast<std::uint32_t>(options.concurrency);
     options.heed_crawl_delay = false;
+    options.autothrottle = false;
     options.retries = 0;
+    for (HostSettings& host : options.hosts) {
+      host.rate.reset();
+      host.delay.reset();
+      host.per_host.reset();
+      host.autothrottle.reset();
+      host.retries.reset();
+    }
     return {};
+  }
+
+  Result<void> log_in(LocalCrawl& crawl) const {
+    if (arguments_.session.login.empty()) return {};
+    auto logged_in = crawl.log_in();
+    return logged_in ? logged_in : fail(logged_in.error().code, fmt::format("--login: {}", logged_in.error().message));
   }
 
   Result<void> open_warc(CrawlOptions& options) {
@@ -128,6 +162,16 @@ class CrawlCommand {
     }
     warc_ = std::move(*opened);
     options.sinks.push_back(warc_);
+    return {};
+  }
+
+  Result<void> open_mirror(CrawlOptions& options) {
+    std::random_device entropy;
+    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
+    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{chance});
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    mirror_ = std::move(*opened);
+    if (mirror_) seeds_ = options.seeds;
     return {};
   }
 
@@ -153,9 +197,7 @@ class CrawlCommand {
     setup.sync = arguments_.sync == "off"      ? SyncMode::off
                  : arguments_.sync == "normal" ? SyncMode::normal
                                                : SyncMode::full;
-    setup.allow_private = arguments_.allow_private;
-    setup.private_advice = kAllowPrivateAdvice;
-    setup.ca_file = arguments_.ca_file;
+    arguments_.requests.apply(setup);
     return setup;
   }
 
@@ -177,8 +219,12 @@ class CrawlCommand {
     if (!arguments_.quiet) co_await progress_.run(crawler);
   }
 
-  int finish(UrlStore& store, const CrawlReport& report) {
+  int finish(LocalCrawl& crawl, const CrawlReport& report) {
+    UrlStore& store = crawl.store();
     int status = kExitFinished;
+    if (auto saved = arguments_.session.save(crawl.crawler().cookies(clock_.wall_now())); !saved) {
+      status = complain(saved.error().message, kExitNothing);
+    }
     if (!arguments_.export_file.empty()) {
       if (auto written = export_urls(store, arguments_.export_file); !written) {
         status = complain(written.error().message, kExitNothing);
@@ -201,6 +247,7 @@ class CrawlCommand {
       std::FILE* const out = extraction_ && arguments_.extraction.output == "-" ? stderr : stdout;
       print_report(out, report, arguments_.database, arguments_.export_file);
       print_warc(out);
+      if (mirror_) print_mirror(out, *mirror_, arguments_.save, seeds_);
       if (extraction_) print_extraction(out, extracted, arguments_.extraction.output);
       if (check_) print_check(out, *check_, arguments_.database);
     }
@@ -242,7 +289,9 @@ class CrawlCommand {
     if (interrupted_) return kExitInterrupted;
     if (report.stopped_by == "store") return kExitNothing;
     if (!nothing.empty()) return complain(nothing, kExitNothing);
-    const bool is_broken_somewhere = report.broken_count > 0 || (check_ && check_->errors() > 0);
+    // What was not asked for by --check-only does not count, here as in argiope crawl check.
+    const bool counts_broken = arguments_.report.judge.rules()->wants(FindingKind::broken);
+    const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && check_->errors() > 0);
     return arguments_.fail_on_broken && is_broken_somewhere ? kExitBroken : kExitFinished;
   }
 
@@ -277,6 +326,8 @@ class CrawlCommand {
   const SystemClock clock_;
   std::shared_ptr<const WarcReplay> replay_;
   std::shared_ptr<WarcSink> warc_;
+  std::shared_ptr<SaveSink> mirror_;
+  std::vector<Url> seeds_;  // of the mirror
   std::shared_ptr<ExtractionSink> extraction_;
   int extraction_status_ = kExitNothing;  // of a run whose extraction cannot begin
   std::optional<CheckResult> check_;
@@ -294,6 +345,15 @@ bool has_stray_option(const CLI::App& crawl, std::string_view subcommand) {
     return true;
   }
   return false;
+}
+
+// --config, whose members stand for options that were not given.
+int read_config(CrawlArguments& arguments, CLI::App& command) {
+  const auto read = arguments.host_file.read_file(command, read_crawl_file);
+  if (read) return kExitFinished;
+  fmt::print(stderr, "argiope: {}\n", printable_lines(read.error().message));
+  if (arguments.summary == "json") print_failed_summary(stdout, {}, read.error().message);
+  return kExitUsage;
 }
 
 struct ReplayArguments {
@@ -322,7 +382,10 @@ std::function<int()> add_replay_command(CLI::App& crawl) {
       "count.\n"
       "A URL that is not in the files fails with not_found.\n"
       "Example: argiope crawl replay site.warc.gz --max-depth 2 --export urls.csv");
-  return [arguments] { return CrawlCommand(arguments->crawl, arguments->files).run(); };
+  return [arguments, command] {
+    const int status = read_config(arguments->crawl, *command);
+    return status != kExitFinished ? status : CrawlCommand(arguments->crawl, arguments->files).run();
+  };
 }
 
 }  // namespace
@@ -337,9 +400,14 @@ std::function<int()> add_crawl_command(CLI::App& app) {
   command->require_subcommand(0, 1);
   const auto replay = add_replay_command(*command);
   const auto look = add_crawl_looks(*command);
-  return [arguments, command, replay, look] {
+  const auto import = add_crawl_import(*command);
+  return [arguments, command, replay, look, import] {
     if (is_crawl_look(*command)) return look();
-    if (!command->got_subcommand("replay")) return CrawlCommand(*arguments).run();
+    if (command->got_subcommand("import")) return has_stray_option(*command, "import") ? static_cast<int>(kExitUsage) : import();
+    if (!command->got_subcommand("replay")) {
+      const int status = read_config(*arguments, *command);
+      return status != kExitFinished ? status : CrawlCommand(*arguments).run();
+    }
     return has_stray_option(*command, "replay") ? static_cast<int>(kExitUsage) : replay();
   };
 }

@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "argiope/base/clock.hpp"
 #include "argiope/store/url_store.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/crawl/crawl_queries.hpp"
 #include "cli/crawl/report_arguments.hpp"
 #include "cli/version.hpp"
 #include "crawl/internal/check_output.hpp"
+#include "crawl/internal/crawl_diff.hpp"
 #include "crawl/internal/graph_export.hpp"
 #include "crawl/internal/link_check.hpp"
 #include "crawl/internal/site_report.hpp"
@@ -22,21 +27,11 @@
 namespace argiope {
 namespace {
 
-constexpr const char* kLooks[] = {"check", "report", "export"};
+constexpr const char* kLooks[] = {"check", "report", "export", "status", "urls", "requeue", "explain", "diff"};
 
 int complain_about(std::string_view message, int status = kExitNothing) {
   fmt::print(stderr, "argiope: {}\n", printable_lines(message));
   return status;
-}
-
-// A file of an earlier version is brought up to date first, as any crawl would.
-Result<std::unique_ptr<UrlStore>> open_to_look(const std::string& path) {
-  auto store = open_url_store_to_look(path);
-  if (store || store.error().code != Errc::older_version) return store;
-  auto writer = open_url_store(path);
-  if (!writer) return std::unexpected(std::move(writer.error()));
-  if (auto closed = (*writer)->close(); !closed) return std::unexpected(std::move(closed.error()));
-  return open_url_store_to_look(path);
 }
 
 struct CrawlLookArguments {
@@ -65,7 +60,7 @@ int run_check(const CrawlCheckArguments& arguments) {
                                    in_quotes(arguments.output)),
                        kExitUsage);
   }
-  auto store = open_to_look(arguments.database);
+  auto store = open_crawl_to_look(arguments.database);
   if (!store) return complain_about(store.error().message);
   const auto result = check_links(**store, *rules);
   if (!result) return complain_about(result.error().message);
@@ -97,7 +92,7 @@ std::function<int()> add_check(CLI::App& crawl) {
 int run_report(const CrawlLookArguments& arguments) {
   const auto rules = arguments.judge.rules();
   if (!rules) return complain_about(rules.error().message, kExitUsage);
-  auto store = open_to_look(arguments.database);
+  auto store = open_crawl_to_look(arguments.database);
   if (!store) return complain_about(store.error().message);
   if (auto written = write_site_report(**store, *rules, arguments.output); !written) return complain_about(written.error().message);
   return kExitFinished;
@@ -116,6 +111,42 @@ std::function<int()> add_report(CLI::App& crawl) {
       "--check-links.\n"
       "Example: argiope crawl report site.db -o site.html");
   return [arguments] { return run_report(*arguments); };
+}
+
+// --- diff
+
+struct CrawlDiffArguments : CrawlLookArguments {
+  std::string since;
+  bool json = false;
+  bool csv = false;
+};
+
+int run_diff(const CrawlDiffArguments& arguments) {
+  auto store = open_crawl_to_look(arguments.database);
+  if (!store) return complain_about(store.error().message);
+  const auto since = parse_since(**store, arguments.since, SystemClock().wall_now());
+  if (!since) return complain_about(since.error().message, since.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
+  const DiffFormat format = arguments.json ? DiffFormat::json : arguments.csv ? DiffFormat::csv : DiffFormat::text;
+  if (auto written = write_diff(**store, *since, format, arguments.output); !written) return complain_about(written.error().message);
+  return kExitFinished;
+}
+
+std::function<int()> add_diff(CLI::App& crawl) {
+  auto arguments = std::make_shared<CrawlDiffArguments>();
+  arguments->output = "-";
+  CLI::App* command = crawl.add_subcommand("diff", "Say what has changed since the last run, or since a time: new, gone, changed, moved, broken, mended.");
+  arguments->add_database(*command);
+  command->add_option("-d,--database", arguments->database, "The same")->type_name("FILE");
+  command->add_option("--since", arguments->since, "The number of a run, a time (2026-11-23T08:00:00Z), or a span before now (1d); default: the last run")
+      ->type_name("TIME|RUN");
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  auto* const json = command->add_flag("--json", arguments->json, "One JSON object");
+  command->add_flag("--csv", arguments->csv, "Lines of CSV with a header line")->excludes(json);
+  command->footer(
+      "Pages are asked again by runs with --age, --adaptive, --sitemaps or --requeue; what of them is not asked has not changed.\n"
+      "Gone is what answers 404 or 410 now. A page that nothing links to any more, and that is still there, is not gone.\n"
+      "Example: argiope crawl https://example.org/ -d site.db --age 1d && argiope crawl diff site.db");
+  return [arguments] { return run_diff(*arguments); };
 }
 
 // --- export
@@ -138,12 +169,13 @@ int export_sitemap(UrlStore& store, const CrawlExportArguments& arguments) {
 }
 
 int run_export(const CrawlExportArguments& arguments) {
-  auto store = open_to_look(arguments.database);
+  auto store = open_crawl_to_look(arguments.database);
   if (!store) return complain_about(store.error().message);
   if (arguments.format == "sitemap") return export_sitemap(**store, arguments);
   const GraphFormat format = arguments.format == "graphml" ? GraphFormat::graphml
                              : arguments.format == "dot"   ? GraphFormat::dot
                              : arguments.what == "pages"   ? GraphFormat::pages_csv
+                             : arguments.what == "duplicates" ? GraphFormat::duplicates_csv
                                                            : GraphFormat::links_csv;
   if (auto written = export_graph(**store, format, arguments.output); !written) return complain_about(written.error().message);
   return kExitFinished;
@@ -158,8 +190,8 @@ std::function<int()> add_export(CLI::App& crawl) {
   command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
   command->add_option("--format", arguments->format, "csv, graphml, dot or sitemap")
       ->check(CLI::IsMember({"csv", "graphml", "dot", "sitemap"}))->type_name("FORMAT")->capture_default_str();
-  command->add_option("--what", arguments->what, "Lines of CSV: links, or pages with depth, inbound links, PageRank, title …")
-      ->check(CLI::IsMember({"links", "pages"}))->type_name("WHAT")->capture_default_str();
+  command->add_option("--what", arguments->what, "Lines of CSV: links; pages with depth, inbound links, PageRank, title …; or duplicates, exact, near and by canonical URLs")
+      ->check(CLI::IsMember({"links", "pages", "duplicates"}))->type_name("WHAT")->capture_default_str();
   command->add_option("--base", arguments->base, "Of a sitemap in several files: the folder in which they will be found")->type_name("URL");
   command->footer(
       "Links have their texts, rel and lines where the crawl kept them (--links).\n"
@@ -172,11 +204,34 @@ std::function<int()> add_export(CLI::App& crawl) {
 
 }  // namespace
 
+Result<std::unique_ptr<UrlStore>> open_crawl_to_look(const std::string& path) {
+  auto store = open_url_store_to_look(path);
+  if (store || store.error().code != Errc::older_version) return store;
+  auto writer = open_url_store(path);
+  if (!writer) return std::unexpected(std::move(writer.error()));
+  if (auto closed = (*writer)->close(); !closed) return std::unexpected(std::move(closed.error()));
+  return open_url_store_to_look(path);
+}
+
+namespace {
+
+// Of a look that has ended so: what it said must have come through.
+int after_output(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  const std::string why = errno == 0 ? std::string{} : fmt::format(": {}", std::strerror(errno));
+  return status == kExitNothing ? status : complain_about("standard output: cannot be written" + why);
+}
+
+}  // namespace
+
 std::function<int()> add_crawl_looks(CLI::App& crawl) {
-  const auto check = add_check(crawl), report = add_report(crawl), write = add_export(crawl);
-  return [&crawl, check, report, write] {
-    if (crawl.got_subcommand("check")) return check();
-    return crawl.got_subcommand("report") ? report() : write();
+  std::vector<std::function<int()>> looks = {add_check(crawl), add_report(crawl), add_export(crawl), add_status(crawl),
+                                             add_urls(crawl),  add_requeue(crawl), add_crawl_explain(crawl), add_diff(crawl)};
+  return [&crawl, looks = std::move(looks)] {
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      if (crawl.got_subcommand(kLooks[i])) return after_output(looks[i]());
+    }
+    return static_cast<int>(kExitUsage);
   };
 }
 

@@ -6,22 +6,23 @@
 
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/number_option.hpp"
 
 namespace argiope {
 
 // One option, two lines: no formatter sees that.
 // clang-format off
 void ExtractionArguments::add_to(CLI::App& command, const char* group) {
-  command.add_option("--field", fields, "Take this from each page: NAME=css:SELECTOR, xpath:, meta:, og:, jsonld:, readable:, page: or re:; NAME:TYPE and NAME[] for types and lists (repeatable; docs/extraction.md)")
+  command.add_option("--field", fields, "Take this from each page: NAME=css:SELECTOR, xpath:, meta:, og:, jsonld:, json:, readable:, page: or re:; NAME:TYPE and NAME[] for types and lists (repeatable; docs/extraction.md)")
       ->group(group)->type_name("NAME=SOURCE")->allow_extra_args(false);
   command.add_option("--extract", file, "Take what the rules in this TOML file say from the pages that they match")
       ->group(group)->type_name("FILE");
-  command.add_option("--output", output, "Where records go, as they come: FILE.jsonl or FILE.csv, which is gone on with; - for standard output")
+  command.add_option("--output", output, "Where records go, as they come: FILE.csv, or FILE.jsonl and any other name as JSON Lines; a file is gone on with; - for standard output")
       ->group(group)->type_name("FILE")->capture_default_str();
   command.add_option("--output-format", format, "Of records, whatever the file's name (default: by its name, else jsonl)")
       ->check(CLI::IsMember({"jsonl", "csv"}))->group(group)->type_name("FORMAT");
   command.add_option("--extract-threads", threads, "Threads that read pages (default: as many as there are processors, at most 8)")
-      ->check(CLI::Range(1, 256))->group(group)->type_name("N");
+      ->check(whole_number(1, 256))->group(group)->type_name("N");
 }
 // clang-format on
 

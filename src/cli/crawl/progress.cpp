@@ -8,12 +8,11 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/duration.hpp"
 #include "cli/human.hpp"
+#include "cli/live_line.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr Duration kLiveInterval = std::chrono::milliseconds{200};
-constexpr Duration kPlainInterval = std::chrono::seconds{10};
 // How much the newest interval counts in the rate shown.
 constexpr double kSmoothing = 0.3;
 
@@ -33,13 +32,17 @@ void Progress::clear() {
   std::fflush(out_);
 }
 
-std::string Progress::line(const CrawlStats& stats, double pages_per_second, double seconds) const {
+std::string Progress::line(const CrawlStats& stats, double pages_per_second, double seconds, Duration until_due) const {
   const char* bold = color_ ? "\x1b[1m" : "";
   const char* red = color_ && stats.errors > 0 ? "\x1b[31m" : "";
   const char* plain = color_ ? "\x1b[0m" : "";
-  return fmt::format("{}{}{} pages  {:.0f}/s  {} queued  {} in flight  {}{} errors{}  {} of {} hosts waiting  {}  {}",
+  // What a crawl that goes on waits for.
+  std::string waits;
+  if (stats.kept_fresh > 0) waits = fmt::format("  {} kept fresh", stats.kept_fresh);
+  if (stats.kept_fresh > 0 && stats.in_flight == 0 && until_due > Duration{}) waits += fmt::format(", next in {}", format_roughly(until_due));
+  return fmt::format("{}{}{} pages  {:.0f}/s  {} queued  {} in flight  {}{} errors{}  {} of {} hosts waiting{}  {}  {}",
                      bold, stats.pages, plain, pages_per_second, stats.queued, stats.in_flight, red, stats.errors,
-                     plain, stats.hosts_waiting, stats.hosts, human_bytes(static_cast<double>(stats.bytes)),
+                     plain, stats.hosts_waiting, stats.hosts, waits, human_bytes(static_cast<double>(stats.bytes)),
                      human_duration(seconds));
 }
 
@@ -57,7 +60,8 @@ Coro<void> Progress::run(const Crawler& crawler) {
     rate = first ? newest : rate + kSmoothing * (newest - rate);
     last = now;
     last_pages = stats.pages;
-    const std::string text = line(stats, rate, to_seconds(now - start));
+    const Duration until_due = stats.next_due == kNever ? Duration{} : stats.next_due - now;
+    const std::string text = line(stats, rate, to_seconds(now - start), until_due);
     if (terminal_) {
       // A line longer than the terminal would not be rewritten but scroll.
       std::string cut = text;
@@ -66,6 +70,8 @@ Coro<void> Progress::run(const Crawler& crawler) {
       fmt::print(out_, "\r\x1b[2K{}{}", cut, color_ ? "\x1b[0m" : "");
       std::fflush(out_);
       shown_ = true;
+    } else if (color_) {
+      fmt::print(out_, "{}\n", text);  // a log line would show its colours as text
     } else {
       spdlog::info("{}", text);
     }

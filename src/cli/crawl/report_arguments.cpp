@@ -40,7 +40,7 @@ void ReportArguments::add_to(CLI::App& command, const char* group) {
   command.add_flag("--links", links, "Keep each link and asset with its text, rel and line in the table page_links")->group(group);
   command.add_option("--html", html, "At the end, write a report as one HTML file: broken links, redirects, titles, speed, hosts …")
       ->group(group)->type_name("FILE");
-  command.add_option("--sitemap-out", sitemap, "At the end, write a sitemap of the site's pages; FILE.xml.gz is compressed")
+  command.add_option("--sitemap-out", sitemap, "At the end, write a sitemap of the site's pages to FILE.xml or, compressed, FILE.xml.gz")
       ->group(group)->type_name("FILE");
 }
 // clang-format on
@@ -78,6 +78,10 @@ Result<void> ReportArguments::apply(CrawlOptions& options) const {
   auto rules = judge.rules();
   if (!rules) return std::unexpected(std::move(rules.error()));
   if (const auto files = outputs(); !files) return std::unexpected(files.error());
+  if (!sitemap.empty() && sitemap != "-" && !sitemap.ends_with(".xml") && !sitemap.ends_with(".xml.gz")) {
+    return fail(Errc::invalid_input,
+                fmt::format("--sitemap-out {}: the name must end with .xml or .xml.gz", in_quotes(sitemap)));
+  }
   const bool looks_for_broken = rules->wants(FindingKind::broken) || rules->wants(FindingKind::redirect);
   options.check_links = options.check_assets = checks() && looks_for_broken;
   options.check_fragments = checks() && rules->wants(FindingKind::fragment);

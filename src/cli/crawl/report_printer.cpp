@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kBrokenShown = 20;
 constexpr std::size_t kLostShown = 20;
+constexpr std::size_t kLearnedShown = 20;
 
 double cpu_seconds(const rusage& usage) {
   const auto seconds = [](const timeval& t) {
@@ -60,6 +61,17 @@ void print_known(std::FILE* out, const CrawlReport& report) {
   }
 }
 
+void print_sitemaps(std::FILE* out, const SitemapTotals& sitemaps) {
+  if (sitemaps.files + sitemaps.unchanged + sitemaps.unreadable == 0) return;
+  fmt::print(out, "  sitemaps and feeds  {} read with {}", sitemaps.files, counted(sitemaps.links, "link"));
+  if (sitemaps.unchanged > 0) fmt::print(out, ", {} unchanged", sitemaps.unchanged);
+  if (sitemaps.cut > 0) fmt::print(out, ", {} read in part", sitemaps.cut);
+  if (sitemaps.unreadable > 0) fmt::print(out, ", {} unreadable", sitemaps.unreadable);
+  if (sitemaps.dropped > 0) fmt::print(out, "; {} without a URL", counted(sitemaps.dropped, "entry", "entries"));
+  if (sitemaps.news > 0) fmt::print(out, "; {} asked again", counted(sitemaps.news, "changed page"));
+  fmt::print(out, "\n");
+}
+
 // The options that would let in what guards against traps have left out.
 void print_guards(std::FILE* out, const CrawlReport& report) {
   struct Guard {
@@ -79,6 +91,35 @@ void print_guards(std::FILE* out, const CrawlReport& report) {
   }
 }
 
+// What was not followed because it is there in another place, and the option that has had it so.
+void print_copies(std::FILE* out, const CrawlReport& report) {
+  struct Copies {
+    std::string_view reason, what, option;
+  };
+  constexpr Copies kCopies[] = {
+      {"duplicate", "pages have the content of others", "--skip-duplicates"},
+      {"near_duplicate", "pages have nearly the words of others", "--skip-duplicates near"},
+      {"alias", "pages are aliases of others", "--canonical"},
+      {"parameter", "URLs are others but for their parameters", "--strip-parameters and --learn-parameters"},
+      {"trap", "URLs are of a trap", "--traps"},
+  };
+  for (const Copies& copies : kCopies) {
+    const auto found = report.left_out.find(std::string(copies.reason));
+    if (found == report.left_out.end()) continue;
+    fmt::print(out, "  left out: {} {}; a run without {} follows them\n", found->second, copies.what, copies.option);
+  }
+  for (std::size_t i = 0; i < std::min(report.learned_parameters.size(), kLearnedShown); ++i) {
+    const LearnedParameter& learned = report.learned_parameters[i];
+    fmt::print(out, "  learned: {} of {} changes no page ({} were the same); {} followed without it\n", printable(learned.name),
+               printable(learned.site), learned.pages, counted(learned.stripped, "link"));
+  }
+  for (std::size_t i = 0; i < std::min(report.traps.size(), kLearnedShown); ++i) {
+    const FoundTrap& trap = report.traps[i];
+    fmt::print(out, "  trap: {}, found at {}; {} left out in this run\n", printable(trap.shape), printable(trap.example),
+               counted(trap.left_out, "link"));
+  }
+}
+
 }  // namespace
 
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
@@ -92,7 +133,16 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
     for (const auto& [status, count] : report.statuses) fmt::print(out, " {}: {} ", status, count);
     fmt::print(out, "\n");
   }
+  if (stats.requisites > 0) fmt::print(out, "  assets   {} of the responses\n", stats.requisites);
   if (stats.retries > 0) fmt::print(out, "  retries  {}\n", stats.retries);
+  if (const InboxStats& inbox = stats.inbox; inbox.all() > 0) {
+    fmt::print(out, "  from other programs  {} taken, {} known already, {} left out, {} skipped\n", inbox.taken, inbox.known,
+               inbox.left_out, inbox.skipped);
+  }
+  if (stats.rendered + stats.render_errors > 0) {
+    fmt::print(out, "  rendered  {}, with {} of their own; {} failed\n", counted(stats.rendered, "page"),
+               counted(stats.parts, "request"), stats.render_errors);
+  }
   if (!report.failures.empty()) {
     fmt::print(out, "  given up ");
     for (const auto& [error, count] : report.failures) fmt::print(out, " {}: {} ", error, count);
@@ -112,7 +162,9 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
                describe_oddities(static_cast<std::uint16_t>(1u << i)), stats.odd[i]);
   }
   if (!first) fmt::print(out, "\n");
+  print_sitemaps(out, report.sitemaps);
   print_guards(out, report);
+  print_copies(out, report);
   print_known(out, report);
   if (report.lost_host_count > 0) {
     fmt::print(out, "\n{} given up; {} not asked, which the next run asks:\n", counted(report.lost_host_count, "host"),
@@ -149,10 +201,38 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
   if (!export_file.empty()) fmt::print(out, "Exported to {}\n", export_file);
 }
 
+// Where there is something: what was learned of duplicates.
+static void write_learned(JsonWriter& json, const CrawlReport& report) {
+  if (!report.learned_parameters.empty()) {
+    json.array("learned_parameters", [&] {
+      for (const LearnedParameter& learned : report.learned_parameters) {
+        json.object([&] {
+          json.member("site", learned.site);
+          json.member("name", learned.name);
+          json.member("pages", learned.pages);
+          json.member("stripped", learned.stripped);
+        });
+      }
+    });
+  }
+  if (report.traps.empty()) return;
+  json.array("traps", [&] {
+    for (const FoundTrap& trap : report.traps) {
+      json.object([&] {
+        json.member("shape", trap.shape);
+        json.member("example", trap.example);
+        json.member("pages", trap.pages);
+        json.member("left_out", trap.left_out);
+      });
+    }
+  });
+}
+
 void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error) {
   fmt::print(out, "{}\n", json_object([&](JsonWriter& json) {
                json.member("pages", stats.pages);
                json.member("fetched", stats.fetched);
+    json.member("assets", stats.requisites);
                json.member("finished", false);
                json.member("error", error);
              }));
@@ -184,6 +264,7 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     };
     json.member("pages", stats.pages);
     json.member("fetched", stats.fetched);
+    json.member("assets", stats.requisites);
     json.member("urls", stats.urls);
     json.member("bytes", stats.bytes);
     json.member("errors", stats.errors);
@@ -194,6 +275,17 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     json.object("failures", [&] {
       for (const auto& [error, count] : report.failures) json.member(error, count);
     });
+    if (const SitemapTotals& read = report.sitemaps; read.files + read.unchanged + read.unreadable > 0) {
+      json.object("sitemaps", [&] {
+        json.member("files", read.files);
+        json.member("unchanged", read.unchanged);
+        json.member("links", read.links);
+        json.member("dropped", read.dropped);
+        json.member("cut", read.cut);
+        json.member("unreadable", read.unreadable);
+        json.member("asked_again", read.news);
+      });
+    }
     json.object("excluded", [&] {
       for (std::size_t i = 0; i < stats.excluded.size(); ++i) {
         if (stats.excluded[i] != 0) json.member(to_string(static_cast<Exclusion>(i)), stats.excluded[i]);
@@ -204,9 +296,25 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
         if (stats.odd[i] != 0) json.member(to_string(static_cast<HttpOddity>(i)), stats.odd[i]);
       }
     });
+    if (stats.rendered + stats.render_errors > 0) {
+      json.object("rendered", [&] {
+        json.member("pages", stats.rendered);
+        json.member("requests", stats.parts);
+        json.member("failed", stats.render_errors);
+      });
+    }
     json.object("left_out", [&] {
       for (const auto& [reason, count] : report.left_out) json.member(reason, count);
     });
+    if (const InboxStats& inbox = stats.inbox; inbox.all() > 0) {
+      json.object("inbox", [&] {
+        json.member("taken", inbox.taken);
+        json.member("known", inbox.known);
+        json.member("left_out", inbox.left_out);
+        json.member("skipped", inbox.skipped);
+      });
+    }
+    write_learned(json, report);
     json.member("waiting", report.waiting);
     json.member("broken_before", report.broken_before);
     json.member("complete", report.complete());

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "cli/number_option.hpp"
+#include "crawl/internal/path_prefix.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/media_type_names.hpp"
@@ -27,16 +29,10 @@ Result<void> check_patterns(std::string_view option, const std::vector<std::stri
   return fail(compiled.error().code, fmt::format("{}: {}", option, compiled.error().message));
 }
 
-Result<std::string> parse_path_prefix(const std::string& text) {
-  if (text.starts_with('/') && text.find_first_of("?#") == std::string::npos) {
-    // As URLs spell it.
-    if (const auto url = Url::parse("http://h" + text)) return std::string(url->pathname());
-  }
-  const auto whole = Url::parse(text);
-  const std::string advice = whole && !whole->host().empty()
-                                 ? fmt::format("; --include {}** names a host, too", printable(text))
-                                 : std::string(" and has no query");
-  return fail(Errc::invalid_input, fmt::format("--path-prefix {}: a path begins with /{}", in_quotes(text), advice));
+Result<std::string> parse_prefix(const std::string& text) {
+  auto prefix = parse_path_prefix(text);
+  if (!prefix) prefix.error().message.insert(0, "--path-prefix ");
+  return prefix;
 }
 
 // "pdf" of "pdf", ".pdf" and "*.PDF".
@@ -75,7 +71,7 @@ void ScopeArguments::add_to(CLI::App& command, const char* group) {
   command.add_flag("--domain", domain, "Also follow links to the registered domain of each URL and its subdomains: of www.example.co.uk, example.co.uk")
       ->group(group);
   command.add_option("--port", ports, "Only what is on this port (repeatable; default: all)")
-      ->check(CLI::Range(1, 65535))->group(group)->type_name("N")->allow_extra_args(false)->delimiter(',');
+      ->check(whole_number(1, 65535))->group(group)->type_name("N")->allow_extra_args(false)->delimiter(',');
   command.add_option("--include", include, "Follow only links that fit this pattern (repeatable), on hosts that are followed anyway")
       ->group(group)->type_name("PATTERN")->allow_extra_args(false);
   command.add_option("--exclude", exclude, "Follow no links that fit this pattern, and check none (repeatable); counts more than --include")
@@ -101,7 +97,7 @@ Result<void> ScopeArguments::apply(CrawlOptions& options) const {
   options.include = include;
   options.exclude = exclude;
   options.no_parent = no_parent;
-  if (auto done = parse_each(path_prefixes, options.path_prefixes, parse_path_prefix); !done) return done;
+  if (auto done = parse_each(path_prefixes, options.path_prefixes, parse_prefix); !done) return done;
   if (auto done = parse_each(accept_types, options.accept_types, parse_media_type); !done) return done;
   const auto extension = [](std::string_view option) {
     return [option](const std::string& text) { return parse_extension(option, text); };

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "web/internal/sitemap.hpp"
 
 namespace argiope {
 namespace {
@@ -33,6 +34,38 @@ std::optional<std::string> next_line(std::istream& in) {
     if (line.size() <= kMaxUrlLength) line += static_cast<char>(c);
   }
   return line.empty() ? std::nullopt : std::optional(std::move(line));
+}
+
+// A sitemap or feed instead of lines: what begins as XML or gzip does.
+bool is_sitemap_ahead(std::istream& in) {
+  const int first = in.peek();
+  return first == '<' || first == 0x1f;
+}
+
+Result<void> read_sitemap_seeds(std::istream& in, const std::string& name, SeedList& list) {
+  const SitemapLimits limits{.most_entries = SeedList::kMostSeeds, .most_links = SeedList::kMostSeeds};
+  std::string body(limits.most_bytes, '\0');
+  in.read(body.data(), static_cast<std::streamsize>(body.size()));
+  body.resize(static_cast<std::size_t>(in.gcount()));
+  const SitemapReport report = read_sitemap(body, {}, limits, [&](const SitemapEntry& entry) {
+    if (entry.kind != SitemapLink::page) return;
+    Result<Url> seed = fail(Errc::invalid_input, fmt::format("URL {}: it is relative", in_quotes(entry.url)));
+    if (has_scheme(entry.url)) seed = parse_seed(std::string(entry.url));
+    if (seed) {
+      list.seeds.push_back(std::move(*seed));
+    } else if (++list.bad_count <= SeedList::kMostTold) {
+      list.bad.push_back(fmt::format("{}: {}", printable(name), seed.error().message));
+    }
+  });
+  if (report.kind == SitemapKind::index) {
+    return fail(Errc::invalid_input, fmt::format("{}: it is an index of sitemaps; --sitemap URL reads what it lists", printable(name)));
+  }
+  if (report.kind == SitemapKind::none) return fail(Errc::invalid_input, fmt::format("{}: neither a list of URLs nor a sitemap or feed", printable(name)));
+  if (!report.trouble.empty()) {
+    ++list.bad_count;
+    list.bad.push_back(fmt::format("{}: {}", printable(name), report.trouble));
+  }
+  return {};
 }
 
 std::string trimmed(const std::string& text) {
@@ -62,6 +95,7 @@ Result<Url> parse_seed(const std::string& text) {
 }
 
 Result<void> read_seed_list(std::istream& in, const std::string& name, SeedList& list) {
+  if (is_sitemap_ahead(in)) return read_sitemap_seeds(in, name, list);
   std::size_t number = 0;
   while (auto line = next_line(in)) {
     if (++number == 1 && line->starts_with(kByteOrderMark)) line->erase(0, kByteOrderMark.size());

@@ -27,8 +27,8 @@ struct SeedList {
 };
 
 // One URL a line. Empty lines, those that begin with "#", and space around are passed over; a line that is no URL is told, and
-// skipped. Adds to what `list` has. `path`: "-" for standard input.
-// Errors: not_found and io naming the file; too_large beyond kMostSeeds.
+// skipped. Or a sitemap or feed, packed or not, whose pages these are. Adds to what `list` has. `path`: "-" for standard input.
+// Errors: not_found and io naming the file; too_large beyond kMostSeeds; invalid_input of XML that is none, and of an index.
 Result<void> read_seed_list(const std::string& path, SeedList& list);
 // The same of a stream; `name` is for what is told.
 Result<void> read_seed_list(std::istream& in, const std::string& name, SeedList& list);

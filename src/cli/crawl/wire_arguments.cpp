@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "cli/number_option.hpp"
+
 namespace argiope {
 
 // One option, two lines: no formatter sees that.
@@ -20,10 +22,12 @@ void WireArguments::add_to(CLI::App& command, const char* request_group, const c
       ->check(CLI::ExistingFile)->needs(certificate)->group(request_group)->type_name("FILE");
   command.add_option("--client-key-password-file", client_certificate.password_file, "The first line of this file is the key's password")
       ->check(CLI::ExistingFile)->needs(certificate)->group(request_group)->type_name("FILE");
+  command.add_option("--http", http, "The version of HTTP that https servers are asked by: auto (2 where the server chooses it), 1.1, 2 (and no other)")
+      ->check(CLI::IsMember({"auto", "1.1", "2"}))->group(request_group)->capture_default_str();
   command.add_option("--rate-limit", rate_limit, "Bytes a second that are received, over all connections (500K, 2M)")
-      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->group(pace_group)->type_name("BYTES");
+      ->transform(whole_bytes())->group(pace_group)->type_name("BYTES");
   command.add_option("--quota", quota, "Stop when so many bytes have come (500M, 2G); the next run goes on")
-      ->transform(CLI::AsSizeValue(false))->check(CLI::PositiveNumber)->group(pace_group)->type_name("BYTES");
+      ->transform(whole_bytes())->group(pace_group)->type_name("BYTES");
 }
 // clang-format on
 
@@ -70,6 +74,7 @@ Result<void> WireArguments::apply(CrawlOptions& options, CrawlSetup& setup,
   }
   setup.client_certificate = client_certificate;
   setup.rate_limit = rate_limit;
+  setup.http_versions = http == "2" ? HttpVersions::http2 : http == "1.1" ? HttpVersions::http1 : HttpVersions::best;
   options.quota = quota;
   return {};
 }

@@ -20,6 +20,7 @@ struct WireArguments {
   std::optional<std::string> no_proxy;
   std::uint64_t rate_limit = 0;  // 0: none
   std::uint64_t quota = 0;       // 0: none
+  std::string http = "auto";
   ClientCertificate client_certificate;
 
   // Those of each request in `request_group`, those of the pace in `pace_group`.

@@ -7,10 +7,11 @@
 #include <memory>
 #include <optional>
 
+#include "argiope/async/or_return.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
-#include "argiope/async/or_return.hpp"
 #include "cli/job/job_command.hpp"
+#include "cli/number_option.hpp"
 
 namespace argiope {
 namespace {
@@ -149,7 +150,10 @@ std::function<int()> add_change(CLI::App& job, const Verb& verb, const std::stri
       ->check(CLI::IsMember(states))
       ->type_name("STATE")
       ->needs("--all");
-  command->add_option("--limit", arguments->limit, "With --all: at most N")->type_name("N")->needs("--all");
+  command->add_option("--limit", arguments->limit, "With --all: at most N")
+      ->check(whole_number(0))
+      ->type_name("N")
+      ->needs("--all");
   if (verb.kind == ChangeKind::cancel) command->add_option("--why", arguments->why, "The reason, kept with the job")->type_name("TEXT");
   command->footer(examples);
   return [arguments, &verb] {

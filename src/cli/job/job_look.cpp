@@ -9,6 +9,7 @@
 #include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_print.hpp"
+#include "cli/number_option.hpp"
 #include "cli/table.hpp"
 #include "jobs/internal/job_json.hpp"
 
@@ -162,8 +163,8 @@ std::function<int()> add_job_list(CLI::App& job) {
     look->key = key;
     look->by_key = true;
   }, "Of this key alone")->type_name("KEY");
-  command->add_option("--limit", look->limit, "At most N")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
-  command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
+  command->add_option("--limit", look->limit, "At most N")->check(whole_number(1, 100'000'000))->type_name("N")->capture_default_str();
+  command->add_option("--after", look->after, "Those with greater ids")->check(whole_number(0))->type_name("ID");
   command->footer("Example: argiope job list --queue mail --state buried --json | jq -r .error | sort | uniq -c");
   return [look] { return look_at_book(look->store, [&](Book& book) { return list_jobs(*look, book); }); };
 }

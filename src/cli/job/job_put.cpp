@@ -15,6 +15,7 @@
 #include "cli/error_advice.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
+#include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
 #include "jobs/internal/job_json.hpp"
 
@@ -45,8 +46,7 @@ void add_options(CLI::App& command, PutArguments& put) {
   command.add_option("--file", put.file, "Read jobs from FILE instead, one JSON object a line")->type_name("FILE");
   const char* const group = "The job";
   command.add_option("--priority", put.priority, "Higher runs first (default: 0)")
-      ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
-                         std::int64_t{std::numeric_limits<std::int32_t>::max()}))->group(group)->type_name("N");
+      ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))->group(group)->type_name("N");
   add_span(command, "--delay", put.delay, "Not before this time has passed", {.most = std::chrono::days{100 * 366}})->group(group);
   command.add_option("--due-at", put.due_at, "Not before this time, as 2026-01-31T12:00:05Z or milliseconds since 1970")
       ->group(group)->type_name("TIME")->excludes("--delay");
@@ -58,7 +58,7 @@ void add_options(CLI::App& command, PutArguments& put) {
   command.add_flag("--run-again", put.run_again, "If one of that name runs: run once more afterwards")->group(group);
   command.add_option("--function", put.function, "The function that a worker in a program calls")->group(group);
   command.add_option("--max-attempts", put.max_attempts, "Runs before it is buried (default: the queue's)")
-      ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->group(group)->type_name("N");
+      ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max()))->group(group)->type_name("N");
   command.add_option("--waits-for", put.waits_for, "Not before this job has ended (repeatable)")
       ->group(group)->type_name("ID")->allow_extra_args(false);
   command.add_option("--if-failed", put.if_failed, "If that one is buried or cancelled: run anyway, or be cancelled too")

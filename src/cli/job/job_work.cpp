@@ -31,6 +31,7 @@
 #include "cli/job/backlog.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_progress.hpp"
+#include "cli/number_option.hpp"
 #include "cli/owner.hpp"
 #include "cli/span_option.hpp"
 #include "serve/internal/http_book.hpp"
@@ -64,7 +65,7 @@ void add_options(CLI::App& command, WorkArguments& work) {
   work.store.add_to(command);
   command.add_option("QUEUE", work.queues, "Whose jobs to run; queues share by their weights")->required()->type_name("");
   command.add_option("-c,--concurrency", work.concurrency, "Jobs that run at once")
-      ->check(CLI::Range(1, 10'000))->type_name("N")->capture_default_str();
+      ->check(whole_number(1, 10'000))->type_name("N")->capture_default_str();
   using std::chrono::milliseconds;
   add_span(command, "--timeout", work.timeout, "Stop a job that takes longer; it has failed (default: never)", {milliseconds{1}});
   add_span(command, "--lease", work.lease, "Set the queues' lease: a job whose worker is silent for this long is run again",

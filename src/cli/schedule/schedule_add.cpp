@@ -22,6 +22,7 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/cron_arguments.hpp"
+#include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
 #include "cli/table.hpp"
@@ -91,11 +92,11 @@ void add_options(CLI::App& command, AddArguments& add) {
   command.add_option("--misfire-grace", add.misfire_grace, "A run that cannot begin within this time is missed (default: none is)")->type_name("SPAN")->group(policies);
   command.add_option("--coalesce", add.coalesce, "Of several times that have come due together run: latest, earliest or all")
       ->check(CLI::IsMember({"latest", "earliest", "all"}))->capture_default_str()->type_name("WHICH")->group(policies);
-  command.add_option("--most-catch-up", add.most_catch_up, "With --coalesce all: the latest N of them")->type_name("N")->capture_default_str()->group(policies);
-  command.add_option("--max-instances", add.max_instances, "Runs that have not ended, at most")->type_name("N")->capture_default_str()->group(policies);
+  command.add_option("--most-catch-up", add.most_catch_up, "With --coalesce all: the latest N of them")->check(whole_number(0))->type_name("N")->capture_default_str()->group(policies);
+  command.add_option("--max-instances", add.max_instances, "Runs that have not ended, at most")->check(whole_number(0))->type_name("N")->capture_default_str()->group(policies);
   command.add_option("--overlap", add.overlap, "What to do with a time that comes while N runs have not ended: skip, queue-one, queue-all, cancel-running")
       ->check(CLI::IsMember({"skip", "queue-one", "queue-all", "cancel-running"}))->capture_default_str()->type_name("POLICY")->group(policies);
-  command.add_option("--max-runs", add.max_runs, "End the schedule after N runs (default: never)")->type_name("N")->group(policies);
+  command.add_option("--max-runs", add.max_runs, "End the schedule after N runs (default: never)")->check(whole_number(0))->type_name("N")->group(policies);
   command.add_flag("--paused", add.paused, "Add it paused, until argiope schedule resume")->group(policies);
 
   const char* const what = "What (-- COMMAND, --http, or --queue)";
@@ -111,10 +112,9 @@ void add_options(CLI::App& command, AddArguments& add) {
   command.add_flag("--fill-in", add.fill_in, "Replace {name}, {planned_at}, {fired_at} and {run} in the payload by those of the run")->group(what);
   command.add_option("--key", add.key, "What the job is aimed at: limits of a queue can hold for each key")->type_name("TEXT")->group(what);
   command.add_option("--priority", add.priority, "Higher runs first (default: 0)")
-      ->check(CLI::Range(std::int64_t{std::numeric_limits<std::int32_t>::min()},
-                         std::int64_t{std::numeric_limits<std::int32_t>::max()}))->type_name("N")->group(what);
+      ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))->type_name("N")->group(what);
   command.add_option("--max-attempts", add.max_attempts, "Runs of the job before it is given up (default: the queue's, 3)")
-      ->check(CLI::Range(1u, std::numeric_limits<std::uint32_t>::max()))->type_name("N")->group(what);
+      ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max()))->type_name("N")->group(what);
   command.footer(
       "TIME is RFC 3339, or without an offset a time in --zone. SPAN is as 90s, 1h30m, 250ms, 2w; a bare number is seconds.\n"
       "Everything after -- is the command and its arguments; no shell reads it. It has ARGIOPE_SCHEDULE_NAME,\n"

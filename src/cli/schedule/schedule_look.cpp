@@ -11,6 +11,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
 #include "cli/table.hpp"
@@ -186,8 +187,8 @@ std::function<int()> add_schedule_list(CLI::App& schedule) {
   LookPointer look = std::make_shared<ScheduleLookArguments>();
   CLI::App* command = schedule.add_subcommand("list", "List schedules: when each comes next, and how its last run ended");
   look->store.add_to(*command);
-  command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(1, 100'000'000))->type_name("N")->capture_default_str();
-  command->add_option("--after", look->after, "Those with greater ids")->type_name("ID");
+  command->add_option("--limit", look->limit, "So many at most")->check(whole_number(1, 100'000'000))->type_name("N")->capture_default_str();
+  command->add_option("--after", look->after, "Those with greater ids")->check(whole_number(0))->type_name("ID");
   command->footer("Times are in each schedule's zone. Example: argiope schedule list --json | jq -r 'select(.paused).name'");
   return [look] { return look_at_book(look->store, [&](Book& book) { return list_schedules(*look, book.schedules()); }); };
 }
@@ -206,7 +207,7 @@ std::function<int()> add_schedule_history(CLI::App& schedule) {
   CLI::App* command = schedule.add_subcommand("history", "Show what happened at a schedule's last planned times, newest first");
   look->store.add_to(*command);
   command->add_option("NAME", look->names, "Its name")->required()->expected(1)->type_name("");
-  command->add_option("--limit", look->limit, "So many at most")->check(CLI::Range(std::uint64_t{1}, kRunsKept))->type_name("N")->capture_default_str();
+  command->add_option("--limit", look->limit, "So many at most")->check(whole_number(1, kRunsKept))->type_name("N")->capture_default_str();
   command->footer("Of each schedule the last 20 are kept. A job's own story: argiope job show ID\n"
       "ENDED AFTER counts from its firing, waits in its queue and between attempts included.");
   return [look] { return look_at_book(look->store, [&](Book& book) { return show_history(*look, book.schedules()); }); };

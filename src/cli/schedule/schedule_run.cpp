@@ -28,10 +28,12 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "cli/authorities_option.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"
+#include "cli/number_option.hpp"
 #include "cli/owner.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/table.hpp"
@@ -65,7 +67,7 @@ struct RunArguments {
 void add_options(CLI::App& command, RunArguments& run) {
   run.store.add_to(command);
   command.add_option("-c,--concurrency", run.concurrency, "Commands and requests of an executor that run at once")
-      ->check(CLI::Range(1, 10'000))->type_name("N")->capture_default_str();
+      ->check(whole_number(1, 10'000))->type_name("N")->capture_default_str();
   command.add_option("--executor", run.executors, "Another executor beside \"default\", with N at once (repeatable)")
       ->type_name("NAME[=N]")->allow_extra_args(false);
   command.add_option("--work", run.queues, "Run the command after -- for the jobs of this queue, as argiope job work does (repeatable)")
@@ -73,7 +75,7 @@ void add_options(CLI::App& command, RunArguments& run) {
   command.add_flag("--create", run.create, "Make the queue of --work even if another has nearly the same name");
   command.add_flag("--allow-private", run.allow_private, "Let requests connect to private and loopback addresses");
   command.add_option("--user-agent", run.user_agent, "The User-Agent of requests")->type_name("TEXT")->capture_default_str();
-  command.add_option("--ca-file", run.ca_file, "Trust the authorities in this PEM file, too")->type_name("FILE");
+  command.add_option("--ca-file", run.ca_file, "Trust the authorities in this PEM file, too")->check(authorities_file())->type_name("FILE");
   command.add_flag("--until-idle", run.until_idle, "End when no schedule has a planned time left and no run is active");
   command.add_flag("--fail-on-failed", run.fail_on_failed, "Exit with 1 when a run has failed");
   command.add_flag("--quiet", run.quiet, "No log of events, no progress and no summary; errors only");

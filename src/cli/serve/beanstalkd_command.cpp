@@ -22,6 +22,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_store.hpp"
+#include "cli/number_option.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "cli/version.hpp"
 #include "serve/internal/serve_options.hpp"
@@ -49,8 +50,8 @@ struct BeanstalkdArguments {
 void add_options(CLI::App& command, BeanstalkdArguments& beanstalkd) {
   command.add_option("-b", beanstalkd.directory, "Keep jobs in argiope-jobs.db in this directory (default: in memory, until the process ends)")->type_name("DIR");
   command.add_option("-l", beanstalkd.listen, "Listen at this address, or at unix:PATH; beanstalkd's own default is 0.0.0.0")->type_name("ADDR")->capture_default_str();
-  command.add_option("-p", beanstalkd.port, "Listen at this port; 0: any that is free")->type_name("PORT")->capture_default_str();
-  command.add_option("-z", beanstalkd.max_job_bytes, "The largest job; at most 1073741824")->type_name("BYTES")->capture_default_str();
+  command.add_option("-p", beanstalkd.port, "Listen at this port; 0: any that is free")->check(whole_number(0, 65'535))->type_name("PORT")->capture_default_str();
+  command.add_option("-z", beanstalkd.max_job_bytes, "The largest job; at most 1073741824")->check(whole_number(0))->type_name("BYTES")->capture_default_str();
   command.add_option("-u", beanstalkd.user, "Become this user and its groups first, before anything is opened")->type_name("USER");
   command.add_option("-f", beanstalkd.sync_ms, "No effect: with -b a change is answered once it is synced, which is beanstalkd's -f 0")->type_name("MS");
   command.add_flag("-F", beanstalkd.never_sync, "No effect: with -b a change is answered once it is synced");

@@ -22,6 +22,7 @@
 #include "cli/owner.hpp"
 #include "cli/serve/configured.hpp"
 #include "cli/serve/muted_thread.hpp"
+#include "cli/serve/served_projects.hpp"
 #include "cli/serve/supervised.hpp"
 #include "cli/version.hpp"
 #include "config/internal/settings_changes.hpp"
@@ -48,7 +49,9 @@ class DaemonRun {
  public:
   DaemonRun(DaemonSettings settings, const DaemonRunOptions& options)
       : options_(options), configuration_(std::move(settings.configuration)), tokens_(std::move(settings.tokens)),
-        hosts_(configuration_.serve.hosts), tls_(std::move(settings.tls)) {}
+        hosts_(configuration_.serve.hosts), tls_(std::move(settings.tls)),
+        project_files_(std::move(settings.projects)),
+        visits_(std::move(settings.visits)) {}
 
   int run() {
     let_threads_be_muted();
@@ -65,19 +68,34 @@ class DaemonRun {
         run_as_owner(loop, configuration_.serve.store,
                      "one process at a time owns a store. Stop that one; other commands can use it beside "
                      "its owner",
-                     std::move(options), [&](Engine& engine) { return work(engine, client); });
+                     std::move(options), [&](Engine& engine) { return work(engine, client, backend); });
     client.close_idle();
     if (status != kExitFinished) return status;
     return interrupted_ ? kExitInterrupted : kExitFinished;
   }
 
  private:
-  Coro<Result<void>> work(Engine& engine, HttpTransport& transport) {
+  Coro<Result<void>> work(Engine& engine, HttpTransport& transport, AsioBackend& backend) {
+    if (!configuration_.serve.pages.empty()) {
+      projects_ = co_await or_return(ServedProjects::open(projects_options(), backend, engine));
+      projects_->expect(project_files_);
+      projects_->begin();
+    }
+    auto worked = co_await work_beside_projects(engine, transport);
+    if (projects_ == nullptr) co_return worked;
+    // A failure of theirs was told when it came, and is not the daemon's.
+    (void)co_await projects_->stop();
+    projects_.reset();
+    co_return worked;
+  }
+
+  Coro<Result<void>> work_beside_projects(Engine& engine, HttpTransport& transport) {
     std::vector<InheritedSocket> sockets = inherited_sockets();
     Configured configured(engine, transport, speaks_beanstalkd(sockets));
     Daemon daemon(engine, fitted(sockets), context(configured));
     co_await or_return(configured.apply(configuration_));
     co_await or_return(daemon.set_notify(configuration_.notify));
+    if (projects_ != nullptr) co_await or_return(projects_->apply(std::move(project_files_)));
     co_await or_return(daemon.listen(std::move(sockets)));
     daemon.targets().set(configured.targets(configuration_));
     engine.scheduler().start();
@@ -94,11 +112,22 @@ class DaemonRun {
     watch.cancel();
     // Together: a job that runs may still have something to say to the API.
     Task<bool> stopping = loop.create_task(daemon.stop(), "stop");
+    if (projects_ != nullptr) projects_->stop_soon();
     const Result<void> ended = co_await engine.scheduler().shutdown(!hurried_);
     co_await stopping;
     for (const int number : kSignals) loop.remove_signal_handler(number);
     if (failure_) co_return std::unexpected(*failure_);
     co_return ended;
+  }
+
+  ServedProjectsOptions projects_options() const {
+    const ServeOptions& serve = configuration_.serve;
+    ServedProjectsOptions options{.pages = serve.pages, .visits = visits_, .hidden = {}};
+    if (constexpr std::string_view kSqlite = "sqlite:"; serve.store.starts_with(kSqlite)) options.hidden.push_back(serve.store.substr(kSqlite.size()));
+    for (const std::string& file : {serve.token_file, serve.tls.certificate, serve.tls.key, serve.audit_file()}) {
+      if (!file.empty()) options.hidden.push_back(file);
+    }
+    return options;
   }
 
   // As many connections as there are descriptors for.
@@ -138,7 +167,8 @@ class DaemonRun {
             .queue_is_locked = [&configured](std::string_view name) { return configured.names_queue(name); },
             .schedule_is_locked = [&configured](std::string_view name) { return configured.names_schedule(name); },
             .what_if = [this](const WhatIf& question) { return answer_what_if(question); },
-            .workers_of = [&configured](std::string_view name) { return configured.workers_of(name); }};
+            .workers_of = [&configured](std::string_view name) { return configured.workers_of(name); },
+            .projects = projects_ == nullptr ? nullptr : &projects_->for_daemon()};
   }
 
   // On a thread of its own, whose log is of times that are not now.
@@ -190,6 +220,7 @@ class DaemonRun {
     }
     spdlog::info("stopping at once");
     hurried_ = true;
+    if (projects_ != nullptr) projects_->hurry();
     daemon.hurry();
     EventLoop::current().call_later(2 * kTellAgain, kill_commands);
   }
@@ -216,16 +247,22 @@ class DaemonRun {
     if (!settings) co_return std::unexpected(std::move(settings.error()));
     Configuration& configuration = settings->configuration;
     co_await or_return(daemon.check_access(configuration.serve));
+    if (projects_ == nullptr && !settings->projects.empty()) {
+      co_return fail(Errc::invalid_input, "project: the daemon was started without any; its first one needs a restart");
+    }
     const ServeOptions asked = std::exchange(configuration.serve, configuration_.serve);
     const std::string changes = changes_by(*settings, asked.hosts);
     auto applied = co_await configured.apply(configuration);
     if (applied) applied = co_await daemon.set_notify(configuration.notify);
+    if (applied && projects_ != nullptr) applied = projects_->apply(std::move(settings->projects));
     if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()), changes);
     daemon.targets().set(configured.targets(configuration));
     daemon.set_access(tokens_ = std::move(settings->tokens), asked);
     hosts_ = asked.hosts;
     if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);
     tell_taken_at_start(asked);
+    if (configuration.visits.text != configuration_.visits.text) spdlog::warn("needs a restart, and stays as it was: [projects]");
+    configuration.visits = configuration_.visits;
     configuration_ = std::move(configuration);
     daemon.note_reload(changes, true);
     co_return Result<void>{};
@@ -261,6 +298,9 @@ class DaemonRun {
   std::vector<Token> tokens_;
   std::vector<std::string> hosts_;  // by which it may be asked for
   std::shared_ptr<TlsIdentity> tls_;
+  std::vector<RunProject> project_files_;  // as read, until they are in force
+  const ProjectRunArguments visits_;
+  std::unique_ptr<ServedProjects> projects_;  // null: there are none
   Event stop_, reload_;
   bool interrupted_ = false;
   bool hurried_ = false;

@@ -8,6 +8,8 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/web/tls.hpp"
+#include "cli/project/run_arguments.hpp"
+#include "cli/project/run_projects.hpp"
 #include "config/internal/configuration.hpp"
 #include "serve/internal/token_file.hpp"
 
@@ -17,6 +19,8 @@ struct DaemonSettings {
   Configuration configuration;
   std::vector<Token> tokens;
   std::shared_ptr<TlsIdentity> tls;  // null: TLS is not spoken
+  std::vector<RunProject> projects;  // those that the configuration names, as their files are
+  ProjectRunArguments visits;        // how pages of projects are visited
 };
 
 struct DaemonRunOptions {

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,8 +15,10 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "cli/authorities_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/job_store.hpp"
+#include "cli/project/run_arguments.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "config/internal/configuration.hpp"
 #include "serve/internal/token_file.hpp"
@@ -35,6 +38,9 @@ struct ServeArguments {
   bool check = false;
   bool quiet = false;
   bool allow_private = false;
+  std::string pages;
+  std::string sandbox = "strict";
+  RenderArguments render;
   std::string log = "text";
   std::string user_agent = "argiope";
   std::string ca_file;
@@ -42,8 +48,11 @@ struct ServeArguments {
 
 // clang-format off
 void add_options(CLI::App& command, ServeArguments& serve) {
-  command.add_option("FILE", serve.file, "A configuration: [serve], [[queue]], [[schedule]], [[notify]] (docs/configuration.md)");
+  command.add_option("FILE", serve.file, "A configuration: [serve], [[queue]], [[schedule]], [[notify]], [[project]], [projects] (docs/configuration.md)");
   command.add_option("--store", serve.store, "The jobs: sqlite:FILE or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
+  command.add_option("--pages", serve.pages, "The database of projects (default: none; pages.db where the configuration has a [[project]])")->type_name("FILE");
+  command.add_option("--sandbox", serve.sandbox, "How projects' scripts are confined: strict (no network, nothing to write), basic (bounds), none")
+      ->check(CLI::IsMember({"strict", "basic", "none"}))->capture_default_str();
   command.add_option("--listen", serve.listen, "HTTP at HOST:PORT, [IPV6]:PORT or unix:PATH; may be repeated (default 127.0.0.1:7733)")->type_name("ADDRESS")->allow_extra_args(false);
   command.add_option("--beanstalkd", serve.beanstalkd, "Speak the beanstalkd protocol, at 127.0.0.1:11300 or ADDRESS; may be repeated")
       ->type_name("ADDRESS")->expected(0, 1)->allow_extra_args(false)->default_str(fmt::format("127.0.0.1:{}", kBeanstalkdPort));
@@ -54,11 +63,12 @@ void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_flag("--check", serve.check, "Read the configuration, say what is wrong with it, and end");
   command.add_option("--log", serve.log, "How the log is written")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command.add_flag("--quiet", serve.quiet, "Log errors only");
-  command.add_flag("--allow-private", serve.allow_private, "Let requests of schedules and queues connect to private addresses");
+  command.add_flag("--allow-private", serve.allow_private, "Let requests of schedules and queues, and visits of projects, connect to private addresses");
   command.add_option("--user-agent", serve.user_agent, "The User-Agent of requests")->type_name("TEXT")->capture_default_str();
-  command.add_option("--ca-file", serve.ca_file, "Trust the authorities in this PEM file, too")->type_name("FILE");
+  command.add_option("--ca-file", serve.ca_file, "Trust the authorities in this PEM file, too")->check(authorities_file())->type_name("FILE");
+  (void)serve.render.add_browser_to(command, kRenderGroup);
   command.footer(
-      "Jobs and schedules for every language: an HTTP API (docs/http-api.md), the beanstalkd protocol, and a page to look at.\n"
+      "Jobs, schedules and projects for every language: an HTTP API (docs/http-api.md), the beanstalkd protocol, and a page to look at.\n"
       "What the file and the options say wins over what the API is asked to change.\n"
       "SIGHUP reads file, tokens and certificate again: what is wrong is told, and then nothing changes. SIGTERM or Ctrl-C lets\n"
       "jobs and requests end (10 s unless the file says otherwise), twice stops them; stopped jobs are run again. SIGUSR1 refuses puts\n"
@@ -97,9 +107,13 @@ Result<std::vector<ListenAddress>> parse_addresses(const std::vector<std::string
   return addresses;
 }
 
+// Options of `argiope project run` that say nothing of a daemon, are [serve]'s, or go by the starts of one run (--header).
+constexpr const char* kOfOneRun[] = {"--header",  "FILE", "--database", "--sync", "--results", "--once", "--retry-wait", "--quiet", "--summary", "--debug", "--config"};
+
 class ServeCommand {
  public:
-  explicit ServeCommand(const ServeArguments& arguments) : arguments_(arguments) {}
+  // `command`: which options were given.
+  ServeCommand(const ServeArguments& arguments, const CLI::App& command) : arguments_(arguments), command_(command) {}
 
   int run() const {
     if (arguments_.log == "json") spdlog::set_formatter(std::make_unique<JsonLog>());
@@ -125,7 +139,35 @@ class ServeCommand {
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     auto identity = read_identity(configuration->serve);
     if (!identity) return std::unexpected(std::move(identity.error()));
-    return DaemonSettings{*std::move(configuration), *std::move(tokens), *std::move(identity)};
+    auto projects = read_projects(*configuration);
+    if (!projects) return std::unexpected(std::move(projects.error()));
+    auto visits = read_visits(configuration->visits);
+    if (!visits) return std::unexpected(std::move(visits.error()));
+    return DaemonSettings{*std::move(configuration), *std::move(tokens), *std::move(identity), *std::move(projects), *std::move(visits)};
+  }
+  // What the configuration says under [projects], in the words of `argiope project run`, behind our own options.
+  Result<ProjectRunArguments> read_visits(const ConfiguredVisits& said) const {
+    ProjectRunArguments visits;
+    visits.requests.user_agent = arguments_.user_agent;
+    visits.requests.ca_file = arguments_.ca_file;
+    visits.requests.allow_private = arguments_.allow_private;
+    visits.sandbox = arguments_.sandbox;
+    visits.render = arguments_.render;
+    CLI::App run;
+    visits.add_to(run);
+    for (const char* name : kOfOneRun) run.remove_option(run.get_option(name));
+    const auto is_given = [this](const CLI::Option& option) {
+      const CLI::Option* const ours = command_.get_option_no_throw("--" + option.get_lnames().front());
+      return ours != nullptr && ours->count() > 0;
+    };
+    if (auto given = give_options(run, said.options, {arguments_.file, "projects", "argiope project run --help"}, is_given); !given) {
+      return std::unexpected(std::move(given.error()));
+    }
+    visits.hosts.hosts = said.hosts;
+    CrawlOptions hosts;
+    CrawlSetup setup;
+    if (auto good = visits.apply(hosts, setup, environment_variable); !good) return std::unexpected(std::move(good.error()));
+    return visits;
   }
   Result<Configuration> read_configuration() const {
     Configuration configuration;
@@ -138,8 +180,23 @@ class ServeCommand {
     if (auto good = argiope::check(configuration.serve); !good) return std::unexpected(std::move(good.error()));
     return configuration;
   }
+  // Reads their files, whose names count from the configuration's folder.
+  Result<std::vector<RunProject>> read_projects(Configuration& configuration) const {
+    std::vector<std::string> files;
+    const std::filesystem::path folder = std::filesystem::path(arguments_.file).parent_path();
+    for (const ConfiguredProject& project : configuration.projects) files.push_back((folder / project.file).string());
+    auto projects = read_run_projects(files);
+    if (!projects) return projects;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const PageEngine::Draft& draft = *(*projects)[i].draft;
+      configuration.projects[i].text = draft.source + draft.script;
+    }
+    if (!files.empty() && configuration.serve.pages.empty()) configuration.serve.pages = kPagesDatabase;
+    return projects;
+  }
   Result<void> override_by_options(ServeOptions& options) const {
     if (!arguments_.store.empty()) options.store = arguments_.store;
+    if (!arguments_.pages.empty()) options.pages = arguments_.pages;
     if (!arguments_.tokens.empty()) options.token_file = arguments_.tokens;
     if (!arguments_.tls_certificate.empty()) options.tls.certificate = arguments_.tls_certificate;
     if (!arguments_.tls_key.empty()) options.tls.key = arguments_.tls_key;
@@ -185,22 +242,25 @@ class ServeCommand {
     return notes;
   }
   int say_good(const DaemonSettings& settings) const {
-    fmt::print("{}: {}, {}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : arguments_.file,
+    const std::string projects = settings.projects.empty() ? "" : ", " + counted(settings.projects.size(), "project");
+    fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : arguments_.file,
                counted(settings.configuration.queues.size(), "queue"),
-               counted(settings.configuration.schedules.size(), "schedule"), counted(settings.tokens.size(), "token"));
+               counted(settings.configuration.schedules.size(), "schedule"), projects,
+               counted(settings.tokens.size(), "token"));
     return kExitFinished;
   }
 
   const ServeArguments& arguments_;
+  const CLI::App& command_;
 };
 
 }  // namespace
 
 std::function<int()> add_serve_command(CLI::App& app) {
   auto arguments = std::make_shared<ServeArguments>();
-  CLI::App* command = app.add_subcommand("serve", "The daemon: jobs and schedules over HTTP and beanstalkd's protocol");
+  CLI::App* command = app.add_subcommand("serve", "The daemon: jobs, schedules and projects over HTTP, and beanstalkd's protocol");
   add_options(*command, *arguments);
-  return [arguments] { return ServeCommand(*arguments).run(); };
+  return [arguments, command] { return ServeCommand(*arguments, *command).run(); };
 }
 
 }  // namespace argiope

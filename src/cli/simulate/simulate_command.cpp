@@ -19,6 +19,7 @@
 #include "cli/human.hpp"
 #include "cli/job_store.hpp"
 #include "cli/live_line.hpp"
+#include "cli/number_option.hpp"
 #include "cli/simulate/text_report.hpp"
 #include "config/internal/configuration.hpp"
 #include "simulate/internal/simulation.hpp"
@@ -187,10 +188,10 @@ std::function<int()> add_simulate_command(CLI::App& app) {
   command->add_option("--zone", arguments->zone, "Time zone of --from, and of times that belong to no schedule")
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "Seed of everything random, instead of the file's")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->type_name("N");
   command->add_option("--most-jobs", arguments->most_jobs, "End early when more jobs than this wait or run")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->check(whole_number(1, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "The report as one JSON object");
   command->add_option("--html", arguments->html, "Write the report with plots to this file as well")->type_name("FILE");

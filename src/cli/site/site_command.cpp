@@ -10,6 +10,7 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/number_option.hpp"
 #include "cli/site/site_server.hpp"
 
 namespace argiope {
@@ -80,30 +81,41 @@ std::function<int()> add_site_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "site", "Serve a synthetic web on loopback, the same for the same seed, for trying and measuring.");
   SyntheticWebOptions& web = arguments->web;
-  command->add_option("--hosts", web.hosts, "Hosts")->check(CLI::Range(1, 10'000))->capture_default_str();
+  command->add_option("--hosts", web.hosts, "Hosts")->check(whole_number(1, 10'000))->capture_default_str();
   command->add_option("--pages", web.pages, "Pages of each host")
-      ->check(CLI::Range(1, 100'000'000))
+      ->check(whole_number(1, 100'000'000))
       ->capture_default_str();
-  command->add_option("--links", web.links, "Links on a page")->check(CLI::Range(1, 10'000))->capture_default_str();
+  command->add_option("--links", web.links, "Links on a page")->check(whole_number(1, 10'000))->capture_default_str();
   command->add_option("--size", web.size, "Bytes of a page, roughly")
-      ->check(CLI::Range(0, 100'000'000))
+      ->check(whole_number(0, 100'000'000))
       ->capture_default_str();
   command->add_option("--latency-ms", arguments->latency_ms, "Wait before each page is answered")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(any_number(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--errors", web.errors, "Part of the links that are broken, 0 to 1")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(any_number(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--seed", web.seed, "The same seed gives the same web")->capture_default_str();
+  command->add_option("--seed", web.seed, "The same seed gives the same web")
+      ->check(whole_number(0))
+      ->capture_default_str();
   command->add_option("--port", arguments->server.port, "Port of the first host, the others follow; 0: free ones")
+      ->check(whole_number(0, 65'535))
       ->capture_default_str();
+  CLI::Option* const certificate =
+      command->add_option("--tls-certificate", arguments->server.certificate, "Speak TLS, and HTTP/2 to who offers it, with this certificate (PEM)")
+          ->check(CLI::ExistingFile)->type_name("FILE");
+  CLI::Option* const key = command->add_option("--tls-key", arguments->server.key, "Its private key (PEM)")
+                               ->check(CLI::ExistingFile)->type_name("FILE")->needs(certificate);
+  certificate->needs(key);
   command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
   command
       ->add_option("--features", arguments->features,
                    "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow,\n"
                    "resources, duplicates, offsite, phantoms, base, chain; or friendly (all of these), none;\n"
                    "and cookies, members, basic, digest, or guarded (all four): pages for who sends cookies back,\n"
-                   "has logged in at /login, or says who he is: ann, \"silk & dew\"")
+                   "has logged in at /login, or says who he is: ann, \"silk & dew\"; copies, sessions, traps,\n"
+                   "or repeated (all three): the same under many URLs; and sitemaps, feeds, or listed (both):\n"
+                   "pages to which nothing else leads; and scripts: pages below /scripts/ that need a browser")
       ->capture_default_str();
   command
       ->add_option("--hostile", arguments->hostile,
@@ -111,7 +123,9 @@ std::function<int()> add_site_command(CLI::App& app) {
                    "flood, closed, throttling, failing, headers, odd; or all; and what makes it useless: slow,\n"
                    "robots-500, robots-silent, robots-reset")
       ->type_name("LIST");
-  command->add_option("--evil-hosts", web.evil_hosts, "How many of the last hosts are hostile")->capture_default_str();
+  command->add_option("--evil-hosts", web.evil_hosts, "How many of the last hosts are hostile")
+      ->check(whole_number(0, 10'000))
+      ->capture_default_str();
   command
       ->add_option("--log", arguments->log_file,
                    "Append a line for each request: microseconds, host, method, target, status")

@@ -1,4 +1,4 @@
-// Serves a SyntheticWeb over HTTP/1.1 on loopback: `argiope site`, and end-to-end tests through it.
+// Serves a SyntheticWeb on loopback, over HTTP/1.1, or with TLS and then over HTTP/2 too: `argiope site`, and end-to-end tests through it.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,16 @@ namespace argiope {
 struct SiteServerOptions {
   std::uint16_t port = 8080;  // of the first host; the others follow. 0: free ones
   bool by_address = false;    // hosts differ by address (127.0.0.1, 127.0.0.2 …) and not by port
+  // Files in PEM: a certificate and its key. With them hosts speak TLS, and HTTP/2 to who offers it. Empty: plain HTTP/1.1.
+  std::string certificate;
+  std::string key;
   std::FILE* log = nullptr;   // a line for every request, when it has arrived
 };
 
 // Threads: the loop's own. Destroy it after the loop has ended all its tasks.
 class SiteServer {
  public:
-  // Binds all hosts. Errors: io, naming the address.
+  // Binds all hosts. Errors: io, naming the address; invalid_input, naming the file.
   static Result<std::unique_ptr<SiteServer>> listen(AsioBackend& backend, const SyntheticWebOptions& web,
                                                     const SiteServerOptions& options);
   virtual ~SiteServer() = default;

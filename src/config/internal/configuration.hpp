@@ -16,6 +16,7 @@
 #include "argiope/calls/http_push.hpp"
 #include "argiope/jobs/queue_config.hpp"
 #include "argiope/jobs/schedule.hpp"
+#include "config/internal/crawl_file.hpp"
 #include "serve/internal/notify_rule.hpp"
 #include "serve/internal/serve_options.hpp"
 
@@ -66,11 +67,26 @@ struct SimulationConfig {
   bool others_given = false;
 };
 
+// A project whose file decides what it is.
+struct ConfiguredProject {
+  std::string file;
+  std::string text;  // what is in it, once it has been read: equal texts are equal projects
+};
+
+// How a daemon visits the pages of its projects: options of `argiope project run`, which only the command knows, and settings of hosts.
+struct ConfiguredVisits {
+  std::vector<CrawlFileOption> options;
+  std::vector<HostSettings> hosts;
+  std::string text;  // all of it, as JSON: equal texts say the same
+};
+
 struct Configuration {
   ServeOptions serve;
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
   std::vector<NotifyRule> notify;
+  std::vector<ConfiguredProject> projects;
+  ConfiguredVisits visits;
   SimulationConfig simulation;
   bool simulates = false;  // the file has a [simulate]
 };

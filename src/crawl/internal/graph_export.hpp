@@ -14,6 +14,9 @@ namespace argiope {
 enum class GraphFormat : std::uint8_t {
   links_csv,  // a line a link, as pages have them; where no links are kept, as the crawl goes by them
   pages_csv,  // a line a page, with depth, inbound and outbound links, PageRank and what its head says
+  // A line for each page that says the same as another one, exactly or nearly, and for each that names a canonical URL which leads
+  // astray.
+  duplicates_csv,
   graphml,
   dot,
 };

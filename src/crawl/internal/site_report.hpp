@@ -53,6 +53,11 @@ struct TextFindings {
   PageGroups repeated;
 };
 
+// A page that names another URL as its canonical one, and what is wrong with that.
+struct CanonicalFinding {
+  std::string page, canonical, what;
+};
+
 struct ReportedUrl {
   std::string url;
   std::string title;
@@ -103,6 +108,13 @@ struct SiteReport {
   std::vector<ReportedUrl> slow, large;
   TextFindings titles, descriptions, headings;
   PageGroups duplicates;
+  PageGroups near_duplicates;                 // of crawls that kept simhashes
+  std::vector<CanonicalFinding> canonicals;   // that lead astray
+  std::uint64_t canonical_count = 0;
+
+  // What sitemaps and feeds list beside pages that answer with 200 and may be indexed, and what they leave out.
+  std::uint64_t sitemaps = 0, listed = 0;  // files; URLs in them
+  PageList listed_redirects, listed_broken, listed_noindex, listed_orphans, not_listed;
 
   std::vector<ReportedUrl> top;  // by PageRank
   PageList orphans;

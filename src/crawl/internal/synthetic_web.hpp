@@ -62,8 +62,17 @@ enum class WebFeature : std::uint8_t {
   members,  // a login with a token at /login, without which /members/ leads back to it; and /logout
   basic,    // HTTP authentication
   digest,   // the same, with a nonce that grows stale
+  // Repeated: what is there under many URLs, each below /NAME/, linked from the front page. Not among the others, since the
+  // last two have no end.
+  copies,    // documents with mirrors, tracking parameters, small edits, and views that name them as canonical
+  sessions,  // links with a session of their own on every page: in parameters that are known, and in one to be learned
+  traps,     // a calendar without end, a folder in itself, a query that grows; their pages say the same, or nearly so
+  // Listed: pages to which no link leads. Beside the friendly ones, too.
+  sitemaps,  // an index of three sitemaps, packed and as text; on even hosts robots.txt names it. Below /hidden/
+  feeds,     // RSS and Atom, announced by the first two pages. Below /posts/
+  scripts,  // pages below /scripts/ that are something to who runs their scripts
 };
-inline constexpr std::size_t kWebFeatures = 36;
+inline constexpr std::size_t kWebFeatures = 42;
 using WebFeatures = std::uint64_t;  // bit() of each
 // Hostile and extreme ones: only evil hosts have them.
 constexpr bool is_hostile(WebFeature feature) noexcept {
@@ -71,8 +80,8 @@ constexpr bool is_hostile(WebFeature feature) noexcept {
 }
 // As on the command line: "robots-500".
 std::string_view to_string(WebFeature feature) noexcept;
-// Comma-separated names; "none", "friendly", "hostile" (without the extreme ones), "guarded", or "all" for the first two of
-// these together.
+// Comma-separated names; "none", "friendly", "hostile" (without the extreme ones), "guarded", "repeated", "listed", or "all" for
+// friendly and hostile ones.
 // Errors: invalid_input naming the word.
 Result<WebFeatures> parse_web_features(std::string_view names);
 constexpr WebFeatures bit(WebFeature feature) noexcept { return WebFeatures{1} << static_cast<unsigned>(feature); }
@@ -80,6 +89,9 @@ inline constexpr WebFeatures kFriendlyFeatures = bit(WebFeature::loops) - 1;
 inline constexpr WebFeatures kHostileFeatures = (bit(WebFeature::slow) - 1) & ~kFriendlyFeatures;
 inline constexpr WebFeatures kGuardedFeatures =
     bit(WebFeature::cookies) | bit(WebFeature::members) | bit(WebFeature::basic) | bit(WebFeature::digest);
+inline constexpr WebFeatures kRepeatedFeatures =
+    bit(WebFeature::copies) | bit(WebFeature::sessions) | bit(WebFeature::traps);
+inline constexpr WebFeatures kListedFeatures = bit(WebFeature::sitemaps) | bit(WebFeature::feeds);
 // Who is let in by members, basic and digest; the form's fields are "name" and "password".
 inline constexpr std::string_view kSyntheticName = "ann";
 inline constexpr std::string_view kSyntheticPassword = "silk & dew";
@@ -153,7 +165,12 @@ struct SyntheticTruth {
   std::vector<std::string> resources;   // linked by `a`, status 200, not HTML
   std::vector<std::string> disallowed;  // linked, but off limits by robots.txt; they would answer 200
   std::vector<std::string> guarded;     // pages with status 200 for who has what it takes
+  std::vector<std::string> listed;      // pages with status 200 that sitemaps alone list
+  std::vector<std::string> posts;       // pages with status 200 that feeds alone list
+  std::vector<std::string> scripted;    // pages with status 200 for who runs scripts; the first is among them
   std::vector<std::string> shunned;     // nofollow links and what only looks like links; they would answer 200
+  // One URL of each thing that is there under many, as it is without sessions; of a trap, the one by which it is entered.
+  std::vector<std::string> originals;
 };
 
 // Equal options and origins give equal bytes. The only state is how often flaky and throttling pages were asked for, a

@@ -54,7 +54,7 @@ class QueueWindow {
   // With all_but_here: a job that is on no shelf. It is in memory now, or must be put on the shelf returned.
   std::optional<Shelf> offer(const WaitingJob& job, TimePoint now);
   // It waits no more, or nobody knows.
-  void forget(JobId id, TimePoint now) { jobs_.remove(id, now); }
+  void forget(JobId id, TimePoint now);
   // A ready job is not wanted in memory now: to the shelf of ready jobs with it.
   void let_go(JobId id, TimePoint now);
   // A job of this key has been leased.

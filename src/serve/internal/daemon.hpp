@@ -18,6 +18,7 @@
 
 namespace argiope {
 
+struct DaemonProjects;
 struct Token;
 
 // What the daemon is given besides its options.
@@ -34,6 +35,7 @@ struct DaemonContext {
   // As ApiOptions has them.
   WhatIfAnswerer what_if;
   std::function<std::optional<std::size_t>(std::string_view queue)> workers_of;
+  DaemonProjects* projects = nullptr;  // null: it has none; outlives the daemon
 };
 
 // A socket that listens already, and is handed over by who has started the process (sd_listen_fds(3)).

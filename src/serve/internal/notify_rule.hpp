@@ -23,9 +23,11 @@ enum class Trouble : std::uint8_t {
   depth,    // more jobs are ready than `depth`
   age,      // jobs wait longer than `age`
   daemon,   // the daemon itself
+  alarm,    // a round of a project has raised its alarm
+  paused,   // a project has paused, or cannot go on
 };
-inline constexpr std::array<std::string_view, 7> kTroubleNames{"buried", "expired", "missed", "failed",
-                                                               "depth",  "age",     "daemon"};
+inline constexpr std::array<std::string_view, 9> kTroubleNames{"buried", "expired", "missed", "failed", "depth",
+                                                               "age",    "daemon",  "alarm",  "paused"};
 
 // What a message looks like.
 enum class NotifyFormat : std::uint8_t {
@@ -41,7 +43,7 @@ inline constexpr std::string_view kNotifyQueues = "argiope.notify.";
 struct NotifyRule {
   std::string name;
   std::uint32_t on = 0;           // a bit for each Trouble
-  std::vector<std::string> only;  // beginnings of names of queues and schedules; empty: all
+  std::vector<std::string> only;  // beginnings of names of queues, schedules and projects; empty: all
   std::uint64_t depth = 0;
   Duration age{};
   NotifyFormat format = NotifyFormat::json;

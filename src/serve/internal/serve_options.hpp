@@ -57,6 +57,8 @@ struct ServeOptions {
   std::size_t max_bodies_bytes = 512 * 1024 * 1024;  // of all requests that are under way
   std::size_t max_streams = 256;                    // GET /v1/events
   Duration drain_limit = std::chrono::seconds{10};  // how long jobs and requests may go on after SIGTERM
+  // The database of projects. Empty: there are none.
+  std::string pages;
   std::optional<std::string> audit;                 // the file of /v1/audit; none: beside the store
   Duration keep_audit = std::chrono::days{90};
 

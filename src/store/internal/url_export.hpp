@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "argiope/store/url_store.hpp"
 
@@ -12,6 +13,8 @@ namespace argiope {
 // ends with .csv. Written beside it first and then renamed, so that the file is there whole or not at all.
 // Errors: invalid_input for another ending, io and disk_full naming the file, those of the store.
 Result<void> export_urls(UrlStore& store, const std::string& path);
+// A record as a line of the former: with the URL of the page that first linked to it.
+void append_url_json(std::string& out, const UrlRecord& record, std::string_view referrer);
 // Which of them are broken links.
 using BrokenRule = std::function<bool(const UrlRecord&)>;
 // The same for those that are broken: url, status, error and linked_from, a page that links to it. Where links

@@ -23,6 +23,9 @@ ContentType parse_content_type(std::string_view header) noexcept;
 // Whether the header says text/html or application/xhtml+xml.
 bool is_html(std::string_view content_type) noexcept;
 
+// Whether the header says application/xml or text/xml, which are the same (RFC 7303).
+bool is_xml(std::string_view content_type) noexcept;
+
 // Whether a body that came without type begins like HTML (MIME Sniffing Standard, 7.1, the patterns for text/html, also
 // behind a UTF-8 byte order mark).
 bool sniff_is_html(std::string_view body) noexcept;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/web/link_scanner.hpp"
+
 namespace argiope {
 
 // What a URL is for.
@@ -54,6 +56,8 @@ struct PageReference {
   bool in_attribute = true;
   // Not between quotes.
   bool is_bare = false;
+
+  friend bool operator==(const PageReference&, const PageReference&) = default;
 };
 
 // Filled by scan_references(). Reuse one for many pages and it stops allocating.
@@ -73,6 +77,15 @@ inline constexpr std::size_t kMaxScannedPage = std::size_t{1} << 30;
 // Cost:    linear in the page. No allocation once `references` has grown, but for a base.
 // Threads: any, with a result each.
 void scan_references(std::string_view html, PageReferences& references);
+
+// scan_links() and scan_references() in one pass, by the same rules: what each finds is what it finds alone.
+void scan_links_and_references(std::string_view html, const ScanOptions& options, ScanResult& links, PageReferences& references);
+
+// Appends them as bytes that are kept beside their page, a few for each.
+void append_references(const PageReferences& references, std::string& out);
+// Replaces what `references` held by what append_references() has written of a page with `page_size` bytes. False: it was written
+// by other rules than scan_references() has now, or is damaged, and says nothing.
+bool read_references(std::string_view kept, std::size_t page_size, PageReferences& references);
 
 // What the bytes of a reference stand for, in UTF-8: character references undone. `encoding` is the page's.
 std::string reference_text(std::string_view raw, bool in_attribute, std::string_view encoding);

@@ -24,6 +24,7 @@ struct SurveyedLink {
   LinkKind kind{};
   bool nofollow = false;
   std::string_view rel;    // of `a`, `area` and `link`
+  std::string_view type{};  // of `link`
   std::string_view label;  // the `alt` of an image or area
   std::uint32_t line = 0;  // from 1: where its tag begins, or of a url() in a style where that is
   std::size_t behind = 0;  // of `a` elements, for link_text(); else 0

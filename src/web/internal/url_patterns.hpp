@@ -46,6 +46,9 @@ class UrlPatterns {
   std::shared_ptr<const Set> set_;
 };
 
+// The pattern itself, if it is one. Errors: invalid_input, as compile().
+Result<std::string> parse_url_pattern(std::string_view pattern);
+
 // The regular expression that a pattern stands for, to be found in a URL. Errors: invalid_input, as compile().
 Result<std::string> url_pattern_expression(std::string_view pattern);
 

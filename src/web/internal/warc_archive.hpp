@@ -4,6 +4,8 @@
 //   site-00001.warc.gz, site-00002 …   one after the other
 //   site.cdxj                          the index of all of them
 //
+// Each record has the digest of its block, but for responses in packed files, which have their payload's alone.
+//
 // A record that was written whole stays whole: whoever is killed while he writes leaves at most a beginning of one behind the
 // last, and opening the archive again cuts it off.
 #pragma once

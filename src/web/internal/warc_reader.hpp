@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,8 +56,9 @@ class WarcReader {
   bool ends_early() const noexcept;
   // Whether what could be read of that record begins as one does.
   bool has_begun() const noexcept;
-  // Whether a record begins anywhere behind position(), at the first byte of something that looks like one. Errors: io.
-  Result<bool> has_more_behind();
+  // Where the next record begins behind position(), at the first byte of something that looks like one; nullopt: nowhere.
+  // Errors: io.
+  Result<std::optional<std::uint64_t>> next_behind();
 
  private:
   class Impl;

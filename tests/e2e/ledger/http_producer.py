@@ -39,6 +39,6 @@ while not is_stopping():
     number += 1
     key, count = f'{LIFE}-{number}', random.choice([1, 1, 1, 5])
     put(key, count)
-    if random.random() < 0.1:
+    if number % 10 == 1:
         put(key, count, 'repeated')
     time.sleep(random.uniform(0, 0.02))

@@ -30,7 +30,7 @@ def call(method: str, target: str, read: Callable[[Response], Any], body: Any = 
 def path(resource: str, name: Union[int, str], *rest: str) -> str:
     """A name that a path has another use for stands behind "="."""
     text = str(name)
-    mark = "=" if text in (".", "..", "change") or text.startswith("=") else ""
+    mark = "=" if text in (".", "..", "change", "try") or text.startswith("=") else ""
     return "/".join(["/v1", resource, mark + quote(text, safe=""), *rest])
 
 

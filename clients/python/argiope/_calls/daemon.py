@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from .._wire import Call
-from ._requests import When, call, given, json_of, member, milliseconds, nothing, path, query, time_text
+from ._requests import Page, When, call, given, json_of, member, milliseconds, nothing, page_of, path, query, time_text
 
 
 def events(kinds: Optional[Sequence[str]] = None, queue: Optional[str] = None) -> Call[None]:
@@ -24,6 +24,26 @@ def workers() -> Call[List[Dict[str, Any]]]:
 def end_worker(worker: str) -> Call[int]:
     """Ends a worker's leases now, as if it had died; gives how many. Without scope admin: those of this token's worker."""
     return call("DELETE", path("workers", worker), member("ended"))
+
+
+def hosts(
+    *,
+    filter: Optional[str] = None,
+    doing: Optional[str] = None,
+    project: Optional[str] = None,
+    after: Union[int, str, None] = None,
+    limit: Optional[int] = None,
+) -> Call[Page]:
+    """Hosts that projects have pages at: what each is doing, and why. `filter`: a piece of the site.
+
+    `doing`: "ready", "busy", "waiting" or "resting". An answer may have fewer than `limit`, or none, and still a next.
+    """
+    return call("GET", "/v1/hosts" + query(filter=filter, doing=doing, project=project, after=after, limit=limit), page_of("hosts"))
+
+
+def explain_host(site: str) -> Call[Dict[str, Any]]:
+    """Why nothing is asked of a host now, and when something will be. `site`: as "https://shop.example", or a URL of it."""
+    return call("GET", path("hosts", "explain") + query(site=site), json_of)
 
 
 def config() -> Call[Dict[str, Any]]:

@@ -1,0 +1,1 @@
+from pprint import *  # noqa: F401,F403

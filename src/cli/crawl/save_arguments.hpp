@@ -1,0 +1,28 @@
+// Those options of `argiope crawl` that make a mirror.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "argiope/base/error.hpp"
+#include "argiope/crawl/crawl_options.hpp"
+#include "argiope/crawl/save_sink.hpp"
+
+namespace argiope {
+
+struct SaveArguments {
+  std::string folder;  // empty: none is made
+  std::string assets = "all";
+
+  void add_to(CLI::App& command, const char* group);
+  // Opens the mirror and adds it to the sinks of `options`, whose seeds are known; null where none is asked for.
+  // Errors: those of SaveSink::open(), naming the option.
+  Result<std::shared_ptr<SaveSink>> open(CrawlOptions& options, bool sync, Random random) const;
+};
+
+// What became of it, for people.
+void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments, const std::vector<Url>& seeds);
+
+}  // namespace argiope

@@ -1,0 +1,39 @@
+#include "crawl/internal/robots_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "crawl/internal/host_question.hpp"
+#include "web/internal/http_date.hpp"
+
+namespace argiope {
+
+std::unique_ptr<const RobotsRules> RobotsAnswer::take_rules() {
+  std::optional<RobotsRules> taken = std::exchange(rules, std::nullopt);
+  return taken && taken->rule_count() > 0 ? std::make_unique<const RobotsRules>(std::move(*taken)) : nullptr;
+}
+
+RobotsAnswer judge_robots(const Result<void>& sent, const HttpResponse& response, std::uint32_t attempts, std::string_view product_token, WallTime now) {
+  using Kind = RobotsAnswer::Kind;
+  RobotsAnswer answer;
+  if (sent && response.challenged == HttpChallenged::again && attempts < kMostRobotsChallenges) {
+    answer.kind = Kind::challenged;
+    return answer;
+  }
+  const RobotsVerdict verdict = sent ? robots_policy(response.status) : robots_policy(sent.error());
+  if (verdict == RobotsVerdict::parse) answer.rules = RobotsRules::parse(response.body, product_token);
+  if (verdict != RobotsVerdict::disallow_all) return answer;
+  if (sent) {
+    answer.kind = Kind::refused;
+    answer.error = {Errc::refused, fmt::format("robots.txt answered HTTP {}", response.status)};
+    answer.at_least = parse_retry_after(response.headers.retry_after, now).value_or(Duration{});
+  } else {
+    answer.kind = Kind::failed;
+    answer.error = sent.error();
+    if (response.connected) answer.error.message.insert(0, "robots.txt: ");
+  }
+  return answer;
+}
+
+}  // namespace argiope

@@ -1,0 +1,15 @@
+// Texts as PostgreSQL takes them by COPY in its text format.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace argiope {
+
+// Appends a value of a column. What PostgreSQL's texts cannot hold, null characters and bytes that are not UTF-8, becomes U+FFFD.
+void append_copy_text(std::string& out, std::string_view text);
+
+// JSON that jsonb takes: escapes for null characters and for halves of a pair without the other become that of U+FFFD.
+std::string without_null_characters(std::string_view json);
+
+}  // namespace argiope

@@ -1,0 +1,14 @@
+// What UrlStore::scan_known() does with a SQLite file, by scan_stretches().
+#pragma once
+
+#include <string>
+
+#include "argiope/store/url_store.hpp"
+
+namespace argiope {
+
+// `last`: the largest id to read.
+Result<void> scan_known_rows(const std::string& path, std::int64_t last, const UrlStore::KnownQuestion& question,
+                             const UrlStore::KnownVisitor& visit);
+
+}  // namespace argiope

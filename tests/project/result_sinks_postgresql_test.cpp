@@ -1,0 +1,260 @@
+// Sinks that fill tables, with a server of PostgreSQL that each suite starts for itself. Skipped where none is installed.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "project/feed_store.hpp"
+#include "project/internal/result_sinks.hpp"
+#include "project/sink_copy_text.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(SinkCopyTextTest, EscapesWhatSeparates) {
+  const auto copied = [](std::string_view text) {
+    std::string out;
+    append_copy_text(out, text);
+    return out;
+  };
+  EXPECT_EQ(copied("a\tb\nc\rd\\e"), "a\\tb\\nc\\rd\\\\e");
+  EXPECT_EQ(copied(std::string_view("a\0b", 3)), "a\xef\xbf\xbd"
+                                                 "b");
+  EXPECT_EQ(copied("\xff\xc3"), "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(copied("ü"), "ü");
+  EXPECT_EQ(copied("\\N"), "\\\\N");
+}
+
+TEST(SinkCopyTextTest, HasNoCharactersThatJsonbRefuses) {
+  EXPECT_EQ(without_null_characters(R"("a\u0000b")"), R"("a\ufffdb")");
+  EXPECT_EQ(without_null_characters(R"("\\u0000")"), R"("\\u0000")");
+  EXPECT_EQ(without_null_characters(R"("\\\u0000")"), R"("\\\ufffd")");
+  EXPECT_EQ(without_null_characters(R"("\ud83d\ude00 \ud83d \ude00\ud83d")"), R"("\ud83d\ude00 \ufffd \ufffd\ufffd")");
+  EXPECT_EQ(without_null_characters(R"("\n\u00e4)"), R"("\n\u00e4)");
+  EXPECT_EQ(without_null_characters("\"\\"), "\"\\");
+  EXPECT_EQ(without_null_characters("\"\\u00"), "\"\\u00");
+}
+
+// Where the programs of the newest version are; empty: none is installed.
+std::string server_programs() {
+  std::string newest;
+  std::error_code none;
+  for (const auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", none)) {
+    const std::string programs = (version.path() / "bin").string();
+    if (std::filesystem::exists(programs + "/initdb") && std::filesystem::exists(programs + "/psql")) newest = std::max(newest, programs);
+  }
+  return newest;
+}
+
+// In a folder of its own, reached by a socket there alone.
+class PostgresServer {
+ public:
+  explicit PostgresServer(std::string programs) : programs_(std::move(programs)), path_(std::filesystem::path(folder_.file("x")).parent_path().string()) {
+    ::chmod(path_.c_str(), 0777);
+    is_up_ = run("initdb -D '" + path_ + "/data' -U argiope -A trust -E UTF8 --locale=C --no-sync") && start();
+  }
+  ~PostgresServer() { stop(); }
+  bool start() {
+    return run("pg_ctl -D '" + path_ + "/data' -w -t 60 -l '" + path_ + "/log' -o \"-F -c listen_addresses='' -c unix_socket_directories='" + path_ +
+               "'\" start");
+  }
+  bool stop() { return run("pg_ctl -D '" + path_ + "/data' -m immediate -w stop"); }
+  bool is_up() const { return is_up_; }
+  std::string connection() const { return "host=" + path_ + " user=argiope dbname=postgres"; }
+
+  // What psql prints, without the line's end.
+  std::string query(const std::string& sql) const {
+    FILE* const pipe = ::popen((programs_ + "/psql -X -q -At '" + connection() + "' -c \"" + sql + "\" 2>&1").c_str(), "re");
+    std::string said;
+    std::array<char, 4096> buffer{};
+    for (std::size_t count; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) said.append(buffer.data(), count);
+    ::pclose(pipe);
+    if (said.ends_with('\n')) said.pop_back();
+    return said;
+  }
+  // Has another hold the table until it is released.
+  void lock_results() const {
+    (void)!std::system((programs_ + "/psql -X -q '" + connection() + "' -c \"begin; lock table results; select pg_sleep(600)\" >/dev/null 2>&1 &").c_str());
+    while (query("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = 'results'::regclass") == "0") {
+    }
+  }
+  void release_results() const { query("select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()"); }
+
+ private:
+  // The server refuses to be root's.
+  bool run(const std::string& command) const {
+    const std::string whole = programs_ + "/" + command + " </dev/null >/dev/null 2>&1";
+    if (::geteuid() != 0) return std::system(whole.c_str()) == 0;
+    std::string quoted;
+    for (const char c : whole) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    return std::system(("cd / && runuser -u postgres -- sh -c '" + quoted + "'").c_str()) == 0;
+  }
+
+  const std::string programs_;
+  const TemporaryFolder folder_;
+  const std::string path_;
+  bool is_up_ = false;
+};
+
+class TableSinksTest : public OnVirtualLoop {
+ protected:
+  static void SetUpTestSuite() {
+    if (const std::string programs = server_programs(); !programs.empty()) server = std::make_unique<PostgresServer>(programs);
+  }
+  static void TearDownTestSuite() { server.reset(); }
+  void SetUp() override {
+    if (server == nullptr) GTEST_SKIP() << "no PostgreSQL is installed: apt-get install postgresql";
+    ASSERT_TRUE(server->is_up()) << "PostgreSQL could not be started";
+    definition.name = "shop";
+    definition.sinks = {{.kind = ProjectSink::Kind::postgresql, .name = "it", .target = server->connection(), .table = "results"}};
+    server->query("drop table if exists results");
+  }
+
+  template <class Body>
+  void with_sinks(Body body) {
+    loop_.run_until_complete(keeping([&]() -> Coro<void> {
+      sinks.emplace(loop_, store, [this](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1, definition, SinkMeans{});
+      EXPECT_TRUE(sinks->start());
+      co_await body();
+      co_await sinks->stop();
+      sinks.reset();
+    }));
+  }
+  void deliver_all() {
+    with_sinks([&]() -> Coro<void> {
+      do {
+        co_await sleep(1ms);
+      } while (!sinks->has_all());
+    });
+  }
+  std::string trouble() { return sinks->rows().at(0).trouble; }
+
+  static std::unique_ptr<PostgresServer> server;
+  FeedStore store;
+  ProjectDefinition definition;
+  std::optional<ResultSinks> sinks;
+};
+std::unique_ptr<PostgresServer> TableSinksTest::server;
+
+TEST_F(TableSinksTest, FillATableThatTheyMake) {
+  FeedRow odd = FeedStore::event(7, R"({"a":"tab\t null\u0000 \\u0000","b":[1,2.5,null]})");
+  odd.page_name = "a\tname\\N\xff";
+  odd.url.clear();
+  odd.part = "p\n1";
+  odd.news = ResultNews::gone;
+  store.feed = {FeedStore::event(3, "1"), odd, FeedStore::event(8, "")};
+  deliver_all();
+  EXPECT_EQ(server->query("select number, project, page, rule, news, at at time zone 'UTC', value from results where number = 3"),
+            "3|shop|http://shop.test/3|item|added|2026-11-23 00:00:00.003|1");
+  EXPECT_EQ(server->query("select page = E'a\\\\tname\\\\\\\\N\xef\xbf\xbd', part = E'p\\\\n1', news, value->>'b', value->>'a' = E'tab\\\\t null\xef\xbf\xbd \\\\\\\\u0000' "
+                          "from results where number = 7"),
+            "t|t|gone|[1, 2.5, null]|t");
+  EXPECT_EQ(server->query("select value is null from results where number = 8"), "t");
+}
+
+TEST_F(TableSinksTest, HaveEachEventOnce) {
+  store.add(1, 2'500, "{\"a\":1}");
+  deliver_all();
+  store.add(2'501, 2'600);
+  store.rows.clear();  // as if no cursor had been committed
+  deliver_all();
+  EXPECT_EQ(server->query("select count(*), min(number), max(number) from results"), "2600|1|2600");
+  // Another store of pages, whose numbers begin anew.
+  store.feed.clear();
+  store.feed.push_back(FeedStore::event(1));
+  store.feed[0].at += 1h;
+  store.rows.clear();
+  deliver_all();
+  EXPECT_EQ(server->query("select count(*) from results"), "2601");
+}
+
+TEST_F(TableSinksTest, SayWhatTheServerHasAgainstIt) {
+  store.add(1, 1);
+  server->query("create table results (number bigint)");
+  with_sinks([&]() -> Coro<void> {
+    co_await sleep(10ms);
+    EXPECT_THAT(trouble(), HasSubstr("table results: "));
+    EXPECT_THAT(trouble(), HasSubstr("ERROR"));
+    server->query("drop table results");
+    co_await sleep(10s);
+    EXPECT_EQ(trouble(), "");
+  });
+  definition.sinks[0].target = "host=/nowhere dbname=none";
+  store.add(2, 2);
+  with_sinks([&]() -> Coro<void> {
+    co_await sleep(10ms);
+    EXPECT_THAT(trouble(), HasSubstr("/nowhere"));
+  });
+  definition.sinks[0].target = "host=x none";
+  with_sinks([&]() -> Coro<void> {
+    co_await sleep(10ms);
+    EXPECT_THAT(trouble(), HasSubstr("missing \"=\""));
+  });
+}
+
+TEST_F(TableSinksTest, GoOnWhenTheServerIsBack) {
+  store.add(1, 5);
+  with_sinks([&]() -> Coro<void> {
+    while (!sinks->has_all()) co_await sleep(1ms);
+    server->stop();
+    store.add(6, 9);
+    sinks->wake();
+    co_await sleep(1min);
+    EXPECT_NE(trouble(), "");
+    server->start();
+    co_await sleep(10min);
+    EXPECT_EQ(trouble(), "");
+  });
+  EXPECT_EQ(server->query("select count(*), count(distinct number) from results"), "9|9");
+}
+
+TEST_F(TableSinksTest, WaitNoLongerThanTheirTimeLimit) {
+  store.add(1, 1);
+  deliver_all();
+  definition.sinks[0].time_limit = 1s;
+  store.add(2, 2);
+  server->lock_results();
+  with_sinks([&]() -> Coro<void> {
+    co_await sleep(10ms);
+    // A busy machine may not come as far as to the lock in that time: then when it is tried again.
+    for (int i = 0; i < 1'000 && !trouble().contains("statement timeout"); ++i) co_await sleep(1s);
+    EXPECT_THAT(trouble(), HasSubstr("statement timeout"));
+    EXPECT_FALSE(sinks->has_all());
+    server->release_results();
+    while (!sinks->has_all()) co_await sleep(1s);
+  });
+  EXPECT_EQ(server->query("select count(*) from results"), "2");
+}
+
+TEST_F(TableSinksTest, AreStoppedWhileTheServerIsSlow) {
+  store.add(1, 1);
+  deliver_all();
+  store.add(2, 2);
+  server->lock_results();
+  const auto before = std::chrono::steady_clock::now();
+  {
+    // In real time, since virtual time waits for the thread.
+    RealTime world;
+    EventLoop loop(world.backend);
+    world.run(loop, keeping([&]() -> Coro<void> {
+      ResultSinks slow(loop, store, [](SinkRow) {}, 1, definition, SinkMeans{});
+      EXPECT_TRUE(slow.start());
+      co_await sleep(200ms);
+      co_await slow.stop(50ms);
+    }));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 5min) << "it waits for the lock";
+  server->release_results();
+}
+
+}  // namespace
+}  // namespace argiope
