@@ -8,9 +8,7 @@ import os
 import pathlib
 import random
 import re
-import signal
 import subprocess
-import time
 import unittest
 import urllib.parse
 
@@ -99,7 +97,7 @@ class Extraction(EndToEnd):
     def test_a_crawl_that_is_killed_again_and_again_writes_each_page_once(self):
         chance = random.Random(99)
         # More than 25 runs of at most 0.15 s can fetch at this latency.
-        urls, _ = self.site('--hosts', 2, '--pages', 3000, '--latency-ms', 10, '--features', 'redirects,broken')
+        urls, log = self.site('--hosts', 2, '--pages', 3000, '--latency-ms', 10, '--features', 'redirects,broken')
         output = self.folder / 'killed.jsonl'
         table = self.folder / 'killed.csv'
         for target in (output, table):
@@ -108,13 +106,11 @@ class Extraction(EndToEnd):
                        '--field', 'title=page:title', '--field', 'links[]=css:a::attr(href)', *urls]
             kills = 0
             for _ in range(250):
-                process = self.start(command)
-                time.sleep(chance.uniform(0.01, 0.15))
-                process.kill()
-                kills += process.wait() == -signal.SIGKILL
+                process, interrupted = self.kill_at_work(command, log, chance.uniform(0.0, 0.15))
+                kills += interrupted
                 if kills == 25:
                     break
-                if process.returncode != -signal.SIGKILL:  # it had ended: once more from the beginning
+                if not interrupted:  # it had ended: once more from the beginning
                     self.assertEqual(process.returncode, 0)
                     for file in self.folder.glob(f'{target.name}*'):
                         file.unlink()

@@ -263,7 +263,7 @@ class Working(Jobs):
         worker, go = self.start_sleeper()
         worker.send_signal(signal.SIGTERM)
         worker.send_signal(signal.SIGINT)
-        self.assertEqual(worker.wait(5), 130)
+        self.assertEqual(worker.wait(PATIENCE), 130)
         record = self.json('show', 2)[0]
         self.assertEqual((record['state'], record['attempts']), ('ready', 0))
 

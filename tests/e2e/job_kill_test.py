@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from support import PATIENCE, Commands
+from support import PATIENCE, Commands, size_of
 
 KILLS = int(os.environ.get('ARGIOPE_KILLS', 25))
 SEED = int(os.environ.get('ARGIOPE_SEED', 20260131))
@@ -138,7 +138,10 @@ class JobKill(Ledger):
         for _ in range(KILLS):
             fresh = [f'job-{n}' for n in range(len(asked), len(asked) + JOBS_A_ROUND)]
             asked += fresh
+            run_before = size_of(self.ledger)
             producer.feed(fresh)
+            # A first job has been put and has begun, or ended: the kill comes into the middle of the others.
+            self.wait_until(lambda: size_of(self.ledger) > run_before, 'no job was run')
             time.sleep(chance.uniform(0.0, 0.15))
             victim = chance.choice(['worker', 'producer', 'worker', 'both'])
             killed[victim] += 1

@@ -3,9 +3,7 @@ import collections
 import os
 import pathlib
 import random
-import signal
 import subprocess
-import time
 import unittest
 import urllib.parse
 
@@ -41,10 +39,8 @@ class Kill(EndToEnd):
         in_doubt = 0  # fetched when killed, and perhaps not committed
         for _ in range(ROUNDS):
             before = len(read_log(log))
-            process = self.start(command, stderr=subprocess.DEVNULL)
-            time.sleep(chance.uniform(0.005, 0.12))
-            process.kill()
-            self.assertEqual(process.wait(), -signal.SIGKILL, 'the crawl had ended: the site is too small')
+            _, interrupted = self.kill_at_work(command, log, chance.uniform(0.0, 0.12), stderr=subprocess.DEVNULL)
+            self.assertTrue(interrupted, 'the crawl had ended: the site is too small')
             kills += 1
             # What it has sent is in the log when the site has closed its side.
             self.wait_until(lambda: not is_connected(ports), 'the site did not close its connections')

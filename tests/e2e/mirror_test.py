@@ -10,9 +10,7 @@ import posixpath
 import random
 import re
 import shutil
-import signal
 import subprocess
-import time
 import unittest
 import urllib.parse
 
@@ -228,7 +226,7 @@ class Mirror(EndToEnd):
         self.assertEqual(tree(self.mirror), whole)
 
     def test_what_is_killed_ends_in_the_same_files(self):
-        urls, _ = self.site('--hosts', 2, '--pages', 400, '--features', 'redirects,broken,compressed,encodings,resources,duplicates')
+        urls, log = self.site('--hosts', 2, '--pages', 400, '--features', 'redirects,broken,compressed,encodings,resources,duplicates')
         self.crawl('--save', self.mirror, *urls)
         whole = tree(self.mirror)
         self.expect_whole(self.mirror)
@@ -238,11 +236,10 @@ class Mirror(EndToEnd):
         self.database = self.folder / 'killed.db'
         kills = 0
         for attempt in range(10 * KILLS):
-            process = subprocess.Popen([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--save', str(killed), *urls],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(chance.uniform(0.01, 0.5))
-            process.send_signal(signal.SIGKILL)
-            kills += process.wait() == -signal.SIGKILL
+            process, interrupted = self.kill_at_work(
+                [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--save', str(killed), *urls], log, chance.uniform(0.0, 0.5),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            kills += interrupted
             if kills == KILLS:
                 break
             if process.returncode == 0:  # it had ended: once more from the beginning

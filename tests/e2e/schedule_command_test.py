@@ -427,7 +427,7 @@ class Running(Schedules):
         run, go = self.start_sleeper()
         run.send_signal(signal.SIGTERM)
         run.send_signal(signal.SIGINT)
-        self.assertEqual(run.wait(5), 130)
+        self.assertEqual(run.wait(PATIENCE), 130)
         entry = self.json('history', 'long')[0]
         job = json.loads(self.run_it('job', 'show', entry['job'], '--store', self.store, '--json').stdout)
         self.assertEqual((entry['outcome'], job['state'], job['attempts']), ('running', 'ready', 0))

@@ -51,8 +51,7 @@ class ScheduleKill(Commands):
         asked = []
         process = self.start_run()
         for kill in range(KILLS):
-            if kill % 5 == 4:  # before more is overdue than is caught up with
-                self.wait_until_it_fires()
+            self.wait_until_it_fires()  # so that a kill interrupts work, and before more is overdue than is caught up with
             time.sleep(chance.uniform(0.0, 0.25))
             if kill % 5 == 0:  # by somebody else, who is not killed
                 asked.append(int(self.schedule('run-now', 'asked')))
@@ -78,8 +77,7 @@ class ScheduleKill(Commands):
         concurrency = 4
         process = self.start_run('--concurrency', str(concurrency))
         for kill in range(KILLS):
-            if kill % 5 == 4:
-                self.wait_until_it_fires()
+            self.wait_until_it_fires()
             time.sleep(chance.uniform(0.0, 0.25))
             process.kill()
             process.wait()

@@ -100,6 +100,16 @@ class EndToEnd(unittest.TestCase):
             self.assertLess(time.monotonic(), give_up_at, f'{what} within {seconds} s')
             time.sleep(0.01)
 
+    def kill_at_work(self, command, log, wait, **options):
+        """Starts a process, waits until `log` grows, which is the first sign of its work, then `wait` seconds, and kills it. Gives the
+        process, and whether the kill has interrupted it: it may have ended before."""
+        before = size_of(log)
+        process = self.start(command, **options)
+        self.wait_until(lambda: size_of(log) > before or process.poll() is not None, 'it did not begin to work')
+        time.sleep(wait)
+        process.kill()
+        return process, process.wait() == -signal.SIGKILL
+
     def site(self, *arguments):
         """Starts `argiope site`; gives the hosts' URLs and the path of its log."""
         log = self.folder / f'site-{time.monotonic_ns()}.log'
@@ -248,6 +258,13 @@ def lines_of(process, seconds=PATIENCE):
         if not line:
             return
         yield line
+
+
+def size_of(path):
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def free_port():

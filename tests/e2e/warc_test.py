@@ -8,7 +8,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 from support import ARGIOPE, EndToEnd, read_log
@@ -167,15 +166,12 @@ class Warc(EndToEnd):
     def test_kill_again_and_again_loses_and_tears_nothing(self):
         chance = random.Random(42)
         pages = max(1000, 400 * KILLS)  # of each host: more than all runs can fetch at this rate before they are killed
-        urls, _ = self.site('--hosts', 2, '--pages', pages, '--features', 'redirects,compressed')
+        urls, log = self.site('--hosts', 2, '--pages', pages, '--features', 'redirects,compressed')
         command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--warc', str(self.archive),
                    '--warc-size', '300K', '--rate', '2000', *urls]
         kills, more = 0, []
         for _ in range(10 * KILLS):
-            process = self.start(command + more, stderr=subprocess.PIPE, text=True)
-            time.sleep(chance.uniform(0.01, 0.15))
-            process.kill()
-            was_killed = process.wait() == -signal.SIGKILL
+            process, was_killed = self.kill_at_work(command + more, log, chance.uniform(0.0, 0.15), stderr=subprocess.PIPE, text=True)
             for line in process.stderr.read().splitlines():
                 self.assertIn('was not written whole', line)
             if not was_killed:  # it had ended: from then on each run fetches all of it again
