@@ -1,8 +1,8 @@
 // Client: every operation of the API (docs/http-api.md). index.d.ts says what each takes, gives and throws.
 import { ApiError, Unreachable } from "./errors.js";
 import { EventReader } from "./events.js";
-import { bytes, Http, isBytes, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
-import { Backoff, realTime, sleep } from "./time.js";
+import { bytes, Http, isBytes, jsonOf, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
+import { Backoff, delayOf, realTime, sleep, timeOf } from "./time.js";
 
 // The daemon says something on an event stream every 15 s.
 const SILENCE_LIMIT_MS = 45_000;
@@ -10,12 +10,16 @@ const SILENCE_LIMIT_MS = 45_000;
 export function newJob(queue, payload, options = {}) {
   const job = { queue, ...options };
   if (isBytes(payload)) job.payload_base64 = toBase64(payload);
-  else if (payload !== undefined) job.payload = payload;
-  if (job.due_at instanceof Date) job.due_at = job.due_at.toISOString();
+  else if (payload !== undefined) job.payload = typeof payload === "string" ? payload : refuseUnlessJson(payload, "a payload");
+  if (job.due_at !== undefined) job.due_at = timeOf(job.due_at);
+  for (const name of ["delay_ms", "lease_time_ms"]) if (job[name] !== undefined) job[name] = delayOf(job[name]);
   return job;
 }
 
-const timeOf = (when) => (when instanceof Date ? when.toISOString() : when);
+function refuseUnlessJson(value, what) {
+  jsonOf(value, what);
+  return value;
+}
 
 // A reply of one of many: its error, if it has one, as what would have been thrown.
 function replyOf(reply) {
@@ -66,7 +70,7 @@ class Jobs {
     return this.#http.send("PATCH", path("jobs", job), { body: { priority } });
   }
   setDue(job, { dueAt, delayMs }) {
-    return this.#http.send("PATCH", path("jobs", job), { body: { due_at: timeOf(dueAt), delay_ms: delayMs } });
+    return this.#http.send("PATCH", path("jobs", job), { body: { due_at: timeOf(dueAt), delay_ms: delayMs === undefined ? undefined : delayOf(delayMs) } });
   }
   change(change, ids, { why, priority, dueAt } = {}) {
     const body = { change, ids, why, priority, due_at: timeOf(dueAt) };
@@ -280,6 +284,7 @@ export class Client {
 
   constructor(url, options = {}) {
     this.#http = new Http(url, { time: realTime, ...options });
+    this.url = this.#http.url;
     this.jobs = new Jobs(this.#http);
     this.queues = new Queues(this.#http);
     this.leases = new Leases(this.#http);

@@ -8,6 +8,16 @@ const NOT_SENT = new Set([
   "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
+// JSON of what a program gave. Errors: TypeError for what JSON has no word for, and would turn into null or leave out in silence.
+export function jsonOf(value, what) {
+  const text = JSON.stringify(value, (_, part) => {
+    if (typeof part === "number" && !Number.isFinite(part)) throw new TypeError(`${what} with the number ${part}, which JSON cannot say`);
+    return part;
+  });
+  if (text === undefined) throw new TypeError(`${what} that is a ${typeof value}, which JSON cannot say`);
+  return text;
+}
+
 export class Http {
   constructor(url, { token, timeoutMs = 30_000, retryForMs = 30_000, fetch = globalThis.fetch, time }) {
     const environment = globalThis.process?.env ?? {};

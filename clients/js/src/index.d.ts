@@ -27,7 +27,7 @@ export class ApiError extends ArgiopeError {
 // Thrown by a job's function: it failed and is tried again after `delayMs`, or, without one, when the queue's policy says. The
 // last attempt buries it in either case.
 export class Retry extends Error {
-  constructor(delayMs?: number, why?: string, options?: { priority?: number });
+  constructor(delayMs?: number | bigint, why?: string, options?: { priority?: number });
 }
 
 // Thrown by a job's function: it is hopeless. The job stays, buried, until it is kicked or erased.
@@ -35,12 +35,13 @@ export class Bury extends Error {}
 
 // Thrown by a job's function: not a failure; run it again after `delayMs`. This run counts as no attempt.
 export class Snooze extends Error {
-  constructor(delayMs: number);
+  constructor(delayMs: number | bigint);
 }
 
 // By id, or by name.
 export type JobRef = number | string;
-export type When = Date | string;
+// Milliseconds since 1970, as of Date.now(), are a time, too.
+export type When = Date | string | number;
 export type JobState = "delayed" | "ready" | "running" | "done" | "cancelled" | "buried";
 
 // A string is its text, bytes are those bytes, anything else is kept as JSON, which Job.json() reads; undefined: none.
@@ -54,7 +55,7 @@ export interface JobOptions {
   unique_policy?: "keep" | "replace" | "merge";
   run_again?: boolean;
   priority?: number; // higher first
-  due_at?: When | number;
+  due_at?: When;
   delay_ms?: number; // instead of due_at
   function?: string; // what a worker is to call; default: what it has for the queue
   max_attempts?: number;
@@ -168,8 +169,10 @@ export interface ClientOptions {
 // Asks a daemon. `url`: default ARGIOPE_URL, or http://127.0.0.1:7733.
 export class Client {
   constructor(url?: string, options?: ClientOptions);
+  readonly url: string;
 
   // Puts a job; resolves when it is saved. Errors: invalid_input, queue_full, too_large, idempotency_mismatch.
+  // TypeError for a payload, delay or time that makes no request: a number that JSON cannot say, a delay that is none.
   put(queue: string, payload?: Payload, options?: JobOptions & PutOptions): Promise<PutReply>;
   // Up to 10,000 in one request. `atomic`: all or none; the first that is refused is thrown. `completion`: a job that waits for
   // all the others.
@@ -407,7 +410,8 @@ export interface WorkerOptions {
   drainLimitMs?: number; // what stop() gives to what runs: 10,000
   untilEmpty?: boolean; // run() ends when nothing can be leased and nothing runs
   signals?: boolean; // run() stops at SIGTERM and SIGINT, at once at the second: true
-  log?: (message: string) => void; // default: console.warn
+  // Is told that the worker has begun, of each failed attempt with its stack, and of a daemon that is away. Default: console.warn.
+  log?: (message: string) => void;
 }
 
 // Runs the functions that jobs name, or, where they name none, those of their queues' names.

@@ -1,7 +1,8 @@
 // Job: what a function knows of the job it runs and may say; and what the end of the function is told as.
 import { newJob } from "./client.js";
 import { Bury, Retry, Snooze } from "./errors.js";
-import { fromBase64, isBytes, toBase64 } from "./http.js";
+import { fromBase64, isBytes, jsonOf, toBase64 } from "./http.js";
+import { delayOf, shown } from "./time.js";
 
 const MOST_ERROR_LENGTH = 4000;
 const MOST_MESSAGE_LENGTH = 250;
@@ -88,20 +89,30 @@ export function done(job, result) {
   if (result === undefined && job.followUps === undefined) return `{"token":${job.token},"outcome":"done"}`;
   const settlement = { token: job.token, outcome: "done", follow_ups: job.followUps };
   if (isBytes(result)) settlement.result_base64 = toBase64(result);
-  else if (result !== undefined) settlement.result = typeof result === "string" ? result : JSON.stringify(result);
+  else if (result !== undefined) settlement.result = typeof result === "string" ? result : jsonOf(result, "a result");
   return JSON.stringify(settlement);
 }
 
+// Of a function that threw. It throws nothing itself: an end that cannot be made is a failed attempt that says why.
 export function failed(job, error) {
-  const token = job.token;
-  if (error instanceof Snooze) return released(token, error.delayMs);
-  if (error instanceof Bury) return JSON.stringify({ token, outcome: "bury", error: error.message });
+  try {
+    return endOf(job.token, error);
+  } catch (trouble) {
+    return retried(job.token, `an end that cannot be told: ${shown(trouble)}`.slice(0, MOST_ERROR_LENGTH));
+  }
+}
+
+function endOf(token, error) {
+  if (error instanceof Snooze) return released(token, delayOf(error.delayMs));
+  if (error instanceof Bury) return JSON.stringify({ token, outcome: "bury", error: wordsOf(error) });
   if (error instanceof Retry) {
-    const { message, delayMs, priority } = error;
-    return JSON.stringify({ token, outcome: "retry", error: message, delay_ms: delayMs, priority });
+    const delay_ms = error.delayMs === undefined || error.delayMs === null ? undefined : delayOf(error.delayMs);
+    return JSON.stringify({ token, outcome: "retry", error: wordsOf(error), delay_ms, priority: error.priority });
   }
   return retried(token, describe(error));
 }
+
+const wordsOf = (error) => String(error.message).slice(0, MOST_ERROR_LENGTH);
 
 export function retried(token, why) {
   return JSON.stringify({ token, outcome: "retry", error: why });
@@ -117,7 +128,7 @@ export function cancelled(token) {
 
 // "TypeError: no such address (mail.js:12:5)".
 function describe(error) {
-  if (!(error instanceof Error)) return `threw ${String(error)}`.slice(0, MOST_ERROR_LENGTH);
-  const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec((error.stack ?? "").slice(error.message.length))?.[1];
+  if (!(error instanceof Error)) return `threw ${shown(error)}`.slice(0, MOST_ERROR_LENGTH);
+  const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec(String(error.stack ?? "").slice(String(error.message).length))?.[1];
   return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`.slice(0, MOST_ERROR_LENGTH);
 }

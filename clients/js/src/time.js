@@ -6,6 +6,33 @@ export const realTime = {
   clearTimeout: (timer) => clearTimeout(timer),
 };
 
+// A delay in milliseconds. Errors: TypeError, which names what is none.
+export function delayOf(delay) {
+  const ms = typeof delay === "bigint" ? Number(delay) : delay;
+  if (typeof ms !== "number" || !Number.isFinite(ms)) throw new TypeError(`${shown(delay)} is no delay: give a number of milliseconds`);
+  return Math.round(ms);
+}
+
+// A point in time as text: of a Date, of milliseconds since 1970 as Date.now() gives them, or of RFC 3339 as it is.
+// Errors: TypeError, which names what is none.
+export function timeOf(when) {
+  if (when === undefined || when === null || typeof when === "string") return when;
+  const date = when instanceof Date ? when : new Date(typeof when === "number" || typeof when === "bigint" ? Number(when) : NaN);
+  if (Number.isNaN(date.getTime())) {
+    throw new TypeError(`${shown(when)} is no time: give a Date, milliseconds since 1970, or text as of RFC 3339`);
+  }
+  return date.toISOString();
+}
+
+// Any value as a few words, whatever its own functions do.
+export function shown(value) {
+  try {
+    return typeof value === "bigint" ? `${value}n` : String(value);
+  } catch {
+    return `a value of type ${typeof value}`;
+  }
+}
+
 // Resolves after `ms`, or as soon as `signal` is aborted.
 export function sleep(time, ms, signal) {
   return new Promise((resolve) => {

@@ -3,10 +3,10 @@
 // Three loops send: one leases, one settles, one renews. Ends go into #unsent as JSON, and stay there until the daemon has
 // answered; the loop that leases takes them along, and the one that settles sends what would wait otherwise.
 import { Client } from "./client.js";
-import { ApiError, Unreachable } from "./errors.js";
+import { ApiError, Snooze, Unreachable } from "./errors.js";
 import { newKey } from "./http.js";
 import { cancelled, done, failed, Job, released, retried } from "./job.js";
-import { Backoff, Bell, realTime, sleep } from "./time.js";
+import { Backoff, Bell, realTime, shown, sleep } from "./time.js";
 
 const MOST_LEASED = 256; // in one request
 const MOST_SETTLED = 1000;
@@ -23,6 +23,31 @@ const LAST_TRY_MS = 10_000;
 
 const isAway = (error) => error instanceof Unreachable || [429, 502, 503, 504].includes(error.status);
 const isMalformed = (error) => error instanceof ApiError && [400, 404, 413, 422].includes(error.status);
+
+// What was thrown may be anything, and so may its members.
+function isAbort(error) {
+  try {
+    return error?.name === "AbortError";
+  } catch {
+    return false;
+  }
+}
+
+function isA(error, type) {
+  try {
+    return error instanceof type;
+  } catch {
+    return false;
+  }
+}
+
+function traceOf(error) {
+  try {
+    return shown(error?.stack ?? error);
+  } catch {
+    return shown(error);
+  }
+}
 
 export class Worker {
   #options;
@@ -58,6 +83,7 @@ export class Worker {
     if (queues.length === 0) throw new TypeError("a worker needs a function of a queue's name, or queues");
     if (this.#isRunning) throw new Error("it runs already");
     await this.#begin(queues);
+    this.#tell(`worker ${this.name} runs jobs of ${queues.join(", ")} from ${this.#client.url}, ${this.#options.concurrency} at a time`);
     const forget = this.#options.signals ? this.#hearSignals() : () => {};
     try {
       await this.#work();
@@ -261,12 +287,25 @@ export class Worker {
       end = done(job, await job.run(job));
     } catch (error) {
       // A function that ends because it was told to has nothing to say.
-      const toldTo = job.cancelled && error?.name === "AbortError";
-      end = toldTo ? undefined : failed(job, error);
+      end = job.cancelled && isAbort(error) ? undefined : this.#failed(job, error);
     }
     this.#running--;
     this.#end(job, end);
     this.#start();
+  }
+
+  #failed(job, error) {
+    if (!isA(error, Snooze)) this.#tell(`job ${job.id} of ${job.queue} failed (attempt ${job.attempt}): ${traceOf(error)}`);
+    return failed(job, error);
+  }
+
+  // A log of the program's own may throw; the worker goes on.
+  #tell(message) {
+    try {
+      this.log(message);
+    } catch {
+      // There is nowhere else to say it.
+    }
   }
 
   // The run of a job has ended; `end` undefined: it was cancelled.
@@ -344,7 +383,7 @@ export class Worker {
     this.#changed.ring();
     const { token } = JSON.parse(end);
     if (this.#failing.delete(token)) return; // then its lease runs out
-    this.log(`the end of a run is refused: ${why}`);
+    this.#tell(`the end of a run is refused: ${why}`);
     this.#failing.add(token);
     this.#unsent.push(retried(token, `its end was refused: ${why}`.slice(0, 1000)));
     this.#ends.ring();
@@ -438,7 +477,7 @@ export class Worker {
     await this.#until(() => this.#isIdle(), this.#hurry.signal.aborted ? LAST_TRY_MS / 10 : LAST_TRY_MS);
     if (!this.#isIdle()) {
       const count = this.#unsent.length + this.#sending;
-      this.log(`the daemon was not told of ${count} ends; those jobs run again when their leases end`);
+      this.#tell(`the daemon was not told of ${count} ends; those jobs run again when their leases end`);
     }
   }
 
@@ -460,7 +499,7 @@ export class Worker {
   }
 
   async #rest(backoff, error) {
-    if (!this.#isAway) this.log(`waiting for the daemon: ${error.message}`);
+    if (!this.#isAway) this.#tell(`waiting for the daemon: ${error.message}`);
     this.#isAway = true;
     if (!this.#over) await sleep(this.#time, backoff.next(error.retryAfterMs), this.#hurry.signal);
     // Who is in a hurry to end still does not ask without a pause.
@@ -469,7 +508,7 @@ export class Worker {
 
   #isReached(backoff) {
     backoff.reset();
-    if (this.#isAway) this.log("the daemon answers again");
+    if (this.#isAway) this.#tell("the daemon answers again");
     this.#isAway = false;
   }
 

@@ -153,6 +153,25 @@ describe("operations", () => {
   });
 });
 
+describe("what JSON or the API has no word for is refused before it is sent", () => {
+  for (const payload of [NaN, Infinity, { a: [NaN] }, () => 1, Symbol("s"), 1n]) {
+    test(`the payload ${typeof payload} ${String(payload)}`, async () => {
+      await assert.rejects(async () => client.put(queue, payload), TypeError);
+    });
+  }
+  for (const options of [{ delay_ms: "soon" }, { delay_ms: NaN }, { lease_time_ms: new Date() }, { due_at: new Date(NaN) }, { due_at: {} }]) {
+    test(JSON.stringify(options), () => {
+      assert.throws(() => newJob(queue, "", options), TypeError);
+    });
+  }
+
+  test("times are taken as people write them", () => {
+    const at = new Date("2030-01-02T00:00:00Z");
+    for (const due_at of [at, at.getTime(), at.toISOString()]) assert.equal(newJob("q", "", { due_at }).due_at, "2030-01-02T00:00:00.000Z");
+    assert.equal(newJob("q", "", { delay_ms: 5n }).delay_ms, 5);
+  });
+});
+
 describe("when things go wrong", () => {
   test("a put whose answer is lost is put once", async () => {
     const { id } = await faulty("drop", 503).put(queue, "once");

@@ -50,6 +50,64 @@ describe("how a run ends", () => {
     assert.deepEqual([snoozed.settled.at(-1).delay_ms, snoozed.job.attempts, snoozed.counts.released], [60_000, 0, 1]);
   }));
 
+  const odd = {
+    "a delay that is a bigint of no size": () => new Retry(10n ** 400n),
+    "an endless delay": () => new Retry(Infinity),
+    "a delay of text": () => new Retry("soon"),
+    "a snooze of no number": () => new Snooze(NaN),
+    "a snooze without a delay": () => new Snooze(),
+    "a priority that is a bigint": () => new Retry(10, "later", { priority: 1n }),
+    "an error without a prototype": () => Object.create(null),
+    "a symbol": () => Symbol("s"),
+    "nothing": () => undefined,
+    "an error whose name throws": () => Object.defineProperty(new Error("x"), "name", { get: () => { throw new Error("no"); } }),
+    "an error whose message throws": () => Object.defineProperty(new Bury("x"), "message", { get: () => { throw new Error("no"); } }),
+    "a proxy that refuses": () => new Proxy({}, { get: () => { throw new Error("no"); }, getPrototypeOf: () => { throw new Error("no"); } }),
+    "an error whose stack is no text": () => Object.assign(new Error("x"), { stack: 7, message: 8 }),
+  };
+  for (const [name, make] of Object.entries(odd)) {
+    test(`${name}: a failed attempt that says something, and the next job runs`, virtually(async ({ daemon, worker }) => {
+      many(daemon, 2, { max_attempts: 1 });
+      const it = worker((job) => {
+        if (job.payload === "0") throw make();
+      }, { concurrency: 1 });
+      await it.run();
+      assert.deepEqual(daemon.states(), ["ready", "done"]);
+      assert.ok(daemon.settled.find(({ token, error }) => token === 1 && error));
+    }));
+  }
+
+  test("delays are numbers and bigints", virtually(async (world) => {
+    for (const delay of [30_000, 30_000n, 29_999.7]) {
+      let thrown = false;
+      const { settled } = await one(world, () => {
+        if (thrown) return;
+        thrown = true;
+        throw new Retry(delay);
+      });
+      assert.equal(settled.filter(({ outcome }) => outcome === "retry").at(-1).delay_ms, 30_000);
+    }
+  }));
+
+  test("a log that throws stops nothing", virtually(async ({ daemon, worker }) => {
+    many(daemon, 2, { max_attempts: 1 });
+    const it = worker((job) => {
+      if (job.payload === "0") throw new Error("x");
+    });
+    it.log = () => {
+      throw new Error("no log");
+    };
+    await it.run();
+    assert.deepEqual(daemon.states(), ["ready", "done"]);
+  }));
+
+  test("results that JSON would change in silence fail the run", virtually(async (world) => {
+    for (const result of [NaN, { a: [Infinity] }, () => 1, Symbol("s")]) {
+      const { settled } = await one(world, () => result, { max_attempts: 1 });
+      assert.match(settled.at(-1).error, /JSON cannot say/);
+    }
+  }));
+
   test("a result that is no JSON fails the run alone", virtually(async ({ daemon, worker }) => {
     many(daemon, 3);
     await worker((job) => (job.payload === "1" ? { big: 1n } : "fine")).run();
@@ -86,7 +144,8 @@ describe("how a run ends", () => {
       await it.run();
       assert.deepEqual(daemon.states(), ["done", "done", "done", "ready", "done", "done", "done", "done"]);
       assert.match(daemon.jobs.get(4).error, /its end was refused/);
-      assert.deepEqual([logged.length, it.counts.done, it.counts.failed, it.counts.lost], [1, 7, 1, 0]);
+      assert.match(logged[1], /is refused/);
+      assert.deepEqual([logged.length, it.counts.done, it.counts.failed, it.counts.lost], [2, 7, 1, 0]);
     }));
   }
 
@@ -274,7 +333,8 @@ describe("when the daemon is away", () => {
     await time.sleep(39_000);
     daemon.isDown = false;
     await time.sleep(10_000);
-    assert.deepEqual([daemon.states(), logged.length], [["done", "done", "done"], 2]);
+    assert.match(logged[0], /runs jobs of q from .*, \d+ at a time/);
+    assert.deepEqual([daemon.states(), logged.length], [["done", "done", "done"], 3]);
     it.stop();
     await running;
   }));

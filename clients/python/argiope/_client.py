@@ -1,6 +1,7 @@
 """The blocking client."""
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import threading
@@ -206,7 +207,8 @@ class Client:
 
     For https: `ca_file`, in PEM, has the authorities to trust in the place of the system's; `ssl_context` says all of it.
 
-    Threads: may be shared; each call under way has a connection of its own, kept for later ones. Not across fork().
+    Threads: may be shared; each call under way has a connection of its own, kept for later ones.
+    Processes: may be used on both sides of a fork(); a child opens connections of its own.
     Lifetime: close() it, or use it in a `with`; open connections are closed with it in any case.
     """
 
@@ -224,6 +226,7 @@ class Client:
         self._timeout, self._retry_for = timeout, retry_for
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: Deque[_Connection] = deque()
+        self._process = os.getpid()  # whose connections they are
         self._closed = threading.Event()
         self.jobs, self.queues, self.leases = Jobs(self._run), Queues(self._run), Leases(self._run)
         self.schedules = Schedules(self._run)
@@ -308,6 +311,8 @@ class Client:
         return reader.response()
 
     def _connection(self) -> _Connection:
+        if self._process != os.getpid():  # in a child of fork(): what is idle is the parent's, who goes on with it
+            self._process, self._idle = os.getpid(), deque()
         while self._idle:
             try:
                 connection = self._idle.pop()

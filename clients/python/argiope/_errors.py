@@ -1,7 +1,10 @@
 """What goes wrong, as exceptions; and what a job's function raises to say more than "it failed"."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Type
+
+if TYPE_CHECKING:
+    from ._calls._requests import Delay
 
 
 class ArgiopeError(Exception):
@@ -17,6 +20,9 @@ class Unreachable(ArgiopeError):
     def __init__(self, why: str, sent: bool) -> None:
         super().__init__(why)
         self.sent = sent
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (str(self), self.sent), self.__dict__
 
 
 class ApiError(ArgiopeError):
@@ -111,13 +117,16 @@ _BY_STATUS: Dict[int, Type[ApiError]] = {
 
 
 class Retry(Exception):
-    """Raised by a job's function: it failed and is tried again `delay` seconds from now, or, without one, when the queue's
-    policy says. The last attempt buries it in either case. `priority` is its new one."""
+    """Raised by a job's function: it failed and is tried again when `delay` has passed (seconds, or a timedelta), or, without one,
+    when the queue's policy says. The last attempt buries it in either case. `priority` is its new one."""
 
-    def __init__(self, delay: Optional[float] = None, why: str = "", priority: Optional[int] = None) -> None:
+    def __init__(self, delay: "Optional[Delay]" = None, why: str = "", priority: Optional[int] = None) -> None:
         super().__init__(why or "to be tried again")
         self.delay = delay
         self.priority = priority
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.delay, str(self), self.priority), self.__dict__
 
 
 class Bury(Exception):
@@ -125,8 +134,12 @@ class Bury(Exception):
 
 
 class Snooze(Exception):
-    """Raised by a job's function: not a failure; run it again in `delay` seconds. This run counts as no attempt."""
+    """Raised by a job's function: not a failure; run it again when `delay` has passed: seconds, or a timedelta. This run counts
+    as no attempt."""
 
-    def __init__(self, delay: float) -> None:
+    def __init__(self, delay: "Delay") -> None:
         super().__init__("snoozed")
         self.delay = delay
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.delay,), self.__dict__

@@ -32,7 +32,7 @@ class Job:
     _started = False
     _is_on_thread = False
     _run: Callable[["Job"], Any]
-    _task: Optional["asyncio.Task[None]"] = None
+    _task: Optional["asyncio.Task[Optional[str]]"] = None
     _told: Optional[Dict[str, Any]] = None  # progress that was not sent yet
     _follow_ups: Optional[List[str]] = None
 
@@ -118,27 +118,44 @@ def done(job: Job, result: Any) -> str:
 
 
 def failed(job: Job, error: BaseException) -> str:
-    """The settlement of a function that raised."""
+    """The settlement of a function that raised. It raises nothing itself: an end that cannot be made is a failed attempt that
+    says why."""
+    try:
+        return _end_of(job, error)
+    except BaseException as trouble:
+        why = f"{type(error).__name__} says no end that can be told: {_words(trouble)}"
+        return settlement(job.token, "retry", error=why[:MOST_ERROR_BYTES])
+
+
+def _end_of(job: Job, error: BaseException) -> str:
     if isinstance(error, Snooze):
-        return released(job.token, error.delay)
+        return released(job.token, milliseconds(error.delay))
     if isinstance(error, Bury):
-        return settlement(job.token, "bury", error=str(error))
+        return settlement(job.token, "bury", error=str(error)[:MOST_ERROR_BYTES])
     if isinstance(error, Retry):
         delay = None if error.delay is None else milliseconds(error.delay)
-        return settlement(job.token, "retry", error=str(error), delay_ms=delay, priority=error.priority)
+        return settlement(job.token, "retry", error=str(error)[:MOST_ERROR_BYTES], delay_ms=delay, priority=error.priority)
     return settlement(job.token, "retry", error=describe(error))
 
 
-def released(token: int, delay: float = 0.0) -> str:
-    return settlement(token, "release", delay_ms=milliseconds(delay) or None)
+def _words(error: BaseException) -> str:
+    """What it says, whatever its own functions do."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__
+
+
+def released(token: int, delay_ms: int = 0) -> str:
+    return settlement(token, "release", delay_ms=delay_ms or None)
 
 
 def settlement(token: int, outcome: str, **members: Any) -> str:
     given = {name: value for name, value in members.items() if value is not None and value != ""}
     try:
         return to_json({"token": token, "outcome": outcome, **given}).encode("utf-8", "replace").decode()
-    except (TypeError, ValueError) as error:
-        return to_json({"token": token, "outcome": "retry", "error": f"its end cannot be told: {error}"})
+    except Exception as error:  # a priority that JSON has no word for, or that goes round in a circle
+        return to_json({"token": token, "outcome": "retry", "error": f"its end cannot be told: {_words(error)}"})
 
 
 def describe(error: BaseException) -> str:

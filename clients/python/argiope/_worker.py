@@ -7,6 +7,7 @@ one that settles sends what would wait otherwise.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import logging
 import os
@@ -21,7 +22,7 @@ from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Seque
 from ._aio import AsyncClient
 from ._calls.leases import Leases, settle_texts, take_texts
 from ._ends import Counts, Ends
-from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
+from ._errors import ApiError, InvalidInput, NotFound, Snooze, TooLarge, TooMany, Unavailable, Unreachable
 from ._job import Job, done, failed, released, settlement
 from ._wire import Backoff, Call
 
@@ -116,7 +117,14 @@ class Worker:
         return run
 
     def run(self) -> None:
-        """Works until SIGTERM, SIGINT or stop(); a second signal stops at once. See run_async()."""
+        """Works until SIGTERM, SIGINT or stop(); a second signal stops at once. See run_async().
+
+        It tells by `logging` (logger "argiope") that it has begun, and of each failed attempt; on standard error where the
+        program has not set up logging.
+        """
+        if not log.hasHandlers():
+            logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+            log.setLevel(logging.INFO)
         asyncio.run(self._run_until_signal())
 
     async def run_async(self) -> None:
@@ -131,6 +139,7 @@ class Worker:
         if self._loop is not None:
             raise RuntimeError("it runs already")
         self._begin(queues)
+        log.info("worker %s runs jobs of %s from %s, %d at a time", self.name, ", ".join(queues), self._client._endpoint.url, self._concurrency)
         try:
             await self._work()
         finally:
@@ -321,32 +330,69 @@ class Worker:
 
     def _start_threads(self) -> None:
         while len(self._threads) < min(self._concurrency, self._on_threads):
-            thread = threading.Thread(target=self._run_on_thread, name=f"argiope-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._start_thread(f"argiope-{len(self._threads)}")
+
+    def _start_thread(self, name: str) -> None:
+        thread = threading.Thread(target=self._run_on_thread, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _run_on_thread(self) -> None:
-        loop, ready, ended = self._loop, self._ready, self._ended
-        assert loop is not None
-        while True:
-            job = ready.get()
-            if job is None:
-                return
-            job._started = True
-            end = None
-            if not job.cancelled:
-                try:
-                    end = done(job, job._run(job))
-                except BaseException as error:
-                    end = failed(job, error)
-                    log.debug("job %s failed", job.id, exc_info=error)
-            ended.append((job, end))
-            if not self._is_told:
-                self._is_told = True
-                try:
-                    loop.call_soon_threadsafe(self._hear_ends)
-                except RuntimeError:  # the worker has ended without it
+        job: Optional[Job] = None
+        try:
+            while True:
+                job = self._ready.get()
+                if job is None:
                     return
+                job._started = True
+                end = None if job.cancelled else self._run_job(job)
+                ended, job = job, None
+                self._hand_over(ended, end)
+        except BaseException as error:  # raised into this thread from outside, as programs do that limit times
+            self._lose_thread(threading.current_thread(), job, error)
+
+    def _run_job(self, job: Job) -> str:
+        """Its end, whatever the function does."""
+        try:
+            return done(job, job._run(job))
+        except BaseException as error:
+            return self._failed(job, error)
+
+    def _failed(self, job: Job, error: BaseException) -> str:
+        end = failed(job, error)
+        if isinstance(error, Snooze):  # no failure
+            return end
+        try:
+            log.warning("job %s of %s failed (attempt %d): %s", job.id, job.queue, job.attempt, type(error).__name__, exc_info=error)
+        except Exception:  # a handler of the program's own: the daemon is told the end nevertheless
+            pass
+        return end
+
+    def _hand_over(self, job: Job, end: Optional[str]) -> None:
+        """From a thread to the loop."""
+        self._ended.append((job, end))
+        if not self._is_told:
+            self._is_told = True
+            self._call_on_loop(self._hear_ends)
+
+    def _call_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
+        loop = self._loop
+        try:
+            if loop is not None:
+                loop.call_soon_threadsafe(step, *arguments)
+        except RuntimeError:  # the worker has ended without it
+            pass
+
+    def _lose_thread(self, thread: threading.Thread, job: Optional[Job], error: BaseException) -> None:
+        """The thread ends: another takes its place, and the job that it ran has failed."""
+        if job is not None:
+            self._hand_over(job, failed(job, error))
+        self._call_on_loop(self._replace, thread, error)
+
+    def _replace(self, thread: threading.Thread, error: BaseException) -> None:
+        log.error("a thread of worker %s was ended by %s; another takes its place", self.name, type(error).__name__, exc_info=error)
+        self._threads.remove(thread)
+        self._start_thread(thread.name)
 
     def _hear_ends(self) -> None:
         self._is_told = False
@@ -361,23 +407,21 @@ class Worker:
             job._started = True
             self._running_tasks += 1
             job._task = self._loop.create_task(self._run_as_task(job))
+            # A task that is cancelled before its first step runs nothing of its function, not even a `finally`.
+            job._task.add_done_callback(functools.partial(self._task_ended, job))
 
-    async def _run_as_task(self, job: Job) -> None:
-        end: Optional[str] = None
+    async def _run_as_task(self, job: Job) -> Optional[str]:
         try:
-            end = done(job, await job._run(job))
+            return done(job, await job._run(job))
         except asyncio.CancelledError as error:
-            if not job.cancelled:
-                end = failed(job, error)
-        except Exception as error:
-            end = failed(job, error)
-            log.debug("job %s failed", job.id, exc_info=error)
+            return None if job.cancelled else self._failed(job, error)
         except BaseException as error:
-            end = failed(job, error)
-        finally:
-            self._running_tasks -= 1
-            self._end(job, end)
-            self._start_tasks()
+            return self._failed(job, error)
+
+    def _task_ended(self, job: Job, task: "asyncio.Task[Optional[str]]") -> None:
+        self._running_tasks -= 1
+        self._end(job, None if task.cancelled() else task.result())
+        self._start_tasks()
 
     def _end(self, job: Job, end: Optional[str]) -> None:
         """The run of a job has ended; `end` None: it was cancelled and has nothing to say."""

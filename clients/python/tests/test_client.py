@@ -162,6 +162,9 @@ class Operations(ServerTest):
         with self.assertRaises(Conflict):
             schedules.add(backup)
         self.assertEqual(schedules.set("rent", {"trigger": "@every 1h"})["outcome"], "added")
+        for words in (("nightly",), ("nightly", "30 3 * * *"), ({"name": "nightly"}, "30 3 * * *")):
+            with self.assertRaises(TypeError):
+                schedules.add(*words)
         self.assertEqual([schedule["name"] for schedule in schedules.list()], ["backup", "rent"])
         self.assertTrue(schedules.pause("backup", by="ann")["paused"])
         self.assertFalse(schedules.resume("backup")["paused"])

@@ -1,5 +1,6 @@
 """HTTP and server-sent events from bytes, however they are cut."""
 import datetime
+import decimal
 import random
 import unittest
 from unittest import mock
@@ -20,6 +21,36 @@ def read(pieces):
     for piece in pieces:
         reader.feed(piece)
     return reader
+
+
+class DelaysAndTimesAsPeopleWriteThem(unittest.TestCase):
+    def test_delays(self):
+        for delay, ms in ((1, 1000), (0.25, 250), (datetime.timedelta(minutes=1), 60_000), (decimal.Decimal("1.5"), 1500)):
+            self.assertEqual(jobs.new_job("q", delay=delay)["delay_ms"], ms)
+            self.assertEqual(jobs.new_job("q", lease_time=delay)["lease_time_ms"], ms)
+
+    def test_times(self):
+        zone = datetime.timezone.utc
+        for when, text in (
+            (datetime.datetime(2030, 1, 2, tzinfo=zone), "2030-01-02T00:00:00+00:00"),
+            (datetime.datetime(2030, 1, 2, tzinfo=zone).timestamp(), "2030-01-02T00:00:00+00:00"),
+            (datetime.date(2030, 1, 2), datetime.datetime(2030, 1, 2).astimezone().isoformat()),
+            ("2030-01-02T00:00:00Z", "2030-01-02T00:00:00Z"),
+        ):
+            self.assertEqual(jobs.new_job("q", due_at=when)["due_at"], text)
+
+    def test_what_is_none_is_named(self):
+        for name, value in (("delay", "soon"), ("delay", float("inf")), ("delay", float("nan")), ("delay", True), ("delay", None),
+                            ("lease_time", datetime.date(2030, 1, 1)), ("due_at", datetime.timedelta(1)), ("due_at", 1e300),
+                            ("due_at", float("nan")), ("due_at", None), ("due_at", datetime.datetime(2030, 1, 1))):
+            with self.assertRaises((TypeError, ValueError)) as raised:
+                jobs.new_job("q", **{name: value})
+            self.assertIn(repr(value), str(raised.exception))
+
+    def test_options_of_other_queues_are_answered_with_ours(self):
+        for theirs, ours in (("eta", "due_at"), ("countdown", "delay"), ("max_retries", "max_attempts")):
+            with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use {ours}"):
+                jobs.new_job("q", **{theirs: 1})
 
 
 class AnswersAreReadHoweverTheyAreCut(unittest.TestCase):

@@ -1,10 +1,14 @@
 """What a worker does, in virtual time, against a daemon in memory."""
 import asyncio
 import json
+import pickle
 import threading
 import unittest
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 
-from argiope import Bury, Refused, Retry, Snooze, Worker, new_job
+from argiope import ApiError, Bury, Refused, Retry, Snooze, Unreachable, Worker, new_job
 
 from .fake_daemon import Answer, FakeServer
 from .virtual_time import VirtualTimeTest
@@ -620,6 +624,144 @@ class OnThreads(unittest.TestCase):
         worker.stop()
         thread.join(30)
         self.assertEqual(self.daemon.jobs[1]["state"], "ready")
+
+
+class OddEnds(WorkerTest):
+    """An end that cannot be made is a failed attempt that says why, and the worker goes on."""
+
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    class Halt(BaseException):
+        pass
+
+    class Bare(Retry):
+        def __init__(self):
+            pass  # sets nothing that Retry has
+
+    ERRORS = {
+        "a delay of text": lambda: Retry("soon"),
+        "an endless delay": lambda: Retry(float("inf")),
+        "no number": lambda: Snooze(float("nan")),
+        "a delay of nothing": lambda: Snooze(None),
+        "a truth": lambda: Snooze(True),
+        "an error without words": lambda: OddEnds.Mute(),
+        "a reason without words": lambda: Bury(OddEnds.Mute()),
+        "no exception of a program": lambda: OddEnds.Halt(),
+        "a priority that is an object": lambda: Retry(1, priority=object()),
+        "a retry that has no delay": lambda: OddEnds.Bare(),
+        "the end of the program": lambda: SystemExit(3),
+        "an interruption": lambda: KeyboardInterrupt(),
+        "the end of a generator": lambda: StopIteration(1),
+        "a cancellation of its own": lambda: asyncio.CancelledError(),
+    }
+
+    async def ends(self, make_function):
+        await self.put(*self.ERRORS, "fine", "fine", max_attempts=1)
+        worker = self.worker(concurrency=2)
+        worker.job("q")(make_function(lambda payload: self.ERRORS[payload]()))
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        for (name, number) in zip(self.ERRORS, range(1, len(self.ERRORS) + 1)):
+            self.assertEqual((name, self.state(number)), (name, "buried"))
+            self.assertTrue(self.daemon.jobs[number]["error"], name)
+        last = len(self.ERRORS)
+        self.assertEqual([self.state(last + 1), self.state(last + 2)], ["done", "done"])
+
+    async def test_of_coroutines(self):
+        def make(error_of):
+            async def function(job):
+                await asyncio.sleep(0)
+                if job.payload != "fine":
+                    raise error_of(job.payload)
+
+            return function
+
+        await self.ends(make)
+
+    async def test_of_plain_functions(self):
+        def make(error_of):
+            def function(job):
+                if job.payload != "fine":
+                    raise error_of(job.payload)
+
+            return function
+
+        await self.ends(make)
+
+    async def test_delays_are_taken_as_people_write_them(self):
+        for delay in (timedelta(seconds=30), 30, 30.0, Decimal(30), Fraction(30)):
+            self.daemon.jobs.clear()
+            self.daemon.last_id = 0
+            await self.put()
+            worker = self.worker()
+
+            @worker.job("q")
+            async def function(job):
+                if job.attempt == 1:
+                    raise Retry(delay)
+
+            began = asyncio.get_running_loop().time()
+            await worker.run_async()
+            self.assertGreaterEqual(self.daemon.jobs[1]["_due"], began + 30)
+
+    async def test_a_task_that_is_cancelled_before_its_first_step_frees_its_place(self):
+        await self.put("cancelled", "next")
+        worker, ran = self.worker(concurrency=1), []
+        accept = worker._accept
+
+        def accept_and_cancel(leases):
+            accept(leases)
+            for job in list(worker._held.values()):
+                if job.payload == "cancelled" and job._task is not None:
+                    worker._cancel(job, "cancel")
+
+        worker._accept = accept_and_cancel
+
+        @worker.job("q")
+        async def function(job):
+            ran.append(job.payload)
+
+        await worker.run_async()
+        self.assertEqual((ran, self.state(1), self.state(2)), (["next"], "cancelled", "done"))
+
+    async def test_a_thread_that_is_ended_from_outside_is_told_and_replaced(self):
+        await self.put("ended", "next", max_attempts=1)
+        worker = self.worker(concurrency=1)
+        run = worker._run_job
+
+        def run_job(job):
+            if job.payload == "ended":  # as PyThreadState_SetAsyncExc does it, where it comes between two statements of ours
+                raise SystemExit
+            return run(job)
+
+        worker._run_job = run_job
+        worker.job("q")(lambda job: None)
+        with self.assertLogs("argiope", "ERROR") as told:
+            await worker.run_async()
+        self.assertEqual((self.state(1), self.state(2)), ("buried", "done"))
+        self.assertIn("another takes its place", told.output[0])
+
+    async def test_a_failed_attempt_is_logged_with_its_traceback(self):
+        await self.put()
+        worker = self.worker()
+
+        @worker.job("q")
+        async def function(job):
+            raise ValueError("no such address")
+
+        with self.assertLogs("argiope", "INFO") as told:
+            await worker.run_async()
+        self.assertRegex(told.output[0], r"worker .* runs jobs of q from .*, 16 at a time")
+        self.assertIn("ValueError: no such address", told.output[1])
+        self.assertIn("Traceback", told.output[1])
+
+    def test_errors_survive_pickling(self):
+        for error in (Retry(timedelta(seconds=2), "later", 7), Snooze(3.5), Bury("hopeless"), Unreachable("no answer", sent=True),
+                      ApiError.of({"type": "urn:argiope:problem:queue_full", "status": 429, "detail": "full"}, 2.0)):
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(again), str(again), vars(again)), (type(error), str(error), vars(error)))
 
 
 if __name__ == "__main__":

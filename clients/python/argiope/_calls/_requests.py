@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import base64
+import math
 import uuid
-from datetime import datetime
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 from urllib.parse import quote, urlencode
 
@@ -11,7 +14,8 @@ from .._wire import Call, Response, to_json
 
 JobRecord = Dict[str, Any]  # a job as the API tells it
 JobRef = Union[int, str]  # its id, or its name
-When = Union[datetime, str]
+When = Union[datetime, date, float, str]  # a number: seconds since 1970, as of time.time()
+Delay = Union[float, timedelta]  # a number: seconds
 
 
 class Page(NamedTuple):
@@ -49,24 +53,43 @@ def given(**members: Any) -> Dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)
+def milliseconds(delay: Delay) -> int:
+    """Errors: TypeError, ValueError, which name what is no delay."""
+    if isinstance(delay, timedelta):
+        return round(delay / timedelta(milliseconds=1))
+    if isinstance(delay, bool) or not isinstance(delay, (Real, Decimal)):
+        raise TypeError(f"{delay!r} is no delay: give a number of seconds, or a timedelta")
+    if not isinstance(delay, int) and not math.isfinite(delay):
+        raise ValueError(f"{delay!r} is no delay: give a finite number of seconds")
+    return round(delay * 1000)
 
 
 def time_text(when: When) -> str:
-    """Errors: ValueError for a datetime that knows no zone."""
+    """A date is its beginning in the zone of this machine.
+
+    Errors: ValueError for a datetime that knows no zone, and a number that is no time; TypeError for anything else.
+    """
     if isinstance(when, str):
         return when
-    if when.tzinfo is None:
-        raise ValueError(f"{when!r} says no zone; use datetime.now(timezone.utc) and its like")
-    return when.isoformat()
+    if isinstance(when, datetime):
+        if when.tzinfo is None:
+            raise ValueError(f"{when!r} says no zone; use datetime.now(timezone.utc) and its like")
+        return when.isoformat()
+    if isinstance(when, date):
+        return datetime(when.year, when.month, when.day).astimezone().isoformat()
+    if isinstance(when, bool) or not isinstance(when, (Real, Decimal)):
+        raise TypeError(f"{when!r} is no time: give a datetime, a date, seconds since 1970, or text as of RFC 3339")
+    try:
+        return datetime.fromtimestamp(float(when), timezone.utc).isoformat()
+    except (OverflowError, OSError, ValueError):
+        raise ValueError(f"{when!r} is no time: seconds since 1970 are expected") from None
 
 
 def bytes_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def due(due_at: Optional[When], delay: Optional[float]) -> Dict[str, Any]:
+def due(due_at: Optional[When], delay: Optional[Delay]) -> Dict[str, Any]:
     return given(due_at=None if due_at is None else time_text(due_at), delay_ms=None if delay is None else milliseconds(delay))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 from .._errors import ApiError
 from .._wire import Call, Response
 from ._requests import (
+    Delay,
     JobRecord,
     JobRef,
     Page,
@@ -27,8 +28,6 @@ from ._requests import (
 )
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from typing_extensions import TypedDict, Unpack
 
     class JobOptions(TypedDict, total=False):
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
         unique_policy: str  # "keep", "replace" or "merge"
         run_again: bool
         priority: int  # higher first
-        due_at: Union[datetime, str]
-        delay: float  # seconds from now, instead of due_at
+        due_at: When
+        delay: Delay  # from now, instead of due_at: seconds, or a timedelta
         function: str  # what a worker is to call; default: what it has for the queue
         max_attempts: int
-        lease_time: float  # seconds
+        lease_time: Delay  # seconds, or a timedelta
         waits_for: Sequence[Union[int, str]]  # ids or names of jobs that have to end first
         if_failed: str  # "cancel" or "run": when one of those fails
         batch: Union[int, str]  # the completion that waits for this job, too
@@ -89,6 +88,23 @@ def _change_reply(reply: Dict[str, Any]) -> ChangeReply:
     return ChangeReply(reply["id"], reply.get("outcome", ""), _error(reply))
 
 
+# What other queues call our options.
+_OURS = {
+    "args": "payload",
+    "countdown": "delay",
+    "eta": "due_at",
+    "jitter": "the queue's retry policy",
+    "job_id": "id",
+    "kwargs": "payload",
+    "max_retries": "max_attempts, which counts the first one too",
+    "misfire_grace_time": "a schedule's misfire_grace_time",
+    "next_run_time": "due_at",
+    "retries": "max_attempts, which counts the first one too",
+    "run_date": "due_at",
+    "task_id": "id",
+    "timeout": "lease_time",
+    "visibility_timeout": "lease_time",
+}
 _SAME = frozenset("id key unique unique_policy run_again priority function max_attempts waits_for if_failed batch".split())
 
 
@@ -112,7 +128,7 @@ def new_job(queue: str, payload: Any = None, **options: "Unpack[JobOptions]") ->
         elif name in ("delay", "lease_time"):
             job[name + "_ms"] = milliseconds(value)
         else:
-            raise TypeError(f"a job has no option {name!r}")
+            raise TypeError(f"a job has no option {name!r}" + (f"; use {_OURS[name]}" if name in _OURS else ""))
     return job
 
 

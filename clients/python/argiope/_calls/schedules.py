@@ -27,11 +27,28 @@ def page(*, after: Union[int, str, None] = None, limit: Optional[int] = None) ->
     return call("GET", "/v1/schedules" + query(after=after, limit=limit), page_of("schedules"))
 
 
-def add(schedule: Dict[str, Any], *, conflict: str = "fail") -> Call[Dict[str, Any]]:
-    """Adds a schedule (docs/schedules.md): {"name","trigger","job" …}. `conflict`: "fail", "replace" or "keep".
+def add(
+    schedule: Union[str, Dict[str, Any]],
+    trigger: Any = None,
+    *,
+    conflict: str = "fail",
+    queue: Optional[str] = None,
+    payload: Any = None,
+    **members: Any,
+) -> Call[Dict[str, Any]]:
+    """Adds a schedule (docs/schedules.md), whole, {"name","trigger","job" …}; or by its name, a trigger (docs/cron.md), and
+    the `queue` and `payload` of its jobs: add("nightly", "30 3 * * *", queue="mail"). `members` are further ones of the schedule.
+    `conflict`: "fail", "replace" or "keep".
 
-    Gives {"id","outcome"}. Errors: InvalidInput, Conflict.
+    Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once.
     """
+    if isinstance(schedule, str):
+        if trigger is None or (queue is None and "job" not in members):
+            raise TypeError(f'the schedule {schedule!r} needs a trigger and a queue: add("nightly", "30 3 * * *", queue="mail")')
+        job = {**members.pop("job", {}), **given(queue=queue, payload=payload)}
+        schedule = {"name": schedule, "trigger": trigger, "job": job, **members}
+    elif trigger is not None or queue is not None or payload is not None or members:
+        raise TypeError("a whole schedule has its trigger, queue and payload in itself")
     return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, schedule, key=new_key())
 
 
