@@ -9,12 +9,13 @@
 #include "calls/http_call_form.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/hmac.hpp"
-#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostSecretBytes = 1024;
+// How often a job is given back because the target has no time for it, before that counts as a failed attempt.
+constexpr std::uint32_t kMostReleases = 100;
 
 bool has_header(const HttpRequest& request, std::string_view name) {
   return std::ranges::any_of(request.headers, [&](const auto& field) { return equals_lower(field.first, name); });
@@ -40,12 +41,19 @@ HttpRequest request_for(const HttpPush& push, const JobContext& context, std::si
 
 bool is_worth_another_try(int status) { return status == 408 || status == 425 || status == 429 || status >= 500; }
 
+// The path of a webhook is often its secret, and errors are shown to whoever may read jobs.
+std::string shown(const Url& url) {
+  const std::string_view rest = url.path_and_query();
+  return fmt::format("{}://{}/{}", url.scheme(), url.host_and_port(), rest.size() > 1 ? "…" : "");
+}
+
 // Settles the job by an answer that is no success.
-[[noreturn]] void fail_by(const HttpResponse& response, std::string why, WallTime now) {
+[[noreturn]] void fail_by(const HttpResponse& response, std::string why, const JobRecord& job, WallTime now) {
   if (!response.body.empty()) why += ": " + printable(response.body, kMostQuoted);
   if (!is_worth_another_try(response.status)) throw BuryJob(why);
-  const auto wait = parse_retry_after(response.headers.retry_after, now);
-  if (wait && (response.status == 429 || response.status == 503)) throw SnoozeJob(*wait);
+  const auto wait = detail::wait_asked_for(response, now);
+  const bool has_no_time = response.status == 429 || response.status == 503;
+  if (wait && has_no_time && job.tally.releases < kMostReleases) throw SnoozeJob(*wait);
   if (wait) throw RetryJob(why, *wait);
   throw std::runtime_error(why);
 }
@@ -56,16 +64,18 @@ Coro<void> run_push(JobContext& context, HttpTransport& transport, std::shared_p
   const HttpRequest request = request_for(*push, context, most_kept, clock.wall_now());
   HttpResponse response;
   const auto sent = co_await transport.send(request, response);
-  const std::string what = fmt::format("{} {}", to_string(request.method), request.url.href());
+  const std::string what = fmt::format("{} {}", to_string(request.method), shown(request.url));
   if (!sent) {
     const std::string why = fmt::format("{}: {}", what, sent.error().message);
-    if (sent.error().code == Errc::refused) throw BuryJob(why);
+    // An address that may not be asked is trouble of the configuration: its jobs wait until that is mended.
+    if (sent.error().code == Errc::refused) throw WorkerUnfit(why);
     throw std::runtime_error(why);
   }
   if (response.status < 200 || response.status > 299) {
-    fail_by(response, fmt::format("{}: status {}", what, response.status), clock.wall_now());
+    fail_by(response, fmt::format("{}: status {}", what, response.status), context.job(), clock.wall_now());
   }
-  // The status has come, and says that it is done, however the body ends.
+  if (!response.damage.empty()) throw std::runtime_error(fmt::format("{}: status {}, but {}", what, response.status, response.damage));
+  if (response.truncated) response.body += fmt::format("\n[cut: the answer has more than {} bytes]", most_kept);
   context.set_result(std::move(response.body));
 }
 

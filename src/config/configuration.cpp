@@ -201,6 +201,7 @@ class ConfigurationReader {
   void read_target(const toml::table& table, ConfiguredQueue& queue) {
     if (const toml::node* node = table.get("command")) {
       queue.target_text = read_call(*node, "command", "args", parse_command_call, queue.command);
+      queue.target_line = node->source().begin.line;
       if (queue.command) {
         queue.command->is_from_job = false;
         const toml::table* form = node->as_table();
@@ -211,6 +212,7 @@ class ConfigurationReader {
     if (node == nullptr) return;
     if (queue.command) return complain(node->source(), "push: it has a command already");
     queue.target_text = read_call(*node, "push", "url", parse_http_push, queue.push);
+    queue.target_line = node->source().begin.line;
   }
   // What is no table stands for its most important member. Its JSON.
   template <class Call, class Parse>
@@ -291,6 +293,7 @@ class ConfigurationReader {
     about_ = fmt::format("notify {}: ", in_quotes(*name, kMostShown));
     once(notify_lines_, table, *name);
     read_as_json(table, [&](const JsonValue& form) { out_.notify.push_back(read_notify_rule(form)); });
+    if (!error_) out_.notify.back().line = table.source().begin.line;
   }
 
   // --- [[project]]

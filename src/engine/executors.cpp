@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
@@ -30,10 +31,24 @@ Result<void> SchedulerImpl::make_executor(std::string name, const ExecutorOption
     if (self == nullptr) throw CancelledError();  // its engine has gone
     return self->kept(self->dispatch(name, context));
   });
-  executor.task = loop_.create_task(executor.worker->run(), "executor");
+  executor.task = loop_.create_task(told_at_once(executor.worker->run(), name), "executor");
   tell(ScheduleEventKind::executor_added, name);
   look_at_marked(ScheduleReason::unknown_executor);
   return {};
+}
+
+// An executor's end is awaited when it is removed, perhaps days later.
+Coro<Result<void>> SchedulerImpl::told_at_once(Coro<Result<void>> work, std::string name) {
+  Result<void> ended;
+  try {
+    ended = co_await std::move(work);
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const std::exception& error) {
+    ended = fail(Errc::internal, error.what());
+  }
+  if (!ended) spdlog::error("executor {} has ended, and its jobs wait: {}", in_quotes(name), ended.error().message);
+  co_return ended;
 }
 
 Result<void> SchedulerImpl::add_function(std::string name, std::string function, JobFunction run) {

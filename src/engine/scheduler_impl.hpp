@@ -154,6 +154,7 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
 
   // --- executors
   Result<void> make_executor(std::string name, const ExecutorOptions& options);
+  static Coro<Result<void>> told_at_once(Coro<Result<void>> work, std::string name);
   Coro<void> dispatch(std::string executor, JobContext& context);
   Coro<bool> begins_too_late(const JobContext& context);
   void note_grace(ScheduleId id, bool has_one);

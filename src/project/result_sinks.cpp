@@ -152,8 +152,22 @@ class ResultSinks::Impl : public std::enable_shared_from_this<ResultSinks::Impl>
       }
     } const count{*self};
     try {
-      co_await self->run(lane);
+      co_await self->run_on(lane);
     } catch (const CancelledError&) {
+    }
+  }
+
+  // What a sink throws is trouble like any other: it is told, and tried again.
+  Coro<void> run_on(SinkLane& lane) {
+    for (std::string trouble; !stopping_;) {
+      try {
+        if (!trouble.empty()) co_await back_off(lane, {std::exchange(trouble, {})});
+        co_await run(lane);
+      } catch (const CancelledError&) {
+        throw;
+      } catch (const std::exception& error) {
+        trouble = error.what();
+      }
     }
   }
 

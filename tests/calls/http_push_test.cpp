@@ -44,6 +44,8 @@ class ScriptedTransport final : public HttpTransport {
     std::string body;
     std::string retry_after;
     std::optional<Error> error;
+    std::string damage;
+    bool truncated = false;
   };
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override {
     sent.push_back(request);
@@ -52,6 +54,8 @@ class ScriptedTransport final : public HttpTransport {
     response.status = answer.status;
     response.body = answer.body;
     response.headers.retry_after = answer.retry_after;
+    response.damage = answer.damage;
+    response.truncated = answer.truncated;
     co_return Result<void>{};
   }
 
@@ -139,11 +143,53 @@ TEST_F(HttpPushTest, BuriesWhatNoRepetitionMends) {
     transport.sent.clear();
     const JobRecord job = push({{.status = status, .body = "no\x01pe"}});
     EXPECT_EQ(job.state, JobState::buried) << status;
-    EXPECT_THAT(job.error, HasSubstr("http://a.org/hook: status"));
+    EXPECT_THAT(job.error, HasSubstr("POST http://a.org/…: status"));
+    EXPECT_THAT(job.error, testing::Not(HasSubstr("hook"))) << "the path may be a secret";
     EXPECT_THAT(job.error, HasSubstr("no\\x01pe"));
   }
+}
+
+TEST_F(HttpPushTest, AnAddressThatMayNotBeAskedIsTroubleOfTheWorkerAndCostsNoJob) {
+  transport.answers = {{.error = Error{Errc::refused, "a private address"}}};
+  loop_.run_until_complete([](HttpTransport& through) -> Coro<void> {
+    auto store = open_store("memory:");
+    auto engine = co_await open_engine(*store.value());
+    const auto put = value_or_throw(co_await engine->book().put({.queue = "mail"}));
+    Worker worker(*engine, {.queues = {"mail"}});
+    worker.add_default(as_http_push(through, parse_http_push(R"({"url":"http://a.org/hook"})").value()));
+    const auto ended = co_await worker.run();
+    EXPECT_FALSE(ended);
+    if (!ended) EXPECT_THAT(ended.error().message, HasSubstr("a private address"));
+    const JobRecord job = value_or_throw(co_await engine->book().get(put.id));
+    EXPECT_EQ(job.state, JobState::ready);
+    EXPECT_EQ(job.attempts, 0u);
+    EXPECT_TRUE(co_await engine->close());
+  }(transport));
+}
+
+TEST_F(HttpPushTest, AServerThatAsksForNoWaitIsAskedOnceASecondAndNotForEver) {
+  for (const char* soon : {"0", "Thu, 01 Jan 1970 00:00:00 GMT"}) {
+    transport.sent.clear();
+    const TimePoint began = loop_.time();
+    EXPECT_EQ(push({{.status = 429, .retry_after = soon}, {.status = 503, .retry_after = soon}, {}}).state, JobState::done);
+    EXPECT_GE(loop_.time() - began, 2s) << soon;
+  }
   transport.sent.clear();
-  EXPECT_EQ(push({{.error = Error{Errc::refused, "a private address"}}}).state, JobState::buried);
+  const JobRecord job = push(std::vector<ScriptedTransport::Answer>(1000, {.status = 429, .retry_after = "0"}));
+  EXPECT_EQ(job.state, JobState::buried);
+  EXPECT_LT(transport.sent.size(), 200u);
+}
+
+TEST_F(HttpPushTest, AnAnswerThatIsNotWholeIsAFailedAttempt) {
+  const JobRecord job = push({{.body = "half", .damage = "the connection was closed"}, {.body = "half", .damage = "closed"}});
+  EXPECT_EQ(job.state, JobState::buried);
+  EXPECT_THAT(job.error, HasSubstr("status 200, but closed"));
+}
+
+TEST_F(HttpPushTest, AResultThatIsCutSaysSo) {
+  const JobRecord job = push({{.body = "much", .truncated = true}});
+  EXPECT_EQ(job.state, JobState::done);
+  EXPECT_THAT(job.result, testing::MatchesRegex("much\n\\[cut: the answer has more than [0-9]+ bytes\\]"));
 }
 
 }  // namespace

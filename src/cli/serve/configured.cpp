@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
+#include "argiope/async/subprocess.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/owner.hpp"
 
@@ -36,7 +37,26 @@ std::map<std::string, std::size_t> executors_of(const Configuration& configurati
   return executors;
 }
 
+Result<void> check_program(const std::optional<CommandOptions>& command, std::string_view what, std::string_view name,
+                           std::string_view file, std::uint32_t line) {
+  if (!command) return {};
+  const auto found = find_program(command->args.front(), command->directory);
+  if (found) return {};
+  return fail(Errc::not_found, fmt::format("{}:{}: {} {}: command: {}", file, line, what, in_quotes(name), found.error().message));
+}
+
 }  // namespace
+
+Result<void> check_programs(const Configuration& configuration, std::string_view file) {
+  for (const ConfiguredQueue& queue : configuration.queues) {
+    if (queue.workers == 0) continue;
+    if (auto good = check_program(queue.command, "queue", queue.name, file, queue.target_line); !good) return good;
+  }
+  for (const NotifyRule& rule : configuration.notify) {
+    if (auto good = check_program(rule.command, "notify", rule.name, file, rule.line); !good) return good;
+  }
+  return {};
+}
 
 Coro<Result<void>> Configured::apply(const Configuration& configuration) {
   queues_.clear();

@@ -14,6 +14,10 @@
 
 namespace argiope {
 
+// Whether the programs of its queues and notifications can be started, asked before anything of it is in force. `file`: where it came
+// from. Errors: not_found, `FILE:LINE: queue "mail": command: …`.
+Result<void> check_programs(const Configuration& configuration, std::string_view file);
+
 // Lifetime: what it is given outlives it.
 class Configured {
  public:

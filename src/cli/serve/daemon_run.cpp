@@ -103,8 +103,8 @@ class DaemonRun {
     say_where(daemon);
     tell_supervisor("READY=1");
     EventLoop& loop = EventLoop::current();
-    Task<void> watch = loop.create_task(watch_over(engine), "watch");
-    Task<void> reload = loop.create_task(reload_when_asked(configured, daemon), "reload");
+    Task<void> watch = loop.create_task(to_the_end(watch_over(engine), "watching the store"), "watch");
+    Task<void> reload = loop.create_task(to_the_end(reload_when_asked(configured, daemon), "reloading"), "reload");
     co_await stop_.wait();
 
     tell_supervisor("STOPPING=1");
@@ -182,6 +182,20 @@ class DaemonRun {
     for (const std::string& note : options_.notes) spdlog::info("{}", note);
   }
 
+  // Work that only the daemon's end waits for. What it throws ends the daemon at once: it would be told at its end alone, and
+  // until then nobody would do that work.
+  Coro<void> to_the_end(Coro<void> work, std::string_view what) {
+    try {
+      co_await std::move(work);
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const std::exception& error) {
+      spdlog::critical("{} has failed, and the daemon ends: {}", what, error.what());
+      failure_ = Error{Errc::internal, fmt::format("{}: {}", what, error.what())};
+      stop_.set();
+    }
+  }
+
   // A store that cannot be written any more ends the daemon: what is started again looks anew.
   Coro<void> watch_over(Engine& engine) {
     const EventLoop& loop = EventLoop::current();
@@ -234,13 +248,31 @@ class DaemonRun {
         continue;
       }
       tell_supervisor("RELOADING=1");
-      if (auto done = co_await reload(configured, daemon); !done) {
+      if (auto done = co_await as_result(reload(configured, daemon)); !done) {
         spdlog::error("the configuration stays as it was: {}", done.error().message);
       } else {
         spdlog::info("the configuration was read again");
       }
       tell_supervisor("READY=1");
     }
+  }
+  // What it throws as an error: what is wrong with one file must not keep the next from being read.
+  static Coro<Result<void>> as_result(Coro<Result<void>> work) {
+    try {
+      co_return co_await std::move(work);
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const std::exception& error) {
+      co_return fail(Errc::internal, error.what());
+    }
+  }
+  // Brings everything to what the configuration says; what it throws is an error.
+  Coro<Result<void>> apply_all(Configured& configured, Daemon& daemon, DaemonSettings& settings) {
+    auto applied = co_await configured.apply(settings.configuration);
+    if (applied) applied = co_await daemon.set_notify(settings.configuration.notify);
+    if (applied && projects_ != nullptr) applied = projects_->apply(std::move(settings.projects));
+    if (applied) daemon.targets().set(configured.targets(settings.configuration));
+    co_return applied;
   }
   Coro<Result<void>> reload(Configured& configured, Daemon& daemon) {
     auto settings = options_.read_again();
@@ -252,11 +284,8 @@ class DaemonRun {
     }
     const ServeOptions asked = std::exchange(configuration.serve, configuration_.serve);
     const std::string changes = changes_by(*settings, asked.hosts);
-    auto applied = co_await configured.apply(configuration);
-    if (applied) applied = co_await daemon.set_notify(configuration.notify);
-    if (applied && projects_ != nullptr) applied = projects_->apply(std::move(settings->projects));
+    auto applied = co_await as_result(apply_all(configured, daemon, *settings));
     if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()), changes);
-    daemon.targets().set(configured.targets(configuration));
     daemon.set_access(tokens_ = std::move(settings->tokens), asked);
     hosts_ = asked.hosts;
     if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);

@@ -19,6 +19,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_store.hpp"
 #include "cli/project/run_arguments.hpp"
+#include "cli/serve/configured.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "config/internal/configuration.hpp"
 #include "serve/internal/token_file.hpp"
@@ -178,6 +179,7 @@ class ServeCommand {
     }
     if (auto done = override_by_options(configuration.serve); !done) return std::unexpected(std::move(done.error()));
     if (auto good = argiope::check(configuration.serve); !good) return std::unexpected(std::move(good.error()));
+    if (auto good = check_programs(configuration, arguments_.file); !good) return std::unexpected(std::move(good.error()));
     return configuration;
   }
   // Reads their files, whose names count from the configuration's folder.

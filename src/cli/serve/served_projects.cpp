@@ -275,7 +275,14 @@ void ServedProjects::begin() {
 }
 
 Coro<void> ServedProjects::visit() {
-  auto ended = co_await engine_->run(wire_->client(), &wire_->resolver());
+  Result<void> ended;
+  try {
+    ended = co_await engine_->run(wire_->client(), &wire_->resolver());
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const std::exception& error) {
+    ended = fail(Errc::internal, error.what());
+  }
   if (ended) co_return;
   failure_ = std::move(ended.error());
   spdlog::error("projects are visited no more: {}", printable_lines(failure_->message));

@@ -34,6 +34,7 @@ struct ConfiguredQueue {
   std::optional<CommandOptions> command;
   std::optional<HttpPush> push;
   std::string target_text;  // the same as the file says it: equal texts are equal targets
+  std::uint32_t target_line = 0;
 };
 
 // How long jobs take that are only simulated.
