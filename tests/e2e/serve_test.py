@@ -266,8 +266,9 @@ class Configured(Daemons):
     def test_a_private_address_is_not_pushed_to_unless_that_is_allowed(self):
         daemon = self.daemon(self.file('[[queue]]\nname = "hooks"\npush = "http://127.0.0.1:9/"'))
         daemon.good('POST', '/v1/jobs', {'queue': 'hooks'}, status=201)
-        self.wait_until(lambda: daemon.good('GET', '/v1/jobs/1')['state'] == 'buried')
-        self.assertIn('--allow-private', daemon.good('GET', '/v1/jobs/1')['error'])
+        daemon.wait_for('queue "hooks": its jobs wait, .*--allow-private')
+        job = daemon.good('GET', '/v1/jobs/1')
+        self.assertEqual((job['state'], job['attempts']), ('ready', 0))
 
     def test_a_schedule_of_the_file_fires(self):
         daemon = self.daemon(self.file('''

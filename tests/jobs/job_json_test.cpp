@@ -58,7 +58,7 @@ TEST(ParseNewJob, TakesEveryMember) {
 
 TEST(ParseNewJob, TellsIdsFromNames) {
   EXPECT_EQ(good(R"({"queue":"q","id":"17"})").id, 17u);
-  EXPECT_EQ(good(R"({"queue":"q","id":"0017"})").id, 17u);
+  EXPECT_EQ(good(R"({"queue":"q","id":"0017"})").name, "0017");
   EXPECT_EQ(good(R"({"queue":"q","id":"order-17"})").name, "order-17");
   EXPECT_EQ(good(R"({"queue":"q","id":"-17"})").name, "-17");
   for (const char* id : {"0", "-1", "1.0", "1e3", "9007199254740992", "\"9007199254740992\"", "\"0\"", "\"\"", "null",

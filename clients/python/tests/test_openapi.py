@@ -74,8 +74,10 @@ def calls(client_class):
                 continue
             parameters = [p for p in inspect.signature(method).parameters.values() if p.kind != p.VAR_KEYWORD]
             arguments = {p.name: SAMPLES.get(p.name, "x") for p in parameters}
-            if group == "schedules" and name in ("add", "set"):
-                arguments["schedule"] = {"name": "x"} if name == "add" else {}
+            if (group, name) == ("schedules", "add"):
+                arguments.update(schedule="x", trigger="@daily", queue="q")
+            if (group, name) == ("schedules", "set"):
+                arguments["schedule"] = {}
             yield f"{group}.{name}", method(**{name: value for name, value in arguments.items() if value is not None})
     yield "events", daemon.events(["job"], "q")
 
