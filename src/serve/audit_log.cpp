@@ -114,6 +114,10 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
 
   // Until nothing is left to write, or it fails.
   static Coro<void> write_pending(std::shared_ptr<State> self) {
+    const struct Writing {
+      bool& is_writing;
+      ~Writing() { is_writing = false; }
+    } writing{self->is_writing};
     bool done = true;
     while (done && (!self->pending.empty() || self->is_to_be_rewritten())) {
       const std::uint64_t last = self->last;
@@ -121,7 +125,6 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
       self->tried = done ? last : self->last;
       std::exchange(self->batch, std::make_shared<Event>())->set();
     }
-    self->is_writing = false;
   }
   Coro<bool> write_some() {
     const bool anew = is_to_be_rewritten();

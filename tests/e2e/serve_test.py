@@ -98,6 +98,21 @@ class Starting(Daemons):
         self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
 
+    def test_a_program_that_is_not_there_ends_no_later_reload(self):
+        boss, gone = self.token('add', '--scope', 'admin', 'boss'), self.token('add', '--scope', 'admin', 'gone')
+        file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
+        daemon = self.daemon(file)
+        file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "late"\ncommand = ["./not-there"]\n')
+        self.refused('--check', file, culprit=['argiope.toml:5', 'queue "late": command "./not-there"'])
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for(r'stays as it was: .*argiope\.toml:5: queue "late": command "\./not-there"')
+        file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\nrate = 7\n')
+        self.token('remove', 'gone')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('the configuration was read again')
+        self.assertEqual(daemon.ask('GET', '/v1/version', headers=gone).status, 401)
+        self.assertEqual(daemon.good('GET', '/v1/queues/a', headers=boss)['config']['rate'], 7)
+
     def test_an_address_that_is_taken_is_named(self):
         daemon = self.daemon()
         self.refused('--store', 'memory:', '--listen', f'127.0.0.1:{daemon.port}', status=3,

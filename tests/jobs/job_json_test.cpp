@@ -152,6 +152,7 @@ TEST(ParseJobId, LeavesNamesAlone) {
   EXPECT_EQ(*parse_job_id("12"), 12u);
   EXPECT_EQ(*parse_job_id("x12"), std::nullopt);
   EXPECT_EQ(*parse_job_id(""), std::nullopt);
+  for (const char* name : {"00123", "0123", "007", "00"}) EXPECT_EQ(*parse_job_id(name), std::nullopt) << "else it would be the job 123";
   EXPECT_FALSE(parse_job_id("0"));
   EXPECT_FALSE(parse_job_id("9007199254740992"));
 }

@@ -148,20 +148,30 @@ std::optional<std::size_t> Configured::workers_of(std::string_view queue) const 
   return std::nullopt;
 }
 
-std::vector<QueueTarget> Configured::targets(const Configuration& configuration) const {
+JobFunction Configured::target_of(const std::optional<CommandOptions>& command, const std::optional<HttpPush>& push) const {
+  if (command) return as_command(*command);
+  return as_http_push(push->allow_private ? private_too_ : transport_, *push);
+}
+
+Result<std::vector<QueueTarget>> Configured::targets(const Configuration& configuration) const {
   std::vector<QueueTarget> targets;
-  for (const ConfiguredQueue& queue : configuration.queues) {
-    if (!has_target(queue) || queue.workers == 0) continue;
-    targets.push_back({.queue = queue.name,
-                       .workers = queue.workers,
-                       .run = queue.command ? as_command(*queue.command) : as_http_push(transport_, *queue.push),
-                       .made_from = queue.target_text});
-  }
-  for (const NotifyRule& rule : configuration.notify) {
-    targets.push_back({.queue = rule.queue(),
-                       .workers = 1,
-                       .run = rule.command ? as_command(*rule.command) : as_http_push(transport_, *rule.push),
-                       .made_from = rule.target_text});
+  std::string about;
+  try {
+    for (const ConfiguredQueue& queue : configuration.queues) {
+      if (!has_target(queue) || queue.workers == 0) continue;
+      about = fmt::format("queue {}", in_quotes(queue.name));
+      targets.push_back({.queue = queue.name,
+                         .workers = queue.workers,
+                         .run = target_of(queue.command, queue.push),
+                         .made_from = queue.target_text});
+    }
+    for (const NotifyRule& rule : configuration.notify) {
+      about = fmt::format("notify {}", in_quotes(rule.name));
+      targets.push_back(
+          {.queue = rule.queue(), .workers = 1, .run = target_of(rule.command, rule.push), .made_from = rule.target_text});
+    }
+  } catch (const std::exception& error) {
+    return fail(Errc::invalid_input, fmt::format("{}: {}", about, error.what()));
   }
   return targets;
 }
