@@ -1,12 +1,26 @@
 #include "base/internal/file_writing.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace argiope {
+namespace {
+
+// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of a log
+// would write its inode too.
+std::optional<FileNumber> number_of_file(int directory, const char* name, int flags) noexcept {
+  struct statx found {};
+  if (::statx(directory, name, flags, STATX_INO, &found) != 0) return std::nullopt;
+  return FileNumber{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
+}
+
+}  // namespace
 
 std::unexpected<Error> file_trouble(std::string_view file, std::string_view done) {
   const Errc code = errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? Errc::disk_full : Errc::io;
@@ -24,6 +38,35 @@ Result<void> write_all(int descriptor, std::string_view bytes, std::uint64_t off
     }
   }
   return {};
+}
+
+Result<void> sync_folder_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return file_trouble(folder, "synced");
+  const bool is_synced = ::fsync(descriptor) == 0;
+  const int number = errno;
+  ::close(descriptor);
+  errno = number;
+  return is_synced ? Result<void>{} : file_trouble(folder, "synced");
+}
+
+std::optional<FileNumber> file_number_of(const std::string& path) noexcept {
+  return number_of_file(AT_FDCWD, path.c_str(), 0);
+}
+std::optional<FileNumber> file_number_of(int descriptor) noexcept {
+  return number_of_file(descriptor, "", AT_EMPTY_PATH);
+}
+
+Result<void> expect_in_place(int descriptor, const std::string& path, std::string_view shown) {
+  const auto ours = file_number_of(descriptor);
+  if (!ours) return {};
+  const auto theirs = file_number_of(path);
+  if (!theirs)
+    return fail(Errc::io, fmt::format("{}: it was deleted while it was in use ({})", shown, std::strerror(errno)));
+  if (ours == theirs) return {};
+  return fail(Errc::io, fmt::format("{}: it was replaced by another file while it was in use", shown));
 }
 
 }  // namespace argiope

@@ -2,48 +2,95 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
+
+#include "base/internal/file_writing.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kBufferedBytes = 256 * 1024;
-
-// Never one that is there already, which others may have open.
-std::FILE* open_for_owner(const std::string& path) {
-  ::unlink(path.c_str());
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) return nullptr;
-  std::FILE* const file = ::fdopen(descriptor, "wb");
-  if (file == nullptr) ::close(descriptor);
-  return file;
-}
+constexpr const char* kPart = ".part";
+constexpr mode_t kOwnerAlone = 0700;
 
 std::unexpected<Error> broken(std::string_view what, std::string_view path, int number) {
-  const Errc code = number == ENOSPC || number == EDQUOT ? Errc::disk_full : Errc::io;
-  return fail(code, fmt::format("{} {}: {}", what, path, std::strerror(number)));
+  const Errc code = number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::disk_full : Errc::io;
+  return fail(code, fmt::format("{}{}{}: {}", what, what.empty() ? "" : " ", path, std::strerror(number)));
+}
+
+// Whether writing into what is there may do what replacing it may not.
+bool is_forbidden(int number) { return number == EACCES || number == EPERM || number == EROFS; }
+
+// The new file has what the old one had.
+bool give_owner_and_mode(int descriptor, const OutputPlace& old, mode_t mode) {
+  struct stat made {};
+  if (::fstat(descriptor, &made) != 0) return false;
+  const bool has_owner = made.st_uid == old.owner && made.st_gid == old.group;
+  return (has_owner || ::fchown(descriptor, old.owner, old.group) == 0) && ::fchmod(descriptor, mode) == 0;
 }
 
 }  // namespace
 
 OutputFile::OutputFile(std::string what, std::string path, Readers readers)
-    : what_(std::move(what)), path_(std::move(path)), temporary_(path_ + ".part") {
-  file_ = is_standard_output()         ? stdout
-          : readers == Readers::owner ? open_for_owner(temporary_)
-                                      : std::fopen(temporary_.c_str(), "wbe");
+    : what_(std::move(what)), path_(std::move(path)) {
+  auto place = find_output_place(path_);
+  if (!place) {
+    errno_ = place.error();
+    return;
+  }
+  place_ = std::move(*place);
+  file_ = open(readers);
   if (file_ == nullptr) errno_ = errno;
 }
 
 OutputFile::~OutputFile() {
   if (file_ == nullptr || is_standard_output()) return;
   std::fclose(file_);
-  std::remove(temporary_.c_str());
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+std::FILE* OutputFile::open(Readers readers) {
+  if (place_.descriptor >= 0) return open_descriptor();
+  if (place_.kind == OutputPlace::Kind::written_into) return open_to_write_into(readers);
+  std::FILE* const file = open_to_replace(readers);
+  return file == nullptr && place_.is_file && is_forbidden(errno) ? open_to_write_into(readers) : file;
+}
+
+// It shares the place in the file with whoever has given it.
+std::FILE* OutputFile::open_descriptor() const {
+  if (place_.descriptor == STDOUT_FILENO) return stdout;
+  const int descriptor = ::fcntl(place_.descriptor, F_DUPFD_CLOEXEC, 0);
+  std::FILE* const file = descriptor < 0 ? nullptr : ::fdopen(descriptor, "wb");
+  if (file == nullptr && descriptor >= 0) ::close(descriptor);
+  return file;
+}
+
+std::FILE* OutputFile::open_to_replace(Readers readers) {
+  const mode_t mode = readers == Readers::owner ? 0600 : 0666;
+  std::FILE* const file = open_beside(place_.path, kPart, place_.is_file ? 0600 : mode, temporary_);
+  const mode_t kept = readers == Readers::owner ? place_.mode & kOwnerAlone : place_.mode;
+  if (file != nullptr && (!place_.is_file || give_owner_and_mode(::fileno(file), place_, kept))) return file;
+  const int number = errno;
+  if (file != nullptr) std::fclose(file), std::remove(temporary_.c_str());
+  temporary_.clear();
+  errno = number;
+  return nullptr;
+}
+
+std::FILE* OutputFile::open_to_write_into(Readers readers) {
+  const int descriptor = ::open(place_.path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  is_cut_ = !place_.is_file;
+  const bool is_private =
+      readers == Readers::all || !place_.is_file || ::fchmod(descriptor, place_.mode & kOwnerAlone) == 0;
+  std::FILE* const file = is_private ? ::fdopen(descriptor, "wb") : nullptr;
+  if (file == nullptr) ::close(descriptor);
+  return file;
 }
 
 void OutputFile::write(std::string_view bytes) {
@@ -52,34 +99,50 @@ void OutputFile::write(std::string_view bytes) {
 }
 
 void OutputFile::flush() {
+  if (ok() && !std::exchange(is_cut_, true) && ::ftruncate(::fileno(file_), 0) != 0) errno_ = errno;
   if (ok() && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) errno_ = errno;
   buffer_.clear();
 }
 
-Result<void> OutputFile::finish() {
+Result<void> OutputFile::finish(Survives survives) {
   flush();
-  if (ok() && is_standard_output()) {
-    if (std::fflush(file_) != 0) errno_ = errno;
-  } else if (file_ != nullptr && !is_standard_output()) {
-    if (std::fclose(std::exchange(file_, nullptr)) != 0 && ok()) errno_ = errno;
-    if (ok() && std::rename(temporary_.c_str(), path_.c_str()) != 0) errno_ = errno;
-    if (!ok()) std::remove(temporary_.c_str());
-  }
+  if (ok() && std::fflush(file_) != 0) errno_ = errno;
+  if (file_ != nullptr && !is_standard_output()) take_place(survives);
   return result();
 }
 
+// A device or a pipe has no disk to be synced to.
+void OutputFile::take_place(Survives survives) {
+  const bool is_synced = survives == Survives::machine && place_.descriptor < 0;
+  if (ok() && is_synced && ::fdatasync(::fileno(file_)) != 0 && errno != EINVAL && errno != EROFS) errno_ = errno;
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && ok()) errno_ = errno;
+  if (temporary_.empty()) return;
+  if (ok() && std::rename(temporary_.c_str(), place_.path.c_str()) != 0) errno_ = errno;
+  if (!ok()) std::remove(temporary_.c_str());
+  if (ok() && is_synced && !sync_folder_of(place_.path)) errno_ = errno;
+}
+
 Result<void> OutputFile::check(std::string_view what, const std::string& path) {
-  if (path == "-") return {};
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return broken(what, path, EISDIR);
-  // Not by the name of one that another process may be writing.
-  const std::string tried = path + ".try";
-  const int descriptor = ::open(tried.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0 && errno != EEXIST) return broken(what, path, errno);
-  if (descriptor < 0) return {};
-  ::close(descriptor);
-  ::unlink(tried.c_str());
+  const auto place = find_output_place(path);
+  if (!place) return broken(what, path, place.error());
+  if (place->descriptor >= 0) return {};
+  if (place->kind != OutputPlace::Kind::written_into) {
+    std::string tried;
+    if (std::FILE* const file = open_beside(place->path, ".try", 0600, tried)) {
+      std::fclose(file);
+      std::remove(tried.c_str());
+      return {};
+    }
+    if (!place->is_file || !is_forbidden(errno)) return broken(what, path, errno);
+  }
+  // It is not opened: who reads a pipe would see its end.
+  if (::faccessat(AT_FDCWD, place->path.c_str(), W_OK, AT_EACCESS) != 0) return broken(what, path, errno);
   return {};
+}
+
+bool OutputFile::is_plain(const std::string& path) {
+  const auto place = find_output_place(path);
+  return !place || place->kind != OutputPlace::Kind::written_into;
 }
 
 Result<void> OutputFile::result() const {

@@ -18,6 +18,7 @@
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/help/help_files.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/version.hpp"
 
 namespace {
@@ -53,11 +54,10 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   return {dashes + 1, end};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_argiope(int argc, char** argv) {
   using namespace argiope;
   const std::vector<std::string> command = take_command(argc, argv);
+  keep_standard_descriptors();
   raise_open_files_limit();
   // Standard output belongs to results; everything said on the way goes to standard error.
   log_to_standard_error();
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for) {
     app.exit(asked_for);
-    return kExitFinished;
+    return after_output(kExitFinished);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "{}\n", sentence_of(error, app, words));
     return kExitUsage;
@@ -119,11 +119,22 @@ int main(int argc, char** argv) {
   }
   try {
     for (const auto& [subcommand, run] : commands) {
-      if (subcommand->parsed()) return run();
+      if (subcommand->parsed()) return after_output(run());
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "argiope: {}\n", printable_lines(error.what()));
     return kExitNothing;
   }
   return kExitUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_argiope(argc, argv);
+  } catch (const std::exception&) {
+    // What went wrong could not be said: standard error is full.
+    return argiope::kExitNothing;
+  }
 }

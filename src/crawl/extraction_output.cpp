@@ -12,9 +12,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/internal/file_writing.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "crawl/internal/extraction_json.hpp"
@@ -23,7 +25,9 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
+constexpr std::size_t kCsvFrontBytes = 4096;
 constexpr std::string_view kJsonFront = "{\"url\":\"";
+constexpr std::string_view kJsonTime = "\",\"fetched_at\":\"";
 
 // RFC 4180, 2.5 to 2.7.
 void append_csv_cell(std::string& out, std::string_view value) {
@@ -68,6 +72,13 @@ std::string take_csv_cell(std::string_view& record) {
   }
   record.remove_prefix(std::min(at + 2, record.size()));
   return cell;
+}
+
+// Whether a record that begins so, and has no end, was torn while it was written: the URL comes first.
+bool may_be_torn_csv(std::string_view front) {
+  constexpr std::string_view kScheme = "http";
+  const std::string_view url = front.substr(front.starts_with('"') ? 1 : 0);
+  return url.starts_with(kScheme) || kScheme.starts_with(url) || front.contains('\0');
 }
 
 }  // namespace
@@ -121,12 +132,12 @@ void RecordWriter::append_csv(std::string& out, const ExtractedPage& page, std::
 ExtractionOutput::ExtractionOutput(std::string path) : path_(std::move(path)) {}
 
 ExtractionOutput::~ExtractionOutput() {
-  if (is_file_ && file_ >= 0) ::close(file_);
+  if (file_ >= 0) ::close(file_);
 }
 
 std::unexpected<Error> ExtractionOutput::trouble(std::string_view what) const {
   const Errc code = errno == ENOSPC || errno == EDQUOT ? Errc::disk_full : Errc::io;
-  const std::string name = is_file_ ? printable(path_) : std::string("standard output");
+  const std::string name = path_ == "-" ? "standard output" : printable(path_);
   return fail(code, fmt::format("{} to {}: {}", what, name, std::strerror(errno)));
 }
 
@@ -137,24 +148,24 @@ std::unexpected<Error> ExtractionOutput::not_ours(std::string_view why) const {
 Result<std::unique_ptr<ExtractionOutput>> ExtractionOutput::open(const std::string& path, const RecordWriter& writer) {
   std::unique_ptr<ExtractionOutput> output(new ExtractionOutput(path));
   if (auto opened = output->open_file(); !opened) return std::unexpected(std::move(opened.error()));
-  if (auto begun = output->begin(writer); !begun) return std::unexpected(std::move(begun.error()));
+  if (auto checked = output->check(writer); !checked) return std::unexpected(std::move(checked.error()));
   return output;
 }
 
+// A pipe or a device has no end to be looked at.
 Result<void> ExtractionOutput::open_file() {
-  if (path_ == "-") {
-    file_ = STDOUT_FILENO;
-    is_file_ = false;
-    return {};
+  const auto place = find_output_place(path_);
+  is_file_ = place && place->descriptor < 0 && (place->is_file || place->kind == OutputPlace::Kind::fresh);
+  if (!place) {
+    errno = place.error();
+    return trouble("writing");
   }
-  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  file_ = place->descriptor >= 0 ? ::fcntl(place->descriptor, F_DUPFD_CLOEXEC, 0)
+          : is_file_             ? ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+                                 : ::open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
   struct stat about {};
   if (file_ < 0 || fstat(file_, &about) != 0) return trouble("writing");
-  // A pipe or a device has no end to be looked at.
-  if (!S_ISREG(about.st_mode)) {
-    is_file_ = false;
-    return {};
-  }
+  if (!is_file_) return {};
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
     return fail(Errc::busy, fmt::format("{}: another crawl is writing it", printable(path_)));
   }
@@ -162,13 +173,23 @@ Result<void> ExtractionOutput::open_file() {
   return {};
 }
 
-Result<void> ExtractionOutput::begin(const RecordWriter& writer) {
-  if (is_file_ && size_ > 0) {
-    auto checked = writer.is_csv() ? check_csv(writer) : check_jsonl();
-    if (!checked) return checked;
-    if (size_ > 0) return {};
-  }
-  return writer.header().empty() ? Result<void>{} : write(writer.header());
+Result<void> ExtractionOutput::check(const RecordWriter& writer) {
+  front_ = writer.header();
+  end_ = size_;
+  if (!is_file_ || size_ == 0) return {};
+  return writer.is_csv() ? check_csv(writer) : check_jsonl();
+}
+
+Result<void> ExtractionOutput::begin() {
+  const std::lock_guard lock(mutex_);
+  return begin_locked();
+}
+
+Result<void> ExtractionOutput::begin_locked() {
+  if (std::exchange(has_begun_, true)) return {};
+  if (end_ != size_ && ftruncate(file_, static_cast<off_t>(end_)) != 0) return trouble("writing");
+  size_ = end_;
+  return write_locked(front_);
 }
 
 std::string ExtractionOutput::read_at(std::uint64_t from, std::size_t size, bool& failed) const {
@@ -185,18 +206,9 @@ std::string ExtractionOutput::read_at(std::uint64_t from, std::size_t size, bool
   return bytes;
 }
 
-Result<void> ExtractionOutput::cut_off(std::uint64_t end) {
-  if (end == size_) return {};
-  if (ftruncate(file_, static_cast<off_t>(end)) != 0) return trouble("writing");
-  size_ = end;
-  return {};
-}
-
 // Whether more should be read: the record is not much older than the last.
-bool ExtractionOutput::note(std::string_view url, std::string_view fetched_at) {
-  const auto time = parse_rfc3339(fetched_at);
-  if (!time) return true;
-  const std::int64_t at = std::chrono::floor<std::chrono::milliseconds>(time->time_since_epoch()).count();
+bool ExtractionOutput::note(std::string_view url, WallTime fetched_at) {
+  const std::int64_t at = std::chrono::floor<std::chrono::milliseconds>(fetched_at.time_since_epoch()).count();
   last_fetch_ = std::max(last_fetch_, at);
   // Of several visits to one page the last counts.
   auto& known = last_pages_.try_emplace(std::string(url), at).first->second;
@@ -204,47 +216,69 @@ bool ExtractionOutput::note(std::string_view url, std::string_view fetched_at) {
   return at >= last_fetch_ - kLongestBefore && last_pages_.size() < kMostLastPages;
 }
 
-// From the end to the front, line by line.
+// From the end to the front, line by line. What is behind the last line break is a line that was torn, or has lost its end alone.
 Result<void> ExtractionOutput::check_jsonl() {
   bool failed = false;
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, kJsonFront.size()), failed);
   if (!failed && !kJsonFront.starts_with(front)) return not_ours("no crawl has written it");
   std::string text;  // from `begin` on, as far as it is not read yet
   std::uint64_t begin = size_;
-  bool cut = false;
+  bool is_end_known = false;
   for (bool more = true; more && begin > 0 && !failed;) {
     const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(begin, kBlockBytes));
     begin -= size;
     text.insert(0, read_at(begin, size, failed));
-    if (!cut) {
+    if (!is_end_known) {
       const std::size_t end = text.rfind('\n');
       if (end == std::string::npos && begin > 0) continue;
       const std::size_t kept = end == std::string::npos ? 0 : end + 1;
+      if (auto checked = check_torn_json(std::string_view(text).substr(kept), begin + kept); !checked) return checked;
       text.resize(kept);
-      if (auto done = cut_off(begin + kept); !done) return done;
-      cut = true;
+      is_end_known = true;
     }
     // What is before the first line break may be the rest of a longer line.
     while (more && !text.empty()) {
       const std::size_t before = text.rfind('\n', text.size() - 2);
       if (text.size() < 2 || (before == std::string::npos && begin > 0)) break;
       const std::size_t start = before == std::string::npos ? 0 : before + 1;
-      const std::string_view line = std::string_view(text).substr(start);
-      // Only the front is parsed, however long the record is.
-      constexpr std::string_view kTime = "\",\"fetched_at\":\"";
-      const std::size_t time = line.find(kTime);
-      const std::size_t quote = time == std::string_view::npos ? time : line.find('"', time + kTime.size());
-      if (quote == std::string_view::npos) return not_ours("a line of it is no record of a crawl");
-      const auto json = JsonText::parse(std::string(line.substr(0, quote + 1)) + "}");
-      if (!json) return not_ours("a line of it is no record of a crawl");
-      JsonErrors errors;
-      const JsonValue record = json->root(errors);
-      JsonMembers members(record);
-      more = note(members.text("url"), members.text("fetched_at"));
+      if (auto noted = note_json(std::string_view(text).substr(start), more); !noted) return noted;
       text.resize(start);
     }
   }
   return failed ? Result<void>(trouble("reading")) : Result<void>{};
+}
+
+// A line that is whole but for its end stays, if it is a record. Of a torn one nothing may speak against its being one.
+Result<void> ExtractionOutput::check_torn_json(std::string_view line, std::uint64_t begin) {
+  if (line.empty()) return {};
+  if (JsonText::parse(line)) {
+    front_ = "\n";
+    bool ignored = true;
+    return note_json(line, ignored);
+  }
+  const std::size_t quote = line.substr(0, kJsonFront.size()) == kJsonFront ? line.find('"', kJsonFront.size()) : line.size();
+  const std::string_view rest = line.substr(std::min(quote, line.size()));
+  const bool may_be_ours = kJsonFront.starts_with(line) || line.starts_with(kJsonFront) || line.contains('\0');
+  if (!may_be_ours || !(rest.starts_with(kJsonTime) || kJsonTime.starts_with(rest))) return not_ours("its last line is no record of a crawl");
+  end_ = begin;
+  return {};
+}
+
+// Only the front is parsed, however long the record is.
+Result<void> ExtractionOutput::note_json(std::string_view line, bool& more) {
+  const std::size_t time = line.find(kJsonTime);
+  const std::size_t quote = time == std::string_view::npos ? time : line.find('"', time + kJsonTime.size());
+  constexpr std::string_view kNoRecord = "a line of it is no record of a crawl";
+  if (quote == std::string_view::npos || !line.starts_with(kJsonFront)) return not_ours(kNoRecord);
+  const auto json = JsonText::parse(std::string(line.substr(0, quote + 1)) + "}");
+  if (!json) return not_ours(kNoRecord);
+  JsonErrors errors;
+  const JsonValue record = json->root(errors);
+  JsonMembers members(record);
+  const auto fetched_at = parse_rfc3339(members.text("fetched_at"));
+  if (!fetched_at) return not_ours(kNoRecord);
+  more = note(members.text("url"), *fetched_at);
+  return {};
 }
 
 // From the front to the end: nobody can tell from the end whether a line break is within quotes. Where the last records begin is
@@ -254,7 +288,11 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
   const std::string& header = writer.header();
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, header.size()), failed);
   if (failed) return trouble("reading");
-  if (front != header) return header.starts_with(front) ? cut_off(0) : not_ours("has other columns");
+  if (front != header) {
+    end_ = 0;
+    return header.starts_with(front) ? Result<void>{} : not_ours("has other columns");
+  }
+  front_.clear();
   std::vector<std::uint64_t> starts(kMostLastPages);
   std::uint64_t records = 0;
   std::uint64_t end = header.size();  // of the last whole record
@@ -274,7 +312,10 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
     if (block.empty()) break;
   }
   if (failed) return trouble("reading");
-  if (auto done = cut_off(end); !done) return done;
+  if (end < size_ && !may_be_torn_csv(read_at(end, std::min<std::size_t>(kCsvFrontBytes, size_ - end), failed))) {
+    return not_ours("its last line is no record of a crawl");
+  }
+  end_ = end;
   const std::uint64_t last = std::min<std::uint64_t>(records, kMostLastPages - 1);
   for (std::uint64_t i = 0; i < last; ++i) {
     const std::uint64_t begin = starts[(records - 1 - i) % kMostLastPages];
@@ -283,15 +324,21 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
     const std::string bytes = read_at(begin, static_cast<std::size_t>(size), failed);
     std::string_view record = bytes;
     const std::string url = take_csv_cell(record);
-    if (failed || !note(url, take_csv_cell(record))) break;
+    const auto fetched_at = parse_rfc3339(take_csv_cell(record));
+    if (failed || (fetched_at && !note(url, *fetched_at))) break;
   }
   return failed ? Result<void>(trouble("reading")) : Result<void>{};
 }
 
 Result<void> ExtractionOutput::write(std::string_view records) {
   const std::lock_guard lock(mutex_);
+  if (auto begun = begin_locked(); !begun) return begun;
+  return write_locked(records);
+}
+
+Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
   if (failed_) return std::unexpected(*failed_);
-  std::string_view rest = records;
+  std::string_view rest = bytes;
   while (!rest.empty()) {
     const ssize_t count = ::write(file_, rest.data(), rest.size());
     if (count < 0 && errno == EINTR) continue;
@@ -304,27 +351,25 @@ Result<void> ExtractionOutput::write(std::string_view records) {
     }
     rest.remove_prefix(static_cast<std::size_t>(count));
   }
-  size_ += records.size();
+  size_ += bytes.size();
   return {};
 }
 
-Result<void> ExtractionOutput::sync() {
+Result<void> ExtractionOutput::keep(bool sync) {
   std::uint64_t written = 0;
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return std::unexpected(*failed_);
-    if (!is_file_ || synced_ == size_) return {};
+    if (!is_file_) return {};
     written = size_;
+    sync = sync && synced_ != size_;
   }
-  const bool done = fdatasync(file_) == 0;
-  auto failure = done ? std::unexpected<Error>(Error{}) : trouble("writing");
+  auto kept = expect_in_place(file_, path_, printable(path_));
+  if (kept && sync && fdatasync(file_) != 0) kept = trouble("writing");
   const std::lock_guard lock(mutex_);
-  if (done) {
-    synced_ = std::max(synced_, written);
-    return {};
-  }
-  failed_ = failure.error();
-  return failure;
+  if (!kept) failed_ = kept.error();
+  if (kept && sync) synced_ = std::max(synced_, written);
+  return kept;
 }
 
 }  // namespace argiope

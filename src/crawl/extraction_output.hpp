@@ -41,7 +41,8 @@ using WrittenPages = std::unordered_map<std::string, std::int64_t>;
 
 class ExtractionOutput {
  public:
-  // Opens or creates the file, cuts off a torn record at its end, and reads which pages the last ones are of.
+  // Opens or creates the file, and reads which pages the last records are of. What is there stays as it is until
+  // begin().
   // Errors: as Extraction::open.
   static Result<std::unique_ptr<ExtractionOutput>> open(const std::string& path, const RecordWriter& writer);
   ~ExtractionOutput();
@@ -52,10 +53,13 @@ class ExtractionOutput {
   std::int64_t last_fetch() const noexcept { return last_fetch_; }
   const std::string& path() const noexcept { return path_; }
 
+  // Nothing speaks against the file: cuts off a torn record at its end, and writes the header where there is none. Done
+  // by the first write() at the latest.
+  Result<void> begin();
   // Appends whole records in one piece. After a failure nothing more is written. Any thread.
   Result<void> write(std::string_view records);
-  // Waits until they are on the disk. Any thread.
-  Result<void> sync();
+  // Whether what was written is in the file that has the name, and, with `sync`, on the disk. Any thread.
+  Result<void> keep(bool sync);
 
   static constexpr std::size_t kMostLastPages = 150'000;
   static constexpr std::int64_t kLongestBefore = 3'600'000;  // milliseconds before the last record
@@ -63,13 +67,15 @@ class ExtractionOutput {
  private:
   explicit ExtractionOutput(std::string path);
   Result<void> open_file();
-  Result<void> begin(const RecordWriter& writer);
+  Result<void> check(const RecordWriter& writer);
   Result<void> check_csv(const RecordWriter& writer);
   Result<void> check_jsonl();
-  Result<void> read_last_records();
-  Result<void> cut_off(std::uint64_t end);
+  Result<void> check_torn_json(std::string_view line, std::uint64_t begin);
+  Result<void> note_json(std::string_view line, bool& more);
+  Result<void> begin_locked();
+  Result<void> write_locked(std::string_view bytes);
   std::string read_at(std::uint64_t from, std::size_t size, bool& failed) const;
-  bool note(std::string_view url, std::string_view fetched_at);
+  bool note(std::string_view url, WallTime fetched_at);
   std::unexpected<Error> trouble(std::string_view what) const;
   std::unexpected<Error> not_ours(std::string_view why) const;
 
@@ -77,6 +83,9 @@ class ExtractionOutput {
   int file_ = -1;
   bool is_file_ = true;
   std::uint64_t size_ = 0;
+  std::uint64_t end_ = 0;  // of the last whole record, before begin()
+  std::string front_;      // what begin() writes behind that: a header, or the end of a line
+  bool has_begun_ = false;
   WrittenPages last_pages_;
   std::int64_t last_fetch_ = 0;
   std::mutex mutex_;

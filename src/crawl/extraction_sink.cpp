@@ -92,6 +92,7 @@ class ExtractionSink::Impl {
  private:
   bool concerns_us(const Exchange& exchange) const;
   bool is_written_already(const std::string& url);
+  Result<void> leave_out_stored(UrlStore& store);
   void work(std::size_t thread);
   Result<void> extract(const std::vector<QueuedPage>& pages);
   void note(const ExtractedPage& page, const ExtractedRecords& records);
@@ -173,14 +174,20 @@ Result<void> ExtractionSink::Impl::keep() {
     }
     if (failure_) return std::unexpected(*failure_);
   }
-  return sync_ ? output_->sync() : Result<void>{};
+  return output_->keep(sync_);
 }
 
 // A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its records.
 Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
   // A database has to be older than the first record of its crawl, whoever is killed when.
   if (auto flushed = store.flush(); !flushed) return flushed;
-  if (written_.empty()) return {};
+  if (!written_.empty()) {
+    if (auto left_out = leave_out_stored(store); !left_out) return left_out;
+  }
+  return output_->begin();
+}
+
+Result<void> ExtractionSink::Impl::leave_out_stored(UrlStore& store) {
   auto first = store.get(1);
   if (!first) return std::unexpected(std::move(first.error()));
   if (!*first || in_milliseconds((*first)->ctime) > output_->last_fetch()) {

@@ -360,6 +360,12 @@ Result<void> MirrorLog::sync() const {
   return {};
 }
 
+Result<void> MirrorLog::expect_in_place() const {
+  const std::string index = shown("index"), pages = shown(index_->pages_name());
+  auto in_place = argiope::expect_in_place(index_file(), index, index);
+  return in_place ? argiope::expect_in_place(pages_.get(), pages, pages) : in_place;
+}
+
 MirrorLog::Reader::Reader() : unpacker_(ZSTD_createDCtx(), [](ZSTD_DCtx_s* unpacker) { ZSTD_freeDCtx(unpacker); }) {}
 
 Result<void> MirrorLog::read_text(const MirrorRecord& record, Reader& reader, std::string& out) const {

@@ -109,7 +109,7 @@ class MirrorIndex {
   std::vector<Entry> entries_;
 };
 
-// The two files, written on. Threads: one at a time; read_text() and sync() from any.
+// The two files, written on. Threads: one at a time; read_text(), sync() and expect_in_place() from any.
 class MirrorLog {
  public:
   // Cuts off what is not whole. `chance`: of fingerprints, where the mirror is new.
@@ -125,6 +125,8 @@ class MirrorLog {
   // with the place of their bytes in `texts`, their references behind them. After a failure nothing is added any more.
   Result<void> add(std::string_view texts, std::string_view records);
   Result<void> sync() const;
+  // Whether both are still those that others find in the folder. Errors: io.
+  Result<void> expect_in_place() const;
   // What reads one text after the other. Threads: one at a time.
   class Reader {
    public:

@@ -115,11 +115,12 @@ class SaveSink::Impl {
       written_changed_.wait(lock, [&] { return written_ >= wanted || failure_ || !is_working_; });
       if (failure_) return std::unexpected(*failure_);
     }
-    return sync_ ? sync() : Result<void>{};
+    return keep_on_disk();
   }
 
   Result<void> finish() {
     auto kept = keep();
+    if (kept) kept = log_->expect_in_place();
     end();
     if (!kept || is_finished_) return kept;
     is_finished_ = true;
@@ -233,13 +234,15 @@ class SaveSink::Impl {
   // With the lock held.
   bool is_worth_writing() const noexcept { return waiting_.size() >= kWriteStep || is_awaited_; }
 
-  Result<void> sync() {
+  // To the disk where that is asked for.
+  Result<void> keep_on_disk() {
     std::uint64_t written = 0;
     {
       std::lock_guard lock(mutex_);
       written = written_;
     }
-    auto synced = log_->sync();
+    auto synced = log_->expect_in_place();
+    if (synced && sync_) synced = log_->sync();
     std::lock_guard lock(mutex_);
     if (synced) {
       kept_ = std::max(kept_, written);

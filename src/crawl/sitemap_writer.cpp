@@ -135,6 +135,9 @@ class SitemapWriter {
   }
 
   Result<void> end_part() {
+    if (!OutputFile::is_plain(path_)) {
+      return fail(Errc::refused, fmt::format("sitemap to {}: it takes more than one file, and this is no plain file", path_));
+    }
     part_ += "</urlset>\n";
     const std::string name = name_of(++count_.files);
     auto written = put(name, part_);

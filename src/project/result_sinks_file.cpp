@@ -22,6 +22,7 @@
 #include "argiope/async/executor.hpp"
 #include "base/internal/file_writing.hpp"
 #include "base/internal/fingerprint.hpp"
+#include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "project/result_sink.hpp"
@@ -83,14 +84,6 @@ std::string rotated_path(const std::string& path, std::uint64_t number) {
   return (whole.parent_path() / fmt::format("{}.{}{}", whole.stem().string(), number, whole.extension().string())).string();
 }
 
-// The name of a file is on the disk when its folder is.
-Result<void> sync_folder_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  const SinkDescriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return file_trouble(printable(path), "synced");
-  return {};
-}
-
 // The file itself. Its functions block; one at a time, on any thread.
 class SinkFile {
  public:
@@ -125,14 +118,14 @@ class SinkFile {
   Result<void> rotate(WallTime now) {
     const std::uint64_t first = place_.rotated + 1;
     for (std::uint64_t number = first; number < first + kMostRotatedTried; ++number) {
-      if (!rename_to(rotated_path(path_, number))) {
+      if (!rename_to(rotated_path(file_path(), number))) {
         if (errno == EEXIST) continue;
         return file_trouble(name_, "renamed");
       }
       place_.rotated = number;
       place_.identity.clear();
       file_ = {};
-      if (auto synced = sync_folder_of(path_); !synced) return synced;
+      if (auto synced = sync_folder_of(file_path()); !synced) return synced;
       auto begun = begin(now);
       if (!begun) return std::unexpected(std::move(begun.error()));
       return {};
@@ -165,13 +158,20 @@ class SinkFile {
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
+  // Where a link leads to, which stays.
+  std::string file_path() const {
+    const auto place = find_output_place(path_);
+    return place ? place->path : path_;
+  }
+
   // Errors: errno, EEXIST where there is such a file.
   bool rename_to(const std::string& name) const {
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) == 0) return true;
+    const std::string from = file_path();
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS) return false;
     // A file system that cannot.
     if (!identify(name).text.empty()) return errno = EEXIST, false;
-    return ::rename(path_.c_str(), name.c_str()) == 0;
+    return ::rename(from.c_str(), name.c_str()) == 0;
   }
 
   bool is_as_it_was() {
@@ -212,7 +212,7 @@ class SinkFile {
   bool find_rotated() {
     const std::uint64_t first = place_.rotated + 1;
     for (std::uint64_t number = first; number < first + kMostRotatedTried; ++number) {
-      const FileIdentity identity = identify(rotated_path(path_, number));
+      const FileIdentity identity = identify(rotated_path(file_path(), number));
       if (identity.text.empty()) return false;
       if (identity.text != place_.identity) continue;
       place_.rotated = number;
@@ -228,7 +228,7 @@ class SinkFile {
     const FileIdentity identity = identify(file);
     if (!identity.is_regular) return fail(Errc::refused, fmt::format("{}: it is no regular file", name_));
     if (auto locked = lock(file); !locked) return std::unexpected(std::move(locked.error()));
-    if (auto synced = sync_folder_of(path_); !synced) return std::unexpected(std::move(synced.error()));
+    if (auto synced = sync_folder_of(file_path()); !synced) return std::unexpected(std::move(synced.error()));
     const WallTime begun = identity.text == place_.identity ? place_.begun : now;
     place_ = {.file = path_, .identity = identity.text, .length = identity.size, .rotated = place_.rotated, .begun = begun};
     place_.columns = identity.size == 0 || begins_with_header(file) ? columns_ : 0;

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "base/internal/file_writing.hpp"
+
 namespace argiope {
 
 namespace {
@@ -27,12 +29,15 @@ Result<void> LineFile::open(const std::function<void(std::string_view line)>& ea
 }
 
 Result<void> LineFile::open_to_append() {
-  file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file_) return io_error(path_, "cannot be opened");
   return {};
 }
 
 Result<void> LineFile::append(std::string_view lines) {
+  if (!expect_in_place(file_.get(), path_, path_)) {
+    if (auto opened = go_on_in_another(); !opened) return opened;
+  }
   auto written = write_all(file_, lines, path_);
   if (written) {
     bytes_ += static_cast<std::int64_t>(lines.size());
@@ -40,6 +45,15 @@ Result<void> LineFile::append(std::string_view lines) {
     return io_error(path_, "cannot be written, and has half a line");
   }
   return written;
+}
+
+// It was moved away, as programs do that keep logs small: what it had is where it went.
+Result<void> LineFile::go_on_in_another() {
+  if (auto opened = open_to_append(); !opened) return opened;
+  const auto end = ::lseek(file_.get(), 0, SEEK_END);
+  if (end < 0) return io_error(path_, "cannot be opened");
+  bytes_ = end;
+  return sync_folder_of(path_);
 }
 
 Result<void> LineFile::replace(std::string_view lines) {

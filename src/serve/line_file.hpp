@@ -19,13 +19,15 @@ class LineFile {
   // Makes it if need be. each(line), without its end, for each that is whole; what a crash has cut off is removed.
   // Errors: io, disk_full, too_large.
   Result<void> open(const std::function<void(std::string_view line)>& each);
-  // On the disk when it returns. `lines` end with a line feed. Where it fails the file is as it was.
+  // On the disk when it returns. `lines` end with a line feed. Where it fails the file is as it was. Where the file was moved away or
+  // deleted meanwhile, another of its name goes on.
   Result<void> append(std::string_view lines);
   // It has these lines from now on, or after a crash those that it had.
   Result<void> replace(std::string_view lines);
 
  private:
   Result<void> open_to_append();
+  Result<void> go_on_in_another();
 
   const std::string path_;
   Descriptor file_;

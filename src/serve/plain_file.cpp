@@ -1,11 +1,11 @@
 #include "serve/plain_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <system_error>
 
+#include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
@@ -36,32 +36,15 @@ Result<void> write_all(const Descriptor& file, std::string_view text, const std:
     if (written < 0) return io_error(path, "cannot be written");
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (::fdatasync(file.get()) != 0) return io_error(path, "cannot be written");
-  return {};
-}
-
-// The name lasts only when the folder is synced too.
-Result<void> sync_folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) != 0) return io_error(folder, "cannot be synced");
+  // A device or a pipe has no disk to be synced to.
+  if (::fdatasync(file.get()) != 0 && errno != EINVAL && errno != EROFS) return io_error(path, "cannot be written");
   return {};
 }
 
 Result<void> replace_file(const std::string& path, std::string_view text) {
-  const std::string fresh = path + ".new";
-  ::unlink(fresh.c_str());  // of one who was killed
-  {
-    const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file) return io_error(fresh, "cannot be made");
-    if (auto written = write_all(file, text, fresh); !written) {
-      ::unlink(fresh.c_str());
-      return written;
-    }
-  }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) return io_error(path, "cannot be replaced");
-  return sync_folder_of(path);
+  OutputFile file("", path, OutputFile::Readers::owner);
+  file.write(text);
+  return file.finish(OutputFile::Survives::machine);
 }
 
 }  // namespace argiope

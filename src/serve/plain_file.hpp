@@ -38,9 +38,8 @@ std::unexpected<Error> io_error(const std::string& path, std::string_view what);
 Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most);
 // All of it, on the disk. Of what fails, a part may be written.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
-// The file has this text, which only its owner may read, or what it had before, whenever the process ends.
+// The file has this text, which only its owner may read, or what it had before, whenever the process ends. As OutputFile has it: a link is
+// followed, and what is no plain file is written into.
 Result<void> replace_file(const std::string& path, std::string_view text);
-// A file that was just made is found again after a crash.
-Result<void> sync_folder_of(const std::string& path);
 
 }  // namespace argiope

@@ -19,20 +19,6 @@ namespace {
 
 constexpr int kMigrationWaitMs = 5000;  // for other programs that write
 
-// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of the log
-// would write its inode too.
-std::optional<FileWatch::Identity> identity_of(int directory, const char* name, int flags) noexcept {
-  struct statx found {};
-  if (::statx(directory, name, flags, STATX_INO, &found) != 0) return std::nullopt;
-  return FileWatch::Identity{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
-}
-std::optional<FileWatch::Identity> identity_of(const std::string& name) noexcept {
-  return identity_of(AT_FDCWD, name.c_str(), 0);
-}
-std::optional<FileWatch::Identity> identity_of(int descriptor) noexcept {
-  return identity_of(descriptor, "", AT_EMPTY_PATH);
-}
-
 }  // namespace
 
 FileLock::~FileLock() {
@@ -41,9 +27,14 @@ FileLock::~FileLock() {
 
 Result<FileLock> FileLock::take(const std::string& path) {
   FileLock lock;
-  lock.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  lock.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
   if (lock.descriptor_ < 0) {
     return fail(Errc::io, fmt::format("database {}: cannot be opened for writing: {}", path, std::strerror(errno)));
+  }
+  // A device or a pipe stays what it is, and keeps its mode.
+  struct stat found {};
+  if (::fstat(lock.descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) {
+    return fail(Errc::wrong_format, fmt::format("database {}: not a plain file", path));
   }
   // Who only looks whether there is an owner holds the lock too, shared and for a moment.
   while (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -73,19 +64,19 @@ void FileLock::release() noexcept {
 
 bool is_locked(const std::string& path) {
   struct Looked {
-    FileWatch::Identity file;
+    FileNumber file;
     int descriptor;
   };
   // To close one would give up the locks that other connections of this process have on the file.
   static std::mutex mutex;
   static std::vector<Looked> kept;
   std::lock_guard lock(mutex);
-  const auto there = identity_of(path);
+  const auto there = file_number_of(path);
   if (!there) return false;
   auto known = std::ranges::find(kept, *there, &Looked::file);
   if (known == kept.end()) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const auto opened = identity_of(descriptor);
+    const auto opened = file_number_of(descriptor);
     if (!opened) return false;
     kept.push_back({*opened, descriptor});
     known = std::prev(kept.end());
@@ -98,26 +89,18 @@ bool is_locked(const std::string& path) {
 FileWatch::FileWatch(SqliteDatabase& database, const FileLock& lock) {
   const char* name = sqlite3_db_filename(database.handle(), "main");
   if (name == nullptr) return;
-  const auto file = lock.descriptor() >= 0 ? identity_of(lock.descriptor()) : identity_of(std::string(name));
+  const auto file = lock.descriptor() >= 0 ? file_number_of(lock.descriptor()) : file_number_of(std::string(name));
   if (file) files_.push_back({name, *file});
   const std::string log = sqlite3_filename_wal(name);
-  if (const auto found = identity_of(log)) files_.push_back({log, *found});
+  if (const auto found = file_number_of(log)) files_.push_back({log, *found});
 }
 
 bool FileWatch::in_place() const noexcept {
-  return std::ranges::all_of(files_, [](const File& file) { return identity_of(file.name) == file.identity; });
+  return std::ranges::all_of(files_, [](const File& file) { return file_number_of(file.name) == file.identity; });
 }
 
 Result<void> FileLock::still_names(const std::string& path) const {
-  const auto ours = identity_of(descriptor_);
-  if (!ours) return {};
-  const auto theirs = identity_of(path);
-  if (!theirs) {
-    return fail(Errc::io,
-                fmt::format("database {}: it was deleted while it was in use ({})", path, std::strerror(errno)));
-  }
-  if (ours == theirs) return {};
-  return fail(Errc::io, fmt::format("database {}: it was replaced by another file while it was in use", path));
+  return expect_in_place(descriptor_, path, "database " + path);
 }
 
 namespace {

@@ -1,5 +1,4 @@
 // Sorting an index that may be larger than memory: parts are sorted in memory and written beside the file, and then merged.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/internal/output_file.hpp"
 #include "web/internal/cdxj.hpp"
 
 namespace argiope {
@@ -23,9 +23,11 @@ struct CloseStream {
 };
 using OutStream = std::unique_ptr<std::FILE, CloseStream>;
 
-std::unexpected<Error> not_sorted(const std::string& path, const std::string& file) {
+constexpr const char* kNotSorted = "sorting of";
+
+std::unexpected<Error> not_sorted(const std::string& path) {
   const Errc code = errno == ENOSPC || errno == EDQUOT ? Errc::disk_full : Errc::io;
-  return fail(code, fmt::format("{}: cannot be sorted: {}: {}", path, file, std::strerror(errno)));
+  return fail(code, fmt::format("{} {}: {}", kNotSorted, path, std::strerror(errno)));
 }
 
 // LinesInMemory, and their order.
@@ -66,7 +68,13 @@ class PartFiles {
   ~PartFiles() {
     for (const std::string& name : names_) ::unlink(name.c_str());
   }
-  const std::string& add() { return names_.emplace_back(fmt::format("{}.sorting-{}", path_, names_.size())); }
+  // Null: errno says why.
+  OutStream add() {
+    std::string name;
+    OutStream out(open_beside(path_, ".sorting", 0600, name));
+    if (out != nullptr) names_.push_back(std::move(name));
+    return out;
+  }
   const std::vector<std::string>& names() const noexcept { return names_; }
 
  private:
@@ -81,13 +89,13 @@ bool are_sorted(std::ifstream& in) {
   return true;
 }
 
-Result<void> write_part(const LinesInMemory& lines, const std::string& path, const std::string& name) {
-  const OutStream out(std::fopen(name.c_str(), "we"));
-  if (out == nullptr || !lines.write(out.get()) || std::fflush(out.get()) != 0) return not_sorted(path, name);
+Result<void> write_part(const LinesInMemory& lines, const std::string& path, PartFiles& parts) {
+  const OutStream out = parts.add();
+  if (out == nullptr || !lines.write(out.get()) || std::fflush(out.get()) != 0) return not_sorted(path);
   return {};
 }
 
-bool merge_parts(const std::vector<std::string>& names, std::FILE* out) {
+void merge_parts(const std::vector<std::string>& names, OutputFile& out) {
   std::vector<std::ifstream> parts;
   using Next = std::pair<std::string, std::size_t>;  // a line, and the part it is from
   std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
@@ -99,20 +107,20 @@ bool merge_parts(const std::vector<std::string>& names, std::FILE* out) {
     parts.emplace_back(name, std::ios::binary);
     read_on(parts.size() - 1);
   }
-  while (!next.empty()) {
+  while (!next.empty() && out.ok()) {
     const auto [line, part] = next.top();
     next.pop();
-    if (std::fwrite(line.data(), 1, line.size(), out) != line.size() || std::fputc('\n', out) == EOF) return false;
+    out.write(line);
+    out.write("\n");
     read_on(part);
   }
-  return true;
 }
 
 }  // namespace
 
 Result<void> sort_lines(const std::string& path, std::size_t memory) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return not_sorted(path, path);
+  if (!in) return not_sorted(path);
   if (are_sorted(in)) return {};
   in.clear();
   in.seekg(0);
@@ -120,17 +128,11 @@ Result<void> sort_lines(const std::string& path, std::size_t memory) {
   LinesInMemory lines;
   while (lines.read(in, memory)) {
     lines.sort();
-    if (auto written = write_part(lines, path, parts.add()); !written) return written;
+    if (auto written = write_part(lines, path, parts); !written) return written;
   }
-  const std::string sorted = path + ".sorting";
-  const OutStream out(std::fopen(sorted.c_str(), "we"));
-  if (out == nullptr || !merge_parts(parts.names(), out.get()) || std::fflush(out.get()) != 0 ||
-      ::fdatasync(::fileno(out.get())) != 0 || std::rename(sorted.c_str(), path.c_str()) != 0) {
-    auto failed = not_sorted(path, sorted);
-    ::unlink(sorted.c_str());
-    return failed;
-  }
-  return {};
+  OutputFile sorted(kNotSorted, path);
+  merge_parts(parts.names(), sorted);
+  return sorted.finish(OutputFile::Survives::machine);
 }
 
 }  // namespace argiope

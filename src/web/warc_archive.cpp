@@ -40,15 +40,19 @@ struct RevisitedRecord {
 
 class WarcArchive::File {
  public:
-  File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  File(int descriptor, std::string path, bool is_new)
+      : descriptor_(descriptor), path_(std::move(path)), is_new_(is_new) {}
   ~File() { ::close(descriptor_); }
   File(const File&) = delete;
   int descriptor() const noexcept { return descriptor_; }
   const std::string& path() const noexcept { return path_; }
+  // Made by this opening. What was there already, though empty, is another's.
+  bool is_new() const noexcept { return is_new_; }
 
  private:
   const int descriptor_;
   const std::string path_;
+  const bool is_new_;
 };
 
 class WarcArchive::Impl {
@@ -93,14 +97,14 @@ class WarcArchive::Impl {
     }
     state_.index_size += lines_.size();
     lines_.clear();
-    return expect_in_place();
+    return expect_both_in_place();
   }
 
   Result<void> close() {
     auto done = write_out();
     if (done) done = sync(*file_);
-    if (done && written_ == 0) ::unlink(file_->path().c_str());
-    if (done && state_.index_size == 0) ::unlink(index_->path().c_str());
+    if (done && written_ == 0 && file_->is_new()) ::unlink(file_->path().c_str());
+    if (done && state_.index_size == 0 && index_->is_new()) ::unlink(index_->path().c_str());
     // Also where nothing came: a process that was killed has not sorted it.
     if (done && state_.index_size > 0) done = sort_lines(index_->path());
     index_.reset();  // another may write now
@@ -115,9 +119,16 @@ class WarcArchive::Impl {
   // --- files
 
   static Result<std::shared_ptr<File>> open_to_write(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const bool is_new = descriptor >= 0;
+    if (!is_new && errno == EEXIST) descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
     if (descriptor < 0) return file_trouble(path, "opened for writing");
-    return std::make_shared<File>(descriptor, path);
+    auto file = std::make_shared<File>(descriptor, path, is_new);
+    struct stat found {};
+    if (::fstat(descriptor, &found) != 0) return file_trouble(path, "looked at");
+    if (!S_ISREG(found.st_mode))
+      return fail(Errc::wrong_format, fmt::format("{}: not a file that can be written on", path));
+    return file;
   }
 
   // The index is the lock of the archive.
@@ -134,9 +145,6 @@ class WarcArchive::Impl {
     if (!file) return std::unexpected(std::move(file.error()));
     struct stat found {};
     if (::fstat((*file)->descriptor(), &found) != 0) return file_trouble((*file)->path(), "looked at");
-    if (!S_ISREG(found.st_mode)) {
-      return fail(Errc::wrong_format, fmt::format("{}: not a file that can be written on", (*file)->path()));
-    }
     file_ = std::move(*file);
     written_ = static_cast<std::uint64_t>(found.st_size);
     has_info_ = false;
@@ -146,13 +154,12 @@ class WarcArchive::Impl {
     return {};
   }
 
-  // What is written to a file that was removed is nobody's. One that was finished may go wherever it likes.
-  Result<void> expect_in_place() {
+  // A file that was finished may go wherever it likes.
+  Result<void> expect_both_in_place() {
     for (const auto& file : {file_, index_}) {
-      struct stat found {};
-      const bool is_gone = ::fstat(file->descriptor(), &found) == 0 && found.st_nlink == 0;
-      if (!is_gone) continue;
-      failed_ = Error{Errc::io, fmt::format("{}: it was removed while it was written", file->path())};
+      auto in_place = expect_in_place(file->descriptor(), file->path(), file->path());
+      if (in_place) continue;
+      failed_ = std::move(in_place.error());
       return std::unexpected(*failed_);
     }
     return {};

@@ -24,6 +24,17 @@ constexpr std::size_t kIndexAtOnce = 1024 * 1024;  // bytes of the index that ar
 // So much of a packed record may come before the first byte of it can be unpacked.
 constexpr std::uint64_t kTooLittleToTell = 256;
 
+// Whether a line of an index may begin so: the key, the time, and what is in braces.
+bool may_begin_cdxj(std::string_view text) {
+  constexpr std::size_t kTimeDigits = 14;
+  const std::size_t key = std::min(text.find(' '), text.size());
+  if (key == text.size()) return true;
+  const std::string_view time = text.substr(key + 1, kTimeDigits);
+  const std::string_view rest = text.substr(key + 1 + time.size());
+  return text.substr(0, key).contains(')') && std::ranges::all_of(time, [](char c) { return c >= '0' && c <= '9'; }) &&
+         (rest.starts_with(" {") || std::string_view(" {").starts_with(rest));
+}
+
 class ArchiveOpening {
  public:
   ArchiveOpening(const WarcNames& names, int index) : names_(names), index_(index) {}
@@ -36,7 +47,9 @@ class ArchiveOpening {
       if (files_[name].is_indexed && !may_be_written_on(name)) continue;
       if (auto read = read_file(name); !read) return std::unexpected(std::move(read.error()));
     }
+    // What is not ours was refused by now: until here nothing was cut off.
     if (auto written = write_lines(); !written) return std::unexpected(std::move(written.error()));
+    if (auto cut = cut_off(); !cut) return std::unexpected(std::move(cut.error()));
     return std::move(opened_);
   }
 
@@ -76,15 +89,13 @@ class ArchiveOpening {
 
   Result<void> read_index() {
     std::ifstream in(names_.index(), std::ios::binary);
-    std::uint64_t end = 0;
     bool is_first = true, is_dead = false;
     for (std::string line; std::getline(in, line); is_first = false) {
       const bool is_whole = !in.eof();
-      end += line.size() + (is_whole ? 1 : 0);
+      index_end_ += line.size() + (is_whole ? 1 : 0);
       const LineKind kind = is_whole ? take_line(line) : LineKind::none;
-      if (kind == LineKind::none && is_first && is_whole && !line.contains('\0')) {
-        return fail(Errc::wrong_format, fmt::format("{}: no index of WARC files; it is left as it is", names_.index()));
-      }
+      if (kind == LineKind::none && is_first && (is_whole || !may_begin_cdxj(line)) && !line.contains('\0'))
+        return no_index();
       is_dead = is_dead || kind == LineKind::dead;
       if (kind != LineKind::good) continue;
       if (is_dead) {
@@ -92,14 +103,14 @@ class ArchiveOpening {
             Errc::corrupt,
             fmt::format("{}: it names records that are in no file: remove it, and it is made anew", names_.index()));
       }
-      opened_.index_size = end;
+      opened_.index_size = index_end_;
     }
     if (in.bad()) return file_trouble(names_.index(), "read");
-    // What is behind the last good line was being written when the writer died.
-    if (opened_.index_size < end && ::ftruncate(index_, static_cast<off_t>(opened_.index_size)) != 0) {
-      return file_trouble(names_.index(), "cut off behind its last whole line");
-    }
-    return {};
+    // Records are written before their lines.
+    return index_end_ > 0 && opened_.index_size == 0 && present_.empty() ? no_index() : Result<void>{};
+  }
+  std::unexpected<Error> no_index() const {
+    return fail(Errc::wrong_format, fmt::format("{}: no index of WARC files; it is left as it is", names_.index()));
   }
 
   enum class LineKind : std::uint8_t { good, none, dead };  // dead: of a record beyond the end of its file
@@ -145,7 +156,7 @@ class ArchiveOpening {
     }
   }
 
-  // Cuts off the record that cannot be read, if that harms nothing.
+  // Notes that the record that cannot be read is cut off, if that harms nothing.
   Result<void> put_right(WarcReader& reader, const Error& error, const std::string& name) {
     const std::string path = names_.folder() + name;
     const File& file = files_[name];
@@ -168,10 +179,20 @@ class ArchiveOpening {
                                 error.message));
       }
     }
-    if (::truncate(path.c_str(), static_cast<off_t>(reader.position())) != 0) {
-      return file_trouble(path, "cut off behind its last whole record");
-    }
+    cuts_.emplace_back(path, reader.position());
     opened_.repairs.push_back({path, left});
+    return {};
+  }
+
+  // What was being written when the writer died.
+  Result<void> cut_off() const {
+    for (const auto& [path, end] : cuts_) {
+      if (::truncate(path.c_str(), static_cast<off_t>(end)) != 0)
+        return file_trouble(path, "cut off behind its last whole record");
+    }
+    if (opened_.index_size < index_end_ && ::ftruncate(index_, static_cast<off_t>(opened_.index_size)) != 0) {
+      return file_trouble(names_.index(), "cut off behind its last whole line");
+    }
     return {};
   }
 
@@ -188,6 +209,8 @@ class ArchiveOpening {
   std::vector<std::string> present_;
   std::map<std::string, File> files_;
   std::string lines_;
+  std::uint64_t index_end_ = 0;                              // when it was read
+  std::vector<std::pair<std::string, std::uint64_t>> cuts_;  // files, and where they end then
   OpenedArchive opened_;
 };
 

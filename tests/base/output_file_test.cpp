@@ -1,12 +1,16 @@
 // A file that is there whole or not at all, whatever fails on the way.
 #include "base/internal/output_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "base/internal/csv.hpp"
 #include "support/temporary_folder.hpp"
@@ -75,13 +79,150 @@ TEST(OutputFile, IsTriedBeforeThereIsAnythingToWriteAndNothingIsTouched) {
 TEST(OutputFile, ThatMeetsAFullDiskSaysSo) {
   TemporaryFolder folder;
   const std::string path = folder.file("out");
-  std::filesystem::create_symlink("/dev/full", path + ".part");
+  std::filesystem::create_symlink("/dev/full", path);
   OutputFile full("export to", path);
   full.write(std::string(600'000, 'x'));
   const auto done = full.finish();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Errc::disk_full);
-  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+}
+
+// --- what a path may name
+
+void write_output(const std::string& path, const std::string& text,
+                  OutputFile::Readers readers = OutputFile::Readers::all) {
+  EXPECT_TRUE(OutputFile::check("export to", path));
+  OutputFile file("export to", path, readers);
+  file.write(text);
+  const auto done = file.finish();
+  EXPECT_TRUE(done) << done.error().message;
+}
+
+struct stat status_of_file(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(::lstat(path.c_str(), &status), 0) << path;
+  return status;
+}
+
+TEST(OutputFile, LeavesADeviceADevice) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("null"), link = folder.file("link");
+  if (::mknod(path.c_str(), S_IFCHR | 0666, status_of_file("/dev/null").st_rdev) != 0)
+    GTEST_SKIP() << "only root makes devices";
+  const struct stat made = status_of_file(path);
+  std::filesystem::create_symlink("null", link);
+  for (const std::string& name : {path, link}) {
+    EXPECT_FALSE(OutputFile::is_plain(name));
+    write_output(name, "x");
+    write_output(name, "x", OutputFile::Readers::owner);
+  }
+  EXPECT_EQ(status_of_file(path).st_mode, made.st_mode);
+  EXPECT_EQ(status_of_file(path).st_rdev, made.st_rdev);
+}
+
+TEST(OutputFile, IsReadAtTheOtherEndOfAPipe) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::string got;
+  std::jthread reader([&] { got = contents_of(path); });
+  write_output(path, std::string(600'000, 'x'));
+  reader.join();
+  EXPECT_EQ(got, std::string(600'000, 'x'));
+  EXPECT_TRUE(S_ISFIFO(status_of_file(path).st_mode));
+}
+
+TEST(OutputFile, GoesWhereALinkLeadsWhetherThereIsAFileOrNot) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder.file("other"));
+  std::filesystem::create_symlink("other/second", folder.file("first"));
+  std::filesystem::create_symlink(folder.file("real"), folder.file("other/second"));
+  for (const char* const text : {"new", "again"}) {
+    write_output(folder.file("first"), text);
+    EXPECT_EQ(contents_of(folder.file("real")), text);
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("first")));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("other/second")));
+  std::filesystem::create_symlink("loop", folder.file("loop"));
+  EXPECT_EQ(OutputFile::check("export to", folder.file("loop")).error().message,
+            "export to " + folder.file("loop") + ": Too many levels of symbolic links");
+}
+
+TEST(OutputFile, KeepsOwnerAndModeOfWhatIsThere) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("out");
+  std::ofstream(path) << "old and longer";
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) {
+    ASSERT_EQ(::chown(path.c_str(), 12, 34), 0);
+  }
+  write_output(path, "new");
+  EXPECT_EQ(contents_of(path), "new");
+  EXPECT_EQ(status_of_file(path).st_mode & 07777, 0640u);
+  if (is_root) {
+    EXPECT_EQ(status_of_file(path).st_uid, 12u);
+    EXPECT_EQ(status_of_file(path).st_gid, 34u);
+  }
+  write_output(path, "secret", OutputFile::Readers::owner);
+  EXPECT_EQ(status_of_file(path).st_mode & 07777, 0600u);
+}
+
+TEST(OutputFile, IsWrittenIntoWhatADescriptorHas) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("out");
+  std::ofstream(path) << "before ";
+  const int given = ::open(path.c_str(), O_WRONLY | O_APPEND);  // as a shell gives it
+  ASSERT_GE(given, 0);
+  for (const std::string& name : {"/dev/fd/" + std::to_string(given), "/proc/self/fd/" + std::to_string(given)})
+    write_output(name, "x");
+  std::filesystem::create_symlink("/dev/fd/" + std::to_string(given), folder.file("link"));
+  write_output(folder.file("link"), "y");
+  EXPECT_EQ(contents_of(path), "before xxy");
+  EXPECT_EQ(::fcntl(given, F_SETFD, FD_CLOEXEC), 0);
+  EXPECT_EQ(OutputFile::check("export to", folder.file("link")).error().message,
+            "export to " + folder.file("link") + ": Bad file descriptor")
+      << "one of ours";
+  ::close(given);
+}
+
+TEST(OutputFile, TouchesNoFileOfASimilarName) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("out");
+  std::ofstream(path + ".part") << "a download of mine";
+  std::ofstream(path + ".try") << "mine";
+  std::filesystem::create_symlink(path + ".try", path + ".part-2");
+  write_output(path, "new");
+  EXPECT_EQ(contents_of(path), "new");
+  EXPECT_EQ(contents_of(path + ".part"), "a download of mine");
+  EXPECT_EQ(contents_of(path + ".try"), "mine");
+  EXPECT_TRUE(std::filesystem::is_symlink(path + ".part-2"));
+}
+
+TEST(OutputFile, MayHaveANameOfAnyLength) {
+  TemporaryFolder folder;
+  const std::string path = folder.file(std::string(255, 'n'));
+  for (const char* const text : {"new", "again"}) {
+    write_output(path, text);
+    EXPECT_EQ(contents_of(path), text);
+  }
+}
+
+TEST(OutputFile, ThatMayNotBeReplacedIsWrittenInto) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another";
+  TemporaryFolder folder;
+  const std::string path = folder.file("out");
+  std::ofstream(path) << "old and longer";
+  ASSERT_EQ(::chmod(folder.file("").c_str(), 0755), 0);
+  ASSERT_EQ(::chown(path.c_str(), 12, 34), 0);
+  ASSERT_EQ(::seteuid(12), 0);
+  const auto forbidden = OutputFile::check("export to", path + "2");
+  write_output(path, "new");
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_FALSE(forbidden);
+  EXPECT_EQ(contents_of(path), "new");
+  EXPECT_EQ(status_of_file(path).st_uid, 12u);
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {

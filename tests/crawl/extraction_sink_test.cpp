@@ -1,7 +1,9 @@
 // The file that records go to: whole records, in spite of crashes, and each page once.
 #include "argiope/crawl/extraction_sink.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -185,15 +187,23 @@ std::unique_ptr<UrlStore> store_with(const std::vector<std::pair<std::string, st
   return store;
 }
 
+// A run that goes on with a file, and whose store knows http://h/a.
+void go_on_with(const std::string& file) {
+  const auto sink = sink_to(options_to(file));
+  const auto store = store_with({{"http://h/a", kNoon}});
+  const auto fits = sink->go_on_from(*store);
+  EXPECT_TRUE(fits) << fits.error().message;
+}
+
 TEST(ExtractionResumed, CutsOffATornRecord) {
   const TemporaryFolder folder;
   for (const std::string& torn : {std::string("{\"ur"), line_of("http://h/b").substr(0, 60), std::string("{\"url\":\"http://h/b")}) {
     const auto file = folder.file("torn.jsonl");
     write_file(file, line_of("http://h/a") + torn);
-    (void)sink_to(options_to(file));
+    go_on_with(file);
     EXPECT_EQ(contents(file), line_of("http://h/a"));
     write_file(file, torn);
-    (void)sink_to(options_to(file));
+    go_on_with(file);
     EXPECT_EQ(contents(file), "");
   }
 }
@@ -205,11 +215,11 @@ TEST(ExtractionResumed, CutsOffATornRecordOfCsv) {
   const std::string whole = header + "http://h/a,2026-03-12T12:00:00.000Z,\"one\ntwo \"\"x\"\"\"\r\n";
   for (const std::string torn : {"http://h/b,2026", "http://h/b,2026-03-12T12:00:00.000Z,\"one\r\n", "h"}) {
     write_file(file, whole + torn);
-    (void)sink_to(options_to(file));
+    go_on_with(file);
     EXPECT_EQ(contents(file), whole);
   }
   write_file(file, "url,fet");
-  (void)sink_to(options_to(file));
+  go_on_with(file);
   EXPECT_EQ(contents(file), header);
 }
 
@@ -270,11 +280,11 @@ TEST(ExtractionResumed, ReadsAnyLengthOfLinesFromTheEnd) {
   text.insert(text.size() - 3, std::string(3 << 20, 'y'));
   write_file(file, text + "{\"url\":\"torn" + std::string(2 << 20, 'z'));
   const auto sink = sink_to(options_to(file));
-  EXPECT_EQ(contents(file).size(), text.size());
   std::vector<std::pair<std::string, std::optional<WallTime>>> pages = {{"http://h/long", std::nullopt}};
   for (int i = 0; i < 300; ++i) pages.emplace_back("http://h/" + std::to_string(i), std::nullopt);
   const auto store = store_with(pages);
   ASSERT_TRUE(sink->go_on_from(*store));
+  EXPECT_EQ(contents(file).size(), text.size());
   for (const auto& [url, visited] : pages) ASSERT_TRUE(show_page(*sink, {.url = url}));
   ASSERT_TRUE(sink->keep());
   EXPECT_EQ(sink->report().known, 301u);
@@ -293,15 +303,74 @@ TEST(ExtractionResumed, RefusesFilesThatAreNotItsOwn) {
   EXPECT_THAT(refusal_of(options_to(csv)), HasSubstr("a.csv is there, and has other columns"));
 }
 
+TEST(ExtractionResumed, LeavesARefusedFileAsItIs) {
+  const TemporaryFolder folder;
+  const auto file = folder.file("mine.jsonl"), csv = folder.file("mine.csv");
+  const std::string of_crawl = line_of("http://h/a");
+  for (const std::string& mine :
+       {std::string(R"({"url":"https://api.example/","token":"my only copy"})"), std::string(R"({"url":"https://api.example/","tok)"),
+        std::string(R"({"url":"x","fetched_at":"yesterday","h":1})"), of_crawl + "# a note of mine",
+        of_crawl + R"({"url":"https://api.example/","token":"my only copy"})"}) {
+    write_file(file, mine);
+    EXPECT_THAT(refusal_of(options_to(file)), HasSubstr("is no record of a crawl")) << mine;
+    EXPECT_EQ(contents(file), mine);
+  }
+  const std::string noted = "url,fetched_at,t\r\nhttp://h/a,2026-03-12T12:00:00.000Z,A\r\nmy note";
+  write_file(csv, noted);
+  EXPECT_THAT(refusal_of(options_to(csv)), HasSubstr("is no record of a crawl"));
+  EXPECT_EQ(contents(csv), noted);
+}
+
+TEST(ExtractionResumed, KeepsALastRecordThatHasLostItsLineBreakAlone) {
+  const TemporaryFolder folder;
+  const auto file = folder.file("a.jsonl");
+  const std::string whole = line_of("http://h/a");
+  write_file(file, whole.substr(0, whole.size() - 1));  // as some editors save it
+  go_on_with(file);
+  EXPECT_EQ(contents(file), whole);
+}
+
 TEST(ExtractionResumed, RefusesAFileThatIsOlderThanTheDatabase) {
   const TemporaryFolder folder;
   const auto file = folder.file("a.jsonl");
-  write_file(file, line_of("http://h/a"));
+  const std::string torn = line_of("http://h/a") + R"({"url":"http://h/b)";
+  write_file(file, torn);
   const auto sink = sink_to(options_to(file));
   const auto store = store_with({{"http://h/a", std::nullopt}}, kNoon + std::chrono::hours{1});
   const auto fits = sink->go_on_from(*store);
   ASSERT_FALSE(fits);
   EXPECT_THAT(fits.error().message, HasSubstr("of an earlier crawl than the database"));
+  EXPECT_EQ(contents(file), torn) << "nothing is cut off";
+}
+
+TEST(ExtractionFile, ThatIsDeletedOrReplacedEndsTheCrawlBeforeItsPagesAreDone) {
+  const TemporaryFolder folder;
+  for (const bool is_replaced : {false, true}) {
+    const auto file = folder.file(is_replaced ? "replaced.jsonl" : "deleted.jsonl");
+    const auto sink = sink_to(options_to(file));
+    ASSERT_TRUE(show_page(*sink, {}));
+    ASSERT_TRUE(sink->keep());
+    std::filesystem::rename(file, file + ".1");
+    if (is_replaced) write_file(file, "");
+    ASSERT_TRUE(show_page(*sink, {.url = "http://h/b"}));
+    const auto kept = sink->keep();
+    ASSERT_FALSE(kept);
+    EXPECT_THAT(kept.error().message, HasSubstr(is_replaced ? "it was replaced by another file" : "it was deleted while it was in use"));
+    EXPECT_FALSE(sink->finish());
+  }
+}
+
+TEST(ExtractionFile, OfADescriptorIsWrittenThroughIt) {
+  const TemporaryFolder folder;
+  const auto file = folder.file("out");
+  const int given = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ASSERT_GE(given, 0);
+  (void)!::write(given, "before\n", 7);
+  const auto sink = sink_to(options_to("/dev/fd/" + std::to_string(given)));
+  ::close(given);
+  ASSERT_TRUE(show_page(*sink, {}));
+  ASSERT_TRUE(sink->keep());
+  EXPECT_THAT(contents(file), testing::StartsWith("before\n{\"url\":\"http://h/a\""));
 }
 
 TEST(ExtractionFile, ThatAnotherCrawlWritesIsBusy) {

@@ -297,6 +297,22 @@ TEST_F(SaveSinkTest, AnotherCrawlsMirrorIsNotTakenForThisOnes) {
   EXPECT_THAT(error.message, HasSubstr("http://b.test/"));
 }
 
+TEST_F(SaveSinkTest, WhatIsTakenAwayWhileItIsWrittenEndsTheCrawl) {
+  for (const std::string gone : {path_, own("index"), own("pages-1")}) {
+    const auto sink = open();
+    ASSERT_TRUE(show(*sink, {"http://a.test/", "x"}));
+    ASSERT_TRUE(sink->keep());
+    std::filesystem::rename(gone, folder_.file("elsewhere"));
+    ASSERT_TRUE(show(*sink, {"http://a.test/b", "x"}));
+    const auto kept = sink->keep();
+    ASSERT_FALSE(kept) << gone;
+    EXPECT_THAT(kept.error().message, HasSubstr("deleted while it was in use"));
+    EXPECT_FALSE(sink->finish());
+    std::filesystem::remove_all(folder_.file("elsewhere"));
+    std::filesystem::remove_all(path_);
+  }
+}
+
 TEST_F(SaveSinkTest, IsForOneProcessAtATime) {
   const auto sink = open();
   EXPECT_EQ(open_error().code, Errc::busy);

@@ -147,7 +147,7 @@ class Simulate(EndToEnd):
                 (good, ['--for', 'ever'], '--for: duration "ever"'),
                 (good, ['--for', '1ms'], '--for "1ms"'),
                 (good, ['--zone', 'Mars/Olympus'], 'Mars/Olympus'),
-                (good, ['--html', '/nowhere/report.html'], '/nowhere/report.html: cannot be written')):
+                (good, ['--html', '/nowhere/report.html'], '--html /nowhere/report.html: No such file or directory')):
             result = self.run_it(self.write(text), *arguments, expect=2)
             self.assertEqual(result.stdout, '')
             self.assertIn(part, result.stderr)

@@ -609,6 +609,19 @@ TEST_F(ResultSinksTest, BeginAFileAnewWhenItIsLargeOrOld) {
   EXPECT_THAT(log, IsEmpty());
 }
 
+TEST_F(ResultSinksTest, BeginAFileAnewWhereALinkLeads) {
+  std::filesystem::create_directory(folder.file("far"));
+  std::filesystem::create_symlink("far/b.jsonl", folder.file("a.jsonl"));
+  add_sink(Kind::file, "a.jsonl").rotate_bytes = 1'000;
+  for (int i = 0; i < 4; ++i) {
+    store.add(i * 5 + 1, i * 5 + 5);
+    deliver_all();
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("a.jsonl")));
+  EXPECT_THAT(numbers_in(text_of(folder.file("far/b.1.jsonl"))), testing::Not(IsEmpty()));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("a.1.jsonl")));
+}
+
 TEST_F(ResultSinksTest, BeginAFileAnewEachDay) {
   add_sink(Kind::file, "a").rotate_span = 24h;
   with_sinks([&]() -> Coro<void> {

@@ -143,6 +143,16 @@ TEST_F(AuditLogs, KeepWhatCannotBeWrittenAndWriteItLater) {
   EXPECT_THAT(text_of(folder_.file("nowhere/audit.jsonl")), HasSubstr(R"("path":"/b")"));
 }
 
+TEST_F(AuditLogs, GoOnInAnotherFileWhenTheirsIsMovedAway) {
+  auto log = opened();
+  add(*log, "/a");
+  std::filesystem::rename(file_, file_ + ".1");
+  add(*log, "/b");
+  add(*log, "/c");
+  EXPECT_THAT(text_of(file_ + ".1"), HasSubstr(R"("path":"/a")"));
+  EXPECT_THAT(text_of(file_), ::testing::AllOf(HasSubstr(R"("path":"/b")"), HasSubstr(R"("path":"/c")")));
+}
+
 TEST_F(AuditLogs, AreInOrderHoweverManyWriteAtOnce) {
   auto log = opened();
   run([&]() -> Coro<void> {

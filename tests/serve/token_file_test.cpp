@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -138,6 +139,14 @@ TEST_F(TokenFileTest, WhatAKilledWriterHasLeftIsNoHindrance) {
   { std::ofstream(path + ".new") << "half of a li"; }
   EXPECT_TRUE(add("ci"));
   EXPECT_EQ(read_token_file(path)->size(), 1u);
+}
+
+TEST_F(TokenFileTest, IsWhereALinkLeads) {
+  std::filesystem::create_symlink("real.jsonl", path);
+  EXPECT_TRUE(add("ci"));
+  EXPECT_TRUE(add("other"));
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+  EXPECT_EQ(read_token_file(folder.file("real.jsonl"))->size(), 2u);
 }
 
 TEST_F(TokenFileTest, ADeviceOrFolderIsNoFileOfTokens) {

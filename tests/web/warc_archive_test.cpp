@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -414,6 +415,37 @@ TEST_F(WarcArchiveTest, LeavesAloneWhatIsNoArchive) {
   write(path_ + ".cdxj", "notes of mine\n");
   EXPECT_EQ(refusal().code, Errc::wrong_format);
   EXPECT_EQ(read(path_ + ".cdxj"), "notes of mine\n");
+  // Beside an archive, too; and without a line break, or with records that were torn.
+  std::filesystem::remove(path_ + ".cdxj");
+  auto archive = open();
+  for (int i = 0; i < 3; ++i) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  const std::string torn = read(file_).substr(0, std::filesystem::file_size(file_) - 5);
+  write(file_, torn);
+  for (const std::string notes : {"notes of mine", "todo: 1", "org,example)/ my notes"}) {
+    write(path_ + ".cdxj", notes);
+    EXPECT_EQ(refusal().code, Errc::wrong_format);
+    EXPECT_EQ(read(path_ + ".cdxj"), notes);
+    EXPECT_EQ(read(file_), torn) << "nothing is cut off";
+  }
+  std::filesystem::remove(file_);
+  for (const std::string notes : {"word", "\0"}) {
+    write(path_ + ".cdxj", notes);
+    EXPECT_EQ(refusal().code, Errc::wrong_format) << "an index without a file";
+    EXPECT_EQ(read(path_ + ".cdxj"), notes);
+  }
+}
+
+TEST_F(WarcArchiveTest, HasItsIndexWhereALinkLeads) {
+  std::filesystem::create_symlink("real.cdxj", path_ + ".cdxj");
+  auto archive = open();
+  for (const int i : {2, 0, 1}) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_ + ".cdxj"));
+  expect_index_fits(3);
+  std::filesystem::remove(path_ + ".cdxj");
+  ASSERT_EQ(::mkfifo((path_ + ".cdxj").c_str(), 0600), 0);
+  EXPECT_EQ(refusal().code, Errc::wrong_format);
 }
 
 TEST_F(WarcArchiveTest, AddsNothingToAFileThatIsDamagedInItsMiddle) {
@@ -461,18 +493,23 @@ TEST_F(WarcArchiveTest, HasOneWriterAtATime) {
   EXPECT_EQ(refusal().code, Errc::busy);
 }
 
-TEST_F(WarcArchiveTest, SaysWhenItWasRemovedWhileItWasWritten) {
-  for (const std::string& removed : {path_ + ".warc.gz", path_ + ".cdxj"}) {
-    const auto archive = open();
-    ASSERT_TRUE(archive->add(exchange("http://a.test/1", page_text(1))));
-    ASSERT_TRUE(archive->write_out());
-    std::filesystem::remove(removed);
-    ASSERT_TRUE(archive->add(exchange("http://a.test/2", page_text(2))));
-    const auto written = archive->write_out();
-    ASSERT_FALSE(written) << removed;
-    EXPECT_EQ(written.error().code, Errc::io);
-    EXPECT_THAT(written.error().message, testing::HasSubstr(removed + ": it was removed while it was written"));
-    EXPECT_FALSE(archive->close());
+TEST_F(WarcArchiveTest, SaysWhenItWasDeletedOrReplacedWhileItWasWritten) {
+  for (const bool is_replaced : {false, true}) {
+    for (const std::string& moved : {path_ + ".warc.gz", path_ + ".cdxj"}) {
+      const auto archive = open();
+      ASSERT_TRUE(archive->add(exchange("http://a.test/1", page_text(1))));
+      ASSERT_TRUE(archive->write_out());
+      std::filesystem::rename(moved, folder_.file("elsewhere"));
+      if (is_replaced) write(moved, "");
+      ASSERT_TRUE(archive->add(exchange("http://a.test/2", page_text(2))));
+      const auto written = archive->write_out();
+      ASSERT_FALSE(written) << moved;
+      EXPECT_EQ(written.error().code, Errc::io);
+      EXPECT_THAT(written.error().message,
+                  testing::HasSubstr(moved + (is_replaced ? ": it was replaced by another file" : ": it was deleted while it was in use")));
+      EXPECT_FALSE(archive->close());
+      for (const char* const ending : {".warc.gz", ".cdxj"}) std::filesystem::remove(path_ + ending);
+    }
   }
 }
 

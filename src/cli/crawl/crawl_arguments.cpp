@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <string_view>
+#include <system_error>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "argiope/base/duration.hpp"
 #include "base/internal/output_file.hpp"
@@ -41,6 +46,22 @@ std::string archive_name(std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const bool is_none = name.empty() || name == "." || name == ".." || name == ".warc" || name == ".warc.gz";
   return is_none ? fmt::format("{}: it names no file", in_quotes(path)) : std::string{};
+}
+
+using NamedFile = std::pair<std::string_view, std::string>;  // an option and what it names
+
+// Of two that are written to one plain file only one would be there in the end.
+Result<void> check_each_has_its_own(const std::vector<NamedFile>& files) {
+  std::map<std::string, std::string_view> taken;
+  for (const auto& [option, file] : files) {
+    const auto place = find_output_place(file);
+    if (!place || place->kind == OutputPlace::Kind::written_into) continue;
+    std::error_code ignored;
+    const std::string path = std::filesystem::weakly_canonical(std::filesystem::absolute(place->path, ignored), ignored).string();
+    const auto [other, is_new] = taken.emplace(path, option);
+    if (!is_new) return fail(Errc::invalid_input, fmt::format("{} {}: {} names the same file", option, file, other->second));
+  }
+  return {};
 }
 
 }  // namespace
@@ -181,19 +202,19 @@ Result<void> CrawlArguments::check_effects() const {
 }
 
 Result<void> CrawlArguments::check_outputs() const {
-  const std::pair<const char*, const std::string&> files[] = {{"--export", export_file},
-                                                              {"--export-broken", export_broken_file},
-                                                              {"--html", report.html},
-                                                              {"--sitemap-out", report.sitemap},
-                                                              {"--save-cookies", session.save_cookies}};
+  std::vector<NamedFile> files = {{"--export", export_file},
+                                  {"--export-broken", export_broken_file},
+                                  {"--html", report.html},
+                                  {"--sitemap-out", report.sitemap},
+                                  {"--save-cookies", session.save_cookies}};
+  for (const std::string& file : report.check_outputs) files.emplace_back("--check-output", file);
+  std::erase_if(files, [](const NamedFile& named) { return named.second.empty(); });
   for (const auto& [option, file] : files) {
-    if (file.empty()) continue;
     if (auto good = OutputFile::check(option, file); !good) return good;
   }
-  for (const std::string& file : report.check_outputs) {
-    if (auto good = OutputFile::check("--check-output", file); !good) return good;
-  }
-  return {};
+  if (extraction.is_asked()) files.emplace_back("--output", extraction.output);
+  files.emplace_back("--db", database);
+  return check_each_has_its_own(files);
 }
 
 // Of the command line and of lists; a list's bad lines are `remarks`.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -213,23 +212,12 @@ Result<std::unique_ptr<UrlStore>> open_crawl_to_look(const std::string& path) {
   return open_url_store_to_look(path);
 }
 
-namespace {
-
-// Of a look that has ended so: what it said must have come through.
-int after_output(int status) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  const std::string why = errno == 0 ? std::string{} : fmt::format(": {}", std::strerror(errno));
-  return status == kExitNothing ? status : complain_about("standard output: cannot be written" + why);
-}
-
-}  // namespace
-
 std::function<int()> add_crawl_looks(CLI::App& crawl) {
   std::vector<std::function<int()>> looks = {add_check(crawl), add_report(crawl), add_export(crawl), add_status(crawl),
                                              add_urls(crawl),  add_requeue(crawl), add_crawl_explain(crawl), add_diff(crawl)};
   return [&crawl, looks = std::move(looks)] {
     for (std::size_t i = 0; i < looks.size(); ++i) {
-      if (crawl.got_subcommand(kLooks[i])) return after_output(looks[i]());
+      if (crawl.got_subcommand(kLooks[i])) return looks[i]();
     }
     return static_cast<int>(kExitUsage);
   };

@@ -25,6 +25,7 @@
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/number_option.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/table.hpp"
 #include "crawl/internal/crawl_overview.hpp"
 #include "crawl/internal/requeue.hpp"
@@ -205,8 +206,8 @@ class UrlLines {
     if (!json && !only_urls) out_ = fmt::format("{:>8}  {:<8}  {:<16}  {:>6}  {:>10}  {:>5}  {:<20}  {}\n", "url_id", "state",
                                                 "reason", "status", "size", "depth", "fetched", "url");
   }
-  // False: nobody reads on.
-  Result<bool> write(std::span<const UrlRecord> records) {
+  // Errors: those of print_now(): nobody reads on, for one.
+  Result<void> write(std::span<const UrlRecord> records) {
     for (const UrlRecord& record : records) {
       if (only_urls_) {
         out_.append(record.url).append("\n");
@@ -223,10 +224,10 @@ class UrlLines {
     }
     return flush();
   }
-  bool flush() {
-    const bool written = std::fwrite(out_.data(), 1, out_.size(), stdout) == out_.size() && std::fflush(stdout) == 0;
+  Result<void> flush() {
+    auto printed = print_now(out_);
     out_.clear();
-    return written;
+    return printed;
   }
 
  private:
@@ -269,27 +270,22 @@ int run_urls(const UrlsArguments& arguments) {
   auto store = open_crawl_to_look(arguments.database);
   if (!store) return complain_query(with_database_option(store.error()).message);
   UrlLines lines(**store, arguments.json, arguments.only_urls);
-  Result<void> done;
-  bool is_read = lines.flush();
+  Result<void> done = lines.flush();
+  if (!done) return complain_query(done.error().message);
   if (sort != UrlSort::found) {
     const auto best = first_matching(**store, *matches, arguments.after, sort, static_cast<std::size_t>(arguments.limit));
     if (!best) return complain_query(best.error().message);
-    const auto written = lines.write(*best);
-    if (!written) return complain_query(written.error().message);
-    is_read = *written;
+    done = lines.write(*best);
   } else {
     std::uint64_t left = arguments.limit;
     done = visit_matching(**store, *matches, arguments.after, [&](std::span<const UrlRecord> found) -> Result<bool> {
       found = found.first(static_cast<std::size_t>(std::min<std::uint64_t>(found.size(), left)));
       left -= found.size();
-      auto written = lines.write(found);
-      if (!written) return written;
-      is_read = *written;
-      return is_read && left > 0;
+      if (auto written = lines.write(found); !written) return std::unexpected(std::move(written.error()));
+      return left > 0;
     });
   }
-  if (!done) return complain_query(done.error().message);
-  return is_read ? kExitFinished : complain_query("standard output: nobody reads on");
+  return done ? kExitFinished : complain_query(done.error().message);
 }
 
 // --- requeue

@@ -13,6 +13,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/standard_output.hpp"
 #include "engine/internal/job_names.hpp"
 #include "jobs/internal/job_json.hpp"
 
@@ -169,10 +170,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
       out += '\n';
     }
   }
-  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
-    co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
-  }
-  co_return Result<void>{};
+  co_return print_now(out);
 }
 
 void JobFeed::refuse(std::uint64_t line, std::string_view why) {

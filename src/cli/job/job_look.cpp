@@ -1,15 +1,16 @@
 // What only looks: `argiope job list`, `show`, `stats` and `explain`.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "argiope/async/or_return.hpp"
 #include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_print.hpp"
 #include "cli/number_option.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/table.hpp"
 #include "jobs/internal/job_json.hpp"
 
@@ -72,10 +73,7 @@ Coro<Result<int>> show_jobs(const LookArguments& look, Book& book) {
       continue;
     }
     if (look.payload || look.result) {
-      const std::string& bytes = look.payload ? record->payload : record->result;
-      if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() || std::fflush(stdout) != 0) {
-        co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
-      }
+      co_await or_return(print_now(look.payload ? record->payload : record->result));
       continue;
     }
     auto history = co_await book.history(record->id);

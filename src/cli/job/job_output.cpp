@@ -1,7 +1,6 @@
 // `argiope job output`: what a job's command has printed: now, while it runs, or when the job has ended.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "argiope/async/or_return.hpp"
 #include "cli/job/job_command.hpp"
+#include "cli/standard_output.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
@@ -24,18 +24,13 @@ struct OutputArguments {
   bool wait = false;
 };
 
-Result<void> print_bytes(const std::string& bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return {};
-  return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
-}
-
 // Prints what comes while the job runs, unless it is to be printed when the job has ended.
 Coro<Result<JobOutput>> follow_to_end(Book& book, JobId id, bool prints) {
   OutputLook look{.wait = kPatience};
   for (;;) {
     JobOutput output = co_await or_return(book.output(id, look));
     if (prints && output.run != look.run && look.after > 0) fmt::print(stderr, "job {}: run {}\n", id, output.run);
-    if (prints) co_await or_return(print_bytes(output.bytes));
+    if (prints) co_await or_return(print_now(output.bytes));
     if (!output.may_grow()) co_return output;
     look.run = output.run;
     look.after = output.after + output.bytes.size();
@@ -63,7 +58,7 @@ Coro<Result<int>> output_of(const OutputArguments& arguments, Book& book) {
     if (arguments.store.json) {
       fmt::print("{}\n", to_json(record));
     } else {
-      co_await or_return(print_bytes(record.result));
+      co_await or_return(print_now(record.result));
     }
   }
   co_return end ? status_of(id, *end) : kExitFinished;

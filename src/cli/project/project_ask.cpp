@@ -53,7 +53,7 @@ int with_resting_engine(const ProjectAskArguments& arguments, const UseEngine& u
     if (auto used = use(engine); !used) return complain_of_project(used.error(), status_for(used.error()));
   }
   if (auto closed = (*store)->close(); !closed) return complain_of_project(closed.error(), kExitNothing);
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 // As the API takes it, so that both hold to the same rules.
@@ -96,7 +96,7 @@ int ask_by_daemon(const ProjectAskArguments& arguments) {
   const auto decision = read_answer(*body, read_told_decision);
   if (!decision) return complain_of_daemon(decision.error());
   show_decision(arguments, *decision);
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 int run_project_ask(const ProjectAskArguments& arguments) {

@@ -54,7 +54,7 @@ int change_project(const ProjectChangeArguments& arguments, const ChangeRecord& 
   (*store)->submit(std::move(batch));
   if (auto closed = (*store)->close(); !closed) return complain_of_project(closed.error(), kExitNothing);
   fmt::print("{}\n", *said);
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 std::unexpected<Error> not_so(const ProjectRecord& project, std::string_view what) {

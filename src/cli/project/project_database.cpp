@@ -129,12 +129,6 @@ int status_for(const Error& error) {
   return error.code == Errc::not_found || error.code == Errc::invalid_input ? kExitUsage : kExitNothing;
 }
 
-int after_printing(int status) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  const std::string why = errno == 0 ? std::string{} : fmt::format(": {}", std::strerror(errno));
-  return status == kExitNothing ? status : complain_of_project({Errc::io, "standard output: cannot be written" + why}, kExitNothing);
-}
-
 WallTime calendar_now() { return std::chrono::floor<std::chrono::milliseconds>(SystemClock().wall_now()); }
 
 }  // namespace argiope

@@ -44,9 +44,6 @@ ProjectStatus status_of(const ProjectRecord& project);
 // For exit statuses: 2 for what is named wrongly, 3 for the rest.
 int status_for(const Error& error);
 
-// What was printed must have come through; else 3, and why.
-int after_printing(int status);
-
 WallTime calendar_now();
 
 }  // namespace argiope

@@ -168,7 +168,7 @@ int show_explanation(const ProjectExplainArguments& arguments, const StoredExpla
   } else {
     print_explanation(told, now);
   }
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 // --- from a daemon, which also knows what it is waiting for itself

@@ -69,7 +69,7 @@ int ask_daemon(const std::string& where, HttpMethod method, const std::string& p
   if (!daemon) return complain_of_daemon(daemon.error());
   if (const auto answered = (*daemon)->ask(method, path, body); !answered) return complain_of_daemon(answered.error());
   fmt::print("{}\n", said);
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 }  // namespace argiope

@@ -33,7 +33,7 @@ int after_export(const Result<ResultExportReport>& written) {
   if (written->left_out > 0) {
     fmt::print(stderr, "argiope: {} left out: more columns than {}\n", counted(written->left_out, "cell"), ResultExport::kMostColumns);
   }
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 // --- from a daemon

@@ -252,7 +252,7 @@ void write_status(JsonWriter& out, const ShownStatus& status) {
 int show_statuses(const ProjectStatusArguments& arguments, const std::vector<ShownStatus>& statuses, const std::string& owner, WallTime now) {
   if (!arguments.json) {
     print_statuses(statuses, now);
-    return after_printing(kExitFinished);
+    return kExitFinished;
   }
   fmt::print("{}\n", json_object([&](JsonWriter& out) {
                out.member("owner", owner.empty() ? std::nullopt : std::optional(owner));
@@ -260,7 +260,7 @@ int show_statuses(const ProjectStatusArguments& arguments, const std::vector<Sho
                  for (const ShownStatus& status : statuses) out.object([&] { write_status(out, status); });
                });
              }));
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 void in_order(std::vector<ShownStatus>& statuses) {

@@ -205,7 +205,7 @@ int list_versions(VersionsOfProject& project, const std::string& name, bool json
   if (!versions) return project.complain(versions.error());
   if (!json) {
     print_versions(*versions);
-    return after_printing(kExitFinished);
+    return kExitFinished;
   }
   for (ShownVersion& version : *versions) {
     if (!version.source.empty()) continue;
@@ -214,7 +214,7 @@ int list_versions(VersionsOfProject& project, const std::string& name, bool json
     version = std::move(*whole);
   }
   fmt::print("{}\n", versions_json(name, *versions));
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 int print_diff(VersionsOfProject& project, const std::string& name, std::int64_t from, std::int64_t to) {
@@ -228,7 +228,7 @@ int print_diff(VersionsOfProject& project, const std::string& name, std::int64_t
   };
   print("file", &ShownVersion::source);
   print("script", &ShownVersion::script);
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 // As it is: it may be meant for a file.
@@ -237,7 +237,7 @@ int print_one(VersionsOfProject& project, std::int64_t number, std::string Shown
   if (!version) return project.complain(version.error());
   const std::string& text = (*version).*what;
   std::fwrite(text.data(), 1, text.size(), stdout);
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 int roll_back(VersionsOfProject& project, const std::string& name, std::int64_t number) {
@@ -249,7 +249,7 @@ int roll_back(VersionsOfProject& project, const std::string& name, std::int64_t 
   const auto made = project.roll_back(number);
   if (!made) return project.complain(made.error());
   fmt::print("{}: version {} is as version {} was. {}\n", printable(name), *made, number, project.then_say(*made));
-  return after_printing(kExitFinished);
+  return kExitFinished;
 }
 
 // What there is to say where it cannot be opened, is said; the exit status.

@@ -25,6 +25,7 @@
 #include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/table.hpp"
 #include "time/internal/trigger_json.hpp"
 
@@ -460,10 +461,7 @@ class LineAdder {
         out += reply_line(names[i], reply);
       }
     }
-    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
-      co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
-    }
-    co_return Result<void>{};
+    co_return print_now(out);
   }
 
   void refuse(std::uint64_t line, std::string_view why) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/table.hpp"
 #include "engine/internal/schedule_status_json.hpp"
 
@@ -158,9 +158,7 @@ Coro<Result<int>> show_output(const ScheduleLookArguments& look, ScheduleBook& b
   if (::isatty(STDERR_FILENO) == 1) {
     fmt::print(stderr, "{}\n", output_heading(last, zone_of(found)));
   }
-  if (std::fwrite(last.output.data(), 1, last.output.size(), stdout) != last.output.size() || std::fflush(stdout) != 0) {
-    co_return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
-  }
+  co_await or_return(print_now(last.output));
   co_return kExitFinished;
 }
 

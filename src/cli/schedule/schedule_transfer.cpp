@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "argiope/async/or_return.hpp"
 #include "base/internal/json_reader.hpp"
+#include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
@@ -45,25 +45,6 @@ Coro<Result<std::vector<ScheduleStatus>>> all_schedules(ScheduleBook& book) {
 
 // --- export ----------------------------------------------------------------------------------------------------------
 
-// The file has all of it, or what it had before; a device, a pipe or a link is written to as it is.
-Result<void> write_text(const std::string& file, const std::string& text) {
-  const bool is_output = file == "-";
-  std::error_code ignored;
-  const auto kind = std::filesystem::symlink_status(file, ignored).type();
-  const bool in_place = kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found;
-  const std::string fresh = in_place ? file : file + ".new";
-  std::FILE* const out = is_output ? stdout : std::fopen(fresh.c_str(), "we");
-  if (out == nullptr) return file_error(fresh);
-  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
-  if (is_output) return written ? Result<void>{} : Result<void>(file_error("standard output"));
-  if (std::fclose(out) != 0 || !written || (!in_place && std::rename(fresh.c_str(), file.c_str()) != 0)) {
-    auto error = file_error(file);
-    if (!in_place) std::remove(fresh.c_str());
-    return error;
-  }
-  return {};
-}
-
 Coro<Result<int>> export_schedules(const TransferArguments& arguments, ScheduleBook& book) {
   std::string text;
   int status = kExitFinished;
@@ -75,7 +56,9 @@ Coro<Result<int>> export_schedules(const TransferArguments& arguments, ScheduleB
     found.schedule->paused = found.place.paused;
     text += to_json(*found.schedule) + '\n';
   }
-  co_await or_return(write_text(arguments.file, text));
+  OutputFile file("schedules to", arguments.file);
+  file.write(text);
+  co_await or_return(file.finish());
   co_return status;
 }
 

@@ -47,7 +47,10 @@ Result<std::string> file_of_script(const ProjectDefinition& project) {
   return fail(Errc::invalid_input, R"(script: processor names no file for it, such as shop.py in ["python3", "shop.py"])");
 }
 
+// The folder may be one that an earlier version of the script has written to: no link that it has left is followed.
 Result<void> write_script(const std::string& path, const std::string& script) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) std::filesystem::remove(path, ignored);
   OutputFile file("script", path);
   file.write(script);
   return file.finish();

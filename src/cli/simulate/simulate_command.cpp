@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/human.hpp"
@@ -150,20 +150,18 @@ int run_simulate(const SimulateArguments& arguments) {
   auto configuration = configuration_of(arguments, status);
   if (!configuration) return status;
   if (arguments.seed) configuration->simulation.seed = *arguments.seed;
-  std::ofstream html;
   if (!arguments.html.empty()) {
-    html.open(arguments.html, std::ios::trunc | std::ios::binary);
-    if (!html) return complain_of({Errc::io, arguments.html + ": cannot be written"}, kExitUsage);
+    if (auto good = OutputFile::check("--html", arguments.html); !good) return complain_of(good.error(), kExitUsage);
   }
   SimulationProgress progress(*options, arguments.quiet);
   options->progress = [&](WallTime now, std::uint64_t runs) { progress.show(now, runs); };
   const auto report = simulate(*configuration, *options);
   if (!report) return complain_of(report.error(), kExitNothing);
   progress.end(report->runs);
-  if (html.is_open()) {
-    html << html_report(*report, arguments.file.empty() ? arguments.store.store : arguments.file);
-    html.close();
-    if (!html) return complain_of({Errc::io, arguments.html + ": cannot be written"}, kExitNothing);
+  if (!arguments.html.empty()) {
+    OutputFile html("--html", arguments.html);
+    html.write(html_report(*report, arguments.file.empty() ? arguments.store.store : arguments.file));
+    if (auto written = html.finish(); !written) return complain_of(written.error(), kExitNothing);
   }
   fmt::print("{}{}", arguments.json ? json_report(*report) : text_report(*report), arguments.json ? "\n" : "");
   return kExitFinished;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "argiope/store/url_store.hpp"
+#include "base/internal/file_writing.hpp"
 #include "store/internal/sqlite.hpp"
 
 namespace argiope {
@@ -44,11 +45,6 @@ bool is_locked(const std::string& path);
 // Threads: in_place() from any.
 class FileWatch {
  public:
-  struct Identity {
-    std::uint32_t device_major, device_minor;
-    std::uint64_t number;
-    bool operator==(const Identity&) const = default;
-  };
   FileWatch() = default;
   // Once the database has been read. `lock` is on the very file that is open, where there is one.
   FileWatch(SqliteDatabase& database, const FileLock& lock);
@@ -57,7 +53,7 @@ class FileWatch {
  private:
   struct File {
     std::string name;
-    Identity identity;
+    FileNumber identity;
   };
   // The database and its log; those that are not files of this system's are passed over.
   std::vector<File> files_;
