@@ -10,6 +10,7 @@ import { Action, ask, Command, Dialog, Empty, Field, Filter, Head, Icon, Name, P
 const kStates = ['ready', 'running', 'delayed', 'buried', 'done', 'cancelled'];
 const kLimit = 50;
 const kMostListed = 200; // queues that can be chosen from a list
+const kNumber = /^(0|[1-9]\d*)$/; // 00123 is a name
 
 function Tabs({ params, totals }) {
   const tab = (
@@ -205,12 +206,12 @@ function newJobOf(form) {
   const job = { queue: form.get('queue'), payload: form.get('payload') };
   for (const name of ['key', 'function', 'unique']) if (form.get(name)) job[name] = form.get(name);
   const id = form.get('id').trim();
-  if (id) job.id = /^\d+$/.test(id) ? Number(id) : id;
+  if (id) job.id = kNumber.test(id) ? Number(id) : id;
   for (const name of ['priority', 'max_attempts']) if (form.get(name)) job[name] = Number(form.get(name));
   const delay = form.get('delay').trim();
   if (delay) job.delay_ms = readSpan(delay) ?? delay;
   const waits = form.get('waits_for').trim();
-  if (waits) job.waits_for = waits.split(/[\s,]+/).map((w) => (/^\d+$/.test(w) ? Number(w) : w));
+  if (waits) job.waits_for = waits.split(/[\s,]+/).map((w) => (kNumber.test(w) ? Number(w) : w));
   return job;
 }
 

@@ -67,14 +67,18 @@ std::optional<std::size_t> JsonMembers::place_among(std::string_view name, const
 }
 
 void JsonMembers::refuse_repeated() const {
+  constexpr std::size_t kFew = 16;  // are compared with each other without memory of their own
   std::unordered_set<std::string_view> names;
-  for (const Member& member : members_) {
-    if (names.insert(member.name).second) continue;
-    return member.value.refuse_member(fmt::format("member {} is there twice", in_quotes(member.name)));
+  for (auto member = members_.begin(); member != members_.end(); ++member) {
+    const bool is_new = members_.size() <= kFew ? std::ranges::find(members_.begin(), member, member->name, &Member::name) == member
+                                                : names.insert(member->name).second;
+    if (is_new) continue;
+    return member->value.refuse_member(fmt::format("member {} is there twice", in_quotes(member->name)));
   }
 }
 
 void JsonMembers::finish(std::string_view why) const {
+  refuse_repeated();
   const auto unknown = std::ranges::find(members_, false, &Member::asked);
   if (unknown == members_.end()) return;
   unknown->value.refuse_member(fmt::format("member {}: {}", in_quotes(unknown->name), why));

@@ -144,7 +144,7 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
   std::string why = fmt::format("{}: status {} instead of {}", what, response.status, expected(*call));
   if (!response.headers.location.empty()) why += ", to " + printable(response.headers.location, kMostQuoted);
   if (!response.body.empty()) why += ": " + printable(response.body, kMostQuoted);
-  const auto wait = detail::wait_asked_for(response, EventLoop::current().clock().wall_now());
+  const auto wait = parse_retry_after(response.headers.retry_after, EventLoop::current().clock().wall_now());
   if (wait) throw RetryJob(why, *wait);
   throw std::runtime_error(why);
 }
@@ -184,12 +184,6 @@ Result<HttpCall> parse_http_call(std::string_view text) {
     if (const JsonValue* expect = in.find("expect")) read_expect(*expect, call);
     if (const JsonValue* body = in.find("body")) read_body(*body, call.request);
   });
-}
-
-std::optional<Duration> detail::wait_asked_for(const HttpResponse& response, WallTime now) {
-  constexpr Duration kLeast = std::chrono::seconds{1};
-  const auto wait = parse_retry_after(response.headers.retry_after, now);
-  return wait ? std::optional(std::max(*wait, kLeast)) : std::nullopt;
 }
 
 JobFunction as_http_call(HttpTransport& transport, HttpCallOptions options) {

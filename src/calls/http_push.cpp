@@ -3,19 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "calls/http_call_form.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/hmac.hpp"
+#include "web/internal/http_date.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostSecretBytes = 1024;
 // How often a job is given back because the target has no time for it, before that counts as a failed attempt.
-constexpr std::uint32_t kMostReleases = 100;
+constexpr std::uint32_t kMostReleases = 20;
 
 bool has_header(const HttpRequest& request, std::string_view name) {
   return std::ranges::any_of(request.headers, [&](const auto& field) { return equals_lower(field.first, name); });
@@ -41,53 +43,64 @@ HttpRequest request_for(const HttpPush& push, const JobContext& context, std::si
 
 bool is_worth_another_try(int status) { return status == 408 || status == 425 || status == 429 || status >= 500; }
 
-// The path of a webhook is often its secret, and errors are shown to whoever may read jobs.
-std::string shown(const Url& url) {
-  const std::string_view rest = url.path_and_query();
-  return fmt::format("{}://{}/{}", url.scheme(), url.host_and_port(), rest.size() > 1 ? "…" : "");
-}
-
 // Settles the job by an answer that is no success.
-[[noreturn]] void fail_by(const HttpResponse& response, std::string why, const JobRecord& job, WallTime now) {
+[[noreturn]] void fail_by(const HttpResponse& response, std::string why, WallTime now, const JobRecord& job) {
   if (!response.body.empty()) why += ": " + printable(response.body, kMostQuoted);
   if (!is_worth_another_try(response.status)) throw BuryJob(why);
-  const auto wait = detail::wait_asked_for(response, now);
-  const bool has_no_time = response.status == 429 || response.status == 503;
-  if (wait && has_no_time && job.tally.releases < kMostReleases) throw SnoozeJob(*wait);
+  const auto wait = parse_retry_after(response.headers.retry_after, now);
+  if (wait && (response.status == 429 || response.status == 503) && job.tally.releases < kMostReleases) throw SnoozeJob(*wait);
   if (wait) throw RetryJob(why, *wait);
   throw std::runtime_error(why);
 }
 
-Coro<void> run_push(JobContext& context, HttpTransport& transport, std::shared_ptr<const HttpPush> push,
-                    std::size_t most_kept) {
+struct PushTarget {
+  HttpPush push;
+  std::size_t most_kept;
+};
+
+// Paths and queries of webhooks are secrets, and errors are read by many.
+std::string shown_address(const HttpRequest& request) {
+  return fmt::format("{} {}", to_string(request.method), request.url.site_key());
+}
+
+// The body as it is kept. What is longer than may be kept says so.
+std::string kept_body(HttpResponse& response, std::size_t most_kept) {
+  std::string body = std::move(response.body);
+  if (response.truncated) body += fmt::format("\n[cut: only the first {} bytes of the answer are kept]", most_kept);
+  return body;
+}
+
+Coro<void> run_push(JobContext& context, HttpTransport& transport, std::shared_ptr<PushTarget> target) {
   const Clock& clock = EventLoop::current().clock();
-  const HttpRequest request = request_for(*push, context, most_kept, clock.wall_now());
+  const HttpRequest request = request_for(target->push, context, target->most_kept, clock.wall_now());
   HttpResponse response;
   const auto sent = co_await transport.send(request, response);
-  const std::string what = fmt::format("{} {}", to_string(request.method), shown(request.url));
+  const std::string what = shown_address(request);
   if (!sent) {
     const std::string why = fmt::format("{}: {}", what, sent.error().message);
-    // An address that may not be asked is trouble of the configuration: its jobs wait until that is mended.
+    // The configuration's trouble, and not this job's.
     if (sent.error().code == Errc::refused) throw WorkerUnfit(why);
     throw std::runtime_error(why);
   }
   if (response.status < 200 || response.status > 299) {
-    fail_by(response, fmt::format("{}: status {}", what, response.status), context.job(), clock.wall_now());
+    fail_by(response, fmt::format("{}: status {}", what, response.status), clock.wall_now(), context.job());
   }
-  if (!response.damage.empty()) throw std::runtime_error(fmt::format("{}: status {}, but {}", what, response.status, response.damage));
-  if (response.truncated) response.body += fmt::format("\n[cut: the answer has more than {} bytes]", most_kept);
-  context.set_result(std::move(response.body));
+  // RFC 9112, 8: what has not come whole is no answer.
+  if (!response.damage.empty()) throw std::runtime_error(fmt::format("{}: {}", what, response.damage));
+  context.set_result(kept_body(response, target->most_kept));
 }
 
 }  // namespace
 
 Result<HttpPush> parse_http_push(std::string_view json) {
-  std::string secret;
+  HttpPush push;
   auto call = detail::read_http_call(json, HttpMethod::post, [&](JsonMembers& in, HttpCall&) {
-    if (const JsonValue* given = in.find("secret")) secret = given->text(1, kMostSecretBytes);
+    if (const JsonValue* given = in.find("secret")) push.secret = given->text(1, kMostSecretBytes);
+    push.allow_private = in.flag("allow_private", false);
   });
   if (!call) return std::unexpected(std::move(call.error()));
-  return HttpPush{.call = *std::move(call), .secret = std::move(secret)};
+  push.call = *std::move(call);
+  return push;
 }
 
 std::string sign_push(std::string_view secret, WallTime at, JobId id, std::string_view body) {
@@ -99,8 +112,8 @@ std::string sign_push(std::string_view secret, WallTime at, JobId id, std::strin
 }
 
 JobFunction as_http_push(HttpTransport& transport, HttpPush push, HttpCallOptions options) {
-  return [&transport, shared = std::make_shared<const HttpPush>(std::move(push)), most_kept = options.most_kept](
-             JobContext& context) { return run_push(context, transport, shared, most_kept); };
+  const auto target = std::make_shared<PushTarget>(PushTarget{std::move(push), options.most_kept});
+  return [&transport, target](JobContext& context) { return run_push(context, transport, target); };
 }
 
 }  // namespace argiope

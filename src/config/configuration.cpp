@@ -17,8 +17,10 @@
 #include <sstream>
 #include <utility>
 
+#include "argiope/async/subprocess.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "argiope/web/ip_address.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
@@ -197,11 +199,16 @@ class ConfigurationReader {
   }
 
   // --- [[queue]]
+  // For errors that show up later.
+  std::string place_of(const toml::node& node) const {
+    const std::string_view about = std::string_view(about_).substr(0, about_.rfind(": "));
+    return printable(fmt::format("{}:{}: {}", file_, node.source().begin.line, about));
+  }
   // `command`: its arguments, or a table of docs/configuration.md. `push`: an address, or a table.
   void read_target(const toml::table& table, ConfiguredQueue& queue) {
     if (const toml::node* node = table.get("command")) {
       queue.target_text = read_call(*node, "command", "args", parse_command_call, queue.command);
-      queue.target_line = node->source().begin.line;
+      queue.target_place = place_of(*node);
       if (queue.command) {
         queue.command->is_from_job = false;
         const toml::table* form = node->as_table();
@@ -212,7 +219,7 @@ class ConfigurationReader {
     if (node == nullptr) return;
     if (queue.command) return complain(node->source(), "push: it has a command already");
     queue.target_text = read_call(*node, "push", "url", parse_http_push, queue.push);
-    queue.target_line = node->source().begin.line;
+    queue.target_place = place_of(*node);
   }
   // What is no table stands for its most important member. Its JSON.
   template <class Call, class Parse>
@@ -293,7 +300,9 @@ class ConfigurationReader {
     about_ = fmt::format("notify {}: ", in_quotes(*name, kMostShown));
     once(notify_lines_, table, *name);
     read_as_json(table, [&](const JsonValue& form) { out_.notify.push_back(read_notify_rule(form)); });
-    if (!error_) out_.notify.back().line = table.source().begin.line;
+    const toml::node* const command = table.get("command");
+    const toml::node* const push = table.get("push");
+    out_.notify_places.push_back(place_of(command != nullptr ? *command : push != nullptr ? *push : table));
   }
 
   // --- [[project]]
@@ -455,6 +464,45 @@ Duration SimulatedDuration::draw(std::uint64_t number, Random& random) const {
     case Kind::exponential: return rounded(-low_ns * std::log(1 - random.unit()));
   }
   return {};
+}
+
+namespace {
+
+// each(place, command, push): of the targets that a daemon starts.
+template <class Each>
+void for_each_target(const Configuration& configuration, Each each) {
+  for (const ConfiguredQueue& queue : configuration.queues) {
+    if (queue.workers > 0) each(queue.target_place, queue.command, queue.push);
+  }
+  for (std::size_t i = 0; i < configuration.notify.size(); ++i) {
+    each(configuration.notify_places[i], configuration.notify[i].command, configuration.notify[i].push);
+  }
+}
+
+}  // namespace
+
+Result<void> check_targets(const Configuration& configuration) {
+  Result<void> good;
+  for_each_target(configuration, [&](const std::string& place, const std::optional<CommandOptions>& command, const auto&) {
+    if (!good || !command) return;
+    if (const auto program = find_program(command->args.front(), command->directory); !program) {
+      good = fail(Errc::invalid_input, printable(fmt::format("{}: {}", place, program.error().message)));
+    }
+  });
+  return good;
+}
+
+std::vector<std::string> private_pushes(const Configuration& configuration) {
+  std::vector<std::string> found;
+  if (configuration.serve.allow_private) return found;
+  const AddressGuard guard(false);
+  for_each_target(configuration, [&](const std::string& place, const auto&, const std::optional<HttpPush>& push) {
+    if (!push || push->allow_private) return;
+    if (const auto good = guard.check_name(push->call.request.url.host()); !good) {
+      found.push_back(fmt::format("{}: push: {}", place, good.error().message));
+    }
+  });
+  return found;
 }
 
 Result<Configuration> parse_configuration(std::string_view text, std::string_view name) {

@@ -5,6 +5,7 @@
 
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
+#include "async/internal/as_error.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
 
@@ -39,14 +40,7 @@ Result<void> SchedulerImpl::make_executor(std::string name, const ExecutorOption
 
 // An executor's end is awaited when it is removed, perhaps days later.
 Coro<Result<void>> SchedulerImpl::told_at_once(Coro<Result<void>> work, std::string name) {
-  Result<void> ended;
-  try {
-    ended = co_await std::move(work);
-  } catch (const CancelledError&) {
-    throw;
-  } catch (const std::exception& error) {
-    ended = fail(Errc::internal, error.what());
-  }
+  const Result<void> ended = co_await as_error(std::move(work));
   if (!ended) spdlog::error("executor {} has ended, and its jobs wait: {}", in_quotes(name), ended.error().message);
   co_return ended;
 }

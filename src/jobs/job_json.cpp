@@ -27,8 +27,8 @@ bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The one way to write an id. "00123" is a name: order numbers, telephone numbers and ISBNs begin with zeros.
-bool is_job_id(std::string_view text) { return is_digits(text) && (text.size() == 1 || text.front() != '0'); }
+// Of texts that may be names: only a number as it is written by us is one, or 00123 and 123 would be one job.
+bool is_id(std::string_view text) { return is_digits(text) && (text.size() == 1 || text.front() != '0'); }
 
 bool has_control_characters(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -75,7 +75,7 @@ class JobReader {
 
   static std::string text(const JsonValue& value, std::size_t least = 0) { return value.text(least, kMostNameBytes); }
   static JobId id(const JsonValue& value) {
-    if (const auto digits = value.if_text(); digits && is_job_id(*digits)) {
+    if (const auto digits = value.if_text(); digits && is_id(*digits)) {
       const auto number = parse_job_id(*digits);
       if (number) return **number;
     }
@@ -85,7 +85,7 @@ class JobReader {
   void read_queue(const JsonValue& value, RawJson&) { job_.queue = text(value, 1); }
   void read_id(const JsonValue& value, RawJson&) {
     const auto name = value.if_text();
-    if (!name || is_job_id(*name)) {
+    if (!name || is_id(*name)) {
       job_.id = id(value);
       return;
     }
@@ -156,7 +156,7 @@ class JobReader {
   // What can only be a name, where names may stand.
   std::optional<std::string_view> name_of(const JsonValue& value) const {
     const auto text = value.if_text();
-    return names_ == nullptr || !text || text->empty() || is_job_id(*text) ? std::nullopt : text;
+    return names_ == nullptr || !text || text->empty() || is_id(*text) ? std::nullopt : text;
   }
 
   const WallTime now_;
@@ -265,7 +265,7 @@ std::string to_json(const JobRecord& record) {
 }
 
 Result<std::optional<JobId>> parse_job_id(std::string_view text) {
-  if (!is_job_id(text)) return std::nullopt;
+  if (!is_id(text)) return std::nullopt;
   JobId id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (error != std::errc{} || id == 0 || id > kMostJobId) {

@@ -114,10 +114,10 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
 
   // Until nothing is left to write, or it fails.
   static Coro<void> write_pending(std::shared_ptr<State> self) {
-    struct Writing {
-      State& state;
-      ~Writing() { state.is_writing = false; }  // also where it throws: the next entry begins anew
-    } const writing{*self};
+    const struct Writing {
+      bool& is_writing;
+      ~Writing() { is_writing = false; }
+    } writing{self->is_writing};
     bool done = true;
     while (done && (!self->pending.empty() || self->is_to_be_rewritten())) {
       const std::uint64_t last = self->last;

@@ -75,7 +75,9 @@ void read_targets(JsonMembers& in, NotifyRule& rule) {
     rule.command->is_from_job = false;
     rule.command->input.reset();  // the message
   }
+  const bool allow_private = in.flag("allow_private", false);
   if (!rule.push) return;
+  if (allow_private && !std::exchange(rule.push->allow_private, true)) rule.target_text += " allow_private";
   auto& headers = rule.push->call.request.headers;
   const bool says_type = std::ranges::any_of(headers, [](const auto& field) { return field.first == "Content-Type"; });
   if (!says_type) headers.emplace_back("Content-Type", "application/json");

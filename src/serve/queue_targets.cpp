@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "argiope/async/sleep.hpp"
+#include "async/internal/as_error.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
@@ -36,7 +37,7 @@ QueueTargets::~QueueTargets() = default;
 
 Coro<void> QueueTargets::work(std::shared_ptr<Running> running) {
   while (!running->is_ending) {
-    const Result<void> ended = co_await running->worker.run();
+    const Result<void> ended = co_await as_error(running->worker.run());
     if (ended || running->is_ending) co_return;
     running->trouble = ended.error().message;
     spdlog::error("queue {}: its jobs wait, and are tried again in 10 s: {}", in_quotes(running->target.queue),

@@ -197,6 +197,7 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
   read_texts(in, "origins", options.origins);
   read_tls(in, options);
   options.insecure = in.flag("insecure", options.insecure);
+  options.allow_private = in.flag("allow_private", options.allow_private);
   options.create_queues = in.flag("create_queues", options.create_queues);
   read_new_queue(in, options.new_queue);
   read_size(in, "max_connections", kMostConnections, options.max_connections);
@@ -241,6 +242,7 @@ std::vector<std::string_view> taken_at_start(const ServeOptions& now, const Serv
   note("origins", now.origins != asked.origins);
   note("tls", now.tls.certificate.empty() != asked.tls.certificate.empty() ||
                   now.tls_for_beanstalkd != asked.tls_for_beanstalkd);
+  note("allow_private", now.allow_private != asked.allow_private);
   note("create_queues", now.create_queues != asked.create_queues);
   note("new_queue", to_json(now.new_queue) != to_json(asked.new_queue));
   note("max_connections", now.max_connections != asked.max_connections);

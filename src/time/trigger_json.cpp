@@ -141,7 +141,8 @@ Made read_cron(JsonMembers& in, const TimeZone& zone) {
   const CronOptions options = read_options(in);
   Result<CronExpression> expression = fail(Errc::invalid_input, "cron: an expression, or fields");
   const JsonValue* given = in.find("fields");
-  if (given != nullptr && given->is_object()) {
+  if (given != nullptr) {
+    if (!given->is_object()) return {fail(Errc::invalid_input, "cron: fields are an object"), given};
     CronFields fields;
     given->for_each_name([&](std::string_view name, const JsonValue& value) { fields.emplace_back(name, value.shown()); });
     expression =
@@ -156,6 +157,7 @@ Made read_cron(JsonMembers& in, const TimeZone& zone) {
 Made read_interval(JsonMembers& in, const TimeZone& zone) {
   Duration interval{};
   in.parsed("every", interval, parse_duration);
+  const JsonValue* const every = in.find("every");
   struct Unit {
     std::string_view name;
     Duration length;
@@ -164,6 +166,7 @@ Made read_interval(JsonMembers& in, const TimeZone& zone) {
                              {"hours", std::chrono::hours{1}},     {"minutes", std::chrono::minutes{1}},
                              {"seconds", std::chrono::seconds{1}}, {"milliseconds", std::chrono::milliseconds{1}}};
   for (const auto& [name, length] : kUnits) {
+    if (every != nullptr && in.has(name)) in.find(name)->refuse_name("the interval has an `every` already");
     const Duration part = in.whole(name, std::chrono::days{14'600} / length) * length;
     interval += std::min(part, Duration::max() - interval);
   }
@@ -171,7 +174,7 @@ Made read_interval(JsonMembers& in, const TimeZone& zone) {
   WallTime anchor{};
   in.parsed("start", anchor, time);
   in.parsed("anchor", anchor, time);
-  return {Trigger::every(interval, anchor), in.find("every")};
+  return {Trigger::every(interval, anchor), every};
 }
 
 Made read_calendar(JsonMembers& in, const TimeZone& zone) {
@@ -196,9 +199,10 @@ Made read_calendar(JsonMembers& in, const TimeZone& zone) {
   return {Trigger::calendar(interval)};
 }
 
-std::optional<Trigger> read(const JsonValue& form, int depth);
+// `zone`: where the form names none.
+std::optional<Trigger> read(const JsonValue& form, TimeZone zone, int depth);
 
-Made read_parts(JsonMembers& in, bool all, int depth) {
+Made read_parts(JsonMembers& in, bool all, const TimeZone& zone, int depth) {
   Duration threshold = std::chrono::seconds{1};
   if (all) in.parsed("threshold", threshold, parse_span);
   const JsonValue* triggers = in.find("triggers");
@@ -208,7 +212,7 @@ Made read_parts(JsonMembers& in, bool all, int depth) {
   std::vector<Trigger> parts;
   triggers->for_each([&](const JsonValue& part) {
     if (!part.is_object()) return part.refuse("each is an object");
-    if (auto trigger = read(part, depth + 1)) parts.push_back(std::move(*trigger));
+    if (auto trigger = read(part, zone, depth + 1)) parts.push_back(std::move(*trigger));
   });
   if (!all) return {Trigger::any_of(std::move(parts)), triggers};
   const JsonValue* blamed = parts.empty() ? triggers : in.find("threshold");
@@ -221,7 +225,7 @@ std::optional<Made> read_kind(JsonMembers& in, std::string_view type, const Time
   if (type == "interval") return read_interval(in, zone);
   if (type == "calendar") return read_calendar(in, zone);
   if (type == "cron") return read_cron(in, zone);
-  if (type == "and" || type == "or") return read_parts(in, type == "and", depth);
+  if (type == "and" || type == "or") return read_parts(in, type == "and", zone, depth);
   constexpr std::string_view kTypes = "date, interval, calendar, cron, and, or";
   const JsonValue* given = in.find("type");
   given == nullptr ? in.object().refuse(fmt::format("a trigger needs a type: {}", kTypes)) : given->complain(kTypes);
@@ -237,13 +241,12 @@ Result<std::uint64_t> parse_seed(const std::string& text) {
   return value;
 }
 
-std::optional<Trigger> read(const JsonValue& form, int depth) {
+std::optional<Trigger> read(const JsonValue& form, TimeZone zone, int depth) {
   if (depth > kMostNesting) {
     form.refuse({Errc::too_large, "trigger: nested too deeply"});
     return std::nullopt;
   }
   JsonMembers in(form);
-  TimeZone zone;
   in.parsed("zone", zone, TimeZone::find);
   const std::string type = in.text("type");
   auto made = read_kind(in, type, zone, depth);
@@ -295,7 +298,7 @@ Result<Trigger> Trigger::from_json(std::string_view json) {
 }
 
 Result<Trigger> detail::read_trigger(const JsonValue& form) {
-  auto trigger = read(form, 0);
+  auto trigger = read(form, TimeZone{}, 0);
   if (!trigger) return std::unexpected(form.errors().error());
   return std::move(*trigger);
 }

@@ -133,12 +133,13 @@ std::optional<Duration> parse_retry_after(std::string_view value, WallTime now) 
     std::uint64_t seconds = 0;
     const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (ec == std::errc::result_out_of_range || seconds > 86'400) return kLongestRetryAfter;
+    if (seconds == 0) return std::nullopt;
     return std::chrono::seconds{seconds};
   }
   const auto date = parse_http_date(value);
   if (!date) return std::nullopt;
-  if (*date <= now) return Duration::zero();  // the difference to a date long past may be more than a Duration holds
-  return std::min<Duration>(*date - now, kLongestRetryAfter);
+  if (*date <= now) return std::nullopt;  // the difference to a date long past may be more than a Duration holds
+  return std::clamp<Duration>(*date - now, std::chrono::seconds{1}, kLongestRetryAfter);
 }
 
 }  // namespace argiope

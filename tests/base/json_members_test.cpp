@@ -91,8 +91,11 @@ TEST(JsonMembers, AnErrorThatNamesItsMemberNamesItOnce) {
   EXPECT_EQ(read_order(R"({"order":{"note":"8"}})").error().code, Errc::not_found);
 }
 
-TEST(JsonMembers, OfANameThatIsThereTwiceTheLastCounts) {
-  EXPECT_EQ(read_order(R"({"order":{"count":0,"name":"a","count":2}})").value().count, 2);
+TEST(JsonMembers, ANameThatIsThereTwiceIsRefused) {
+  EXPECT_EQ(error_of(R"("count":1,"name":"a","count":2)"), R"(order: member "count" is there twice)");
+  std::string many = R"("count":1)";
+  for (int i = 0; i < 40; ++i) many += R"(,"count":1)";
+  EXPECT_EQ(error_of(many), R"(order: member "count" is there twice)");
 }
 
 }  // namespace

@@ -371,6 +371,30 @@ TEST(Configuration, NamesFilesOfProjects) {
   EXPECT_EQ(error_of("[projects]\n[[projects.host]]\nrate = 1\n").substr(0, 27), "a.toml:2: projects: host[0]");
 }
 
+TEST(Configuration, SaysWhichProgramsAreNotThere) {
+  const auto trouble = [](std::string_view text) {
+    const auto good = check_targets(read(text));
+    return good ? std::string() : good.error().message;
+  };
+  EXPECT_EQ(trouble("[[queue]]\nname = 'a'\ncommand = ['/bin/sh']\n"), "");
+  EXPECT_EQ(trouble("[[queue]]\nname = 'mail'\ncommand = ['./not-there']\n").substr(0, 52),
+            R"(a.toml:3: queue "mail": command "./not-there": No su)");
+  EXPECT_EQ(trouble("[[notify]]\nname = 'ops'\ncommand = ['./not-there']\n").substr(0, 52),
+            R"(a.toml:3: notify "ops": command "./not-there": No su)");
+  EXPECT_EQ(trouble("[[queue]]\nname = 'mail'\nworkers = 0\ncommand = ['./not-there']\n"), "") << "nothing starts it";
+}
+
+TEST(Configuration, SaysWhichPushesNeedPrivateAddresses) {
+  const auto found = private_pushes(read("[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/x'\n[[queue]]\nname = 'b'\n"
+                                         "push = { url = 'http://10.0.0.1/', allow_private = true }\n[[queue]]\nname = 'c'\n"
+                                         "push = 'https://shop.example/'\n[[notify]]\nname = 'n'\npush = 'http://localhost/'\n"
+                                         "[[notify]]\nname = 'm'\nallow_private = true\npush = 'http://localhost/'\n"));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].substr(0, 36), R"(a.toml:3: queue "a": push: 10.0.0.1 )");
+  EXPECT_EQ(found[1].substr(0, 38), R"(a.toml:12: notify "n": push: localhost)");
+  EXPECT_TRUE(private_pushes(read("[serve]\nallow_private = true\n[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/'\n")).empty());
+}
+
 TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a.toml");

@@ -98,27 +98,20 @@ class Starting(Daemons):
         self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
 
-    def test_a_program_that_is_not_there_is_told_alike_by_a_check_at_the_start_and_by_a_reload(self):
-        queue = '[[queue]]\nname = "mail"\ncommand = ["./not-there"]\n'
-        notify = '[[notify]]\nname = "mail"\non = ["buried"]\ncommand = ["./not-there"]\n'
-        for text, culprit in ((queue, r'bad.toml:3: queue "mail": command: '), (notify, 'bad.toml:1: notify "mail": command: ')):
-            bad = self.file(text, 'bad.toml')
-            self.refused('--check', bad, culprit=culprit)
-            self.refused(bad, '--store', 'memory:', '--listen', '127.0.0.1:0', culprit=culprit)
-        keep, gone = (self.token('add', '--scope', 'admin', name) for name in ('keep', 'gone'))
-        file = self.file('[serve]\ntokens = "tokens"\n')
+    def test_a_program_that_is_not_there_ends_no_later_reload(self):
+        boss, gone = self.token('add', '--scope', 'admin', 'boss'), self.token('add', '--scope', 'admin', 'gone')
+        file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
         daemon = self.daemon(file)
-        self.assertEqual(daemon.ask('GET', '/v1/version', headers=gone).status, 200)
-        file.write_text('[serve]\ntokens = "tokens"\n' + queue)
+        file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "late"\ncommand = ["./not-there"]\n')
+        self.refused('--check', file, culprit=['argiope.toml:5', 'queue "late": command "./not-there"'])
         daemon.signal(signal.SIGHUP)
-        daemon.wait_for('the configuration stays as it was: .*queue "mail": command: ')
-        # The next one is read as ever.
-        file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "late"\nrate = 7\n')
+        daemon.wait_for(r'stays as it was: .*argiope\.toml:5: queue "late": command "\./not-there"')
+        file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\nrate = 7\n')
         self.token('remove', 'gone')
         daemon.signal(signal.SIGHUP)
-        daemon.wait_for('was read again')
+        daemon.wait_for('the configuration was read again')
         self.assertEqual(daemon.ask('GET', '/v1/version', headers=gone).status, 401)
-        self.assertEqual(json.loads(daemon.ask('GET', '/v1/queues/late', headers=keep).body)['config']['rate'], 7)
+        self.assertEqual(daemon.good('GET', '/v1/queues/a', headers=boss)['config']['rate'], 7)
 
     def test_an_address_that_is_taken_is_named(self):
         daemon = self.daemon()

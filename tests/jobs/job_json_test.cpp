@@ -153,6 +153,7 @@ TEST(ParseJobId, LeavesNamesAlone) {
   EXPECT_EQ(*parse_job_id("x12"), std::nullopt);
   for (const char* name : {"00123", "0123", "00", "01"}) EXPECT_EQ(*parse_job_id(name), std::nullopt) << name;
   EXPECT_EQ(*parse_job_id(""), std::nullopt);
+  for (const char* name : {"00123", "0123", "007", "00"}) EXPECT_EQ(*parse_job_id(name), std::nullopt) << "else it would be the job 123";
   EXPECT_FALSE(parse_job_id("0"));
   EXPECT_FALSE(parse_job_id("9007199254740992"));
 }

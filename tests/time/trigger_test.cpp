@@ -419,6 +419,10 @@ TEST(TriggerJson, SaysWhatIsWrong) {
            {R"({"type":"date","time":"2026-02-30"})", "no such date"},
            {R"({"type":"interval"})", "at least 1 ms"},
            {R"({"type":"interval","hours":-1})", "hours \"-1\""},
+           {R"({"type":"interval","every":"1h","minutes":30})", "an `every` already"},
+           {R"({"type":"cron","fields":5,"expression":"0 9 * * *"})", "fields are an object"},
+           {R"({"type":"cron","expression":"0 9 * * *","zone":"UTC","zone":"Asia/Tokyo"})", "member \"zone\" is there twice"},
+           {R"({"type":"or","triggers":[{"type":"date","time":"2026-01-01","time":"2027-01-01"}]})", "member \"time\" is there twice"},
            {R"({"type":"interval","hours":1,"start":"2026-01-02","end":"2026-01-01"})", "end \"2026-01-01\""},
            {R"({"type":"calendar","days":1})", "start_date"},
            {R"({"type":"and"})", "a list of triggers"},
@@ -430,6 +434,21 @@ TEST(TriggerJson, SaysWhatIsWrong) {
   std::string nested = R"({"type":"cron","expression":"* * * * *"})";
   for (int i = 0; i < 12; ++i) nested = R"({"type":"or","triggers":[)" + nested + "]}";
   EXPECT_NE(error_of(nested), "");
+}
+
+TEST(TriggerJson, PartsHaveTheZoneOfWhatTheyArePartsOf) {
+  const auto first = [](std::string_view form) {
+    auto trigger = Trigger::from_json(form);
+    EXPECT_TRUE(trigger) << trigger.error().message;
+    return trigger->to_json();
+  };
+  for (const std::string type : {"or", "and"}) {
+    const std::string open = R"({"type":")" + type + R"(","zone":"America/New_York","triggers":[)";
+    EXPECT_NE(first(open + R"({"type":"cron","expression":"0 9 * * *"}]})").find(R"("zone":"America/New_York")"), std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"cron","expression":"0 9 * * *","zone":"Asia/Tokyo"}]})").find(R"("zone":"Asia/Tokyo")"), std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"date","time":"2030-01-01T00:00:00"}]})").find("2030-01-01T05:00:00Z"), std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"or","triggers":[{"type":"cron","expression":"0 9 * * *"}]}]})").find("America/New_York"), std::string::npos);
+  }
 }
 
 TEST(TriggerJson, AnErrorNamesTheMembersThatLeadToIt) {

@@ -32,8 +32,11 @@ TEST(Rfc9110Date, IsNothingElse) {
 TEST(Rfc9110RetryAfter, IsSecondsOrADateAndBounded) {
   EXPECT_EQ(parse_retry_after("120", kInstant), 120s);
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:50:37 GMT", kInstant), 60s);
-  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", kInstant), 0s);
-  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1678 08:00:00 GMT", kInstant), 0s);
+  EXPECT_EQ(parse_retry_after("0", kInstant), std::nullopt) << "the caller's own wait counts";
+  EXPECT_EQ(parse_retry_after("000", kInstant), std::nullopt);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", kInstant), std::nullopt);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1678 08:00:00 GMT", kInstant), std::nullopt);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", kInstant - 1ms), 1s) << "never less than a second";
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 2260 08:00:00 GMT", kInstant), kLongestRetryAfter);
   EXPECT_EQ(parse_retry_after("99999999999999999999999", kInstant), kLongestRetryAfter);
   EXPECT_EQ(parse_retry_after("-5", kInstant), std::nullopt);

@@ -23,8 +23,8 @@
 
 namespace argiope {
 
-// What is wrong goes to the errors of the object; the first counts, and what is given after it stands for nothing. Of a name
-// that is there twice the last counts.
+// What is wrong goes to the errors of the object; the first counts, and what is given after it stands for nothing. A name
+// that is there twice is refused by finish().
 //
 // Lifetime: the object's value outlives it.
 class JsonMembers {
@@ -49,9 +49,9 @@ class JsonMembers {
     if (const auto place = place_among(name, words, N)) out = static_cast<Value>(*place);
   }
 
-  // For objects in which a name may be there only once: tells of the first that is there again.
+  // Tells of the first name that is there again. For objects whose members are not all asked for here.
   void refuse_repeated() const;
-  // `member "NAME": WHY` of the first that nobody has asked for.
+  // Refuses a name that is there twice, and the first that nobody has asked for: `member "NAME": WHY`.
   void finish(std::string_view why) const;
 
  private:

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
-#include "argiope/async/subprocess.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/owner.hpp"
 
@@ -37,26 +36,7 @@ std::map<std::string, std::size_t> executors_of(const Configuration& configurati
   return executors;
 }
 
-Result<void> check_program(const std::optional<CommandOptions>& command, std::string_view what, std::string_view name,
-                           std::string_view file, std::uint32_t line) {
-  if (!command) return {};
-  const auto found = find_program(command->args.front(), command->directory);
-  if (found) return {};
-  return fail(Errc::not_found, fmt::format("{}:{}: {} {}: command: {}", file, line, what, in_quotes(name), found.error().message));
-}
-
 }  // namespace
-
-Result<void> check_programs(const Configuration& configuration, std::string_view file) {
-  for (const ConfiguredQueue& queue : configuration.queues) {
-    if (queue.workers == 0) continue;
-    if (auto good = check_program(queue.command, "queue", queue.name, file, queue.target_line); !good) return good;
-  }
-  for (const NotifyRule& rule : configuration.notify) {
-    if (auto good = check_program(rule.command, "notify", rule.name, file, rule.line); !good) return good;
-  }
-  return {};
-}
 
 Coro<Result<void>> Configured::apply(const Configuration& configuration) {
   queues_.clear();
@@ -168,20 +148,30 @@ std::optional<std::size_t> Configured::workers_of(std::string_view queue) const 
   return std::nullopt;
 }
 
-std::vector<QueueTarget> Configured::targets(const Configuration& configuration) const {
+JobFunction Configured::target_of(const std::optional<CommandOptions>& command, const std::optional<HttpPush>& push) const {
+  if (command) return as_command(*command);
+  return as_http_push(push->allow_private ? private_too_ : transport_, *push);
+}
+
+Result<std::vector<QueueTarget>> Configured::targets(const Configuration& configuration) const {
   std::vector<QueueTarget> targets;
-  for (const ConfiguredQueue& queue : configuration.queues) {
-    if (!has_target(queue) || queue.workers == 0) continue;
-    targets.push_back({.queue = queue.name,
-                       .workers = queue.workers,
-                       .run = queue.command ? as_command(*queue.command) : as_http_push(transport_, *queue.push),
-                       .made_from = queue.target_text});
-  }
-  for (const NotifyRule& rule : configuration.notify) {
-    targets.push_back({.queue = rule.queue(),
-                       .workers = 1,
-                       .run = rule.command ? as_command(*rule.command) : as_http_push(transport_, *rule.push),
-                       .made_from = rule.target_text});
+  std::string about;
+  try {
+    for (const ConfiguredQueue& queue : configuration.queues) {
+      if (!has_target(queue) || queue.workers == 0) continue;
+      about = fmt::format("queue {}", in_quotes(queue.name));
+      targets.push_back({.queue = queue.name,
+                         .workers = queue.workers,
+                         .run = target_of(queue.command, queue.push),
+                         .made_from = queue.target_text});
+    }
+    for (const NotifyRule& rule : configuration.notify) {
+      about = fmt::format("notify {}", in_quotes(rule.name));
+      targets.push_back(
+          {.queue = rule.queue(), .workers = 1, .run = target_of(rule.command, rule.push), .made_from = rule.target_text});
+    }
+  } catch (const std::exception& error) {
+    return fail(Errc::invalid_input, fmt::format("{}: {}", about, error.what()));
   }
   return targets;
 }

@@ -14,16 +14,13 @@
 
 namespace argiope {
 
-// Whether the programs of its queues and notifications can be started, asked before anything of it is in force. `file`: where it came
-// from. Errors: not_found, `FILE:LINE: queue "mail": command: …`.
-Result<void> check_programs(const Configuration& configuration, std::string_view file);
-
 // Lifetime: what it is given outlives it.
 class Configured {
  public:
-  // `speaks_beanstalkd`: the queue "default" is the tube of beanstalkd's clients.
-  Configured(Engine& engine, HttpTransport& transport, bool speaks_beanstalkd)
-      : engine_(engine), transport_(transport), speaks_beanstalkd_(speaks_beanstalkd) {}
+  // `private_too`: a transport for pushes that may go to private addresses. `speaks_beanstalkd`: the queue "default" is the tube of
+  // beanstalkd's clients.
+  Configured(Engine& engine, HttpTransport& transport, HttpTransport& private_too, bool speaks_beanstalkd)
+      : engine_(engine), transport_(transport), private_too_(private_too), speaks_beanstalkd_(speaks_beanstalkd) {}
 
   // Queues get their policy, schedules are added or replaced (where one stands stays, unless its trigger is another), and
   // those that the configuration before named, and this one does not, are removed. What it does not name stays as it is.
@@ -34,7 +31,8 @@ class Configured {
   // A queue that was made stays where jobs are in it. Errors: as above.
   Coro<Result<void>> put_back(const Configuration& before);
   // Those that this process runs, as commands or as requests; messages to who is told of trouble are among them.
-  std::vector<QueueTarget> targets(const Configuration& configuration) const;
+  // Needs no apply(). Errors: of a command whose program cannot be run, naming its queue.
+  Result<std::vector<QueueTarget>> targets(const Configuration& configuration) const;
 
   // On how many of its jobs this process works at once; nullopt: on none.
   std::optional<std::size_t> workers_of(std::string_view queue) const;
@@ -54,8 +52,11 @@ class Configured {
     std::map<std::string, std::optional<Schedule>> schedules;
   };
 
+  JobFunction target_of(const std::optional<CommandOptions>& command, const std::optional<HttpPush>& push) const;
+
   Engine& engine_;
   HttpTransport& transport_;
+  HttpTransport& private_too_;
   const bool speaks_beanstalkd_;
   std::set<std::string, std::less<>> queues_, schedules_;
   Replaced replaced_;

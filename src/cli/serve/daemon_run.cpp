@@ -17,6 +17,7 @@
 #include "argiope/async/subprocess.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
+#include "async/internal/as_error.hpp"
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/owner.hpp"
@@ -57,10 +58,13 @@ class DaemonRun {
     let_threads_be_muted();
     AsioBackend backend(clock_);
     EventLoop loop(backend);
-    const AddressGuard guard(options_.allow_private, kAllowPrivateAdvice);
+    const AddressGuard guard(options_.allow_private || configuration_.serve.allow_private,
+                             "allow_private = true of the push or of [serve], or --allow-private would connect to it");
+    const AddressGuard no_guard(true);
     CaresResolver resolver({}, backend);
-    HttpClient client({.user_agent = options_.user_agent, .accept = "*/*", .extra_ca_file = options_.ca_file}, backend,
-                      resolver, guard);
+    const HttpClientOptions asked_as{.user_agent = options_.user_agent, .accept = "*/*", .extra_ca_file = options_.ca_file};
+    HttpClient client(asked_as, backend, resolver, guard);
+    HttpClient private_too(asked_as, backend, resolver, no_guard);
     EngineOptions options = owner_options();
     options.new_queue = configuration_.serve.new_queue;
     options.create_queues = configuration_.serve.create_queues;
@@ -68,20 +72,26 @@ class DaemonRun {
         run_as_owner(loop, configuration_.serve.store,
                      "one process at a time owns a store. Stop that one; other commands can use it beside "
                      "its owner",
-                     std::move(options), [&](Engine& engine) { return work(engine, client, backend); });
+                     std::move(options), [&](Engine& engine) { return work(engine, {client, private_too}, backend); });
     client.close_idle();
+    private_too.close_idle();
     if (status != kExitFinished) return status;
     return interrupted_ ? kExitInterrupted : kExitFinished;
   }
 
  private:
-  Coro<Result<void>> work(Engine& engine, HttpTransport& transport, AsioBackend& backend) {
+  struct Transports {
+    HttpTransport& guarded;
+    HttpTransport& private_too;
+  };
+
+  Coro<Result<void>> work(Engine& engine, Transports transports, AsioBackend& backend) {
     if (!configuration_.serve.pages.empty()) {
       projects_ = co_await or_return(ServedProjects::open(projects_options(), backend, engine));
       projects_->expect(project_files_);
       projects_->begin();
     }
-    auto worked = co_await work_beside_projects(engine, transport);
+    auto worked = co_await work_beside_projects(engine, transports);
     if (projects_ == nullptr) co_return worked;
     // A failure of theirs was told when it came, and is not the daemon's.
     (void)co_await projects_->stop();
@@ -89,22 +99,23 @@ class DaemonRun {
     co_return worked;
   }
 
-  Coro<Result<void>> work_beside_projects(Engine& engine, HttpTransport& transport) {
+  Coro<Result<void>> work_beside_projects(Engine& engine, Transports transports) {
     std::vector<InheritedSocket> sockets = inherited_sockets();
-    Configured configured(engine, transport, speaks_beanstalkd(sockets));
+    Configured configured(engine, transports.guarded, transports.private_too, speaks_beanstalkd(sockets));
+    std::vector<QueueTarget> targets = co_await or_return(configured.targets(configuration_));
     Daemon daemon(engine, fitted(sockets), context(configured));
     co_await or_return(configured.apply(configuration_));
     co_await or_return(daemon.set_notify(configuration_.notify));
     if (projects_ != nullptr) co_await or_return(projects_->apply(std::move(project_files_)));
     co_await or_return(daemon.listen(std::move(sockets)));
-    daemon.targets().set(configured.targets(configuration_));
+    daemon.targets().set(std::move(targets));
     engine.scheduler().start();
     handle_signals(daemon);
     say_where(daemon);
     tell_supervisor("READY=1");
     EventLoop& loop = EventLoop::current();
-    Task<void> watch = loop.create_task(to_the_end(watch_over(engine), "watching the store"), "watch");
-    Task<void> reload = loop.create_task(to_the_end(reload_when_asked(configured, daemon), "reloading"), "reload");
+    Task<void> watch = loop.create_task(watch_over(engine), "watch");
+    Task<void> reload = loop.create_task(reload_when_asked(configured, daemon), "reload");
     co_await stop_.wait();
 
     tell_supervisor("STOPPING=1");
@@ -182,22 +193,12 @@ class DaemonRun {
     for (const std::string& note : options_.notes) spdlog::info("{}", note);
   }
 
-  // Work that only the daemon's end waits for. What it throws ends the daemon at once: it would be told at its end alone, and
-  // until then nobody would do that work.
-  Coro<void> to_the_end(Coro<void> work, std::string_view what) {
-    try {
-      co_await std::move(work);
-    } catch (const CancelledError&) {
-      throw;
-    } catch (const std::exception& error) {
-      spdlog::critical("{} has failed, and the daemon ends: {}", what, error.what());
-      failure_ = Error{Errc::internal, fmt::format("{}: {}", what, error.what())};
-      stop_.set();
-    }
-  }
-
   // A store that cannot be written any more ends the daemon: what is started again looks anew.
   Coro<void> watch_over(Engine& engine) {
+    if (const auto looked = co_await as_error(look_for_failure(engine)); !looked) failure_ = looked.error();
+    stop_.set();
+  }
+  Coro<Result<void>> look_for_failure(Engine& engine) {
     const EventLoop& loop = EventLoop::current();
     const std::optional<Duration> tells_every = watchdog_interval();
     const Duration interval = std::min(tells_every.value_or(kLookInterval), kLookInterval);
@@ -211,7 +212,7 @@ class DaemonRun {
       failure_ = engine.failure();
       if (!failure_) failure_ = engine.scheduler().failure();
     }
-    stop_.set();
+    co_return Result<void>{};
   }
 
   // --- signals
@@ -248,31 +249,13 @@ class DaemonRun {
         continue;
       }
       tell_supervisor("RELOADING=1");
-      if (auto done = co_await as_result(reload(configured, daemon)); !done) {
+      if (auto done = co_await as_error(reload(configured, daemon)); !done) {
         spdlog::error("the configuration stays as it was: {}", done.error().message);
       } else {
         spdlog::info("the configuration was read again");
       }
       tell_supervisor("READY=1");
     }
-  }
-  // What it throws as an error: what is wrong with one file must not keep the next from being read.
-  static Coro<Result<void>> as_result(Coro<Result<void>> work) {
-    try {
-      co_return co_await std::move(work);
-    } catch (const CancelledError&) {
-      throw;
-    } catch (const std::exception& error) {
-      co_return fail(Errc::internal, error.what());
-    }
-  }
-  // Brings everything to what the configuration says; what it throws is an error.
-  Coro<Result<void>> apply_all(Configured& configured, Daemon& daemon, DaemonSettings& settings) {
-    auto applied = co_await configured.apply(settings.configuration);
-    if (applied) applied = co_await daemon.set_notify(settings.configuration.notify);
-    if (applied && projects_ != nullptr) applied = projects_->apply(std::move(settings.projects));
-    if (applied) daemon.targets().set(configured.targets(settings.configuration));
-    co_return applied;
   }
   Coro<Result<void>> reload(Configured& configured, Daemon& daemon) {
     auto settings = options_.read_again();
@@ -284,8 +267,10 @@ class DaemonRun {
     }
     const ServeOptions asked = std::exchange(configuration.serve, configuration_.serve);
     const std::string changes = changes_by(*settings, asked.hosts);
-    auto applied = co_await as_result(apply_all(configured, daemon, *settings));
-    if (!applied) co_return co_await put_back(configured, daemon, std::move(applied.error()), changes);
+    std::vector<QueueTarget> targets = co_await or_return(configured.targets(configuration));
+    const auto applied = co_await as_error(apply(configured, daemon, configuration, std::move(settings->projects)));
+    if (!applied) co_return co_await put_back(configured, daemon, applied.error(), changes);
+    daemon.targets().set(std::move(targets));
     daemon.set_access(tokens_ = std::move(settings->tokens), asked);
     hosts_ = asked.hosts;
     if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);
@@ -296,6 +281,12 @@ class DaemonRun {
     daemon.note_reload(changes, true);
     co_return Result<void>{};
   }
+  Coro<Result<void>> apply(Configured& configured, Daemon& daemon, const Configuration& configuration,
+                           std::vector<RunProject> projects) {
+    co_await or_return(configured.apply(configuration));
+    co_await or_return(daemon.set_notify(configuration.notify));
+    co_return projects_ == nullptr ? Result<void>{} : projects_->apply(std::move(projects));
+  }
   std::string changes_by(const DaemonSettings& settings, const std::vector<std::string>& hosts) const {
     const auto expiry = [](const std::shared_ptr<TlsIdentity>& tls) { return tls ? tls->expires_at() : WallTime{}; };
     const bool takes_certificate = tls_ != nullptr && settings.tls != nullptr;
@@ -304,7 +295,7 @@ class DaemonRun {
   }
   // After a reload that the store has ended in its middle.
   Coro<Result<void>> put_back(Configured& configured, Daemon& daemon, Error why, const std::string& changes) {
-    auto undone = co_await configured.put_back(configuration_);
+    auto undone = co_await as_error(configured.put_back(configuration_));
     if (undone) undone = co_await daemon.set_notify(configuration_.notify);
     if (!undone) {
       daemon.note_reload(changes, false);

@@ -179,7 +179,12 @@ class ServeCommand {
     }
     if (auto done = override_by_options(configuration.serve); !done) return std::unexpected(std::move(done.error()));
     if (auto good = argiope::check(configuration.serve); !good) return std::unexpected(std::move(good.error()));
-    if (auto good = check_programs(configuration, arguments_.file); !good) return std::unexpected(std::move(good.error()));
+    if (auto good = check_targets(configuration); !good) return std::unexpected(std::move(good.error()));
+    if (!arguments_.allow_private) {
+      for (const std::string& push : private_pushes(configuration)) {
+        spdlog::warn("{}; its jobs wait until it has allow_private = true", push);
+      }
+    }
     return configuration;
   }
   // Reads their files, whose names count from the configuration's folder.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "argiope/web/url.hpp"
+#include "async/internal/as_error.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/error_advice.hpp"
@@ -278,14 +279,7 @@ void ServedProjects::begin() {
 }
 
 Coro<void> ServedProjects::visit() {
-  Result<void> ended;
-  try {
-    ended = co_await engine_->run(wire_->client(), &wire_->resolver());
-  } catch (const CancelledError&) {
-    throw;
-  } catch (const std::exception& error) {
-    ended = fail(Errc::internal, error.what());
-  }
+  auto ended = co_await as_error(engine_->run(wire_->client(), &wire_->resolver()));
   if (ended) co_return;
   failure_ = std::move(ended.error());
   spdlog::error("projects are visited no more: {}", printable_lines(failure_->message));

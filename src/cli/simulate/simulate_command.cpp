@@ -35,7 +35,7 @@ struct SimulateArguments {
   JobStoreArguments store;
   std::string from, span = "30d", zone = "UTC";
   std::string html;
-  std::int64_t seed = -1;
+  std::optional<std::uint64_t> seed;
   std::uint64_t most_jobs = SimulationOptions{}.most_jobs;
   bool json = false;
   bool quiet = false;
@@ -149,7 +149,7 @@ int run_simulate(const SimulateArguments& arguments) {
   int status = kExitFinished;
   auto configuration = configuration_of(arguments, status);
   if (!configuration) return status;
-  if (arguments.seed >= 0) configuration->simulation.seed = static_cast<std::uint64_t>(arguments.seed);
+  if (arguments.seed) configuration->simulation.seed = *arguments.seed;
   if (!arguments.html.empty()) {
     if (auto good = OutputFile::check("--html", arguments.html); !good) return complain_of(good.error(), kExitUsage);
   }

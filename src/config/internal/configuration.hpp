@@ -34,7 +34,7 @@ struct ConfiguredQueue {
   std::optional<CommandOptions> command;
   std::optional<HttpPush> push;
   std::string target_text;  // the same as the file says it: equal texts are equal targets
-  std::uint32_t target_line = 0;
+  std::string target_place;  // where the file says it, for errors: `argiope.toml:4: queue "mail"`
 };
 
 // How long jobs take that are only simulated.
@@ -86,6 +86,7 @@ struct Configuration {
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
   std::vector<NotifyRule> notify;
+  std::vector<std::string> notify_places;  // as ConfiguredQueue::target_place, for each of them
   std::vector<ConfiguredProject> projects;
   ConfiguredVisits visits;
   SimulationConfig simulation;
@@ -99,5 +100,11 @@ inline constexpr std::size_t kMostConfigurationBytes = 64 * 1024 * 1024;
 // not_found and io.
 Result<Configuration> parse_configuration(std::string_view text, std::string_view name);
 Result<Configuration> read_configuration(const std::string& path);
+
+// Whether the machine has what the targets of queues and notifications need, as a daemon's start looks for it: a command's program.
+// Errors: invalid_input, naming file, line and member.
+Result<void> check_targets(const Configuration& configuration);
+// What pushes need `allow_private` for: those whose URL has a private address, each with its place. Names are not looked up.
+std::vector<std::string> private_pushes(const Configuration& configuration);
 
 }  // namespace argiope

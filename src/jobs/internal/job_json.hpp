@@ -64,7 +64,7 @@ void write_members(JsonWriter& json, const JobRecord& record);
 // Attempts as the list `name` of an object that has been begun.
 void write_history(JsonWriter& json, std::string_view name, const std::vector<Attempt>& history);
 
-// "7" and the like: what can be a JobId, nullopt for what can only be a name.
+// "7" and the like: what can be a JobId, nullopt for what can only be a name, as is "007".
 // Errors: invalid_input for digits that are 0 or above kMostJobId.
 Result<std::optional<JobId>> parse_job_id(std::string_view text);
 

@@ -55,7 +55,6 @@ struct NotifyRule {
   std::optional<CommandOptions> command;
   std::optional<HttpPush> push;
   std::string target_text;  // the same as the file says it: equal texts are equal targets
-  std::uint32_t line = 0;   // of the file, where it came from one
 
   bool wants(Trouble trouble, std::string_view subject) const noexcept;
   // That its messages wait in.

@@ -48,6 +48,7 @@ struct ServeOptions {
   TlsFiles tls;                      // empty: clients speak plain HTTP
   bool tls_for_beanstalkd = false;   // its clients speak TLS, too
   bool insecure = false;             // listen beyond this machine without TLS, which a proxy speaks
+  bool allow_private = false;        // requests of schedules and queues may connect to private addresses
   bool create_queues = true;         // false: a put into a queue that is not there, or a lease of it, is an error
   QueueConfig new_queue = default_new_queue();  // the policy of those
   std::size_t max_connections = 10'000;         // HTTP: of each address
