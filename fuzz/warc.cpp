@@ -17,6 +17,31 @@ namespace {
 
 constexpr WarcReaderLimits kLimits{.head_bytes = 4096, .block_bytes = 1000, .record_bytes = 1024 * 1024};
 
+// As others write it, no file ends reading, and each record is behind the one before.
+void read_leniently(std::string_view file) {
+  WarcReaderLimits limits = kLimits;
+  limits.is_lenient = true;
+  WarcReader reader(warc_bytes_of(file), "f", limits);
+  WarcRecord record;
+  for (std::uint64_t behind = 0;;) {
+    const auto found = reader.next(record);
+    if (found && !*found) return require(reader.position() <= file.size());
+    if (found) {
+      require(record.offset >= behind && record.size > 0 && record.offset + record.size <= file.size());
+      behind = record.offset + record.size;
+      (void)capture_of(record, "f");
+      const HttpParts parts = http_parts(record.block);
+      require(parts.head.size() + parts.payload.size() <= record.block.size());
+      continue;
+    }
+    const auto next = reader.next_behind();
+    require(next.has_value());
+    if (!*next) return;
+    require(**next > reader.position());
+    reader.seek(**next);
+  }
+}
+
 // What an archive would make of a head that came.
 void archive(std::string_view head) {
   std::string archived, again;
@@ -28,6 +53,7 @@ void archive(std::string_view head) {
 }
 
 void read(std::string_view file) {
+  read_leniently(file);
   WarcReader reader(warc_bytes_of(file), "f", kLimits), other(warc_bytes_of(file), "f", kLimits);
   WarcRecord record, again;
   std::uint64_t end = 0;

@@ -7,7 +7,7 @@
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/json_writer.hpp"
 #include "crawl/check_output.hpp"
-#include "web/internal/ascii.hpp"
+#include "web/internal/uri_text.hpp"
 
 namespace argiope {
 namespace {
@@ -32,20 +32,6 @@ constexpr SarifRule kSarifRules[kFindingKinds] = {
      "Link to where it leads."},
 };
 
-// URLs of the web have letters that RFC 3986 does not: a reader may insist.
-std::string as_uri(std::string_view url) {
-  constexpr std::string_view kAllowed = "-._~:/?#[]@!$&'()*+,;=%";
-  std::string out;
-  for (const char c : url) {
-    if (is_alnum(c) || kAllowed.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
-
 void write_driver(JsonWriter& json, std::string_view version) {
   json.object("tool", [&] {
     json.object("driver", [&] {
@@ -67,12 +53,14 @@ void write_driver(JsonWriter& json, std::string_view version) {
   });
 }
 
-// 3.27. What is the same finding in two runs has the same fingerprint, whatever its line.
+// 3.27. GitHub takes a place of a result only as a path in a repository, and refuses a whole file for one URL with a scheme
+// (3.4.4 allows both): the scheme is left out of the place, and the page's whole URL is in the message. What is the same finding in two runs has the same fingerprint, whatever its line.
 std::string sarif_result(const LinkFinding& finding, const std::string& page, const KeptLink& link) {
   const SarifRule& rule = kSarifRules[static_cast<std::size_t>(finding.kind)];
   const std::string& where = page.empty() ? finding.url : page;
   std::string message = fmt::format("{}: {}", finding.url, finding.message);
   if (!link.text.empty()) message += fmt::format(" (\"{}\")", link.text);
+  if (!page.empty()) message += fmt::format(", on {}", page);
   return json_object([&](JsonWriter& json) {
     json.member("ruleId", rule.id);
     json.member("ruleIndex", static_cast<std::int64_t>(&rule - kSarifRules));
@@ -81,7 +69,7 @@ std::string sarif_result(const LinkFinding& finding, const std::string& page, co
     json.array("locations", [&] {
       json.object([&] {
         json.object("physicalLocation", [&] {
-          json.object("artifactLocation", [&] { json.member("uri", as_uri(where)); });
+          json.object("artifactLocation", [&] { json.member("uri", without_scheme(where)); });
           if (link.line > 0) json.object("region", [&] { json.member("startLine", std::int64_t{link.line}); });
         });
       });

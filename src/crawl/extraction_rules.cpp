@@ -19,6 +19,7 @@
 #include "crawl/page_in_utf8.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
+#include "web/internal/lenient_json.hpp"
 #include "web/internal/linked_data.hpp"
 #include "web/internal/page_parts.hpp"
 #include "web/internal/readable.hpp"
@@ -264,7 +265,7 @@ Result<FieldValue> convert(std::string text, const FieldRule& rule, const Url& b
       return FieldValue{Kind::text, url.href(), {}};
     }
     case FieldType::json: {
-      const auto json = JsonText::parse(text);
+      const auto json = parse_lenient_json(text);
       if (!json) return wrong("this is no JSON");
       JsonErrors errors;
       return FieldValue{Kind::json, json->root(errors).json(), {}};
@@ -334,7 +335,7 @@ class PageExtraction {
     json_text_ = page_.body;
     if (json_text_.starts_with(kUtf8Mark)) json_text_.remove_prefix(kUtf8Mark.size());
     if (!is_utf8(json_text_)) json_text_ = page_in_utf8(page_.body, detect_charset(page_.body, page_.content_type), transcoded_);
-    auto json = JsonText::parse(json_text_);
+    auto json = parse_lenient_json(json_text_);
     if (!json) return std::unexpected(std::move(json.error()));
     json_.emplace(std::move(*json));
     json_root_.emplace(json_->root(json_errors_));

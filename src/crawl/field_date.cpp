@@ -72,23 +72,39 @@ std::string lower_words(std::string_view text) {
   return lower;
 }
 
+// How many bytes of white space there are: no-break, thin and narrow spaces too, and marks of direction, which browsers put
+// between a time and its half of the day.
+std::size_t space_at(std::string_view text) {
+  constexpr std::string_view kOthers[] = {"\xc2\xa0",     "\xe2\x80\x87", "\xe2\x80\x89", "\xe2\x80\xaf",
+                                          "\xe2\x80\x8e", "\xe2\x80\x8f", "\xef\xbb\xbf"};
+  if (is_space(text.front())) return 1;
+  for (const std::string_view other : kOthers) {
+    if (text.starts_with(other)) return other.size();
+  }
+  return 0;
+}
+
+bool is_letter_at(std::string_view text, std::size_t at) {
+  if (static_cast<unsigned char>(text[at]) < 0x80) return is_alpha(text[at]);
+  return space_at(text.substr(at)) == 0;
+}
+
 std::vector<DateToken> date_tokens(std::string_view text) {
   std::vector<DateToken> tokens;
   bool spaced = false;
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const bool is_letter = is_alpha(c) || static_cast<unsigned char>(c) >= 0x80;
-    const bool is_no_break = text.substr(at).starts_with("\xc2\xa0");
-    if (is_space(c) || is_no_break) {
+    if (const std::size_t space = space_at(text.substr(at)); space > 0) {
       spaced = true;
-      at += is_no_break ? 2 : 1;
+      at += space;
       continue;
     }
     std::size_t end = at + 1;
     if (is_digit(c)) {
       while (end < text.size() && is_digit(text[end])) ++end;
     } else if (is_letter) {
-      while (end < text.size() && (is_alpha(text[end]) || static_cast<unsigned char>(text[end]) >= 0x80)) ++end;
+      while (end < text.size() && is_letter_at(text, end)) ++end;
     }
     DateToken token{is_digit(c) ? DateToken::Kind::number : is_letter ? DateToken::Kind::word : DateToken::Kind::sign,
                     lower_words(text.substr(at, end - at))};
@@ -237,9 +253,21 @@ class DateReader {
       }
       offset_ = sign * minutes;
     }
-    if (taken > 0 && is_sign(place + taken, '(') && is_sign(place + taken + 2, ')')) taken += 3;
+    if (taken > 0) taken += zone_names_at(place + taken);
     if (offset_ && std::abs(*offset_) >= 24 * 60) hour_ = -1;
     return taken;
+  }
+  // How many tokens: "CET" behind an offset, "(CET)", "(Central European Standard Time)", "[Europe/Berlin]".
+  std::size_t zone_names_at(std::size_t place) const {
+    const DateToken* const word = at(place);
+    if (word == nullptr) return 0;
+    if (word->kind == DateToken::Kind::word) return std::ranges::contains(kZones, word->text, &NamedZone::name) ? 1 : 0;
+    if (!word->is('(') && !word->is('[')) return 0;
+    const char closing = word->is('(') ? ')' : ']';
+    for (std::size_t end = place + 1; at(end) != nullptr; ++end) {
+      if (is_sign(end, closing)) return end + 1 - place;
+    }
+    return 0;
   }
   // "+01", "-0800", " +0100", but not " - 14", which may be the end of a span.
   bool is_offset(std::size_t place) const {

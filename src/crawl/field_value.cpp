@@ -50,6 +50,7 @@ struct Groups {
   std::vector<std::string_view> digits;
   std::string separators;  // one kind between two groups
   std::size_t length = 0;  // in bytes
+  bool goes_on = false;    // behind the last separator's kind come digits that are no group of thousands
 };
 
 // From the first digit on.
@@ -64,24 +65,43 @@ Groups groups_at(std::string_view text) {
     const std::size_t next = digits_at(text.substr(groups.length + separator->length));
     // A space or an apostrophe is a part of a number only before three digits.
     const bool joins = separator->kind == '.' || separator->kind == ',' ? next > 0 : next == 3 && count <= 3;
-    if (!joins) return groups;
+    if (!joins) {
+      groups.goes_on = next > 0 && groups.separators.ends_with(separator->kind);
+      return groups;
+    }
     groups.separators += separator->kind;
     groups.length += separator->length;
   }
 }
 
-// Which separator, if any, is the decimal one: its place. nullopt: none. Groups that fit no way of writing end before it.
-std::optional<std::size_t> decimal_place(const Groups& groups, char decimal) {
+// Whether the first `count` groups are a whole number: one alone, or thousands behind up to three digits, with one kind of
+// separator between all. In India all but the last have two.
+bool are_whole(const Groups& groups, std::size_t count) {
+  if (count < 2) return true;
+  const std::string_view separators = std::string_view(groups.separators).substr(0, count - 1);
+  const auto& digits = groups.digits;
+  if (digits[0].size() > 3 || digits[0][0] == '0' || digits[count - 1].size() != 3) return false;
+  if (separators.find_first_not_of(separators[0]) != std::string_view::npos) return false;
+  const auto middle_has = [&](std::size_t size) {
+    return std::all_of(digits.begin() + 1, digits.begin() + static_cast<std::ptrdiff_t>(count - 1),
+                       [size](std::string_view group) { return group.size() == size; });
+  };
+  return middle_has(3) || (separators[0] == ',' && digits[0].size() < 3 && middle_has(2));
+}
+
+// How many groups are before the decimal point, where all of them make one number. nullopt: they make none, as those of a date, an
+// address or a list.
+std::optional<std::size_t> whole_groups(const Groups& groups, char decimal) {
+  const std::size_t count = groups.digits.size();
   const std::string& separators = groups.separators;
-  if (separators.empty()) return std::nullopt;
-  const std::size_t last = separators.size() - 1;
-  const char kind = separators[last];
-  if (kind != '.' && kind != ',') return std::nullopt;
-  if (decimal != '\0') return kind == decimal ? std::optional(last) : std::nullopt;
-  if (separators.find_first_not_of(kind) != std::string::npos) return last;
-  if (separators.size() > 1) return std::nullopt;
-  const bool thousands = kind == ',' && groups.digits[1].size() == 3 && groups.digits[0].size() <= 3 && groups.digits[0] != "0";
-  return thousands ? std::nullopt : std::optional(last);
+  if (groups.goes_on) return std::nullopt;
+  if (count == 1) return count;
+  const char last = separators.back();
+  const bool is_point = decimal == '\0' ? last == '.' || last == ',' : last == decimal;
+  const bool is_thousands = decimal == '\0' ? count > 2 || last != '.' : last != decimal;
+  if (is_thousands && are_whole(groups, count)) return count;
+  const bool is_alone = separators.find(last) == separators.size() - 1;
+  return is_point && is_alone && are_whole(groups, count - 1) ? std::optional(count - 1) : std::nullopt;
 }
 
 // A minus before the number, however it is written.
@@ -116,10 +136,11 @@ std::optional<std::string> number_in(std::string_view text, char decimal) {
   // ".5" without a digit before the point
   const bool begins_with_point = first > 0 && text[first - 1] == '.' && (first == 1 || !is_alnum(text[first - 2]));
   const Groups groups = groups_at(text.substr(first));
-  const auto point = begins_with_point ? std::nullopt : decimal_place(groups, decimal);
+  const auto whole_count = whole_groups(groups, decimal);
+  if (!whole_count || (begins_with_point && groups.digits.size() > 1)) return std::nullopt;
   std::string whole, fraction;
   for (std::size_t i = 0; i < groups.digits.size(); ++i) {
-    (begins_with_point || (point && i > *point) ? fraction : whole) += groups.digits[i];
+    (begins_with_point || i >= *whole_count ? fraction : whole) += groups.digits[i];
   }
   if (whole.size() + fraction.size() > kMostDigits) return std::nullopt;
   std::string number = is_negative(text.substr(0, begins_with_point ? first - 1 : first)) ? "-" : "";

@@ -19,6 +19,17 @@
 namespace argiope {
 namespace {
 
+// Of the markup, or of the header, which knows no base. `url` is for parsing.
+std::string canonical_of(const Url& page, std::string_view in_markup, std::string_view in_header, LinkResolver& resolver, Url& url) {
+  const UrlStatus status = !in_markup.empty()   ? resolver.resolve(in_markup, url)
+                           : !in_header.empty() ? parse_into(url, in_header, &page)
+                                                : UrlStatus::no_host;
+  if (status != UrlStatus::ok) return {};
+  url.strip_credentials();
+  url.strip_fragment();
+  return url.href();
+}
+
 bool is_on_the_web(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
 
 }  // namespace
@@ -61,8 +72,7 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   if (options_.keep_facts && !task.off_scope) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
-    const std::string_view canonical = survey.canonical.empty() ? canonical_field(response) : survey.canonical;
-    if (!canonical.empty() && resolver.resolve(canonical, noted_) == UrlStatus::ok) facts.canonical = noted_.href();
+    facts.canonical = canonical_of(visit.request.url, survey.canonical, canonical_field(response), resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !task.off_scope) {
     if (!said_) said_ = words_.read(html);

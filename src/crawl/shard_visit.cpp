@@ -268,11 +268,17 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
     return frontier_.put_back(visit.ticket, now);
   }
   // Some servers do to HEAD what they would not do to GET.
-  if (visit.request.method == HttpMethod::head) task_of(visit).by_get = true;
+  const bool by_head = visit.request.method == HttpMethod::head;
+  if (by_head) task_of(visit).by_get = true;
   if (says_something(error, response)) {
     host.health.page_answered();
   } else if (task_of(visit).attempts == 0) {
     host.health.url_failed(now);
+  }
+  // A URL is not given up before it was asked by GET.
+  if (by_head && task_of(visit).attempts + 1u >= host.policy->attempts) {
+    give_page_back(visit);
+    return frontier_.retry(visit.ticket, now, now);
   }
   retry_or_give_up(visit, error, {}, now);
 }

@@ -17,6 +17,7 @@
 #include "crawl/internal/graph_export.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/http_date.hpp"
+#include "web/internal/uri_text.hpp"
 
 namespace argiope {
 namespace {
@@ -104,7 +105,7 @@ class SitemapWriter {
       ++count_.other_sites;
       return {};
     }
-    std::string entry = fmt::format("<url><loc>{}</loc>", xml_escaped(record.url));
+    std::string entry = fmt::format("<url><loc>{}</loc>", xml_escaped(as_rfc3986(record.url)));
     if (const auto changed = parse_http_date(record.last_modified)) entry += fmt::format("<lastmod>{}</lastmod>", to_rfc3339(*changed));
     entry += "</url>\n";
     if (in_part_ == kMostUrls || part_.size() + entry.size() + 64 > kMostBytes) {
@@ -159,7 +160,7 @@ class SitemapWriter {
     for (std::uint64_t part = 1; part <= count_.files; ++part) {
       const std::string name = name_of(part);
       index += fmt::format("<sitemap><loc>{}</loc></sitemap>\n",
-                           xml_escaped(folder + percent_encode(name.substr(name.rfind('/') + 1))));
+                           xml_escaped(as_rfc3986(folder) + percent_encode(name.substr(name.rfind('/') + 1))));
     }
     return put(path_, index + "</sitemapindex>\n");
   }

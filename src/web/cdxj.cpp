@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/feed_date.hpp"
 #include "web/internal/surt.hpp"
 
 namespace argiope {
@@ -44,8 +46,10 @@ std::string cdx_timestamp(WallTime time) {
 }
 
 std::string cdx_timestamp(std::string_view warc_date) {
-  const auto time = parse_rfc3339(warc_date);
-  return time ? cdx_timestamp(*time) : std::string{};
+  if (const auto time = parse_rfc3339(warc_date)) return cdx_timestamp(*time);
+  if (const auto date = parse_w3c_date(warc_date)) return cdx_timestamp(date->at);
+  const bool is_one = warc_date.size() == kTimestampDigits && std::ranges::all_of(warc_date, is_digit);
+  return is_one ? std::string(warc_date) : std::string{};
 }
 
 void append_cdxj(std::string& out, const CdxjLine& line) {

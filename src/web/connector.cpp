@@ -91,6 +91,8 @@ void Connector::choose_proxy(const Url& url, Route& route) {
   const ProxySettings& proxies = options_.proxies;
   const bool is_https = url.scheme() == "https";
   const bool is_by_proxy = !(is_https ? proxies.for_https : proxies.for_http).empty();
+  const std::string& trouble = is_https ? proxies.trouble_for_https : proxies.trouble_for_http;
+  if (!trouble.empty() && !proxies.direct.contains(url.host())) route.trouble = trouble;
   if (!is_by_proxy || proxies.direct.contains(url.host())) {
     route.key = url.site_key();
     return;
@@ -107,6 +109,7 @@ bool Connector::shows_certificate_to(const Url& url) const {
 }
 
 Result<void> Connector::check(const Url& url, const Route& route) const {
+  if (!route.trouble.empty()) return fail(Errc::invalid_input, route.trouble + "; --no-proxy '*' does without");
   if (route.proxy == nullptr || !route.proxy->looks_up_names()) return {};
   return guard_.check_name(url.host());
 }

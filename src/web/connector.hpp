@@ -28,6 +28,7 @@ struct Route {
   ProxyTurns* turns = nullptr;   // what it was chosen of; null: the request names it itself
   std::shared_ptr<const HttpWay> way;  // the request's own
   Duration connect_timeout{};
+  std::string trouble;  // why the URL cannot be asked; empty: nothing is wrong
 
   // The proxy is asked for the whole URL, and opens no connection to its server.
   bool asks_proxy = false;

@@ -73,12 +73,22 @@ bool fits_media_type(std::string_view type, std::string_view wanted) noexcept {
   return starts_with_lower(type, wanted.substr(0, wanted.size() - 1));
 }
 
-}  // namespace
+// Cuts off and returns the first of a list's elements, up to a comma that is not in quotes.
+std::string_view take_element(std::string_view& list) noexcept {
+  std::size_t at = 0;
+  for (bool is_quoted = false; at < list.size() && (is_quoted || list[at] != ','); ++at) {
+    if (list[at] == '"') is_quoted = !is_quoted;
+    if (is_quoted && list[at] == '\\') ++at;
+  }
+  const std::string_view element = list.substr(0, at);
+  list.remove_prefix(std::min(at + 1, list.size()));
+  return element;
+}
 
-ContentType parse_content_type(std::string_view header) noexcept {
-  std::string_view rest = trim(header);
+ContentType parse_one_type(std::string_view element) noexcept {
+  std::string_view rest = trim(element);
   ContentType found;
-  const std::string_view type = trim(take_until(rest, ";"));
+  const std::string_view type = take_until(rest, "; \t\r\n");
   const std::size_t slash = type.find('/');
   if (slash == type.npos || !is_token(type.substr(0, slash)) || !is_token(type.substr(slash + 1))) return found;
   found.type = type;
@@ -93,6 +103,19 @@ ContentType parse_content_type(std::string_view header) noexcept {
     const std::string_view value = quoted ? take_quoted(rest) : trim(take_until(rest, ";"));
     take_until(rest, ";");
     if (found.charset.empty() && equals_lower(name, "charset")) found.charset = value;
+  }
+  return found;
+}
+
+}  // namespace
+
+ContentType parse_content_type(std::string_view header) noexcept {
+  ContentType found;
+  while (!header.empty()) {
+    ContentType one = parse_one_type(take_element(header));
+    if (one.type.empty() || one.type == "*/*") continue;
+    if (one.charset.empty() && equals_ignoring_case(one.type, found.type)) one.charset = found.charset;
+    found = one;
   }
   return found;
 }

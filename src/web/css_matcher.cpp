@@ -25,6 +25,14 @@ bool compare_value(CssTest::Kind kind, std::string_view value, std::string_view 
   }
 }
 
+std::string value_in_lower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), to_lower);
+  return lower;
+}
+
+bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
+
 // Whether `wanted` is one of the words of `list`.
 bool holds_word(std::string_view list, std::string_view wanted) noexcept {
   if (wanted.empty() || list.size() < wanted.size()) return false;
@@ -77,16 +85,28 @@ std::uint32_t SiblingPlaces::of(const DocumentTree& tree, NodeIndex element, boo
 CssMatcher::CssMatcher(const CssSelector& selector, const DocumentTree& tree, SiblingPlaces& places, NodeIndex scope,
                        std::uint64_t most_steps)
     : selector_(selector), tree_(tree), places_(places), scope_(scope), steps_left_(most_steps) {
-  for (const std::string& name : selector.names) {
-    const auto same = [&](std::string_view other) { return tree.is_xml ? other == name : equals_ignoring_case(other, name); };
-    names_.push_back(static_cast<std::uint32_t>(std::ranges::find_if(tree.names, same) - tree.names.begin()));
-  }
+  for (const std::string& name : selector.names) names_.push_back(places_of_name(name));
+}
+
+// HTML's elements have names in lower case, and some of SVG capitals within.
+CssMatcher::NamePlaces CssMatcher::places_of_name(const std::string& name) const {
+  const auto place = [&](auto same) {
+    return static_cast<std::uint32_t>(std::ranges::find_if(tree_.names, same) - tree_.names.begin());
+  };
+  NamePlaces places;
+  places.exact = place([&](std::string_view other) { return other == name; });
+  places.lower = places.exact;
+  if (tree_.is_xml) return places;
+  places.lower = place([&](std::string_view other) { return equals_ignoring_case(other, name) && std::ranges::none_of(other, is_upper); });
+  if (places.lower == tree_.names.size()) places.lower = place([&](std::string_view other) { return equals_ignoring_case(other, name); });
+  if (places.exact == tree_.names.size()) places.exact = places.lower;
+  return places;
 }
 
 bool CssMatcher::may_match(const CssComplex& complex) const {
   return std::ranges::all_of(complex.compounds, [&](const CssCompound& compound) {
     return std::ranges::all_of(compound.tests, [&](const CssTest& test) {
-      return test.kind != CssTest::Kind::name || names_[test.element] < tree_.names.size();
+      return test.kind != CssTest::Kind::name || names_[test.element].lower < tree_.names.size();
     });
   });
 }
@@ -96,7 +116,8 @@ std::optional<std::uint32_t> CssMatcher::only_name(const CssComplex& complex) co
   if (complex.compounds.size() != 1 || complex.compounds[0].tests.size() != 1) return std::nullopt;
   if (complex.compounds[0].relation != CssCompound::Relation::none) return std::nullopt;
   const CssTest& test = complex.compounds[0].tests[0];
-  return test.kind == CssTest::Kind::name ? std::optional(names_[test.element]) : std::nullopt;
+  if (test.kind != CssTest::Kind::name || names_[test.element].exact != names_[test.element].lower) return std::nullopt;
+  return names_[test.element].exact;
 }
 
 bool CssMatcher::select(std::size_t most, std::vector<TreePlace>& found) {
@@ -142,7 +163,7 @@ void CssMatcher::add_parts(const CssComplex& complex, NodeIndex element, std::ve
       }
       break;
     case CssComplex::Part::attribute: {
-      const auto* const attribute = tree_.find_attribute(element, tree_.is_xml ? complex.attribute : complex.lower);
+      const auto* const attribute = find_attribute(element, complex.attribute, complex.lower);
       if (attribute == nullptr) break;
       found.push_back({element, static_cast<std::uint32_t>(attribute - tree_.attributes.data()) + 1});
       break;
@@ -221,7 +242,7 @@ bool CssMatcher::matches_one(const CssTest& test, NodeIndex element) {
   const TreeNode& row = tree_.nodes[element];
   switch (test.kind) {
     case CssTest::Kind::any: return true;
-    case CssTest::Kind::name: return row.name == names_[test.element];
+    case CssTest::Kind::name: return row.name == names_[test.element].lower || row.name == names_[test.element].exact;
     case CssTest::Kind::id: {
       const auto* const id = tree_.find_attribute(element, "id");
       return id != nullptr && id->value == test.value;
@@ -253,17 +274,34 @@ bool CssMatcher::matches_one(const CssTest& test, NodeIndex element) {
 }
 
 bool CssMatcher::matches_attribute(const CssTest& test, NodeIndex element) const {
-  const auto* const attribute = tree_.find_attribute(element, attribute_of(test));
+  const auto* const attribute = find_attribute(element, test.attribute, test.lower);
   if (attribute == nullptr) return test.kind == CssTest::Kind::not_equals;
   if (test.kind == CssTest::Kind::attribute) return true;
-  std::string lower;
-  std::string_view value = attribute->value;
-  if (test.ignores_case) {
-    lower.assign(value);
-    std::ranges::transform(lower, lower.begin(), to_lower);
-    value = lower;
+  const auto compare = [&](std::string_view value, std::string_view wanted) {
+    return test.kind == CssTest::Kind::word ? holds_word(value, wanted) : compare_value(test.kind, value, wanted);
+  };
+  if (test.ignores_case) return compare(value_in_lower(attribute->value), test.value);
+  if (test.has_html_case && !tree_.is_xml && !is_foreign(element)) return compare(value_in_lower(attribute->value), value_in_lower(test.value));
+  return compare(attribute->value, test.value);
+}
+
+// Of HTML the name in lower case, or as it is written: some of SVG have capitals.
+const TreeAttribute* CssMatcher::find_attribute(NodeIndex element, const std::string& name, const std::string& lower) const {
+  const auto* const found = tree_.find_attribute(element, tree_.is_xml ? name : lower);
+  return found == nullptr && !tree_.is_xml && name != lower ? tree_.find_attribute(element, name) : found;
+}
+
+// Whether it is SVG's or MathML's, and not in HTML within those.
+bool CssMatcher::is_foreign(NodeIndex element) const {
+  const auto is_one_of = [](std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::ranges::contains(names, name);
+  };
+  for (NodeIndex node = element; node != 0 && node != kNoNode; node = tree_.nodes[node].parent) {
+    const std::string_view name = tree_.nodes[node].text;
+    if (is_one_of(name, {"svg", "math"})) return true;
+    if (node != element && is_one_of(name, {"foreignObject", "desc", "title", "annotation-xml", "mtext"})) return false;
   }
-  return test.kind == CssTest::Kind::word ? holds_word(value, test.value) : compare_value(test.kind, value, test.value);
+  return false;
 }
 
 bool CssMatcher::matches_place(const CssTest& test, NodeIndex element) {
@@ -339,8 +377,30 @@ bool CssMatcher::is_control(const CssTest& test, NodeIndex element) const {
       return is_named(element, "option") ? has_attribute("selected") : is_named(element, "input") && has_attribute("checked");
     default:
       return is_one_of({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"}) &&
-             has_attribute("disabled") == (test.kind == CssTest::Kind::disabled);
+             is_disabled(element) == (test.kind == CssTest::Kind::disabled);
   }
+}
+
+// By itself, by its group of options, or by a fieldset around it, whose first legend is not disabled with it (HTML, 4.10.19.5).
+bool CssMatcher::is_disabled(NodeIndex control) const {
+  const auto says_so = [&](NodeIndex node) { return tree_.find_attribute(node, "disabled") != nullptr; };
+  if (says_so(control)) return true;
+  if (is_named(control, "optgroup")) return false;
+  NodeIndex below = control;
+  NodeIndex node = tree_.nodes[control].parent;
+  if (is_named(control, "option")) return is_named(node, "optgroup") && says_so(node);
+  for (; node != 0 && node != kNoNode; below = node, node = tree_.nodes[node].parent) {
+    const bool is_in_first_legend = is_named(below, "legend") && first_legend(node) == below;
+    if (is_named(node, "fieldset") && says_so(node) && !is_in_first_legend) return true;
+  }
+  return false;
+}
+
+NodeIndex CssMatcher::first_legend(NodeIndex fieldset) const {
+  for (NodeIndex child = fieldset + 1; child < tree_.nodes[fieldset].end; child = tree_.nodes[child].end) {
+    if (tree_.is_element(child) && is_named(child, "legend")) return child;
+  }
+  return kNoNode;
 }
 
 bool CssMatcher::is_empty(NodeIndex element) const {

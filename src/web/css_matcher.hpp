@@ -46,6 +46,13 @@ class CssMatcher {
   // Whether what is left of a compound fits: if not, whether another ancestor or sibling may help.
   enum class Fit : std::uint8_t { fits, fails_here, fails_for_siblings, fails };
 
+  // Of a name in a selector, its places among the tree's names; each is their number where there is none.
+  struct NamePlaces {
+    std::uint32_t lower = 0;  // of HTML's elements
+    std::uint32_t exact = 0;  // of those with capitals
+  };
+
+  NamePlaces places_of_name(const std::string& name) const;
   bool may_match(const CssComplex& complex) const;
   std::optional<std::uint32_t> only_name(const CssComplex& complex) const noexcept;
   void add_parts(const CssComplex& complex, NodeIndex element, std::vector<TreePlace>& found) const;
@@ -64,7 +71,10 @@ class CssMatcher {
   bool is_control(const CssTest& test, NodeIndex element) const;
   bool is_empty(NodeIndex element) const;
   bool is_named(NodeIndex element, std::string_view name) const noexcept { return tree_.nodes[element].text == name; }
-  std::string_view attribute_of(const CssTest& test) const noexcept { return tree_.is_xml ? test.attribute : test.lower; }
+  bool is_disabled(NodeIndex control) const;
+  NodeIndex first_legend(NodeIndex fieldset) const;
+  bool is_foreign(NodeIndex element) const;
+  const TreeAttribute* find_attribute(NodeIndex element, const std::string& name, const std::string& lower) const;
   // The parent that counts, or none.
   NodeIndex parent_of(NodeIndex element) const noexcept;
   NodeIndex element_before(NodeIndex node);
@@ -74,7 +84,7 @@ class CssMatcher {
   SiblingPlaces& places_;
   NodeIndex scope_;
   std::uint64_t steps_left_;
-  std::vector<std::uint32_t> names_;  // of the selector's, their places among the tree's
+  std::vector<NamePlaces> names_;  // of the selector's
 };
 
 }  // namespace argiope

@@ -250,7 +250,9 @@ class CssScan {
   }
 
   void add(std::size_t begin, std::size_t end, char quote, bool is_import) {
-    if (expects_ != Expects::no_url) urls_.push_back({begin, end - begin, quote, is_import});
+    // A fragment alone is a part of the page, or a behaviour of old browsers (#default#VML), and nothing to be fetched.
+    const bool is_fragment = begin < end && css_[begin] == '#';
+    if (expects_ != Expects::no_url && !is_fragment) urls_.push_back({begin, end - begin, quote, is_import});
   }
 
   std::string_view css_;

@@ -38,6 +38,16 @@ void append_character(std::string& out, std::uint32_t code) {
   }
 }
 
+// Attributes whose values are compared without case on HTML's elements (HTML, 4.16.2).
+constexpr std::string_view kAnyCaseInHtml[] = {
+    "accept",   "accept-charset", "align",    "alink",    "axis",    "bgcolor",    "charset",  "checked",   "clear",
+    "codetype", "color",          "compact",  "declare",  "defer",   "dir",        "direction", "disabled", "enctype",
+    "face",     "frame",          "hreflang", "http-equiv", "lang",  "language",   "link",     "media",     "method",
+    "multiple", "nohref",         "noresize", "noshade",  "nowrap",  "readonly",   "rel",      "rev",       "rules",
+    "scope",    "scrolling",      "selected", "shape",    "target",  "text",       "type",     "valign",    "valuetype",
+    "vlink"};
+static_assert(std::ranges::is_sorted(kAnyCaseInHtml));
+
 std::string lower_of(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), to_lower);
@@ -300,10 +310,12 @@ class CssParser {
       const char flag = to_lower(text_[at_]);
       if (flag != 'i' && flag != 's') mistake(fmt::format("{}: i (any case) or s are known behind a value", shown()));
       test.ignores_case = flag == 'i';
+      test.keeps_case = flag == 's';
       ++at_;
       skip_space();
     }
     if (!take(']')) mistake(fmt::format("\"]\" is missing, and not {}", shown()));
+    test.has_html_case = !test.ignores_case && !test.keeps_case && std::ranges::binary_search(kAnyCaseInHtml, test.lower);
     if (test.ignores_case) test.value = lower_of(test.value);
   }
   CssTest::Kind take_operator() {

@@ -49,7 +49,9 @@ struct CssTest {
     has,  // what matches one of the list, relative to the element
   };
   Kind kind = Kind::any;
-  bool ignores_case = false;  // of the value
+  bool ignores_case = false;  // of the value: asked for by "i"
+  bool keeps_case = false;    // asked for by "s"
+  bool has_html_case = false;  // an attribute whose values HTML compares without case, where nothing is asked for
   std::uint32_t element = 0;  // the place of the element's name in CssSelector::names
   std::string attribute;      // its name
   std::string lower;          // the same in lower case, as HTML has it

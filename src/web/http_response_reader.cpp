@@ -336,7 +336,7 @@ Result<void> HttpResponseReader::take_field(std::string_view line) {
 
 void HttpResponseReader::keep_field(std::string_view name, std::string_view value) {
   if (limits_.keep_fields) response_.fields.emplace_back(name, value);
-  enum class Kept : std::uint8_t { first, list, lines };
+  enum class Kept : std::uint8_t { first, list, types, lines };
   HttpHeaders& headers = response_.headers;
   const struct {
     std::string_view name;
@@ -347,7 +347,7 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
                 {"connection", &connection_, Kept::list},
                 {"set-cookie", &headers.set_cookie, Kept::lines},
                 {"retry-after", &headers.retry_after, Kept::first},
-                {"content-type", &headers.content_type, Kept::first},
+                {"content-type", &headers.content_type, Kept::types},
                 {"x-robots-tag", &headers.robots_tag, Kept::lines},
                 {"last-modified", &headers.last_modified, Kept::first},
                 {"content-length", &content_length_, Kept::list},
@@ -356,7 +356,8 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
                 {"transfer-encoding", &transfer_encoding_, Kept::list}};
   for (const auto& field : fields) {
     if (!equals_lower(name, field.name)) continue;
-    if (field.kept == Kept::list) return append_to_list(*field.text, value);
+    if (field.kept == Kept::types && *field.text == value) return;
+    if (field.kept == Kept::list || field.kept == Kept::types) return append_to_list(*field.text, value);
     if (field.kept == Kept::first) {
       if (field.text->empty()) field.text->assign(value);  // of repeated fields the first counts
       return;

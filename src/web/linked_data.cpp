@@ -12,45 +12,10 @@
 #include "web/document_state.hpp"
 #include "web/document_text.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/lenient_json.hpp"
 
 namespace argiope {
 namespace {
-
-std::string_view without_wrapping(std::string_view text) {
-  constexpr std::string_view kFront[] = {"<!--", "//<![CDATA[", "/*<![CDATA[*/", "<![CDATA["};
-  constexpr std::string_view kBack[] = {"-->", "//]]>", "/*]]>*/", "]]>", ";"};
-  text = trim_space(text);
-  for (const std::string_view front : kFront) {
-    if (text.starts_with(front)) text = trim_space(text.substr(front.size()));
-  }
-  for (const std::string_view back : kBack) {
-    if (text.ends_with(back)) text = trim_space(text.substr(0, text.size() - back.size()));
-  }
-  return text;
-}
-
-// The same JSON without what people write into it by mistake: line breaks and tabs in strings, commas before a bracket.
-std::string forgiven(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-      if (c == '\\' && i + 1 < text.size()) out += text[++i];
-      in_string = c != '"';
-      continue;
-    }
-    in_string = c == '"';
-    if (c == '}' || c == ']') {
-      const std::size_t last = out.find_last_not_of(" \t\r\n");
-      if (last != std::string::npos && out[last] == ',') out.resize(last);
-    }
-    out += c;
-  }
-  return out;
-}
 
 // Calls visit(item) for each object that is no list and no @graph; to a depth that JsonText allows.
 void for_each_item(const JsonValue& value, std::size_t& left, const std::function<void(const JsonValue&)>& visit) {
@@ -199,10 +164,9 @@ LinkedData::LinkedData(const Document& document) {
     if (!tree.is_element(node) || tree.nodes[node].name != script) continue;
     const TreeAttribute* const type = tree.find_attribute(node, "type");
     if (type == nullptr || !starts_with_lower(trim_space(type->value), "application/ld+json")) continue;
-    const std::string raw = raw_text(tree, node);
-    std::string text(without_wrapping(raw));
-    if (text.empty()) continue;
-    if (!JsonText::parse(text)) text = forgiven(text);
+    std::string text = raw_text(tree, node);
+    if (!JsonText::parse(text)) text = mended_json(text);
+    if (trim_space(text).empty()) continue;
     if (JsonText::parse(text)) {
       texts_.push_back(std::move(text));
     } else {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "web/internal/ascii.hpp"
+
 namespace argiope {
 namespace {
 
 constexpr std::size_t kFirstSlots = 1024;  // a power of two
 constexpr int kOffsetBits = 44;
+constexpr std::size_t kSha1InBase32 = 32;
+constexpr std::size_t kLeastDigest = 26;  // characters: of MD5 in base32
 
 }  // namespace
 
@@ -17,8 +21,9 @@ std::uint64_t PayloadTable::key_of(const Sha1Digest& digest) noexcept {
   return std::max<std::uint64_t>(key, 1);  // 0 is a free slot
 }
 
-std::optional<std::uint64_t> PayloadTable::key_of_base32(std::string_view digest) noexcept {
-  if (digest.size() != 32) return std::nullopt;
+namespace {
+
+std::optional<std::uint64_t> front_of_base32(std::string_view digest) noexcept {
   // 12 letters have 60 of the 64 bits; of the next the first four count.
   std::uint64_t key = 0;
   for (std::size_t i = 0; i < 13; ++i) {
@@ -31,6 +36,25 @@ std::optional<std::uint64_t> PayloadTable::key_of_base32(std::string_view digest
     key = i < 12 ? key << 5 | static_cast<std::uint64_t>(value) : key << 4 | static_cast<std::uint64_t>(value) >> 1;
   }
   return std::max<std::uint64_t>(key, 1);
+}
+
+std::uint64_t front_of_hex(std::string_view digest) noexcept {
+  std::uint64_t key = 0;
+  for (const char c : digest.substr(0, 16)) key = key << 4 | static_cast<std::uint64_t>(hex_value(c));
+  return std::max<std::uint64_t>(key, 1);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> PayloadTable::key_of_base32(std::string_view digest) noexcept {
+  return digest.size() == kSha1InBase32 ? front_of_base32(digest) : std::nullopt;
+}
+
+std::optional<std::uint64_t> PayloadTable::key_of_named(std::string_view digest) noexcept {
+  digest.remove_prefix(digest.find(':') + 1);
+  if (digest.size() < kLeastDigest) return std::nullopt;
+  const bool is_hex = std::ranges::all_of(digest, [](char c) { return hex_value(c) >= 0; });
+  return is_hex ? front_of_hex(digest) : front_of_base32(digest);
 }
 
 std::size_t PayloadTable::slot_of(std::uint64_t digest) const noexcept {

@@ -187,7 +187,8 @@ bool DirectHosts::contains(std::string_view host) const {
 
 bool ProxySettings::looks_up_here(std::string_view host) const {
   const auto by_name = [](const Proxy& proxy) { return proxy.looks_up_names(); };
-  const bool elsewhere = std::ranges::any_of(for_http, by_name) || std::ranges::any_of(for_https, by_name);
+  const bool is_unknown = !trouble_for_http.empty() || !trouble_for_https.empty();
+  const bool elsewhere = is_unknown || std::ranges::any_of(for_http, by_name) || std::ranges::any_of(for_https, by_name);
   return !elsewhere || direct.contains(host);
 }
 
@@ -200,7 +201,7 @@ DirectHosts ProxySettings::direct_from_environment(const Variable& variable) {
   return hosts;
 }
 
-Result<ProxySettings> ProxySettings::from_environment(const Variable& variable) {
+ProxySettings ProxySettings::from_environment(const Variable& variable) {
   ProxySettings settings;
   settings.direct = direct_from_environment(variable);
   settings.direct.add_loopback();
@@ -208,16 +209,21 @@ Result<ProxySettings> ProxySettings::from_environment(const Variable& variable) 
   struct Names {
     const char *lower, *upper;
     std::vector<Proxy>* proxies;
+    std::string* trouble;
   };
   for (const Names& names :
-       {Names{"http_proxy", nullptr, &settings.for_http}, Names{"https_proxy", "HTTPS_PROXY", &settings.for_https}}) {
+       {Names{"http_proxy", nullptr, &settings.for_http, &settings.trouble_for_http},
+        Names{"https_proxy", "HTTPS_PROXY", &settings.for_https, &settings.trouble_for_https}}) {
     std::string found_as;
     std::string text = read_variable(variable, names.lower, names.upper, found_as);
     if (text.empty()) text = read_variable(variable, "all_proxy", "ALL_PROXY", found_as);
     if (text.empty()) continue;
     auto proxy = Proxy::parse(text);
-    if (!proxy) return fail(proxy.error().code, fmt::format("{}: {}", found_as, proxy.error().message));
-    names.proxies->push_back(std::move(*proxy));
+    if (proxy) {
+      names.proxies->push_back(std::move(*proxy));
+    } else {
+      *names.trouble = fmt::format("{}: {}", found_as, proxy.error().message);
+    }
   }
   return settings;
 }

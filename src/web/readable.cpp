@@ -23,7 +23,11 @@ constexpr double kLikeTheBest = 0.2;             // of its points: what a siblin
 constexpr double kLeastPoints = 10;
 constexpr std::size_t kLongSibling = 80;         // bytes of a paragraph beside the best element
 constexpr double kMostLinksInText = 0.33;        // share of a block's text, beyond which it is navigation
+constexpr double kMuchMore = 1.2;                // times the text in paragraphs: what an element around the best needs
+constexpr double kMostCommas = 10;               // that count; with so many a block of links is text nevertheless
 constexpr std::size_t kMostExcerpt = 300;
+constexpr std::size_t kEnough = 500;             // bytes of an article, which is not looked for again
+constexpr std::size_t kMostStyleBytes = 10'000;  // of an element that are looked at
 constexpr std::size_t kMostNameBytes = 500;      // of a class or id that are looked at
 
 constexpr std::string_view kOfArticles[] = {"article", "body",    "content", "entry", "main",
@@ -69,17 +73,39 @@ class ArticleFinder {
         tree_(DocumentAccess::tree(document)),
         text_(tree_.nodes.size()),
         linked_(tree_.nodes.size()),
-        points_(tree_.nodes.size()),
-        is_candidate_(tree_.nodes.size()),
-        left_out_(tree_.nodes.size()) {}
+        points_(tree_.nodes.size()) {}
 
+  // By all rules; where little remains, without some of them. The longest of what was found is taken where none is long.
   std::optional<ReadableArticle> find() {
-    leave_out_others();
+    std::optional<ReadableArticle> best;
+    for (const Rules rules : {Rules::all, Rules::no_names, Rules::shown}) {
+      auto found = find_by(rules);
+      if (found && (!best || found->text.size() > best->text.size())) best = std::move(found);
+      if (best && best->text.size() >= kEnough) break;
+    }
+    return best;
+  }
+
+ private:
+  // What is left out before anything is measured.
+  enum class Rules : std::uint8_t {
+    all,
+    no_names,  // but not for the names of classes
+    shown,     // only what is not shown
+  };
+
+  std::optional<ReadableArticle> find_by(Rules rules) {
+    begin();
+    leave_out_hidden();
+    measure();
+    if (rules != Rules::shown) leave_out_others(rules == Rules::all);
     measure();
     give_points();
     const NodeIndex best = best_of_all();
-    if (best == kNoNode) return std::nullopt;
-    const std::vector<NodeIndex> parts = with_siblings(best);
+    const std::vector<NodeIndex> parts = best != kNoNode       ? with_siblings(around_all(best))
+                                         : rules == Rules::shown ? whole_body()
+                                                                 : std::vector<NodeIndex>{};
+    if (parts.empty()) return std::nullopt;
     ReadableArticle article;
     for (const NodeIndex part : parts) {
       leave_out_navigation(part);
@@ -87,12 +113,17 @@ class ArticleFinder {
       article.text += shown_text(tree_, part, TextShape::lines, &left_out_);
       append_markup(tree_, part, article.html, &left_out_);
     }
-    if (article.text.size() < kLeastReadable) return std::nullopt;
+    if (trim_space(article.text).empty()) return std::nullopt;
     describe(article, parts.front());
     return article;
   }
 
- private:
+  void begin() {
+    points_.assign(tree_.nodes.size(), 0);
+    is_candidate_.assign(tree_.nodes.size(), false);
+    left_out_.assign(tree_.nodes.size(), false);
+  }
+
   // Points of what its class and id are called: positive, negative or none.
   double points_of_names(NodeIndex node) {
     double points = 0;
@@ -116,18 +147,39 @@ class ArticleFinder {
     return points;
   }
 
-  // Before anything is measured: what is surely beside the article, and what is not shown.
-  void leave_out_others() {
+  void leave_out_hidden() {
     for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {
-      if (!tree_.is_element(node)) continue;
+      if (tree_.is_element(node)) left_out_[node] = is_hidden(node);
+    }
+  }
+  bool is_hidden(NodeIndex node) const {
+    const std::string_view name = tree_.nodes[node].text;
+    if (name == "html" || name == "body") return false;
+    if (tree_.find_attribute(node, "hidden") != nullptr) return true;
+    const TreeAttribute* const style = tree_.find_attribute(node, "style");
+    if (style == nullptr || style->value.size() > kMostStyleBytes) return false;
+    std::string declared;
+    for (const char c : style->value) {
+      if (!is_space(c)) declared += to_lower(c);
+    }
+    return declared.contains("display:none") || declared.contains("visibility:hidden");
+  }
+
+  // What is surely beside the article, by its element and by the names of its classes. What holds most of the page's text is what
+  // is around the article, whatever it is called: "no-sidebar", "overflow-hidden", one form.
+  void leave_out_others(bool by_names) {
+    const std::size_t all = own_text(0);
+    for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {
+      if (!tree_.is_element(node) || 2 * own_text(node) > all) continue;
       const std::string_view name = tree_.nodes[node].text;
       const bool may_be_all = name == "html" || name == "body" || name == "article" || name == "main" || name == "pre" ||
                               name == "code" || name == "a" || name == "p";
-      const bool hidden = tree_.find_attribute(node, "hidden") != nullptr;
-      left_out_[node] = hidden || std::ranges::binary_search(kBeside, name) || (!may_be_all && points_of_names(node) < 0);
-      if (name == "header" && !is_in_article(node)) left_out_[node] = true;
+      const bool is_beside = std::ranges::binary_search(kBeside, name) || (name == "header" && !is_in_article(node));
+      if (is_beside || (by_names && !may_be_all && points_of_names(node) < 0)) left_out_[node] = true;
     }
   }
+  // Bytes that are in no link.
+  std::size_t own_text(NodeIndex node) const { return text_[node] - linked_[node]; }
   bool is_in_article(NodeIndex node) const {
     for (node = tree_.nodes[node].parent; node != kNoNode; node = tree_.nodes[node].parent) {
       if (tree_.nodes[node].text == "article" || tree_.nodes[node].text == "main") return true;
@@ -137,18 +189,26 @@ class ArticleFinder {
 
   // Bytes of text, and those of them in links, of each node with all in it.
   void measure() {
+    std::ranges::fill(text_, 0);
+    std::ranges::fill(linked_, 0);
     NodeIndex skip_until = 0;
     NodeIndex link_until = 0;
+    bool is_within_page = false;
     for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {
       const TreeNode& row = tree_.nodes[node];
       if (row.kind == TreeNode::Kind::element) {
         if (left_out_[node] || is_code(row.text)) skip_until = std::max(skip_until, row.end);
-        if (row.text == "a") link_until = std::max(link_until, row.end);
+        if (row.text == "a" && row.end > link_until) {
+          link_until = row.end;
+          const TreeAttribute* const href = tree_.find_attribute(node, "href");
+          is_within_page = href != nullptr && href->value.starts_with('#');
+        }
       }
       if (row.kind != TreeNode::Kind::text || node < skip_until) continue;
       const std::size_t length = trim_space(row.text).size();
       text_[node] = length;
-      linked_[node] = node < link_until ? length : 0;
+      // Notes and contents link within the page, and are a part of its text.
+      linked_[node] = node >= link_until ? 0 : is_within_page ? length * 3 / 10 : length;
     }
     for (auto node = static_cast<NodeIndex>(tree_.nodes.size() - 1); node > 0; --node) {
       text_[tree_.nodes[node].parent] += text_[node];
@@ -198,7 +258,7 @@ class ArticleFinder {
     for (NodeIndex i = node; i < end; ++i) {
       if (tree_.is_text(i)) commas += static_cast<double>(std::ranges::count(tree_.nodes[i].text, ','));
     }
-    return std::min(commas, 10.0);
+    return std::min(commas, kMostCommas);
   }
   void add_points(NodeIndex node, double points) {
     if (!is_candidate_[node]) {
@@ -218,6 +278,38 @@ class ArticleFinder {
       most = final_points(node);
     }
     return best;
+  }
+
+  // Bytes in paragraphs that are no navigation, of each node with all in it.
+  std::vector<std::size_t> in_paragraphs() const {
+    std::vector<std::size_t> bytes(tree_.nodes.size());
+    NodeIndex skip_until = 0;
+    for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {
+      if (!tree_.is_element(node) || node < skip_until) continue;
+      if (left_out_[node]) skip_until = tree_.nodes[node].end;
+      if (left_out_[node] || text_[node] < kLongSibling || !is_paragraph(node)) continue;
+      skip_until = tree_.nodes[node].end;
+      if (share_of_links(node) < kMostLinksInText) bytes[node] = text_[node];
+    }
+    for (auto node = static_cast<NodeIndex>(tree_.nodes.size() - 1); node > 0; --node) {
+      bytes[tree_.nodes[node].parent] += bytes[node];
+    }
+    return bytes;
+  }
+  // The best element, or one around it that has much more text in paragraphs: an article of several sections.
+  NodeIndex around_all(NodeIndex best) const {
+    const std::vector<std::size_t> bytes = in_paragraphs();
+    for (NodeIndex node = best; node != kNoNode && node != 0; node = tree_.nodes[node].parent) {
+      if (static_cast<double>(bytes[node]) > kMuchMore * static_cast<double>(bytes[best])) best = node;
+    }
+    return best;
+  }
+  // Of a page that has next to no text, what it has.
+  std::vector<NodeIndex> whole_body() const {
+    for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {
+      if (tree_.is_element(node) && tree_.nodes[node].text == "body" && own_text(node) > 0) return {node};
+    }
+    return {};
   }
 
   // The best element, and of its siblings those that are a part of the same text: in their order.
@@ -245,7 +337,8 @@ class ArticleFinder {
       const std::string_view name = tree_.nodes[node].text;
       const bool is_block = tree_.is_element(node) && (name == "ul" || name == "ol" || name == "div" || name == "section" ||
                                                       name == "table" || name == "dl");
-      if (is_block && share_of_links(node) > kMostLinksInText && points_[node] < kOfName && text_[node] > 0) left_out_[node] = true;
+      const bool is_navigation = share_of_links(node) > kMostLinksInText && points_[node] < kOfName && text_[node] > 0;
+      if (is_block && is_navigation && commas_in(node) < kMostCommas) left_out_[node] = true;
     }
   }
 
@@ -259,7 +352,12 @@ class ArticleFinder {
       return found;
     };
     article.title = title_for(part, first_of({"og:title", "twitter:title"}));
-    article.author = first_of({"author", "article:author", "dc.creator"});
+    for (const std::string_view name : {"author", "article:author", "dc.creator"}) {
+      // Of Open Graph an author is a profile's URL.
+      for (std::string& value : meta_values(document_, name)) {
+        if (article.author.empty() && !is_url(value)) article.author = std::move(value);
+      }
+    }
     article.date = first_of({"article:published_time", "datepublished", "date", "dc.date"});
     article.excerpt = first_of({"description", "og:description"});
     if (article.author.empty() || article.date.empty()) ask_linked_data(article);
@@ -268,6 +366,10 @@ class ArticleFinder {
       article.excerpt = paragraph.size() <= kMostExcerpt ? paragraph : paragraph.substr(0, paragraph.rfind(' ', kMostExcerpt));
     }
   }
+  static bool is_url(std::string_view text) {
+    return text.contains("://") || starts_with_lower(text, "//") || starts_with_lower(text, "www.");
+  }
+
   // The heading that is nearest before the article's text, or in it; else what the page calls itself.
   std::string title_for(NodeIndex part, std::string social) const {
     std::string title;
@@ -287,7 +389,7 @@ class ArticleFinder {
         if (!into.empty()) return;
         const auto parsed = LinkedDataPath::parse(path);
         const auto values = parsed ? data.find(*parsed) : std::vector<LinkedValue>{};
-        if (!values.empty() && !values.front().is_json) into = values.front().text;
+        if (!values.empty() && !values.front().is_json && !is_url(values.front().text)) into = values.front().text;
       }
     };
     ask(article.author, {"$.author.name", "$.author"});

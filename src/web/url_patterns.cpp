@@ -64,6 +64,7 @@ class GlobTranslator {
     while (error_.empty() && at_ < text_.size()) take();
     if (error_.empty() && braces_ > 0) error_ = "{ without }; write \\{ for the character";
     if (!error_.empty()) return bad_pattern(glob_, error_);
+    if (may_end_host_) out_ += "/?";
     return out_ + "(?:\\?.*)?$";
   }
 
@@ -81,8 +82,10 @@ class GlobTranslator {
       if (!has_scheme) out_ += "[a-z]+://";
       const std::size_t host = has_scheme ? scheme + 3 : 0;
       const std::size_t path = std::min(glob_.find('/', host), glob_.size());
+      // Where the host has "**", that is also what follows the host.
+      may_end_host_ = path == glob_.size() && glob_.substr(host).contains("**");
       text_ = fmt::format("{}{}{}", glob_.substr(0, host), host_as_in_urls(glob_.substr(host, path - host)),
-                          path == glob_.size() ? "/" : glob_.substr(path));
+                          path == glob_.size() && !may_end_host_ ? "/" : glob_.substr(path));
     }
   }
 
@@ -194,6 +197,7 @@ class GlobTranslator {
   int braces_ = 0;
   bool crosses_slashes_ = false;
   bool in_query_ = false;
+  bool may_end_host_ = false;  // the glob may cover a host alone, whose URL ends with a slash
 };
 
 RE2::Options expression_options() {

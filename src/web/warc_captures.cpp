@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::size_t kMostMessageBytes = 256 * 1024 * 1024;
 constexpr std::string_view kIndexEnding = ".cdxj";
+constexpr std::size_t kMostOddTold = 10;  // places of a file, one by one
+constexpr int kMostRevisited = 8;         // revisits of revisits
 
 // As a crawl asks for it.
 std::string asked_url(const std::string& url) {
@@ -29,6 +31,22 @@ std::string asked_url(const std::string& url) {
 }
 
 std::uint64_t capture_key(const std::string& url) { return fingerprint(url); }
+std::uint64_t dated_key(const std::string& url, std::uint64_t time) {
+  return fingerprint(fmt::format("{} {}", url, time));
+}
+
+// 0: it has none.
+std::uint64_t time_as_number(std::string_view timestamp) {
+  std::uint64_t time = 0;
+  (void)std::from_chars(timestamp.data(), timestamp.data() + timestamp.size(), time);
+  return time;
+}
+
+// Whether two digests of one kind are of different bytes.
+bool digests_differ(std::string_view one, std::string_view other) {
+  const bool same_kind = one.size() == other.size() && one.substr(0, one.find(':')) == other.substr(0, other.find(':'));
+  return same_kind && !equals_ignoring_case(one, other);
+}
 
 // "site" of "site.warc.gz" and of "site-00001.warc.gz": where an index may be.
 std::vector<std::string> possible_indexes(std::string_view path) {
@@ -98,7 +116,7 @@ Result<void> WarcCaptures::read_index(const std::string& index, const std::strin
 Result<void> WarcCaptures::read_seeds(const std::string& path) {
   auto bytes = open_warc_bytes(path);
   if (!bytes) return std::unexpected(std::move(bytes.error()));
-  WarcReader reader(std::move(*bytes), path, {.block_bytes = 1024 * 1024});
+  WarcReader reader(std::move(*bytes), path, {.block_bytes = 1024 * 1024, .is_lenient = true});
   WarcRecord record;
   const auto read = reader.next(record);
   if (!read || !*read || record.head.type() != WarcType::warcinfo) return {};
@@ -115,48 +133,47 @@ Result<void> WarcCaptures::read_seeds(const std::string& path) {
 Result<void> WarcCaptures::read_file(const std::string& path, const IndexedFile& file) {
   auto bytes = open_warc_bytes(path);
   if (!bytes) return std::unexpected(std::move(bytes.error()));
-  WarcReader reader(std::move(*bytes), path);
+  WarcReader reader(std::move(*bytes), path, {.is_lenient = true});
   reader.seek(file.last.value_or(0));
   WarcRecord record;
+  std::size_t odd = 0;
+  bool has_records = file.last.has_value();
   for (;;) {
     const auto read = reader.next(record);
-    if (!read && reader.position() == 0 && read.error().code == Errc::corrupt) {
-      return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", path, read.error().message));
-    }
-    if (!read && read.error().code != Errc::corrupt) return std::unexpected(read.error());
+    if (!read && read.error().code == Errc::io) return std::unexpected(read.error());
     if (!read) {
-      const auto more = read_past(reader, read.error());
-      if (!more || !*more) return more ? Result<void>{} : std::unexpected(more.error());
-      continue;
+      const auto more = read_past(reader, read.error(), ++odd);
+      if (!more) return std::unexpected(more.error());
+      if (*more) continue;
+      if (!has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", path, read.error().message));
     }
-    if (!*read) return {};
+    if (!read || !*read) break;
+    has_records = true;
     if (file.last && record.offset <= *file.last) continue;
     if (const auto line = capture_of(record, file_name_of(path))) add(*line);
   }
+  if (odd > kMostOddTold) spdlog::warn("{}: {} in all that are no records, or damaged", path, counted(odd, "place"));
+  return {};
 }
 
-Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble) const {
-  std::optional<std::uint64_t> next;
-  if (!reader.ends_early()) {
-    auto found = reader.next_behind();
-    if (!found) return std::unexpected(std::move(found.error()));
-    next = *found;
-  }
-  if (!next) {
+// Also behind a record that seems to end with the file: its length may be wrong.
+Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble, std::size_t count) {
+  const auto next = reader.next_behind();
+  if (!next) return std::unexpected(next.error());
+  if (!*next) {
     spdlog::warn("{}; it is read as far as it is whole", trouble.message);
     return false;
   }
-  spdlog::warn("{}; left out: {}", trouble.message, counted(*next - reader.position(), "byte"));
-  reader.seek(*next);
+  if (count <= kMostOddTold) spdlog::warn("{}; left out: {}", trouble.message, counted(**next - reader.position(), "byte"));
+  reader.seek(**next);
   return true;
 }
 
 void WarcCaptures::add(const CdxjLine& capture) {
-  const auto digest = PayloadTable::key_of_base32(capture.digest);
+  const auto digest = PayloadTable::key_of_named(capture.digest);
   if (digest && !is_revisit(capture)) payloads_.add(*digest, {last_file(), capture.offset});
   Place place{.file = last_file(), .is_revisit = is_revisit(capture), .offset = capture.offset};
-  const std::string& time = capture.timestamp;
-  (void)std::from_chars(time.data(), time.data() + time.size(), place.time);
+  place.time = time_as_number(capture.timestamp);
   const std::string url = asked_url(capture.url);
   const auto order = [](const Place& one) { return std::tuple(one.time, one.file, one.offset); };
   const std::uint64_t key = capture_key(url);
@@ -167,13 +184,34 @@ void WarcCaptures::add(const CdxjLine& capture) {
   };
   if (!is_new && order(known->second) <= order(place)) {
     if (place.is_revisit && !known->second.is_revisit) keep_original(known->second);
+    add_older(url, known->second);
     known->second = place;
-  } else if (!is_new && known->second.is_revisit && !place.is_revisit) {
-    keep_original(place);
+  } else if (!is_new) {
+    if (known->second.is_revisit && !place.is_revisit) keep_original(place);
+    add_older(url, place);
   }
   const bool is_earlier =
       !first_page_ || std::tuple(place.file, place.offset) < std::tuple(first_page_->file, first_page_->offset);
   if (is_earlier && !is_robots_url(url)) first_page_ = {place.file, place.offset, url};
+}
+
+// Of the same second the later one, but a revisit behind what it may repeat.
+void WarcCaptures::add_older(const std::string& url, const Place& place) {
+  const auto [known, is_new] = older_.try_emplace(dated_key(url, place.time), place);
+  if (!is_new && place.is_revisit <= known->second.is_revisit) known->second = place;
+}
+
+std::vector<WarcCaptures::Place> WarcCaptures::captures_of(const std::string& url, std::uint64_t time) const {
+  std::vector<Place> found;
+  if (time == 0) {
+    if (const Place* const original = original_of(url)) found.push_back(*original);
+    return found;
+  }
+  const auto newest = places_.find(capture_key(url));
+  if (newest != places_.end() && newest->second.time == time) found.push_back(newest->second);
+  const auto older = older_.find(dated_key(url, time));
+  if (older != older_.end()) found.push_back(older->second);
+  return found;
 }
 
 const WarcCaptures::Place* WarcCaptures::original_of(const std::string& url) const {
@@ -198,54 +236,65 @@ Result<bool> WarcCaptures::Reader::read(const Url& url, WarcMessage& message) {
     return fail(Errc::corrupt, fmt::format("{}: byte {}: another URL than the index says: remove the index",
                                            captures_.files_[found->second.file], record_.offset));
   }
-  const std::size_t head_size = http_head_size(record_.block).value_or(record_.block.size());
-  message.head = record_.block.substr(0, head_size);
   message.address = head.field("WARC-IP-Address");
-  message.truncated = head.field("WARC-Truncated");
   if (head.type() == WarcType::revisit) {
     if (auto read = read_revisited(message); !read) return std::unexpected(std::move(read.error()));
     return true;
   }
-  message.payload.assign(record_.block, head_size);
-  if (record_.block.size() < head.content_length()) message.truncated = "length";
+  message.head.clear();
+  take_message(message);
   return true;
 }
 
+// The head, where there is none yet, and the payload.
+void WarcCaptures::Reader::take_message(WarcMessage& message) const {
+  const WarcHead& head = record_.head;
+  const bool is_payload = head.type() == WarcType::resource;
+  const HttpParts parts = is_payload ? HttpParts{{}, record_.block} : http_parts(record_.block);
+  if (message.head.empty()) message.head = parts.head.empty() ? head_for_payload(head) : std::string(parts.head);
+  message.payload = parts.payload;
+  message.truncated = head.field("WARC-Truncated");
+  // What continues it is in other records, which are not read.
+  const bool is_cut = record_.block.size() < head.content_length() || !head.field("WARC-Segment-Number").empty();
+  if (is_cut && message.truncated.empty()) message.truncated = "length";
+}
+
 Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
-  const WarcHead revisit = std::move(record_.head);
-  const std::string_view digest = revisit.field("WARC-Payload-Digest");
-  const auto key =
-      PayloadTable::key_of_base32(digest.substr(std::min<std::size_t>(digest.find(':') + 1, digest.size())));
-  if (const auto place = key ? captures_.payloads_.find(*key) : std::nullopt) {
-    if (auto read = read_record(place->file, place->offset); !read) return read;
-  } else {
-    const auto found = read_referred(revisit);
-    if (!found) return std::unexpected(found.error());
-    if (!*found) {
-      return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files",
-                                               digest.empty() ? revisit.field("WARC-Refers-To-Target-URI") : digest));
-    }
+  message.head = http_parts(record_.block).head;
+  for (int left = kMostRevisited; left > 0 && record_.head.type() == WarcType::revisit; --left) {
+    const WarcHead revisit = std::move(record_.head);
+    if (auto read = read_original(revisit); !read) return read;
   }
-  const std::size_t head_size = http_head_size(record_.block).value_or(record_.block.size());
-  if (message.head.empty()) message.head = record_.block.substr(0, head_size);
-  message.payload.assign(record_.block, head_size);
+  if (record_.head.type() == WarcType::revisit) return fail(Errc::not_found, "a revisit of revisits, too many or in a circle");
+  take_message(message);
   return {};
+}
+
+Result<void> WarcCaptures::Reader::read_original(const WarcHead& revisit) {
+  const std::string_view digest = revisit.field("WARC-Payload-Digest");
+  const auto key = PayloadTable::key_of_named(digest);
+  if (const auto place = key ? captures_.payloads_.find(*key) : std::nullopt) return read_record(place->file, place->offset);
+  const auto found = read_referred(revisit);
+  if (!found) return std::unexpected(found.error());
+  if (*found) return {};
+  return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files",
+                                           digest.empty() ? revisit.field("WARC-Refers-To-Target-URI") : digest));
 }
 
 // What a revisit refers to by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
 Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
   const std::string_view named = revisit.field("WARC-Refers-To-Target-URI");
-  const Place* const place =
-      captures_.original_of(asked_url(std::string(named.empty() ? revisit.field("WARC-Target-URI") : named)));
-  if (place == nullptr) return false;
-  if (auto read = read_record(place->file, place->offset); !read) return std::unexpected(std::move(read.error()));
-  const auto differs = [&](std::string_view ours, std::string_view theirs) {
-    return !ours.empty() && !theirs.empty() && !equals_ignoring_case(ours, theirs);
-  };
-  const std::string_view digest = revisit.field("WARC-Payload-Digest"), other = record_.head.field("WARC-Payload-Digest");
-  const bool same_kind = digest.substr(0, digest.find(':')) == other.substr(0, other.find(':')) && digest.size() == other.size();
-  if (same_kind && differs(digest, other)) return false;
-  return !differs(cdx_timestamp(revisit.field("WARC-Refers-To-Date")), cdx_timestamp(record_.head.field("WARC-Date")));
+  const std::string url = asked_url(std::string(named.empty() ? revisit.field("WARC-Target-URI") : named));
+  const std::uint64_t time = time_as_number(cdx_timestamp(revisit.field("WARC-Refers-To-Date")));
+  for (const Place& place : captures_.captures_of(url, time)) {
+    if (auto read = read_record(place.file, place.offset); !read) return std::unexpected(std::move(read.error()));
+    const bool is_itself = record_.head.field("WARC-Record-ID") == revisit.field("WARC-Record-ID") &&
+                           !revisit.field("WARC-Record-ID").empty();
+    const bool differs =
+        digests_differ(revisit.field("WARC-Payload-Digest"), record_.head.field("WARC-Payload-Digest"));
+    if (!is_itself && !differs) return true;
+  }
+  return false;
 }
 
 Result<void> WarcCaptures::Reader::read_record(std::uint32_t file, std::uint64_t offset) {
@@ -254,7 +303,7 @@ Result<void> WarcCaptures::Reader::read_record(std::uint32_t file, std::uint64_t
   if (reader == nullptr) {
     auto bytes = open_warc_bytes(path);
     if (!bytes) return std::unexpected(std::move(bytes.error()));
-    reader = std::make_unique<WarcReader>(std::move(*bytes), path, WarcReaderLimits{.block_bytes = kMostMessageBytes});
+    reader = std::make_unique<WarcReader>(std::move(*bytes), path, WarcReaderLimits{.block_bytes = kMostMessageBytes, .is_lenient = true});
   }
   reader->seek(offset);
   const auto read = reader->next(record_);

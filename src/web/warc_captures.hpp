@@ -25,6 +25,7 @@ struct WarcMessage {
   std::string truncated;  // WARC-Truncated
 };
 
+// Memory:  some 60 bytes a URL, and 40 for each of its older captures, to which revisits may refer.
 // Threads: reading from any, each with readers of its own.
 class WarcCaptures {
  public:
@@ -55,16 +56,21 @@ class WarcCaptures {
   Result<void> read_index(const std::string& index, const std::string& name, IndexedFile& file);
   Result<void> read_file(const std::string& path, const IndexedFile& file);
   Result<void> read_seeds(const std::string& path);
-  // Goes on behind a record that cannot be read. False: the file ends there, as far as anybody can tell.
-  Result<bool> read_past(WarcReader& reader, const Error& trouble) const;
+  // Goes on behind a record that cannot be read, which is the `count`th in its file. False: no record follows.
+  static Result<bool> read_past(WarcReader& reader, const Error& trouble, std::size_t count);
   void add(const CdxjLine& capture);
+  // Keeps a capture that is not the newest of its URL.
+  void add_older(const std::string& url, const Place& place);
   // The newest capture of the URL that is no revisit; null: none.
   const Place* original_of(const std::string& url) const;
+  // What a revisit of `url` may mean that was captured at `time`, as Place::time; 0: the newest that is no revisit.
+  std::vector<Place> captures_of(const std::string& url, std::uint64_t time) const;
   std::uint32_t last_file() const noexcept { return static_cast<std::uint32_t>(files_.size() - 1); }
 
   std::vector<std::string> files_;
   std::unordered_map<std::uint64_t, Place> places_;     // by the fingerprint of the URL
   std::unordered_map<std::uint64_t, Place> originals_;  // the same of URLs whose newest capture is a revisit
+  std::unordered_map<std::uint64_t, Place> older_;      // by the fingerprint of URL and time: those that are not the newest
   PayloadTable payloads_;
   std::vector<Url> seeds_;
   std::optional<FirstPage> first_page_;
@@ -81,7 +87,10 @@ class WarcCaptures::Reader {
 
  private:
   Result<void> read_record(std::uint32_t file, std::uint64_t offset);
+  void take_message(WarcMessage& message) const;
   Result<void> read_revisited(WarcMessage& message);
+  // Reads what a revisit repeats, which may be a revisit too.
+  Result<void> read_original(const WarcHead& revisit);
   Result<bool> read_referred(const WarcHead& revisit);
 
   const WarcCaptures& captures_;

@@ -20,6 +20,8 @@ namespace {
 constexpr std::size_t kWarcReadAtOnce = 128 * 1024;
 constexpr std::size_t kUnpackedAtOnce = 64 * 1024;
 constexpr std::size_t kUnpackedOfHead = 1024;  // where nothing is wanted but the head
+constexpr std::size_t kFirstSearched = 4096;
+constexpr std::string_view kLineEnds = "\r\n";
 constexpr std::string_view kGzipMagic = "\x1f\x8b\x08";
 constexpr std::string_view kWarcMagic = "WARC/";
 constexpr int kGzipOnly = 15 + 16;  // zlib's way to say: gzip, with its largest window
@@ -87,7 +89,9 @@ class WarcReader::Impl {
   Result<bool> next(WarcRecord& record) {
     ends_early_ = false;
     begin(record);
-    if (auto filled = fill(); !filled) return std::unexpected(std::move(filled.error()));
+    if (auto filled = limits_.is_lenient ? skip_line_ends() : fill(); !filled) {
+      return std::unexpected(std::move(filled.error()));
+    }
     if (ready().empty()) return false;
     const bool is_packed = ready().front() == kGzipMagic.front();
     const auto ending = is_packed ? read_packed(record) : read_plain(record);
@@ -104,15 +108,18 @@ class WarcReader::Impl {
   }
 
   Result<std::optional<std::uint64_t>> next_behind() {
-    std::string seen(kWarcReadAtOnce + 64, '\0');
-    // Two stretches overlap, so that no beginning is cut in two.
-    for (std::uint64_t at = position_ + 1;; at += kWarcReadAtOnce) {
+    std::string seen;
+    // Most odd places are short. Two stretches overlap, so that no beginning is cut in two.
+    std::size_t stretch = kFirstSearched;
+    for (std::uint64_t at = position_ + 1;; at += stretch, stretch = std::min(2 * stretch, kWarcReadAtOnce)) {
+      seen.resize(stretch + 64);
       const auto count = bytes_(at, seen.data(), seen.size());
       if (!count) return std::unexpected(count.error());
       if (*count == 0) return std::nullopt;
-      const std::string_view text(seen.data(), *count);
-      for (std::size_t found = next_magic(text, 0); found < kWarcReadAtOnce; found = next_magic(text, found + 1)) {
-        if (text[found] == kWarcMagic.front() && found > 0 && text[found - 1] != '\n') continue;
+      const std::string_view text = std::string_view(seen).substr(0, *count);
+      for (std::size_t found = next_magic(text, 0); found < stretch; found = next_magic(text, found + 1)) {
+        const bool is_in_line = text[found] == kWarcMagic.front() && found > 0 && text[found - 1] != '\n';
+        if (is_in_line && !limits_.is_lenient) continue;
         const auto begins = begins_record(at + found);
         if (!begins) return std::unexpected(begins.error());
         if (*begins) return at + found;
@@ -143,6 +150,16 @@ class WarcReader::Impl {
     filled_ = *count;
     return {};
   }
+  // Until something else is ready, or the file is over.
+  Result<void> skip_line_ends() {
+    for (;;) {
+      if (auto filled = fill(); !filled) return filled;
+      const std::size_t count = std::min(ready().find_first_not_of(kLineEnds), ready().size());
+      use(count);
+      position_ = read_to_;
+      if (count == 0) return {};
+    }
+  }
 
   // --- a record
 
@@ -150,7 +167,7 @@ class WarcReader::Impl {
     record.block.clear();
     head_.clear();
     block_left_ = kNoHead;
-    end_left_ = kRecordEnd;
+    end_left_ = limits_.is_lenient ? std::string_view{} : kRecordEnd;
     why_.clear();
     too_large_ = false;
     // What was read on beyond the last record is still there.
@@ -182,11 +199,12 @@ class WarcReader::Impl {
         std::string_view unpacked(unpacked_.data(), room - stream_.avail_out);
         if (!take(unpacked, record)) return RecordEnding::damaged;
         if (has_what_is_wanted()) return RecordEnding::whole;
+        if (limits_.is_lenient) unpacked.remove_prefix(std::min(unpacked.find_first_not_of(kLineEnds), unpacked.size()));
         if (!unpacked.empty()) return damaged("more than one record is packed into one gzip member");
       } while (stream_.avail_out == 0 && status == Z_OK);
       use(input.size() - stream_.avail_in);
     }
-    if (end_left_.empty()) return RecordEnding::whole;
+    if (is_whole()) return RecordEnding::whole;
     return damaged(block_left_ == kNoHead ? "a gzip member without a whole record head"
                                           : "its gzip member is shorter than the record");
   }
@@ -197,7 +215,7 @@ class WarcReader::Impl {
   }
 
   Result<RecordEnding> read_plain(WarcRecord& record) {
-    while (!end_left_.empty()) {
+    while (!is_whole()) {
       if (auto filled = fill(); !filled) return std::unexpected(std::move(filled.error()));
       std::string_view input = ready();
       if (input.empty()) return is_begun() ? RecordEnding::early : damaged("no record begins here");
@@ -206,7 +224,25 @@ class WarcReader::Impl {
       if (has_what_is_wanted()) return RecordEnding::whole;
       use(size - input.size());
     }
-    return RecordEnding::whole;
+    return limits_.is_lenient ? ending_by_what_follows() : RecordEnding::whole;
+  }
+
+  bool is_whole() const noexcept { return block_left_ == 0 && end_left_.empty(); }
+
+  // Behind a block come line ends, and a record or the end of the file. Where there is anything else, and a record begins within
+  // the block, the block's length is wrong.
+  Result<RecordEnding> ending_by_what_follows() {
+    std::array<char, 64> seen;
+    const auto count = bytes_(read_to_, seen.data(), seen.size());
+    if (!count) return std::unexpected(count.error());
+    std::string_view behind(seen.data(), *count);
+    behind.remove_prefix(std::min(behind.find_first_not_of(kLineEnds), behind.size()));
+    const auto begins = [&](std::string_view magic) { return magic.starts_with(behind.substr(0, magic.size())); };
+    if (begins(kWarcMagic) || begins(kGzipMagic)) return RecordEnding::whole;
+    const auto next = next_behind();
+    if (!next) return std::unexpected(next.error());
+    if (!*next || **next >= read_to_) return RecordEnding::whole;
+    return damaged("its Content-Length reaches into the next record");
   }
 
   bool has_what_is_wanted() const noexcept { return only_head_ && block_left_ != kNoHead; }

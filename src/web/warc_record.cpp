@@ -32,7 +32,7 @@ std::string_view to_string(WarcType type) noexcept {
 }
 
 bool is_same_payload(std::string_view profile) noexcept {
-  return profile.ends_with("/revisit/identical-payload-digest");
+  return profile.empty() || profile.contains("identical-payload-digest");
 }
 
 Result<WarcHead> WarcHead::parse(std::string_view text) {
@@ -48,7 +48,7 @@ Result<WarcHead> WarcHead::parse(std::string_view text) {
     if (line.name.empty()) return bad_warc_head(fmt::format("{} is no field", in_quotes(trim_space(line.whole), 40)));
     if (head.fields_.size() == kMostWarcFields)
       return bad_warc_head(fmt::format("more than {} fields", kMostWarcFields));
-    head.fields_.emplace_back(line.name, line.value);
+    head.fields_.emplace_back(line.name, unfolded(line));
   }
   const std::string_view type = head.field("WARC-Type");
   const std::string_view length = head.field("Content-Length");
@@ -128,6 +128,27 @@ bool take_http_line(std::string_view& head, HttpHeadLine& line, bool first) {
   line.name = colon == std::string_view::npos ? std::string_view{} : trim_space(line.value.substr(0, colon));
   line.value = trim_space(colon == std::string_view::npos ? line.value : line.value.substr(colon + 1));
   return true;
+}
+
+std::string unfolded(const HttpHeadLine& line) {
+  std::string value(line.value);
+  std::string_view rest = line.whole.substr(std::min(line.whole.find('\n'), line.whole.size()));
+  for_each_token(
+      rest, [](char c) { return c == '\n'; },
+      [&](std::string_view more) { value.append(value.empty() ? "" : " ").append(trim_space(more)); });
+  return value;
+}
+
+HttpParts http_parts(std::string_view block) {
+  for (;;) {
+    const std::string_view begins = block.substr(std::min(block.find_first_not_of("\r\n"), block.size()));
+    if (!starts_with_lower(begins, "http") && !starts_with_lower(begins, "icy ")) return {{}, block};
+    const std::size_t size = http_head_size(begins).value_or(begins.size());
+    const HttpParts parts{begins.substr(0, size), begins.substr(size)};
+    const int status = facts_of_response(parts.head).status;
+    if (status < 100 || status > 199 || !starts_with_lower(parts.payload, "http")) return parts;
+    block = parts.payload;
+  }
 }
 
 HttpHeadFacts facts_of_response(std::string_view head) {

@@ -6,23 +6,55 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/warc.hpp"
+#include "base/internal/printable.hpp"
 #include "web/http_response_reader.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/content_type.hpp"
 #include "web/internal/warc_exchange.hpp"
 #include "web/warc_captures.hpp"
 
 namespace argiope {
 namespace {
 
+constexpr std::size_t kTooShortToTell = 4;  // bytes of a body, whether they are text
 constexpr std::string_view kNoRobots = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
-constexpr std::string_view kGzipBegins = "\x1f\x8b";
+// Takes a chunk of the transfer coding off the front; its size. nullopt: there is none, or none that is whole.
+std::optional<std::uint64_t> take_chunk(std::string_view& payload) noexcept {
+  std::uint64_t size = 0;
+  const auto [end, error] = std::from_chars(payload.data(), payload.data() + payload.size(), size, 16);
+  const std::size_t line = payload.find('\n');
+  const auto digits = static_cast<std::size_t>(end - payload.data());
+  if (error != std::errc{} || line == std::string_view::npos) return std::nullopt;
+  const std::string_view behind = trim_space(payload.substr(digits, line - digits));
+  if (!behind.empty() && !behind.starts_with(';')) return std::nullopt;
+  payload.remove_prefix(line + 1);
+  if (size == 0) return size;
+  if (size >= payload.size()) return std::nullopt;
+  payload.remove_prefix(static_cast<std::size_t>(size));
+  if (payload.starts_with('\r')) payload.remove_prefix(1);
+  if (!payload.starts_with('\n')) return std::nullopt;
+  payload.remove_prefix(1);
+  return size;
+}
 
-// Whether the payload begins as one in chunks does.
-bool begins_with_chunk(std::string_view payload) noexcept {
-  const std::string_view line = payload.substr(0, std::min(payload.find_first_of("\r\n; "), payload.size()));
-  return !line.empty() && line.size() <= 16 && line.size() < payload.size() &&
-         std::ranges::all_of(line, [](char c) { return hex_value(c) >= 0; });
+// Whether the payload is chunks up to the last one. Of one that was cut off the first has to be whole.
+bool is_in_chunks(std::string_view payload, bool is_cut) noexcept {
+  for (bool is_first = true;; is_first = false) {
+    const auto size = take_chunk(payload);
+    if (size == std::uint64_t{0}) return true;
+    if (!size) return is_cut && !is_first;
+  }
+}
+
+// Whether the payload may be what the coding makes: many writers undo a coding and leave its field. What has a mark has to have
+// it; what has none, and reads as text or a picture, is not coded.
+bool may_be_coded(std::string_view coding, std::string_view payload) {
+  if (payload.empty()) return true;
+  if (equals_lower(coding, "gzip") || equals_lower(coding, "x-gzip")) return payload.starts_with("\x1f\x8b");
+  if (equals_lower(coding, "zstd")) return payload.starts_with("\x28\xb5\x2f\xfd");
+  if (!equals_lower(coding, "br") && !equals_lower(coding, "deflate")) return true;
+  return sniff_type(payload) == "application/octet-stream" || payload.size() < kTooShortToTell;
 }
 
 bool names_chunked(std::string_view head) {
@@ -33,35 +65,67 @@ bool names_chunked(std::string_view head) {
   return false;
 }
 
-bool is_shorter(std::string_view length, std::size_t size) noexcept {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), number);
-  return error == std::errc{} && number < size;
+// Whether it begins as HTTP/1 does; "HTTP/2 200", "HTTP 200" do not.
+bool is_http1(std::string_view line) noexcept { return starts_with_lower(line, "http/1."); }
+
+void append_status_line(std::string& out, std::string_view line) {
+  if (is_http1(line) || !starts_with_lower(line, "http")) {
+    out += line;
+  } else {
+    out.append("HTTP/1.1").append(line.substr(std::min(line.find_first_of(" \t\r\n"), line.size())));
+  }
+  if (!out.ends_with('\n')) out += "\r\n";
 }
 
 // The head as a server would have had to send it with that payload: in HTTP/1.1, and without the fields that some writers leave as
-// they were when they undo codings.
-void append_true_head(std::string& out, std::string_view head, std::string_view payload) {
-  const bool is_chunked = names_chunked(head);
-  const bool is_in_chunks = is_chunked && begins_with_chunk(payload);
-  const bool is_unpacked = !is_in_chunks && !payload.empty() && !payload.starts_with(kGzipBegins);
-  const auto is_left_over = [&](const HttpHeadLine& line) {
-    if (equals_lower(line.name, "transfer-encoding")) return !is_in_chunks;
-    if (equals_lower(line.name, "content-length")) return is_chunked || is_shorter(line.value, payload.size());
-    const bool is_gzip = equals_lower(line.value, "gzip") || equals_lower(line.value, "x-gzip");
-    return is_gzip && is_unpacked && equals_lower(line.name, "content-encoding");
-  };
-  HttpHeadLine line;
-  for (bool first = true; take_http_line(head, line, first); first = false) {
-    if (first && (line.whole.starts_with("HTTP/2") || line.whole.starts_with("HTTP/3"))) {
-      out.append("HTTP/1.1").append(line.whole.substr(std::min(line.whole.find_first_of(" \r\n"), line.whole.size())));
-    } else if (!is_left_over(line)) {
-      out += line.whole;
-    }
-    if (!out.ends_with('\n')) out += "\r\n";
+// they were when they undo codings. The record says how long the payload is, whatever Content-Length says.
+class TrueHead {
+ public:
+  explicit TrueHead(const WarcMessage& message) : message_(message) {
+    is_in_chunks_ = names_chunked(message.head) && is_in_chunks(message.payload, !message.truncated.empty());
+    const std::string coding = outermost_coding();
+    is_coded_ = is_in_chunks_ || coding.empty() || may_be_coded(coding, message.payload);
   }
-  out += "\r\n";
-}
+
+  void append_to(std::string& out) const {
+    std::string_view head = message_.head;
+    HttpHeadLine line;
+    bool has_length = false;
+    for (bool first = true; take_http_line(head, line, first); first = false) {
+      if (first) {
+        append_status_line(out, line.whole);
+      } else if (equals_lower(line.name, "content-length")) {
+        if (!is_in_chunks_ && !std::exchange(has_length, true)) out += fmt::format("Content-Length: {}\r\n", message_.payload.size());
+      } else if (!is_left_over(line)) {
+        out += line.whole;
+        if (!out.ends_with('\n')) out += "\r\n";
+      }
+    }
+    out += "\r\n";
+  }
+
+ private:
+  bool is_left_over(const HttpHeadLine& line) const {
+    if (equals_lower(line.name, "transfer-encoding")) return !is_in_chunks_;
+    return !is_coded_ && equals_lower(line.name, "content-encoding");
+  }
+  // The last that was put on.
+  std::string outermost_coding() const {
+    std::string_view head = message_.head;
+    HttpHeadLine line;
+    std::string last;
+    for (bool first = true; take_http_line(head, line, first); first = false) {
+      if (!equals_lower(line.name, "content-encoding")) continue;
+      for_each_token(
+          unfolded(line), [](char c) { return c == ',' || is_space(c); }, [&](std::string_view one) { last = one; });
+    }
+    return last;
+  }
+
+  const WarcMessage& message_;
+  bool is_in_chunks_ = false;
+  bool is_coded_ = true;
+};
 
 // What a server would have had to send: whole, or as much as there is of it.
 Result<void> read_message(HttpResponseReader& reader, std::string_view message) {
@@ -70,11 +134,17 @@ Result<void> read_message(HttpResponseReader& reader, std::string_view message) 
   return reader.done() ? Result<void>{} : reader.feed_end();
 }
 
-// That it is cut off was the archive's doing.
-void note_truncated(HttpResponse& response) {
-  response.truncated = true;
-  response.damage.clear();
-  response.oddities &= static_cast<std::uint16_t>(~(1u << static_cast<unsigned>(HttpOddity::cut_short)));
+// A body that the archive has only a part of: as much as it wanted to keep, or as came.
+void note_truncated(HttpResponse& response, std::string_view why) {
+  constexpr auto kCut = static_cast<std::uint16_t>(1u << static_cast<unsigned>(HttpOddity::cut_short));
+  if (why == "length") {
+    response.truncated = true;
+    response.damage.clear();
+    response.oddities &= static_cast<std::uint16_t>(~kCut);
+  } else if (response.damage.empty()) {
+    response.damage = fmt::format("cut off when it was archived: {}", in_quotes(why, 40));
+    response.oddities |= kCut;
+  }
 }
 
 }  // namespace
@@ -109,7 +179,7 @@ class WarcReplay::Transport final : public HttpTransport {
     if (!*found) {
       text_ = kNoRobots;
     } else {
-      append_true_head(text_, message_.head, message_.payload);
+      TrueHead(message_).append_to(text_);
     }
     if (*found) text_ += message_.payload;
     const HttpReaderLimits limits{
@@ -120,7 +190,7 @@ class WarcReplay::Transport final : public HttpTransport {
     }
     response.wire_bytes = text_.size();
     response.remote = IpAddress::parse(message_.address).value_or(IpAddress{});
-    if (*found && message_.truncated == "length" && !response.damage.empty()) note_truncated(response);
+    if (*found && !message_.truncated.empty() && request.method != HttpMethod::head) note_truncated(response, message_.truncated);
     return {};
   }
 

@@ -25,6 +25,21 @@ TEST(FieldNumber, IsToldByItsLastSeparator) {
   EXPECT_EQ(number_of_text("12,34,567.8"), "1234567.8");
 }
 
+TEST(FieldNumber, IsNotMadeOfTheDigitsOfSeveral) {
+  for (const char* text : {"31.12.2027", "2026.11.28", "192.168.10.1", "10.0.0.1:8080", "36,37,38", "1.2.3", "2,5,10,20", "1,234,56",
+                           "1.234.56", "1.234,567.89", "1 234.567,89", "030 123 456", "+1 555 123 4567", "0.123.456", ".5.6",
+                           "1.000,2.000,3.000", "1'234'56"}) {
+    EXPECT_EQ(number_of_text(text), "none") << text;
+    EXPECT_FALSE(integer_in(text)) << text;
+  }
+  EXPECT_EQ(number_of_text("1.234.567", '.'), "none") << "a point is no thousands' separator there";
+  EXPECT_EQ(number_of_text("12.5", ','), "none");
+  EXPECT_EQ(number_of_text("36, 37, 38"), "36") << "a space ends a number";
+  EXPECT_EQ(number_of_text("31/12/2027"), "31");
+  EXPECT_EQ(number_of_text("12,34,567.00"), "1234567.00");
+  EXPECT_EQ(number_of_text("1,23,45,678"), "12345678");
+}
+
 TEST(FieldNumber, TakesSpacesAndApostrophesForThousands) {
   EXPECT_EQ(number_of_text("1 234 567,89 €"), "1234567.89");
   EXPECT_EQ(number_of_text("1\xc2\xa0" "234,5"), "1234.5");
@@ -104,6 +119,19 @@ TEST(FieldDate, IsReadFromMailAndHttp) {
   EXPECT_EQ(date_of_text("Thu, 12 Mar 2026 14:30:00 GMT (UTC)"), "2026-03-12T14:30:00Z");
   EXPECT_EQ(date_of_text("Thursday, 12-Mar-26 14:30:00 GMT"), "2026-03-12T14:30:00Z");
   EXPECT_EQ(date_of_text("Thu Mar 12 14:30:00 2026"), "2026-03-12T14:30:00");
+  EXPECT_EQ(date_of_text("Thu Mar 12 14:30:00 UTC+0100 2026"), "2026-03-12T14:30:00+01:00");
+}
+
+TEST(FieldDate, IsReadFromWhatProgramsPrint) {
+  EXPECT_EQ(date_of_text("Sat Nov 28 2026 10:20:30 GMT+0100 (CET)"), "2026-11-28T10:20:30+01:00");
+  EXPECT_EQ(date_of_text("Sat Nov 28 2026 10:20:30 GMT+0100 (Central European Standard Time)"), "2026-11-28T10:20:30+01:00");
+  EXPECT_EQ(date_of_text("Sat Nov 28 2026 10:20:30 GMT+0100 (heure normale d\xe2\x80\x99" "Europe centrale)"), "2026-11-28T10:20:30+01:00");
+  EXPECT_EQ(date_of_text("Sat Nov 28 2026 10:20:30 GMT+0000 (Coordinated Universal Time)"), "2026-11-28T10:20:30Z");
+  EXPECT_EQ(date_of_text("Sat Nov 28 2026"), "2026-11-28");
+  EXPECT_EQ(date_of_text("11/28/2026, 10:20:30\xe2\x80\xaf" "PM"), "2026-11-28T22:20:30");
+  EXPECT_EQ(date_of_text("\xe2\x80\x8e" "28.11.2026 10:20"), "2026-11-28T10:20:00");
+  EXPECT_EQ(date_of_text("2026-11-28T10:20:30+01:00[Europe/Berlin]"), "2026-11-28T10:20:30+01:00");
+  EXPECT_EQ(date_of_text("2026-11-28 10:20:30 +0100 CET"), "2026-11-28T10:20:30+01:00");
 }
 
 TEST(FieldDate, IsReadFromWords) {

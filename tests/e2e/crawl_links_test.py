@@ -124,7 +124,10 @@ class Links(EndToEnd):
         with open(self.folder / 'links.csv', newline='') as file:
             places = list(csv.DictReader(file))
         log = json.loads((self.folder / 'links.sarif').read_text())
-        self.assertEqual(len(log['runs'][0]['results']), len(places))
+        results = log['runs'][0]['results']
+        self.assertEqual(len(results), len(places))
+        uris = [place['physicalLocation']['artifactLocation']['uri'] for result in results for place in result['locations']]
+        self.assertEqual([uri for uri in uris if ':' in uri.split('/')[0]], [], 'GitHub takes no scheme, and what looks like one')
         if not SARIF_SCHEMA.is_file():
             self.skipTest('no schema of SARIF (tools/install-dashboard.sh tests)')
         self.assertEqual(self.ask_reader('jsonschema', 'sarif_reader.py', SARIF_SCHEMA, self.folder / 'links.sarif'), [])
@@ -186,6 +189,27 @@ class Links(EndToEnd):
         self.assertEqual(pages()[-1], ('GET', '/page'))
         told = json.loads(self.look('check', self.database, '--format', 'json', expect=1))
         self.assertEqual([(finding['kind'], finding['url']) for finding in told['findings']], [('fragment', there + '#missing')])
+
+    def test_a_url_is_asked_by_get_where_its_server_breaks_off_at_head_also_without_retries(self):
+        class Breaking(http.server.BaseHTTPRequestHandler):
+            def do_HEAD(self):
+                if self.path != '/robots.txt':
+                    self.close_connection = True
+                    return
+                self.do_GET()
+
+            def do_GET(self):
+                self.send_response(404 if self.path == '/robots.txt' else 200)
+                self.send_header('Content-Length', '0')
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+        there = f'http://localhost:{self.serve(Breaking).server_port}/page'
+        ANSWERS['/breaking'] = (200, 'text/html', f'<!doctype html><a href="{there}">1</a>')
+        self.addCleanup(ANSWERS.pop, '/breaking')
+        summary = self.crawl(self.url + '/breaking', '--allow-private', '--check-links', '--retries', 0)
+        self.assertEqual(summary['findings']['broken'], 0)
 
     def test_a_sitemap_is_written_at_the_end_packed_or_not(self):
         plain, packed = self.folder / 'map.xml', self.folder / 'map.xml.gz'

@@ -228,7 +228,9 @@ TEST_F(CheckOutput, AsSarifHasARuleForEachKindAndAResultForEachPlace) {
   ASSERT_TRUE(parsed) << parsed.error().message << text;
   EXPECT_THAT(text, HasSubstr("\"version\":\"2.1.0\""));
   EXPECT_THAT(text, HasSubstr("\"ruleId\":\"argiope/broken-link\",\"ruleIndex\":0,\"level\":\"error\""));
-  EXPECT_THAT(text, HasSubstr("\"artifactLocation\":{\"uri\":\"http://host0.test/\"},\"region\":{\"startLine\":2}"));
+  EXPECT_THAT(text, HasSubstr("\"artifactLocation\":{\"uri\":\"host0.test/\"},\"region\":{\"startLine\":2}"));
+  EXPECT_THAT(text, HasSubstr(", on http://host0.test/\"")) << "the whole URL of the page";
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("\"uri\":\"http"))) << "GitHub refuses files with a scheme";
   for (std::size_t kind = 0; kind < kFindingKinds; ++kind) {
     EXPECT_THAT(text, HasSubstr(is_warning(static_cast<FindingKind>(kind)) ? "\"level\":\"warning\"" : "\"level\":\"error\""));
   }

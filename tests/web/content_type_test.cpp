@@ -28,16 +28,36 @@ TEST(ContentType, CharsetMayBeQuoted) {
 
 TEST(ContentType, IsEmptyWhenTheHeaderIsNoType) {
   for (const char* header :
-       {"", " ", "html", "/html", "text/", "te xt/html", "text/html charset=x", "text/h,tml", ";"}) {
+       {"", " ", "html", "/html", "text/", "te xt/html", "text, html", ";", ",", "*/*"}) {
     EXPECT_EQ(parse_content_type(header).type, "") << header;
   }
+}
+
+TEST(ContentType, OfAListIsTheLastThatIsAType) {
+  struct Case {
+    const char *header, *type, *charset;
+  };
+  for (const Case& one : {Case{"text/html, text/html", "text/html", ""}, {"text/html,text/html; charset=a", "text/html", "a"},
+                          {"text/html; charset=a, text/html", "text/html", "a"}, {"text/html;charset=a, text/plain", "text/plain", ""},
+                          {"text/html;charset=a,text/plain,text/html", "text/html", ""}, {"text/html, x", "text/html", ""},
+                          {"text/html, */*", "text/html", ""}, {"text/h,tml", "text/h", ""}, {",text/html,", "text/html", ""},
+                          {"text/html; x=\"a, text/plain\"", "text/html", ""}, {"text/html; x=\"a\\\", b/c\", d/e", "d/e", ""}}) {
+    EXPECT_EQ(parse_content_type(one.header).type, one.type) << one.header;
+    EXPECT_EQ(parse_content_type(one.header).charset, one.charset) << one.header;
+  }
+}
+
+TEST(ContentType, ParametersMayFollowASpace) {
+  EXPECT_EQ(parse_content_type("text/html charset=utf-8").type, "text/html");
+  EXPECT_EQ(parse_content_type("text/html charset=utf-8").charset, "utf-8");
+  EXPECT_EQ(parse_content_type("text/html\tx; charset=utf-8").charset, "utf-8");
 }
 
 TEST(ContentType, HtmlAndXhtmlAreHtml) {
   EXPECT_TRUE(is_html("text/html"));
   EXPECT_TRUE(is_html("TEXT/HTML; charset=utf-8"));
   EXPECT_TRUE(is_html("application/xhtml+xml"));
-  for (const char* other : {"", "text/plain", "text/htmlx", "application/xml", "image/svg+xml", "text/html, x"}) {
+  for (const char* other : {"", "text/plain", "text/htmlx", "application/xml", "image/svg+xml", "text/html, text/plain"}) {
     EXPECT_FALSE(is_html(other)) << other;
   }
 }
@@ -58,6 +78,7 @@ TEST(ContentType, AnAnswerIsAPageByItsTypeAndOnlyWithoutOneByItsBody) {
   EXPECT_TRUE(is_html_page("text/html", "%PDF-"));
   EXPECT_FALSE(is_html_page("application/pdf", "<html><p>"));
   EXPECT_TRUE(is_html_page("", "<html><p>"));
+  EXPECT_TRUE(is_html_page("html", "<html><p>")) << "what is no type says nothing";
   EXPECT_FALSE(is_html_page("", "%PDF-"));
 }
 

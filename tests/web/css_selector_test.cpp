@@ -146,6 +146,42 @@ TEST(CssSelector, GivesTextsAndAttributes) {
   EXPECT_EQ(found_by_css(html, "a::attr( 'HREF' ), b::text"), "2|x");
 }
 
+TEST(CssSelector, HtmlComparesSomeValuesWithoutCase) {
+  constexpr std::string_view html =
+      "<INPUT TYPE=SUBMIT VALUE=Go><a REL='Nofollow Me' data-k=A>1</a><a hreflang=DE-at>2</a>"
+      "<svg><a type=X>3</a><foreignObject><a type=X>4</a></foreignObject></svg>";
+  EXPECT_EQ(found_by_css(html, "input[type=submit]::attr(value)"), "Go");
+  EXPECT_EQ(found_by_css(html, "a[rel~=nofollow]"), "1");
+  EXPECT_EQ(found_by_css(html, "a[rel^=NO]"), "1");
+  EXPECT_EQ(found_by_css(html, "a[hreflang|=de]"), "2");
+  EXPECT_EQ(found_by_css(html, "[type=submit s]::attr(value)"), "") << "s asks for the case";
+  EXPECT_EQ(found_by_css(html, "[data-k=a]"), "") << "no attribute of HTML's";
+  EXPECT_EQ(found_by_css(html, "a[type=x]"), "4") << "SVG compares with case, and HTML in it does not";
+  const auto xml = Document::parse_xml("<input type='SUBMIT'/>");
+  EXPECT_TRUE(xml->select(*Selector::css("[type=submit]"))->empty());
+}
+
+TEST(CssSelector, FindsNamesWithCapitalsInSvg) {
+  constexpr std::string_view html =
+      "<lineargradient>0</lineargradient><svg viewBox='0 0 1 1'><linearGradient id=g gradientUnits=x>1</linearGradient></svg>";
+  EXPECT_EQ(found_by_css(html, "svg linearGradient"), "1");
+  EXPECT_EQ(found_by_css(html, "[gradientUnits=x]"), "1");
+  EXPECT_EQ(found_by_css(html, "svg[viewBox]::attr(viewBox)"), "0 0 1 1");
+  EXPECT_EQ(found_by_css("<svg><linearGradient>1</linearGradient></svg>", "lineargradient"), "1");
+}
+
+TEST(CssSelector, AFieldsetDisablesWhatIsInItButForItsFirstLegend) {
+  constexpr std::string_view html =
+      "<fieldset disabled><legend><button>1</button></legend><legend><button>2</button></legend>"
+      "<fieldset><button>3</button></fieldset><select><option>4</select></fieldset>"
+      "<select><optgroup disabled><option>5</optgroup><option>6</select><button>7</button>";
+  EXPECT_EQ(found_by_css(html, "button:disabled"), "2|3");
+  EXPECT_EQ(found_by_css(html, "button:enabled"), "1|7");
+  EXPECT_EQ(found_by_css(html, "fieldset fieldset:disabled button"), "3");
+  EXPECT_EQ(found_by_css(html, "option:disabled"), "5");
+  EXPECT_EQ(found_by_css(html, "option:enabled"), "4|6");
+}
+
 TEST(CssSelector, TextsOfNestedElementsComeInTheOrderOfThePageAndOnce) {
   EXPECT_EQ(found_by_css("<div>1<div>2</div>3</div>", "div::text"), "1|2|3");
   EXPECT_EQ(found_by_css("<p>1</p>", "p::text, body > p::text"), "1");

@@ -98,6 +98,14 @@ TEST(LinkedDataPaths, ForgiveWhatPeopleWrite) {
   EXPECT_THAT(linked("{\"a\":[1,],};", "$.a"), ElementsAre("[1]"));
 }
 
+TEST(LinkedDataPaths, LoseNoItemByOneBadCharacter) {
+  EXPECT_THAT(linked(R"({"@type":"Product","name":"N","description":"nice \ud83d"})", "Product$.name"), ElementsAre("N"));
+  EXPECT_THAT(linked("\n// <![CDATA[\n{\"@type\":\"Product\",\"name\":\"N\"}\n// ]]>\n", "Product$.name"), ElementsAre("N"));
+  EXPECT_THAT(linked("\xef\xbb\xbf{\"a\":\"1\"}{\"a\":\"2\"}", "$.a"), ElementsAre("1", "2"));
+  const Document page = page_of("<script type='application/ld+json'>// nothing</script>");
+  EXPECT_EQ(LinkedData(page).unreadable(), 0u);
+}
+
 TEST(LinkedDataPaths, CountWhatCannotBeRead) {
   const Document page = page_of("<script type='application/ld+json'>{a:1}</script><script type='application/ld+json'>{\"a\":1}</script>");
   EXPECT_EQ(LinkedData(page).unreadable(), 1u);

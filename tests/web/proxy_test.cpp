@@ -76,7 +76,7 @@ TEST(DirectHosts, AreNamesWithTheirSubdomainsAddressesAndRanges) {
   }
 }
 
-Result<ProxySettings> from(std::map<std::string, std::string> variables) {
+ProxySettings from(std::map<std::string, std::string> variables) {
   return ProxySettings::from_environment([&](const char* name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -89,27 +89,32 @@ std::string names(const std::vector<Proxy>& proxies) {
 }
 
 TEST(ProxyEnvironment, IsReadAsCurlReadsIt) {
-  EXPECT_TRUE(from({})->empty());
-  EXPECT_TRUE(from({{"HTTP_PROXY", "http://cgi:1"}})->empty()) << "a CGI program has it from its clients";
+  EXPECT_TRUE(from({}).empty());
+  EXPECT_TRUE(from({{"HTTP_PROXY", "http://cgi:1"}}).empty()) << "a CGI program has it from its clients";
   const auto both = from({{"http_proxy", "a:1"}, {"https_proxy", "b:2"}, {"HTTPS_PROXY", "c:3"}, {"all_proxy", "d:4"}});
-  EXPECT_EQ(names(both->for_http), "http://a:1 ");
-  EXPECT_EQ(names(both->for_https), "http://b:2 ") << "lower case comes first";
+  EXPECT_EQ(names(both.for_http), "http://a:1 ");
+  EXPECT_EQ(names(both.for_https), "http://b:2 ") << "lower case comes first";
   const auto all = from({{"http_proxy", ""}, {"HTTPS_PROXY", "c:3"}, {"ALL_PROXY", "socks5://d:4"}});
-  EXPECT_EQ(names(all->for_http), "socks5://d:4 ") << "what is empty is not set";
-  EXPECT_EQ(names(all->for_https), "http://c:3 ");
-  EXPECT_TRUE(from({{"all_proxy", "a:1"}, {"no_proxy", "x.test"}, {"NO_PROXY", "y.test"}})->direct.contains("x.test"));
-  EXPECT_FALSE(from({{"all_proxy", "a:1"}, {"no_proxy", "x.test"}, {"NO_PROXY", "y.test"}})->direct.contains("y.test"));
-  EXPECT_TRUE(from({{"all_proxy", "nonsense://"}, {"NO_PROXY", "*"}})->empty());
-  EXPECT_TRUE(from({{"all_proxy", "a:1"}, {"no_proxy", "x:80,y.test"}})->direct.contains("y.test"))
+  EXPECT_EQ(names(all.for_http), "socks5://d:4 ") << "what is empty is not set";
+  EXPECT_EQ(names(all.for_https), "http://c:3 ");
+  EXPECT_TRUE(from({{"all_proxy", "a:1"}, {"no_proxy", "x.test"}, {"NO_PROXY", "y.test"}}).direct.contains("x.test"));
+  EXPECT_FALSE(from({{"all_proxy", "a:1"}, {"no_proxy", "x.test"}, {"NO_PROXY", "y.test"}}).direct.contains("y.test"));
+  EXPECT_TRUE(from({{"all_proxy", "nonsense://"}, {"NO_PROXY", "*"}}).empty());
+  EXPECT_TRUE(from({{"all_proxy", "a:1"}, {"no_proxy", "x:80,y.test"}}).direct.contains("y.test"))
       << "odd ones are passed over";
 }
 
 TEST(ProxyEnvironment, LeavesLoopbackAloneAndNamesAVariableThatIsNoProxy) {
-  EXPECT_TRUE(from({{"all_proxy", "a:1"}})->direct.contains("127.0.0.1"));
-  EXPECT_TRUE(from({{"all_proxy", "a:1"}})->direct.contains("localhost"));
+  EXPECT_TRUE(from({{"all_proxy", "a:1"}}).direct.contains("127.0.0.1"));
+  EXPECT_TRUE(from({{"all_proxy", "a:1"}}).direct.contains("localhost"));
   const auto bad = from({{"https_proxy", "gopher://p"}});
-  ASSERT_FALSE(bad);
-  EXPECT_THAT(bad.error().message, HasSubstr("https_proxy: proxy \"gopher://p\""));
+  EXPECT_TRUE(bad.for_https.empty());
+  EXPECT_THAT(bad.trouble_for_https, HasSubstr("https_proxy: proxy \"gopher://p\""));
+  EXPECT_EQ(bad.trouble_for_http, "") << "URLs by http need no proxy";
+  EXPECT_FALSE(bad.looks_up_here("a.test")) << "the name is for a proxy's ears alone";
+  const auto gnome = from({{"ALL_PROXY", "socks://127.0.0.1:9/"}});
+  EXPECT_THAT(gnome.trouble_for_http, HasSubstr("ALL_PROXY: proxy \"socks://127.0.0.1:9/\": scheme \"socks\" is not known"));
+  EXPECT_EQ(gnome.trouble_for_https, gnome.trouble_for_http);
 }
 
 TEST(ProxySettings, KnowWhichNamesAProxyLooksUp) {

@@ -91,11 +91,50 @@ TEST(ReadableArticle, TakesAuthorDateAndExcerptFromWhatThePageSays) {
 }
 
 TEST(ReadableArticle, IsNotThereWhereThereAreOnlyLinksOrNothing) {
-  for (const std::string& html : {std::string(), links(100, "A front page has many stories"), std::string("<p>short</p>")}) {
+  for (const std::string& html : {std::string(), links(100, "A front page has many stories"), std::string("<p hidden>short</p>")}) {
     const auto document = Document::parse_html(html);
     EXPECT_FALSE(find_article(*document)) << html.substr(0, 50);
   }
   EXPECT_FALSE(find_article(*Document::parse_xml("<a>" + std::string(kSentence) + std::string(kSentence) + "</a>")));
+}
+
+TEST(ReadableArticle, IsNotLostByAWordInTheClassOfWhatIsAroundIt) {
+  for (const char* const wrapper :
+       {"<div class=no-sidebar>", "<div class='page with-sidebar'>", "<div class=overflow-hidden>", "<form id=aspnetForm>",
+        "<section class=has-comments>", "<fieldset>", "<div id=menu-open><article>", "<aside>", "<header>"}) {
+    const std::string page = std::string("<body><nav>") + links(20, "Section name") + "</nav>" + wrapper + "<div><h1>T</h1>" +
+                             paragraphs(6, "body") + "</div></div><div class=comments>" + paragraphs(2, "comment") + "</div>";
+    const ReadableArticle article = article_in(page);
+    EXPECT_TRUE(has(article.text, "body0") && has(article.text, "body5")) << wrapper;
+    EXPECT_FALSE(has(article.text, "Section name")) << wrapper;
+  }
+}
+
+TEST(ReadableArticle, HasNothingThatIsNotShown) {
+  const std::string page = "<div>" + paragraphs(6, "body") + "<p style='Display : NONE'>secret " + std::string(kSentence) +
+                           "</p><div hidden>secret</div><p style='visibility:hidden;'>secret</p></div>";
+  EXPECT_FALSE(has(article_in(page).text, "secret"));
+}
+
+TEST(ReadableArticle, OfSeveralSectionsIsWhole) {
+  std::string page = "<body><nav>" + links(20, "Section name") + "</nav><div class=c1>";
+  for (int i = 0; i < 4; ++i) page += "<div><div><div>" + paragraphs(3, "part" + std::to_string(i) + "-") + "</div></div></div>";
+  const ReadableArticle article = article_in(page + "</div>");
+  for (const char* const part : {"part0-0", "part1-1", "part2-0", "part3-2"}) EXPECT_TRUE(has(article.text, part)) << part;
+  EXPECT_FALSE(has(article.text, "Section name"));
+}
+
+TEST(ReadableArticle, OfAPageWithNextToNoTextIsThat) {
+  EXPECT_EQ(article_in("<body><p>short</p>").text, "short");
+  EXPECT_EQ(article_in("<body><ol><li>one</li><li>two</li></ol>").text.substr(0, 3), "one");
+}
+
+TEST(ReadableArticle, HasNoUrlForItsAuthor) {
+  const ReadableArticle article = article_in(
+      "<meta property=article:author content=https://www.facebook.com/ann><script type='application/ld+json'>"
+      "{\"@type\":\"Article\",\"author\":{\"name\":\"Ann Example\"}}</script><article>" + paragraphs(4, "x") + "</article>");
+  EXPECT_EQ(article.author, "Ann Example");
+  EXPECT_EQ(article_in("<meta property=article:author content=//x/ann><article>" + paragraphs(4, "x") + "</article>").author, "");
 }
 
 // A page of a random layout; how much of the article's and of other text the finder gives.

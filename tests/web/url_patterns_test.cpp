@@ -48,6 +48,12 @@ TEST(UrlPatterns, AGlobWithASlashElsewhereIsComparedWithTheWholeUrl) {
   expect_fits({
       {"https://example.org/**", {"https://example.org/", "https://example.org/x"}, {"http://example.org/", "https://www.example.org/"}},
       {"https://example.org", {"https://example.org/"}, {"https://example.org/x"}},
+      {"https://**", {"https://example.org/", "https://example.org/x", "https://example.org/x/y?z"}, {"http://example.org/"}},
+      {"https://**.pdf", {"https://example.org/x/y.pdf", "https://example.pdf/"}, {"https://example.org/x.pdf/y"}},
+      {"*://**example.org", {"https://example.org/", "http://www.example.org/"}, {"http://www.example.org/x"}},
+      {"https://{a,**}", {"https://a/", "https://b/x"}, {"http://a/"}},
+      {"https://**/*", {"https://example.org/", "https://example.org/x", "https://example.org/x/y"}, {"http://example.org/"}},
+      {"https://*", {"https://example.org/"}, {"https://example.org/x"}},
       {"http{,s}://example.org/x", {"http://example.org/x", "https://example.org/x"}, {}},
       {"example.org/docs/*", {"http://example.org/docs/x", "https://example.org/docs/"}, {"http://example.org/docs/x/y", "http://www.example.org/docs/x"}},
       {"*.example.org/**", {"http://a.example.org/x", "http://a.b.example.org/"}, {"http://example.org/", "http://x.test/?a.example.org/"}},

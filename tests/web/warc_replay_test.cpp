@@ -172,6 +172,132 @@ TEST_F(WarcReplayTest, FindsWhatARevisitOfAnotherWriterRefersToByUrlAndDate) {
   }
 }
 
+TEST_F(WarcReplayTest, TakesThePayloadAsTheRecordFramesIt) {
+  const std::string text = "<p>hello, this is text that nobody has coded</p>", png = "\x89PNG\r\n\x1a\n and so on";
+  const auto coded = [](const std::string& coding) { return "HTTP/1.1 200 OK\r\nContent-Encoding: " + coding + "\r\n\r\n"; };
+  for (const std::string coding : {"gzip", "br", "deflate", "zstd", "gzip, br"}) add("http://a.test/" + coding, coded(coding) + text);
+  add("http://a.test/picture", coded("br") + png);
+  add("http://a.test/longer", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nContent-Length: 7\r\n\r\n" + text);
+  add("http://a.test/shorter", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + text);
+  add("http://a.test/no-chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ndead beef\r\n" + text);
+  add("http://a.test/folded", "HTTP/1.1 200 OK\r\nContent-Encoding:\r\n gzip\r\n\r\n" + text);
+  const auto replay = open({written()});
+  for (const std::string path : {"gzip", "br", "deflate", "zstd", "gzip,%20br", "longer", "shorter", "folded"}) {
+    const auto sent = ask(replay, "http://a.test/" + path);
+    ASSERT_TRUE(sent) << path << ": " << sent.error().message;
+    EXPECT_EQ(response_.body, text) << path;
+    EXPECT_EQ(response_.damage, "") << path;
+  }
+  ASSERT_TRUE(ask(replay, "http://a.test/picture"));
+  EXPECT_EQ(response_.body, png);
+  ASSERT_TRUE(ask(replay, "http://a.test/no-chunks"));
+  EXPECT_EQ(response_.body, "dead beef\r\n" + text);
+}
+
+TEST_F(WarcReplayTest, TellsOfABodyThatWasCutOffWhenItWasArchived) {
+  add("http://a.test/time", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response", "WARC-Truncated: time\r\n");
+  add("http://a.test/length", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response", "WARC-Truncated: length\r\n");
+  add("http://a.test/segment", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response", "WARC-Segment-Number: 1\r\n");
+  const auto replay = open({written()});
+  ASSERT_TRUE(ask(replay, "http://a.test/time"));
+  EXPECT_EQ(response_.damage, "cut off when it was archived: \"time\"");
+  for (const char* page : {"length", "segment"}) {
+    ASSERT_TRUE(ask(replay, std::string("http://a.test/") + page));
+    EXPECT_TRUE(response_.truncated) << page;
+    EXPECT_EQ(response_.damage, "") << page;
+  }
+}
+
+TEST_F(WarcReplayTest, TakesStatusLinesAsOthersWriteThem) {
+  for (const std::string line : {"HTTP/2 200", "HTTP/2.0 200 ", "HTTP/3 200 OK", "HTTP 200", "HTTP 200 OK", "\r\nHTTP/1.1 200 OK",
+                                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"}) {
+    foreign_.clear();
+    add("http://a.test/", line + "\r\nContent-Type: text/html\r\n\r\nhello");
+    ASSERT_TRUE(ask(open({written()}), "http://a.test/")) << line;
+    EXPECT_EQ(response_.status, 200) << line;
+    EXPECT_EQ(response_.body, "hello") << line;
+    EXPECT_EQ(response_.headers.content_type, "text/html") << line;
+  }
+}
+
+TEST_F(WarcReplayTest, AnswersWithResourcesAndPayloadsWithoutAHead) {
+  add("http://a.test/resource", "hello", "2026-01-01", "resource", "Content-Type: text/css\r\n");
+  add("http://a.test/headless", "hello", "", "response", "Content-Type: text/plain\r\n");
+  add("http://a.test/folded", "hello", "2026-01-01T00:00:00Z", "resource", "Content-Type: text/plain;\r\n  charset=utf-8\r\n");
+  add("http://a.test/conversion", "hello", "2026-01-01T00:00:00Z", "conversion");
+  const auto replay = open({written()});
+  EXPECT_EQ(replay->urls(), 3u);
+  const std::pair<const char*, const char*> types[] = {
+      {"resource", "text/css"}, {"headless", "text/plain"}, {"folded", "text/plain; charset=utf-8"}};
+  for (const auto& [page, type] : types) {
+    ASSERT_TRUE(ask(replay, std::string("http://a.test/") + page)) << page;
+    EXPECT_EQ(response_.status, 200) << page;
+    EXPECT_EQ(response_.body, "hello") << page;
+    EXPECT_EQ(response_.headers.content_type, type) << page;
+  }
+}
+
+TEST_F(WarcReplayTest, FindsRevisitsByDigestsOfAnyKindAndByAnyOlderCapture) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n\r\n";
+  const auto digest = [](std::string_view name) { return "WARC-Payload-Digest: " + std::string(name) + "\r\n"; };
+  const std::string sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+  const std::string agnostic = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/uri-agnostic-identical-payload-digest\r\n";
+  add("http://a.test/1", ok + "hello", "2026-01-01T00:00:00Z", "response", digest("sha256:" + sha256));
+  add("http://a.test/2", ok, "2026-01-01T00:00:00Z", "revisit", digest("sha-256:" + sha256) + agnostic);
+  add("http://a.test/3", ok + "three", "2026-01-01T00:00:00Z", "response", digest("sha1:aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"));
+  add("http://a.test/4", ok, "2026-01-01T00:00:00Z", "revisit", digest("sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"));
+  for (int day = 1; day < 4; ++day) {
+    add("http://a.test/5", ok + "day " + std::to_string(day), "2026-01-0" + std::to_string(day) + "T00:00:00Z");
+  }
+  const auto refers = [](const std::string& url, const std::string& date) {
+    return "WARC-Record-ID: <urn:x:" + date + ">\r\nWARC-Refers-To-Target-URI: " + url + "\r\nWARC-Refers-To-Date: " + date + "\r\n";
+  };
+  add("http://a.test/6", ok, "2026-01-09T00:00:00Z", "revisit", refers("http://a.test/5", "2026-01-02T00:00:00Z"));
+  add("http://a.test/7", ok, "2026-01-10T00:00:00Z", "revisit", refers("http://a.test/6", "2026-01-09T00:00:00Z"));
+  add("http://a.test/8", ok, "2026-01-11T00:00:00Z", "revisit", refers("http://a.test/8", "2026-01-11T00:00:00Z"));
+  const auto replay = open({written()});
+  const std::pair<const char*, const char*> found[] = {{"2", "hello"}, {"4", "three"}, {"5", "day 3"}, {"6", "day 2"}, {"7", "day 2"}};
+  for (const auto& [page, body] : found) {
+    const auto sent = ask(replay, std::string("http://a.test/") + page);
+    ASSERT_TRUE(sent) << page << ": " << sent.error().message;
+    EXPECT_EQ(response_.body, body) << page;
+  }
+  EXPECT_FALSE(ask(replay, "http://a.test/8")) << "a circle";
+}
+
+// Records of others, plain, with anything between them.
+class WarcSeparators : public WarcReplayTest {
+ protected:
+  static std::string plain(std::string_view url, std::string_view body, std::ptrdiff_t longer = 0) {
+    const std::string block = "HTTP/1.1 200 OK\r\n\r\n" + std::string(body);
+    return "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" + std::string(url) +
+           "\r\nWARC-Date: 2026-01-01T00:00:00Z\r\nContent-Length: " +
+           std::to_string(static_cast<std::ptrdiff_t>(block.size()) + longer) + "\r\n\r\n" + block;
+  }
+  std::size_t urls_in(std::string file) {
+    foreign_ = std::move(file);
+    const auto replay = open({written()});
+    return replay ? replay->urls() : 0;
+  }
+};
+
+TEST_F(WarcSeparators, OfAnyKindLoseNoRecord) {
+  const std::string end = "\r\n\r\n";
+  for (const std::string& between : {std::string(), std::string("\n"), std::string("\r\n"), end + end, end + "JUNK", end + std::string(5000, '\0'),
+                                     std::string(200, '\n'), end + std::string(300'000, 'x') + "\n", std::string("\0\0", 2)}) {
+    EXPECT_EQ(urls_in(plain("1", "one") + between + plain("2", "two") + between), 2u) << between.size();
+    EXPECT_EQ(urls_in(between + plain("1", "one") + between + gzip(plain("2", "two") + end)), 2u) << between.size();
+  }
+  EXPECT_EQ(urls_in(gzip(plain("1", "one")) + gzip(plain("2", "two") + end + end)), 2u) << "in members of gzip, too";
+}
+
+TEST_F(WarcSeparators, OfARecordWithAWrongLengthCostItAlone) {
+  const std::string end = "\r\n\r\n";
+  EXPECT_EQ(urls_in(plain("1", "one", 40) + end + plain("2", "two") + end + plain("3", "three") + end), 2u) << "too long";
+  EXPECT_EQ(urls_in(plain("1", "one", 100'000) + end + plain("2", "two") + end), 1u) << "beyond the file";
+  EXPECT_EQ(urls_in(plain("1", "one two three", -9) + end + plain("2", "two") + end), 2u) << "too short";
+}
+
 TEST_F(WarcReplayTest, LeavesOutADamagedRecordAndReadsWhatIsBehindIt) {
   add("http://a.test/1", "HTTP/1.1 200 OK\r\n\r\none");
   const std::size_t second = foreign_.size();

@@ -81,6 +81,9 @@ struct ProxySettings {
   std::vector<Proxy> for_http;  // URLs; empty: asked directly
   std::vector<Proxy> for_https;
   DirectHosts direct;
+  // Of a variable of the environment that names no proxy of ours: what is wrong with it. URLs of that scheme that would be asked by
+  // it are not asked, and fail with that; others need no proxy. Empty: nothing is wrong.
+  std::string trouble_for_http, trouble_for_https;
 
   bool empty() const noexcept { return for_http.empty() && for_https.empty(); }
   // Whether we look up the name of this host ourselves, whatever the scheme.
@@ -90,9 +93,8 @@ struct ProxySettings {
   using Variable = std::function<std::optional<std::string>(const char* name)>;
   // As curl: http_proxy (not in capitals, which a web server sets for its CGI programs), https_proxy, HTTPS_PROXY, all_proxy,
   // ALL_PROXY, no_proxy, NO_PROXY; lower case comes first, and what is empty is not set. Loopback is asked directly. What
-  // no_proxy has that is none of DirectHosts' entries is passed over.
-  // Errors: invalid_input, naming the variable.
-  static Result<ProxySettings> from_environment(const Variable& variable);
+  // no_proxy has that is none of DirectHosts' entries is passed over, and what names no proxy is a trouble of its URLs.
+  static ProxySettings from_environment(const Variable& variable);
   // no_proxy alone.
   static DirectHosts direct_from_environment(const Variable& variable);
 

@@ -40,19 +40,12 @@ Result<ProxySettings> WireArguments::proxy_settings(const ProxySettings::Variabl
     if (settings.direct.has_all()) return settings;
   }
   if (proxies.empty()) {
-    auto found = ProxySettings::from_environment(environment);
-    if (!found) {
-      found.error().message += "; --no-proxy '*' does without";
-      return found;
-    }
-    settings.for_http = std::move(found->for_http);
-    settings.for_https = std::move(found->for_https);
+    ProxySettings found = ProxySettings::from_environment(environment);
     if (no_proxy) {
-      settings.direct.add_loopback();
-    } else {
-      settings.direct = std::move(found->direct);
+      found.direct = std::move(settings.direct);
+      found.direct.add_loopback();
     }
-    return settings;
+    return found;
   }
   if (!no_proxy) settings.direct = ProxySettings::direct_from_environment(environment);
   for (const std::string& text : proxies) {

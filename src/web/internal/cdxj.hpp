@@ -19,7 +19,7 @@ struct CdxjLine {
   std::string url;
   std::string mime;    // "warc/revisit" of a revisit
   int status = 0;      // 0: none
-  std::string digest;  // in base32, without "sha1:"; empty: none
+  std::string digest;  // in base32, without "sha1:"; of another kind with its name; empty: none
   std::uint64_t length = 0;
   std::uint64_t offset = 0;
   std::string filename;
@@ -29,7 +29,7 @@ inline constexpr std::string_view kRevisitMime = "warc/revisit";
 
 // "20240101000000".
 std::string cdx_timestamp(WallTime time);
-// Of a WARC-Date; empty when it is none.
+// Of a WARC-Date, in all the precisions of W3C's profile of ISO 8601, or as an index has it; empty when it is none.
 std::string cdx_timestamp(std::string_view warc_date);
 
 // Appends the line, with its key and its end.

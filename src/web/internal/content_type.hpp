@@ -16,8 +16,10 @@ struct ContentType {
   std::string_view charset;
 };
 
-// Reads the header by "parse a MIME type" (MIME Sniffing Standard, 4.4). Backslash escapes inside a quoted charset
-// stay: no charset has any. The views point into `header`.
+// Reads the header by "extract a MIME type" (Fetch, 2.2.1) and "parse a MIME type" (MIME Sniffing Standard, 4.4): of a list, which
+// several fields are too, the last that is a type counts, with the charset of one before it that is the same type. More than the
+// standards do, parameters may follow behind a space alone. Backslash escapes inside a quoted charset stay: no charset has any.
+// The views point into `header`.
 ContentType parse_content_type(std::string_view header) noexcept;
 
 // Whether the header says text/html or application/xhtml+xml.
@@ -29,9 +31,9 @@ bool is_xml(std::string_view content_type) noexcept;
 // Whether a body that came without type begins like HTML (MIME Sniffing Standard, 7.1, the patterns for text/html, also
 // behind a UTF-8 byte order mark).
 bool sniff_is_html(std::string_view body) noexcept;
-// Whether an answer is an HTML page: by its Content-Type, or without one by its first bytes.
+// Whether an answer is an HTML page: by its Content-Type, or without one that is a type by its first bytes.
 inline bool is_html_page(std::string_view content_type, std::string_view body) noexcept {
-  return content_type.empty() ? sniff_is_html(body) : is_html(content_type);
+  return parse_content_type(content_type).type.empty() ? sniff_is_html(body) : is_html(content_type);
 }
 
 // Whether the header's type is one of `types`, in lower case: "text/html", "text/*" or "*/*".

@@ -24,7 +24,7 @@ struct CssReference {
 };
 
 // Replaces what `urls` held, in the text's order. `css` is UTF-8, or any bytes whose ASCII is ASCII. What @namespace names is
-// no URL to be fetched, and left out.
+// no URL to be fetched, nor is a fragment alone, and both are left out.
 //
 // Cost: linear in the text, whatever it holds; memory for the result alone.
 void find_css_references(std::string_view css, std::vector<CssReference>& urls);

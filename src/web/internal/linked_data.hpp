@@ -46,7 +46,7 @@ class LinkedData {
  public:
   explicit LinkedData(const Document& document);
 
-  // How many scripts hold what cannot be read, even by who forgives comments, commas too many and line breaks in strings.
+  // How many scripts hold what cannot be read, even when it is mended (lenient_json.hpp).
   std::size_t unreadable() const noexcept { return unreadable_; }
   std::vector<LinkedValue> find(const LinkedDataPath& path) const;
   // Of each item, in order: its @types, as written.

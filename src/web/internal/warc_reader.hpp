@@ -29,6 +29,9 @@ struct WarcReaderLimits {
   std::size_t head_bytes = 64 * 1024;
   std::size_t block_bytes = 64 * 1024;                  // that are kept; the rest is read and dropped
   std::uint64_t record_bytes = std::uint64_t{1} << 40;  // of a block, by its Content-Length
+  // Reads what others write, too: any number of line ends behind a block, none among them, and records in the middle of a line.
+  // Nothing can be added to such a file: whoever writes takes only records that end as ours do.
+  bool is_lenient = false;
 };
 
 // Where bytes of a file come from: fills `to` from `offset` on, and says how many there were; 0 at the end.

@@ -39,7 +39,8 @@ std::string_view to_string(WarcType type) noexcept;
 // What a revisit says instead of its payload.
 inline constexpr std::string_view kSamePayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 inline constexpr std::string_view kNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
-// Whether a WARC-Profile is that of a revisit with the payload of another record, of either version of the standard.
+// Whether a WARC-Profile is that of a revisit with the payload of another record, of either version of the standard, for one URL
+// or for any; or none at all.
 bool is_same_payload(std::string_view profile) noexcept;
 
 inline constexpr std::string_view kRecordEnd = "\r\n\r\n";
@@ -86,9 +87,11 @@ std::optional<std::size_t> http_head_size(std::string_view message) noexcept;
 // A line of it: a field, with all lines it is folded over. What has no colon has no name; so has the first line.
 struct HttpHeadLine {
   std::string_view name;
-  std::string_view value;  // of a folded field, of its first line
+  std::string_view value;  // of a folded field, of its first line: see unfolded()
   std::string_view whole;  // as it is, with its end
 };
+// Its value, of all lines it is folded over, with a space between two.
+std::string unfolded(const HttpHeadLine& line);
 // Takes the next line off the front; false at the blank line, and at the end. `first`: it is the first line.
 bool take_http_line(std::string_view& head, HttpHeadLine& line, bool first);
 
@@ -97,6 +100,15 @@ struct HttpHeadFacts {
   std::string_view content_type;
 };
 HttpHeadFacts facts_of_response(std::string_view head);
+
+// An answer in the block of a record.
+struct HttpParts {
+  std::string_view head;  // with its blank line, if it has one; empty: the block is a payload without a head
+  std::string_view payload;
+};
+// Interim answers (1xx) before it are left out.
+HttpParts http_parts(std::string_view block);
+
 // "text/html" of "text/html; charset=utf-8"; "unk" of nothing, as indexes have it.
 std::string_view mime_of(std::string_view content_type) noexcept;
 

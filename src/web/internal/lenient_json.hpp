@@ -1,0 +1,30 @@
+// JSON as pages have it, made strict: what people and templates write into it by mistake is mended, and what stands around it is
+// left out. One bad character must not cost all that is in a text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+#include "base/internal/json_reader.hpp"
+
+namespace argiope {
+
+// The text as strict JSON, if it can be mended. It becomes another text only where JSON says nothing:
+//
+//   half of a surrogate pair                U+FFFD, as Python's and JavaScript's readers in effect have it
+//   line breaks and tabs in strings         a space
+//   \' \x and other escapes of no meaning   the character; the backslash and what follows it
+//   // and /* comments, <!-- -->, CDATA     nothing, nor a mark of byte order, no-break spaces, or a ";" at the end
+//   commas too many, brackets at the end    nothing
+//   a member without a value, NaN           null
+//   01, +5, .5, a number that fits nowhere  the same as a string
+//   several values, one behind the other    a list of them
+//
+// Cost: linear. The result is to be parsed: what cannot be mended is as it was.
+std::string mended_json(std::string_view text);
+
+// Reads it as it is, or else as it is mended. Errors: as JsonText::parse() of the text as it is.
+Result<JsonText> parse_lenient_json(std::string_view text);
+
+}  // namespace argiope
