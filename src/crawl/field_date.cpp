@@ -261,7 +261,9 @@ class DateReader {
   std::size_t zone_names_at(std::size_t place) const {
     const DateToken* const word = at(place);
     if (word == nullptr) return 0;
-    if (word->kind == DateToken::Kind::word) return std::ranges::contains(kZones, word->text, &NamedZone::name) ? 1 : 0;
+    if (word->kind == DateToken::Kind::word) {
+      return std::ranges::find(kZones, word->text, &NamedZone::name) != std::end(kZones) ? 1 : 0;
+    }
     if (!word->is('(') && !word->is('[')) return 0;
     const char closing = word->is('(') ? ')' : ']';
     for (std::size_t end = place + 1; at(end) != nullptr; ++end) {

@@ -294,7 +294,7 @@ const TreeAttribute* CssMatcher::find_attribute(NodeIndex element, const std::st
 // Whether it is SVG's or MathML's, and not in HTML within those.
 bool CssMatcher::is_foreign(NodeIndex element) const {
   const auto is_one_of = [](std::string_view name, std::initializer_list<std::string_view> names) {
-    return std::ranges::contains(names, name);
+    return std::ranges::find(names, name) != names.end();
   };
   for (NodeIndex node = element; node != 0 && node != kNoNode; node = tree_.nodes[node].parent) {
     const std::string_view name = tree_.nodes[node].text;
