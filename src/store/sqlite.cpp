@@ -1,6 +1,7 @@
 #include "store/internal/sqlite.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cstring>
 
@@ -16,6 +17,11 @@ namespace {
 Result<SqliteDatabase> SqliteDatabase::open(const std::string& path, int flags) {
   SqliteDatabase database;
   database.path_ = path;
+  // SQLite would wait for whatever writes into a pipe.
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
+    return fail(Errc::wrong_format, fmt::format("database {}: not a plain file", path));
+  }
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database.handle_.reset(handle);

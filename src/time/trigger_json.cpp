@@ -142,7 +142,10 @@ Made read_cron(JsonMembers& in, const TimeZone& zone) {
   Result<CronExpression> expression = fail(Errc::invalid_input, "cron: an expression, or fields");
   const JsonValue* given = in.find("fields");
   if (given != nullptr) {
-    if (!given->is_object()) return {fail(Errc::invalid_input, "cron: fields are an object"), given};
+    if (!given->is_object()) {
+      in.find("expression");  // what is wrong comes first, not that both are there
+      return {fail(Errc::invalid_input, "cron: fields are an object"), given};
+    }
     CronFields fields;
     given->for_each_name([&](std::string_view name, const JsonValue& value) { fields.emplace_back(name, value.shown()); });
     expression =

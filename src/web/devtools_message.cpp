@@ -4,26 +4,12 @@
 
 #include "base/internal/base64.hpp"
 #include "base/internal/printable.hpp"
+#include "web/internal/json_escapes.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kMostMessageDepth = 256;
-
-// What \uXXXX at `at` stands for; nullopt: it is none.
-std::optional<unsigned> escaped_unit(std::string_view json, std::size_t at) {
-  if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return std::nullopt;
-  unsigned unit = 0;
-  for (const char c : json.substr(at + 2, 4)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-    if (digit < 0) return std::nullopt;
-    unit = unit * 16 + static_cast<unsigned>(digit);
-  }
-  return unit;
-}
-
-constexpr bool is_high_half(unsigned unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
-constexpr bool is_low_half(unsigned unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
 
 // The same text with U+FFFD for halves of surrogate pairs.
 std::string with_whole_pairs(std::string_view json) {
@@ -34,17 +20,17 @@ std::string with_whole_pairs(std::string_view json) {
       mended += json[at++];
       continue;
     }
-    const auto unit = escaped_unit(json, at);
-    const std::size_t size = unit ? 6 : 2;
+    const auto unit = unit_at_front(json.substr(at));
+    const std::size_t size = unit ? kUnitEscapeBytes : 2;
     if (unit && is_high_half(*unit)) {
-      if (const auto next = escaped_unit(json, at + 6); next && is_low_half(*next)) {
-        mended += json.substr(at, 12);
-        at += 12;
+      if (const auto next = unit_at_front(json.substr(at + kUnitEscapeBytes)); next && is_low_half(*next)) {
+        mended += json.substr(at, 2 * kUnitEscapeBytes);
+        at += 2 * kUnitEscapeBytes;
         continue;
       }
     }
     if (unit && (is_high_half(*unit) || is_low_half(*unit))) {
-      mended += "\\ufffd";
+      mended += kReplacementEscape;
     } else {
       mended += json.substr(at, size);
     }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "web/internal/ascii.hpp"
+#include "web/internal/json_escapes.hpp"
 
 namespace argiope {
 namespace {
@@ -13,22 +14,6 @@ constexpr std::string_view kCdataBegins = "<![CDATA[";
 constexpr std::string_view kSaysNothing[] = {"\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\x8b",
                                              "<!--",         "-->",      kCdataBegins,         "<!",           "]]>",
                                              "*/",           ";"};
-constexpr std::string_view kReplacementEscape = "\\ufffd";
-constexpr std::size_t kUnitBytes = 6;  // of "\u1234"
-
-// The code unit of "\u1234" at the front of `text`.
-std::optional<unsigned> unit_at(std::string_view text) {
-  if (!text.starts_with("\\u") || text.size() < kUnitBytes) return std::nullopt;
-  unsigned unit = 0;
-  for (const char c : text.substr(2, 4)) {
-    if (hex_value(c) < 0) return std::nullopt;
-    unit = unit << 4 | static_cast<unsigned>(hex_value(c));
-  }
-  return unit;
-}
-
-bool is_high_half(unsigned unit) noexcept { return unit >= 0xd800 && unit < 0xdc00; }
-bool is_low_half(unsigned unit) noexcept { return unit >= 0xdc00 && unit < 0xe000; }
 
 bool is_in_json_word(char c) noexcept { return is_alnum(c) || c == '+' || c == '-' || c == '.' || c == '_'; }
 
@@ -140,7 +125,8 @@ class JsonMender {
         out_ += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
       }
     }
-    at_ = std::min(at_ + 1, text_.size());
+    if (at_ == text_.size()) return;  // a string without an end is none
+    ++at_;
     put("\"");
   }
   void take_escape() {
@@ -149,7 +135,7 @@ class JsonMender {
     if (kKnown.contains(next)) {
       out_ += rest().substr(0, 2);
       at_ += 2;
-    } else if (const auto unit = unit_at(rest())) {
+    } else if (const auto unit = unit_at_front(rest())) {
       take_unit(*unit);
     } else {
       // Before an apostrophe or a line break it was to be no part of the text.
@@ -158,9 +144,9 @@ class JsonMender {
     }
   }
   void take_unit(unsigned unit) {
-    const auto second = is_high_half(unit) ? unit_at(rest().substr(kUnitBytes)) : std::nullopt;
+    const auto second = is_high_half(unit) ? unit_at_front(rest().substr(kUnitEscapeBytes)) : std::nullopt;
     const bool is_pair = second && is_low_half(*second);
-    const std::size_t size = is_pair ? 2 * kUnitBytes : kUnitBytes;
+    const std::size_t size = is_pair ? 2 * kUnitEscapeBytes : kUnitEscapeBytes;
     out_ += is_pair || !(is_high_half(unit) || is_low_half(unit)) ? rest().substr(0, size) : kReplacementEscape;
     at_ += size;
   }

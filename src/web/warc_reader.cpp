@@ -256,7 +256,7 @@ class WarcReader::Impl {
   // Takes what belongs to the record off the front of `bytes`. False when it is none; `why_` says why.
   bool take(std::string_view& bytes, WarcRecord& record) {
     if (block_left_ == kNoHead && !take_head(bytes, record)) return false;
-    if (block_left_ == kNoHead) return true;
+    if (block_left_ == kNoHead || only_head_) return true;
     const auto of_block = static_cast<std::size_t>(std::min<std::uint64_t>(block_left_, bytes.size()));
     const std::size_t room = limits_.block_bytes - record.block.size();
     record.block.append(bytes.substr(0, std::min(room, of_block)));

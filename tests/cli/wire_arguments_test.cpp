@@ -73,9 +73,12 @@ TEST(WireArguments, WhatIsNoProxyIsRefusedByNameAndWithoutItsPassword) {
   EXPECT_EQ(refusal({"--proxy", "socks4://ann:secret@p"}),
             "--proxy \"socks4://…@p\": scheme \"socks4\" is not known; use http, https, socks5 or socks5h");
   EXPECT_THAT(refusal({"--no-proxy", "a b/c"}), HasSubstr("--no-proxy \"b/c\": neither a host name"));
-  EXPECT_THAT(refusal({}, {{"https_proxy", "gopher://p"}}),
-              HasSubstr("https_proxy: proxy \"gopher://p\": scheme \"gopher\" is not known"));
-  EXPECT_THAT(refusal({}, {{"https_proxy", "gopher://p"}}), HasSubstr("--no-proxy '*' does without"));
+}
+
+TEST(WireArguments, WhatIsNoProxyInTheEnvironmentIsTroubleOfRequestsThatNeedIt) {
+  const ProxySettings proxies = taken({}, {{"https_proxy", "gopher://p"}}).proxies;
+  EXPECT_THAT(proxies.trouble_for_https, HasSubstr("https_proxy: proxy \"gopher://p\": scheme \"gopher\" is not known"));
+  EXPECT_EQ(proxies.trouble_for_http, "");
 }
 
 TEST(WireArguments, SizesHaveUnitsAndAreMoreThanNothing) {

@@ -103,7 +103,7 @@ class Starting(Daemons):
         file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
         daemon = self.daemon(file)
         file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "late"\ncommand = ["./not-there"]\n')
-        self.refused('--check', file, culprit=['argiope.toml:5', 'queue "late": command "./not-there"'])
+        self.refused('--check', file, culprit='argiope.toml:5: queue "late": command "./not-there"')
         daemon.signal(signal.SIGHUP)
         daemon.wait_for(r'stays as it was: .*argiope\.toml:5: queue "late": command "\./not-there"')
         file.write_text('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\nrate = 7\n')

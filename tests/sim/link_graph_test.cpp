@@ -265,7 +265,7 @@ TEST_F(SitemapOut, HasThePagesOfTheSiteThatAreForIndexes) {
   EXPECT_EQ(count.files, 0u);
   EXPECT_EQ(text_of("map.xml"),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
-            "<url><loc>https://h.example/?a=1&amp;b=&lt;2&gt;</loc><lastmod>1994-11-06T08:49:37Z</lastmod></url>\n"
+            "<url><loc>https://h.example/?a=1&amp;b=%3C2%3E</loc><lastmod>1994-11-06T08:49:37Z</lastmod></url>\n"
             "<url><loc>https://h.example/b</loc></url>\n<url><loc>https://h.example/self</loc></url>\n</urlset>\n");
 }
 

@@ -468,7 +468,8 @@ TEST(TriggerJson, AnErrorNamesTheMembersThatLeadToIt) {
 
 TEST(TriggerJson, IntervalsThatAddUpToMoreThanTimeHoldsAreNoMistakeOfArithmetic) {
   const Trigger long_one =
-      read(R"({"type":"interval","every":"10000w","weeks":2085,"days":14600,"hours":350400,"anchor":"2026-01-01"})");
+      read(R"({"type":"interval","weeks":2085,"days":14600,"hours":350400,"minutes":21024000,"seconds":1261440000,
+               "milliseconds":1261440000000,"anchor":"2026-01-01"})");
   EXPECT_EQ(long_one.next(at("2026-01-02")), std::nullopt);
 }
 

@@ -104,9 +104,11 @@ TEST(HttpResponse, KeepsTheFieldsACrawlerAsksFor) {
   EXPECT_EQ(headers.content_length, 4u);
 }
 
-TEST(HttpResponse, TakesTheFirstOfRepeatedFields) {
-  const Reading reading(with_length("Content-Type: text/html\r\nContent-Type: image/png\r\n", ""));
-  EXPECT_EQ(reading.response.headers.content_type, "text/html");
+TEST(HttpResponse, HasAListOfContentTypesAndTheFirstOfOtherRepeatedFields) {
+  const Reading reading(
+      with_length("Content-Type: text/html\r\nContent-Type: image/png\r\nETag: \"1\"\r\nETag: \"2\"\r\n", ""));
+  EXPECT_EQ(reading.response.headers.content_type, "text/html, image/png");
+  EXPECT_EQ(reading.response.headers.etag, "\"1\"");
 }
 
 TEST(HttpResponse, ForgetsWhatTheReusedObjectHeldBefore) {

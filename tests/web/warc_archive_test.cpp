@@ -429,7 +429,7 @@ TEST_F(WarcArchiveTest, LeavesAloneWhatIsNoArchive) {
     EXPECT_EQ(read(file_), torn) << "nothing is cut off";
   }
   std::filesystem::remove(file_);
-  for (const std::string notes : {"word", "\0"}) {
+  for (const std::string& notes : {std::string("word"), std::string(1, '\0')}) {
     write(path_ + ".cdxj", notes);
     EXPECT_EQ(refusal().code, Errc::wrong_format) << "an index without a file";
     EXPECT_EQ(read(path_ + ".cdxj"), notes);
