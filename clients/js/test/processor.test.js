@@ -324,6 +324,35 @@ test("a function that throws says where, and when again", async () => {
   assert.match((await argiope.visit("none")).error.text, /there is no rule none/);
 });
 
+test("an end that cannot be told is a failure, and the script goes on", async () => {
+  const odd = {
+    bigint: ["throw new Retry(10n)", /to be tried again/],
+    text: ["throw new Retry('soon')", /soon is no delay/],
+    nan: ["throw new Retry(NaN)", /NaN is no delay/],
+    huge: ["throw new Retry(1e300)", /to be tried again/],
+    bare: ["throw Object.create(null)", /a value of type object/],
+    symbol: ["throw Symbol('s')", /Symbol\(s\)/],
+    message: ["throw Object.assign(new Error(), { message: Symbol('m') })", /Symbol\(m\)/],
+    name: ["throw Object.assign(new Error('named'), { name: { a: 1 } })", /named/],
+    getter: ["throw { get message() { throw new Error('no words'); } }", /no words/],
+    stack: ["throw { message: 'x', get stack() { throw null; } }", /x \(it cannot be told whole: null\)/],
+    proxy: ["throw new Proxy({}, { get() { throw new Error('closed'); } })", /closed/],
+    half: ["throw new Error('half \\ud83d')", /half/],
+    long: ["throw new Error('\u{1f600}'.repeat(600) + 'x')", /./],
+    nothing: ["throw null", /null/],
+  };
+  const rules = Object.entries(odd).map(([name, [body]]) => `.rule("${name}", () => { ${body}; })`);
+  const argiope = project(`${rules.join("\n")}.rule("fine", () => 5)`);
+  for (const [name, [, text]] of Object.entries(odd)) {
+    const { error } = await argiope.visit(name);
+    assert.match(error.text, text, name);
+    assert.equal(typeof error.kind, "string", name);
+  }
+  assert.equal((await argiope.visit("fine")).results[0].value, 5, "it goes on");
+  assert.equal((await argiope.visit("bigint")).error.delay_ms, 10);
+  assert.equal((await argiope.visit("huge")).error.delay_ms, Number.MAX_SAFE_INTEGER);
+});
+
 test("several visits run at a time, each with its own log", async () => {
   const argiope = project(`
     .rule("page", async (v) => {

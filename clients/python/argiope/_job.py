@@ -123,7 +123,7 @@ def failed(job: Job, error: BaseException) -> str:
     try:
         return _end_of(job, error)
     except BaseException as trouble:
-        why = f"{type(error).__name__} says no end that can be told: {_words(trouble)}"
+        why = f"{type(error).__name__} says no end that can be told: {words_of(trouble)}"
         return settlement(job.token, "retry", error=why[:MOST_ERROR_BYTES])
 
 
@@ -138,7 +138,7 @@ def _end_of(job: Job, error: BaseException) -> str:
     return settlement(job.token, "retry", error=describe(error))
 
 
-def _words(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
     """What it says, whatever its own functions do."""
     try:
         return f"{type(error).__name__}: {error}"
@@ -155,7 +155,7 @@ def settlement(token: int, outcome: str, **members: Any) -> str:
     try:
         return to_json({"token": token, "outcome": outcome, **given}).encode("utf-8", "replace").decode()
     except Exception as error:  # a priority that JSON has no word for, or that goes round in a circle
-        return to_json({"token": token, "outcome": "retry", "error": f"its end cannot be told: {_words(error)}"})
+        return to_json({"token": token, "outcome": "retry", "error": f"its end cannot be told: {words_of(error)}"})
 
 
 def describe(error: BaseException) -> str:

@@ -136,7 +136,7 @@ class Processor:
             "limits": {"line_bytes": LINE_BYTES, "answer_bytes": ANSWER_BYTES, "log_bytes": LOG_BYTES, "time_ms": 30000},
         }).join()  # fmt: skip
         self.project = project
-        while (told := self.receive(30))["type"] == "log":
+        while (told := self.receive(PATIENCE))["type"] == "log":
             self.project_log.append(told)
         if told["type"] != "described" or told["protocol"] != 1:
             raise Broken(f"{told}")

@@ -319,6 +319,33 @@ class Answers(ProcessorTest):
         self.assertEqual(self.one("raise Retry(90, 'busy')")["error"]["delay_ms"], 90_000)
         self.assertEqual(self.one("raise Bury('gone')")["error"]["final"], True)
 
+    def test_an_end_that_cannot_be_told_is_a_failure_and_the_script_goes_on(self):
+        odd = {
+            "raise Retry(__import__('datetime').timedelta(seconds=90))": None,
+            "raise Retry('soon', 'busy')": "'soon' is no delay",
+            "raise Retry(float('inf'))": "inf is no delay",
+            "raise Retry(float('nan'))": "nan is no delay",
+            "raise Retry(True)": "True is no delay",
+            "raise Retry(10**30)": None,
+            "raise type('Bare', (Retry,), {'__init__': lambda self: None})()": "delay",
+            "raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})()": "Mute",
+            "raise type('Halting', (Exception,), {'__str__': lambda self: exit(3)})()": "Halting",
+            "raise Bury(type('Mute', (), {'__str__': lambda self: 1 / 0})())": "Bury",
+            "raise type('Halt', (BaseException,), {})()": "Halt",
+            "raise KeyboardInterrupt": "KeyboardInterrupt",
+            "raise GeneratorExit": "GeneratorExit",
+            "raise Exception('half \\ud83d')": "half",
+            "raise Retry(-5)": None,
+            "self.save = type('Odd', (), {'__str__': lambda self: exit(4)})()": "exit",
+        }
+        rules = "".join(f"    def rule{number}(self, response): {body}\n" for number, body in enumerate(odd))
+        processor = self.script(f"class H(BaseHandler):\n{rules}    def fine(self, response): return 5\n")
+        answers = [processor.visit(rule=f"rule{number}") for number in range(len(odd))]
+        for (body, text), answer in zip(odd.items(), answers):
+            self.assertIn(text or "", answer["error"]["text"], body)
+        self.assertEqual([answers[0]["error"]["delay_ms"], answers[5]["error"]["delay_ms"]], [90_000, 2**53])
+        self.assertEqual(self.values(processor.visit(rule="fine")), [5], "it goes on")
+
     def test_an_answer_that_is_long_comes_in_parts(self):
         answer = self.one(
             "for i in range(2500): self.crawl(f'/{i}', callback=self.other)\nfor i in range(8): yield 'x' * 900_000"

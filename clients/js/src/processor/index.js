@@ -1,5 +1,6 @@
 // A project's script in JavaScript: rules that read pages for Argiope. processor.d.ts has the contract.
 import { Bury, Retry } from "../errors.js";
+import { delayOf, shown } from "../time.js";
 import { membersOf } from "./pages.js";
 import { Visit } from "./visit.js";
 import { messagesOf, Output, toJson, visits } from "./wire.js";
@@ -11,6 +12,8 @@ const MOST_IN_A_PART = 1000;
 const MOST_LENGTH_IN_A_PART = 2 * 1024 * 1024; // characters; a line may have 16 MiB
 const MOST_LENGTH_OF_AN_ENTRY = 1024 * 1024; // what is longer would not be kept, or would be a line too long
 const MOST_LENGTH_OF_AN_ANSWER = 32 * 1024 * 1024;
+const MOST_LENGTH_OF_A_KIND = 100;
+const MOST_LENGTH_OF_A_TEXT = 1000;
 const MARGIN_MS = 50; // a visit is ended that much before Argiope counts it
 
 const ruleOf = (event) => `on_${event}`;
@@ -149,18 +152,30 @@ export class Project {
   }
 }
 
+// It throws nothing itself: what cannot be told of the error is a part of its text.
 export function errorOf(error) {
-  const told = { kind: error?.name ?? typeof error, text: String(error?.message ?? error).slice(0, 1000) || "error" };
-  if (typeof error?.stack === "string") {
-    const lines = error.stack.split("\n").filter((line) => !/\/src\/processor\/|\(?node:/.test(line));
-    told.trace = lines.join("\n").slice(0, 16 * 1024);
-    const place = /\/([^/]+:\d+):\d+\)?$/m.exec(lines.slice(1).join("\n"));
-    if (place) told.where = place[1];
+  const told = { kind: typeof error, text: "" };
+  try {
+    told.kind = textOf(error?.name, typeof error).slice(0, MOST_LENGTH_OF_A_KIND);
+    told.text = textOf(error?.message, shown(error)).slice(0, MOST_LENGTH_OF_A_TEXT);
+    if (typeof error?.stack === "string") {
+      const lines = error.stack.split("\n").filter((line) => !/\/src\/processor\/|\(?node:/.test(line));
+      told.trace = lines.join("\n").slice(0, 16 * 1024);
+      const place = /\/([^/]+:\d+):\d+\)?$/m.exec(lines.slice(1).join("\n"));
+      if (place) told.where = place[1];
+    }
+    if (error instanceof Bury) told.final = true;
+    if (error instanceof Retry && error.delayMs !== undefined && error.delayMs !== null) {
+      told.delay_ms = Math.min(Math.max(0, delayOf(error.delayMs)), Number.MAX_SAFE_INTEGER);
+    }
+  } catch (trouble) {
+    told.text = `${told.text} (it cannot be told whole: ${shown(trouble)})`.trimStart();
   }
-  if (error instanceof Bury) told.final = true;
-  if (error instanceof Retry && error.delayMs !== undefined) told.delay_ms = Math.max(0, Math.round(error.delayMs));
+  told.text ||= "error";
   return told;
 }
+
+const textOf = (value, otherwise) => (value === undefined || value === null ? otherwise : shown(value));
 
 // The answer in one line, or, where it is long, in several.
 function* linesOf(given, answer, tell) {

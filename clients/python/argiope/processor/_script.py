@@ -95,7 +95,7 @@ def error_of(error: BaseException, folder: Optional[str] = None) -> Dict[str, An
 def _words(error: BaseException) -> str:
     try:
         return str(error.msg if isinstance(error, SyntaxError) else error)
-    except Exception as in_turn:  # of a __str__ that the script has written
+    except BaseException as in_turn:  # of a __str__ that the script has written
         return f"{type(error).__name__}, whose text cannot be had: {type(in_turn).__name__}"
 
 
@@ -104,7 +104,7 @@ def _trace(error: BaseException) -> str:
         told = traceback.TracebackException(type(error), error, error.__traceback__)
         told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if not _is_ours(frame.filename)])
         text = "".join(told.format())
-    except Exception as in_turn:
+    except BaseException as in_turn:
         text = f"{type(error).__name__} (its traceback cannot be had: {type(in_turn).__name__})"
     return text if len(text) <= LONGEST_TRACE else text[: LONGEST_TRACE // 2] + "\n…\n" + text[-LONGEST_TRACE // 2 :]
 
