@@ -69,10 +69,10 @@ class Jobs {
   setPriority(job, priority) {
     return this.#http.send("PATCH", path("jobs", job), { body: { priority } });
   }
-  setDue(job, { dueAt, delayMs }) {
+  async setDue(job, { dueAt, delayMs }) {
     return this.#http.send("PATCH", path("jobs", job), { body: { due_at: timeOf(dueAt), delay_ms: delayMs === undefined ? undefined : delayOf(delayMs) } });
   }
-  change(change, ids, { why, priority, dueAt } = {}) {
+  async change(change, ids, { why, priority, dueAt } = {}) {
     const body = { change, ids, why, priority, due_at: timeOf(dueAt) };
     const read = async (response) => (await response.json()).replies.map(replyOf);
     return this.#http.send("POST", "/v1/jobs/change", { body, key: newKey(), read });
@@ -109,7 +109,7 @@ class Queues {
   delete(queue) {
     return this.#http.send("DELETE", path("queues", queue), { read: nothing });
   }
-  pause(queue, until) {
+  async pause(queue, until) {
     return this.#http.send("POST", path("queues", queue, "pause"), { body: { until: timeOf(until) }, key: newKey() });
   }
   resume(queue) {
@@ -133,23 +133,31 @@ class Leases {
   // One that settles nothing has a key: where its answer is lost it is sent again, and given the same leases. What is answered to
   // settlements under a key the daemon keeps for a day: too much for every end of a busy worker.
   async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal, idempotencyKey } = {}) {
-    const texts = settleTexts ?? settle?.map((settlement) => JSON.stringify(settlement)) ?? [];
-    let text = JSON.stringify({ queues, most, wait_ms: waitMs, worker });
+    const texts = settleTexts ?? settle?.map((settlement) => jsonOf(settlement, "a settlement")) ?? [];
+    let text = jsonOf({ queues, most, wait_ms: waitMs, worker }, "a request");
     if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
     const key = idempotencyKey ?? (texts.length === 0 ? newKey() : undefined);
     return this.#http.send("POST", "/v1/leases", { text, waitMs, signal, key });
   }
-  renew(leases, worker) {
+  async renew(leases, worker) {
     const body = { leases: leases.map((lease) => (typeof lease === "number" ? { token: lease } : lease)), worker };
     return this.#http.send("PATCH", "/v1/leases", { body, safe: true, read: member("leases") });
   }
-  settle(settlements) {
-    return this.settleTexts(settlements.map((settlement) => JSON.stringify(settlement)));
+  async settle(settlements) {
+    return this.settleTexts(settlements.map((settlement) => jsonOf(settlement, "a settlement")));
   }
-  settleTexts(texts) {
+  async settleTexts(texts) {
     const text = `{"settlements":[${texts.join(",")}]}`;
     return this.#http.send("POST", "/v1/leases/settle", { text, safe: true, read: member("replies") });
   }
+}
+
+function scheduleOf(name, trigger, { queue, payload, job = {}, ...members }) {
+  const { queue: into = queue, payload: given = payload, ...jobOptions } = job;
+  if (trigger === undefined || into === undefined) {
+    throw new TypeError(`the schedule ${name} needs a trigger and a queue: add("nightly", "30 3 * * *", { queue: "mail" })`);
+  }
+  return { name, trigger, job: newJob(into, given, jobOptions), ...members };
 }
 
 class Schedules {
@@ -164,8 +172,13 @@ class Schedules {
   list() {
     return all((members) => this.page(members), "schedules", {});
   }
-  add(schedule, { conflict } = {}) {
-    return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body: schedule, key: newKey() });
+  // Whole, or by its name, its trigger and the queue and payload of its jobs.
+  async add(schedule, ...rest) {
+    const isByName = typeof schedule === "string";
+    const [trigger, options] = isByName ? rest : [undefined, rest[0]];
+    const { conflict, ...more } = options ?? {};
+    const body = isByName ? scheduleOf(schedule, trigger, more) : schedule;
+    return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body, key: newKey() });
   }
   get(schedule) {
     return this.#http.send("GET", path("schedules", schedule));
@@ -200,7 +213,7 @@ class Schedules {
   next(schedule, count = 10) {
     return this.#http.send("GET", path("schedules", schedule, "next") + query({ count }), { read: member("times") });
   }
-  nextTimes(trigger, count = 10, { after } = {}) {
+  async nextTimes(trigger, count = 10, { after } = {}) {
     const body = { trigger, count, after: timeOf(after) };
     return this.#http.send("POST", "/v1/next", { body, safe: true, read: member("times") });
   }
@@ -292,11 +305,13 @@ export class Client {
     this.projects = new Projects(this.#http);
   }
 
-  put(queue, payload, { idempotencyKey = newKey(), ...options } = {}) {
+  async put(queue, payload, { idempotencyKey = newKey(), ...options } = {}) {
     return this.#http.send("POST", "/v1/jobs", { body: newJob(queue, payload, options), key: idempotencyKey });
   }
-  putMany(jobs, { atomic, completion, idempotencyKey = newKey() } = {}) {
-    return this.#http.send("POST", "/v1/jobs", { body: { jobs, atomic, completion }, key: idempotencyKey, read: putReplies });
+  async putMany(jobs, { atomic, completion, idempotencyKey = newKey() } = {}) {
+    const again = ({ queue, payload, ...options }) => newJob(queue, payload, options); // those of newJob() stay as they are
+    const body = { jobs: Array.from(jobs, again), atomic, completion: completion && again(completion) };
+    return this.#http.send("POST", "/v1/jobs", { body, key: idempotencyKey, read: putReplies });
   }
   putLines(lines, { idempotencyKey = newKey() } = {}) {
     const type = "application/x-ndjson";

@@ -1,6 +1,6 @@
 // One request after the other: what is sent, how an answer is read, and when it is sent again.
 import { ApiError, Unreachable } from "./errors.js";
-import { Backoff, sleep } from "./time.js";
+import { Backoff, shown, sleep } from "./time.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7733";
 // Of fetch in Node: nothing was sent.
@@ -8,10 +8,22 @@ const NOT_SENT = new Set([
   "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-// JSON of what a program gave. Errors: TypeError for what JSON has no word for, and would turn into null or leave out in silence.
+// The text without halves of characters, which no reader of JSON takes, as where one was cut in two.
+export const wellFormed = (text) => text.toWellFormed?.() ?? new TextDecoder().decode(new TextEncoder().encode(text));
+
+const HAVE_NO_JSON = [Map, Set, WeakMap, WeakSet, Promise];
+
+// JSON of what a program gave: the one way to it. Errors: TypeError for what JSON has no word for, and would turn into null or {}
+// or leave out in silence. Members that are undefined are left out.
 export function jsonOf(value, what) {
-  const text = JSON.stringify(value, (_, part) => {
-    if (typeof part === "number" && !Number.isFinite(part)) throw new TypeError(`${what} with the number ${part}, which JSON cannot say`);
+  const text = JSON.stringify(value, function (key, part) {
+    if (typeof part === "string") return wellFormed(part);
+    const given = this[key];
+    const isOdd = typeof part === "number" ? !Number.isFinite(part) : typeof part === "bigint" || typeof part === "function" || typeof part === "symbol";
+    if (isOdd) throw new TypeError(`${what} with the ${typeof part} ${shown(part).slice(0, 100)}, which JSON cannot say`);
+    if (given instanceof Date) throw new TypeError(`${what} with an invalid Date`);
+    const kind = HAVE_NO_JSON.find((one) => part instanceof one);
+    if (kind) throw new TypeError(`${what} with a ${kind.name}, which JSON cannot say`);
     return part;
   });
   if (text === undefined) throw new TypeError(`${what} that is a ${typeof value}, which JSON cannot say`);
@@ -35,7 +47,7 @@ export class Http {
   async send(method, path, { body, text, type = "application/json", key, waitMs = 0, safe, signal, read = json } = {}) {
     const headers = { ...this.headers };
     if (key) headers["Idempotency-Key"] = key;
-    const content = text ?? (body === undefined ? undefined : JSON.stringify(body));
+    const content = text ?? (body === undefined ? undefined : jsonOf(body, "a request"));
     if (content !== undefined) headers["Content-Type"] = type;
     const request = { method, headers, body: content };
     const again = safe || Boolean(key) || ["GET", "PUT", "DELETE"].includes(method);

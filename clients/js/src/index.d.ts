@@ -250,7 +250,13 @@ export class Client {
     list(): AsyncGenerator<Answer>;
     page(filter?: { after?: number | string; limit?: number }): Promise<{ schedules: Answer[]; next: number | string | null }>;
     // {name, trigger, job …} (docs/schedules.md). Errors: invalid_input, conflict.
+    // Whole; or by its name, a trigger (docs/cron.md), and the queue and payload of its jobs. Errors: TypeError without a trigger or a queue.
     add(schedule: Answer, options?: { conflict?: "fail" | "replace" | "keep" }): Promise<Answer>;
+    add(
+      name: string,
+      trigger: string | Answer,
+      options: { queue?: string; payload?: Payload; conflict?: "fail" | "replace" | "keep"; [member: string]: unknown },
+    ): Promise<Answer>;
     get(schedule: JobRef): Promise<Answer>;
     // Adds or replaces it.
     set(name: string, schedule: Answer): Promise<Answer>;

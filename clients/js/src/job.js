@@ -90,7 +90,7 @@ export function done(job, result) {
   const settlement = { token: job.token, outcome: "done", follow_ups: job.followUps };
   if (isBytes(result)) settlement.result_base64 = toBase64(result);
   else if (result !== undefined) settlement.result = typeof result === "string" ? result : jsonOf(result, "a result");
-  return JSON.stringify(settlement);
+  return jsonOf(settlement, "a result");
 }
 
 // Of a function that threw. It throws nothing itself: an end that cannot be made is a failed attempt that says why.
@@ -104,10 +104,10 @@ export function failed(job, error) {
 
 function endOf(token, error) {
   if (error instanceof Snooze) return released(token, delayOf(error.delayMs));
-  if (error instanceof Bury) return JSON.stringify({ token, outcome: "bury", error: wordsOf(error) });
+  if (error instanceof Bury) return jsonOf({ token, outcome: "bury", error: wordsOf(error) }, "an end");
   if (error instanceof Retry) {
     const delay_ms = error.delayMs === undefined || error.delayMs === null ? undefined : delayOf(error.delayMs);
-    return JSON.stringify({ token, outcome: "retry", error: wordsOf(error), delay_ms, priority: error.priority });
+    return jsonOf({ token, outcome: "retry", error: wordsOf(error), delay_ms, priority: error.priority }, "an end");
   }
   return retried(token, describe(error));
 }
@@ -115,7 +115,7 @@ function endOf(token, error) {
 const wordsOf = (error) => String(error.message).slice(0, MOST_ERROR_LENGTH);
 
 export function retried(token, why) {
-  return JSON.stringify({ token, outcome: "retry", error: why });
+  return jsonOf({ token, outcome: "retry", error: why }, "an end");
 }
 
 export function released(token, delayMs) {

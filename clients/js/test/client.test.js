@@ -125,6 +125,11 @@ describe("operations", () => {
     const backup = { name: `backup ${queue}`, trigger: "30 2 * * *", job: { queue } };
     assert.equal((await schedules.add(backup)).outcome, "added");
     await assert.rejects(schedules.add(backup), is("conflict"));
+    assert.equal((await schedules.add("nightly", "30 3 * * *", { queue, payload: { a: 1 }, coalesce: "all" })).outcome, "added");
+    const { schedule: nightly } = await schedules.get("nightly");
+    assert.deepEqual([nightly.job.queue, nightly.job.payload, nightly.coalesce], [queue, { a: 1 }, "all"]);
+    await assert.rejects(schedules.add("nightly", "30 3 * * *", { conflict: "keep" }), TypeError);
+    await schedules.delete("nightly");
     assert.equal((await schedules.set("rent", { trigger: "@every 1h" })).outcome, "added");
     const names = [];
     for await (const schedule of schedules.list()) names.push(schedule.name);
@@ -154,11 +159,21 @@ describe("operations", () => {
 });
 
 describe("what JSON or the API has no word for is refused before it is sent", () => {
-  for (const payload of [NaN, Infinity, { a: [NaN] }, () => 1, Symbol("s"), 1n]) {
-    test(`the payload ${typeof payload} ${String(payload)}`, async () => {
-      await assert.rejects(async () => client.put(queue, payload), TypeError);
+  const odd = { NaN, Infinity, inside: { a: [NaN] }, function: () => 1, method: { a() {} }, symbol: Symbol("s"), bigint: 1n,
+    date: new Date(NaN), map: new Map([[1, 2]]), set: [new Set([1])], promise: { a: Promise.resolve(1) } };
+  for (const [name, payload] of Object.entries(odd)) {
+    test(`the payload ${name}`, async () => {
+      await assert.rejects(client.put(queue, payload), TypeError);
+      await assert.rejects(client.putMany([{ queue, payload: "good" }, { queue, payload }]), TypeError);
+      await assert.rejects(client.putMany([{ queue }], { completion: { queue, payload } }), TypeError);
+      await assert.rejects(client.schedules.add("odd", "@daily", { queue, payload }), TypeError);
     });
   }
+  test("half a character becomes a mark, and what is undefined is left out", async () => {
+    const { id } = await client.put(queue, { a: "half \ud83d", b: undefined, at: new Date(0) });
+    const { job } = await client.jobs.get(id).then((job) => ({ job: job.job ?? job }));
+    assert.deepEqual(JSON.parse(job.payload), { a: "half \ufffd", at: "1970-01-01T00:00:00.000Z" });
+  });
   for (const options of [{ delay_ms: "soon" }, { delay_ms: NaN }, { lease_time_ms: new Date() }, { due_at: new Date(NaN) }, { due_at: {} }]) {
     test(JSON.stringify(options), () => {
       assert.throws(() => newJob(queue, "", options), TypeError);

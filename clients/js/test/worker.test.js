@@ -204,6 +204,17 @@ describe("leases", () => {
     assert.ok([3, 4].includes(requests(daemon, "PATCH", "/v1/leases").length));
     assert.match(daemon.jobs.get(1).message, /^step/);
   }));
+
+  test("are renewed with what is told, though a character is cut in two", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 1);
+    await worker(async (job) => {
+      job.progress(0.5, "x" + "\u{1f600}".repeat(200));
+      await time.sleep(5000);
+    }).run();
+    const [request] = requests(daemon, "PATCH", "/v1/leases");
+    assert.doesNotMatch(JSON.stringify(request), /\\ud83d/);
+    assert.deepEqual(daemon.states(), ["done"]);
+  }));
 });
 
 describe("how much it takes", () => {

@@ -1,4 +1,5 @@
 // The pipes to Argiope, as messages: a line of JSON each, and behind a page's line its bytes (docs/processors.md).
+import { wellFormed } from "../http.js";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
 
@@ -77,8 +78,6 @@ export class Output {
     };
   }
 }
-
-const wellFormed = (text) => text.toWellFormed?.() ?? Buffer.from(text).toString();
 
 // JSON that any reader takes: no halves of characters, no numbers that are none; bytes as text, or in base64.
 export function toJson(value) {
