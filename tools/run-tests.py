@@ -36,9 +36,9 @@ class Ctest:
 
     def wait(self):
         for raw in self.process.stdout:
+            self.note(raw.decode(errors='replace').rstrip('\n'))  # first, so that who has read a line finds it noted
             sys.stdout.buffer.write(raw)
             sys.stdout.buffer.flush()
-            self.note(raw.decode(errors='replace').rstrip('\n'))
         return self.process.wait()
 
     def note(self, line):
