@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "fuzz/require.hpp"
 #include "serve/beanstalkd_parser.hpp"
@@ -25,12 +26,14 @@ void hold_to_its_contract(const BeanstalkdCommand& command) {
 std::string story_of(std::string_view bytes, std::size_t piece) {
   BeanstalkdParser parser(kMostJobBytes);
   std::string story;
+  bool is_over = false;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
     parser.drop_used();
     require(parser.input().size() <= kMostJobBytes + 2);
     parser.input() += bytes.substr(0, piece);
     while (const BeanstalkdCommand* command = parser.next()) {
       hold_to_its_contract(*command);
+      require(!std::exchange(is_over, command->is_foreign));
       story.append(to_string(command->refusal)).append(1, static_cast<char>('A' + static_cast<int>(command->verb)));
       for (const std::uint64_t number : {command->id, std::uint64_t{command->priority}, std::uint64_t{command->delay},
                                          std::uint64_t{command->ttr}, std::uint64_t{command->bound}}) {

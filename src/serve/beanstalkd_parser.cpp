@@ -104,6 +104,15 @@ LenientNumber read_leniently(std::string_view text) noexcept {
   return number;
 }
 
+// "POST / HTTP/1.1": no command of ours ends so.
+bool is_http(std::string_view line) noexcept {
+  constexpr std::string_view kProtocol = " HTTP/";
+  const std::size_t place = line.rfind(kProtocol);
+  if (place == std::string_view::npos || place == 0) return false;
+  const std::string_view version = line.substr(place + kProtocol.size());
+  return !version.empty() && version.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 bool read_bound(std::string_view text, std::uint32_t& bound) noexcept {
   const LenientNumber number = read_leniently(text);
   bound = static_cast<std::uint32_t>(number.value());
@@ -170,6 +179,7 @@ const BeanstalkdCommand* BeanstalkdParser::next() {
     case State::long_line: found = drop_line(); break;
     case State::body: break;
     case State::too_big: break;
+    case State::foreign: used_ = input_.size(); break;
   }
   if (state_ == State::body) return read_body();
   if (state_ == State::too_big) return drop_body();
@@ -181,12 +191,26 @@ const BeanstalkdCommand* BeanstalkdParser::refuse(BeanstalkdRefusal refusal) noe
   return &command_;
 }
 
+const BeanstalkdCommand* BeanstalkdParser::end_here(BeanstalkdRefusal refusal) noexcept {
+  state_ = State::foreign;
+  used_ = input_.size();
+  command_ = {};
+  command_.is_foreign = true;
+  return refuse(refusal);
+}
+
+// A line that has no command's word.
+const BeanstalkdCommand* BeanstalkdParser::refuse_unknown(BeanstalkdRefusal refusal) noexcept {
+  return speaks_it_ ? refuse(refusal) : end_here(refusal);
+}
+
 const BeanstalkdCommand* BeanstalkdParser::read_line() {
   const std::string_view there = rest().substr(0, kMostBeanstalkdLine);
   const std::size_t end = there.find(kLineEnd, searched_ == 0 ? 0 : searched_ - 1);
   if (end == std::string_view::npos) {
     searched_ = there.size();
     if (there.size() < kMostBeanstalkdLine) return nullptr;
+    if (!speaks_it_) return end_here(BeanstalkdRefusal::bad_format);
     state_ = State::long_line;
     return drop_line();
   }
@@ -194,14 +218,15 @@ const BeanstalkdCommand* BeanstalkdParser::read_line() {
   used_ += end + kLineEnd.size();
   const std::string_view line = there.substr(0, end);
   command_ = {};
-  if (line.find('\0') != std::string_view::npos) return refuse(BeanstalkdRefusal::bad_format);
+  if (is_http(line)) return end_here(BeanstalkdRefusal::unknown_command);
+  if (line.find('\0') != std::string_view::npos) return refuse_unknown(BeanstalkdRefusal::bad_format);
   const auto* const word = std::ranges::find_if(kWords, [&](const Word& one) { return line.starts_with(one.text); });
   command_.verb = static_cast<BeanstalkdVerb>(word - kWords.begin());
-  if (command_.verb == BeanstalkdVerb::unknown) return refuse(BeanstalkdRefusal::unknown_command);
+  if (command_.verb == BeanstalkdVerb::unknown) return refuse_unknown(BeanstalkdRefusal::unknown_command);
   const std::string_view text = line.substr(word->text.size());
   if (word->shape == Shape::put) return begin_put(text);
   if (!read_rest(word->shape, text, command_)) return refuse(BeanstalkdRefusal::bad_format);
-  command_.counts = true;
+  command_.counts = speaks_it_ = true;
   return &command_;
 }
 
@@ -226,7 +251,7 @@ const BeanstalkdCommand* BeanstalkdParser::begin_put(std::string_view text) {
   const bool good = take_number(text, command_.priority) && take_number(text, command_.delay) &&
                     take_number(text, command_.ttr) && take_number(text, bytes);
   if (!good) return refuse(BeanstalkdRefusal::bad_format);
-  command_.counts = true;
+  command_.counts = speaks_it_ = true;
   body_bytes_ = std::uint64_t{bytes} + kLineEnd.size();
   if (bytes > max_job_bytes_) {
     state_ = State::too_big;

@@ -50,6 +50,8 @@ struct BeanstalkdCommand {
   BeanstalkdRefusal refusal = BeanstalkdRefusal::none;
   // Whether beanstalkd counts it among the commands of its verb, which it does with some that it refuses.
   bool counts = false;
+  // The other end speaks another protocol, as a web page does that has its browser send a form here. No command comes after it.
+  bool is_foreign = false;
   std::uint64_t id = 0;        // of a job
   std::uint32_t priority = 0;  // 0 is the most urgent
   std::uint32_t delay = 0;     // seconds
@@ -72,6 +74,9 @@ bool is_tube_name(std::string_view name) noexcept;
 // refused. So is a body that is too big, byte for byte. beanstalkd differs in two accidents: after a line with a '\r' of its
 // own, or one byte too long, it takes the next line for the rest of it.
 //
+// A line of another protocol ends it: one with no command's word before the first command, and a request line of HTTP
+// wherever it stands. What comes after that is never read, since it may be what others have chosen to be taken for commands.
+//
 // Memory: input() holds one command with its body at most, besides what was appended after it.
 class BeanstalkdParser {
  public:
@@ -85,7 +90,7 @@ class BeanstalkdParser {
   void drop_used();
 
  private:
-  enum class State : std::uint8_t { line, long_line, body, too_big };
+  enum class State : std::uint8_t { line, long_line, body, too_big, foreign };
 
   std::string_view rest() const noexcept { return std::string_view(input_).substr(used_); }
   const BeanstalkdCommand* read_line();
@@ -93,6 +98,8 @@ class BeanstalkdParser {
   const BeanstalkdCommand* read_body();
   const BeanstalkdCommand* drop_body();
   const BeanstalkdCommand* refuse(BeanstalkdRefusal refusal) noexcept;
+  const BeanstalkdCommand* refuse_unknown(BeanstalkdRefusal refusal) noexcept;
+  const BeanstalkdCommand* end_here(BeanstalkdRefusal refusal) noexcept;
   const BeanstalkdCommand* begin_put(std::string_view text);
 
   const std::size_t max_job_bytes_;
@@ -100,6 +107,7 @@ class BeanstalkdParser {
   std::size_t used_ = 0;
   std::size_t searched_ = 0;  // no line ends in so many bytes after used_
   State state_ = State::line;
+  bool speaks_it_ = false;  // a command has come
   std::uint64_t body_bytes_ = 0;  // of the body that comes, with its "\r\n": all, or those still to be dropped
   BeanstalkdCommand command_;
 };

@@ -175,6 +175,7 @@ void BeanstalkdSession::stop() noexcept {
 bool BeanstalkdSession::start(const BeanstalkdCommand& command) {
   if (command.refusal != BeanstalkdRefusal::none) {
     reply(fmt::format("{}\r\n", to_string(command.refusal)));
+    quitting_ = quitting_ || command.is_foreign;
     return true;
   }
   switch (command.verb) {

@@ -395,7 +395,7 @@ class Liars(Hostile):
         """Sends all of it as long as the daemon listens; all that it has answered."""
         client = socket.create_connection(('127.0.0.1', port), 60)
         with client:
-            with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            with contextlib.suppress(OSError):
                 client.sendall(data)
                 client.shutdown(socket.SHUT_WR)
             return self.rest(client)

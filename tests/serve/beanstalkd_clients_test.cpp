@@ -29,6 +29,23 @@ TEST_F(BeanstalkdClients, RepliesKeepTheOrderOfTheCommands) {
   });
 }
 
+// fetch(url, {method: "POST", mode: "no-cors", body}) of any page reaches a port of this machine.
+TEST_F(BeanstalkdClients, AWebPagePutsNoJob) {
+  with_server([&](Beanstalkd&) -> Coro<void> {
+    const std::string commands = "use cmd\r\n" + put("hello") + "quit\r\n";
+    for (const bool in_pieces : {false, true}) {
+      Client page = co_await connect();
+      page.send("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n" + (in_pieces ? "" : commands));
+      co_await page.expect("UNKNOWN_COMMAND\r\n");
+      if (in_pieces) page.send(commands);
+      co_await page.expect_end();
+    }
+    Client client = co_await connect();
+    EXPECT_EQ(co_await client.member("stats\r\n", "total-jobs"), "0");
+    EXPECT_EQ(co_await client.member("stats\r\n", "cmd-use"), "0");
+  });
+}
+
 TEST_F(BeanstalkdClients, TenThousandCommandsAtOnceAreAllAnswered) {
   with_client([](Client& a) -> Coro<void> {
     std::string commands, answers;

@@ -211,12 +211,14 @@ TEST(BeanstalkdParser, KeepsNothingOfWhatItDrops) {
 TEST(BeanstalkdParser, RefusesALineThatIsTooLongAndGoesOnBehindIt) {
   const std::string longest = "use " + std::string(218, 'x') + "\r\n";
   ASSERT_EQ(longest.size(), kMostBeanstalkdLine);
-  const std::vector<std::string> expected{"BAD_FORMAT", say({.verb = Verb::stats})};
+  const std::string stats = say({.verb = Verb::stats});
+  const std::vector<std::string> expected{"BAD_FORMAT", stats};
   EXPECT_EQ(parse(longest + "stats\r\n"), expected) << "the name";
   for (const std::size_t more : {1u, 2u, 500u, 100'000u}) {
-    const std::string line = "stats" + std::string(kMostBeanstalkdLine - 7 + more, 'x') + "\r\nstats\r\n";
-    EXPECT_EQ(parse(line), expected) << more;
-    EXPECT_EQ(parse(line, 7), expected) << more;
+    const std::string line = "stats\r\nstats" + std::string(kMostBeanstalkdLine - 7 + more, 'x') + "\r\nstats\r\n";
+    const std::vector<std::string> all{stats, "BAD_FORMAT", stats};
+    EXPECT_EQ(parse(line), all) << more;
+    EXPECT_EQ(parse(line, 7), all) << more;
   }
 }
 
@@ -227,6 +229,48 @@ TEST(BeanstalkdParser, UnderstandsTheSameInPieces) {
   const auto whole = parse(bytes);
   EXPECT_EQ(whole.size(), 7u);
   for (std::size_t piece = 1; piece < 20; ++piece) EXPECT_EQ(parse(bytes, piece), whole) << piece;
+}
+
+// Each is what some program sends first, with commands behind it that others have chosen.
+TEST(BeanstalkdParser, ReadsNothingBehindALineOfAnotherProtocol) {
+  const std::string commands = "use cmd\r\nput 0 0 60 5\r\nhello\r\nquit\r\n";
+  const std::string_view others[] = {
+      "POST / HTTP/1.1\r\nHost: 127.0.0.1:11300\r\n\r\n",
+      "GET / HTTP/1.0\r\n",
+      "GET /\r\n",
+      "GET /use%20cmd HTTP/1.1\n\n\r\n",
+      "OPTIONS * HTTP/1.1\r\n",
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+      "CONNECT 127.0.0.1:11300 HTTP/1.1\r\n",
+      // A page may name the method of a request to its own origin, which its name server can make this address.
+      "reserve-with-timeout / HTTP/1.1\r\n",
+      "kick 1 HTTP/1.1\r\n",
+      "quit / HTTP/1.1\r\n",
+      "put / HTTP/1.1\r\n",
+      "\r\n",
+      "\n\r\n",
+      " use cmd\r\n",
+      "PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\n",
+      std::string_view("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c", 16),
+      std::string_view("\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n", 13),
+      std::string_view("\0\x01\0\x08\x21\x12\xa4\x42\r\n", 10),
+      "CLIENT libcurl 8.0\r\n",
+      "EHLO example.org\r\n",
+      "*1\r\n$4\r\nPING\r\n",
+      "OPTIONS rtsp://127.0.0.1/ RTSP/1.0\r\n",
+  };
+  for (const std::string_view other : others) {
+    for (const std::size_t piece : {std::string_view::npos, std::size_t{1}, std::size_t{7}}) {
+      const auto said = parse(std::string(other) + commands, piece);
+      EXPECT_EQ(said.size(), 1u) << other << piece;
+      EXPECT_TRUE(!said.empty() && (said[0] == "BAD_FORMAT" || said[0] == "UNKNOWN_COMMAND")) << other << piece;
+    }
+  }
+  const std::string endless(kMostBeanstalkdLine, '\x16');
+  EXPECT_EQ(parse(endless + "\r\n" + commands), std::vector<std::string>{"BAD_FORMAT"}) << "a line without an end";
+  EXPECT_EQ(parse("stats\r\nPOST / HTTP/1.1\r\n" + commands).size(), 2u) << "HTTP ends it wherever it stands";
+  EXPECT_EQ(parse("stats\r\nnonsense\r\nuse cmd\r\n").size(), 3u) << "a mistake of a client does not";
+  EXPECT_EQ(parse("put 0 0\r\nuse cmd\r\n").size(), 2u) << "nor does one in its first command";
 }
 
 TEST(BeanstalkdParser, CountsAsBeanstalkdDoes) {

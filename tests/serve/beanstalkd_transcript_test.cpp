@@ -34,6 +34,8 @@ b> delete 1
 b< NOT_FOUND
 )"},
     {"ErrorsOfAnyCommand", R"(
+a> list-tube-used
+a< USING default
 a> nonsense
 a< UNKNOWN_COMMAND
 a> PUT 0 0 60 5
