@@ -12,3 +12,12 @@ const flags = [
   '--disable-sync',
 ];
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+
+// Ends what tests have opened. A page asks its daemon again and again: handlers of routes may be under way, and their answers are no
+// matter any more.
+export async function closeContexts(browser) {
+  for (const context of browser?.contexts() ?? []) {
+    await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })));
+    await context.close();
+  }
+}

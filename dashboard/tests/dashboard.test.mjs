@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { launch } from './browser.mjs';
+import { closeContexts, launch } from './browser.mjs';
 import { Daemon } from './daemon.mjs';
 import { config, hostile, seed, seedHostile } from './seed.mjs';
 import { assertFits, clickInToast, enc, openPage, picture, quiet, said, settled, violationsOf } from './support.mjs';
@@ -23,7 +23,7 @@ before(async () => {
   known = await seed(daemon);
 });
 afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
+  await closeContexts(browser);
   await Promise.all(own.splice(0).map((one) => one.remove()));
 });
 after(async () => {

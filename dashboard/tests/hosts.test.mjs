@@ -3,7 +3,7 @@
 //   node --test dashboard/tests/hosts.test.mjs
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { launch } from './browser.mjs';
+import { closeContexts, launch } from './browser.mjs';
 import { Daemon } from './daemon.mjs';
 import { hostile } from './seed.mjs';
 import { projectOptions, seedProjects, startShop } from './seed_projects.mjs';
@@ -18,7 +18,7 @@ before(async () => {
   daemon = await Daemon.start({ options: projectOptions });
   await seedProjects(daemon, shop);
 });
-afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
+afterEach(() => closeContexts(browser));
 after(async () => {
   await browser?.close();
   await daemon?.remove();

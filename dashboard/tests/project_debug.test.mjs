@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { launch } from './browser.mjs';
+import { closeContexts, launch } from './browser.mjs';
 import { Daemon } from './daemon.mjs';
 import { assertFits, clickInPage, frameOf, isRefusal, openPage, picture, quiet, said, settled, violationsOf } from './support.mjs';
 
@@ -44,7 +44,7 @@ before(async () => {
   await daemon.good('PUT', '/v1/projects/shop', { source });
   await daemon.good('PUT', '/v1/projects/scripted', { source: scripted, script });
 });
-afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
+afterEach(() => closeContexts(browser));
 after(async () => {
   await browser?.close();
   await daemon?.remove();

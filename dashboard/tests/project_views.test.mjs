@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { launch } from './browser.mjs';
+import { closeContexts, launch } from './browser.mjs';
 import { Daemon } from './daemon.mjs';
 import { hostile } from './seed.mjs';
 import { fill, item, seedProject, Site, sizes, until } from './site.mjs';
@@ -20,7 +20,7 @@ before(async () => {
   daemon = await Daemon.start({ options: ['--pages', 'pages.db', '--allow-private'] });
   await seedProject(daemon, site);
 });
-afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
+afterEach(() => closeContexts(browser));
 after(async () => {
   await browser?.close();
   await daemon?.remove();
