@@ -71,13 +71,19 @@ Result<void> write_check_junit(UrlStore& store, const CheckResult& result, Outpu
   };
   std::uint64_t good = 0;
   if (auto counted_all = for_each_good([&](const UrlRecord&) { ++good; }); !counted_all) return counted_all;
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\"", good + by_url.size(), failures);
+  const std::size_t unread = result.unread > 0 ? 1 : 0;
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"", good + by_url.size() + unread,
+                                         failures, unread);
   file.write(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"argiope\" {0}>\n"
                          "<testsuite name=\"links\" {0}>\n", counts));
   for (const auto& [url, findings] : by_url) {
     open_case(file, url, ">");
     if (auto written = write_findings(store, findings, file); !written) return written;
     file.write("</testcase>\n");
+  }
+  if (unread > 0) {
+    open_case(file, "pages whose links are not known", ">");
+    file.write(fmt::format("<error message=\"{}\"/></testcase>\n", xml_escaped(words_on_unread(result))));
   }
   if (auto written = for_each_good([&](const UrlRecord& record) { open_case(file, record.url, "/>\n"); }); !written) return written;
   file.write("</testsuite>\n</testsuites>\n");

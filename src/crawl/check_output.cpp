@@ -40,12 +40,13 @@ Result<void> write_text(UrlStore& store, const CheckResult& result, OutputFile& 
   }
   file.write(fmt::format("{}{} and {} in {} to {}\n", result.findings.empty() ? "" : "\n", counted(result.errors(), "error"),
                          counted(result.warnings(), "warning"), counted(result.links, "link"), counted(result.urls, "URL")));
+  if (result.unread > 0) file.write(words_on_unread(result) + "\n");
   return {};
 }
 
 Result<void> write_json(UrlStore& store, const CheckResult& result, OutputFile& file) {
-  file.write(fmt::format("{{\"urls\":{},\"links\":{},\"errors\":{},\"warnings\":{},\"findings\":[", result.urls, result.links,
-                         result.errors(), result.warnings()));
+  file.write(fmt::format("{{\"urls\":{},\"links\":{},\"unread\":{},\"errors\":{},\"warnings\":{},\"findings\":[", result.urls,
+                         result.links, result.unread, result.errors(), result.warnings()));
   bool is_first = true;
   for (const LinkFinding& finding : result.findings) {
     Result<void> visited;
@@ -92,6 +93,7 @@ Result<void> write_csv(UrlStore& store, const CheckResult& result, OutputFile& f
     });
     if (!visited) return visited;
   }
+  if (result.unread > 0) write_line({"unknown", "unread", "", "0", words_on_unread(result), "", "", "0", "", "", ""});
   return {};
 }
 

@@ -100,15 +100,19 @@ Result<void> write_check_sarif(UrlStore& store, const CheckResult& result, std::
   file.write("\n],\"invocations\":[");
   file.write(json_object([&](JsonWriter& invocation) {
     invocation.member("executionSuccessful", true);
-    if (count <= kMostResults) return;
+    std::vector<std::string> notes;
+    if (count > kMostResults) {
+      notes.push_back(fmt::format("{} more results are left out; the JSON output has all of them", count - kMostResults));
+    }
+    if (result.unread > 0) notes.push_back(words_on_unread(result));
+    if (notes.empty()) return;
     invocation.array("toolExecutionNotifications", [&] {
-      invocation.object([&] {
-        invocation.member("level", "warning");
-        invocation.object("message", [&] {
-          invocation.member("text", fmt::format("{} more results are left out; the JSON output has all of them",
-                                                count - kMostResults));
+      for (const std::string& note : notes) {
+        invocation.object([&] {
+          invocation.member("level", "warning");
+          invocation.object("message", [&] { invocation.member("text", note); });
         });
-      });
+      }
     });
   }));
   file.write("]}]}\n");

@@ -9,13 +9,15 @@ Crawler::Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std:
     : shared_(std::make_unique<Shared>(std::move(options), store, seed, shards)) {}
 Crawler::~Crawler() = default;
 
-std::function<Result<void>()> Crawler::keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks) {
+std::function<Result<std::vector<UrlNote>>()> Crawler::keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks) {
   if (sinks.empty()) return nullptr;
-  return [sinks]() -> Result<void> {
+  return [sinks]() -> Result<std::vector<UrlNote>> {
+    std::vector<UrlNote> notes;
     for (const auto& sink : sinks) {
-      if (auto kept = sink->keep(); !kept) return kept;
+      if (auto kept = sink->keep(); !kept) return std::unexpected(std::move(kept.error()));
+      if (auto note = sink->note()) notes.push_back(std::move(*note));
     }
-    return {};
+    return notes;
   };
 }
 

@@ -8,6 +8,7 @@
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/fingerprint.hpp"
+#include "crawl/find_note.hpp"
 #include "crawl/internal/host_rules.hpp"
 #include "crawl/simhash_index.hpp"
 #include "web/internal/content_type.hpp"
@@ -132,13 +133,13 @@ class CopyFinder {
 
 Result<DuplicatePages> find_duplicate_pages(UrlStore& store) {
   unsigned distance = DuplicateOptions{}.near_distance;  // of crawls of earlier versions
-  auto read = store.scan_notes(kNearDistanceNote, [&](const UrlNote& note) {
+  const auto text = find_note(store, kNearDistanceNote);
+  if (!text) return std::unexpected(text.error());
+  if (*text) {
     unsigned noted = 0;
-    const auto [end, error] = std::from_chars(note.text.data(), note.text.data() + note.text.size(), noted);
+    const auto [end, error] = std::from_chars((*text)->data(), (*text)->data() + (*text)->size(), noted);
     if (error == std::errc{} && noted <= SimhashIndex::kMostDistance) distance = noted;
-    return false;
-  });
-  if (!read) return std::unexpected(std::move(read.error()));
+  }
   return CopyFinder(store, distance).find();
 }
 

@@ -2,17 +2,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/internal/file_writing.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
@@ -28,6 +34,7 @@ constexpr std::size_t kBlockBytes = 1 << 20;
 constexpr std::size_t kCsvFrontBytes = 4096;
 constexpr std::string_view kJsonFront = "{\"url\":\"";
 constexpr std::string_view kJsonTime = "\",\"fetched_at\":\"";
+constexpr std::string_view kNoRecord = "a line of it is no record of a crawl";
 
 // RFC 4180, 2.5 to 2.7.
 void append_csv_cell(std::string& out, std::string_view value) {
@@ -72,6 +79,13 @@ std::string take_csv_cell(std::string_view& record) {
   }
   record.remove_prefix(std::min(at + 2, record.size()));
   return cell;
+}
+
+// A folder that is gone has no path: the name alone tells such files apart.
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.lexically_normal().string();
 }
 
 // Whether a record that begins so, and has no end, was torn while it was written: the URL comes first.
@@ -133,6 +147,23 @@ ExtractionOutput::ExtractionOutput(std::string path) : path_(std::move(path)) {}
 
 ExtractionOutput::~ExtractionOutput() {
   if (file_ >= 0) ::close(file_);
+  if (deadline_ >= 0) ::close(deadline_);
+}
+
+void ExtractionOutput::give_up(Duration after) noexcept {
+  if (deadline_ < 0) return;
+  const auto left = std::max<std::int64_t>(after.count(), 1);  // nanoseconds; 0 would stop it
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const itimerspec at{.it_interval = {}, .it_value = {.tv_sec = left / kSecond, .tv_nsec = left % kSecond}};
+  (void)timerfd_settime(deadline_, 0, &at, nullptr);
+}
+
+// Until some of it may be written without waiting; false: that takes too long.
+bool ExtractionOutput::wait_for_reader() const {
+  pollfd ends[] = {{.fd = file_, .events = POLLOUT, .revents = 0}, {.fd = deadline_, .events = POLLIN, .revents = 0}};
+  while (poll(ends, std::size(ends), -1) < 0 && errno == EINTR) {
+  }
+  return ends[0].revents != 0 || ends[1].revents == 0;
 }
 
 std::unexpected<Error> ExtractionOutput::trouble(std::string_view what) const {
@@ -165,31 +196,92 @@ Result<void> ExtractionOutput::open_file() {
                                  : ::open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
   struct stat about {};
   if (file_ < 0 || fstat(file_, &about) != 0) return trouble("writing");
-  if (!is_file_) return {};
+  if (!is_file_) {
+    deadline_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return deadline_ < 0 ? Result<void>(trouble("writing")) : Result<void>{};
+  }
+  is_new_ = place->kind == OutputPlace::Kind::fresh;
+  place_ = place->path;
+  note_name_ = std::string(kOutputNotes) + absolute_path(place_);
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
     return fail(Errc::busy, fmt::format("{}: another crawl is writing it", printable(path_)));
   }
   size_ = static_cast<std::uint64_t>(about.st_size);
+  identity_ = file_identity_of(file_);
+  was_empty_ = size_ == 0;
   return {};
 }
 
 Result<void> ExtractionOutput::check(const RecordWriter& writer) {
   front_ = writer.header();
+  header_end_ = front_.size();
   end_ = size_;
   if (!is_file_ || size_ == 0) return {};
   return writer.is_csv() ? check_csv(writer) : check_jsonl();
 }
 
-Result<void> ExtractionOutput::begin() {
-  const std::lock_guard lock(mutex_);
-  return begin_locked();
+// A mark that no record is before is known by the file alone; any other by what is before it, too, as files are copied and
+// moved with their databases.
+std::optional<OutputMark> ExtractionOutput::find_mark(std::span<const OutputMark> marks) const {
+  std::optional<OutputMark> found;
+  bool failed = false;
+  for (const OutputMark& mark : marks) {
+    if (!is_file_ || mark.size > size_ || (found && mark.size <= found->size)) continue;
+    if (mark.size <= header_end_ && mark.identity != identity_) continue;
+    const std::uint64_t tail = std::min<std::uint64_t>(mark.size, OutputMark::kTailBytes);
+    if (content_digest(read_at(mark.size - tail, tail, failed)) == mark.tail && !failed) found = mark;
+  }
+  return found;
 }
 
-Result<void> ExtractionOutput::begin_locked() {
-  if (std::exchange(has_begun_, true)) return {};
-  if (end_ != size_ && ftruncate(file_, static_cast<off_t>(end_)) != 0) return trouble("writing");
-  size_ = end_;
-  return write_locked(front_);
+namespace {
+
+bool is_done(const WrittenPage& page, const DonePages& done) {
+  const auto found = done.find(page.url);
+  return found != done.end() && found->second >= page.fetched_at;
+}
+
+}  // namespace
+
+// Behind the mark no page is done, unless something has written there that set no mark.
+std::uint64_t ExtractionOutput::find_end(const std::optional<OutputMark>& mark, const DonePages& done) const {
+  const std::uint64_t known = mark ? mark->size : 0;
+  const auto is_done_behind = [&](const WrittenPage& page) { return page.begin >= known && is_done(page, done); };
+  if (mark && !mark->is_ended && std::ranges::none_of(last_pages_, is_done_behind)) return known;
+  if (last_pages_.empty() || damage_ < end_) return end_;
+  const WrittenPage& last = last_pages_.front();
+  const bool may_be_torn = last.begin >= known && (is_torn_ || done.contains(last.url)) && !is_done(last, done);
+  return may_be_torn ? last.begin : end_;
+}
+
+Result<std::unordered_set<std::string>> ExtractionOutput::go_on(const std::optional<OutputMark>& mark,
+                                                                const DonePages& done) {
+  const std::uint64_t end = find_end(mark, done);
+  const std::uint64_t first = mark ? mark->done_before : 0;
+  std::unordered_set<std::string> written;
+  std::uint64_t done_before = end;
+  for (const WrittenPage& page : last_pages_) {
+    if (page.begin < first || page.begin >= end || is_done(page, done)) continue;
+    written.insert(page.url);
+    done_before = page.begin;
+  }
+  const std::lock_guard lock(mutex_);
+  done_before_ = done_before;
+  if (auto begun = begin_at(end); !begun) return std::unexpected(std::move(begun.error()));
+  return written;
+}
+
+Result<void> ExtractionOutput::begin_at(std::uint64_t end) {
+  if (has_begun_) return {};
+  if (damage_ < end) return not_ours(kNoRecord);
+  has_begun_ = true;
+  if (end < end_) front_.clear();
+  if (end != size_ && ftruncate(file_, static_cast<off_t>(end)) != 0) return trouble("writing");
+  size_ = end;
+  bool failed = false;
+  const std::uint64_t tail = is_file_ ? std::min<std::uint64_t>(end, OutputMark::kTailBytes) : 0;
+  tail_ = read_at(end - tail, tail, failed);
+  return failed ? Result<void>(trouble("reading")) : write_locked(front_);
 }
 
 std::string ExtractionOutput::read_at(std::uint64_t from, std::size_t size, bool& failed) const {
@@ -207,12 +299,14 @@ std::string ExtractionOutput::read_at(std::uint64_t from, std::size_t size, bool
 }
 
 // Whether more should be read: the record is not much older than the last.
-bool ExtractionOutput::note(std::string_view url, WallTime fetched_at) {
+bool ExtractionOutput::note_page(std::string_view url, WallTime fetched_at, std::uint64_t begin) {
   const std::int64_t at = std::chrono::floor<std::chrono::milliseconds>(fetched_at.time_since_epoch()).count();
   last_fetch_ = std::max(last_fetch_, at);
-  // Of several visits to one page the last counts.
-  auto& known = last_pages_.try_emplace(std::string(url), at).first->second;
-  known = std::max(known, at);
+  if (!last_pages_.empty() && last_pages_.back().url == url && last_pages_.back().fetched_at == at) {
+    last_pages_.back().begin = begin;
+  } else {
+    last_pages_.push_back({std::string(url), at, begin});
+  }
   return at >= last_fetch_ - kLongestBefore && last_pages_.size() < kMostLastPages;
 }
 
@@ -241,7 +335,7 @@ Result<void> ExtractionOutput::check_jsonl() {
       const std::size_t before = text.rfind('\n', text.size() - 2);
       if (text.size() < 2 || (before == std::string::npos && begin > 0)) break;
       const std::size_t start = before == std::string::npos ? 0 : before + 1;
-      if (auto noted = note_json(std::string_view(text).substr(start), more); !noted) return noted;
+      if (auto noted = note_json(std::string_view(text).substr(start), begin + start, more); !noted) return noted;
       text.resize(start);
     }
   }
@@ -251,24 +345,29 @@ Result<void> ExtractionOutput::check_jsonl() {
 // A line that is whole but for its end stays, if it is a record. Of a torn one nothing may speak against its being one.
 Result<void> ExtractionOutput::check_torn_json(std::string_view line, std::uint64_t begin) {
   if (line.empty()) return {};
+  is_torn_ = true;
   if (JsonText::parse(line)) {
     front_ = "\n";
     bool ignored = true;
-    return note_json(line, ignored);
+    return note_json(line, begin, ignored);
   }
-  const std::size_t quote = line.substr(0, kJsonFront.size()) == kJsonFront ? line.find('"', kJsonFront.size()) : line.size();
+  line = line.substr(0, line.find('\0'));  // there a power cut has left a hole
+  const std::size_t quote = line.starts_with(kJsonFront) ? line.find('"', kJsonFront.size()) : line.size();
   const std::string_view rest = line.substr(std::min(quote, line.size()));
-  const bool may_be_ours = kJsonFront.starts_with(line) || line.starts_with(kJsonFront) || line.contains('\0');
+  const bool may_be_ours = kJsonFront.starts_with(line) || line.starts_with(kJsonFront);
   if (!may_be_ours || !(rest.starts_with(kJsonTime) || kJsonTime.starts_with(rest))) return not_ours("its last line is no record of a crawl");
   end_ = begin;
   return {};
 }
 
 // Only the front is parsed, however long the record is.
-Result<void> ExtractionOutput::note_json(std::string_view line, bool& more) {
+Result<void> ExtractionOutput::note_json(std::string_view line, std::uint64_t begin, bool& more) {
+  if (line.contains('\0')) {
+    damage_ = begin;
+    return {};
+  }
   const std::size_t time = line.find(kJsonTime);
   const std::size_t quote = time == std::string_view::npos ? time : line.find('"', time + kJsonTime.size());
-  constexpr std::string_view kNoRecord = "a line of it is no record of a crawl";
   if (quote == std::string_view::npos || !line.starts_with(kJsonFront)) return not_ours(kNoRecord);
   const auto json = JsonText::parse(std::string(line.substr(0, quote + 1)) + "}");
   if (!json) return not_ours(kNoRecord);
@@ -277,7 +376,7 @@ Result<void> ExtractionOutput::note_json(std::string_view line, bool& more) {
   JsonMembers members(record);
   const auto fetched_at = parse_rfc3339(members.text("fetched_at"));
   if (!fetched_at) return not_ours(kNoRecord);
-  more = note(members.text("url"), *fetched_at);
+  more = note_page(members.text("url"), *fetched_at, begin);
   return {};
 }
 
@@ -297,12 +396,16 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
   std::uint64_t records = 0;
   std::uint64_t end = header.size();  // of the last whole record
   bool quoted = false;
+  std::uint64_t holed = damage_;  // where the record begins in which a power cut has left a hole
+  constexpr std::string_view kTold("\"\n\0", 3);
   starts[0] = end;
   for (std::uint64_t at = end; at < size_ && !failed;) {
     const std::string block = read_at(at, static_cast<std::size_t>(std::min<std::uint64_t>(size_ - at, kBlockBytes)), failed);
-    for (std::size_t i = block.find_first_of("\"\n"); i != std::string::npos; i = block.find_first_of("\"\n", i + 1)) {
+    for (std::size_t i = block.find_first_of(kTold); i != std::string::npos; i = block.find_first_of(kTold, i + 1)) {
       if (block[i] == '"') {
         quoted = !quoted;
+      } else if (block[i] == '\0') {
+        holed = std::min(holed, end);
       } else if (!quoted) {
         end = at + i + 1;
         starts[++records % kMostLastPages] = end;
@@ -312,27 +415,34 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
     if (block.empty()) break;
   }
   if (failed) return trouble("reading");
+  // Where quotes are missing, what is behind may begin anywhere.
+  if (holed < end) {
+    damage_ = holed;
+    end = size_;
+  }
   if (end < size_ && !may_be_torn_csv(read_at(end, std::min<std::size_t>(kCsvFrontBytes, size_ - end), failed))) {
     return not_ours("its last line is no record of a crawl");
   }
   end_ = end;
+  is_torn_ = end < size_;
   const std::uint64_t last = std::min<std::uint64_t>(records, kMostLastPages - 1);
   for (std::uint64_t i = 0; i < last; ++i) {
     const std::uint64_t begin = starts[(records - 1 - i) % kMostLastPages];
+    if (begin >= damage_) continue;
     // The first two cells are at the front, and an URL has at most 64 KiB.
     const std::uint64_t size = std::min<std::uint64_t>(starts[(records - i) % kMostLastPages] - begin, 2 * 64 * 1024 + 100);
     const std::string bytes = read_at(begin, static_cast<std::size_t>(size), failed);
     std::string_view record = bytes;
     const std::string url = take_csv_cell(record);
     const auto fetched_at = parse_rfc3339(take_csv_cell(record));
-    if (failed || (fetched_at && !note(url, *fetched_at))) break;
+    if (failed || (fetched_at && !note_page(url, *fetched_at, begin))) break;
   }
   return failed ? Result<void>(trouble("reading")) : Result<void>{};
 }
 
 Result<void> ExtractionOutput::write(std::string_view records) {
   const std::lock_guard lock(mutex_);
-  if (auto begun = begin_locked(); !begun) return begun;
+  if (auto begun = begin_at(end_); !begun) return begun;
   return write_locked(records);
 }
 
@@ -340,7 +450,14 @@ Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
   if (failed_) return std::unexpected(*failed_);
   std::string_view rest = bytes;
   while (!rest.empty()) {
-    const ssize_t count = ::write(file_, rest.data(), rest.size());
+    if (!is_file_ && !wait_for_reader()) {
+      failed_ = Error{Errc::cancelled, fmt::format("writing to {}: nobody reads it; the pages of the records that are left are not done",
+                                                   path_ == "-" ? "standard output" : printable(path_))};
+      return std::unexpected(*failed_);
+    }
+    // A pipe that takes some takes so much at least.
+    const std::size_t size = is_file_ ? rest.size() : std::min<std::size_t>(rest.size(), PIPE_BUF);
+    const ssize_t count = ::write(file_, rest.data(), size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       auto failure = trouble("writing");
@@ -352,24 +469,50 @@ Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
     rest.remove_prefix(static_cast<std::size_t>(count));
   }
   size_ += bytes.size();
+  tail_ += bytes.substr(bytes.size() - std::min(bytes.size(), OutputMark::kTailBytes));
+  if (tail_.size() > 2 * OutputMark::kTailBytes) tail_.erase(0, tail_.size() - OutputMark::kTailBytes);
   return {};
 }
 
+OutputMark ExtractionOutput::mark_locked() const {
+  const std::string_view tail =
+      std::string_view(tail_).substr(tail_.size() - std::min(tail_.size(), OutputMark::kTailBytes));
+  return {.identity = identity_, .size = size_, .tail = content_digest(tail), .done_before = done_before_};
+}
+
 Result<void> ExtractionOutput::keep(bool sync) {
-  std::uint64_t written = 0;
+  OutputMark mark;
+  bool syncs_name = false, begun = false;
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return std::unexpected(*failed_);
     if (!is_file_) return {};
-    written = size_;
-    sync = sync && synced_ != size_;
+    mark = mark_locked();
+    syncs_name = sync && is_new_;
+    sync = sync && (synced_ != size_ || !kept_);
+    begun = has_begun_;
   }
   auto kept = expect_in_place(file_, path_, printable(path_));
   if (kept && sync && fdatasync(file_) != 0) kept = trouble("writing");
+  if (kept && syncs_name) kept = sync_folder_of(place_);
   const std::lock_guard lock(mutex_);
   if (!kept) failed_ = kept.error();
-  if (kept && sync) synced_ = std::max(synced_, written);
-  return kept;
+  if (!kept || !begun) return kept;
+  if (syncs_name) is_new_ = false;
+  if (sync) synced_ = std::max(synced_, mark.size);
+  if (!kept_ || kept_->size < mark.size) kept_ = std::move(mark);
+  return {};
+}
+
+std::optional<UrlNote> ExtractionOutput::note() const {
+  const std::lock_guard lock(mutex_);
+  if (!kept_) return std::nullopt;
+  return UrlNote{note_name_, kept_->text()};
+}
+
+void ExtractionOutput::end() {
+  const std::lock_guard lock(mutex_);
+  if (kept_ && kept_->size == size_) kept_->is_ended = true;
 }
 
 }  // namespace argiope

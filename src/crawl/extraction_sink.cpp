@@ -2,6 +2,7 @@
 #include "argiope/crawl/extraction_sink.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,10 +14,13 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/extraction_output.hpp"
+#include "crawl/seen_answers.hpp"
 
 namespace argiope {
 namespace {
@@ -41,6 +45,29 @@ std::int64_t in_milliseconds(WallTime time) {
   return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
+// What makes other records of a page, in one text.
+std::string text_of(const ExtractionRules& rules) {
+  std::string text;
+  const auto add = [&](std::string_view part) { (text += part) += '\0'; };
+  for (const ExtractionRule& rule : rules.rules) {
+    add(rule.name);
+    for (const std::string& pattern : rule.match) add(pattern);
+    add(rule.each);
+    add(rule.keeps_empty ? "keeps" : "");
+    for (const FieldRule& field : rule.fields) {
+      add(field.name);
+      for (const std::string& source : field.sources) add(source);
+      add(to_string(field.type));
+      add(field.attribute);
+      add(field.re);
+      add(fmt::format("{}{}{}", field.all ? 'a' : '-', field.required ? 'r' : '-', field.decimal == '\0' ? '-' : field.decimal));
+      add(field.fallback ? "=" + *field.fallback : "");
+      add(!field.day_first ? "" : *field.day_first ? "day" : "month");
+    }
+  }
+  return text;
+}
+
 // A page on its way to a thread.
 struct QueuedPage {
   Url url;
@@ -57,7 +84,10 @@ struct QueuedPage {
 class ExtractionSink::Impl {
  public:
   Impl(Extractor extractor, const ExtractionOptions& options)
-      : extractor_(std::move(extractor)), writer_(extractor_, as_csv(options)), sync_(options.sync) {
+      : extractor_(std::move(extractor)),
+        writer_(extractor_, as_csv(options)),
+        demand_(demand_of_sink("records", options.output, text_of(options.rules))),
+        sync_(options.sync) {
     for (const std::string& column : extractor_.columns()) told_.fields.push_back({.name = column});
   }
   ~Impl() {
@@ -73,17 +103,24 @@ class ExtractionSink::Impl {
     auto output = ExtractionOutput::open(options.output, writer_);
     if (!output) return std::unexpected(std::move(output.error()));
     output_ = std::move(*output);
-    written_ = output_->take_last_pages();
-    has_written_ = !written_.empty();
     reading_.assign(threads_for(options), kNothing);
     for (std::size_t i = 0; i < reading_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
     return {};
   }
   Result<void> go_on_from(UrlStore& store);
+  const std::string& demand() const noexcept { return demand_; }
+  bool begins_anew() const noexcept { return output_->is_new(); }
 
   Result<void> take(const Exchange& exchange);
   std::size_t backlog() const noexcept { return backlog_.load(std::memory_order_relaxed); }
   Result<void> keep();
+  std::optional<UrlNote> note() const { return output_->note(); }
+  Result<void> finish() {
+    auto kept = keep();
+    if (kept) output_->end();
+    return kept;
+  }
+  void give_up(Duration after) noexcept { output_->give_up(after); }
   ExtractionReport report() const {
     const std::lock_guard lock(told_mutex_);
     return told_;
@@ -92,7 +129,9 @@ class ExtractionSink::Impl {
  private:
   bool concerns_us(const Exchange& exchange) const;
   bool is_written_already(const std::string& url);
-  Result<void> leave_out_stored(UrlStore& store);
+  Result<std::optional<OutputMark>> find_mark(UrlStore& store) const;
+  Result<void> expect_file_of_crawl(UrlStore& store) const;
+  Result<DonePages> read_states(UrlStore& store) const;
   void work(std::size_t thread);
   Result<void> extract(const std::vector<QueuedPage>& pages);
   void note(const ExtractedPage& page, const ExtractedRecords& records);
@@ -104,11 +143,12 @@ class ExtractionSink::Impl {
 
   const Extractor extractor_;
   const RecordWriter writer_;
+  const std::string demand_;
   const bool sync_;
   std::unique_ptr<ExtractionOutput> output_;
 
   // Pages that an interrupted run has written and the database does not know as done; see go_on_from().
-  WrittenPages written_;
+  std::unordered_set<std::string> written_;
   std::atomic<bool> has_written_{false};
   std::mutex written_mutex_;
 
@@ -177,17 +217,49 @@ Result<void> ExtractionSink::Impl::keep() {
   return output_->keep(sync_);
 }
 
-// A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its records.
 Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
   // A database has to be older than the first record of its crawl, whoever is killed when.
   if (auto flushed = store.flush(); !flushed) return flushed;
-  if (!written_.empty()) {
-    if (auto left_out = leave_out_stored(store); !left_out) return left_out;
+  const auto mark = find_mark(store);
+  if (!mark) return std::unexpected(mark.error());
+  if (!*mark) {
+    if (auto ours = expect_file_of_crawl(store); !ours) return ours;
   }
-  return output_->begin();
+  const auto done = read_states(store);
+  if (!done) return std::unexpected(done.error());
+  auto written = output_->go_on(*mark, *done);
+  if (!written) return std::unexpected(std::move(written.error()));
+  written_ = std::move(*written);
+  has_written_ = !written_.empty();
+  // Before the first record there is a mark for whoever goes on.
+  if (auto kept = output_->keep(sync_); !kept) return kept;
+  if (auto note = output_->note()) store.submit({.notes = {std::move(*note)}});
+  return store.flush();
 }
 
-Result<void> ExtractionSink::Impl::leave_out_stored(UrlStore& store) {
+Result<std::optional<OutputMark>> ExtractionSink::Impl::find_mark(UrlStore& store) const {
+  std::vector<OutputMark> marks;
+  std::optional<OutputMark> last;
+  auto scanned = store.scan_notes(kOutputNotes, [&](const UrlNote& note) {
+    auto mark = OutputMark::parse(note.text);
+    if (mark && note.name == output_->note_name()) last = *mark;
+    if (mark) marks.push_back(std::move(*mark));
+    return true;
+  });
+  if (!scanned) return std::unexpected(std::move(scanned.error()));
+  auto found = output_->find_mark(marks);
+  if (!found && last && output_->size() > 0) {
+    spdlog::warn(
+        "{}: it is not as the last run left it, when it had {}, and has {} now: of pages that are done, what is "
+        "missing in it "
+        "is not written again",
+        printable(output_->path()), counted(last->size, "byte"), counted(output_->size(), "byte"));
+  }
+  return found;
+}
+
+Result<void> ExtractionSink::Impl::expect_file_of_crawl(UrlStore& store) const {
+  if (output_->last_pages().empty()) return {};
   auto first = store.get(1);
   if (!first) return std::unexpected(std::move(first.error()));
   if (!*first || in_milliseconds((*first)->ctime) > output_->last_fetch()) {
@@ -195,16 +267,24 @@ Result<void> ExtractionSink::Impl::leave_out_stored(UrlStore& store) {
                 fmt::format("{} is there, and of an earlier crawl than the database; name another file, or move it away",
                             printable(output_->path())));
   }
-  std::size_t unseen = written_.size();
-  const auto compare = [&](const UrlRecord& record) {
-    const auto found = written_.find(record.url);
-    if (found == written_.end()) return true;
-    if (in_milliseconds(record.mtime) >= found->second) written_.erase(found);
-    return --unseen > 0;
+  return {};
+}
+
+// A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its records. One that
+// waits again has a time, too: that of an answer after which it is asked again.
+Result<DonePages> ExtractionSink::Impl::read_states(UrlStore& store) const {
+  DonePages done;
+  std::unordered_set<std::string_view> unseen;
+  for (const WrittenPage& page : output_->last_pages()) unseen.insert(page.url);
+  if (unseen.empty()) return done;
+  const auto note = [&](const UrlRecord& record) {
+    if (unseen.erase(record.url) == 0) return true;
+    done.emplace(record.url, record.state == UrlState::done ? in_milliseconds(record.mtime) : kNotDone);
+    return !unseen.empty();
   };
-  auto scanned = store.scan(1, compare, UrlStore::Fields::to_go_on);
-  has_written_ = !written_.empty();
-  return scanned;
+  if (auto scanned = store.scan(1, note, UrlStore::Fields::to_go_on); !scanned)
+    return std::unexpected(std::move(scanned.error()));
+  return done;
 }
 
 // --- threads -------------------------------------------------------------------------------------------------------------
@@ -305,6 +385,11 @@ Result<void> ExtractionSink::go_on_from(UrlStore& store) { return impl_->go_on_f
 Result<void> ExtractionSink::take(const Exchange& exchange) { return impl_->take(exchange); }
 std::size_t ExtractionSink::backlog() const noexcept { return impl_->backlog(); }
 Result<void> ExtractionSink::keep() { return impl_->keep(); }
+std::optional<UrlNote> ExtractionSink::note() const { return impl_->note(); }
+Result<void> ExtractionSink::finish() { return impl_->finish(); }
+std::string ExtractionSink::demand() const { return impl_->demand(); }
+bool ExtractionSink::begins_anew() const noexcept { return impl_->begins_anew(); }
+void ExtractionSink::give_up(Duration after) noexcept { impl_->give_up(after); }
 ExtractionReport ExtractionSink::report() const { return impl_->report(); }
 
 }  // namespace argiope

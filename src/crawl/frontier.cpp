@@ -39,10 +39,23 @@ Frontier::Frontier(const CrawlOptions& options, std::uint32_t part, std::uint32_
               (options.queue_size + parts - 1) / parts, QueueWindow::OnShelves::all_but_here),
       queue_(window_.jobs()) {}
 
-void Frontier::start_clock(TimePoint now, WallTime wall) {
+void Frontier::start_clock(TimePoint now, WallTime wall, const HostRests* rests) {
   pass_time(now);
   given_clock_.set_wall(wall);
   clock_.emplace(given_clock_, Duration::zero());
+  rests_ = rests;
+  hosts_.for_each([this](Host& host) { recall_rest(host); });
+}
+
+// The time that an earlier run has left of a rest. Of the crawl's own pace this run's counts.
+void Frontier::recall_rest(Host& host) {
+  const HostRest* kept = rests_ == nullptr || host.lost ? nullptr : rests_->of(host.site);
+  if (kept == nullptr) return;
+  const TimePoint now = given_clock_.now();
+  Duration most = HostRests::kLongest;
+  if (kept->why == RestReason::crawl_delay) most = options_.max_crawl_delay;
+  if (kept->why == RestReason::pace && !host.throttled) most = rest_between_requests(host.limits);
+  rest(host, std::min(clock_->to_monotonic(kept->until), saturating_add(now, most)), now, kept->why);
 }
 
 Host& Frontier::host_of(const Url& url) {
@@ -57,6 +70,7 @@ Host& Frontier::host_of(const Url& url) {
   host.key = queue_.key(host.site);
   host.limits = host.lost ? KeyLimits{} : limits_of_host(*host.policy, host.as_paced());
   queue_.set_key_limits(host.key, host.limits, TimePoint{});
+  recall_rest(host);
   return host;
 }
 
@@ -67,14 +81,28 @@ void Frontier::let_go_of_idle_hosts(TimePoint now) {
 }
 
 std::int32_t crawl_priority(const CrawlOptions& options, std::uint32_t depth, std::string_view url) {
+  const auto distance = static_cast<std::int32_t>(std::min<std::uint32_t>(depth, -kLeastPriority));
   switch (options.order) {
-    case CrawlOrder::bfs: return -static_cast<std::int32_t>(depth);
-    case CrawlOrder::dfs: return static_cast<std::int32_t>(depth);
-    case CrawlOrder::priority: return simplicity(url);
+    case CrawlOrder::bfs: return -distance;
+    case CrawlOrder::dfs: return distance;
+    case CrawlOrder::priority: return std::max(simplicity(url), kLeastPriority);
     // The URL's own, so that it does not matter when it was found, and the next run finds it in its place.
-    case CrawlOrder::random: return static_cast<std::int32_t>(fingerprint(url, options.order_seed) >> 32);
+    case CrawlOrder::random: return static_cast<std::int32_t>(fingerprint(url, options.order_seed) >> 32) / 2;
   }
   return 0;
+}
+
+// Counted in steps that last until the year 2106.
+std::int32_t late_priority(WallTime asked) noexcept {
+  constexpr std::int64_t kSteps = -std::int64_t{kLeastPriority};
+  const std::int64_t step = asked.time_since_epoch() / std::chrono::seconds{4};
+  return static_cast<std::int32_t>(kLeastPriority - 1 - std::clamp<std::int64_t>(step, 0, kSteps - 1));
+}
+
+std::int32_t Frontier::priority_of(const UrlRecord& record) const {
+  if (record.mtime != WallTime{}) return late_priority(record.mtime);
+  if (record.reason == UrlReason::requisite) return kRequisitePriority;
+  return crawl_priority(options_, record.depth, record.url);
 }
 
 // --- what is queued --------------------------------------------------------------------------------------------------
@@ -147,6 +175,7 @@ bool Frontier::put(UrlTask task, Host& host, TimePoint due, TimePoint now) {
 void Frontier::resume(const UrlRecord& record, Host& host, UrlTask task) {
   const bool delayed = is_delayed(record, task);
   if (!record.shelf && !delayed) {
+    if (record.mtime != WallTime{}) task.late = priority_of(record);
     put(std::move(task), host, TimePoint{}, TimePoint{});
     return;
   }
@@ -158,7 +187,7 @@ void Frontier::resume_on_shelf(const UrlRecord& record, Host& host) {
   WaitingJob& job = resumed_;
   job.id = static_cast<JobId>(record.url_id);
   job.key = host.site;
-  job.priority = crawl_priority(options_, record.depth, record.url);
+  job.priority = priority_of(record);
   job.due_at = record.due;
   job.shelf = record.shelf.value_or(Shelf::delayed);
   window_.left_in_store(job);
@@ -302,9 +331,12 @@ void Frontier::end_read(TimePoint now) {
 
 // --- hosts -----------------------------------------------------------------------------------------------------------
 
-void Frontier::rest(Host& host, TimePoint until, TimePoint now) {
-  host.rest_until = std::max(host.rest_until, until);
+bool Frontier::rest(Host& host, TimePoint until, TimePoint now, RestReason why) {
   queue_.rest_key(host.key, until, now);
+  if (until <= host.rest_until) return false;
+  host.rest_until = until;
+  host.rest_why = why;
+  return true;
 }
 
 void Frontier::hold(Host& host, TimePoint now) { queue_.rest_key(host.key, kNever, now); }

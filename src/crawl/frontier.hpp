@@ -27,6 +27,10 @@ namespace argiope {
 // Of what pages are shown with: before all pages, so that a crawl that is stopped has few pages without.
 inline constexpr std::int32_t kRequisitePriority = std::numeric_limits<std::int32_t>::max();
 
+// What no run has asked has no lower priority. All that was asked before comes behind, so that runs with a limit get on
+// whatever they have to ask again.
+inline constexpr std::int32_t kLeastPriority = -(1 << 30);
+
 // One URL that is to be fetched.
 struct UrlTask {
   std::uint64_t fingerprint = 0;
@@ -34,9 +38,10 @@ struct UrlTask {
   std::string url;
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
-  std::uint8_t redirects = 0;  // hops that led here
+  std::uint8_t redirects = 0;  // hops that led here; of `is_stored` perhaps not all
   std::uint8_t challenges = 0;  // answers that asked who we are
   bool revisit = false;        // fetched before: ask whether it has changed
+  bool known = false;          // answered by an earlier run, and nothing has changed about it yet
   bool counted = false;        // settled before: max_pages_per_host has let it through
   bool off_scope = false;      // only to be checked (HEAD), not to be followed
   bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
@@ -46,12 +51,18 @@ struct UrlTask {
   bool sitemap = false;        // read for what it lists
   bool rotates = false;        // fetched, and due again and again
   bool settled = false;        // in this run, before
+  bool has_place = false;      // in the budget of pages, though it is not under way
+  bool is_stored = false;      // read from the store, which tells how redirects have led here
   std::uint8_t nesting = 0;    // of a sitemap: indexes that led here
+  std::uint8_t given_up = 0;   // runs in a row that have given it up, before this one
+  std::int32_t late = 0;       // the priority of what an earlier run has asked; 0: none has
   Host* host = nullptr;        // once it is queued
 };
 
-// The priority of a URL in the crawl's order: higher first.
+// The priority of a URL in the crawl's order: higher first, and none below kLeastPriority.
 std::int32_t crawl_priority(const CrawlOptions& options, std::uint32_t depth, std::string_view url);
+// That of a URL which an earlier run has last asked at that time: below kLeastPriority, the longest ago first.
+std::int32_t late_priority(WallTime asked) noexcept;
 
 class Frontier {
  public:
@@ -68,7 +79,8 @@ class Frontier {
   Frontier& operator=(const Frontier&) = delete;
 
   // The moment of the calendar that `now` is. To be called before any time but 0 is given; until then nothing is late.
-  void start_clock(TimePoint now, WallTime wall);
+  // `rests`: of earlier runs, which outlive it; null: there are none.
+  void start_clock(TimePoint now, WallTime wall, const HostRests* rests = nullptr);
   // When something due at `due` may be fetched, as the store keeps it.
   WallTime stored_time(TimePoint due) const noexcept { return whole_ms(clock_->to_job_time(due)); }
 
@@ -112,8 +124,22 @@ class Frontier {
   // It could not be fetched just now: back to its place, as if it had not been taken.
   void put_back(const Ticket& ticket, TimePoint now);
 
-  // The host is not asked before `until`.
-  void rest(Host& host, TimePoint until, TimePoint now);
+  // The host is not asked before `until`. False: nor was it to be asked sooner before.
+  bool rest(Host& host, TimePoint until, TimePoint now, RestReason why = RestReason::pace);
+  // Until when it rests, for the store.
+  HostRest stored_rest(const Host& host) const noexcept { return {clock_->to_job_time(host.rest_until), host.rest_why}; }
+  // Each host that rests now, and is to be asked again in this run.
+  template <class Visit>
+  void each_resting(TimePoint now, Visit&& visit) {
+    hosts_.for_each([&](Host& host) {
+      if (host.rest_until > now && !host.lost) visit(host);
+    });
+  }
+  // Whether URLs of the host wait to be fetched, as far as the frontier knows.
+  bool has_waiting(const Host& host) const {
+    const JobCounts counts = queue_.counts(host.key);
+    return host.on_shelf || counts.ready + counts.delayed > 0;
+  }
   // The host is not asked before let_go(), nor then before its rest is over.
   void hold(Host& host, TimePoint now);
   void let_go(Host& host, TimePoint now);
@@ -158,8 +184,11 @@ class Frontier {
 
  private:
   std::int32_t priority_of(const UrlTask& task) const {
+    if (task.late != 0) return task.late;
     return task.requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url);
   }
+  // At the opening of a run.
+  std::int32_t priority_of(const UrlRecord& record) const;
 
   void pass_time(TimePoint now) noexcept { given_clock_.advance_to(now); }
   WaitingJob job_of(const UrlTask& task, const Host& host) const;
@@ -171,6 +200,7 @@ class Frontier {
   void write_down_moves();
   void note_depth(const Ticket& ticket, TimePoint now);
   void let_go_of_idle_hosts(TimePoint now);
+  void recall_rest(Host& host);
 
   const CrawlOptions& options_;
   HostPolicies policies_;
@@ -179,6 +209,7 @@ class Frontier {
   const std::uint32_t parts_;
   ManualClock given_clock_;  // shows the time of the latest call
   std::optional<JobClock> clock_;
+  const HostRests* rests_ = nullptr;  // once the clock goes
   QueueWindow window_;
   JobQueue& queue_;
   std::unordered_map<std::int64_t, UrlTask> tasks_;                 // what is in memory, by url_id

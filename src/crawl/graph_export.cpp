@@ -7,12 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/csv.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/utf8.hpp"
 #include "base/internal/xml.hpp"
 #include "crawl/internal/duplicate_pages.hpp"
 #include "crawl/internal/link_graph.hpp"
+#include "crawl/seen_answers.hpp"
 #include "crawl/url_names.hpp"
 
 namespace argiope {
@@ -273,6 +275,29 @@ Result<void> export_graph(UrlStore& store, GraphFormat format, const std::string
     case GraphFormat::dot: written = write_dot(store, file); break;
   }
   return written ? file.finish() : written;
+}
+
+Result<std::string> words_on_missing(UrlStore& store, GraphFormat format) {
+  struct Missing {
+    std::string_view demand, what, option;
+  };
+  const Missing missing = format == GraphFormat::pages_csv        ? Missing{kFactsDemand, "titles, times and the like", "--html"}
+                          : format == GraphFormat::duplicates_csv ? Missing{kWordsDemand, "near duplicates", "--near-duplicates"}
+                                                                  : Missing{kLinksDemand, "links", "--links"};
+  if (missing.demand == kLinksDemand) {
+    // Crawls with --max-depth go by them, too.
+    bool goes_by_links = false;
+    auto scanned = store.scan_links([&](const UrlLinks&) {
+      goes_by_links = true;
+      return false;
+    });
+    if (!scanned) return std::unexpected(std::move(scanned.error()));
+    if (goes_by_links) return std::string{};
+  }
+  const auto unseen = UnseenPages::count(store, missing.demand);
+  if (!unseen) return std::unexpected(unseen.error());
+  if (*unseen == 0) return std::string{};
+  return fmt::format("not known of {}: {}. A run with {} asks again", counted(*unseen, "page"), missing.what, missing.option);
 }
 
 }  // namespace argiope

@@ -12,6 +12,8 @@
 #include "argiope/store/store.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/robots.hpp"
+#include "argiope/web/url.hpp"
+#include "crawl/host_rests.hpp"
 #include "crawl/internal/host_health.hpp"
 #include "crawl/internal/host_pace.hpp"
 
@@ -28,6 +30,10 @@ struct Host {
   bool loopback = false;
   bool throttled = false;  // its pace follows its latency
   bool asking = false;     // its first question is under way, or a probe: nothing else is asked meanwhile
+  // A redirect of another host's robots.txt waits for its turn here, or is being asked; and nothing else is asked meanwhile.
+  bool has_hop = false;
+  bool holds_for_hop = false;
+  std::uint32_t asked = 0;  // requests to it that are under way
   std::uint32_t pins = 0;  // who refers to it beside its URLs in memory
   std::uint32_t rendering = 0;    // its visits that render their page, and ask for nothing themselves
   std::uint32_t parts_asked = 0;  // requests of these pages to this host that are under way
@@ -38,6 +44,14 @@ struct Host {
   std::unique_ptr<const RobotsRules> robots;
   TimePoint robots_until = TimePoint::min();
   TimePoint rest_until = TimePoint::min();
+  RestReason rest_why = RestReason::pace;
+  // Where the answer to a question has redirected to, which could not be asked at once.
+  struct Detour {
+    std::string question;  // the URL that was asked first
+    Url next;
+    int hops = 0;  // before `next`
+  };
+  std::unique_ptr<Detour> detour;
   Duration crawl_delay{};  // that of robots.txt
   HostHealth health;
   std::unique_ptr<HostLoss> lost;  // null: it may be asked
@@ -52,6 +66,8 @@ struct Host {
   KeyLimits limits;
   Duration pace{};  // from one request to the next, where it is throttled
 
+  // Nothing new is asked of it now.
+  bool is_held() const noexcept { return asking || holds_for_hop; }
   HostPace as_paced() const noexcept { return {loopback, throttled, pace, crawl_delay}; }
 
   // Without scheme and port, as a URL has it.

@@ -69,11 +69,17 @@ class HostBook {
   template <class CanGo>
   void sweep(CanGo&& can_go) {
     std::erase_if(by_site_, [&](const auto& entry) {
-      if (entry.second->pins > 0 || entry.second->asking || !can_go(*entry.second)) return false;
+      if (entry.second->pins > 0 || entry.second->is_held() || !can_go(*entry.second)) return false;
       notes_.put(*entry.second);
       return true;
     });
     sweep_at_ = by_site_.size() + std::max(kRoom, by_site_.size() / 16);
+  }
+
+  // Those that have a record of their own.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (auto& [site, host] : by_site_) visit(*host);
   }
 
   // All that were ever met.

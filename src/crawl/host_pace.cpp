@@ -39,6 +39,11 @@ KeyLimits limits_of_host(const HostPolicy& policy, const HostPace& pace) {
   return limits;
 }
 
+Duration rest_between_requests(const KeyLimits& limits) noexcept {
+  const bool has_rate = limits.rate > 0 && std::isfinite(limits.rate);
+  return std::max(limits.delay, has_rate ? from_seconds(1 / limits.rate) : Duration::zero());
+}
+
 NextPace next_pace(const HostPolicy& policy, const HostPace& pace, Duration latency, bool is_error) {
   const double fastest = fastest_rate(policy, pace.loopback);
   const Autothrottle throttle{policy.autothrottle_target,

@@ -9,6 +9,7 @@
 #include "argiope/web/url.hpp"
 #include "base/internal/printable.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
@@ -40,8 +41,8 @@ Result<std::string> parse_host_place(std::string_view text) {
   const bool is_origin = name.contains("://");
   if (name.empty() || (subdomains && is_origin)) return no_place(text);
   const auto url = Url::parse(is_origin ? std::string(name) : fmt::format("http://{}/", name));
-  const bool is_whole = url && url->path_and_query() == "/" && url->username().empty() && !url->host().empty();
-  if (!is_whole || url->host().contains('*')) return no_place(text);
+  const bool is_whole = url && url->path_and_query() == "/" && url->username().empty() && can_be_host(url->host());
+  if (!is_whole) return no_place(text);
   if (is_origin) {
     if (url->scheme() != "http" && url->scheme() != "https") return no_place(text);
     return url->site_key();

@@ -10,10 +10,12 @@
 #include <utility>
 
 #include "argiope/web/link_scanner.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/internal/accepted_status.hpp"
 #include "crawl/linking_page.hpp"
 #include "crawl/page_notes.hpp"
+#include "crawl/seen_answers.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/reason_phrase.hpp"
 
@@ -73,8 +75,11 @@ class LinkChecker {
 
   Result<void> read_urls() {
     flags_.flags.resize(static_cast<std::size_t>(store_.next_id()));
+    const auto unread = UnseenPages::read(store_, kLinksDemand);
+    if (!unread) return std::unexpected(unread.error());
     return store_.scan(1, [&](const UrlRecord& record) {
       if (record.url_id >= std::ssize(flags_.flags)) return false;  // it came meanwhile
+      result_.unread += unread->has(record);
       read_url(record);
       return true;
     });
@@ -277,6 +282,11 @@ Result<std::uint32_t> parse_finding_kinds(std::string_view words) {
 
 std::uint64_t CheckResult::errors() const noexcept { return count_findings(*this, false); }
 std::uint64_t CheckResult::warnings() const noexcept { return count_findings(*this, true); }
+
+std::string words_on_unread(const CheckResult& result) {
+  return fmt::format("Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",
+                     counted(result.unread, "page"), result.unread == 1 ? "it is" : "they are", result.unread == 1 ? "it" : "them");
+}
 
 Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules) { return LinkChecker(store, rules).run(); }
 

@@ -1,7 +1,10 @@
 #include "argiope/crawl/local_crawl.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <random>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/http_client.hpp"
 #include "crawl/internal/local_wire.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -24,6 +28,25 @@ struct Part {
   LocalWire wire;
   std::unique_ptr<HttpTransport> instead;  // of the client
 };
+
+// Whether a header field is one that lets in who sends it. One that is taken for it though it is none does no harm.
+bool lets_in(std::string_view name) {
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), to_lower);
+  constexpr std::string_view kWords[] = {"auth", "cookie", "token", "key", "secret", "session", "password"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return lower.contains(word); });
+}
+
+// Whether servers are shown something that others do not have. What they answer then, and the cookies of who has logged in, are
+// nobody else's business either.
+bool has_secrets(const CrawlOptions& options, const CrawlSetup& setup) {
+  if (options.login || !options.credentials.empty() || !options.given_cookies.empty()) return true;
+  if (!setup.client_certificate.certificate.empty()) return true;
+  if (std::ranges::any_of(options.headers_for, [](const HeaderFor& field) { return lets_in(field.name); })) return true;
+  return std::ranges::any_of(options.hosts, [](const HostSettings& host) {
+    return host.headers && std::ranges::any_of(*host.headers, [](const auto& field) { return lets_in(field.first); });
+  });
+}
 
 }  // namespace
 
@@ -66,8 +89,7 @@ UrlStore& LocalCrawl::store() noexcept { return *state_->store; }
 Result<std::unique_ptr<LocalCrawl>> LocalCrawl::open(CrawlOptions options, CrawlSetup setup) {
   if (auto good = check(setup.client_certificate); !good) return std::unexpected(std::move(good.error()));
   UrlStoreOptions stored{.sync = setup.sync, .before_commit = Crawler::keep_all(options.sinks)};
-  // Cookies of who has logged in somewhere are as good as the password.
-  stored.is_private = options.login || !options.credentials.empty() || !options.given_cookies.empty();
+  stored.is_private = has_secrets(options, setup);
   auto store = open_url_store(setup.database, stored);
   if (!store) return std::unexpected(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(options), setup, std::move(*store));

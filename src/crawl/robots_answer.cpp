@@ -1,13 +1,23 @@
 #include "crawl/internal/robots_answer.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <utility>
 
+#include "argiope/base/duration.hpp"
 #include "crawl/internal/host_question.hpp"
 #include "web/internal/http_date.hpp"
 
 namespace argiope {
+
+Duration RobotsAnswer::crawl_delay(std::string_view site, Duration most) const {
+  const Duration asked = rules ? rules->crawl_delay().value_or(Duration{}) : Duration{};
+  if (asked <= most) return asked;
+  spdlog::info("{}: its robots.txt asks for {} between two requests; {} is the most that is heeded", site, format_roughly(asked),
+               format_roughly(most));
+  return most;
+}
 
 std::unique_ptr<const RobotsRules> RobotsAnswer::take_rules() {
   std::optional<RobotsRules> taken = std::exchange(rules, std::nullopt);

@@ -21,6 +21,7 @@
 #include "base/internal/printable.hpp"
 #include "crawl/mirror_builder.hpp"
 #include "crawl/mirror_plan.hpp"
+#include "crawl/seen_answers.hpp"
 #include "web/internal/page_references.hpp"
 
 namespace argiope {
@@ -99,6 +100,8 @@ class SaveSink::Impl {
     const auto record = log_->index().of(url);
     return !record || (record->what == MirrorRecord::What::blob && !has_blob(*record));
   }
+
+  std::string demand() const { return demand_of_sink("mirror", folder_->path()); }
 
   std::size_t backlog() const noexcept {
     std::lock_guard lock(mutex_);
@@ -361,6 +364,7 @@ std::size_t SaveSink::backlog() const noexcept { return impl_->backlog(); }
 Result<void> SaveSink::keep() { return impl_->keep(); }
 Result<void> SaveSink::finish() { return impl_->finish(); }
 bool SaveSink::lacks(std::string_view url) const { return impl_->lacks(url); }
+std::string SaveSink::demand() const { return impl_->demand(); }
 SaveSink::Totals SaveSink::totals() const { return impl_->totals(); }
 std::optional<std::string> SaveSink::file_of(const Url& url) const { return impl_->file_of(url); }
 

@@ -85,6 +85,8 @@ Scope::Scope(const CrawlOptions& options)
   for (const Url& seed : options.seeds) {
     seeds_.emplace(seed.href());
     hosts_.emplace(seed.host());
+    hosts_of_seeds_.emplace(seed.host());
+    sites_of_seeds_.emplace(without_www(seed.host()));
     if (options.registrable_domains) domains_.emplace(registrable_domain(seed.host()));
     add_folder(seed);
   }
@@ -102,7 +104,10 @@ void Scope::guard_login(const std::vector<std::string>& include) { logout_ = std
 bool Scope::add_folder(const Url& seed) {
   if (!no_parent_) return false;
   const std::string_view path = seed.pathname();
-  return folders_.emplace(std::string(seed.host()).append(path.substr(0, path.rfind('/') + 1))).second;
+  const std::string_view folder = path.substr(0, path.rfind('/') + 1);
+  const bool of_host = folders_.emplace(std::string(seed.host()).append(folder)).second;
+  const bool of_site = folders_.emplace(std::string("/").append(without_www(seed.host())).append(folder)).second;
+  return of_host || of_site;
 }
 
 bool Scope::follow_seed(std::string_view seed, const Url& target) {
@@ -133,11 +138,20 @@ bool Scope::is_whitelisted(std::string_view host, std::uint16_t port) const {
   return false;
 }
 
-// Hosts that are in scope by other words than a seed have no folders, and no bounds.
+// Hosts that are in scope by other words than a seed have no folders, and no bounds. A seed's site by another name has those of
+// the seeds of that site: it may be where they lead.
 bool Scope::is_in_a_folder(std::string_view href, std::string_view host) const {
-  if (!hosts_.contains(host)) return true;
-  std::string folder = std::string(host).append(path_in(href));
-  for (std::size_t slash = folder.rfind('/'); slash != std::string::npos; slash = folder.rfind('/', slash - 1)) {
+  std::string folder;
+  if (hosts_of_seeds_.contains(host)) {
+    folder = host;
+  } else if (sites_of_seeds_.contains(without_www(host))) {
+    folder.append("/").append(without_www(host));
+  } else {
+    return true;
+  }
+  const std::size_t begin = folder.size();
+  folder.append(path_in(href));
+  for (std::size_t slash = folder.rfind('/'); slash != std::string::npos && slash >= begin; slash = folder.rfind('/', slash - 1)) {
     folder.resize(slash + 1);
     if (folders_.contains(folder)) return true;
   }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostBacklog = 100'000;  // records the store may lag behind before fetching pauses
 constexpr Duration kSavePause = std::chrono::seconds{1};  // between two times that changed cookies are written down
+constexpr Duration kRestLook = std::chrono::seconds{1};  // between two looks which host rests longest
 constexpr Duration kBacklogPause = std::chrono::milliseconds{20};
 
 }  // namespace
@@ -161,7 +162,7 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
   transport_ = session_ != nullptr ? session_.get() : &transport;
   resolver_ = resolver;
   last_fetch_ = loop_->time();
-  frontier_.start_clock(loop_->time(), wall());
+  frontier_.start_clock(loop_->time(), wall(), &shared_.host_rests);
   found_.resize(shared_.shards.size());
   working_.store(true, std::memory_order_release);
   bool cancelled = false;
@@ -179,6 +180,7 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
   }
   if (options_.renderer) co_await options_.renderer->close();
   shared_.session.save(shared_.store, wall());
+  keep_rests(loop_->time());
   shared_.note_end(wall());
   working_.store(false, std::memory_order_release);
   ticker_->stop();
@@ -186,7 +188,8 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
 }
 
 Coro<void> Crawler::Shard::drain() {
-  for (const TimePoint limit = saturating_add(loop_->time(), options_.drain_limit); active_ > 0;) {
+  refuse_hops();
+  for (const TimePoint limit = saturating_add(loop_->time(), options_.drain_limit); active_ > 0 || !served_hops_.empty();) {
     if (shared_.stopping_at_once() || loop_->time() >= limit) {
       for (auto& visit : visits_) {
         if (visit->running) visit->task.cancel();
@@ -212,6 +215,7 @@ void Crawler::Shard::check_limits(TimePoint now) {
 void Crawler::Shard::pump() {
   const TimePoint now = loop_->time();
   take_inbox();
+  take_hops();
   take_given(now);
   check_limits(now);
   if (options_.forever) shared_.look_for_more(index_, now);
@@ -226,7 +230,7 @@ void Crawler::Shard::pump() {
   if (shared_.store.backlog() > kMostBacklog || shared_.sinks_are_behind()) return ticker_->at(now + kBacklogPause);
   lanes_.wake([&](Host& host) {
     --host.pins;
-    if (!host.asking) frontier_.let_go(host, now);
+    if (!host.is_held()) frontier_.let_go(host, now);
   });
   while (active_ < most_visits_) {
     auto ticket = frontier_.next(now);
@@ -236,6 +240,7 @@ void Crawler::Shard::pump() {
   counters.in_memory.store(frontier_.size(), std::memory_order_relaxed);
   counters.hosts.store(frontier_.host_count(), std::memory_order_relaxed);
   counters.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
+  note_longest_rest(now);
   TimePoint next = saturating_add(now, options_.schedule_interval);
   if (may_be_given_more(now)) next = now + kBacklogPause;
   if (active_ < most_visits_) next = std::min(next, frontier_.next_wakeup(now));  // else the end of a visit wakes
@@ -244,6 +249,24 @@ void Crawler::Shard::pump() {
     const TimePoint due = active_ == 0 ? frontier_.next_wakeup(now) : kNever;
     counters.next_due.store(due.time_since_epoch().count(), std::memory_order_relaxed);
   }
+}
+
+// A look at each host that has something to do: milliseconds, if they are very many.
+void Crawler::Shard::note_longest_rest(TimePoint now) {
+  if (now < next_rest_look_) return;
+  next_rest_look_ = now + kRestLook;
+  const Host* longest = nullptr;
+  frontier_.each_resting(now, [&](const Host& host) {
+    if ((longest == nullptr || host.rest_until > longest->rest_until) && frontier_.has_waiting(host)) longest = &host;
+  });
+  std::lock_guard lock(resting_mutex_);
+  resting_.site = longest == nullptr ? std::string{} : longest->site;
+  resting_.until = longest == nullptr ? TimePoint{} : longest->rest_until;
+}
+
+Crawler::Shard::Resting Crawler::Shard::longest_rest() const {
+  std::lock_guard lock(resting_mutex_);
+  return resting_;
 }
 
 void Crawler::Shard::start(Frontier::Ticket ticket) {
@@ -255,7 +278,7 @@ void Crawler::Shard::start(Frontier::Ticket ticket) {
   idle_visits_.pop_back();
   chosen.ticket = ticket;
   chosen.running = true;
-  chosen.has_page = false;
+  chosen.has_page = chosen.has_spare = false;
   chosen.before.reset();
   ++ticket.host->pins;
   ++active_;

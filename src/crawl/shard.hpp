@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,10 +42,19 @@ class Crawler::Shard {
   std::size_t moves_waiting() const noexcept { return frontier_.moves_waiting(); }
   // The same from any thread while the crawl runs.
   void post(std::vector<UrlTask> tasks);
+  struct Hop;
+  bool post(std::shared_ptr<Hop> hop);
 
   Coro<void> work(HttpTransport& transport, Resolver* resolver);
   // Any thread: look at the stop flags.
   void wake();
+
+  // The host that rests longest while URLs of it wait. Any thread.
+  struct Resting {
+    std::string site;  // empty: none
+    TimePoint until{};
+  };
+  Resting longest_rest() const;
 
   ShardCounters counters;
 
@@ -71,7 +81,9 @@ class Crawler::Shard {
     std::unique_ptr<RenderedVisit> rendered;  // with a renderer alone
     Task<void> task;
     bool running = false;
-    bool has_page = false;  // of the budget of pages
+    bool has_page = false;        // of the budget of pages
+    bool has_spare = false;       // another, for GET where HEAD may prove nothing
+    bool is_conditional = false;  // 304 is an answer
     std::uint64_t scan = 0;  // of its page: what was found is still there while it is the shard's last; 0: none yet
   };
 
@@ -115,7 +127,22 @@ class Crawler::Shard {
   Duration patience_with(const Host& host) const;
   Leaving begin_question(Host& host);
   Coro<void> question_host(Host& host);
-  Coro<Result<void>> ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request, HttpResponse& response);
+  // --- redirects of such questions
+  class FileTransport;
+  // A place among the requests to a host; without one: how long to wait before asking for one again.
+  struct HopTurn {
+    Duration put_off{};
+    std::optional<Leaving> place = std::nullopt;
+  };
+  Coro<std::optional<Result<void>>> ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request, HttpResponse& response);
+  Coro<Result<void>> ask_in_turn(Host& host, ExchangeKind kind, const HttpRequest& request, HttpResponse& response);
+  Coro<HopTurn> await_hop_turn(Host& host);
+  Coro<Result<void>> ask_as_hop(ExchangeKind kind, const HttpRequest& request, HttpResponse& response, Duration& put_off);
+  Coro<Result<void>> ask_by(Shard& owner, ExchangeKind kind, const HttpRequest& request, HttpResponse& response, Duration& put_off);
+  void take_hops();
+  Coro<void> serve(std::shared_ptr<Hop> hop);
+  void refuse_hops();
+
   Coro<void> fetch_robots(Host& host);
   Coro<void> probe(Host& host);
   Coro<void> find_address(Host& host);
@@ -131,10 +158,19 @@ class Crawler::Shard {
   bool show(ExchangeKind kind, Visit& visit, bool is_unrendered);
   Exchange exchange_of(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response) const;
   bool looks_unwanted(const UrlTask& task) const;
+  bool asks_by_head(const UrlTask& task) const;
   bool is_unwanted(const Visit& visit) const noexcept;
   bool is_worth_get(const Visit& visit) noexcept;
   void build_request(Visit& visit);
+  void prepare(HttpRequest& request) const noexcept;
+  Coro<Result<void>> send(Host& host, const HttpRequest& request, HttpResponse& response);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
+  void rest_for_delay(Host& host, TimePoint now);
+  // Of an answer that says when to come back: the whole host rests for so long.
+  Duration heed_retry_after(Host& host, const HttpResponse& response, TimePoint now);
+  void rest(Host& host, TimePoint until, RestReason why, TimePoint now);
+  void keep_rests(TimePoint now);
+  void note_longest_rest(TimePoint now);
   // What the answer, or none, tells of how fast the host may be asked.
   void note_latency(Visit& visit, bool answered, TimePoint now);
   // As RetryPolicy has it, with as many attempts as the host's policy says.
@@ -151,6 +187,7 @@ class Crawler::Shard {
   bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
   void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
+  UrlOutcome waiting_outcome(const Visit& visit);
   void give_up(Visit& visit, const Error& error, TimePoint now);
   // --- sitemaps and feeds
   struct SitemapOrigin {
@@ -244,21 +281,25 @@ class Crawler::Shard {
   void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
   bool settle_requisite(Visit& visit, UrlBatch& batch);
   bool has_other_part(Visit& visit, UrlBatch& batch);
-  // It has taken one of the pages that max_pages lets in.
-  void give_page_back(Visit& visit) {
-    if (!std::exchange(visit.has_page, false)) return;
-    shared_.give_page_back();
-    shared_.end_part();
-  }
+  // What is begun with HEAD can be ended with GET within the budget. False: there is no room.
+  bool take_page(Visit& visit);
+  // Its URL is asked again, or was not asked. What was asked counts among the pages that max_pages lets in; sitemaps, and answers that
+  // wanted to know who asks, do not.
+  void put_page_off(Visit& visit);
+  // The same, at once and by GET.
+  void ask_by_get(Visit& visit, TimePoint now);
+  void end_page(Visit& visit);
+  void cut_by_quota(Visit& visit, TimePoint now);
+  void recall_redirects(UrlTask& task);
 
   void link_to_fragment(const UrlTask& from, const Url& url);
   UrlOutcome outcome_of(const Visit& visit);
   UrlTask& task_of(const Visit& visit) noexcept { return frontier_.task(visit.ticket); }
   WallTime wall() const noexcept { return loop_->clock().wall_now(); }
   // Of an answer, or of what came of one.
-  void count_bytes(std::uint64_t bytes) {
-    ShardCounters::add(counters.bytes, bytes);
-    shared_.take_bytes(bytes);
+  void count_bytes(const HttpResponse& response) {
+    ShardCounters::add(counters.bytes, response.wire_bytes);
+    shared_.take_bytes(response);
   }
   void count(Exclusion why) noexcept { ShardCounters::add(counters.excluded[static_cast<std::size_t>(why)]); }
 
@@ -282,7 +323,10 @@ class Crawler::Shard {
   std::size_t active_ = 0;
   // Links found on the page being settled, by the shard that owns them.
   std::vector<std::vector<UrlTask>> found_;
-  std::vector<std::int64_t> targets_;  // of all its links; with a depth limit alone
+  std::vector<std::int64_t> targets_;              // of all its links
+  // For the book of depths: their fingerprints, and those of them that were not known.
+  std::vector<std::uint64_t> linked_here_;
+  std::vector<DepthBook::FoundUrl> found_here_;
   std::string transcoded_;             // the page being noted
   Url noted_;                          // the link being noted
   Url other_url_;                      // what it, or the page, is in another place
@@ -304,12 +348,18 @@ class Crawler::Shard {
   bool looked_in_vain_ = false;              // with nothing left to do, there was nothing
   std::optional<TimePoint> idle_since_;      // nothing is left to do
   TimePoint next_save_{};  // of what is kept beside the URLs; of shard 0
+  TimePoint next_rest_look_{};
+  mutable std::mutex resting_mutex_;
+  Resting resting_;
 
   std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far
   std::uint64_t flush_ = 0;
 
   std::mutex inbox_mutex_;
   std::vector<UrlTask> inbox_;
+  std::vector<std::shared_ptr<Hop>> hops_;  // under inbox_mutex_, as the next
+  bool takes_no_hops_ = false;
+  std::list<Task<void>> served_hops_;
   std::atomic<bool> working_{false};
   // Gone with the shard: callbacks the loop may still hold ask it first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

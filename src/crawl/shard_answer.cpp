@@ -57,29 +57,26 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
   host.health.page_answered();
-  count_bytes(response.wire_bytes);
+  count_bytes(response);
   if (response.new_cookies || response.challenged != HttpChallenged::none) {
     shared_.session.note(visit.request, response, wall());
   }
   const bool is_asked_for = visit.rendered != nullptr && visit.rendered->wants_cookies;
   if ((response.challenged == HttpChallenged::again || is_asked_for) && task.challenges < kMostUrlChallenges) {
     ++task.challenges;
-    give_page_back(visit);
+    put_page_off(visit);
     frontier_.retry(visit.ticket, now, now);
     return true;
   }
   const bool by_head = visit.request.method == HttpMethod::head;
   if (by_head && (proves_nothing_of_get(response.status) || is_worth_get(visit))) {
-    task.by_get = true;
-    give_page_back(visit);
-    frontier_.retry(visit.ticket, now, now);
+    ask_by_get(visit, now);
     return true;
   }
   if (task.off_scope && !task.whole && is_worth_reading(visit)) {
     task.by_get = task.whole = true;
     if (visit.request.method == HttpMethod::head || response.truncated) {
-      give_page_back(visit);
-      frontier_.retry(visit.ticket, now, now);
+      ask_by_get(visit, now);
       return true;
     }
   }
@@ -89,11 +86,7 @@ bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
     ShardCounters::add(counters.statuses[static_cast<std::size_t>(response.status)]);
   }
   if (is_temporary(response.status)) {
-    Duration at_least{};
-    if (const auto wait = parse_retry_after(response.headers.retry_after, wall())) {
-      at_least = *wait;
-      frontier_.rest(host, saturating_add(now, *wait), now);  // RFC 9110, 10.2.3: the whole host asked for it
-    }
+    const Duration at_least = heed_retry_after(host, response, now);
     if (task.attempts + 1u < host.policy->attempts) {
       retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
       return true;
@@ -148,6 +141,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   const HttpResponse& response = visit.response;
   const bool reads_list = shared_.reads_sitemaps && is_sitemap(visit);
   count_oddities(response);
+  if (is_redirect(response.status) || is_led_away(visit)) recall_redirects(task_of(visit));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
@@ -155,6 +149,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   outcome.status_code = response.status;
   if (is_temporary(response.status)) {
     outcome.state = UrlState::failed;
+    outcome.limit = task.given_up + 1;
     outcome.error = fmt::format("HTTP {}", response.status);
     shared_.count_failure("http");
   }
@@ -169,7 +164,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
       note_unwanted(response, outcome);
       if (shared_.requisites.is_used()) shared_.requisites.refuse(task.fingerprint);
     }
-    if (response.truncated) {
+    if (response.truncated && outcome.state != UrlState::failed) {
       outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
       note_part(outcome, UrlReason::cut_off, options_.size_limit);
       if (task.requisite) outcome.limit = static_cast<std::int64_t>(options_.size_limit);
@@ -237,6 +232,12 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
   store_links(task, true, batch);
 }
 
+// The chain may have begun in an earlier run.
+void Crawler::Shard::recall_redirects(UrlTask& task) {
+  if (!std::exchange(task.is_stored, false)) return;
+  task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(shared_.redirects_to(task.id), 255u)));
+}
+
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
 bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& batch) {
   const UrlTask& from = task_of(visit);
@@ -258,6 +259,7 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
   waits.url_id = task.id;
   waits.state = UrlState::queued;
   waits.mtime = wall();
+  waits.limit = -std::int64_t{task.redirects};
   if (task.off_scope) waits.reason = UrlReason::checked;
   if (task.requisite) waits.reason = UrlReason::requisite;
   batch.outcomes.push_back(std::move(waits));
@@ -320,7 +322,15 @@ void Crawler::Shard::note_part(UrlOutcome& outcome, UrlReason reason, std::uint6
 }
 
 void Crawler::Shard::store_links(const UrlTask& from, bool redirect, UrlBatch& batch) {
-  if (shared_.keeps_links) batch.links.push_back({from.id, redirect, std::exchange(targets_, {})});
+  if (shared_.keeps_links) {
+    batch.links.push_back({from.id, redirect, std::exchange(targets_, {})});
+  } else {
+    found_here_.push_back({from.fingerprint, from.id, from.depth});
+    shared_.depth_book.found(found_here_);
+    shared_.depth_book.linked(from.fingerprint, linked_here_, redirect);
+  }
+  found_here_.clear();
+  linked_here_.clear();
 }
 
 void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect,
@@ -334,7 +344,12 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
   const auto [is_new, id] = shared_.claim(url_fingerprint);
-  if (shared_.keeps_links) targets_.push_back(id);
+  if (shared_.keeps_links) {
+    targets_.push_back(id);
+  } else {
+    linked_here_.push_back(url_fingerprint);
+    if (is_new) found_here_.push_back({url_fingerprint, id, depth});
+  }
   UrlTask task;
   task.fingerprint = url_fingerprint;
   task.depth = depth;
@@ -375,7 +390,8 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
   const bool was_requisite = task_of(visit).requisite;
   const bool is_page_too = has_other_part(visit, batch);
   if (is_page_too && task_of(visit).requisite) shared_.begin_part();
-  if (std::exchange(visit.has_page, false) || was_requisite) shared_.end_part();
+  if (was_requisite && !visit.has_page) shared_.end_part();
+  end_page(visit);
   recount(visit, batch);
   std::optional<TimePoint> again;
   if (is_page_too) {

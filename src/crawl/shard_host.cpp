@@ -4,17 +4,11 @@
 
 #include <algorithm>
 
-#include "argiope/web/http_client.hpp"
 #include "crawl/internal/host_question.hpp"
 #include "crawl/internal/robots_answer.hpp"
 #include "crawl/shard.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr int kFileRedirects = kRobotsRedirects;  // sitemaps at usual places are asked for like robots.txt
-
-}  // namespace
 
 bool Crawler::Shard::needs_question(const Host& host, TimePoint now) const {
   return now >= host.robots_until || host.health.suspected() || host.sitemap_guess > 0;
@@ -30,7 +24,7 @@ Crawler::Shard::Leaving Crawler::Shard::begin_question(Host& host) {
   frontier_.hold(host, loop_->time());
   return Leaving([this, &host] {
     host.asking = false;
-    frontier_.let_go(host, loop_->time());
+    if (!host.holds_for_hop) frontier_.let_go(host, loop_->time());
   });
 }
 
@@ -63,12 +57,11 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   request.url = *Url::parse(host.site + "/");
   request.timeout = patience_with(host);
   request.headers = host.policy->headers;
-  request.keep_wire = shared_.wants_wire;
+  prepare(request);
   HttpResponse response;
-  const Result<void> sent = co_await transport_->send(request, response);
-  if (sent && !show(ExchangeKind::probe, request, response)) co_return;
+  const Result<void> sent = co_await ask_in_turn(host, ExchangeKind::probe, request, response);
+  if (!sent && shared_.is_quota_used_up()) co_return;
   const TimePoint now = loop_->time();
-  be_polite(host, response.sent_at, now);
   if (sent || says_something(sent.error(), response)) {
     probe_answered(host, now);
   } else {
@@ -76,36 +69,22 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   }
 }
 
-// Asks the host for a file that any host may have, politely, and follows redirects.
-Coro<Result<void>> Crawler::Shard::ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request, HttpResponse& response) {
-  request.timeout = patience_with(host);
-  request.headers = host.policy->headers;
-  request.keep_wire = shared_.wants_wire;
-  const auto show_each = [&] {
-    show(kind, request, response);
-    request.headers.clear();  // where it redirects to is another place
-  };
-  const Result<void> sent = co_await send_following_redirects(*transport_, request, response, kFileRedirects, show_each);
-  if (response.connected) count_bytes(response.wire_bytes);
-  be_polite(host, response.sent_at, loop_->time());
-  co_return sent;
-}
-
 Coro<void> Crawler::Shard::fetch_robots(Host& host) {
   HttpRequest request;
   request.url = *Url::parse(host.site + "/robots.txt");
   request.body_limit = kRobotsBytes;
   HttpResponse response;
-  const Result<void> sent = co_await ask_for_file(host, ExchangeKind::robots, request, response);
+  const auto sent = co_await ask_for_file(host, ExchangeKind::robots, request, response);
+  if (!sent) co_return;
   const TimePoint now = loop_->time();
-  RobotsAnswer answer = judge_robots(sent, response, host.robots_attempts, host.policy->product_token, wall());
+  RobotsAnswer answer = judge_robots(*sent, response, host.robots_attempts, host.policy->product_token, wall());
   if (answer.kind == RobotsAnswer::Kind::failed) co_return question_failed(host, std::move(answer.error), request.timeout, now);
   if (answer.kind == RobotsAnswer::Kind::challenged) ++host.robots_attempts;
   probe_answered(host, now);
   if (answer.kind == RobotsAnswer::Kind::challenged || host.lost) co_return;
   if (answer.kind == RobotsAnswer::Kind::refused) co_return robots_refused(host, std::move(answer.error), answer.at_least, now);
   if (options_.sitemaps) find_sitemaps(host, answer.rules ? &*answer.rules : nullptr);
-  const Duration delay = answer.crawl_delay();
+  const Duration delay = answer.crawl_delay(host.site, options_.max_crawl_delay);
   host.robots = answer.take_rules();
   // A file that is read again may have lost its delay.
   if (options_.heed_crawl_delay && delay != host.crawl_delay) {
@@ -118,11 +97,11 @@ Coro<void> Crawler::Shard::fetch_robots(Host& host) {
 
 // It is asked again before that is believed.
 void Crawler::Shard::robots_refused(Host& host, Error cause, Duration at_least, TimePoint now) {
-  frontier_.rest(host, saturating_add(now, at_least), now);
+  rest(host, saturating_add(now, at_least), RestReason::retry_after, now);
   // Asked as a probe, while the rules of an earlier answer still hold.
   if (now < host.robots_until) return;
   if (const auto wait = wait_after(host, ++host.robots_attempts)) {
-    return frontier_.rest(host, saturating_add(now, *wait), now);
+    return rest(host, saturating_add(now, *wait), RestReason::trouble, now);
   }
   lose(host, std::move(cause), {}, now);
 }
@@ -130,8 +109,8 @@ void Crawler::Shard::robots_refused(Host& host, Error cause, Duration at_least, 
 // --- failures --------------------------------------------------------------------------------------------------------
 
 void Crawler::Shard::probe_answered(Host& host, TimePoint now) {
-  const auto rest = host.health.probe_answered(now);
-  if (rest) return frontier_.rest(host, saturating_add(now, *rest), now);
+  const auto pause = host.health.probe_answered(now);
+  if (pause) return rest(host, saturating_add(now, *pause), RestReason::trouble, now);
   lose(host, {Errc::timeout, fmt::format("{}: no answer to any URL for an hour", host.site)}, {.unreachable = true},
        now);
 }
@@ -139,7 +118,7 @@ void Crawler::Shard::probe_answered(Host& host, TimePoint now) {
 void Crawler::Shard::question_failed(Host& host, Error error, Duration patience, TimePoint now) {
   if (error.code == Errc::timeout && patience < host.policy->timeout) {
     host.health.was_slow();
-    return frontier_.rest(host, saturating_add(now, kRestAfterPatience), now);
+    return rest(host, saturating_add(now, kRestAfterPatience), RestReason::trouble, now);
   }
   host_failed(host, std::move(error), true, now);
 }
@@ -147,16 +126,16 @@ void Crawler::Shard::question_failed(Host& host, Error error, Duration patience,
 // False: the host is lost now. `owes_failure`: the URL that was to be asked is still queued.
 bool Crawler::Shard::host_failed(Host& host, Error error, bool owes_failure, TimePoint now) {
   const bool never_answered = !host.health.answered();
-  const auto rest = host.health.failed(error.code, host.policy->attempts);
-  if (!rest) {
+  const auto pause = host.health.failed(error.code, host.policy->attempts);
+  if (!pause) {
     lose(host, std::move(error), {.unreachable = true, .owes_failure = owes_failure}, now);
     return false;
   }
   ShardCounters::add(counters.retries);
   spdlog::debug("{}: {}; it will be asked again", host.site, error.message);
-  Duration wait = *rest;
+  Duration wait = *pause;
   if (never_answered) wait = std::max(wait, wait_after(host, host.health.failures()).value_or(wait));
-  frontier_.rest(host, saturating_add(now, wait), now);
+  rest(host, saturating_add(now, wait), RestReason::trouble, now);
   return true;
 }
 
@@ -184,12 +163,13 @@ void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   shared_.count_not_asked(visit.ticket.host->site);
   if (options_.forever) return wait_with_host(visit, now);
   UrlBatch batch;
-  if (const UrlTask& task = task_of(visit); task.revisit) {
+  if (const UrlTask& task = task_of(visit); task.revisit || task.known) {
     // Of a page that is known nothing changes.
     batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_, task.depth, task.url), task.depth});
   } else {
     UrlOutcome outcome = outcome_of(visit);
     outcome.state = UrlState::queued;
+    outcome.limit = task_of(visit).given_up;
     outcome.error = fmt::format("not asked: {}: {}", to_string(loss.cause.code), loss.cause.message);
     batch.outcomes.push_back(std::move(outcome));
   }

@@ -161,7 +161,7 @@ Coro<Result<void>> Crawler::Shard::await_turn(Host& host, bool is_own, const Url
     }
     // A visit that renders its page keeps its ticket, and what its page asks for takes its place.
     const std::size_t under_way = frontier_.running(host) - host.rendering + host.parts_asked;
-    if (host.asking || (!is_own && under_way >= host.limits.concurrency)) {
+    if (host.is_held() || (!is_own && under_way >= host.limits.concurrency)) {
       co_await sleep(kTurnPoll);
     } else if (needs_question(host, now)) {
       co_await question_host(host);
@@ -216,7 +216,7 @@ Crawler::Shard::Leaving Crawler::Shard::begin_part(Host& host, bool is_own) {
 // Whoever asks next waits for as long as the host's rate says.
 void Crawler::Shard::take_turn(Host& host, TimePoint now) {
   if (host.limits.rate > 0 && std::isfinite(host.limits.rate)) {
-    frontier_.rest(host, saturating_add(now, from_seconds(1.0 / host.limits.rate)), now);
+    rest(host, saturating_add(now, from_seconds(1.0 / host.limits.rate)), RestReason::pace, now);
   }
 }
 
@@ -234,7 +234,7 @@ Coro<Result<void>> Crawler::Shard::fetch_part(Host& page_host, PartTurns& turns,
   take_host_fields(*host.policy, request);
   request.body_limit = options_.size_limit;
   request.timeout = host.policy->timeout;
-  request.keep_wire = shared_.wants_wire;
+  prepare(request);
   Result<void> sent;
   int challenges = 0;
   do {
@@ -257,12 +257,11 @@ Coro<Result<void>> Crawler::Shard::ask_for_part(Host& host, bool is_own, HttpReq
     const TimePoint start = loop_->time();
     if (host.rest_until > start) continue;  // another has asked while this waited for the address
     take_turn(host, start);
-    response.wire_bytes = 0;
-    auto sent = co_await transport_->send(request, response);
+    auto sent = co_await send(host, request, response);
     const TimePoint now = loop_->time();
     last_fetch_ = now;
     rest_after_part(host, response.sent_at, now);
-    if (response.connected) count_bytes(response.wire_bytes);
+    if (response.connected) count_bytes(response);
     if (!sent && !response.connected && !is_own && sent.error().code != Errc::refused) {
       rendering_->note_silent(host.site, now);
     }
@@ -273,7 +272,7 @@ Coro<Result<void>> Crawler::Shard::ask_for_part(Host& host, bool is_own, HttpReq
 // As be_polite(), whatever else may be asked of the host at the same time: the frontier has not counted this start.
 void Crawler::Shard::rest_after_part(Host& host, TimePoint sent_at, TimePoint now) {
   take_turn(host, sent_at);
-  if (host.limits.delay > Duration::zero()) frontier_.rest(host, saturating_add(now, host.limits.delay), now);
+  rest_for_delay(host, now);
 }
 
 }  // namespace argiope

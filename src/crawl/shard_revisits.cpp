@@ -64,7 +64,7 @@ Duration Crawler::Shard::rest_of_lost_hosts() const noexcept { return std::min(k
 // Nothing changes about its URL, which waits with the host.
 void Crawler::Shard::wait_with_host(Visit& visit, TimePoint now) {
   Host& host = *visit.ticket.host;
-  give_page_back(visit);
+  put_page_off(visit);
   task_of(visit).attempts = 0;
   frontier_.rest(host, host.lost_until, now);
   frontier_.put_back(visit.ticket, now);

@@ -93,8 +93,9 @@ Coro<void> Crawler::Shard::guess_sitemap(Host& host) {
   request.method = HttpMethod::head;
   request.url = place;
   HttpResponse response;
-  const Result<void> sent = co_await ask_for_file(host, ExchangeKind::probe, request, response);
-  if (!sent || !may_be_a_sitemap(response)) co_return;
+  const auto sent = co_await ask_for_file(host, ExchangeKind::probe, request, response);
+  if (!sent) host.sitemap_guess = static_cast<std::uint8_t>(guess + 1);
+  if (!sent || !*sent || !may_be_a_sitemap(response)) co_return;
   host.sitemap_guess = 0;
   add_sitemap_by_itself(place);
 }
@@ -174,7 +175,7 @@ void Crawler::Shard::leave_sitemap(TimePoint now) {
   Host& host = *hosts_with_sitemaps_.front();
   hosts_with_sitemaps_.pop_front();
   --host.pins;
-  if (!host.asking) frontier_.let_go(host, now);
+  if (!host.is_held()) frontier_.let_go(host, now);
 }
 
 // Whether the answer is to be read as a sitemap; one that was queued as a page is none from now on, if it is a list. Some sites
@@ -210,8 +211,7 @@ bool Crawler::Shard::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint 
     return true;
   }
   task.sitemap = task.revisit = false;
-  visit.has_page = false;
-  shared_.end_part();
+  end_page(visit);
   UrlOutcome& waits = batch.outcomes.front();
   waits = UrlOutcome{};
   waits.url_id = task.id;
@@ -227,8 +227,8 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
   const HttpResponse& response = visit.response;
   UrlOutcome& outcome = batch.outcomes.front();
   outcome.reason = UrlReason::sitemap;
-  outcome.limit = 0;
-  shared_.give_page_back();  // it is none
+  if (outcome.state == UrlState::done) outcome.limit = 0;
+  shared_.give_pages_back(1);  // it is none
   if (response.status == 304) {
     ++shared_.sitemaps.counts.unchanged;
   } else if (response.status == 200) {

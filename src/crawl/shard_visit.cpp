@@ -7,9 +7,11 @@
 
 #include "argiope/base/duration.hpp"
 #include "crawl/internal/host_question.hpp"
+#include "crawl/internal/requeue.hpp"
 #include "crawl/shard.hpp"
 #include "crawl/url_filter.hpp"
 #include "web/internal/content_type.hpp"
+#include "web/internal/http_date.hpp"
 #include "web/internal/media_type_names.hpp"
 #include "web/internal/sitemap.hpp"
 
@@ -50,7 +52,7 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   const TimePoint now = loop_->time();
   if (host.lost && now >= host.lost_until) revive(host, now);
   if (host.lost) co_return pass_over(visit, now);
-  if (host.asking) co_return put_back(visit, now);
+  if (host.is_held()) co_return put_back(visit, now);
   const HostLanes::Lane lane = HostLanes::lane_of(host.health);
   if (!lanes_.enter(lane, host)) {
     ++host.pins;
@@ -86,7 +88,7 @@ AddressGate::Waker Crawler::Shard::waker_of(Host& host) {
     loop_->call_soon_threadsafe([this, &host, alive] {
       if (alive.expired()) return;
       --host.pins;
-      if (!host.asking) frontier_.let_go(host, loop_->time());
+      if (!host.is_held()) frontier_.let_go(host, loop_->time());
       pump();
     });
     return true;
@@ -109,14 +111,14 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   std::optional<Leaving> leaves_address;
   if (address) leaves_address.emplace([&, entered = *address] { shared_.addresses.leave(entered); });
   if (!task_of(visit).requisite) {
-    if (!shared_.take_page()) {
+    const bool is_under_way = task_of(visit).has_place;
+    if (!take_page(visit)) {
       shared_.stop_at_max_pages();
       // It stays queued in the store, and makes way for what is still fetched.
       if (!shared_.stopping()) frontier_.done(visit.ticket, now);
       co_return;
     }
-    visit.has_page = true;
-    shared_.begin_part();
+    if (!is_under_way) shared_.begin_part();
   }
   build_request(visit);
   // Until a host has answered, one question at a time is enough.
@@ -125,10 +127,9 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     ends_question.emplace(begin_question(host));
     visit.request.timeout = patience_with(host);
   }
-  visit.response.wire_bytes = 0;
   visit.rendered.reset();
   if (rendering_) take_turn(host, now);
-  const Result<void> sent = co_await transport_->send(visit.request, visit.response);
+  const Result<void> sent = co_await send(host, visit.request, visit.response);
   leaves_address.reset();
   now = loop_->time();
   last_fetch_ = now;
@@ -142,6 +143,11 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     ends_question.reset();
     unrendered = co_await render(visit);
     now = loop_->time();
+    if (shared_.is_quota_used_up()) {
+      // What its page asked for may not all have come.
+      count_bytes(visit.response);
+      co_return cut_by_quota(visit, now);
+    }
   }
   // What was not taken stays queued in the store.
   const ExchangeKind kind = task_of(visit).off_scope   ? ExchangeKind::check
@@ -169,6 +175,41 @@ bool Crawler::Shard::looks_unwanted(const UrlTask& task) const {
   return !type.empty() && !has_media_type(type, options_.accept_types);
 }
 
+bool Crawler::Shard::asks_by_head(const UrlTask& task) const {
+  return !task.by_get && (task.off_scope || looks_unwanted(task));
+}
+
+bool Crawler::Shard::take_page(Visit& visit) {
+  UrlTask& task = task_of(visit);
+  visit.response.connected = false;
+  visit.response.challenged = HttpChallenged::none;
+  visit.has_spare = options_.max_pages > 1 && asks_by_head(task);
+  const bool is_taken = std::exchange(task.has_place, false) || shared_.take_pages(visit.has_spare ? 2 : 1);
+  if (!is_taken) visit.has_spare = false;
+  return visit.has_page = is_taken;
+}
+
+void Crawler::Shard::put_page_off(Visit& visit) {
+  const bool counts = visit.response.connected && visit.response.challenged != HttpChallenged::again && !task_of(visit).sitemap;
+  if (visit.has_page && !counts) shared_.give_pages_back(1);
+  end_page(visit);
+}
+
+void Crawler::Shard::ask_by_get(Visit& visit, TimePoint now) {
+  UrlTask& task = task_of(visit);
+  task.by_get = true;
+  // A budget of one page is overdrawn, or it would never be enough.
+  task.has_place = visit.has_page && (std::exchange(visit.has_spare, false) || options_.max_pages == 1);
+  if (task.has_place) shared_.begin_part();
+  put_page_off(visit);
+  frontier_.retry(visit.ticket, now, now);
+}
+
+void Crawler::Shard::end_page(Visit& visit) {
+  if (std::exchange(visit.has_spare, false)) shared_.give_pages_back(1);
+  if (std::exchange(visit.has_page, false)) shared_.end_part();
+}
+
 Exchange Crawler::Shard::exchange_of(ExchangeKind kind, const HttpRequest& request,
                                      const HttpResponse& response) const {
   return {kind, request, response, wall() - (loop_->time() - response.sent_at)};
@@ -194,8 +235,7 @@ bool Crawler::Shard::show(ExchangeKind kind, Visit& visit, bool is_unrendered) {
 void Crawler::Shard::build_request(Visit& visit) {
   const UrlTask& task = task_of(visit);
   HttpRequest& request = visit.request;
-  const bool by_head = !task.by_get && (task.off_scope || looks_unwanted(task));
-  request.method = by_head ? HttpMethod::head : HttpMethod::get;
+  request.method = asks_by_head(task) ? HttpMethod::head : HttpMethod::get;
   const bool in_part = task.off_scope && !task.whole;
   request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.wanted_types = {};
@@ -204,25 +244,72 @@ void Crawler::Shard::build_request(Visit& visit) {
   request.timeout = task.host->policy->timeout;
   request.headers = task.host->policy->headers;
   request.keep_fields = options_.on_page || rendering_ || options_.duplicates.canonical || options_.keep_facts;
-  request.keep_wire = shared_.wants_wire;
+  prepare(request);
   visit.scan = 0;
   visit.before.reset();
+  visit.is_conditional = false;
   if (!task.revisit && !task.counted) return;
   auto record = shared_.store.get(task.id);
   if (!record || !*record) return;
   visit.before = std::make_unique<UrlRecord>(std::move(**record));
-  if (!task.revisit) return;
+  if (!task.revisit || shared_.demands.misses(*visit.before)) return;
+  visit.is_conditional = true;
   if (!visit.before->etag.empty()) request.headers.emplace_back("If-None-Match", visit.before->etag);
   if (!visit.before->last_modified.empty()) request.headers.emplace_back("If-Modified-Since", visit.before->last_modified);
+}
+
+// Of each request, whatever it asks for.
+void Crawler::Shard::prepare(HttpRequest& request) const noexcept {
+  request.keep_wire = shared_.wants_wire;
+  request.quota = shared_.quota.get();
+}
+
+Coro<Result<void>> Crawler::Shard::send(Host& host, const HttpRequest& request, HttpResponse& response) {
+  response.wire_bytes = response.quota_bytes = 0;
+  ++host.asked;
+  const Leaving ends([&host] { --host.asked; });
+  co_return co_await transport_->send(request, response);
 }
 
 void Crawler::Shard::be_polite(Host& host, TimePoint sent_at, TimePoint now) {
   // Counted from when the request went out, so that the server sees no two closer than this, however long the
   // first took to connect.
   if (host.limits.concurrency == 1 && host.limits.rate > 0 && std::isfinite(host.limits.rate)) {
-    frontier_.rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)), now);
+    rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)), RestReason::pace, now);
   }
-  if (host.limits.delay > Duration::zero()) frontier_.rest(host, saturating_add(now, host.limits.delay), now);
+  rest_for_delay(host, now);
+}
+
+void Crawler::Shard::rest_for_delay(Host& host, TimePoint now) {
+  if (host.limits.delay <= Duration::zero()) return;
+  const RestReason why = host.crawl_delay >= host.limits.delay ? RestReason::crawl_delay : RestReason::pace;
+  rest(host, saturating_add(now, host.limits.delay), why, now);
+}
+
+// RFC 9110, 10.2.3: the whole host asked for it.
+Duration Crawler::Shard::heed_retry_after(Host& host, const HttpResponse& response, TimePoint now) {
+  const auto wait = parse_retry_after(response.headers.retry_after, wall());
+  if (!wait || !is_temporary(response.status)) return {};
+  rest(host, saturating_add(now, *wait), RestReason::retry_after, now);
+  return *wait;
+}
+
+// The host is not asked before `until`, whichever run it would be.
+void Crawler::Shard::rest(Host& host, TimePoint until, RestReason why, TimePoint now) {
+  if (!frontier_.rest(host, until, now, why) || until - now < HostRests::kShortest || !options_.heed_crawl_delay) return;
+  UrlBatch batch;
+  batch.notes.push_back(HostRests::note_of(host.site, frontier_.stored_rest(host)));
+  shared_.store.submit(std::move(batch));
+}
+
+// At the end: also what was too short to be written down at once.
+void Crawler::Shard::keep_rests(TimePoint now) {
+  if (!options_.heed_crawl_delay) return;
+  UrlBatch batch;
+  frontier_.each_resting(now, [&](const Host& host) {
+    batch.notes.push_back(HostRests::note_of(host.site, frontier_.stored_rest(host)));
+  });
+  if (batch.size() > 0) shared_.store.submit(std::move(batch));
 }
 
 void Crawler::Shard::note_latency(Visit& visit, bool answered, TimePoint now) {
@@ -250,9 +337,10 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   const HttpResponse& response = visit.response;
   const bool sent = error.code != Errc::invalid_input && error.code != Errc::internal;
   if (!sent) return retry_or_give_up(visit, error, {}, now);
-  if (response.connected) count_bytes(response.wire_bytes);
+  if (response.connected) count_bytes(response);
+  if (shared_.is_quota_used_up()) return cut_by_quota(visit, now);
   if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < host.policy->timeout) {
-    give_page_back(visit);
+    put_page_off(visit);
     question_failed(host, error, visit.request.timeout, now);
     return frontier_.put_back(visit.ticket, now);
   }
@@ -264,7 +352,7 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
       ++task_of(visit).attempts;
       return give_up(visit, error, now);
     }
-    give_page_back(visit);
+    put_page_off(visit);
     return frontier_.put_back(visit.ticket, now);
   }
   // Some servers do to HEAD what they would not do to GET.
@@ -276,11 +364,36 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
     host.health.url_failed(now);
   }
   // A URL is not given up before it was asked by GET.
-  if (by_head && task_of(visit).attempts + 1u >= host.policy->attempts) {
-    give_page_back(visit);
-    return frontier_.retry(visit.ticket, now, now);
-  }
+  if (by_head && task_of(visit).attempts + 1u >= host.policy->attempts) return ask_by_get(visit, now);
   retry_or_give_up(visit, error, {}, now);
+}
+
+// What is not whole when the quota is used up stays queued. What was too much for it by itself fails: it would take each run's.
+void Crawler::Shard::cut_by_quota(Visit& visit, TimePoint now) {
+  const std::uint64_t came = visit.response.wire_bytes;
+  if (visit.response.connected && came > options_.quota / 2) {
+    const auto text = fmt::format("not whole after {} bytes, when the quota of {} was used up", came, options_.quota);
+    return give_up(visit, {Errc::too_large, text}, now);
+  }
+  put_page_off(visit);
+  frontier_.put_back(visit.ticket, now);
+}
+
+// Of a URL that is tried again. What is known of it stays, to be asked about; without validators, where it was asked without.
+UrlOutcome Crawler::Shard::waiting_outcome(const Visit& visit) {
+  const bool is_known = visit.before && visit.before->status_code != 0;
+  const UrlOutcome now = outcome_of(visit);
+  UrlOutcome outcome = is_known && !visit.is_conditional ? queued_anew(*visit.before) : now;
+  outcome.mtime = now.mtime;
+  outcome.attempts = now.attempts;
+  outcome.reason = now.reason;
+  outcome.state = UrlState::queued;
+  outcome.limit = task_of(visit).given_up;
+  if (is_known && visit.is_conditional) {
+    outcome.not_modified = true;
+    outcome.redirect_to = visit.before->redirect_to;
+  }
+  return outcome;
 }
 
 void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now) {
@@ -289,17 +402,11 @@ void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration
   const auto delay = policy_of(error.code).retry ? wait_after(*task.host, task.attempts) : std::nullopt;
   if (delay) {
     ShardCounters::add(counters.retries);
-    give_page_back(visit);
+    put_page_off(visit);
     spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, task.host->policy->attempts);
     const TimePoint due = saturating_add(now, std::max(*delay, at_least));
     UrlBatch batch;
-    UrlOutcome outcome = outcome_of(visit);
-    outcome.state = UrlState::queued;
-    if (visit.before && visit.before->status_code != 0) {
-      // What is known of it stays, to be asked about.
-      outcome.not_modified = true;
-      outcome.redirect_to = visit.before->redirect_to;
-    }
+    UrlOutcome outcome = waiting_outcome(visit);
     outcome.due = frontier_.stored_time(due);
     if (shared_.plan.is_adaptive()) outcome.mtime = shared_.plan.visit_before(outcome.due, visit.before.get());
     outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
@@ -318,6 +425,7 @@ void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::failed;
+  outcome.limit = task_of(visit).given_up + 1;
   outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
   batch.outcomes.push_back(std::move(outcome));
   if (visit.before) note_change(visit, batch);

@@ -10,6 +10,7 @@
 
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
+#include "crawl/failure_rest.hpp"
 #include "crawl/internal/accepted_status.hpp"
 #include "crawl/internal/duplicate_pages.hpp"
 #include "crawl/internal/requeue.hpp"
@@ -55,6 +56,7 @@ UrlRecord as_queued(UrlRecord record, const UrlOutcome& outcome) {
   record.shelf.reset();
   record.attempts = 0;
   record.due = WallTime{};
+  record.limit = outcome.limit;
   return record;
 }
 
@@ -65,6 +67,7 @@ Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::ui
     : options(with_pages_accepted(std::move(crawl_options))),
       wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
       sinks_can_lack(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->can_lack(); })),
+      demands(options),
       duplicates(options.duplicates.is_used() ? std::make_unique<DuplicateBook>(options, random_seed) : nullptr),
       store(url_store),
       seed(random_seed),
@@ -72,6 +75,7 @@ Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::ui
       addresses(options.per_address),
       session(options, random_seed),
       pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
+      quota(options.quota == 0 ? nullptr : std::make_unique<ByteQuota>(options.quota)),
       seen_(mix64(random_seed)) {
   if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
   if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
@@ -100,6 +104,9 @@ Result<void> Crawler::Shared::open(WallTime now) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
   }
   if (auto loaded = session.load(store, now); !loaded) return loaded;
+  if (options.heed_crawl_delay) {
+    if (auto loaded = host_rests.load(store, now); !loaded) return loaded;
+  }
   if (session.has_login()) scope.guard_login(options.include);
   if (duplicates) {
     if (auto loaded = load_duplicates(); !loaded) return loaded;
@@ -111,7 +118,9 @@ Result<void> Crawler::Shared::open(WallTime now) {
 }
 
 Result<void> Crawler::Shared::begin_run(WallTime now) {
+  std::optional<WallTime> first;
   auto scanned = store.scan_runs([&](const UrlRun& run) {
+    if (!first) first = run.began;
     run_.run_id = run.run_id;
     return true;
   });
@@ -119,6 +128,7 @@ Result<void> Crawler::Shared::begin_run(WallTime now) {
   ++run_.run_id;
   run_.began = now;
   UrlBatch batch;
+  if (auto opened = demands.open(store, first, now, batch); !opened) return opened;
   batch.runs.push_back(run_);
   if (options.duplicates.keep_simhashes) batch.notes.push_back(near_distance_note(options.duplicates.near_distance));
   store.submit(std::move(batch));
@@ -138,8 +148,8 @@ Result<void> Crawler::Shared::load() {
   // So does what is written again: to say when it is due, or what the next answer is compared with.
   const bool by_status = options.requeue == Requeue::broken || options.check_age || options.forever;
   question.fields = by_status || options.requeue != Requeue::none ? UrlStore::Fields::all : fields_to_decide();
-  question.settled = by_status || duplicates || sinks_can_lack || options.requeue == Requeue::all || refetch_before_ ||
-                     reads_sitemaps || plans_visits;
+  question.settled = by_status || duplicates || sinks_can_lack || demands.may_miss() || refetch_before_ ||
+                     options.requeue == Requeue::all || reads_sitemaps || plans_visits;
   UrlBatch batch;
   std::size_t moves = 0;
   // What has to go to a shelf, or to another place on it. That may be all there is, when the database is of the first version
@@ -180,7 +190,7 @@ void Crawler::Shared::know(const UrlStore::KnownUrls& known) {
 
 // What decide() looks at: whether a type is accepted only where some are not; and contents where they are compared.
 UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
-  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks_can_lack;
+  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks_can_lack && !demands.may_miss();
   return to_go_on ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
 }
 
@@ -192,6 +202,8 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   if (work == UrlWork::sitemap) sitemaps.take(fingerprint_of(record.url));
   if (work == UrlWork::leave) {
     count_left(record, 1);
+    if (demands.may_miss() && place_of(record.url, record.depth) == Exclusion::none) demands.note_left(record);
+    if (rests(record, view(Stage::opening)) && place_of(record.url, record.depth) == Exclusion::none) ++resting_;
     if (duplicates) note_content(record);
     const auto inside = [&](Stage stage) { return decide(record, Exclusion::none, view(stage)); };
     if (inside(Stage::opening) != UrlWork::leave && inside(Stage::going_on) == UrlWork::leave) {
@@ -207,6 +219,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
     return 0;
   }
   if (!is_requeued(record, options.requeue)) {
+    if (work == UrlWork::fetch && demands.asks(record)) ++asked_for_outputs_;
     // What such a run has left has a due, but what was to be tried again soon.
     const bool has_rested = record.state != UrlState::queued && record.due != WallTime{};
     const bool rests = options.forever && work != UrlWork::check && (work == UrlWork::ask_if_changed || has_rested);
@@ -378,16 +391,22 @@ UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   // A trap is one on any host, and what is excluded is excluded there, too.
   const bool is_anywhere = work == UrlWork::check || record.reason == UrlReason::requisite;
   if (work != UrlWork::leave && is_anywhere && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
-  return sinks_can_lack ? work_for_sinks(record, work, stage) : work;
+  return sinks_can_lack || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
 }
 
-// What sinks should have of earlier runs, and have not, is fetched whole: answers, and redirects.
-UrlWork Crawler::Shared::work_for_sinks(const UrlRecord& record, UrlWork work, Stage stage) const {
+// Whether sinks should have of earlier runs, or the store should keep, what they have not: answers, and redirects.
+bool Crawler::Shared::is_lacking(const UrlRecord& record, UrlWork work) const {
+  if (work == UrlWork::leave && demands.asks(record)) return true;
+  if (!sinks_can_lack || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
+  if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return false;
+  return std::ranges::any_of(options.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+}
+
+// What is lacking is fetched whole.
+UrlWork Crawler::Shared::work_for_outputs(const UrlRecord& record, UrlWork work, Stage stage) const {
   const bool is_open = work == UrlWork::leave || work == UrlWork::ask_if_changed;
   if (!is_open || stage != Stage::opening || record.state != UrlState::done) return work;
-  if (record.status_code != 200 && !is_redirect(record.status_code)) return work;
-  if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return work;
-  if (!std::ranges::any_of(options.sinks, [&](const auto& sink) { return sink->lacks(record.url); })) return work;
+  if (!is_lacking(record, work)) return work;
   UrlRecord unknown = record;
   unknown.state = UrlState::queued;
   const bool is_requisite = record.reason == UrlReason::requisite;
@@ -427,11 +446,18 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
   task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.sitemap && record.state == UrlState::done);
+  task.known = record.state == UrlState::done;
   task.counted = task.requisite || record.state == UrlState::done || record.state == UrlState::failed;
   task.rotates = options.forever && task.counted && record.due != WallTime{} && !task.off_scope;
   task.settled = task.rotates && record.state == UrlState::done && record.mtime >= opened_at_;
+  if (record.priority < kLeastPriority) task.late = record.priority;
+  task.given_up = static_cast<std::uint8_t>(std::min(times_given_up(record), 255u));
   // Of what an earlier run has given up, the attempts begin anew.
-  if (record.state == UrlState::queued) task.attempts = static_cast<std::uint8_t>(std::min(record.attempts, 255u));
+  if (record.state == UrlState::queued) {
+    task.attempts = static_cast<std::uint8_t>(std::min(record.attempts, 255u));
+    task.redirects = static_cast<std::uint8_t>(-std::clamp<std::int64_t>(record.limit, -255, 0));
+  }
+  task.is_stored = true;
   return task;
 }
 
@@ -446,6 +472,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
     task.id = claimed.id;
     task.url = url.href();
     batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options, 0, task.url), 0, now});
+    depth_book.found({{{task.fingerprint, task.id, 0}}});
     begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
     shards[shard_of(url)]->prepare_task(std::move(task), url);
@@ -544,33 +571,53 @@ bool Crawler::Shared::sinks_are_behind() const {
 }
 
 std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
-  auto record = store.get(id);
-  for (std::uint32_t hops = 0; hops < options.max_redirects && record && *record; ++hops) {
-    auto before = store.get((*record)->referrer);
-    if (!before || !*before || (*before)->redirect_to != (*record)->url) return 0;
-    if ((*before)->url == target) return (*before)->url_id;
-    record = std::move(before);
+  auto known = store.get(id);
+  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
+  for (std::uint32_t hops = 0; hops < options.max_redirects && record; ++hops) {
+    record = redirecting_to(*record);
+    if (record && record->url == target) return record->url_id;
   }
   return 0;
 }
 
-bool Crawler::Shared::take_page() noexcept {
+std::uint32_t Crawler::Shared::redirects_to(std::int64_t id) {
+  auto known = store.get(id);
+  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
+  std::uint32_t hops = 0;
+  while (record && hops < options.max_redirects) {
+    record = redirecting_to(*record);
+    if (!record) break;
+    if (record->url_id == id) return 0;  // records of several runs: where the circle began is not known
+    ++hops;
+  }
+  return hops;
+}
+
+// The URL that was met first to lead to the record's, if that is by a redirect.
+std::optional<UrlRecord> Crawler::Shared::redirecting_to(const UrlRecord& record) {
+  if (record.referrer == 0) return std::nullopt;
+  auto before = store.get(record.referrer);
+  if (!before || !*before || (*before)->redirect_to != record.url) return std::nullopt;
+  return std::move(*before);
+}
+
+bool Crawler::Shared::take_pages(std::uint64_t count) noexcept {
   if (options.max_pages == 0) return true;
   std::uint64_t left = pages_left.load();
-  while (left > 0) {
-    if (pages_left.compare_exchange_weak(left, left - 1)) return true;
+  while (left >= count) {
+    if (pages_left.compare_exchange_weak(left, left - count)) return true;
   }
   return false;
 }
 
-void Crawler::Shared::take_bytes(std::uint64_t count) {
-  if (options.quota == 0) return;
-  const std::uint64_t before = bytes_taken.fetch_add(count);
-  if (before < options.quota && before + count >= options.quota) stop("quota", false);
+void Crawler::Shared::take_bytes(const HttpResponse& response) {
+  if (!quota) return;
+  quota->take(response.wire_bytes - std::min(response.wire_bytes, response.quota_bytes));
+  if (quota->is_used_up() && !stopping()) stop("quota", false);
 }
 
-void Crawler::Shared::give_page_back() noexcept {
-  if (options.max_pages != 0) pages_left.fetch_add(1);
+void Crawler::Shared::give_pages_back(std::uint64_t count) noexcept {
+  if (options.max_pages != 0) pages_left.fetch_add(count);
 }
 
 void Crawler::Shared::end_part() {
@@ -668,51 +715,6 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
   return taken;
 }
 
-Result<void> Crawler::Shared::shorten_depths() {
-  constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> depths(static_cast<std::size_t>(store.next_id()), kUnknown);
-  const auto depth_of = [&](std::int64_t id) -> std::uint32_t& { return depths.at(static_cast<std::size_t>(id)); };
-  auto read = store.scan(
-      1,
-      [&](const UrlRecord& record) {
-        depth_of(record.url_id) = scope.is_seed(record.url) ? 0 : record.depth;
-        return true;
-      },
-      UrlStore::Fields::to_go_on);
-  if (!read) return read;
-  // Each round goes one link farther at least; links to later ids, which are most, are all followed in one.
-  for (bool changed = true; changed;) {
-    changed = false;
-    auto followed = store.scan_links([&](const UrlLinks& links) {
-      const std::uint32_t from = depth_of(links.url_id);
-      if (from == kUnknown) return true;
-      for (const std::int64_t target : links.targets) {
-        if (target <= 0 || target >= std::ssize(depths) || depth_of(target) == kUnknown) continue;
-        const std::uint32_t depth = from + (links.redirect ? 0 : 1);
-        if (depth >= depth_of(target)) continue;
-        depth_of(target) = depth;
-        changed = true;
-      }
-      return true;
-    });
-    if (!followed) return followed;
-  }
-  UrlBatch batch;
-  auto written = store.scan(
-      1,
-      [&](const UrlRecord& record) {
-        const std::uint32_t depth = depth_of(record.url_id);
-        if (depth < record.depth) {
-          batch.depths.push_back({record.url_id, depth, crawl_priority(options, depth, record.url)});
-        }
-        return true;
-      },
-      UrlStore::Fields::to_go_on);
-  if (!written || batch.size() == 0) return written;
-  store.submit(std::move(batch));
-  return store.flush();
-}
-
 void Crawler::Shared::note_lost(const std::string& site, const Error& cause) {
   std::lock_guard lock(failures_mutex_);
   if (lost_hosts_.contains(site)) return;
@@ -761,6 +763,10 @@ CrawlStats Crawler::Shared::stats() const {
     stats.in_memory += counters.in_memory.load(std::memory_order_relaxed);
     stats.hosts += counters.hosts.load(std::memory_order_relaxed);
     stats.hosts_waiting += counters.hosts_waiting.load(std::memory_order_relaxed);
+    if (const Shard::Resting rest = shard->longest_rest(); !rest.site.empty() && rest.until > stats.resting_until) {
+      stats.resting_site = rest.site;
+      stats.resting_until = rest.until;
+    }
     const TimePoint due{Duration{counters.next_due.load(std::memory_order_relaxed)}};
     stats.next_due = std::min(stats.next_due, due);
     for (std::size_t i = 0; i < kExclusions; ++i) {
@@ -790,6 +796,9 @@ Result<void> Crawler::Shared::finish_sinks() {
 Result<CrawlReport> Crawler::Shared::report() {
   if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
   if (auto finished = finish_sinks(); !finished) return std::unexpected(std::move(finished.error()));
+  if (settled_.load()) {
+    if (auto shortened = shorten_depths(); !shortened) return std::unexpected(std::move(shortened.error()));
+  }
   CrawlReport report;
   report.stats = stats();
   {
@@ -820,6 +829,9 @@ Result<CrawlReport> Crawler::Shared::report() {
   if (duplicates) duplicates->tell(report);
   report.taken_up = taken_up_.load() + given.taken.load();
   report.sitemaps = sitemaps.totals();
+  report.resting = resting_;
+  report.asked_for_outputs = asked_for_outputs_;
+  report.unseen = demands.left();
   report.waiting = static_cast<std::uint64_t>(std::max<std::int64_t>(waiting_.load(), 0));
   for (std::size_t i = 1; i < kUrlReasons; ++i) {
     const std::int64_t count = left_out_[i].load();

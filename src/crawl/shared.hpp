@@ -13,10 +13,13 @@
 #include <vector>
 
 #include "argiope/crawl/crawler.hpp"
+#include "argiope/web/byte_rate.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/internal/address_gate.hpp"
 #include "crawl/check_book.hpp"
 #include "crawl/crawl_session.hpp"
+#include "crawl/demand_book.hpp"
+#include "crawl/depth_book.hpp"
 #include "crawl/duplicate_book.hpp"
 #include "crawl/frontier.hpp"
 #include "crawl/id_set.hpp"
@@ -105,15 +108,16 @@ class Crawler::Shared {
   // Whether sinks have more to work off than there should be.
   bool sinks_are_behind() const;
 
-  // Reserves one of the responses max_pages allows; false: none is left.
-  bool take_page() noexcept;
-  // So many bytes have come: with a quota the crawl stops when it is used up.
-  void take_bytes(std::uint64_t count);
-  // For a response that does not count because its URL is tried again.
-  void give_page_back() noexcept;
+  // Reserves some of the requests max_pages allows; false: not so many are left.
+  bool take_pages(std::uint64_t count) noexcept;
+  // An answer has come, or a part of it: with a quota the crawl stops when that is used up.
+  void take_bytes(const HttpResponse& response);
+  bool is_quota_used_up() const noexcept { return quota && quota->is_used_up(); }
+  // For requests that did not come to be, or were for no page.
+  void give_pages_back(std::uint64_t count) noexcept;
 
-  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is fetched and
-  // of each requisite that is queued, `end_part` when it is dealt with, or is put back.
+  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is fetched, of each
+  // GET that has a place after its HEAD, and of each requisite that is queued; `end_part` when it is dealt with, or is put back.
   void begin_part() noexcept {
     if (completes_pages) parts_left_.fetch_add(1);
   }
@@ -129,6 +133,8 @@ class Crawler::Shared {
   bool is_complete(std::size_t shard, bool may_end = true);
   // The id of `target` where redirects that the store knows lead from it to the URL `id`; 0: they do not.
   std::int64_t redirects_from(std::string_view target, std::int64_t id);
+  // How many redirects in a row have led to the URL `id`, by what the store knows; at most max_redirects.
+  std::uint32_t redirects_to(std::int64_t id);
   // In a crawl that goes on: with nothing left but what was fetched and waits, shard 0 looks from time to time in the store for what
   // may be fetched now.
   void look_for_more(std::size_t shard, TimePoint now);
@@ -165,9 +171,12 @@ class Crawler::Shared {
   const RevisitPlan plan{options};
   const bool plans_visits = options.forever || options.adaptive;
   std::atomic<std::uint64_t> rotating{0};  // of `outstanding`, what was fetched and will be again
-  const bool completes_pages = options.max_pages > 0 && options.requisites != Requisites::none;
+  const bool completes_pages =
+      options.max_pages > 0 && (options.requisites != Requisites::none || options.check_links || !options.accept_types.empty());
+  DemandBook demands;
   CheckBook checks;
   RequisiteBook requisites;
+  DepthBook depth_book;  // where no links are stored
   const std::unique_ptr<DuplicateBook> duplicates;  // null: nothing was asked for
   SitemapBook sitemaps;
   UrlStore& store;
@@ -183,7 +192,8 @@ class Crawler::Shared {
     std::atomic<std::uint64_t> taken{0}, known{0}, left_out{0}, skipped{0};
   };
   Given given;
-  std::atomic<std::uint64_t> bytes_taken{0};  // with a quota alone
+  const std::unique_ptr<ByteQuota> quota;  // null: there is none
+  HostRests host_rests;                    // that earlier runs have left
 
  private:
   UrlStore::Fields fields_to_decide() const noexcept;
@@ -205,15 +215,18 @@ class Crawler::Shared {
   Result<void> begin_run(WallTime now);
   std::size_t resume_now(const UrlRecord& record, UrlBatch& batch);
   UrlWork work_on(const UrlRecord& record, Stage stage) const;
-  UrlWork work_for_sinks(const UrlRecord& record, UrlWork work, Stage stage) const;
+  UrlWork work_for_outputs(const UrlRecord& record, UrlWork work, Stage stage) const;
+  bool is_lacking(const UrlRecord& record, UrlWork work) const;
   void note_requisite(const UrlRecord& record, UrlWork work);
-  // Counts depths again by the links that are stored.
+  // Counts depths again by the links that are stored, or else by those of this run that the depth book has.
   Result<void> shorten_depths();
+  Result<std::vector<std::uint32_t>> depths_by_links();
   bool may_take_up_more() const noexcept;
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
   Result<void> finish_sinks();
   Result<void> list_broken(CrawlReport& report);
+  std::optional<UrlRecord> redirecting_to(const UrlRecord& record);
 
   WallTime opened_at_{};
   UrlRun run_;
@@ -235,6 +248,8 @@ class Crawler::Shared {
   IdSet passed_over_;
   std::unordered_map<std::int64_t, std::uint64_t> simhashes_;  // of pages of earlier runs, while it opens
   std::vector<std::int64_t> put_off_;  // to be tried again in years; while it opens
+  std::uint64_t asked_for_outputs_ = 0;  // known pages, that are fetched for what the run is to produce
+  std::uint64_t resting_ = 0;          // given up by earlier runs, and not asked yet: see rests()
   bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
   std::atomic<std::int64_t> parts_left_{0};

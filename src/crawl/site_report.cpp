@@ -12,6 +12,7 @@
 #include "crawl/internal/accepted_status.hpp"
 #include "crawl/internal/duplicate_pages.hpp"
 #include "crawl/internal/link_graph.hpp"
+#include "crawl/seen_answers.hpp"
 #include "crawl/url_names.hpp"
 #include "web/internal/content_type.hpp"
 
@@ -157,9 +158,10 @@ class ReportGatherer {
 
   // Of what was asked.
   void compare_with_sitemaps(const UrlRecord& record, bool is_error, bool is_page) {
-    const bool noindex = noindex_.contains(record.url_id);
+    const bool is_seen = !unseen_.contains(record.url_id);
+    const bool noindex = is_seen && noindex_.contains(record.url_id);
     if (!listed_.contains(record.url_id)) {
-      if (is_page && !noindex) report_.not_listed.add(record.url);
+      if (is_page && is_seen && !noindex) report_.not_listed.add(record.url);
       return;
     }
     ++report_.listed;
@@ -173,7 +175,13 @@ class ReportGatherer {
   }
 
   Result<void> read_urls() {
+    const auto unseen = UnseenPages::read(store_, kFactsDemand);
+    if (!unseen) return std::unexpected(unseen.error());
     return store_.scan(1, [&](const UrlRecord& record) {
+      if (unseen->has(record)) {
+        unseen_.insert(record.url_id);
+        seen_.erase(record.url_id);
+      }
       read_url(record);
       return true;
     });
@@ -355,6 +363,7 @@ class ReportGatherer {
   }
 
   void finish() {
+    report_.unseen = unseen_.size();
     report_.timed = times_.size();
     report_.p50 = middle_of(times_, 0.5);
     report_.p90 = middle_of(times_, 0.9);
@@ -419,6 +428,7 @@ class ReportGatherer {
   SiteReport report_;
   std::unordered_map<std::int64_t, Seen> seen_;
   std::unordered_set<std::int64_t> noindex_;
+  std::unordered_set<std::int64_t> unseen_;  // what was seen of them may be so no longer
   std::unordered_set<std::int64_t> listed_;  // by a sitemap or feed
   std::vector<Answer> answers_;
   std::vector<Duration> times_;

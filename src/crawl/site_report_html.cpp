@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "argiope/time/time_zone.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/html_report.hpp"
 #include "base/internal/wording.hpp"
 #include "base/internal/xml.hpp"
@@ -362,7 +363,12 @@ std::string html_site_report(const SiteReport& report) {
                                                       : fmt::format("Crawled from {} to {} (UTC).", short_time(report.from, TimeZone()),
                                                                     short_time(report.until, TimeZone()));
   std::string head = fmt::format(R"(<h1>{}</h1><p class="dim">{}</p>)", shown_text(name), xml_escaped(times)) + tiles(report);
-  if (report.check.errors() + report.check.warnings() == 0 && report.asked > 0) head += R"(<p class="good">No broken links.</p>)";
+  if (report.check.is_good() && report.check.warnings() == 0 && report.asked > 0) head += R"(<p class="good">No broken links.</p>)";
+  if (report.check.unread > 0) head += note(words_on_unread(report.check));
+  if (report.unseen > 0) {
+    head += note(fmt::format("Titles, descriptions, times and the like are not known of {}: no run with --html has read {} now.",
+                             counted(report.unseen, "page"), report.unseen == 1 ? "it as it is" : "them as they are"));
+  }
   if (report.asked > 0 && report.check.links == 0) {
     head += note("No links were kept: --html, --links or --check-links keep them, with their texts and lines.");
   }

@@ -15,6 +15,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "base/internal/xml.hpp"
 #include "crawl/internal/graph_export.hpp"
+#include "crawl/seen_answers.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/http_date.hpp"
 #include "web/internal/uri_text.hpp"
@@ -79,9 +80,16 @@ class SitemapWriter {
     }
     const auto left_out = LeftOut::read(store_);
     if (!left_out) return std::unexpected(left_out.error());
+    const auto unseen = UnseenPages::read(store_, kFactsDemand);
+    if (!unseen) return std::unexpected(unseen.error());
     Result<void> failed;
     auto scanned = store_.scan(1, [&](const UrlRecord& record) {
-      if (is_for_indexes(record) && !left_out->has(record)) failed = add(record);
+      if (!is_for_indexes(record)) return true;
+      if (unseen->has(record)) {
+        ++count_.unknown;
+      } else if (!left_out->has(record)) {
+        failed = add(record);
+      }
       return failed.has_value();
     });
     if (scanned && !failed) scanned = failed;

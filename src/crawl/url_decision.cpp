@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "crawl/failure_rest.hpp"
 #include "crawl/internal/host_policies.hpp"
 #include "crawl/revisit_plan.hpp"
 #include "web/internal/content_type.hpp"
@@ -123,7 +124,15 @@ UrlWork decide_sitemap(Exclusion place, const RunView& run) noexcept {
 
 }  // namespace
 
+bool rests(const UrlRecord& record, const RunView& run) noexcept {
+  if (run.stage != Stage::opening || run.options.forever || !has_limit(run.options)) return false;
+  if (is_requeued(record, run.options.requeue)) return false;
+  // By a clock that was wrong it may rest for years.
+  return rests_until(record) > run.now && !is_of_the_future(record, run);
+}
+
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept {
+  if (rests(record, run)) return UrlWork::leave;
   if (record.reason == UrlReason::sitemap) return decide_sitemap(place, run);
   if (record.reason == UrlReason::asset) {
     const bool is_there = place == Exclusion::none || place == Exclusion::off_scope;
@@ -137,6 +146,7 @@ UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noe
 }
 
 bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept {
+  if (rests(record, run)) return false;
   if (record.reason == UrlReason::sitemap) return decide_sitemap(Exclusion::none, run) != UrlWork::leave;
   if (record.reason == UrlReason::asset) return decide_asset(record, run) != UrlWork::leave;
   if (record.reason == UrlReason::requisite) return decide_requisite(record, run) != UrlWork::leave;

@@ -42,6 +42,8 @@ struct RunView {
 
 // `place` is where the URL stands for this run: Scope::place_of().
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept;
+// Whether earlier runs have given it up more than once, and this one, which may not come to everything, does not ask it yet.
+bool rests(const UrlRecord& record, const RunView& run) noexcept;
 // Whether decide() gives anything but `leave` for some place: it is quicker to ask than the place.
 bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept;
 // Whether a place is one where what pages are shown with is fetched, too: wherever links are not followed for other reasons than

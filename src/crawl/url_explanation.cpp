@@ -8,6 +8,8 @@
 #include "argiope/web/http_client.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "crawl/failure_rest.hpp"
+#include "crawl/host_rests.hpp"
 #include "crawl/internal/host_rules.hpp"
 
 namespace argiope {
@@ -15,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostSteps = 50;
 constexpr std::size_t kMostLinking = 10;
-constexpr std::size_t kMostHopsShown = 10;
+constexpr std::size_t kMostHopsShown = 20;
 constexpr std::string_view kNotAsked = "not asked: ";
 
 std::string reason_sentence(const UrlRecord& url) {
@@ -24,7 +26,9 @@ std::string reason_sentence(const UrlRecord& url) {
   if (url.reason == UrlReason::depth) words += fmt::format(": it is {} away", counted(url.depth, "link"));
   const bool names_page = url.reason == UrlReason::duplicate || url.reason == UrlReason::near_duplicate ||
                           url.reason == UrlReason::alias;
-  if (url.limit > 0) words += names_page ? fmt::format(" (url_id {})", url.limit) : fmt::format(" ({})", url.limit);
+  if (url.reason == UrlReason::url_length) words += fmt::format(": it has {} bytes", url.url.size());
+  if (url.reason == UrlReason::content_type && !url.content_type.empty()) words += ": " + url.content_type;
+  if (url.limit > 0) words += fmt::format(" ({} {})", names_page ? "url_id" : "the limit was", url.limit);
   return words;
 }
 
@@ -53,7 +57,12 @@ std::string sentence_on(const UrlRecord& url, WallTime now) {
 }
 
 std::string advice_on(const UrlRecord& url) {
-  if (url.state == UrlState::failed) return "the next run tries again";
+  if (url.state == UrlState::failed) {
+    const WallTime rests = rests_until(url);
+    if (rests == WallTime{}) return "the next run tries again";
+    return fmt::format("the next run tries again; one with a limit (--max-pages, --quota, --max-time) not before {}",
+                       to_rfc3339(rests));
+  }
   if (url.state == UrlState::queued) return "argiope crawl goes on with it, if it is in the run's scope";
   if (url.state == UrlState::done && url.reason == UrlReason::none) {
     return is_broken(url) ? "--requeue broken, or argiope crawl requeue, asks again" : "";
@@ -79,19 +88,25 @@ class RedirectWay {
  public:
   RedirectWay(std::string_view from, std::vector<std::string>& hops) : from_(from), hops_(hops) {}
 
-  // The URL, or the last hop, redirects there; or does not.
-  void take(const std::string& target) {
+  // The URL, or the last hop, whose id is given, redirects there; or does not.
+  void take(std::int64_t id, const std::string& target) {
+    last_id_ = id;
     const bool is_new = !target.empty() && target != from_ && std::ranges::find(hops_, target) == hops_.end();
     is_open_ = is_new && hops_.size() < kMostHopsShown;
-    if (is_open_) hops_.push_back(target);
+    if (!is_open_) return;
+    hops_.push_back(target);
+    last_id_ = 0;
   }
   bool leads_to(std::string_view url) const { return is_open_ && hops_.back() == url; }
   bool is_open() const noexcept { return is_open_; }
   const std::string& last() const { return hops_.back(); }
+  // 0: the store does not know it.
+  std::int64_t last_id() const noexcept { return hops_.empty() ? 0 : last_id_; }
 
  private:
   const std::string from_;
   std::vector<std::string>& hops_;
+  std::int64_t last_id_ = 0;
   bool is_open_ = false;
 };
 
@@ -115,6 +130,8 @@ class TableLook {
   }
 
   std::int64_t url_id() const noexcept { return url_ ? url_->url_id : 0; }
+  // Of the last URL that its redirects lead to; 0: there is none, or it is not known.
+  std::int64_t end_id() const noexcept { return way_.last_id(); }
 
  private:
   bool is_of_site(const UrlRecord& record) const {
@@ -124,9 +141,9 @@ class TableLook {
   void see(const UrlRecord& record) {
     if (!url_ && record.url == href_) {
       url_ = record;
-      way_.take(record.redirect_to);
+      way_.take(record.url_id, record.redirect_to);
     } else if (way_.leads_to(record.url)) {
-      way_.take(record.redirect_to);
+      way_.take(record.url_id, record.redirect_to);
     }
     if (!is_of_site(record)) return;
     switch (record.state) {
@@ -167,7 +184,7 @@ class TableLook {
       if (*id == 0) return {};
       auto record = store.get(*id);
       if (!record) return std::unexpected(std::move(record.error()));
-      way_.take(*record ? (*record)->redirect_to : std::string{});
+      way_.take(*id, *record ? (*record)->redirect_to : std::string{});
     }
     return {};
   }
@@ -186,6 +203,17 @@ class TableLook {
   std::optional<UrlRecord> url_;  // as scan() gives it
   std::int64_t not_asked_ = 0;
 };
+
+// A redirect comes to what its last target comes to.
+Result<void> note_end(UrlStore& store, std::int64_t last, WallTime now, UrlExplanation& out) {
+  if (last == 0) return {};
+  auto record = store.get(last);
+  if (!record) return std::unexpected(std::move(record.error()));
+  if (!*record) return {};
+  out.end = sentence_on(**record, now);
+  if (out.advice.empty()) out.advice = advice_on(**record);
+  return {};
+}
 
 Result<void> trace_way(UrlStore& store, UrlExplanation& out) {
   std::vector<UrlExplanation::Step> back{{out.record.url, false}};
@@ -207,6 +235,18 @@ Result<void> trace_way(UrlStore& store, UrlExplanation& out) {
   }
   std::ranges::reverse(back);
   out.way = std::move(back);
+  return {};
+}
+
+// No URL of a host that rests is asked.
+Result<void> note_rest(UrlStore& store, WallTime now, UrlExplanation& out) {
+  auto rest = HostRests::find(store, out.site);
+  if (!rest) return std::unexpected(std::move(rest.error()));
+  if (!*rest || (*rest)->until <= now) return {};
+  out.host_rests_until = (*rest)->until;
+  out.host_rests_for = to_string((*rest)->why);
+  if (out.record.state == UrlState::done || out.record.state == UrlState::excluded) return {};
+  out.what += fmt::format("; its host rests until {}: {}", to_rfc3339((*rest)->until), words_of((*rest)->why));
   return {};
 }
 
@@ -293,7 +333,9 @@ Result<std::optional<UrlExplanation>> explain_url(UrlStore& store, const Url& ur
   out.record = std::move(**record);
   out.what = sentence_on(out.record, now);
   out.advice = advice_on(out.record);
-  looked = trace_way(store, out);
+  looked = note_end(store, look.end_id(), now, out);
+  if (looked) looked = trace_way(store, out);
+  if (looked) looked = note_rest(store, now, out);
   if (looked) looked = find_links(store, out);
   if (!looked) return std::unexpected(std::move(looked.error()));
   return std::optional(std::move(out));

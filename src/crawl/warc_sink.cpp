@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/internal/counted.hpp"
+#include "crawl/seen_answers.hpp"
 #include "web/internal/warc_archive.hpp"
 
 namespace argiope {
@@ -37,8 +38,8 @@ WarcArchiveOptions archive_options(const WarcOptions& options) {
 
 class WarcSink::Impl {
  public:
-  Impl(std::unique_ptr<WarcArchive> archive, bool sync)
-      : archive_(std::move(archive)), sync_(sync), file_(archive_->written_file()) {
+  Impl(std::unique_ptr<WarcArchive> archive, std::string demand, bool sync)
+      : archive_(std::move(archive)), demand_(std::move(demand)), sync_(sync), file_(archive_->written_file()) {
     thread_ = std::thread([this] { work(); });
   }
   ~Impl() { end(); }
@@ -100,6 +101,8 @@ class WarcSink::Impl {
     return {totals_.responses, totals_.revisits, totals_.bytes};
   }
   const std::string& file() const noexcept { return archive_->file(); }
+  const std::string& demand() const noexcept { return demand_; }
+  bool begins_anew() const noexcept { return archive_->is_new(); }
 
  private:
   using Exchanges = std::deque<std::unique_ptr<WarcExchange>>;
@@ -181,6 +184,7 @@ class WarcSink::Impl {
   }
 
   const std::unique_ptr<WarcArchive> archive_;
+  const std::string demand_;
   const bool sync_;
 
   mutable std::mutex mutex_;
@@ -209,16 +213,29 @@ Result<std::shared_ptr<WarcSink>> WarcSink::open(const WarcOptions& options, con
   auto archive = WarcArchive::open(archive_options(options), clock, random);
   if (!archive) return std::unexpected(std::move(archive.error()));
   for (const WarcRepair& repair : (*archive)->repairs()) {
+    if (repair.forgotten > 0) {
+      spdlog::warn("{}: it is gone, and begun anew: {} of it left out of the index", repair.file,
+                   counted(repair.forgotten, "line"));
+      continue;
+    }
     spdlog::warn("{}: its last record was not written whole, as when a crawl is killed: {} cut off", repair.file,
                  counted(repair.cut_bytes, "byte"));
   }
-  return std::shared_ptr<WarcSink>(new WarcSink(std::make_unique<Impl>(std::move(*archive), options.sync)));
+  // The folder and the beginning of all its files' names.
+  std::string place = options.path;
+  for (const std::string_view ending : {".gz", ".warc"}) {
+    if (place.ends_with(ending)) place.resize(place.size() - ending.size());
+  }
+  return std::shared_ptr<WarcSink>(
+      new WarcSink(std::make_unique<Impl>(std::move(*archive), demand_of_sink("archive", place), options.sync)));
 }
 
 Result<void> WarcSink::take(const Exchange& exchange) { return impl_->take(exchange); }
 std::size_t WarcSink::backlog() const noexcept { return impl_->backlog(); }
 Result<void> WarcSink::keep() { return impl_->keep(); }
 Result<void> WarcSink::finish() { return impl_->finish(); }
+std::string WarcSink::demand() const { return impl_->demand(); }
+bool WarcSink::begins_anew() const noexcept { return impl_->begins_anew(); }
 WarcSink::Totals WarcSink::totals() const { return impl_->totals(); }
 const std::string& WarcSink::file() const noexcept { return impl_->file(); }
 

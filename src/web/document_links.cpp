@@ -24,22 +24,13 @@ std::string_view address_of_element(std::string_view element) noexcept {
   return found != std::end(kAddresses) && found->element == element ? found->attribute : std::string_view{};
 }
 
-// Of the first `base` that has one; empty: there is none.
-std::string_view base_address(const DocumentTree& tree) noexcept {
-  for (NodeIndex node = 0; node < tree.nodes.size(); ++node) {
-    if (!tree.is_element(node) || tree.nodes[node].text != "base") continue;
-    if (const TreeAttribute* const href = tree.find_attribute(node, "href")) return href->value;
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::size_t> Document::make_links_absolute(const Url* page) {
   State& state = *state_;
   DocumentTree& tree = state.tree;
   Url base;
-  const std::string_view told = base_address(tree);
+  const std::string_view told = base_address(tree).value_or(std::string_view{});
   if (!told.empty() && parse_into(base, told, page) == UrlStatus::ok) page = &base;
   // The URL Standard encodes the query of a link in the document's own encoding.
   const QueryEncoder encoder = [&](std::string_view utf8, std::string& out) { encode_query(utf8, state.encoding, out); };

@@ -20,6 +20,16 @@ std::uint32_t DocumentTree::find_name(std::string_view name) const noexcept {
   return place;
 }
 
+std::optional<std::string_view> base_address(const DocumentTree& tree) noexcept {
+  std::optional<std::string_view> address;
+  for_each_element_named(tree, "base", [&](NodeIndex node) {
+    const TreeAttribute* const href = tree.find_attribute(node, "href");
+    if (href != nullptr) address = href->value;
+    return href == nullptr;
+  });
+  return address;
+}
+
 void keep_each_once(std::vector<TreePlace>& places) {
   if (!std::ranges::is_sorted(places)) std::ranges::sort(places);
   const auto again = std::ranges::unique(places);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,22 @@ struct DocumentTree {
   // The place of a name in `names`; their number where no element has it.
   std::uint32_t find_name(std::string_view name) const noexcept;
 };
+
+// Calls visit(node) for the elements named `name`, until it returns false. What is in a template is no part of the page.
+template <class Visit>
+void for_each_element_named(const DocumentTree& tree, std::string_view name, Visit visit) {
+  const std::uint32_t place = tree.find_name(name);
+  if (place == tree.names.size()) return;
+  const std::uint32_t inert = tree.find_name("template");
+  for (NodeIndex node = 1; node < tree.nodes.size(); ++node) {
+    if (!tree.is_element(node)) continue;
+    if (tree.nodes[node].name == place && !visit(node)) return;
+    if (tree.nodes[node].name == inert) node = tree.nodes[node].end - 1;
+  }
+}
+
+// The address of the first `base` that has one. Nullopt: there is none.
+std::optional<std::string_view> base_address(const DocumentTree& tree) noexcept;
 
 // In their order, each once.
 void keep_each_once(std::vector<TreePlace>& places);

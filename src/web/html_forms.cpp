@@ -169,6 +169,8 @@ class FormScanner {
       } else if (tag.is("select")) {
         end_select();
         if (!tag.is_end) begin_select(tag);
+      } else if (tag.is("template")) {
+        templates_ += tag.is_end ? (templates_ > 0 ? -1 : 0) : 1;
       } else if (!tag.is_end) {
         start(tag);
       }
@@ -196,7 +198,7 @@ class FormScanner {
   }
 
   void start(const FormTag& tag) {
-    if (tag.is("base") && found_.base_href.empty()) {
+    if (tag.is("base") && templates_ == 0 && found_.base_href.empty()) {
       found_.base_href = tag.value("href");
     } else if (tag.is("input")) {
       input(tag);
@@ -290,6 +292,7 @@ class FormScanner {
   std::size_t current_ = kNoForm;
   std::size_t controls_ = 0;
   std::optional<Select> select_;
+  int templates_ = 0;  // that are open; what is in one is no part of the page
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Private to the web module.
 //
 // It follows the HTML standard's tokeniser (section 13.2.5) where it matters to who looks at start tags: comments, raw-text
-// elements, attribute quoting. Of trees it knows SVG and MathML alone (foreign_content.hpp).
+// elements, attribute quoting. Of trees it knows SVG and MathML (foreign_content.hpp), and templates.
 #pragma once
 
 #include <algorithm>
@@ -105,6 +105,7 @@ class HtmlWalker {
   // Behind "</".
   const char* end_tag(const char* p) {
     if (foreign_.entered() && is_alpha(*p)) foreign_.end_tag({p, behind_name(p)});
+    if (templates_ > 0 && begins_with_name(p, "template")) --templates_;
     return is_alpha(*p) ? skip_tag(p) : past_bracket(p);
   }
 
@@ -245,9 +246,15 @@ class HtmlWalker {
     return nullptr;
   }
 
+  // To be told of each start tag `template` of HTML. What is in one is no part of the page until a script takes it out: what it
+  // says of the page as a whole (its base, whether it may be kept) does not count.
+  void open_template() noexcept { ++templates_; }
+  bool in_template() const noexcept { return templates_ > 0; }
+
   const char* begin_;
   const char* end_;
   ForeignContent foreign_;
+  std::size_t templates_ = 0;
   bool self_closing_ = false;  // the tag that attributes() read last
 };
 

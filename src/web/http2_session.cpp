@@ -12,6 +12,7 @@
 #include "base/internal/printable.hpp"
 #include "web/http_field.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/quota_use.hpp"
 
 namespace argiope {
 namespace {
@@ -138,6 +139,7 @@ struct Http2Session::Callbacks {
     constexpr std::size_t kFrameHead = 9;
     if (Http2Stream* const stream = self(data).stream_of(frame->stream_id)) {
       stream->response.wire_bytes += kFrameHead + frame->length;
+      take_from_quota(stream->quota, kFrameHead + frame->length, stream->response);
     }
     Http2Session& session = self(data);
     session.idle_frames_ = brings_nothing(*frame) ? session.idle_frames_ + 1 : 0;
@@ -210,8 +212,13 @@ struct Http2Session::Callbacks {
       if (frame->hd.type == NGHTTP2_HEADERS) {
         if (Http2Stream* const stream = session.stream_of(frame->hd.stream_id)) session.on_head_or_trailer(*stream);
       }
-      if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
-      if (Http2Stream* const stream = session.stream_of(frame->hd.stream_id)) session.on_end_stream(*stream);
+      Http2Stream* const stream = session.stream_of(frame->hd.stream_id);
+      if (stream == nullptr) return;
+      if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+        session.on_end_stream(*stream);
+      } else if (is_used_up(stream->quota)) {
+        session.fail_stream(*stream, over_quota());
+      }
     });
   }
 

@@ -57,6 +57,7 @@ struct Http2Stream {
   const HttpMethod method;
   // The request's time, which grows by what is waited for HttpClientOptions::byte_rate; may be null.
   Timeout* deadline = nullptr;
+  ByteQuota* quota = nullptr;  // the request's
 
   Event over;  // set once `end` is not open
   Http2End end = Http2End::open;

@@ -12,6 +12,7 @@
 #include "base/internal/printable.hpp"
 #include "web/connector.hpp"
 #include "web/http2_origins.hpp"
+#include "web/quota_use.hpp"
 #include "web/http_request_head.hpp"
 #include "web/http_response_reader.hpp"
 
@@ -84,7 +85,7 @@ class HttpClient::Impl {
   // By HTTP/1.1. `first`: a new connection to use; null: whichever.
   Coro<Result<void>> exchange(const HttpRequest& request, HttpResponse& response, Timeout& deadline,
                               ConnectionPtr first) {
-    response.wire_bytes = 0;
+    response.wire_bytes = response.quota_bytes = 0;
     std::size_t proxies_failed = 0;
     for (bool again = false;; again = true) {
       const bool may_keep = !again && (is_idempotent(request.method) || request.is_repeatable);
@@ -124,7 +125,7 @@ class HttpClient::Impl {
   }
 
   Coro<Result<void>> exchange_by_tls(const HttpRequest& request, HttpResponse& response, Timeout& deadline) {
-    response.wire_bytes = 0;
+    response.wire_bytes = response.quota_bytes = 0;
     const bool may_repeat = is_idempotent(request.method) || request.is_repeatable;
     int refusals = 0;
     for (bool again = false;;) {
@@ -212,6 +213,7 @@ class HttpClient::Impl {
     auto decoder = take_decoder();
     Http2Stream stream(response, *decoder, limits_for(request), request.method);
     stream.deadline = &deadline;
+    stream.quota = request.quota;
     struct Hold {
       Http2Connection& connection;
       Http2Stream& stream;
@@ -254,7 +256,7 @@ class HttpClient::Impl {
     Result<bool> result = false;
     for (int interim = 0;; ++interim) {
       HttpResponseReader reader(response, *decoder, limits, request.method);
-      auto read = co_await read_response(connection, reader, leftover, response, deadline, answered);
+      auto read = co_await read_response(connection, reader, leftover, request, response, deadline, answered);
       if (!read) {
         result = std::unexpected(std::move(read.error()));
         break;
@@ -282,7 +284,7 @@ class HttpClient::Impl {
   }
 
   Coro<Result<void>> read_response(ClientConnection& connection, HttpResponseReader& reader, std::string& leftover,
-                                   HttpResponse& response, Timeout& deadline, bool& answered) {
+                                   const HttpRequest& request, HttpResponse& response, Timeout& deadline, bool& answered) {
     if (!leftover.empty()) {
       auto used = reader.feed(leftover);
       if (!used) co_return std::unexpected(std::move(used.error()));
@@ -305,6 +307,8 @@ class HttpClient::Impl {
       } else {
         leftover.assign(received.substr(*used));
       }
+      take_from_quota(request.quota, *count, response);
+      if (!reader.done() && is_used_up(request.quota)) co_return std::unexpected(over_quota());
       if (options_.byte_rate != nullptr) co_await pay(*count, deadline);
     }
     co_return Result<void>{};

@@ -36,7 +36,7 @@ constexpr std::size_t kSpareOf = 64;
 // takes no answers are done for nobody.
 constexpr int kMostUnsentInKernel = 128 * 1024;
 
-ServerResponse stopping_problem() { return ServerResponse::problem(503, "the server is stopping"); }
+constexpr std::string_view kStopping = "the server is stopping";
 
 bool asks_to_close(const ServerResponse& response) noexcept {
   return std::ranges::any_of(response.headers, [](const auto& field) {
@@ -265,7 +265,7 @@ bool HttpConnection::is_body_wanted() {
   count_body(reader_.body_held());
   // Who sends little does not pay for those who send much.
   if (body_held_ <= kGathered || core_.bodies_bytes <= core_.options.max_bodies_bytes) return true;
-  refuse_with(ServerResponse::problem(503, "too many large requests are under way", {{"Retry-After", "1"}}));
+  refuse(503, "too many large requests are under way");
   return false;
 }
 
@@ -275,7 +275,15 @@ void HttpConnection::count_body(std::size_t held) noexcept {
 }
 
 void HttpConnection::refuse(int status, std::string_view detail) {
-  refuse_with(ServerResponse::problem(status, detail));
+  reader_.show_head();
+  refuse_with(own_answer(status, detail));
+}
+
+ServerResponse HttpConnection::own_answer(int status, std::string_view detail) const {
+  if (core_.options.refusal) return core_.options.refusal(request_, status, detail);
+  ServerResponse response = ServerResponse::problem(status, detail);
+  if (status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 void HttpConnection::refuse_with(ServerResponse response) {
@@ -294,7 +302,7 @@ void HttpConnection::refuse_with(ServerResponse response) {
 Coro<bool> HttpConnection::ask_handler() {
   keep_alive_ = reader_.keep_alive();
   if (core_.stopping) {
-    response_ = stopping_problem();
+    response_ = own_answer(503, kStopping);
     co_return true;
   }
   ++core_.requests;
@@ -307,9 +315,9 @@ Coro<bool> HttpConnection::ask_handler() {
   switch (co_await guarded(run_handler())) {
     case Interrupt::none: co_return true;
     case Interrupt::timeout:
-      response_ = ServerResponse::problem(503, "the answer took longer than this server allows");
+      response_ = own_answer(503, "the answer took longer than this server allows");
       co_return true;
-    case Interrupt::stopped: response_ = stopping_problem(); co_return true;
+    case Interrupt::stopped: response_ = own_answer(503, kStopping); co_return true;
     case Interrupt::client_left: break;
   }
   stream_.abort();
@@ -328,7 +336,7 @@ Coro<void> HttpConnection::run_handler() {
   }
   if (failure == nullptr) co_return;
   report(failure);
-  response_ = ServerResponse::problem(500, "the handler of this request failed");
+  response_ = own_answer(500, "the handler of this request failed");
 }
 
 Coro<bool> HttpConnection::send_answer() {
@@ -337,7 +345,7 @@ Coro<bool> HttpConnection::send_answer() {
     append_head();
   } catch (const std::invalid_argument&) {
     report(std::current_exception());
-    response_ = ServerResponse::problem(500, "the handler of this request gave an answer that cannot be sent");
+    response_ = own_answer(500, "the handler of this request gave an answer that cannot be sent");
     append_head();
   }
   if (has_body_to_send()) {
@@ -363,6 +371,7 @@ void HttpConnection::forget_answer() {
 }
 
 void HttpConnection::append_head() {
+  if (core_.options.before_sending) core_.options.before_sending(request_, response_);
   is_chunked_ = false;
   HttpFraming framing;
   if (response_.stream && may_have_body(response_.status)) {

@@ -100,6 +100,8 @@ class HttpConnection : public ListHook {
   void enter_reading_phase();
   // With a problem, after which the connection is closed.
   void refuse(int status, std::string_view detail);
+  // An answer that is the server's own.
+  ServerResponse own_answer(int status, std::string_view detail) const;
   void refuse_with(ServerResponse response);
   // Once the head has come, and some of the body is to come: whether that is wanted.
   bool is_body_wanted();

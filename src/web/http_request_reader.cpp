@@ -150,6 +150,7 @@ void HttpRequestReader::next() {
   state_ = State::head;
   begin_ = line_begin_ = at_;
   lines_ = blank_lines_ = 0;
+  has_head_ = false;
   if (begin_ == input_.size()) {
     begin_ = line_begin_ = at_ = 0;
     if (input_.capacity() > kKeptInput) {
@@ -170,6 +171,12 @@ void HttpRequestReader::next() {
 bool HttpRequestReader::take_wish_to_continue() noexcept {
   // Who has begun to send it needs no telling.
   return std::exchange(wishes_to_continue_, false) && state_ == State::body && !has_more() && request_.body.empty();
+}
+
+void HttpRequestReader::show_head() {
+  if (has_head_) return refer_to_input();
+  request_.headers.clear();
+  request_.target = request_.path = request_.query = request_.host = {};
 }
 
 bool HttpRequestReader::keep_alive() const noexcept { return parser_->keep_alive(); }
@@ -279,6 +286,7 @@ HttpRequestReader::State HttpRequestReader::check_head() {
   if (!choose_target()) return state_;
   if (parser.expects_other) return refuse(417, "the only expectation this server knows is 100-continue");
   wishes_to_continue_ = parser.expects_continue && !is_http_1_0_;
+  has_head_ = true;
   refer_to_input();
   return begin_body();
 }

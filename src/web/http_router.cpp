@@ -139,23 +139,24 @@ void HttpRouter::add(HttpMethod method, std::string_view pattern, HttpHandler ha
   routes_->add(method, pattern, std::move(handler));
 }
 
+ServerResponse HttpRouter::refuse(const ServerRequest& request, int status, std::string_view detail) const {
+  return refusal_ ? refusal_(request, status, detail) : ServerResponse::problem(status, detail);
+}
+
 Coro<ServerResponse> HttpRouter::operator()(ServerRequest& request) const {
   const std::shared_ptr<const Routes> routes = routes_;
+  // Of the server as a whole (RFC 9110, 9.3.7).
+  if (request.method == HttpMethod::options && request.path == "*") co_return ServerResponse{.status = 204};
   std::vector<std::string> values;
   const Routes::Target* target = routes->find(request.path, values);
-  if (target == nullptr) {
-    co_return ServerResponse::problem(404, fmt::format("there is nothing at {}", in_quotes(request.path)));
-  }
+  if (target == nullptr) co_return refuse(request, 404, fmt::format("there is nothing at {}", in_quotes(request.path)));
   HttpMethod method = request.method;
   if (method == HttpMethod::head && !target->has(method)) method = HttpMethod::get;
   if (!target->has(method)) {
     const std::string allowed = target->allowed();
-    ServerResponse response;
-    if (method == HttpMethod::options) {
-      response.status = 204;
-    } else {
-      response = ServerResponse::problem(
-          405, fmt::format("{} is not allowed here; {} are", to_string(request.method), allowed));
+    ServerResponse response{.status = 204};
+    if (method != HttpMethod::options) {
+      response = refuse(request, 405, fmt::format("{} is not allowed here; {} are", to_string(request.method), allowed));
     }
     response.headers.emplace_back("Allow", allowed);
     co_return response;

@@ -29,6 +29,7 @@ enum class LinkTag : std::uint8_t {
   raw_text,
   script,
   plaintext,
+  template_,
   foreign_root
 };
 
@@ -43,6 +44,7 @@ constexpr LinkTag link_tag_named(std::string_view name) noexcept {
     case pack_name("link"): return LinkTag::link;
     case pack_name("meta"): return LinkTag::meta;
     case pack_name("script"): return LinkTag::script;
+    case pack_name("template"): return LinkTag::template_;
     case pack_name("style"):
     case pack_name("title"):
     case pack_name("textarea"):
@@ -74,7 +76,9 @@ class LinkNotes {
   // Of a start tag: `read(std::span<WantedAttribute>)` fills in what the tag has of these, and says where it ends; null: it does
   // not. That is returned.
   template <class Read>
-  const char* take(LinkTag tag, bool in_foreign, Read read) {
+  const char* take(LinkTag tag, bool in_foreign, bool in_template, Read read) {
+    const bool is_of_page = tag == LinkTag::base || tag == LinkTag::meta;
+    if (in_template && is_of_page) return read(std::span<WantedAttribute>{});
     switch (tag) {
       case LinkTag::a: return hyperlink(LinkKind::anchor, in_foreign, read);
       case LinkTag::area: return hyperlink(LinkKind::area, in_foreign, read);

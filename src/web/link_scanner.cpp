@@ -19,7 +19,7 @@ constexpr std::size_t kKeptBytes = 1 << 20;
 
 constexpr TagBeginnings kMayMatter = {"a",     "area", "base",     "frame",    "iframe",    "link",
                                       "meta",  "math", "noembed",  "noframes", "plaintext", "script",
-                                      "style", "svg",  "textarea", "title",    "xmp"};
+                                      "style", "svg",  "template", "textarea", "title",     "xmp"};
 
 // One scan.
 class Scanner : public HtmlWalker<Scanner> {
@@ -52,11 +52,12 @@ class Scanner : public HtmlWalker<Scanner> {
     }
     const auto read = [this, p](std::span<WantedAttribute> wanted) { return attributes(p, wanted); };
     switch (tag) {
-      case LinkTag::iframe: return raw_text(notes_.take(tag, foreign_.active(), read), "iframe");
+      case LinkTag::iframe: return raw_text(notes_.take(tag, foreign_.active(), in_template(), read), "iframe");
       case LinkTag::raw_text: return raw_text(attributes(p, {}), {name, p});
       case LinkTag::script: return script(attributes(p, {}));
       case LinkTag::plaintext: return nullptr;
-      default: return notes_.take(tag, foreign_.active(), read);
+      case LinkTag::template_: open_template(); return attributes(p, {});
+      default: return notes_.take(tag, foreign_.active(), in_template(), read);
     }
   }
 

@@ -10,16 +10,6 @@
 namespace argiope {
 namespace {
 
-// Calls visit(node) for the elements named `name`, until it returns false.
-template <class Visit>
-void for_each_element(const DocumentTree& tree, std::string_view name, Visit visit) {
-  const std::uint32_t place = tree.find_name(name);
-  if (place == tree.names.size()) return;
-  for (NodeIndex node = 1; node < tree.nodes.size(); ++node) {
-    if (tree.is_element(node) && tree.nodes[node].name == place && !visit(node)) return;
-  }
-}
-
 bool is_in_svg(const DocumentTree& tree, NodeIndex node) {
   for (node = tree.nodes[node].parent; node != kNoNode && node != 0; node = tree.nodes[node].parent) {
     if (tree.nodes[node].text == "svg") return true;
@@ -38,7 +28,7 @@ std::optional<Url> resolved(std::string_view text, const Url& base) {
 std::string page_title(const Document& document) {
   const DocumentTree& tree = DocumentAccess::tree(document);
   std::string title;
-  for_each_element(tree, "title", [&](NodeIndex node) {
+  for_each_element_named(tree, "title", [&](NodeIndex node) {
     if (is_in_svg(tree, node)) return true;
     title = shown_text(tree, node, TextShape::one_line);
     return false;
@@ -49,7 +39,7 @@ std::string page_title(const Document& document) {
 std::vector<std::string> meta_values(const Document& document, std::string_view name) {
   const DocumentTree& tree = DocumentAccess::tree(document);
   std::vector<std::string> values;
-  for_each_element(tree, "meta", [&](NodeIndex node) {
+  for_each_element_named(tree, "meta", [&](NodeIndex node) {
     const TreeAttribute* const content = tree.find_attribute(node, "content");
     if (content == nullptr) return true;
     for (const std::string_view key : {"name", "property", "itemprop", "http-equiv"}) {
@@ -66,7 +56,7 @@ std::vector<std::string> meta_values(const Document& document, std::string_view 
 std::string page_language(const Document& document) {
   const DocumentTree& tree = DocumentAccess::tree(document);
   std::string language;
-  for_each_element(tree, "html", [&](NodeIndex node) {
+  for_each_element_named(tree, "html", [&](NodeIndex node) {
     if (const TreeAttribute* const lang = tree.find_attribute(node, "lang")) language = trim_space(lang->value);
     return false;
   });
@@ -75,19 +65,16 @@ std::string page_language(const Document& document) {
 
 Url base_url(const Document& document, const Url& page) {
   const DocumentTree& tree = DocumentAccess::tree(document);
+  const auto told = base_address(tree);
   std::optional<Url> base;
-  for_each_element(tree, "base", [&](NodeIndex node) {
-    const TreeAttribute* const href = tree.find_attribute(node, "href");
-    if (href != nullptr) base = resolved(href->value, page);
-    return href == nullptr;
-  });
+  if (told) base = resolved(*told, page);
   return base ? std::move(*base) : page;
 }
 
 std::optional<Url> canonical_url(const Document& document, const Url& page) {
   const DocumentTree& tree = DocumentAccess::tree(document);
   std::optional<Url> canonical;
-  for_each_element(tree, "link", [&](NodeIndex node) {
+  for_each_element_named(tree, "link", [&](NodeIndex node) {
     const TreeAttribute* const rel = tree.find_attribute(node, "rel");
     const TreeAttribute* const href = tree.find_attribute(node, "href");
     bool is_canonical = false;

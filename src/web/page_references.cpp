@@ -57,7 +57,19 @@ constexpr UrlAttribute kOfBase[] = {{"href", Syntax::base}};
 
 // What there is to know of an HTML element.
 struct PageElement {
-  enum class Kind : std::uint8_t { unknown, plain, raw_text, script, style, plaintext, link, meta, head, foreign_root };
+  enum class Kind : std::uint8_t {
+    unknown,
+    plain,
+    raw_text,
+    script,
+    style,
+    plaintext,
+    link,
+    meta,
+    head,
+    template_,
+    foreign_root
+  };
   Kind kind = Kind::unknown;
   std::span<const UrlAttribute> attributes{};
 };
@@ -90,6 +102,7 @@ PageElement element_named(std::string_view name) noexcept {
     case pack_name("xmp"): return {raw_text};
     case pack_name("script"): return {script, kOfScript};
     case pack_name("style"): return {style};
+    case pack_name("template"): return {template_};
     case pack_name("link"): return {link};
     case pack_name("meta"): return {meta};
     case pack_name("head"):
@@ -104,7 +117,7 @@ PageElement element_named(std::string_view name) noexcept {
 constexpr TagBeginnings kMayBeKnown = {
     "a",      "area",   "audio", "base",  "bgsound",  "button", "embed", "form",    "frame",    "head",   "html",
     "iframe", "image",  "img",   "input", "link",     "math",   "meta",  "noembed", "noframes", "object", "plaintext",
-    "script", "source", "style", "svg",   "textarea", "title",  "track", "video",   "xmp"};
+    "script", "source", "style", "svg",   "template", "textarea", "title", "track",  "video",    "xmp"};
 
 // What an SVG or MathML element names by `href`. None: it is no element that loads anything, as a rule a part of the page.
 Role role_in_svg(std::string_view name) noexcept {
@@ -215,7 +228,7 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
 
   void note_links(std::string_view tag, const char* behind_tag) {
     if (!links_) return;
-    links_->take(link_tag_named(tag), foreign_.active(), [&](std::span<WantedAttribute> wanted) {
+    links_->take(link_tag_named(tag), foreign_.active(), in_template(), [&](std::span<WantedAttribute> wanted) {
       for (WantedAttribute& one : wanted) {
         const Attribute* const found = attribute(one.name);
         one.found = found != nullptr;
@@ -238,6 +251,7 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
       case script: return HtmlWalker::script(behind_tag);
       case style: return style_element(behind_tag, tag);
       case plaintext: return nullptr;
+      case template_: open_template(); break;
       default: break;
     }
     return behind_tag;
@@ -369,11 +383,11 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
   }
   static bool is_quoted(std::string_view raw) noexcept { return raw.data()[-1] == '"' || raw.data()[-1] == '\''; }
 
-  // All with a href are emptied, and the first counts.
+  // All with a href are emptied, and the first that is no template's counts.
   void add_base(std::string_view raw) {
     if (raw.data() == nullptr) return;
     add(raw, Syntax::base, Role::fixed);
-    if (!std::exchange(has_base_, true)) {
+    if (!in_template() && !std::exchange(has_base_, true)) {
       std::vector<char> value;
       append_attribute_value(raw, value);
       out_.base_href.assign(value.begin(), value.end());

@@ -124,10 +124,11 @@ class Surveyor : public HtmlWalker<Surveyor> {
     if (equals_lower(name, "a")) return hyperlink(LinkKind::anchor, behind_tag);
     if (equals_lower(name, "area")) return hyperlink(LinkKind::area, nullptr);
     if (equals_lower(name, "link")) return link();
-    if (equals_lower(name, "meta")) return meta();
-    if (equals_lower(name, "base")) return base();
+    if (equals_lower(name, "template")) open_template();
+    if (!in_template() && equals_lower(name, "meta")) return meta();
+    if (!in_template() && equals_lower(name, "base")) return base();
     if (equals_lower(name, "frame") || equals_lower(name, "iframe")) return add_attribute("src", LinkKind::frame);
-    if (equals_lower(name, "h1")) heading(behind_tag);
+    if (!in_template() && equals_lower(name, "h1")) heading(behind_tag);
     if (equals_lower(name, "input") && equals_lower(trim_space(text_of("type")), "image")) {
       add_attribute("src", LinkKind::image);
     }
@@ -179,7 +180,8 @@ class Surveyor : public HtmlWalker<Surveyor> {
         if (added != nullptr) added->rel = relations;
         if (added != nullptr && find("type") != nullptr) added->type = text_of("type");
         if (added != nullptr) added->nofollow = has_word(relations, "nofollow");
-        if (has_word(relations, "canonical") && survey_.canonical.empty()) survey_.canonical = value(href->raw);
+        const bool is_canonical = has_word(relations, "canonical") && !in_template();
+        if (is_canonical && survey_.canonical.empty()) survey_.canonical = value(href->raw);
       }
     }
     add_srcset("imagesrcset", LinkKind::resource);
@@ -224,7 +226,7 @@ class Surveyor : public HtmlWalker<Surveyor> {
     const char* const end = raw_text_end(p, name);
     const std::string_view text(p, end == nullptr ? end_ : end);
     if (equals_lower(name, "style")) style(text);
-    if (equals_lower(name, "title") && survey_.titles++ == 0) {
+    if (equals_lower(name, "title") && !in_template() && survey_.titles++ == 0) {
       survey_.title = collapsed(value(text.substr(0, options_.max_value_bytes)));
     }
     return end == nullptr ? nullptr : skip_tag(end + 2);

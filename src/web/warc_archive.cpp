@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -48,11 +49,19 @@ class WarcArchive::File {
   const std::string& path() const noexcept { return path_; }
   // Made by this opening. What was there already, though empty, is another's.
   bool is_new() const noexcept { return is_new_; }
+  // The name of a new file is on the disk when its folder is. Any thread.
+  Result<void> sync_name() {
+    if (!has_unsynced_name_) return {};
+    auto synced = sync_folder_of(path_);
+    if (synced) has_unsynced_name_ = false;
+    return synced;
+  }
 
  private:
   const int descriptor_;
   const std::string path_;
   const bool is_new_;
+  std::atomic<bool> has_unsynced_name_{is_new_};
 };
 
 class WarcArchive::Impl {
@@ -62,12 +71,16 @@ class WarcArchive::Impl {
 
   Result<void> open() {
     if (auto locked = open_index(); !locked) return locked;
+    const auto forgotten = options_.most_bytes == 0 ? forget_gone() : Result<std::size_t>(0);
+    if (!forgotten) return std::unexpected(forgotten.error());
     auto opened = open_archive(names_, index_->descriptor());
     if (!opened) return std::unexpected(std::move(opened.error()));
     state_ = std::move(*opened);
+    if (*forgotten > 0) state_.repairs.push_back({.file = names_.folder() + names_.single(), .forgotten = *forgotten});
     if (options_.most_bytes == 0) return open_file(names_.single());
     for (const std::string& name : state_.files) number_ = std::max(number_, names_.number_of(name));
-    number_ = std::max(number_, 1u);
+    // The index may go on to have the records of a file that was taken elsewhere.
+    if (number_ == 0 || !is_there(names_.numbered(number_))) ++number_;
     if (auto last = open_file(names_.numbered(number_)); !last) return last;
     return is_full() ? open_next_file() : Result<void>{};
   }
@@ -92,9 +105,9 @@ class WarcArchive::Impl {
     written_ += pending_.size();
     pending_.clear();
     // After the records: what the index names is there.
-    if (auto written = write_at(index_->descriptor(), lines_, state_.index_size, index_->path()); !written) {
-      return stop(std::move(written.error()));
-    }
+    auto indexed = write_at(index_->descriptor(), lines_, state_.index_size, index_->path());
+    if (indexed && lines_.empty()) indexed = touch_index(index_->descriptor(), index_->path());
+    if (!indexed) return stop(std::move(indexed.error()));
     state_.index_size += lines_.size();
     lines_.clear();
     return expect_both_in_place();
@@ -112,6 +125,7 @@ class WarcArchive::Impl {
   }
 
   const std::vector<WarcRepair>& repairs() const noexcept { return state_.repairs; }
+  bool is_new() const noexcept { return state_.is_new; }
   WarcTotals totals() const noexcept { return totals_; }
   const std::shared_ptr<File>& file() const noexcept { return file_; }
 
@@ -136,8 +150,22 @@ class WarcArchive::Impl {
     auto index = open_to_write(names_.index());
     if (!index) return std::unexpected(std::move(index.error()));
     index_ = std::move(*index);
-    if (::flock(index_->descriptor(), LOCK_EX | LOCK_NB) == 0) return {};
-    return fail(Errc::busy, fmt::format("{}: another argiope writes this archive", names_.index()));
+    if (::flock(index_->descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      return fail(Errc::busy, fmt::format("{}: another argiope writes this archive", names_.index()));
+    }
+    return expect_in_place(index_->descriptor(), index_->path(), index_->path());
+  }
+
+  bool is_there(const std::string& name) const { return ::access((names_.folder() + name).c_str(), F_OK) == 0; }
+
+  // What the index has of a file that was deleted would be believed of the one that is written in its place.
+  Result<std::size_t> forget_gone() {
+    if (is_there(names_.single())) return 0;
+    auto forgotten = forget_lines(index_->path(), names_.single());
+    if (!forgotten || *forgotten == 0) return forgotten;
+    index_.reset();
+    auto locked = open_index();
+    return locked ? forgotten : std::unexpected(std::move(locked.error()));
   }
 
   Result<void> open_file(const std::string& name) {
@@ -339,6 +367,7 @@ Result<std::unique_ptr<WarcArchive>> WarcArchive::open(WarcArchiveOptions option
 }
 
 const std::vector<WarcRepair>& WarcArchive::repairs() const noexcept { return impl_->repairs(); }
+bool WarcArchive::is_new() const noexcept { return impl_->is_new(); }
 WarcTotals WarcArchive::totals() const noexcept { return impl_->totals(); }
 const std::string& WarcArchive::file() const noexcept { return impl_->file()->path(); }
 Result<void> WarcArchive::add(const WarcExchange& exchange) { return impl_->add(exchange); }
@@ -348,7 +377,7 @@ Result<void> WarcArchive::close() { return impl_->close(); }
 
 Result<void> WarcArchive::sync(File& file) {
   if (::fdatasync(file.descriptor()) != 0) return file_trouble(file.path(), "brought to the disk");
-  return {};
+  return file.sync_name();
 }
 
 }  // namespace argiope

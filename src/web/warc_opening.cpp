@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +14,9 @@
 #include <utility>
 
 #include "base/internal/file_writing.hpp"
+#include "base/internal/output_file.hpp"
 #include "web/internal/cdxj.hpp"
+#include "web/internal/sha1.hpp"
 #include "web/internal/warc_capture.hpp"
 #include "web/internal/warc_reader.hpp"
 
@@ -23,6 +26,8 @@ namespace {
 constexpr std::size_t kIndexAtOnce = 1024 * 1024;  // bytes of the index that are written together
 // So much of a packed record may come before the first byte of it can be unpacked.
 constexpr std::uint64_t kTooLittleToTell = 256;
+// A larger block is not compared with its digest.
+constexpr std::size_t kMostDigested = 64 * 1024 * 1024;
 
 // Whether a line of an index may begin so: the key, the time, and what is in braces.
 bool may_begin_cdxj(std::string_view text) {
@@ -50,6 +55,9 @@ class ArchiveOpening {
     // What is not ours was refused by now: until here nothing was cut off.
     if (auto written = write_lines(); !written) return std::unexpected(std::move(written.error()));
     if (auto cut = cut_off(); !cut) return std::unexpected(std::move(cut.error()));
+    if (auto touched = touch_index(index_, names_.index()); !touched) {
+      return std::unexpected(std::move(touched.error()));
+    }
     return std::move(opened_);
   }
 
@@ -58,7 +66,9 @@ class ArchiveOpening {
     std::uint32_t number = 0;
     std::optional<std::uint64_t> size;  // nullopt: it is not there
     bool is_indexed = false;
-    std::uint64_t last = 0;  // the offset of the last record that the index has
+    std::uint64_t last = 0;      // the offset of the last record that the index has
+    std::uint64_t last_size = 0;
+    bool is_read_whole = false;  // not from there on alone
   };
 
   File& file_of(const std::string& name) {
@@ -74,6 +84,7 @@ class ArchiveOpening {
     auto there = names_.there();
     if (!there) return std::unexpected(std::move(there.error()));
     present_ = std::move(*there);
+    opened_.is_new = present_.empty();
     for (const std::string& name : present_) {
       std::error_code error;
       file_of(name).size = std::filesystem::file_size(names_.folder() + name, error);
@@ -121,6 +132,7 @@ class ArchiveOpening {
     File& file = file_of(line->filename);
     if (file.size && line->offset + line->length > *file.size) return LineKind::dead;
     file.is_indexed = true;
+    if (line->offset >= file.last) file.last_size = line->length;
     file.last = std::max(file.last, line->offset);
     remember(*line, file);
     return LineKind::good;
@@ -133,27 +145,65 @@ class ArchiveOpening {
 
   // --- the files
 
-  // From the last record that the index has.
+  // Whether nothing has been written to the file since the index was: whoever writes an archive writes its index last.
+  bool is_older_than_index(const std::string& path) const {
+    struct stat file {};
+    struct stat index {};
+    if (::stat(path.c_str(), &file) != 0 || ::fstat(index_, &index) != 0) return false;
+    return std::pair(file.st_mtim.tv_sec, file.st_mtim.tv_nsec) <=
+           std::pair(index.st_mtim.tv_sec, index.st_mtim.tv_nsec);
+  }
+
+  // From the last record that the index has; or all of it, as others may have changed it.
   Result<void> read_file(const std::string& name) {
     const std::string path = names_.folder() + name;
     File& file = files_[name];
     auto bytes = open_warc_bytes(path);
     if (!bytes) return std::unexpected(std::move(bytes.error()));
-    WarcReader reader(std::move(*bytes), path);
-    reader.seek(file.last);
+    WarcReader reader(std::move(*bytes), path, limits());
+    file.is_read_whole = !is_older_than_index(path);
+    if (!file.is_read_whole) reader.seek(file.last);
     WarcRecord record;
-    for (;;) {
+    for (bool has_last = false;;) {
       const auto read = reader.next(record);
       if (!read) return put_right(reader, read.error(), name);
+      if (!*read && file.is_indexed && !has_last) return of_another_file(path);
       if (!*read) return {};
-      if (file.is_indexed && record.offset <= file.last) continue;
+      if (const std::string_view wrong = what_is_wrong_with(record); !wrong.empty()) {
+        reader.seek(record.offset);
+        return put_right(reader, {Errc::corrupt, fmt::format("{}: byte {}: {}", path, record.offset, wrong)}, name);
+      }
       const auto line = capture_of(record, name);
-      if (!line) continue;
+      has_last = has_last || (record.offset == file.last && (line || record.size == file.last_size));
+      if (file.is_indexed && record.offset > file.last && !has_last) return of_another_file(path);
+      if (!line || (file.is_indexed && record.offset <= file.last)) continue;
       remember(*line, file);
       append_cdxj(lines_, *line);
       if (lines_.size() < kIndexAtOnce) continue;
       if (auto written = write_lines(); !written) return written;
     }
+  }
+
+  std::unexpected<Error> of_another_file(std::string_view where) const {
+    return fail(Errc::corrupt, fmt::format("{}; the index {} is of another file: remove it, and it is made anew", where,
+                                           names_.index()));
+  }
+  static std::unexpected<Error> damaged(std::string_view what) {
+    return fail(Errc::corrupt, fmt::format("{}; nothing is added to a damaged file: give another name", what));
+  }
+
+  // Of a record that is one by its form. A packed one is checked by its gzip member.
+  std::string_view what_is_wrong_with(const WarcRecord& record) {
+    if (record.head.has_zeros()) return "there are zeros in this record's head";
+    const std::string_view digest = record.head.field("WARC-Block-Digest");
+    const bool is_known = record.block.size() == record.head.content_length() && digest.starts_with("sha1:");
+    if (names_.is_packed() || !is_known) return {};
+    const std::string own = digest_name(sha1_.of({record.block}));
+    if (digest == own || digest.size() != own.size()) return {};  // others write it in other letters
+    return "this record's block is not that of its digest";
+  }
+  WarcReaderLimits limits() const {
+    return names_.is_packed() ? WarcReaderLimits{} : WarcReaderLimits{.block_bytes = kMostDigested};
   }
 
   // Notes that the record that cannot be read is cut off, if that harms nothing.
@@ -166,18 +216,12 @@ class ArchiveOpening {
       return fail(Errc::wrong_format, fmt::format("{}: no WARC file; it is left as it is", path));
     }
     if (file.is_indexed && reader.position() <= file.last) {
-      return fail(Errc::corrupt, fmt::format("{}; the index {} is of another file: remove it, and it is made anew",
-                                             error.message, names_.index()));
+      return file.is_read_whole ? damaged(error.message) : of_another_file(error.message);
     }
     if (!reader.ends_early()) {
       const auto more = reader.next_behind();
       if (!more) return std::unexpected(more.error());
-      if (*more) {
-        return fail(Errc::corrupt,
-                    fmt::format("{}, and there are records behind it; nothing is added to a damaged file: "
-                                "give another name",
-                                error.message));
-      }
+      if (*more) return damaged(fmt::format("{}, and there are records behind it", error.message));
     }
     cuts_.emplace_back(path, reader.position());
     opened_.repairs.push_back({path, left});
@@ -209,6 +253,7 @@ class ArchiveOpening {
   std::vector<std::string> present_;
   std::map<std::string, File> files_;
   std::string lines_;
+  Sha1 sha1_;
   std::uint64_t index_end_ = 0;                              // when it was read
   std::vector<std::pair<std::string, std::uint64_t>> cuts_;  // files, and where they end then
   OpenedArchive opened_;
@@ -217,6 +262,33 @@ class ArchiveOpening {
 }  // namespace
 
 Result<OpenedArchive> open_archive(const WarcNames& names, int index) { return ArchiveOpening(names, index).run(); }
+
+Result<std::size_t> forget_lines(const std::string& path, std::string_view name) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return file_trouble(path, "read");
+  const auto is_of_it = [&](const std::string& text) {
+    const auto line = parse_cdxj(text);
+    return line && line->filename == name;
+  };
+  std::size_t count = 0;
+  for (std::string text; std::getline(in, text);) count += is_of_it(text) ? 1 : 0;
+  if (count == 0) return 0;
+  in.clear();
+  in.seekg(0);
+  OutputFile kept("index", path);
+  for (std::string text; kept.ok() && std::getline(in, text);) {
+    if (is_of_it(text)) continue;
+    kept.write(text);
+    if (!in.eof()) kept.write("\n");
+  }
+  if (in.bad()) return file_trouble(path, "read");
+  auto finished = kept.finish(OutputFile::Survives::machine);
+  return finished ? Result<std::size_t>(count) : std::unexpected(std::move(finished.error()));
+}
+
+Result<void> touch_index(int index, const std::string& path) {
+  return ::futimens(index, nullptr) == 0 ? Result<void>{} : file_trouble(path, "written");
+}
 
 Result<void> write_at(int descriptor, std::string_view bytes, std::uint64_t offset, const std::string& file) {
   auto written = write_all(descriptor, bytes, offset, file);

@@ -44,6 +44,7 @@ Result<WarcHead> WarcHead::parse(std::string_view text) {
         fmt::format("a record of the version {}, of which nothing is known here", in_quotes(version, 20)));
   }
   WarcHead head;
+  head.has_zeros_ = text.contains('\0');
   while (take_http_line(text, line, false)) {
     if (line.name.empty()) return bad_warc_head(fmt::format("{} is no field", in_quotes(trim_space(line.whole), 40)));
     if (head.fields_.size() == kMostWarcFields)

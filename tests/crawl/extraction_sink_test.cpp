@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -228,7 +229,7 @@ TEST(ExtractionResumed, LeavesOutPagesThatAreWrittenAndNotSettled) {
   for (const bool csv : {false, true}) {
     const auto file = folder.file(csv ? "go.csv" : "go.jsonl");
     std::string text = csv ? "url,fetched_at,t\r\n" : "";
-    for (const char* const url : {"http://h/settled", "http://h/waiting", "http://h/older"}) {
+    for (const char* const url : {"http://h/waiting", "http://h/older", "http://h/settled"}) {
       text += csv ? std::string(url) + ",2026-03-12T12:00:00.000Z,A\r\n" : line_of(url);
     }
     write_file(file, text);
@@ -258,9 +259,10 @@ TEST(ExtractionResumed, LeavesOutPagesThatAreWrittenAndNotSettled) {
 TEST(ExtractionResumed, OfSeveralVisitsToAPageTheLastCounts) {
   const TemporaryFolder folder;
   const auto file = folder.file("a.jsonl");
-  write_file(file, line_of("http://h/a", "11:30:00.000") + line_of("http://h/a", "12:00:00.000"));
+  write_file(file,
+             line_of("http://h/a", "11:30:00.000") + line_of("http://h/a", "12:00:00.000") + line_of("http://h/b"));
   const auto sink = sink_to(options_to(file));
-  const auto store = store_with({{"http://h/a", kNoon - std::chrono::minutes{29}}});
+  const auto store = store_with({{"http://h/a", kNoon - std::chrono::minutes{29}}, {"http://h/b", kNoon}});
   ASSERT_TRUE(sink->go_on_from(*store));
   ASSERT_TRUE(show_page(*sink, {}));
   ASSERT_TRUE(sink->keep());
@@ -278,16 +280,231 @@ TEST(ExtractionResumed, ReadsAnyLengthOfLinesFromTheEnd) {
   }
   text += line_of("http://h/long");
   text.insert(text.size() - 3, std::string(3 << 20, 'y'));
+  const std::string before = text;
+  text += line_of("http://h/last");
   write_file(file, text + "{\"url\":\"torn" + std::string(2 << 20, 'z'));
   const auto sink = sink_to(options_to(file));
-  std::vector<std::pair<std::string, std::optional<WallTime>>> pages = {{"http://h/long", std::nullopt}};
+  std::vector<std::pair<std::string, std::optional<WallTime>>> pages = {{"http://h/long", std::nullopt},
+                                                                        {"http://h/last", std::nullopt}};
   for (int i = 0; i < 300; ++i) pages.emplace_back("http://h/" + std::to_string(i), std::nullopt);
   const auto store = store_with(pages);
   ASSERT_TRUE(sink->go_on_from(*store));
-  EXPECT_EQ(contents(file).size(), text.size());
+  EXPECT_EQ(contents(file).size(), before.size()) << "more may have been of the last page";
   for (const auto& [url, visited] : pages) ASSERT_TRUE(show_page(*sink, {.url = url}));
   ASSERT_TRUE(sink->keep());
   EXPECT_EQ(sink->report().known, 301u);
+}
+
+// --- with what the database knows of the file ----------------------------------------------------------------------------
+
+// A run of a crawl on a file, which may die at any time.
+class ExtractionRun {
+ public:
+  ExtractionRun(UrlStore& store, const std::string& file) : store_(store), sink_(sink_to(options(file))) {
+    const auto fits = sink_->go_on_from(store);
+    EXPECT_TRUE(fits) << fits.error().message;
+  }
+  static ExtractionOptions options(const std::string& file) {
+    ExtractionOptions options = options_to(file, {"t=css:b"});
+    options.rules.rules[0].each = "css:i";
+    return options;
+  }
+
+  // Three records.
+  void show(const std::string& url, WallTime at = kNoon) {
+    ASSERT_TRUE(
+        show_page(*sink_, {.url = url, .body = "<i><b>1</b></i><i><b>2, 2</b></i><i><b>3\n3</b></i>", .began = at}));
+    ASSERT_TRUE(sink_->keep());
+  }
+  // As a commit does it.
+  void commit(std::vector<UrlOutcome> outcomes) {
+    UrlBatch batch;
+    batch.outcomes = std::move(outcomes);
+    if (auto note = sink_->note()) batch.notes.push_back(std::move(*note));
+    store_.submit(std::move(batch));
+  }
+  void finish() {
+    ASSERT_TRUE(sink_->finish());
+    commit({});
+  }
+  std::uint64_t known() const { return sink_->report().known; }
+
+ private:
+  UrlStore& store_;
+  const std::shared_ptr<ExtractionSink> sink_;
+};
+UrlOutcome outcome_of(std::int64_t id, UrlState state, WallTime at) {
+  UrlOutcome outcome;
+  outcome.url_id = id;
+  outcome.state = state;
+  outcome.mtime = at;
+  return outcome;
+}
+
+class ExtractionAfterACrash : public testing::TestWithParam<std::string> {
+ protected:
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_.file("records" + GetParam());
+  const std::unique_ptr<UrlStore> store_ = store_with({{"http://h/1", std::nullopt}, {"http://h/2", std::nullopt}});
+};
+INSTANTIATE_TEST_SUITE_P(Formats, ExtractionAfterACrash, testing::Values(".jsonl", ".csv"),
+                         [](const auto& format) { return format.param.substr(1); });
+
+TEST_P(ExtractionAfterACrash, HasAPageWholeOfWhichAnyPartWasWritten) {
+  { ExtractionRun(*store_, file_).show("http://h/1"); }
+  const std::string first = contents(file_);
+  {
+    ExtractionRun run(*store_, file_);
+    EXPECT_EQ(contents(file_).size(), GetParam() == ".csv" ? std::string_view("url,fetched_at,t\r\n").size() : 0u);
+    run.show("http://h/1");
+    run.commit({outcome_of(1, UrlState::done, kNoon)});
+    run.show("http://h/2");
+  }
+  const std::string both = contents(file_);
+  ASSERT_TRUE(both.starts_with(first));
+  for (std::size_t size = first.size(); size <= both.size(); ++size) {
+    write_file(file_, both.substr(0, size));
+    ExtractionRun run(*store_, file_);
+    ASSERT_EQ(contents(file_), first) << size;
+    run.show("http://h/2");
+    ASSERT_EQ(contents(file_), both) << size;
+    ASSERT_EQ(run.known(), 0u);
+  }
+}
+
+TEST_P(ExtractionAfterACrash, WritesNoPageTwiceThatWaitsAgain) {
+  const WallTime later = kNoon + std::chrono::minutes{1};
+  {
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/1");
+    run.show("http://h/2");
+    run.commit({outcome_of(1, UrlState::done, kNoon)});
+  }
+  const std::string both = contents(file_);
+  for (const UrlState state : {UrlState::queued, UrlState::failed}) {
+    // A 503 of the next run, which dies as well.
+    ExtractionRun(*store_, file_).commit({outcome_of(2, state, later)});
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/2", later + std::chrono::minutes{1});
+    EXPECT_EQ(run.known(), 1u);
+    EXPECT_EQ(contents(file_), both);
+  }
+}
+
+TEST_P(ExtractionAfterACrash, HasALaterVisitToAPageThatWasDone) {
+  {
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/1");
+    run.commit({outcome_of(1, UrlState::done, kNoon)});
+    run.finish();
+  }
+  const WallTime later = kNoon + std::chrono::minutes{1};
+  ExtractionRun(*store_, file_).commit({outcome_of(1, UrlState::queued, later)});
+  ExtractionRun run(*store_, file_);
+  run.show("http://h/1", later + std::chrono::minutes{1});
+  EXPECT_EQ(run.known(), 0u);
+  EXPECT_THAT(contents(file_), HasSubstr("2026-03-12T12:02:00.000Z"));
+}
+
+TEST_P(ExtractionAfterACrash, CutsOffWhatAPowerCutHasLeftBehindTheLastCommit) {
+  {
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/1");
+    run.commit({outcome_of(1, UrlState::done, kNoon)});
+    run.show("http://h/2");
+  }
+  const std::string both = contents(file_);
+  const std::string first = both.substr(0, both.size() / 2 + (GetParam() == ".csv" ? 9 : 0));
+  ASSERT_THAT(first, testing::EndsWith("\n"));
+  // Anywhere, also within the first bytes of a line, and to the end.
+  for (std::size_t from = first.size(); from < both.size(); ++from) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{30}, std::size_t{90}, both.size() - from}) {
+      std::string holed = both;
+      for (std::size_t i = from; i < std::min(holed.size(), from + size); ++i) holed[i] = '\0';
+      write_file(file_, holed);
+      ExtractionRun run(*store_, file_);
+      ASSERT_EQ(contents(file_), first) << from << ", " << size;
+    }
+  }
+  ExtractionRun run(*store_, file_);
+  run.show("http://h/2");
+  EXPECT_EQ(contents(file_), both);
+}
+
+TEST_P(ExtractionAfterACrash, LeavesWhatOthersHaveWrittenBehindARunThatEnded) {
+  {
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/1");
+    run.commit({outcome_of(1, UrlState::done, kNoon)});
+    run.finish();
+  }
+  const std::string first = contents(file_);
+  {
+    const auto other = store_with({{"http://other/", std::nullopt}});
+    ExtractionRun run(*other, file_);
+    EXPECT_EQ(contents(file_), first);
+    run.show("http://other/");
+    run.finish();
+  }
+  const std::string both = contents(file_);
+  ExtractionRun run(*store_, file_);
+  EXPECT_EQ(contents(file_), both);
+}
+
+TEST_P(ExtractionAfterACrash, LeavesPagesThatAreDoneBehindAnOldMark) {
+  {
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/1");
+    run.commit({});
+    run.show("http://h/2");
+    // By a version that sets no mark.
+    UrlBatch batch;
+    batch.outcomes = {outcome_of(1, UrlState::done, kNoon), outcome_of(2, UrlState::done, kNoon)};
+    store_->submit(std::move(batch));
+  }
+  const std::string both = contents(file_);
+  ExtractionRun run(*store_, file_);
+  EXPECT_EQ(contents(file_), both);
+}
+
+TEST_P(ExtractionAfterACrash, KnowsItsMarkInACopyAndNotInAnotherFile) {
+  {
+    ExtractionRun run(*store_, file_);
+    run.show("http://h/1");
+    run.commit({outcome_of(1, UrlState::done, kNoon)});
+    run.show("http://h/2");
+  }
+  const std::string both = contents(file_), copy = folder_.file("copy" + GetParam());
+  write_file(copy, both);
+  { ExtractionRun run(*store_, copy); }
+  EXPECT_LT(contents(copy).size(), both.size());
+  // Of the same length, and not the same: the last page of it alone is in doubt.
+  std::string other = both;
+  for (std::size_t at = other.find("http://h/1"); at != std::string::npos; at = other.find("http://h/1"))
+    other[at + 9] = '3';
+  write_file(copy, other);
+  std::filesystem::remove(file_);
+  { ExtractionRun run(*store_, copy); }
+  EXPECT_EQ(contents(copy), other.substr(0, other.find(GetParam() == ".csv" ? "http://h/2" : "{\"url\":\"http://h/2")));
+}
+
+TEST_P(ExtractionAfterACrash, WithoutAMarkDoubtsTheLastPageAlone) {
+  const std::string csv = "url,fetched_at,t\r\n";
+  const auto record = [&](const std::string& url, int number) {
+    const std::string text = std::to_string(number);
+    return GetParam() == ".csv"
+               ? url + ",2026-03-12T12:00:00.000Z," + text + "\r\n"
+               : "{\"url\":\"" + url + "\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"t\":\"" + text + "\"}\n";
+  };
+  const std::string first = (GetParam() == ".csv" ? csv : "") + record("http://h/1", 1) + record("http://h/1", 2);
+  for (const std::string& torn : {std::string(), record("http://h/2", 3).substr(0, 40), record("http://h/2", 3)}) {
+    write_file(file_, first + record("http://h/2", 1) + record("http://h/2", 2) + torn);
+    const auto store = store_with({{"http://h/1", std::nullopt}, {"http://h/2", std::nullopt}});
+    ExtractionRun run(*store, file_);
+    EXPECT_EQ(contents(file_), first);
+    run.show("http://h/1");
+    EXPECT_EQ(run.known(), 1u);
+  }
 }
 
 TEST(ExtractionResumed, RefusesFilesThatAreNotItsOwn) {

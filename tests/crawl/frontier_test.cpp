@@ -113,6 +113,47 @@ TEST_F(FrontierTest, PutsTheNearestTheDeepestOrTheSimplestFirst) {
   EXPECT_EQ(fill(), Ids({3, 1, 2}));
 }
 
+TEST_F(FrontierTest, WhatEarlierRunsHaveAskedComesBehindWhatNoneHasTheLongestAgoFirst) {
+  options.per_host = 10;
+  const auto resume = [this](std::int64_t id, WallTime asked, UrlReason reason = UrlReason::none) {
+    UrlRecord record;
+    record.url_id = id;
+    record.url = "http://localhost/" + std::to_string(id);
+    record.mtime = asked;
+    record.reason = reason;
+    UrlTask task;
+    task.id = id;
+    task.url = record.url;
+    task.requisite = reason == UrlReason::requisite;
+    frontier().resume(record, host(record.url), std::move(task));
+  };
+  for (const CrawlOrder order : {CrawlOrder::bfs, CrawlOrder::dfs, CrawlOrder::priority, CrawlOrder::random}) {
+    options.order = order;
+    resume(1, WallTime{1000s});
+    resume(2, WallTime{500s});
+    resume(3, WallTime{900s}, UrlReason::requisite);
+    put(4, "http://localhost/deep/4", 4'000'000'000);
+    EXPECT_EQ(ids(), Ids({4, 2, 3, 1})) << static_cast<int>(order);
+    for (const auto& ticket : std::exchange(tickets, {})) frontier().done(ticket, {});
+  }
+}
+
+TEST_F(FrontierTest, APriorityInTheCrawlsOrderIsAboveThatOfAllThatWasAsked) {
+  CrawlOptions by_chance;
+  by_chance.order = CrawlOrder::random;
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_GE(crawl_priority(by_chance, 0, "http://localhost/" + std::to_string(i)), kLeastPriority);
+  }
+  for (const CrawlOrder order : {CrawlOrder::bfs, CrawlOrder::dfs, CrawlOrder::priority}) {
+    by_chance.order = order;
+    EXPECT_GE(crawl_priority(by_chance, 4'294'967'295, std::string(10'000, '/')), kLeastPriority);
+  }
+  for (const WallTime asked : {WallTime::min(), WallTime{1ms}, WallTime{60s * 60 * 24 * 365 * 60}, WallTime::max()}) {
+    EXPECT_LT(late_priority(asked), kLeastPriority);
+  }
+  EXPECT_GT(late_priority(WallTime{1000s}), late_priority(WallTime{1010s}));
+}
+
 TEST_F(FrontierTest, ALinkFoundNearerMovesWhatIsQueuedAndNothingElse) {
   options.per_host = 10;
   options.max_depth = 20;

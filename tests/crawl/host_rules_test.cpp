@@ -34,6 +34,10 @@ TEST(HostPlace, IsSpelledAsUrlsAre) {
   EXPECT_EQ(*parse_host_place("*.Bücher.example"), "*.xn--bcher-kva.example");
   EXPECT_EQ(*parse_host_place("[::1]:8080"), "[::1]:8080");
   EXPECT_EQ(*parse_host_place("*"), "*");
+  EXPECT_EQ(*parse_host_place("_a.b-c.example"), "_a.b-c.example");
+  for (const char* nowhere : {".example.org", "*..example.org", "a..b", "a,b", "ex*mple.org", "."}) {
+    EXPECT_FALSE(parse_host_place(nowhere)) << nowhere;
+  }
   for (const char* wrong : {"", "*.", "*.*.org", "a.*", "example.org/path", "ftp://example.org", "*.example.org:80", "user@a.test",
                             "*.http://a.test", "a b"}) {
     const auto place = parse_host_place(wrong);

@@ -96,20 +96,21 @@ TEST(RobotsAnswer, ARefusalMaySayForHowLong) {
 TEST(RobotsAnswer, KeepsRulesAloneAndTheDelayOfOurGroup) {
   RobotsAnswer answer = judged(robots_response(200, "User-agent: *\nDisallow: /\nUser-agent: spider\nDisallow: /no\nCrawl-delay: 3\nSitemap: http://a.test/s"));
   ASSERT_TRUE(answer.rules);
-  EXPECT_EQ(answer.crawl_delay(), 3s);
+  EXPECT_EQ(answer.crawl_delay("http://a.test", 5min), 3s);
+  EXPECT_EQ(answer.crawl_delay("http://a.test", 2s), 2s) << "no more than is heeded";
   EXPECT_EQ(answer.rules->sitemaps().size(), 1u);
   const auto rules = answer.take_rules();
   ASSERT_TRUE(rules);
   EXPECT_FALSE(rules->allowed("/no"));
   EXPECT_TRUE(rules->allowed("/"));
   EXPECT_FALSE(answer.rules);
-  EXPECT_EQ(answer.crawl_delay(), 0s);
+  EXPECT_EQ(answer.crawl_delay("http://a.test", 5min), 0s);
   EXPECT_EQ(answer.take_rules(), nullptr);
 }
 
 TEST(RobotsAnswer, AFileWithoutRulesAllowsEverything) {
   RobotsAnswer answer = judged(robots_response(200, "User-agent: spider\nCrawl-delay: 7\n"));
-  EXPECT_EQ(answer.crawl_delay(), 7s);
+  EXPECT_EQ(answer.crawl_delay("http://a.test", 5min), 7s);
   EXPECT_EQ(answer.take_rules(), nullptr);
   EXPECT_EQ(judged(robots_response(404)).take_rules(), nullptr);
 }

@@ -141,6 +141,22 @@ TEST(Scope, DoesNotAscendFromTheFoldersOfItsSeeds) {
       << "where a seed leads is a folder, too";
 }
 
+TEST(Scope, WhichHostsHaveFoldersDoesNotDependOnWhatHasAnswered) {
+  CrawlOptions options = options_for({"http://www.a.test/docs/", "http://b.test/x/", "http://www.b.test/y/"});
+  options.whitelist = {"a.test", "w.test"};
+  options.no_parent = true;
+  Scope scope(options);
+  const std::initializer_list<const char*> urls{"http://a.test/",  "http://a.test/docs/x",   "http://www.a.test/docs/x", "http://www.a.test/",
+                                      "http://w.test/",  "http://sub.a.test/any",  "http://b.test/x/1",        "http://b.test/y/1",
+                                      "http://www.b.test/y/1", "http://www.b.test/x/1"};
+  const std::string before = "parent none none parent none none none parent none parent ";
+  EXPECT_EQ(places(scope, urls), before);
+  EXPECT_TRUE(scope.follow_seed("http://www.a.test/docs/", *Url::parse("http://a.test/docs/")));
+  EXPECT_EQ(places(scope, urls), before) << "what a seed leads to takes nothing out of scope";
+  EXPECT_TRUE(scope.follow_seed("http://www.a.test/docs/", *Url::parse("http://a.test/en/")));
+  EXPECT_EQ(places(scope, {"http://a.test/en/x", "http://a.test/docs/x"}), "none none ");
+}
+
 TEST(Trap, DepthLengthAndRepetitionAreBounded) {
   CrawlOptions options = options_for({"http://a.test/"});
   options.max_depth = 3;

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "crawl/failure_rest.hpp"
+
 namespace argiope {
 namespace {
 
@@ -177,6 +179,52 @@ TEST(UrlDecision, FollowsFromWhatIsStoredAndWhatIsAsked) {
       }
     }
   }
+}
+
+// Runs that may end before they come to everything would never get on otherwise.
+TEST(UrlDecision, WhatSeveralRunsHaveGivenUpRestsLongerAndLongerFromRunsWithALimit) {
+  const auto given_up = [](std::int64_t times, S state = S::failed, R reason = R::none) {
+    UrlRecord record;
+    record.state = state;
+    record.reason = reason;
+    record.mtime = kFetched;
+    record.limit = times;
+    return record;
+  };
+  EXPECT_EQ(rests_until(given_up(0)), WallTime{}) << "of a database that has not counted";
+  EXPECT_EQ(rests_until(given_up(1)), WallTime{}) << "the next run asks it";
+  EXPECT_EQ(rests_until(given_up(2)), kFetched + 10min);
+  EXPECT_EQ(rests_until(given_up(3)), kFetched + 20min);
+  EXPECT_EQ(rests_until(given_up(9)), kFetched + 1280min);
+  for (const std::int64_t many : {12, 100, 100'000}) EXPECT_EQ(rests_until(given_up(many)), kFetched + 168h);
+  EXPECT_EQ(times_given_up(given_up(2'000, S::failed, R::cut_off)), 0u) << "that is another limit";
+  EXPECT_EQ(times_given_up(given_up(2'000, S::done)), 0u);
+
+  CrawlOptions options;
+  RunView run{options, std::nullopt, Stage::opening};
+  run.now = kFetched + 9min;
+  EXPECT_EQ(decide(given_up(2), X::none, run), fetch) << "a run without a limit asks everything";
+  const auto set_limit = [&](int which) {
+    options.max_pages = which == 0 ? 10 : 0;
+    options.quota = which == 1 ? 1000 : 0;
+    options.max_time = which == 2 ? std::optional<Duration>(1min) : std::nullopt;
+  };
+  for (const int which : {0, 1, 2}) {
+    set_limit(which);
+    run.now = kFetched + 9min;
+    EXPECT_EQ(decide(given_up(1), X::none, run), fetch);
+    EXPECT_EQ(decide(given_up(2), X::none, run), leave);
+    EXPECT_FALSE(may_be_taken_up(given_up(2), run));
+    EXPECT_EQ(decide(given_up(5, S::queued), X::none, run), fetch) << "it was being asked";
+    run.now = kFetched + 10min;
+    EXPECT_EQ(decide(given_up(2), X::none, run), fetch);
+    EXPECT_EQ(decide(given_up(3), X::none, run), leave);
+    run.now = kFetched - 1min;
+    EXPECT_EQ(decide(given_up(3), X::none, run), fetch) << "by a clock that was wrong";
+  }
+  run.now = kFetched + 9min;
+  options.requeue = Requeue::failed;
+  EXPECT_EQ(decide(given_up(2), X::none, run), fetch);
 }
 
 // Otherwise a crawl that goes on while there is something to take up would not end.

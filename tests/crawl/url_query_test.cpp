@@ -225,6 +225,8 @@ TEST_F(UrlQueryTest, AnExplanationSaysWhatCameOfItAndHowItWasFound) {
   EXPECT_EQ(deep.queued, 1u);
   EXPECT_EQ(deep.ahead, 0u);
   EXPECT_THAT(why("http://a.test/one").leads_to, ElementsAre("http://a.test/deep/three"));
+  EXPECT_EQ(why("http://a.test/one").end, "waits to be fetched");
+  EXPECT_EQ(paper.end, "");
 
   EXPECT_THAT(why("http://b.test:8080/").what, testing::StartsWith("is not due until "));
   EXPECT_EQ(why("http://other.example/").what, "is excluded: it is out of the crawl's scope");

@@ -182,6 +182,20 @@ class Sessions(EndToEnd):
                 self.assertEqual((self.statuses('/basic/'), self.statuses('/digest/')), ({200: EACH}, {200: EACH}))
                 self.assertEqual(stat.S_IMODE(self.database.stat().st_mode), 0o600)
 
+    def test_a_crawl_that_shows_servers_a_secret_has_a_database_for_its_owner_alone(self):
+        self.addCleanup(os.umask, os.umask(0o022))
+        url, _ = self.guarded_site('basic')
+        host = urllib.parse.urlsplit(url).netloc
+        config = self.file('crawl.toml', f'[[host]]\nmatch = ["{host}"]\nheaders = {{ "X-Api-Key" = "k" }}\n')
+        for words, mode in [
+                ([], 0o644), (['--header', 'Accept-Language: de'], 0o644), (['--header', 'Cookie: a=b'], 0o600),
+                (['--header', 'x-authorization: x'], 0o600), (['--header-for', '*', 'X-Auth-Token: x'], 0o600),
+                (['--config', config], 0o600)]:
+            with self.subTest(words=words):
+                self.database.unlink(missing_ok=True)
+                self.run_crawl(url, *words)
+                self.assertEqual(stat.S_IMODE(self.database.stat().st_mode), mode)
+
     def test_a_wrong_password_is_told_and_not_tried_again(self):
         url, log = self.guarded_site('basic')
         result = self.run_crawl(url, '--user', f'{NAME}:guess-me')

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import unittest
 import urllib.parse
@@ -131,6 +132,34 @@ class Extraction(EndToEnd):
             self.assertEqual(done - set(pages), set(), 'a page was lost')
             self.assertEqual(set(pages) - done, set())
 
+    def test_a_page_of_many_records_has_them_all_whenever_the_crawl_is_killed(self):
+        chance = random.Random(7)
+        urls, log = self.site('--hosts', 1, '--pages', 1000, '--latency-ms', 5)
+        rules = self.folder / 'links.toml'
+        rules.write_text('[[rule]]\nname = "links"\neach = "xpath://a"\n[rule.fields]\nto = "xpath:@href"\ntext = "xpath:string()"\n')
+        arguments = ['--sync', 'off', '--per-host', 8, '--extract', rules, '--output']
+        whole = self.folder / 'whole.jsonl'
+        self.database = self.folder / 'whole.db'
+        self.crawl(*arguments, whole, *urls)
+        expected = collections.Counter(record['url'] for record in records_of(whole.read_text()))
+        self.assertGreater(sum(expected.values()), 3 * len(expected))
+        output = self.folder / 'killed.jsonl'
+        self.database = self.folder / 'killed.db'
+        command = [ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), *map(str, arguments), str(output), *urls]
+        kills = 0
+        for _ in range(30):
+            kills += self.kill_at_work(command, log, chance.uniform(0.0, 0.05))[1]
+        self.assertGreater(kills, 3)
+        # And what is behind the last commit in a worse state than a kill leaves it: torn anywhere, or with holes.
+        noted = json.loads(self.rows("SELECT text FROM notes WHERE name LIKE 'records/%'")[0][0])['size']
+        with output.open('r+b') as file:
+            size = file.seek(0, 2)
+            file.truncate(noted + (size - noted) // 2)
+            file.seek(noted + (size - noted) // 2)
+            file.write(bytes(100))
+        self.crawl(*arguments, output, *urls)
+        self.assertEqual(collections.Counter(record['url'] for record in records_of(output.read_text())), expected)
+
     def test_a_later_run_adds_what_is_new_and_nothing_else(self):
         urls, _ = self.site('--hosts', 1, '--pages', 50)
         output = self.folder / 'a.jsonl'
@@ -213,6 +242,15 @@ class Extraction(EndToEnd):
                                     expect=status)
             self.assertIn(sentence, result.stderr)
         self.assertEqual((self.folder / 'notes.jsonl').read_text(), 'my notes\n')
+
+    def test_a_crawl_whose_records_nobody_reads_can_be_ended_and_loses_none(self):
+        url = self.page('<h1>' + 'x' * 500_000 + '</h1>')
+        words = [ARGIOPE, 'crawl', '-d', str(self.database), url, '--field', 'a=css:h1', '--output', '-', '--threads', '1']
+        crawl = self.start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(crawl.stdout.read(1), b'{')  # the rest is more than a pipe holds
+        self.wait_until(lambda: crawl.send_signal(signal.SIGINT) or crawl.poll() is not None)
+        self.assertNotEqual(crawl.returncode, 0)
+        self.assertEqual(len(records_of(self.run_crawl(*words[4:]).stdout)), 1)
 
     def test_hostile_pages_are_counted_and_fail_nothing(self):
         (self.folder / 'www').mkdir()

@@ -745,6 +745,98 @@ TEST_F(CrawlRuns, WhatAnswered429Or5xxUntilTheEndHasFailedAndIsDueAgain) {
   }
 }
 
+// Pages of which some fail, each of the others with one more behind it.
+struct SiteInTrouble : Site {
+  SiteInTrouble() {
+    auto& front = pages["http://a.test/"];
+    for (int i = 0; i < 20; ++i) {
+      const std::string number = std::to_string(i);
+      front.push_back("/bad" + number);
+      statuses["http://a.test/bad" + number] = 500;
+    }
+    for (int i = 0; i < 20; ++i) {
+      const std::string folder = "/dir" + std::to_string(i) + "/";
+      front.push_back(folder);
+      pages["http://a.test" + folder] = {folder + "page"};
+      pages["http://a.test" + folder + "page"] = {};
+    }
+    sim.options.retries = 0;
+  }
+
+  // Each run asks what none had asked, until there is none; how many runs that takes.
+  int expect_progress() {
+    std::set<std::string> seen;
+    for (int runs = 1; runs < 100; ++runs) {
+      const std::size_t before = seen.size();
+      for (const std::string& url : run()) seen.insert(url);
+      if (seen.size() == all()) return runs;
+      EXPECT_GT(seen.size(), before) << "run " << runs << " has asked nothing new";
+      if (seen.size() == before) break;
+    }
+    return 0;
+  }
+  std::size_t all() const { return 61; }
+};
+
+TEST_F(CrawlRuns, RunsWithALimitComeToEverythingThoughMuchHasFailed) {
+  const auto limit_by = [](int kind, CrawlOptions& options) {
+    if (kind == 0) options.max_pages = 10;
+    if (kind == 1) options.max_time = 45ms;  // ten a run, about: the site asks for 5 ms each
+    if (kind == 2) options.max_pages = 10, options.retries = 2;
+    if (kind == 3) options.max_pages = 10, options.age = 0s;
+    if (kind == 4) options.max_pages = 10, options.requeue = Requeue::failed;
+    if (kind == 5) options.max_pages = 10, options.queue_size = 4;
+    if (kind == 6) options.max_pages = 10, options.order = CrawlOrder::random;
+    if (kind == 7) options.max_pages = 10, options.adaptive = RevisitBounds{1ms, 1s};
+  };
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE(kind);
+    SiteInTrouble site;
+    limit_by(kind, site.sim.options);
+    if (kind == 1) site.sim.options.delay = 5ms;
+    EXPECT_GT(site.expect_progress(), 4);
+  }
+}
+
+TEST_F(CrawlRuns, WhatHasFailedTwiceIsAskedByRunsWithALimitAtTimesThatGrow) {
+  SiteInTrouble site;
+  site.sim.options.max_pages = 10;
+  for (int runs = 0; runs < 12 && !site.report.finished; ++runs) site.run();
+  EXPECT_TRUE(site.report.finished) << "it does not go round what fails for ever";
+  EXPECT_EQ(site.run(), Urls());
+  EXPECT_EQ(site.report.resting, 20u);
+  EXPECT_EQ(site.record("http://a.test/bad3").limit, 2);
+  site.sim.backend.manual_clock().advance(11min);
+  EXPECT_EQ(site.run().size(), 10u);
+  EXPECT_EQ(site.run().size(), 10u);
+  EXPECT_EQ(site.run(), Urls());
+  site.sim.backend.manual_clock().advance(11min);
+  EXPECT_EQ(site.run(), Urls()) << "20 minutes now";
+  site.statuses.clear();
+  site.sim.options.max_pages = 0;
+  EXPECT_EQ(site.run().size(), 20u) << "a run without a limit asks all that has failed";
+  EXPECT_EQ(site.report.resting, 0u);
+  EXPECT_EQ(site.record("http://a.test/bad3").limit, 0);
+}
+
+// What stops in the middle of the attempts at a URL counts on.
+TEST_F(CrawlRuns, RunsThatAreGivenUpAreCountedOverAttemptsThatAStopHasParted) {
+  Site site;
+  site.pages["http://a.test/"] = {"/bad"};
+  site.statuses["http://a.test/bad"] = 503;
+  site.sim.options.retries = 0;
+  site.run();
+  EXPECT_EQ(site.record("http://a.test/bad").limit, 1);
+  site.sim.options.retries = 5;
+  site.sim.options.max_time = 100ms;
+  site.run();
+  EXPECT_EQ(site.record("http://a.test/bad").state, UrlState::queued);
+  site.sim.options.max_time.reset();
+  site.run();
+  EXPECT_EQ(site.record("http://a.test/bad").state, UrlState::failed);
+  EXPECT_EQ(site.record("http://a.test/bad").limit, 2);
+}
+
 TEST_F(CrawlRuns, ASeedThatLeadsToAnotherSiteBringsOnlyThatPage) {
   Site site;
   site.redirects["http://a.test/"] = "http://b.test/landing";

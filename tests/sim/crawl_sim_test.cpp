@@ -59,6 +59,7 @@ TEST(CrawlSim, BreaksNoPromiseToAThousandHostsInADay) {
   constexpr std::uint32_t kHosts = 1000;
   Simulation sim({.hosts = kHosts, .pages = 100'000, .links = 4, .size = 0, .features = 0});
   sim.options.delay = 400s;
+  sim.options.max_crawl_delay = 1h;
   sim.options.max_time = 24h;
   sim.options.concurrency = 2000;
   sim.options.queue_size = 10'000'000;

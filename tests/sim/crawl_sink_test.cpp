@@ -36,6 +36,7 @@ class NotingSink final : public CrawlSink {
     ++kept;
     return {};
   }
+  std::optional<UrlNote> note() const override { return its_note; }
   Result<void> finish() override {
     ++finished;
     return finish_fails ? fail(Errc::io, "the sink cannot end") : Result<void>{};
@@ -48,6 +49,7 @@ class NotingSink final : public CrawlSink {
   bool wants = false;
   std::size_t fails_after = 1'000'000;
   bool finish_fails = false;
+  std::optional<UrlNote> its_note;
   std::function<bool()> has_backlog;
   std::vector<Noted> noted;
   int kept = 0;
@@ -178,7 +180,11 @@ TEST(CrawlSink, KeepsBeforeTheStoreCommits) {
   auto first = std::make_shared<NotingSink>(), second = std::make_shared<NotingSink>();
   EXPECT_FALSE(Crawler::keep_all({}));
   const auto keep = Crawler::keep_all({first, second});
-  EXPECT_TRUE(keep());
+  second->its_note = UrlNote{"sink/second", "as far as this"};
+  const auto notes = keep();
+  ASSERT_TRUE(notes);
+  ASSERT_EQ(notes->size(), 1u);
+  EXPECT_EQ(notes->front().text, "as far as this");
   EXPECT_EQ(first->kept, 1);
   EXPECT_EQ(second->kept, 1);
 }

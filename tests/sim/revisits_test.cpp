@@ -471,6 +471,7 @@ TEST(Revisits, NoteNoChangeOfWhatWasNeverFetched) {
 
 TEST(Revisits, ForgetADelayThatRobotsTxtNamesNoMore) {
   LivingSite site;
+  site.sim.options.max_crawl_delay = 1h;
   site.sim.options.age = 6h;
   site.sim.options.forever = true;
   site.file("/robots.txt", "text/plain", "User-agent: *\nCrawl-delay: 600\n");

@@ -45,6 +45,7 @@ TEST(DocumentLinks, ThatCannotBeResolvedStayAsTheyAre) {
 TEST(DocumentLinks, AreAgainstTheFirstBaseThatHasAnAddress) {
   EXPECT_EQ(absolute_links("<base target=x><base href='/base/'><base href='/other/'><a href=x>"),
             (Texts{"/base/", "/other/", "https://a.test/base/x"}));
+  EXPECT_EQ(absolute_links("<template><base href='/base/'></template><a href=x>"), (Texts{"/base/", "https://a.test/b/x"}));
   EXPECT_EQ(absolute_links("<base href='https://b.test/c/'><a href=x>", "data:,x"), (Texts{"https://b.test/c/", "https://b.test/c/x"}));
   EXPECT_EQ(absolute_links("<base href='mailto:x'><a href=x>"), (Texts{"mailto:x", "https://a.test/b/x"}));
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "argiope/async/group.hpp"
+#include "argiope/web/byte_rate.hpp"
 #include "support/certificate.hpp"
 #include "support/http_client_fixture.hpp"
 
@@ -53,6 +54,29 @@ TEST_F(HttpClientTest, ALargeBodyOfATypeThatIsNotWantedIsNotAwaitedAndItsConnect
     EXPECT_EQ(client.idle_connections(), 0u);
     EXPECT_TRUE(co_await client.send(request, response));
     EXPECT_FALSE(response.unwanted);
+    EXPECT_EQ(response.body, "hello");
+  });
+}
+
+TEST_F(HttpClientTest, ABodyEndsWhenItsQuotaIsUsedUpAndOneThatIsWholeByThenIsKept) {
+  ByteQuota quota(10'000);
+  request.quota = &quota;
+  request.body_limit = 50'000'000;
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 50000000\r\n\r\n";
+  server.add(RawServer::Script{{{kHello}}, {{head + std::string(20'000, 'x')}, Then::silent}});
+  server.add(kHello);
+  with_client([&](HttpClient& client) -> Coro<void> {
+    EXPECT_TRUE(co_await client.send(request, response));
+    EXPECT_EQ(response.quota_bytes, response.wire_bytes);
+    EXPECT_FALSE(quota.is_used_up());
+    const auto cut = co_await client.send(request, response);
+    EXPECT_FALSE(cut);
+    EXPECT_EQ(cut.error().code, Errc::too_large);
+    EXPECT_TRUE(response.connected);
+    EXPECT_EQ(response.quota_bytes, response.wire_bytes);
+    EXPECT_EQ(client.idle_connections(), 0u);
+    EXPECT_TRUE(quota.is_used_up());
+    EXPECT_TRUE(co_await client.send(request, response));
     EXPECT_EQ(response.body, "hello");
   });
 }

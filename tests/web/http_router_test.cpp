@@ -111,6 +111,19 @@ TEST_F(HttpRouterTest, RefusesRoutesThatCannotBe) {
   EXPECT_EQ(get("/a/1"), "one x=1");
 }
 
+TEST_F(HttpRouterTest, RefusesAsItIsTold) {
+  router.get("/a", named("one"));
+  router.refuse_by([](const ServerRequest& request, int status, std::string_view) {
+    return ServerResponse::text(status, std::string(request.path) + " is none of ours");
+  });
+  EXPECT_EQ(ask(HttpMethod::get, "/b").body, "/b is none of ours");
+  const ServerResponse other = ask(HttpMethod::put, "/a");
+  EXPECT_EQ(other.status, 405);
+  EXPECT_EQ(other.body, "/a is none of ours");
+  EXPECT_THAT(other.headers, ::testing::Contains(::testing::Pair("Allow", "GET, HEAD, OPTIONS")));
+  EXPECT_EQ(ask(HttpMethod::options, "*").status, 204);
+}
+
 TEST_F(HttpRouterTest, GivesPartsAsNumbers) {
   std::optional<std::uint64_t> number;
   router.get("/orders/{id}", [&](ServerRequest& request) -> Coro<ServerResponse> {

@@ -2,6 +2,7 @@
 // go wrong. Its clients, well and ill behaved, are in http_server_clients_test.cpp.
 #include "argiope/web/http_server.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -160,6 +161,47 @@ TEST_F(HttpServerTest, SaysWhatIsWrongWithABadRequest) {
             R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"bad request: there is no Host"})"
             "\n");
   EXPECT_THAT(begun, IsEmpty());
+}
+
+// What the field "X-Id" of an answer says.
+std::string id_in(const std::string& answer) {
+  const std::size_t at = answer.find("X-Id: ");
+  return at == std::string::npos ? "none" : answer.substr(at + 6, answer.find('\r', at) - at - 6);
+}
+
+TEST_F(HttpServerTest, ShowsEachAnswerBeforeItIsSentAndMakesItsOwnAsItIsTold) {
+  options.max_body_bytes = 10;
+  options.max_header_bytes = 300;
+  options.before_sending = [](const ServerRequest& request, ServerResponse& response) {
+    const std::string_view given = request.header("X-Id");
+    response.headers.emplace_back("X-Id", given.empty() ? "unnamed" : given);
+  };
+  options.refusal = [](const ServerRequest& request, int status, std::string_view detail) {
+    return ServerResponse::text(status, fmt::format("{} of \"{}\"", detail, request.path));
+  };
+  EXPECT_EQ(id_in(ask("GET /a HTTP/1.1\r\nHost: a\r\nX-Id: 7\r\nConnection: close\r\n\r\n")), "7");
+  // The head of this one was read: what it says is known.
+  const std::string large = ask("POST /b HTTP/1.1\r\nHost: a\r\nX-Id: 8\r\nContent-Length: 11\r\n\r\n");
+  EXPECT_EQ(id_in(large), "8");
+  EXPECT_THAT(body_of(large), EndsWith("of \"/b\""));
+  const std::string chunks = ask(
+      "POST /c HTTP/1.1\r\nHost: a\r\nX-Id: 9\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nabcdefgh\r\n8\r\nabcdefgh\r\n");
+  EXPECT_EQ(id_in(chunks), "9");
+  EXPECT_THAT(body_of(chunks), EndsWith("of \"/c\""));
+  // Of these nothing is known: nor is it taken from the request before.
+  for (const std::string& bad :
+       {std::string("GET /d HTTP/1.1\r\nX-Id: 10\r\n\r\n"), "GET /" + std::string(400, 'x') + " HTTP/1.1\r\n\r\n",
+        "GET /d HTTP/1.1\r\nHost: a\r\nX-Id: 11\r\nX-Long: " + std::string(400, 'x') + "\r\n\r\n"}) {
+    const std::string answers = ask("GET /before HTTP/1.1\r\nHost: a\r\nX-Id: 1\r\n\r\n" + bad);
+    EXPECT_EQ(count(answers, "X-Id: unnamed"), 1u) << answers;
+    EXPECT_THAT(answers, EndsWith("of \"\"")) << answers;
+  }
+  EXPECT_EQ(id_in(ask(last("/throws"),
+                      [](ServerRequest&) -> Coro<ServerResponse> {
+                        throw std::runtime_error("no");
+                        co_return ServerResponse{};
+                      })),
+            "unnamed");
 }
 
 TEST_F(HttpServerTest, AnswersWhatCameBeforeABadRequest) {

@@ -63,7 +63,8 @@ std::string kind_of(const char* rel) {
   return "";
 }
 
-void collect(const GumboElement& element, LinkSet& out, bool& has_base) {
+// `has_base`: null where a base does not count.
+void collect(const GumboElement& element, LinkSet& out, bool* has_base) {
   const bool html = element.tag_namespace == GUMBO_NAMESPACE_HTML;
   const char* href = attribute(element, "href");
   const auto add = [&out](std::string_view kind, const char* url) {
@@ -75,7 +76,8 @@ void collect(const GumboElement& element, LinkSet& out, bool& has_base) {
   if (!html) return;
   if (element.tag == GUMBO_TAG_AREA) add("area", href);
   if (element.tag == GUMBO_TAG_FRAME || element.tag == GUMBO_TAG_IFRAME) add("frame", attribute(element, "src"));
-  if (element.tag == GUMBO_TAG_BASE && href != nullptr && !std::exchange(has_base, true)) add("base", href);
+  const bool is_base = element.tag == GUMBO_TAG_BASE && href != nullptr && has_base != nullptr;
+  if (is_base && !std::exchange(*has_base, true)) add("base", href);
   if (element.tag == GUMBO_TAG_LINK) {
     if (const std::string kind = kind_of(attribute(element, "rel")); !kind.empty()) add(kind, href);
   }
@@ -87,20 +89,25 @@ LinkSet parsed(std::string_view html) {
   GumboOutput* const output = gumbo_parse_with_options(&options, html.data(), html.size());
   LinkSet out;
   bool has_base = false;
-  std::vector<const GumboNode*> ahead{output->document};
+  struct Ahead {
+    const GumboNode* node;
+    bool in_template;
+  };
+  std::vector<Ahead> ahead{{output->document, false}};
   while (!ahead.empty()) {
-    const GumboNode* const node = ahead.back();
+    const auto [node, in_template] = ahead.back();
     ahead.pop_back();
     const GumboVector* children = nullptr;
     if (node->type == GUMBO_NODE_DOCUMENT) {
       children = &node->v.document.children;
     } else if (node->type == GUMBO_NODE_ELEMENT || node->type == GUMBO_NODE_TEMPLATE) {
-      collect(node->v.element, out, has_base);
+      collect(node->v.element, out, in_template ? nullptr : &has_base);
       children = &node->v.element.children;
     } else {
       continue;
     }
-    for (unsigned i = children->length; i-- > 0;) ahead.push_back(static_cast<const GumboNode*>(children->data[i]));
+    const bool is_template = in_template || node->type == GUMBO_NODE_TEMPLATE;
+    for (unsigned i = children->length; i-- > 0;) ahead.push_back({static_cast<const GumboNode*>(children->data[i]), is_template});
   }
   gumbo_destroy_output(&options, output);
   return out;
@@ -231,6 +238,7 @@ constexpr std::string_view kTokens[] = {"<",
                                         "<area href=r>",
                                         "<a\thref\n=\n\"z\"rel>",
                                         "<template>",
+                                        "</template>",
                                         "</iframe>",
                                         "</noscript>",
                                         "<iframe src=i>"};

@@ -101,6 +101,17 @@ TEST(LinkScanner, TakesTheFirstBaseWithAHref) {
   EXPECT_EQ(scan("<a href=x>").base_href, "");
 }
 
+TEST(LinkScanner, WhatATemplateSaysOfThePageDoesNotCount) {
+  const ScanResult found = scan(
+      "<template><base href=/a/><meta name=robots content=noindex><template></template><base href=/b/>"
+      "<meta http-equiv=refresh content='0;url=c'></TEMPLATE ><base href=/d/><a href=x>");
+  EXPECT_EQ(found.base_href, "/d/");
+  EXPECT_FALSE(found.robots.noindex);
+  EXPECT_EQ(found.links.size(), 1u);
+  EXPECT_EQ(scan("<svg><template></svg><base href=/a/>").base_href, "/a/");
+  EXPECT_EQ(scan("</template><base href=/a/>").base_href, "/a/");
+}
+
 // ---- Attributes (13.2.5.32 to 40)
 
 TEST(LinkScannerAttributes, MayBeQuotedEitherWayOrNotAtAll) {

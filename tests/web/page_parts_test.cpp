@@ -36,6 +36,8 @@ TEST(PageUrls, AreResolvedAgainstTheBase) {
   EXPECT_FALSE(canonical_url(page_of("<link rel=canonical href=' '><link rel=icon href=x>"), url));
   EXPECT_FALSE(canonical_url(page_of("<link rel=canonical href='http://['>"), url));
   EXPECT_EQ(base_url(page_of("<base target=x><base href=/y/>"), url).href(), "http://h/y/");
+  EXPECT_EQ(base_url(page_of("<template><base href=/x/></template><base href=/y/>"), url).href(), "http://h/y/");
+  EXPECT_EQ(base_url(page_of("<template><base href=/x/></template>"), url).href(), "http://h/a/b");
   EXPECT_EQ(base_url(page_of(""), url).href(), "http://h/a/b");
 }
 

@@ -143,6 +143,8 @@ TEST(PageReferences, TellTheBaseAndWhereTheHeadIs) {
   EXPECT_EQ(before_head("<!doctype html><html lang=en><head class=x><base href='&amp;b'><base href=c>"),
             "<!doctype html><html lang=en><head class=x>");
   EXPECT_EQ(references.base_href, "&b");
+  before_head("<template><base href=/x/></template><base href=/y/>");
+  EXPECT_EQ(references.base_href, "/y/");
   EXPECT_EQ(before_head("<!-- a --> <!DOCTYPE html><title>x</title>"), "<!-- a --> <!DOCTYPE html>");
   EXPECT_EQ(references.base_href, "");
   EXPECT_EQ(before_head("<html><body>"), "<html>");
@@ -176,6 +178,7 @@ TEST(PageRewriter, EscapesWhatItWrites) {
 TEST(PageRewriter, NeutralisesBasesAndPolicies) {
   EXPECT_EQ(rewritten("<base href='/x/' target=_blank><base href=y><base target=z>"),
             "<base href='' target=_blank><base href=\"\"><base target=z>");
+  EXPECT_EQ(rewritten("<template><base href=/x/></template>"), "<template><base href=\"\"></template>");
   EXPECT_EQ(rewritten("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self'\">"),
             "<meta http-equiv=\"not-content-security-policy\" content=\"default-src 'self'\">");
 }

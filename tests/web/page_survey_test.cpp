@@ -75,6 +75,19 @@ TEST(PageSurvey, ReadsTitleDescriptionAndHeading) {
   EXPECT_EQ(survey_page("<p>x").titles, 0u);
 }
 
+TEST(PageSurvey, WhatATemplateSaysOfThePageDoesNotCount) {
+  const PageSurvey survey = survey_page(
+      "<template><title>a</title><h1>a</h1><base href=/a/><link rel=canonical href=/a><meta name=description content=a>"
+      "<meta name=robots content=noindex></template><title>b</title><h1>b</h1><base href=/b/><link rel=canonical href=/b>");
+  EXPECT_EQ(survey.title, "b");
+  EXPECT_EQ(survey.titles, 1u);
+  EXPECT_EQ(survey.heading, "b");
+  EXPECT_EQ(survey.base_href, "/b/");
+  EXPECT_EQ(survey.canonical, "/b");
+  EXPECT_EQ(survey.descriptions, 0u);
+  EXPECT_FALSE(survey.robots.noindex);
+}
+
 TEST(PageSurvey, CutsTextsBetweenCharacters) {
   const PageSurvey survey = survey_page("<title>aé é</title>", {.max_text_bytes = 2});
   EXPECT_EQ(survey.title, "a");

@@ -123,6 +123,11 @@ class WarcArchiveTest : public testing::Test {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
   }
 
+  // Gives it the time of a change after that of the index.
+  void change_after_index(const std::string& file) const {
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(path_ + ".cdxj") + std::chrono::seconds{1});
+  }
+
   TemporaryFolder folder_;
   const std::string path_ = folder_.file("site");
   const std::string file_ = path_ + ".warc.gz";
@@ -467,6 +472,93 @@ TEST_F(WarcArchiveTest, AddsNothingToAFileThatIsDamagedInItsMiddle) {
   archive = open();
   ASSERT_NE(archive, nullptr);
   EXPECT_EQ(archive->repairs().at(0).cut_bytes, 5000u);
+}
+
+// Behind its back: the index, which is older, names records on both sides of the damage.
+TEST_F(WarcArchiveTest, AddsNothingToAFileThatWasDamagedAfterItsIndexWasWritten) {
+  for (const std::string ending : {".warc.gz", ".warc"}) {
+    const std::string file = path_ + ending;
+    auto archive = open({.path = file});
+    for (int i = 0; i < 5; ++i) add_page(*archive, i);
+    ASSERT_TRUE(archive->close());
+    const auto records = records_of(file);
+    const std::string whole = read(file), index = read(path_ + ".cdxj");
+    // The beginning of the second page's head, the rest of it, and the middle of its body.
+    for (const std::uint64_t from : {records.at(3).offset, records.at(3).offset + 1, records.at(3).offset + 250,
+                                     records.at(3).offset + records.at(3).size / 2}) {
+      std::string damaged = whole;
+      for (std::size_t i = 0; i < 40; ++i) damaged[from + i] = '\0';
+      write(file, damaged);
+      change_after_index(file);
+      EXPECT_EQ(refusal({.path = file}).code, Errc::corrupt);
+      EXPECT_THAT(refusal({.path = file}).message, EndsWith("nothing is added to a damaged file: give another name"));
+      EXPECT_EQ(read(file), damaged);
+      EXPECT_EQ(read(path_ + ".cdxj"), index);
+    }
+    // And where it was cut out.
+    write(file, whole.substr(0, records.at(3).offset) + whole.substr(records.at(3).offset + records.at(3).size));
+    change_after_index(file);
+    EXPECT_THAT(refusal({.path = file}).message, HasSubstr("is of another file: remove it"));
+    // One that was changed and is whole is added to, and need not be read whole a second time.
+    write(file, whole);
+    change_after_index(file);
+    archive = open({.path = file});
+    ASSERT_NE(archive, nullptr);
+    add_page(*archive, 6);
+    ASSERT_TRUE(archive->close());
+    expect_index_fits(6);
+    EXPECT_LE(std::filesystem::last_write_time(file), std::filesystem::last_write_time(path_ + ".cdxj"));
+    std::filesystem::remove(path_ + ".cdxj");
+  }
+}
+
+TEST_F(WarcArchiveTest, LeavesItsIndexYoungerThanItsFileWhateverWasWrittenLast) {
+  auto archive = open();
+  add_page(*archive, 1);
+  ASSERT_TRUE(archive->write_out());
+  change_after_index(file_);
+  ASSERT_TRUE(archive->add(exchange("http://a.test/1", "", 304)));  // which has no line in the index
+  ASSERT_TRUE(archive->write_out());
+  EXPECT_LE(std::filesystem::last_write_time(file_), std::filesystem::last_write_time(path_ + ".cdxj"));
+}
+
+// --- a file that is gone, and its index that is not
+
+TEST_F(WarcArchiveTest, ForgetsWhatItsIndexHasOfAFileThatIsGone) {
+  auto archive = open({.most_bytes = 3000});
+  for (int i = 0; i < 4; ++i) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  const std::size_t of_others = index().size();
+  archive = open();
+  for (int i = 10; i < 14; ++i) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  std::filesystem::remove(file_);
+  archive = open();
+  ASSERT_NE(archive, nullptr);
+  ASSERT_EQ(archive->repairs().size(), 1u);
+  EXPECT_EQ(archive->repairs()[0].file, file_);
+  EXPECT_EQ(archive->repairs()[0].forgotten, 4u);
+  EXPECT_EQ(refusal().code, Errc::busy) << "the index that took its place is locked, too";
+  add_page(*archive, 12);
+  EXPECT_EQ(archive->totals().revisits, 0u);
+  ASSERT_TRUE(archive->close());
+  expect_index_fits(of_others + 1);
+}
+
+TEST_F(WarcArchiveTest, GivesNoFileTheNumberOfOneThatItsIndexKnows) {
+  auto archive = open({.most_bytes = 3000});
+  for (int i = 0; i < 4; ++i) add_page(*archive, i);
+  const std::string last = archive->file();
+  ASSERT_TRUE(archive->close());
+  archive.reset();
+  std::filesystem::rename(last, folder_.file("kept elsewhere"));
+  archive = open({.most_bytes = 3000});
+  ASSERT_NE(archive, nullptr);
+  EXPECT_GT(archive->file(), last);
+  add_page(*archive, 5);
+  ASSERT_TRUE(archive->close());
+  std::filesystem::rename(folder_.file("kept elsewhere"), last);
+  expect_index_fits(5);
 }
 
 TEST_F(WarcArchiveTest, SaysWhenTheIndexIsOfAnotherFile) {

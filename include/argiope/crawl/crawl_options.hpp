@@ -45,6 +45,9 @@ enum class Requeue : std::uint8_t {
   all,
 };
 
+// Nobody fetches a site at one page a day; who asks for that holds up a run, or does not mean it.
+inline constexpr Duration kMostCrawlDelay = std::chrono::minutes{5};
+
 // A host is asked for as long as it rests.
 inline constexpr double kAutothrottleTarget = 0.5;
 
@@ -139,8 +142,10 @@ struct CrawlOptions {
   // Links followed from a seed; nullopt: no limit. With a limit the store also keeps where each page leads, so that a
   // shorter way found late is followed as far as one found early.
   std::optional<std::uint32_t> max_depth;
-  std::uint64_t max_pages = 0;  // responses fetched in this run; 0: no limit
-  std::uint64_t quota = 0;      // bytes received in this run, after which it stops (resumably); 0: no limit
+  // Requests for pages in this run, redirects and those that are asked again included; 0: no limit.
+  std::uint64_t max_pages = 0;
+  // Bytes received in this run, after which it stops (resumably), and whatever is being received ends; 0: no limit.
+  std::uint64_t quota = 0;
   // HEAD off-scope links, to learn whether they are broken.
   bool check_links = false;
   // HEAD what pages are shown with, too: pictures, scripts, styles, and what styles refer to, on any host. Of a style sheet of
@@ -183,7 +188,10 @@ struct CrawlOptions {
   double autothrottle_target = kAutothrottleTarget;  // more than 0; above 1 `per_host` is its next whole number, unless it is set
   std::uint32_t per_address = 8;  // requests under way at one public IP address, whatever its host names
   bool robots = true;
-  bool heed_crawl_delay = true;  // of robots.txt. Off where no server is asked
+  // The Crawl-delay of robots.txt, and what earlier runs have left of rests. Off where no server is asked.
+  bool heed_crawl_delay = true;
+  // A longer Crawl-delay counts as one of this length.
+  Duration max_crawl_delay = kMostCrawlDelay;
   std::string user_agent = "argiope";
   // The name robots.txt groups are matched with.
   std::string product_token = "argiope";

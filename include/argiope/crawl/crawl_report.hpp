@@ -44,6 +44,9 @@ struct CrawlStats {
   // When no request is under way: when the next is due. kNever: it is not known.
   TimePoint next_due = kNever;
   std::uint64_t hosts_waiting = 0;  // hosts with queued URLs that may not be asked yet
+  // The one of them that rests longest, as of the last second; empty: none rests.
+  std::string resting_site;
+  TimePoint resting_until{};
   InboxStats inbox;
   std::array<std::uint64_t, kExclusions> excluded{};
   std::array<std::uint64_t, kHttpOddities> odd{};  // responses that were read in spite of an HttpOddity, by which
@@ -102,6 +105,13 @@ struct CrawlReport {
   // URLs of the whole database by the reason (UrlReason) for which this run leaves them out, or has them in part.
   std::map<std::string, std::uint64_t> left_out;
   std::uint64_t waiting = 0;   // queued by runs with another scope or depth; they go on waiting
+  // Known pages that were asked again, whole, because earlier runs have not kept of them what this one is to produce.
+  std::uint64_t asked_for_outputs = 0;
+  // Pages that earlier runs have fetched, and that this one has left, so that they are not in what it has produced: by that, "archive",
+  // "records" or "rendered pages".
+  std::map<std::string, std::uint64_t> unseen;
+  // Given up by several runs in a row: a run with a limit does not ask them yet, so that it gets on.
+  std::uint64_t resting = 0;
   SitemapTotals sitemaps;
   std::uint64_t taken_up = 0;  // URLs of earlier runs, and seeds, that this run had to do; 0: nothing was due
   // What was learned of duplicates, in this run or an earlier one, by site and name, or by shape.

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "argiope/store/url_record.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {
@@ -62,10 +65,19 @@ class CrawlSink {
   virtual std::size_t backlog() const noexcept { return 0; }
   // Waits until all that has been taken so far survives what the database's commits survive.
   virtual Result<void> keep() { return {}; }
+  // Where what it has kept ends, for its next run: stored in the commit that keep() was called for, or in a later one. Never more
+  // than what was kept. Any thread.
+  virtual std::optional<UrlNote> note() const { return std::nullopt; }
   // Whether a URL that earlier runs have fetched is not among what the sink has kept: it is fetched again, whole. Asked at the
   // opening of a crawl, and before a conditional request, and only if can_lack().
   virtual bool can_lack() const noexcept { return false; }
   virtual bool lacks(std::string_view) const { return false; }
+  // The name under which the database remembers which runs have shown their answers to the sink, or to one before it that has made
+  // the same: "archive/…", where what stands before the slash is told to users. What another run has asked last is asked without
+  // validators, so that the sink sees it whole. Empty: it needs no more than what has changed.
+  virtual std::string demand() const { return {}; }
+  // Whether nothing is left of what earlier runs have shown it.
+  virtual bool begins_anew() const noexcept { return false; }
   // The run has ended, and nothing more comes: keep(), and what is done once at the end.
   virtual Result<void> finish() { return keep(); }
 };

@@ -29,8 +29,8 @@ namespace argiope {
 //          and cookies() from any thread.
 class Crawler {
  public:
-  // What a store calls before it commits what a crawl with these sinks has found.
-  static std::function<Result<void>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
+  // What a store calls before it commits what a crawl with these sinks has found: UrlStoreOptions::before_commit.
+  static std::function<Result<std::vector<UrlNote>>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
 
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.
   // Throws std::invalid_argument when there are no seeds or no shards, when a pattern is none, for a login without cookies, and when it

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,9 +59,9 @@ struct ExtractionReport {
 //   auto crawl = LocalCrawl::open(std::move(options), setup);
 //   auto fits = (*extraction)->go_on_from((*crawl)->store());
 //
-// A run that goes on with the file and the database cuts off what a crash has torn, and leaves out pages whose records are in
-// the file though the database does not know them as done. So no record is lost, torn, or written twice. Standard output may get a
-// page twice.
+// The database keeps with each commit how far the file has whole pages (note()). A run that goes on with both after a crash
+// cuts off what is behind, whose pages it fetches again, and leaves out those before it that are not done. So no page is lost, torn, or
+// written twice, after a power cut neither (`sync`). Standard output may get a page twice.
 //
 // Threads: as CrawlSink; open(), go_on_from() and the destructor while no crawl runs.
 class ExtractionSink final : public CrawlSink {
@@ -77,6 +78,13 @@ class ExtractionSink final : public CrawlSink {
   Result<void> take(const Exchange& exchange) override;
   std::size_t backlog() const noexcept override;
   Result<void> keep() override;
+  std::optional<UrlNote> note() const override;
+  Result<void> finish() override;
+  std::string demand() const override;
+  bool begins_anew() const noexcept override;
+  // Of a run that is told to end: records that go to a pipe wait for their reader no longer than so from now on. Then their pages are
+  // not done, as when the run were killed. Any thread.
+  void give_up(Duration after) noexcept;
 
   // Of this run.
   ExtractionReport report() const;

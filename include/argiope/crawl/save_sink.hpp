@@ -49,6 +49,7 @@ class SaveSink final : public CrawlSink {
   Result<void> finish() override;
   bool lacks(std::string_view url) const override;
   bool can_lack() const noexcept override { return true; }
+  std::string demand() const override;
 
   struct Totals {
     std::uint64_t files = 0;    // in the mirror

@@ -98,7 +98,11 @@ class Scope {
   std::unique_ptr<const UrlFilter> filter_;
   std::unique_ptr<const LogoutGuard> logout_;  // null: there is no login to guard
   bool no_parent_;
-  TextSet folders_;  // of seeds, with no_parent: "example.org/docs/"
+  // With no_parent: of seeds, and of what they lead to. "example.org/docs/" of a host that a seed names, "/example.org/docs/" of
+  // the same site by whatever name. Which hosts are bounded is known before any seed has answered, and what is in a folder stays so.
+  TextSet folders_;
+  TextSet hosts_of_seeds_;  // as they are given
+  TextSet sites_of_seeds_;  // without "www."
   std::uint32_t max_depth_;
   // Null where no host has scope of its own.
   std::unique_ptr<const HostRules> hosts_of_depth_;

@@ -50,6 +50,8 @@ class WarcSink final : public CrawlSink {
   std::size_t backlog() const noexcept override;
   Result<void> keep() override;
   Result<void> finish() override;
+  std::string demand() const override;
+  bool begins_anew() const noexcept override;
 
   // Of this run.
   struct Totals {

@@ -106,7 +106,9 @@ struct UrlRecord {
   std::optional<Shelf> shelf;
   std::uint64_t site = 0;  // on a shelf: the fingerprint of scheme, host and port
   UrlReason reason = UrlReason::none;
-  std::int64_t limit = 0;  // the one that was met, for reasons that have one; of duplicates and aliases the other's url_id
+  // The one that was met, for reasons that have one; of duplicates and aliases the other's url_id; of what has failed, how many
+  // runs in a row have given it up. Below 0, of what is queued: so many redirects in a row have led back to it.
+  std::int64_t limit = 0;
 
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
 };

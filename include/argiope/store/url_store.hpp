@@ -112,9 +112,10 @@ struct UrlStoreOptions {
   Duration linger = std::chrono::milliseconds{50};
   // How long opening, flush() and close() wait for another process that holds the write lock.
   Duration busy_limit = std::chrono::minutes{1};
-  // Called before each commit that changes something, on a thread of the store: what must be kept before it counts. Where it
-  // fails, nothing is committed, and the store has failed with that error. A store in memory never calls it.
-  std::function<Result<void>()> before_commit;
+  // Called before each commit that changes something, on a thread of the store: what must be kept before it counts, and
+  // notes that are committed with it. Where it fails, nothing is committed, and the store has failed with that error. A
+  // store in memory never calls it.
+  std::function<Result<std::vector<UrlNote>>()> before_commit;
   // The file is for its owner alone, as it will hold secrets: one that others may read is one no longer (mode 0600).
   bool is_private = false;
   // The largest size of the database; 0: what the disk holds. For tests of full disks.

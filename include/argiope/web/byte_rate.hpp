@@ -1,4 +1,4 @@
-// ByteRate: how fast all connections together may receive.
+// ByteRate: how fast all connections together may receive. ByteQuota: how much.
 #pragma once
 
 #include <atomic>
@@ -33,6 +33,23 @@ class ByteRate {
   const std::uint64_t rate_;
   const std::size_t piece_;
   std::atomic<Duration::rep> paid_until_;
+};
+
+// How many bytes many requests together may receive. Each takes what has come as it comes, and ends once nothing is left.
+//
+// Threads: any.
+class ByteQuota {
+ public:
+  explicit ByteQuota(std::uint64_t bytes) noexcept : most_(bytes) {}
+
+  // For bytes that have come, whether they were left or not.
+  void take(std::uint64_t bytes) noexcept { taken_.fetch_add(bytes, std::memory_order_relaxed); }
+  bool is_used_up() const noexcept { return taken_.load(std::memory_order_relaxed) >= most_; }
+  std::uint64_t most() const noexcept { return most_; }
+
+ private:
+  const std::uint64_t most_;
+  std::atomic<std::uint64_t> taken_{0};
 };
 
 }  // namespace argiope

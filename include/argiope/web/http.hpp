@@ -51,6 +51,8 @@ struct HttpWay {
   bool may_be_heard(const Url& url) const noexcept { return url.scheme() == "https" ? !verifies : proxy.has_value(); }
 };
 
+class ByteQuota;
+
 struct HttpRequest {
   HttpMethod method = HttpMethod::get;
   Url url;
@@ -67,6 +69,9 @@ struct HttpRequest {
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
   bool keep_wire = false;    // whether HttpResponse::wire is
+  // What comes is taken from it as it comes; once it is used up, an answer that is not whole yet ends with too_large. Null: no
+  // quota. What is no HttpClient may ignore it.
+  ByteQuota* quota = nullptr;
   // Null: that of all requests. What is no HttpClient may ignore it.
   std::shared_ptr<const HttpWay> way;
   // Sending it twice does no more than sending it once, though its method promises no such thing.
@@ -163,6 +168,8 @@ struct HttpResponse {
   std::string damage;
   // Bytes received, headers and undecoded body.
   std::uint64_t wire_bytes = 0;
+  // Those of them that were taken from the request's quota. A transport that takes none leaves it alone.
+  std::uint64_t quota_bytes = 0;
   HttpWire wire;  // where the request asked for it (keep_wire). Else empty.
   // Of the server; of the proxy, where that looks up names.
   IpAddress remote;

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "argiope/web/http_server.hpp"
 
@@ -18,7 +19,8 @@ namespace argiope {
 // Patterns: "/orders/{id}/items". A part in braces takes one whole part of the path, which is not empty, and decodes its
 //           %XX; "{rest...}" at the end takes all that is left, slashes included, and may be empty. Written parts are
 //           compared with the decoded path, and go before parts in braces. "/orders" and "/orders/" are two paths.
-// Methods:  GET also serves HEAD where HEAD has no handler. OPTIONS is answered with Allow where it has none.
+// Methods:  GET also serves HEAD where HEAD has no handler. OPTIONS is answered with Allow where it has none, and "OPTIONS *"
+//           without.
 // Answers:  404 for a path without a handler; 405 with Allow for one that has other methods.
 // Copies:   share their routes.
 // Threads:  one at a time. Add routes before the first request.
@@ -36,12 +38,18 @@ class HttpRouter {
   void patch(std::string_view pattern, HttpHandler handler) { add(HttpMethod::patch, pattern, std::move(handler)); }
   void delete_(std::string_view pattern, HttpHandler handler) { add(HttpMethod::delete_, pattern, std::move(handler)); }
 
+  // Makes the answers 404 and 405 in place of ServerResponse::problem(); Allow is added.
+  void refuse_by(HttpRefusal refusal) { refusal_ = std::move(refusal); }
+
   // Fills request.path_values, and gives what the route's handler answers.
   Coro<ServerResponse> operator()(ServerRequest& request) const;
 
  private:
   class Routes;
+  ServerResponse refuse(const ServerRequest& request, int status, std::string_view detail) const;
+
   std::shared_ptr<Routes> routes_;
+  HttpRefusal refusal_;
 };
 
 }  // namespace argiope

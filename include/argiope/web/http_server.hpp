@@ -105,6 +105,9 @@ struct ServerResponse {
   // for HTTP/1.0. It may refer to the request. What it throws is logged, and the client sees a body that was cut off.
   // HEAD does not call it.
   std::function<Coro<void>(BodyWriter& out)> stream;
+  // Kept until the client has taken the answer, or cannot any more: for who counts what waits in memory. The connection
+  // sends a body as the client takes it, and holds it that long.
+  std::shared_ptr<const void> until_sent;
 
   // Plain text in UTF-8, and JSON.
   static ServerResponse text(int status, std::string body);
@@ -121,6 +124,12 @@ struct ServerResponse {
 // Cancel: it is cancelled when its client leaves (see HttpServerOptions::cancel_when_client_leaves), when
 //         request_timeout is over, and when the time to drain is up. The client then gets 503 where it is still there.
 using HttpHandler = std::function<Coro<ServerResponse>(ServerRequest& request)>;
+
+// Makes an answer that no handler gives: to a request that the server refuses or whose handler failed, or that the router has no
+// handler for. Of a request whose head did not come whole, or could not be read, there are neither fields nor a path.
+// Must not throw.
+using HttpRefusal =
+    std::function<ServerResponse(const ServerRequest& request, int status, std::string_view detail)>;
 
 // What one client may cost. A limit that is broken ends that client's connection and no other.
 struct HttpServerOptions {
@@ -143,6 +152,11 @@ struct HttpServerOptions {
   // When set, may answer a request by its head alone, before its body is taken; the connection is then closed. It is not
   // asked where the body has come with the head. body and path_values are empty. Must not throw.
   std::function<std::optional<ServerResponse>(const ServerRequest& request)> answer_early;
+  // When set, makes the answers that are the server's own, in place of ServerResponse::problem().
+  HttpRefusal refusal;
+  // When set, is shown each answer before its head is sent, the server's own included, and may add to its headers. The request is
+  // as HttpRefusal has it. Must not throw.
+  std::function<void(const ServerRequest& request, ServerResponse& response)> before_sending;
   // When set, gives the limit of this request instead. Called when the head has come, before any of the body is taken;
   // body and path_values are empty. Must not throw.
   std::function<std::size_t(const ServerRequest& request)> body_limit;

@@ -18,24 +18,27 @@
 #include "cli/crawl/seed_list.hpp"
 #include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
 
 // A host and its subdomains, as a URL's host is spelled: lower case, IDNA.
 Result<std::string> parse_domain(const std::string& text) {
-  if (text.starts_with("*.")) {
+  const std::string_view marked = std::string_view(text).substr(text.starts_with('*') ? 1 : 0);
+  if (marked.starts_with('.') && marked.size() > 1) {
     return fail(Errc::invalid_input, fmt::format("--whitelist {}: subdomains are included; did you mean {}?",
-                                                 in_quotes(text), in_quotes(text.substr(2))));
+                                                 in_quotes(text), in_quotes(marked.substr(1))));
   }
+  if (text == "*") return fail(Errc::invalid_input, "--whitelist *: name each domain; nothing stands for all of them");
   const auto url = Url::parse("http://" + text + "/");
-  if (url && url->path_and_query() == "/" && url->username().empty()) {
+  if (url && url->path_and_query() == "/" && url->username().empty() && can_be_host(url->host())) {
     // A port is written even where http has it anyway.
     const bool has_port = text.find(':', text.rfind(']') + 1) != std::string::npos;
     return has_port ? fmt::format("{}:{}", url->host(), url->effective_port()) : std::string(url->host());
   }
   const auto whole = Url::parse(text);
-  if (!whole || whole->host().empty()) {
+  if (!whole || !can_be_host(whole->host())) {
     return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name", in_quotes(text)));
   }
   return fail(Errc::invalid_input, fmt::format("--whitelist {}: not a domain name; did you mean {}?",

@@ -28,6 +28,7 @@
 #include "cli/crawl/crawl_looks.hpp"
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
+#include "cli/crawl/sitemap_words.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/version.hpp"
@@ -212,6 +213,7 @@ class CrawlCommand {
             again ? "Stopping at once.\n" : "Stopping: finishing what is under way (at most 10 s; again: at once).\n",
             stderr);
       }
+      if (extraction_) extraction_->give_up(again ? Duration{} : CrawlOptions{}.drain_limit);
       crawler.stop("signal", again);
     };
     loop.add_signal_handler(SIGINT, on_signal);
@@ -275,7 +277,9 @@ class CrawlCommand {
     }
     if (wanted.sitemap.empty()) return {};
     const auto count = write_sitemap(store, wanted.sitemap);
-    return count ? Result<void>{} : std::unexpected(count.error());
+    if (!count) return std::unexpected(count.error());
+    print_left_out_of_sitemap(*count);
+    return {};
   }
 
   void print_warc(std::FILE* out) const {
@@ -291,7 +295,7 @@ class CrawlCommand {
     if (!nothing.empty()) return complain(nothing, kExitNothing);
     // What was not asked for by --check-only does not count, here as in argiope crawl check.
     const bool counts_broken = arguments_.report.judge.rules()->wants(FindingKind::broken);
-    const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && check_->errors() > 0);
+    const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && !check_->is_good());
     return arguments_.fail_on_broken && is_broken_somewhere ? kExitBroken : kExitFinished;
   }
 
@@ -311,8 +315,12 @@ class CrawlCommand {
     // A later run that only tries again what had failed, and fails again, has fetched nothing either.
     const bool only_errors =
         report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
-    if (!scanned || (has_good && !only_errors)) return {};
-    if (!seed) return "nothing could be fetched";
+    // All that it did was to wait for hosts that rest.
+    const bool only_waited = !report.stats.resting_site.empty() && report.stats.errors == 0 && report.stats.not_asked == 0;
+    if (!scanned || (has_good && (!only_errors || only_waited))) return {};
+    if (!seed || (seed->error.empty() && seed->status_code >= 200 && seed->status_code < 300)) {
+      return "nothing could be fetched in this run";
+    }
     const std::string why = !seed->error.empty() ? seed->error
                             : !seed->redirect_to.empty()
                                 ? fmt::format("HTTP {} to {}", seed->status_code, seed->redirect_to)

@@ -16,6 +16,7 @@
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_queries.hpp"
 #include "cli/crawl/report_arguments.hpp"
+#include "cli/crawl/sitemap_words.hpp"
 #include "cli/version.hpp"
 #include "crawl/internal/check_output.hpp"
 #include "crawl/internal/crawl_diff.hpp"
@@ -65,7 +66,7 @@ int run_check(const CrawlCheckArguments& arguments) {
   if (!result) return complain_about(result.error().message);
   const auto written = write_check(**store, *result, format.value_or(CheckFormat::text), arguments.output, kVersion);
   if (!written) return complain_about(written.error().message);
-  return result->errors() > 0 || (arguments.strict && result->warnings() > 0) ? kExitBroken : kExitFinished;
+  return !result->is_good() || (arguments.strict && result->warnings() > 0) ? kExitBroken : kExitFinished;
 }
 
 std::function<int()> add_check(CLI::App& crawl) {
@@ -80,8 +81,8 @@ std::function<int()> add_check(CLI::App& crawl) {
   arguments->judge.add_to(*command, "Options");
   command->add_flag("--strict", arguments->strict, "Exit with 1 for warnings, too: mixed content, links to update");
   command->footer(
-      "What a crawl with --check-links has found out is judged; crawls without it know only of the pages they fetched.\n"
-      "Exit status: 0 nothing is wrong, 1 something is, 2 bad usage, 3 the database cannot be read.\n"
+      "What crawls with --check-links have found out is judged; of pages that only others have fetched nothing is known.\n"
+      "Exit status: 0 nothing is wrong, 1 something is or pages are not judged, 2 bad usage, 3 the database cannot be read.\n"
       "Example: argiope crawl check site.db -o links.sarif");
   return [arguments] { return run_check(*arguments); };
 }
@@ -161,6 +162,7 @@ int export_sitemap(UrlStore& store, const CrawlExportArguments& arguments) {
   const auto count = write_sitemap(store, arguments.output, arguments.base);
   if (!count) return complain_about(count.error().message, count.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
   fmt::print(stderr, "{} in {}\n", counted(count->urls, "URL"), count->files == 0 ? "one file" : counted(count->files, "file"));
+  print_left_out_of_sitemap(*count);
   if (count->other_sites > 0) {
     fmt::print(stderr, "{} of other sites left out: a sitemap is of one; --base names another\n", counted(count->other_sites, "page"));
   }
@@ -177,7 +179,9 @@ int run_export(const CrawlExportArguments& arguments) {
                              : arguments.what == "duplicates" ? GraphFormat::duplicates_csv
                                                            : GraphFormat::links_csv;
   if (auto written = export_graph(**store, format, arguments.output); !written) return complain_about(written.error().message);
-  return kExitFinished;
+  const auto missing = words_on_missing(**store, format);
+  if (!missing) return complain_about(missing.error().message);
+  return missing->empty() ? kExitFinished : complain_about(*missing, kExitFinished);
 }
 
 std::function<int()> add_export(CLI::App& crawl) {

@@ -382,6 +382,7 @@ std::string explanation_json(const UrlExplanation& why, bool running) {
     json.member("error", url.error);
     json.member("redirect_to", url.redirect_to);
     json.list("leads_to", why.leads_to);
+    json.member("end", why.end);
     json.key("referrer");
     why.way.size() < 2 ? json.null() : json.value(why.way[why.way.size() - 2].url);
     json.array("way", [&] {
@@ -413,6 +414,8 @@ std::string explanation_json(const UrlExplanation& why, bool running) {
       json.member("ahead", why.ahead);
       json.member("last_fetched", why.host_last_fetched);
       json.member("error", why.host_error);
+      json.member("rests_until", why.host_rests_until);
+      json.member("rests_for", why.host_rests_for);
     });
     json.member("running", running);
   });
@@ -448,6 +451,7 @@ void print_explanation(const UrlExplanation& why, bool running, WallTime now) {
   print_way(why);
   print_links(why);
   for (const std::string& url : why.leads_to) fmt::print("  leads to {}\n", printable(url));
+  if (!why.end.empty()) fmt::print("  which {}\n", printable(why.end));
   fmt::print("  its host, {}: {} queued, {} done, {} failed, {} excluded; last asked {}\n", printable(why.site), why.queued, why.done,
              why.failed, why.excluded, ago(why.host_last_fetched, now));
   if (!why.host_error.empty()) fmt::print("  URLs of it were not asked: {}\n", printable(why.host_error));

@@ -7,6 +7,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/duration.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"
 
@@ -15,6 +16,8 @@ namespace {
 
 // How much the newest interval counts in the rate shown.
 constexpr double kSmoothing = 0.3;
+// What hosts rest in any case is not told.
+constexpr Duration kShortRest = std::chrono::seconds{3};
 
 std::size_t terminal_width(std::FILE* out) {
   winsize size{};
@@ -32,13 +35,18 @@ void Progress::clear() {
   std::fflush(out_);
 }
 
-std::string Progress::line(const CrawlStats& stats, double pages_per_second, double seconds, Duration until_due) const {
+std::string Progress::line(const CrawlStats& stats, double pages_per_second, double seconds, TimePoint now) const {
   const char* bold = color_ ? "\x1b[1m" : "";
   const char* red = color_ && stats.errors > 0 ? "\x1b[31m" : "";
   const char* plain = color_ ? "\x1b[0m" : "";
-  // What a crawl that goes on waits for.
   std::string waits;
-  if (stats.kept_fresh > 0) waits = fmt::format("  {} kept fresh", stats.kept_fresh);
+  // A host that holds up the run.
+  if (stats.hosts_waiting > 0 && stats.resting_until - now > kShortRest) {
+    waits += fmt::format(", {} for {}", printable(stats.resting_site), format_roughly(stats.resting_until - now));
+  }
+  // What a crawl that goes on waits for.
+  const Duration until_due = stats.next_due == kNever ? Duration{} : stats.next_due - now;
+  if (stats.kept_fresh > 0) waits += fmt::format("  {} kept fresh", stats.kept_fresh);
   if (stats.kept_fresh > 0 && stats.in_flight == 0 && until_due > Duration{}) waits += fmt::format(", next in {}", format_roughly(until_due));
   return fmt::format("{}{}{} pages  {:.0f}/s  {} queued  {} in flight  {}{} errors{}  {} of {} hosts waiting{}  {}  {}",
                      bold, stats.pages, plain, pages_per_second, stats.queued, stats.in_flight, red, stats.errors,
@@ -60,8 +68,7 @@ Coro<void> Progress::run(const Crawler& crawler) {
     rate = first ? newest : rate + kSmoothing * (newest - rate);
     last = now;
     last_pages = stats.pages;
-    const Duration until_due = stats.next_due == kNever ? Duration{} : stats.next_due - now;
-    const std::string text = line(stats, rate, to_seconds(now - start), until_due);
+    const std::string text = line(stats, rate, to_seconds(now - start), now);
     if (terminal_) {
       // A line longer than the terminal would not be rewritten but scroll.
       std::string cut = text;

@@ -21,7 +21,7 @@ class Progress {
   void clear();
 
  private:
-  std::string line(const CrawlStats& stats, double pages_per_second, double seconds, Duration until_due) const;
+  std::string line(const CrawlStats& stats, double pages_per_second, double seconds, TimePoint now) const;
 
   std::FILE* out_;
   bool terminal_;

@@ -59,6 +59,18 @@ void print_known(std::FILE* out, const CrawlReport& report) {
     fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
                report.waiting == 1 ? "" : "s", report.waiting == 1 ? "is" : "are", report.waiting == 1 ? "s" : "");
   }
+  if (report.asked_for_outputs > 0) {
+    fmt::print(out, "  Asked again, whole: {}, of which earlier runs had not kept what this one is to write\n",
+               counted(report.asked_for_outputs, "known page"));
+  }
+  for (const auto& [output, count] : report.unseen) {
+    fmt::print(out, "  Not in the {}: {} that earlier runs have fetched. --age 0 or --requeue all asks again\n", printable(output),
+               counted(count, "page"));
+  }
+  if (report.resting > 0) {
+    fmt::print(out, "  Not asked yet: {} given up by several runs. A run without a limit asks again, or --requeue failed\n",
+               counted(report.resting, "URL"));
+  }
 }
 
 void print_sitemaps(std::FILE* out, const SitemapTotals& sitemaps) {
@@ -246,6 +258,7 @@ void print_check(std::FILE* out, const CheckResult& check, std::string_view data
     if (check.counts[i] > 0) fmt::print(out, "; {}: {}", to_string(static_cast<FindingKind>(i)), check.counts[i]);
   }
   fmt::print(out, "\n");
+  if (check.unread > 0) fmt::print(out, "{}\n", words_on_unread(check));
   if (check.errors() + check.warnings() > 0 && database != ":memory:") {
     fmt::print(out, "argiope crawl check {} names each with its pages and lines\n", printable(database));
   }
@@ -316,6 +329,11 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     }
     write_learned(json, report);
     json.member("waiting", report.waiting);
+    json.member("resting", report.resting);
+    json.member("asked_for_outputs", report.asked_for_outputs);
+    json.object("unseen", [&] {
+      for (const auto& [output, count] : report.unseen) json.member(output, count);
+    });
     json.member("broken_before", report.broken_before);
     json.member("complete", report.complete());
     json.member("broken", report.broken_count);
@@ -323,6 +341,7 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
       json.object("findings", [&] {
         for (std::size_t i = 0; i < kFindingKinds; ++i) json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
       });
+      json.member("links_unread", check->unread);
     }
     json.member("hosts", stats.hosts);
     json.member("hosts_given_up", report.lost_host_count);

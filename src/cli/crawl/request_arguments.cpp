@@ -16,6 +16,7 @@
 #include "cli/span_option.hpp"
 #include "cli/version.hpp"
 #include "crawl/internal/host_rules.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
@@ -35,14 +36,17 @@ Result<std::pair<std::string, std::string>> parse_header(std::string_view option
   return std::pair{std::move(name), std::move(value)};
 }
 
-// Where a host's header fields go: "*", a host, a host with its port, or an origin.
+// Where a host's header fields go: "*", a host, its subdomains, a host with its port, or an origin.
 Result<std::string> parse_place(const std::string& text) {
   if (text == "*") return text;
   const bool is_origin = text.contains("://");
   const auto url = Url::parse(is_origin ? text : "http://" + text + "/");
-  if (!url || url->path_and_query() != "/" || !url->username().empty()) {
+  const bool is_whole = url && url->path_and_query() == "/" && url->username().empty();
+  const bool has_subdomains = is_whole && !is_origin && url->host().starts_with("*.");
+  const bool has_wrong_port = has_subdomains && url->host_and_port() != url->host();
+  if (!is_whole || has_wrong_port || !can_be_host(url->host().substr(has_subdomains ? 2 : 0))) {
     return fail(Errc::invalid_input,
-                fmt::format("--header-for {}: give a host, HOST:PORT, http://HOST, or * for all", in_quotes(text)));
+                fmt::format("--header-for {}: give a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all", in_quotes(text)));
   }
   return is_origin ? url->site_key() : std::string(url->host_and_port());
 }
@@ -82,6 +86,8 @@ void RequestArguments::add_pace_to(CLI::App& command, const char* group) {
   add_span(command, "--delay", delay, "Pause between two requests to a host, which then go one by one")->group(group);
   command.add_option("--rate", rate, "Requests a second to one host (default: 5; no limit on loopback)")
       ->check(CLI::Validator(more_than_zero, "", "rate"))->group(group)->type_name("R");
+  add_span_with_default(command, "--max-crawl-delay", max_crawl_delay,
+                        "The most of a Crawl-delay in robots.txt that is heeded")->group(group);
 }
 
 void RequestArguments::add_robots_to(CLI::App& command, const char* group) {
@@ -134,6 +140,7 @@ Result<void> RequestArguments::apply(CrawlOptions& options) const {
   if (per_host > 0) options.per_host = per_host;
   options.delay = delay;
   if (rate > 0) options.rate = rate;
+  options.max_crawl_delay = max_crawl_delay;
   options.robots = !no_robots;
   options.user_agent = user_agent.empty() ? fmt::format("argiope/{}", kVersion) : user_agent;
   options.product_token = product_token_of(options.user_agent);

@@ -19,6 +19,7 @@ struct RequestArguments {
   std::uint32_t per_host = 0;  // 0: not given
   std::optional<Duration> delay;
   double rate = -1;  // negative: not given
+  Duration max_crawl_delay = kMostCrawlDelay;
   bool no_robots = false;
   std::string user_agent;
   std::vector<std::string> headers;

@@ -19,6 +19,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
@@ -96,7 +97,7 @@ Result<std::vector<std::string>> sites_of_place(const std::string& text, const s
   const bool is_origin = text.contains("://");
   const auto url = Url::parse(is_origin ? text : "https://" + text + "/");
   const bool is_web = url && (url->scheme() == "http" || url->scheme() == "https");
-  if (!is_web || url->host().empty() || url->path_and_query() != "/" || !url->username().empty()) {
+  if (!is_web || !can_be_host(url->host()) || url->path_and_query() != "/" || !url->username().empty()) {
     return fail(Errc::invalid_input,
                 fmt::format("--user {}=…: in front of = is a host, HOST:PORT or http://HOST", in_quotes(text)));
   }

@@ -22,10 +22,12 @@ std::optional<CheckFormat> check_format_of(std::string_view file) noexcept;
 // or not at all.
 //
 // text:  a paragraph a finding; of its places the first 20.
-// json:  one object: urls, links, errors, warnings, findings[] with places[].
+// json:  one object: urls, links, unread, errors, warnings, findings[] with places[].
 // csv:   a line a place, by RFC 4180.
 // junit: a test case a URL that was asked, and one for each other finding; warnings are in its output.
 // sarif: a result a place; at most 25,000, which is what readers take, and a notice of those that are left out.
+//
+// Each also says how many pages are unread: junit as a case with an error.
 //
 // Errors: io and disk_full naming the file, those of the store.
 Result<void> write_check(UrlStore& store, const CheckResult& result, CheckFormat format, const std::string& path,

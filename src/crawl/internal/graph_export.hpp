@@ -26,9 +26,14 @@ enum class GraphFormat : std::uint8_t {
 // Errors: io and disk_full naming the file, those of the store.
 Result<void> export_graph(UrlStore& store, GraphFormat format, const std::string& path);
 
+// What a file of that format does not have of a store, because no run that keeps it has read pages as they are now: a sentence, or
+// nothing. Errors: the store's.
+Result<std::string> words_on_missing(UrlStore& store, GraphFormat format);
+
 struct SitemapCount {
   std::uint64_t urls = 0;
   std::uint64_t files = 0;        // beside the index, where there is one
+  std::uint64_t unknown = 0;      // pages left out, because nobody has looked whether they are for indexes (noindex, canonical)
   std::uint64_t other_sites = 0;  // pages left out, because a sitemap is of one site (sitemaps.org, "Sitemap file location")
 };
 

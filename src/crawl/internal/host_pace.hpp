@@ -26,6 +26,8 @@ bool is_throttled(const Url& url, const HostPolicy& policy);
 // What it is asked at most in a second, however fast it answers.
 double fastest_rate(const HostPolicy& policy, bool loopback) noexcept;
 KeyLimits limits_of_host(const HostPolicy& policy, const HostPace& pace);
+// From one request to the next, at the least.
+Duration rest_between_requests(const KeyLimits& limits) noexcept;
 // The pace after a request that has taken `latency`; the limits' rate is then `rate`.
 struct NextPace {
   Duration pace{};

@@ -62,9 +62,16 @@ struct CheckResult {
   std::array<std::uint64_t, kFindingKinds> counts{};
   std::uint64_t urls = 0;   // that were asked
   std::uint64_t links = 0;  // that are kept, assets included
+  // Pages whose links, as they are now, nobody has kept: what is wrong with those is not known.
+  std::uint64_t unread = 0;
   std::uint64_t errors() const noexcept;
   std::uint64_t warnings() const noexcept;
+  // All that could be wrong is known, and nothing is but for warnings.
+  bool is_good() const noexcept { return errors() == 0 && unread == 0; }
 };
+
+// Of a result with unread pages: how many, and what would read them.
+std::string words_on_unread(const CheckResult& result);
 
 // Memory: 12 bytes a URL of the store, 16 a link with a fragment or a fault. Errors: the store's.
 Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules);

@@ -27,8 +27,8 @@ struct RobotsAnswer {
   Duration at_least{};               // of `refused`: the Retry-After that came with it
   std::optional<RobotsRules> rules;  // of `known`: the file that there is; without, everything is allowed
 
-  // Zero: it names none.
-  Duration crawl_delay() const noexcept { return rules ? rules->crawl_delay().value_or(Duration{}) : Duration{}; }
+  // Zero: it names none. A longer one counts as `most`, which is logged.
+  Duration crawl_delay(std::string_view site, Duration most) const;
   // What is to be kept of `rules`, which are gone then. Null allows everything.
   std::unique_ptr<const RobotsRules> take_rules();
 };

@@ -96,6 +96,7 @@ struct SiteReport {
   std::vector<std::vector<std::string>> chains;  // of two redirects and more, with where they end
   std::uint64_t chain_count = 0;
 
+  std::uint64_t unseen = 0;  // pages of whose heads, as they are now, nothing is known
   bool has_facts = false;  // what follows but duplicates and large pages is known only of crawls that kept it
   std::uint64_t timed = 0;
   Duration p50{}, p90{}, p99{}, slowest{};

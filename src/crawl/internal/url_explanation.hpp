@@ -35,12 +35,15 @@ struct UrlExplanation {
   std::vector<LinkingPage> linked_from;
   bool more_links = false;
   std::vector<std::string> leads_to;  // where its redirects lead, one after the other
+  std::string end;                    // what came of the last of them, as `what`; empty: the crawl does not know it
   // Of its host
   std::string site;
   std::uint64_t queued = 0, done = 0, failed = 0, excluded = 0;
   std::uint64_t ahead = 0;  // of a queued URL: those of its host that go before it
   WallTime host_last_fetched{};
   std::string host_error;  // why URLs of it were not asked
+  WallTime host_rests_until{};   // the epoch: it does not rest
+  std::string host_rests_for;    // "retry_after", "crawl_delay", "pace", "trouble", "elsewhere"
 };
 
 // Reads the table once; twice where the URL waits; and once more for each redirect to a URL that was known before it. nullopt: it knows no such URL. `url` has no fragment. Errors: those of the store.

@@ -47,18 +47,22 @@ struct WarcTotals {
 struct WarcRepair {
   std::string file;
   std::uint64_t cut_bytes = 0;  // of a record that was not whole
+  std::size_t forgotten = 0;    // lines of the index, whose file is gone and is begun anew
 };
 
 // Threads: one at a time; sync() of what written_file() gives from any.
 class WarcArchive {
  public:
-  // Opens or makes it. An index that lacks records of the last file gets them; one that is not there is made.
+  // Opens or makes it. An index that lacks records of the last file gets them; one that is not there is made. A file that was
+  // changed after its index is read whole before anything is added to it.
   // Errors: io, disk_full, busy (another process writes it), wrong_format (a file of that name is no WARC file, or no index;
   // nothing is changed), corrupt (a damaged record with others behind it).
   static Result<std::unique_ptr<WarcArchive>> open(WarcArchiveOptions options, const Clock& clock, Random random);
   ~WarcArchive();
 
   const std::vector<WarcRepair>& repairs() const noexcept;
+  // Whether it had no files.
+  bool is_new() const noexcept;
   WarcTotals totals() const noexcept;
   // Of the file that is being written.
   const std::string& file() const noexcept;

@@ -54,12 +54,15 @@ class WarcHead {
 
   WarcType type() const noexcept { return type_; }
   std::uint64_t content_length() const noexcept { return content_length_; }
+  // No writer writes them: a power cut has, or a damaged disk.
+  bool has_zeros() const noexcept { return has_zeros_; }
   // Of the first field of that name, in any case, without the angle brackets that some put around a URI. Empty: none.
   std::string_view field(std::string_view name) const noexcept;
 
  private:
   WarcType type_ = WarcType::other;
   std::uint64_t content_length_ = 0;
+  bool has_zeros_ = false;
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
