@@ -2,12 +2,14 @@
 import { ApiError, Unreachable } from "./errors.js";
 import { EventReader } from "./events.js";
 import { bytes, Http, isBytes, jsonOf, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
+import { OF_A_JOB, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
 import { Backoff, delayOf, realTime, sleep, timeOf } from "./time.js";
 
 // The daemon says something on an event stream every 15 s.
 const SILENCE_LIMIT_MS = 45_000;
 
 export function newJob(queue, payload, options = {}) {
+  refuseTheirs("a job", options, OF_A_JOB);
   const job = { queue, ...options };
   if (isBytes(payload)) job.payload_base64 = toBase64(payload);
   else if (payload !== undefined) job.payload = typeof payload === "string" ? payload : refuseUnlessJson(payload, "a payload");
@@ -20,6 +22,8 @@ function refuseUnlessJson(value, what) {
   jsonOf(value, what);
   return value;
 }
+
+const textsOf = (settlements) => settlements.map((settlement) => jsonOf(settlement, "a settlement"));
 
 // A reply of one of many: its error, if it has one, as what would have been thrown.
 function replyOf(reply) {
@@ -48,25 +52,25 @@ class Jobs {
     this.#http = http;
   }
 
-  get(job) {
+  async get(job) {
     return this.#http.send("GET", path("jobs", job));
   }
-  page(filter = {}) {
+  async page(filter = {}) {
     return this.#http.send("GET", "/v1/jobs" + query(filter));
   }
   list(filter = {}) {
     return all((members) => this.page(members), "jobs", filter);
   }
-  cancel(job, why) {
+  async cancel(job, why) {
     return this.#http.send("POST", path("jobs", job, "cancel"), { body: { why }, key: newKey() });
   }
-  kick(job) {
+  async kick(job) {
     return this.#http.send("POST", path("jobs", job, "kick"), { key: newKey() });
   }
-  erase(job) {
+  async erase(job) {
     return this.#http.send("DELETE", path("jobs", job), { read: nothing });
   }
-  setPriority(job, priority) {
+  async setPriority(job, priority) {
     return this.#http.send("PATCH", path("jobs", job), { body: { priority } });
   }
   async setDue(job, { dueAt, delayMs }) {
@@ -77,13 +81,13 @@ class Jobs {
     const read = async (response) => (await response.json()).replies.map(replyOf);
     return this.#http.send("POST", "/v1/jobs/change", { body, key: newKey(), read });
   }
-  explain(job) {
+  async explain(job) {
     return this.#http.send("GET", path("jobs", job, "explain"));
   }
-  history(job) {
+  async history(job) {
     return this.#http.send("GET", path("jobs", job, "history"), { read: member("attempts") });
   }
-  output(job) {
+  async output(job) {
     return this.#http.send("GET", path("jobs", job, "output"), { read: bytes });
   }
 }
@@ -94,31 +98,31 @@ class Queues {
     this.#http = http;
   }
 
-  list() {
-    return this.#http.send("GET", "/v1/queues", { read: member("queues") });
+  async list({ after, limit } = {}) {
+    return this.#http.send("GET", "/v1/queues" + query({ after, limit }), { read: member("queues") });
   }
-  get(queue) {
+  async get(queue) {
     return this.#http.send("GET", path("queues", queue));
   }
-  set(queue, config) {
+  async set(queue, config) {
     return this.#http.send("PUT", path("queues", queue), { body: config });
   }
-  change(queue, config) {
+  async change(queue, config) {
     return this.#http.send("PATCH", path("queues", queue), { body: config });
   }
-  delete(queue) {
+  async delete(queue) {
     return this.#http.send("DELETE", path("queues", queue), { read: nothing });
   }
   async pause(queue, until) {
     return this.#http.send("POST", path("queues", queue, "pause"), { body: { until: timeOf(until) }, key: newKey() });
   }
-  resume(queue) {
+  async resume(queue) {
     return this.#http.send("POST", path("queues", queue, "resume"), { key: newKey() });
   }
-  kick(queue, limit = 1000) {
+  async kick(queue, limit = 1000) {
     return this.#http.send("POST", path("queues", queue, "kick"), { body: { limit }, read: member("kicked") });
   }
-  stats(queue) {
+  async stats(queue) {
     return this.#http.send("GET", path("queues", queue, "stats"));
   }
 }
@@ -133,7 +137,7 @@ class Leases {
   // One that settles nothing has a key: where its answer is lost it is sent again, and given the same leases. What is answered to
   // settlements under a key the daemon keeps for a day: too much for every end of a busy worker.
   async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal, idempotencyKey } = {}) {
-    const texts = settleTexts ?? settle?.map((settlement) => jsonOf(settlement, "a settlement")) ?? [];
+    const texts = settleTexts ?? textsOf(settle ?? []);
     let text = jsonOf({ queues, most, wait_ms: waitMs, worker }, "a request");
     if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
     const key = idempotencyKey ?? (texts.length === 0 ? newKey() : undefined);
@@ -144,7 +148,7 @@ class Leases {
     return this.#http.send("PATCH", "/v1/leases", { body, safe: true, read: member("leases") });
   }
   async settle(settlements) {
-    return this.settleTexts(settlements.map((settlement) => jsonOf(settlement, "a settlement")));
+    return this.settleTexts(textsOf(settlements));
   }
   async settleTexts(texts) {
     const text = `{"settlements":[${texts.join(",")}]}`;
@@ -152,12 +156,26 @@ class Leases {
   }
 }
 
-function scheduleOf(name, trigger, { queue, payload, job = {}, ...members }) {
-  const { queue: into = queue, payload: given = payload, ...jobOptions } = job;
-  if (trigger === undefined || into === undefined) {
-    throw new TypeError(`the schedule ${name} needs a trigger and a queue: add("nightly", "30 3 * * *", { queue: "mail" })`);
+const OF_ITS_JOB = ["queue", "payload", "function", "key", "priority", "max_attempts"];
+
+// The schedule of add(name, trigger, options), and the options that are the call's. Errors: TypeError.
+function namedSchedule(name, trigger, { conflict, job = {}, ...members } = {}) {
+  refuseTheirs("a schedule", members, OF_A_SCHEDULE);
+  const own = Object.fromEntries(OF_ITS_JOB.map((each) => [each, members[each]]).filter(([, value]) => value !== undefined));
+  const { queue, payload, ...options } = { ...job, ...own };
+  if (trigger === undefined || queue === undefined) {
+    throw new TypeError(`the schedule ${JSON.stringify(name)} needs a trigger and a queue: add("nightly", "30 3 * * *", { queue: "mail" })`);
   }
-  return { name, trigger, job: newJob(into, given, jobOptions), ...members };
+  const others = Object.fromEntries(Object.entries(members).filter(([each]) => !OF_ITS_JOB.includes(each)));
+  return [{ name, trigger, job: newJob(queue, payload, options), ...others }, { conflict }];
+}
+
+function wholeSchedule(schedule, options = {}, ...more) {
+  const { conflict, ...others } = options;
+  if (more.some((each) => each !== undefined) || typeof options !== "object" || Object.keys(others).length > 0) {
+    throw new TypeError("a whole schedule has its trigger, queue and payload in itself");
+  }
+  return [schedule, { conflict }];
 }
 
 class Schedules {
@@ -166,51 +184,47 @@ class Schedules {
     this.#http = http;
   }
 
-  page(filter = {}) {
+  async page(filter = {}) {
     return this.#http.send("GET", "/v1/schedules" + query(filter));
   }
   list() {
     return all((members) => this.page(members), "schedules", {});
   }
-  // Whole, or by its name, its trigger and the queue and payload of its jobs.
-  async add(schedule, ...rest) {
-    const isByName = typeof schedule === "string";
-    const [trigger, options] = isByName ? rest : [undefined, rest[0]];
-    const { conflict, ...more } = options ?? {};
-    const body = isByName ? scheduleOf(schedule, trigger, more) : schedule;
+  async add(schedule, trigger, options) {
+    const [body, { conflict }] = typeof schedule === "string" ? namedSchedule(schedule, trigger, options) : wholeSchedule(schedule, trigger, options);
     return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body, key: newKey() });
   }
-  get(schedule) {
+  async get(schedule) {
     return this.#http.send("GET", path("schedules", schedule));
   }
-  set(name, schedule) {
+  async set(name, schedule) {
     return this.#http.send("PUT", path("schedules", name), { body: schedule });
   }
-  change(schedule, members) {
+  async change(schedule, members) {
     return this.#http.send("PATCH", path("schedules", schedule), { body: members });
   }
-  delete(schedule) {
+  async delete(schedule) {
     return this.#http.send("DELETE", path("schedules", schedule), { read: nothing });
   }
-  pause(schedule, by) {
+  async pause(schedule, by) {
     return this.#http.send("POST", path("schedules", schedule, "pause"), { body: { by }, key: newKey() });
   }
-  resume(schedule, from = "now") {
+  async resume(schedule, from = "now") {
     return this.#http.send("POST", path("schedules", schedule, "resume"), { body: { from }, key: newKey() });
   }
-  run(schedule) {
+  async run(schedule) {
     return this.#http.send("POST", path("schedules", schedule, "run"), { read: member("job") });
   }
-  history(schedule, limit) {
+  async history(schedule, limit) {
     return this.#http.send("GET", path("schedules", schedule, "history") + query({ limit }), { read: member("runs") });
   }
-  explain(schedule) {
+  async explain(schedule) {
     return this.#http.send("GET", path("schedules", schedule, "explain"));
   }
-  output(schedule) {
+  async output(schedule) {
     return this.#http.send("GET", path("schedules", schedule, "output"), { read: bytes });
   }
-  next(schedule, count = 10) {
+  async next(schedule, count = 10) {
     return this.#http.send("GET", path("schedules", schedule, "next") + query({ count }), { read: member("times") });
   }
   async nextTimes(trigger, count = 10, { after } = {}) {
@@ -227,67 +241,67 @@ class Projects {
     this.#http = http;
   }
 
-  list() {
+  async list() {
     return this.#http.send("GET", "/v1/projects", { read: member("projects") });
   }
-  get(project) {
+  async get(project) {
     return this.#http.send("GET", path("projects", project));
   }
-  set(project, definition) {
+  async set(project, definition) {
     return this.#http.send("PUT", path("projects", project), { body: definition });
   }
-  change(project, members) {
+  async change(project, members) {
     return this.#http.send("PATCH", path("projects", project), { body: members });
   }
-  delete(project) {
+  async delete(project) {
     return this.#http.send("DELETE", path("projects", project), { read: nothing });
   }
-  restore(project) {
+  async restore(project) {
     return this.#http.send("POST", path("projects", project, "restore"), { body: {}, key: newKey() });
   }
-  start(project) {
+  async start(project) {
     return this.#http.send("POST", path("projects", project, "start"), { body: {}, key: newKey() });
   }
-  resume(project) {
+  async resume(project) {
     return this.#http.send("POST", path("projects", project, "resume"), { body: {}, key: newKey() });
   }
-  versions(project, limit) {
+  async versions(project, limit) {
     return this.#http.send("GET", path("projects", project, "versions") + query({ limit }), { read: member("versions") });
   }
-  version(project, number) {
+  async version(project, number) {
     return this.#http.send("GET", path("projects", project, "versions", number));
   }
-  rollBack(project, number) {
+  async rollBack(project, number) {
     return this.#http.send("POST", path("projects", project, "roll-back"), { body: { version: number }, key: newKey() });
   }
-  pages(project, filter = {}) {
+  async pages(project, filter = {}) {
     return this.#http.send("GET", path("projects", project, "pages") + query(filter));
   }
-  page(project, page) {
+  async page(project, page) {
     return this.#http.send("GET", path("projects", project, "pages", "one") + query({ page }));
   }
-  ask(project, page) {
+  async ask(project, page) {
     return this.#http.send("POST", path("projects", project, "pages"), { body: page, key: newKey() });
   }
-  sendMessage(project, message, { url } = {}) {
+  async sendMessage(project, message, { url } = {}) {
     return this.#http.send("POST", path("projects", project, "messages"), { body: { message, url }, read: member("page") });
   }
-  tryPage(page) {
+  async tryPage(page) {
     return this.#http.send("POST", "/v1/projects/try", { body: page, key: newKey(), waitMs: LONGEST_TRY_MS });
   }
-  explain(project, page) {
+  async explain(project, page) {
     return this.#http.send("GET", path("projects", project, "pages", "explain") + query({ page }));
   }
-  recent(project) {
+  async recent(project) {
     return this.#http.send("GET", path("projects", project, "recent"), { read: member("visits") });
   }
-  results(project, filter = {}) {
+  async results(project, filter = {}) {
     return this.#http.send("GET", path("projects", project, "results") + query(filter));
   }
-  export(project, format = "jsonl", { rule } = {}) {
+  async export(project, format = "jsonl", { rule } = {}) {
     return this.#http.send("GET", path("projects", project, "results") + query({ format, rule }), { read: bytes });
   }
-  feed(project, filter = {}) {
+  async feed(project, filter = {}) {
     return this.#http.send("GET", path("projects", project, "feed") + query(filter));
   }
 }
@@ -313,53 +327,53 @@ export class Client {
     const body = { jobs: Array.from(jobs, again), atomic, completion: completion && again(completion) };
     return this.#http.send("POST", "/v1/jobs", { body, key: idempotencyKey, read: putReplies });
   }
-  putLines(lines, { idempotencyKey = newKey() } = {}) {
+  async putLines(lines, { idempotencyKey = newKey() } = {}) {
     const type = "application/x-ndjson";
     return this.#http.send("POST", "/v1/jobs", { text: lines, type, key: idempotencyKey, read: putReplies });
   }
-  counters() {
+  async counters() {
     return this.#http.send("GET", "/v1/counters");
   }
-  workers() {
+  async workers() {
     return this.#http.send("GET", "/v1/workers", { read: member("workers") });
   }
-  endWorker(worker) {
+  async endWorker(worker) {
     return this.#http.send("DELETE", path("workers", worker), { read: member("ended") });
   }
-  hosts(filter = {}) {
+  async hosts(filter = {}) {
     return this.#http.send("GET", "/v1/hosts" + query(filter));
   }
-  explainHost(site) {
+  async explainHost(site) {
     return this.#http.send("GET", path("hosts", "explain") + query({ site }));
   }
-  config() {
+  async config() {
     return this.#http.send("GET", "/v1/config");
   }
-  auditPage(filter = {}) {
+  async auditPage(filter = {}) {
     return this.#http.send("GET", "/v1/audit" + query(filter));
   }
-  simulate(changes = {}) {
+  async simulate(changes = {}) {
     return this.#http.send("POST", "/v1/simulate", { body: changes, safe: true });
   }
-  notify() {
+  async notify() {
     return this.#http.send("GET", "/v1/notify", { read: member("notify") });
   }
-  testNotify(name) {
+  async testNotify(name) {
     return this.#http.send("POST", path("notify", name, "test"), { read: member("job") });
   }
-  history(filter = {}) {
+  async history(filter = {}) {
     return this.#http.send("GET", "/v1/history" + query(filter));
   }
-  version() {
+  async version() {
     return this.#http.send("GET", "/v1/version");
   }
-  metrics() {
+  async metrics() {
     return this.#http.send("GET", "/metrics", { read: plain });
   }
-  health() {
+  async health() {
     return this.#http.send("GET", "/healthz");
   }
-  ready() {
+  async ready() {
     return this.#http.send("GET", "/readyz");
   }
 

@@ -8,26 +8,36 @@ const NOT_SENT = new Set([
   "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-// The text without halves of characters, which no reader of JSON takes, as where one was cut in two.
-export const wellFormed = (text) => text.toWellFormed?.() ?? new TextDecoder().decode(new TextEncoder().encode(text));
-
-const HAVE_NO_JSON = [Map, Set, WeakMap, WeakSet, Promise];
-
-// JSON of what a program gave: the one way to it. Errors: TypeError for what JSON has no word for, and would turn into null or {}
-// or leave out in silence. Members that are undefined are left out.
+// JSON of what a program gave: the one way to it. A member that is undefined is left out, and half a character becomes U+FFFD, since no
+// reader of JSON takes it. Errors: TypeError, which names what JSON cannot say, and would turn into null or {}, or leave out, in silence.
 export function jsonOf(value, what) {
+  const refuse = (words, key) => {
+    throw new TypeError(`${what}${key === "" ? "" : `, at ${JSON.stringify(key)}`}: ${words}, which JSON cannot say`);
+  };
   const text = JSON.stringify(value, function (key, part) {
-    if (typeof part === "string") return wellFormed(part);
-    const given = this[key];
-    const isOdd = typeof part === "number" ? !Number.isFinite(part) : typeof part === "bigint" || typeof part === "function" || typeof part === "symbol";
-    if (isOdd) throw new TypeError(`${what} with the ${typeof part} ${shown(part).slice(0, 100)}, which JSON cannot say`);
-    if (given instanceof Date) throw new TypeError(`${what} with an invalid Date`);
-    const kind = HAVE_NO_JSON.find((one) => part instanceof one);
-    if (kind) throw new TypeError(`${what} with a ${kind.name}, which JSON cannot say`);
-    return part;
+    const words = unsayable(this[key], part, Array.isArray(this));
+    if (words !== undefined) refuse(words, key);
+    return typeof part === "string" || part instanceof String ? wellFormed(String(part)) : part;
   });
-  if (text === undefined) throw new TypeError(`${what} that is a ${typeof value}, which JSON cannot say`);
-  return text;
+  return text === undefined ? refuse("undefined", "") : text;
+}
+
+const LOSING = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer];
+
+// Why JSON loses a value; undefined: it does not. `part`: what its toJSON() gives.
+function unsayable(given, part, isInList) {
+  if (given instanceof Date && part === null) return "a Date that is no time";
+  if (typeof part === "number" || part instanceof Number) return Number.isFinite(Number(part)) ? undefined : `the number ${part}`;
+  if (["bigint", "symbol", "function"].includes(typeof part)) return `the ${typeof part} ${shown(part).slice(0, 100)}`;
+  if (part === undefined) return isInList || given !== undefined ? "undefined" : undefined;
+  return typeof part === "object" && part !== null && losesMembers(part) ? `an object of type ${part.constructor?.name}` : undefined;
+}
+
+function losesMembers(part) {
+  if (Array.isArray(part) || part instanceof String || part instanceof Boolean) return false;
+  if (isBytes(part) || LOSING.some((type) => part instanceof type)) return true;
+  const kind = Object.getPrototypeOf(part);
+  return kind !== null && Object.getPrototypeOf(kind) !== null && Object.keys(part).length === 0;
 }
 
 export class Http {
@@ -165,4 +175,14 @@ export function fromBase64(text) {
 
 export function isBytes(value) {
   return value instanceof ArrayBuffer || ArrayBuffer.isView(value);
+}
+
+// The first `most` characters, none of them cut in half.
+export function frontOf(text, most) {
+  return text.length <= most ? text : text.slice(0, most).replace(/[\ud800-\udbff]$/, "");
+}
+
+// The text with U+FFFD for each half of a character.
+export function wellFormed(text) {
+  return text.toWellFormed?.() ?? new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(text));
 }

@@ -17,8 +17,8 @@ export class ApiError extends ArgiopeError {
   readonly title: string;
   readonly status: number;
   readonly detail: string;
-  // Where in the request, as JSON pointers.
-  readonly errors: { pointer: string; detail: string }[];
+  // Where in the request: a JSON pointer, or the name of a parameter of the query or of a header.
+  readonly errors: { pointer?: string; parameter?: string; header?: string; detail: string }[];
   readonly requestId?: string;
   // When to try again, of a full queue and of a daemon that is about to stop.
   readonly retryAfterMs?: number;
@@ -172,7 +172,8 @@ export class Client {
   readonly url: string;
 
   // Puts a job; resolves when it is saved. Errors: invalid_input, queue_full, too_large, idempotency_mismatch.
-  // TypeError for a payload, delay or time that makes no request: a number that JSON cannot say, a delay that is none.
+  // TypeError for a payload, delay or time that makes no request: a delay that is none, and, in all calls, a value that JSON cannot say and
+  // would lose in silence (NaN, Map, Promise, functions, bigints …); it names the value. A member that is undefined is left out.
   put(queue: string, payload?: Payload, options?: JobOptions & PutOptions): Promise<PutReply>;
   // Up to 10,000 in one request. `atomic`: all or none; the first that is refused is thrown. `completion`: a job that waits for
   // all the others.
@@ -208,7 +209,8 @@ export class Client {
   };
 
   readonly queues: {
-    list(): Promise<Answer[]>;
+    // By name: of very many the first 1,000, or those behind the name `after`.
+    list(page?: { after?: string; limit?: number }): Promise<Answer[]>;
     get(queue: string): Promise<Answer>;
     // Gives it this configuration (docs/jobs.md); what is left out gets its default. Makes it if need be.
     set(queue: string, config: Answer): Promise<Answer>;
@@ -249,13 +251,23 @@ export class Client {
   readonly schedules: {
     list(): AsyncGenerator<Answer>;
     page(filter?: { after?: number | string; limit?: number }): Promise<{ schedules: Answer[]; next: number | string | null }>;
-    // {name, trigger, job …} (docs/schedules.md). Errors: invalid_input, conflict.
-    // Whole; or by its name, a trigger (docs/cron.md), and the queue and payload of its jobs. Errors: TypeError without a trigger or a queue.
+    // {name, trigger, job …} (docs/schedules.md). Errors: invalid_input, conflict; TypeError for both forms at once.
     add(schedule: Answer, options?: { conflict?: "fail" | "replace" | "keep" }): Promise<Answer>;
+    // By its name, a trigger (docs/cron.md) and its jobs' queue, here or in `job`: add("nightly", "30 3 * * *", { queue: "mail" }). Other
+    // members are the schedule's. Errors: invalid_input, conflict; TypeError without a trigger or queue, and for options of other schedulers.
     add(
       name: string,
       trigger: string | Answer,
-      options: { queue?: string; payload?: Payload; conflict?: "fail" | "replace" | "keep"; [member: string]: unknown },
+      options: {
+        queue?: string;
+        payload?: Payload;
+        function?: string;
+        key?: string;
+        priority?: number;
+        max_attempts?: number;
+        conflict?: "fail" | "replace" | "keep";
+        [member: string]: unknown;
+      },
     ): Promise<Answer>;
     get(schedule: JobRef): Promise<Answer>;
     // Adds or replaces it.
@@ -395,7 +407,7 @@ export class Job {
   // The payload's value. Errors: SyntaxError.
   json(): any;
   // How far it is, from 0 to 1. It is told soon, at most once a second; the last one counts. Of `message`, the first 250
-  // characters. Errors: RangeError, which fails the run.
+  // characters, and no half of one. What the daemon refuses is not told, and harms no lease. Errors: RangeError, which fails the run.
   progress(fraction: number, message?: string): void;
   // Puts a job in the same transaction that settles this one as done. One that cannot be put makes this run a failed attempt.
   followUp(queue: string, payload?: Payload, options?: JobOptions): void;

@@ -1,8 +1,8 @@
 // Job: what a function knows of the job it runs and may say; and what the end of the function is told as.
 import { newJob } from "./client.js";
 import { Bury, Retry, Snooze } from "./errors.js";
-import { fromBase64, isBytes, jsonOf, toBase64 } from "./http.js";
-import { delayOf, shown } from "./time.js";
+import { fromBase64, frontOf, isBytes, jsonOf, toBase64 } from "./http.js";
+import { delayOf, endOf, shown } from "./time.js";
 
 const MOST_ERROR_LENGTH = 4000;
 const MOST_MESSAGE_LENGTH = 250;
@@ -61,7 +61,7 @@ export class Job {
 
   progress(fraction, message = "") {
     if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress ${fraction}: from 0 to 1`);
-    this.told = { progress: Number(fraction), message: String(message).slice(0, MOST_MESSAGE_LENGTH) };
+    this.told = { progress: Number(fraction), message: frontOf(String(message), MOST_MESSAGE_LENGTH) };
     this.#onProgress();
   }
 
@@ -95,27 +95,26 @@ export function done(job, result) {
 
 // Of a function that threw. It throws nothing itself: an end that cannot be made is a failed attempt that says why.
 export function failed(job, error) {
-  try {
-    return endOf(job.token, error);
-  } catch (trouble) {
-    return retried(job.token, `an end that cannot be told: ${shown(trouble)}`.slice(0, MOST_ERROR_LENGTH));
-  }
+  return endOf(
+    () => settled(job.token, error),
+    (why) => retried(job.token, why),
+  );
 }
 
-function endOf(token, error) {
+function settled(token, error) {
   if (error instanceof Snooze) return released(token, delayOf(error.delayMs));
-  if (error instanceof Bury) return jsonOf({ token, outcome: "bury", error: wordsOf(error) }, "an end");
+  if (error instanceof Bury) return jsonOf({ token, outcome: "bury", error: wordsOf(error) }, "a Bury");
   if (error instanceof Retry) {
     const delay_ms = error.delayMs === undefined || error.delayMs === null ? undefined : delayOf(error.delayMs);
-    return jsonOf({ token, outcome: "retry", error: wordsOf(error), delay_ms, priority: error.priority }, "an end");
+    return jsonOf({ token, outcome: "retry", error: wordsOf(error), delay_ms, priority: error.priority }, "a Retry");
   }
   return retried(token, describe(error));
 }
 
-const wordsOf = (error) => String(error.message).slice(0, MOST_ERROR_LENGTH);
+const wordsOf = (error) => frontOf(String(error.message), MOST_ERROR_LENGTH);
 
 export function retried(token, why) {
-  return jsonOf({ token, outcome: "retry", error: why }, "an end");
+  return jsonOf({ token, outcome: "retry", error: frontOf(why, MOST_ERROR_LENGTH) }, "a failure");
 }
 
 export function released(token, delayMs) {
@@ -128,7 +127,7 @@ export function cancelled(token) {
 
 // "TypeError: no such address (mail.js:12:5)".
 function describe(error) {
-  if (!(error instanceof Error)) return `threw ${shown(error)}`.slice(0, MOST_ERROR_LENGTH);
+  if (!(error instanceof Error)) return `threw ${shown(error)}`;
   const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec(String(error.stack ?? "").slice(String(error.message).length))?.[1];
-  return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`.slice(0, MOST_ERROR_LENGTH);
+  return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`;
 }

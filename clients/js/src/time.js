@@ -33,6 +33,25 @@ export function shown(value) {
   }
 }
 
+// What `make` makes of what a program threw. It throws nothing itself: an end that cannot be made is a failed attempt, which `otherwise`
+// makes of the reason.
+export function endOf(make, otherwise) {
+  try {
+    return make();
+  } catch (trouble) {
+    return otherwise(`an end that cannot be told: ${shown(trouble)}`);
+  }
+}
+
+// Whether what was thrown is of that class, whatever it is.
+export function isA(error, type) {
+  try {
+    return error instanceof type;
+  } catch {
+    return false;
+  }
+}
+
 // Resolves after `ms`, or as soon as `signal` is aborted.
 export function sleep(time, ms, signal) {
   return new Promise((resolve) => {

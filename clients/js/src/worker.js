@@ -6,7 +6,7 @@ import { Client } from "./client.js";
 import { ApiError, Snooze, Unreachable } from "./errors.js";
 import { newKey } from "./http.js";
 import { cancelled, done, failed, Job, released, retried } from "./job.js";
-import { Backoff, Bell, realTime, shown, sleep } from "./time.js";
+import { Backoff, Bell, isA, realTime, shown, sleep } from "./time.js";
 
 const MOST_LEASED = 256; // in one request
 const MOST_SETTLED = 1000;
@@ -28,14 +28,6 @@ const isMalformed = (error) => error instanceof ApiError && [400, 404, 413, 422]
 function isAbort(error) {
   try {
     return error?.name === "AbortError";
-  } catch {
-    return false;
-  }
-}
-
-function isA(error, type) {
-  try {
-    return error instanceof type;
   } catch {
     return false;
   }
@@ -430,7 +422,7 @@ export class Worker {
   async #renew(jobs, now) {
     const entries = jobs.map((job) => ({ token: job.token, ...job.told }));
     for (const job of jobs) job.told = undefined;
-    for (const reply of await this.#client.leases.renew(entries, this.name)) {
+    for (const reply of await this.#renewAll(entries)) {
       const job = this.#held.get(reply.token);
       if (job === undefined) continue;
       if (reply.lease_lost) {
@@ -440,6 +432,17 @@ export class Worker {
       job.renewedAt = now;
       job.leaseMs = reply.lease_ms ?? job.leaseMs;
       if (reply.cancel) this.#cancel(job, "cancel");
+    }
+  }
+
+  // What is refused for the progress that one of them tells is renewed without any, so that no other lease is harmed.
+  async #renewAll(entries) {
+    try {
+      return await this.#client.leases.renew(entries, this.name);
+    } catch (error) {
+      if (!isMalformed(error) && !(error instanceof TypeError)) throw error;
+      this.#tell(`progress is refused: ${error.message}`);
+      return this.#client.leases.renew(entries.map(({ token }) => token), this.name);
     }
   }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,7 +28,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "argiope-client-"));
   port = await freePort();
   url = `http://127.0.0.1:${port}`;
-  client = new Client(url);
+  client = new Client(url, { retryForMs: 120_000 });
   await daemon();
 });
 afterEach(() => {
@@ -74,17 +74,20 @@ async function until(condition) {
 
 const ended = async (running) => (running.exitCode === null ? (await once(running, "exit"))[0] : running.exitCode);
 
-// Says what it runs, and takes as long as its payload says.
+// Says what it runs, and runs until there is the file that the payload names.
 const SLOW = `
+import { existsSync } from "node:fs";
 import { Worker } from "./src/index.js";
 const worker = new Worker();
 worker.job("slow", async (job) => {
   console.log("begins");
-  await new Promise((resolve) => setTimeout(resolve, Number(job.payload)));
+  while (!existsSync(job.payload)) await new Promise((resolve) => setTimeout(resolve, 10));
   console.log("ends");
 });
 await worker.run();
 `;
+const gate = () => join(folder, "open");
+const openGate = () => writeFileSync(gate(), "");
 const slowWorker = () => start([process.execPath, "--input-type=module", "-e", SLOW]);
 
 test("the worker of the README", async () => {
@@ -119,22 +122,24 @@ test("the mail queue with three workers, as the README runs it", async () => {
 
 test("a daemon that stops and starts again is waited for", async () => {
   const worker = slowWorker();
-  await client.put("slow", "300");
+  await client.put("slow", gate());
   assert.equal(await worker.line(), "begins");
   const before = processes[0];
   before.kill("SIGTERM");
   await ended(before);
+  openGate();
   assert.equal(await worker.line(), "ends");
   await daemon();
-  await client.put("slow", "0");
+  await client.put("slow", gate());
   assert.equal(await worker.line(), "begins");
 });
 
 test("SIGTERM lets what runs end", async () => {
   const worker = slowWorker();
-  await client.put("slow", "300");
+  await client.put("slow", gate());
   assert.equal(await worker.line(), "begins");
   worker.kill("SIGTERM");
+  openGate();
   assert.equal(await worker.line(), "ends");
   assert.equal(await ended(worker), 0);
 });

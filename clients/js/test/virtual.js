@@ -43,6 +43,7 @@ const OUTCOMES = new Set(["done", "retry", "bury", "cancel", "release"]);
 export class FakeDaemon {
   jobs = new Map();
   refusesParts = false; // true: a malformed settlement is refused by itself; else the whole request is
+  refusesProgress; // with this message
   running = new Map(); // token: {job, until, leaseMs}
   requests = []; // [method, path, body]
   faults = []; // "drop" the answer, "refuse" before anything, or [path, fault]; a number is a status
@@ -105,6 +106,7 @@ export class FakeDaemon {
     this.requests.push([method, path, given]);
     if (path === "/v1/leases/settle") return this.#settle(given.settlements, "replies");
     if (method === "DELETE") return answer(200, { ended: 0 });
+    if (method === "PATCH" && given.leases.some(({ message }) => message && message === this.refusesProgress)) return answer(400, { ...BAD, status: 400 });
     if (method === "PATCH") return answer(200, { leases: given.leases.map((lease) => this.#renew(lease)) });
     const refused = this.#check(given.settle ?? []);
     if (refused) return refused;

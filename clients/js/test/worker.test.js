@@ -155,7 +155,34 @@ describe("how a run ends", () => {
   }));
 });
 
+test("what is told has no halves of characters", virtually(async (world) => {
+  const text = "x".repeat(249) + "\u{1f600}";
+  const { job } = await one(world, async (it) => {
+    it.progress(0.5, text);
+    await world.time.sleep(1500);
+  });
+  assert.equal(job.message, "x".repeat(249));
+  for (const error of [new Error("\ud83d"), new Bury("x".repeat(3999) + "\u{1f600}"), new Retry(60_000, "\ude00"), "\ud83d"]) {
+    const { settled } = await one(world, () => Promise.reject(error));
+    assert.doesNotMatch(settled.at(-1).error, /\p{Surrogate}/u);
+  }
+}));
+
 describe("leases", () => {
+  test("are renewed also where the progress of one is refused", virtually(async ({ time, daemon, worker, logged }) => {
+    many(daemon, 3, { lease_time_ms: 9000 });
+    const it = worker(async (job) => {
+      if (job.id === 2) job.progress(0.5, "bad");
+      await time.sleep(30_000);
+    });
+    daemon.refusesProgress = "bad";
+    await it.run();
+    assert.deepEqual([daemon.states(), it.counts.lost], [["done", "done", "done"], 0]);
+    assert.deepEqual(logged.filter((line) => /progress is refused/.test(line)).length, 1);
+    const [refused, again] = requests(daemon, "PATCH", "/v1/leases").map(([, , { leases }]) => leases);
+    assert.deepEqual(again, refused.map(({ token }) => ({ token })));
+  }));
+
   test("are renewed three times in their length", virtually(async ({ time, daemon, worker }) => {
     many(daemon, 1);
     await worker(() => time.sleep(119_000)).run();

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 import ssl
-from typing import Any, AsyncIterator, Callable, Dict, List, Optional, Sequence, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
 
 from ._calls import daemon, jobs, leases, projects, queues, schedules
-from ._calls._requests import JobRecord, Page
+from ._calls._requests import Delay, JobRecord, Page, seconds
 from ._client import IDLE_LIMIT, SILENCE_LIMIT
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
@@ -15,6 +16,21 @@ from ._methods import awaits
 from ._wire import Backoff, Call, Endpoint, Response, ResponseReader, Tries, tls_context
 
 T = TypeVar("T")
+
+
+async def within(timeout: float, work: Awaitable[T]) -> T:
+    """What `work` gives. Errors: asyncio.TimeoutError after so many seconds; its own.
+
+    Cancel: is heard in any case. Before Python 3.12 asyncio.wait_for() forgets a cancellation that comes as the work ends.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=timeout)
+        if not task.done():
+            raise asyncio.TimeoutError
+        return task.result()
+    finally:
+        task.cancel()
 
 
 class _Connection(asyncio.Protocol):
@@ -227,7 +243,8 @@ class AsyncClient:
 
     Cancel: a cancelled call closes its connection. The daemon may have done what was asked, or not; a put is made certain by
             putting again with the same idempotency_key. A cancelled lease gives back what it would have got.
-    Loop:   belongs to the loop in which it is first used.
+    Loop:   opens connections of its own for each loop and each process in which it is used, one after the other: asyncio.run()
+            may be called again, also in a child of fork().
     """
 
     def __init__(
@@ -235,15 +252,16 @@ class AsyncClient:
         url: Optional[str] = None,
         *,
         token: Optional[str] = None,
-        timeout: float = 30.0,
-        retry_for: float = 30.0,
+        timeout: Delay = 30.0,
+        retry_for: Delay = 30.0,
         ssl_context: Optional[ssl.SSLContext] = None,
         ca_file: Optional[str] = None,
     ) -> None:
         self._endpoint = Endpoint(url, token)
-        self._timeout, self._retry_for = timeout, retry_for
+        self._timeout, self._retry_for = seconds(timeout), seconds(retry_for)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: List[_Connection] = []
+        self._of: Optional[Tuple[int, asyncio.AbstractEventLoop]] = None  # the process and loop whose connections they are
         self._closed = False
         self.jobs, self.queues, self.leases = AsyncJobs(self._run), AsyncQueues(self._run), AsyncLeases(self._run)
         self.schedules = AsyncSchedules(self._run)
@@ -320,7 +338,7 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         connection = await self._connection(loop)
         reader = await connection.exchange(request, timeout)
-        if reader.keep_alive and not self._closed and not connection.closed:
+        if reader.keep_alive and not self._closed and not connection.closed and self._of == (os.getpid(), loop):
             connection.used_at = loop.time()
             self._idle.append(connection)
         else:
@@ -328,6 +346,8 @@ class AsyncClient:
         return reader.response()
 
     async def _connection(self, loop: asyncio.AbstractEventLoop) -> _Connection:
+        if self._of != (os.getpid(), loop):
+            self._of, self._idle = (os.getpid(), loop), []
         while self._idle:
             connection = self._idle.pop()
             if connection.is_usable():
@@ -341,10 +361,15 @@ class AsyncClient:
             connecting: Any = loop.create_connection(lambda: _Connection(loop), to.host, to.port, ssl=self._context)
         else:
             connecting = loop.create_unix_connection(lambda: _Connection(loop), to.socket)
+        connected = asyncio.ensure_future(connecting)
         try:
-            return (await asyncio.wait_for(connecting, self._timeout))[1]  # type: ignore[no-any-return]
+            return (await within(self._timeout, connected))[1]  # type: ignore[no-any-return]
         except (OSError, asyncio.TimeoutError) as error:
             raise Unreachable(f"{to.url}: {error or 'no connection in time'}", sent=False) from error
+        except asyncio.CancelledError:
+            if connected.done() and not connected.cancelled() and connected.exception() is None:
+                connected.result()[1].close()
+            raise
 
     async def _stream(self, call: Call[Any], events: EventReader) -> AsyncIterator[bytes]:
         connection = await self._connect(asyncio.get_running_loop())

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, Optional, Sequence, TypeVar
 
 from ._calls import daemon, jobs, leases, projects, queues, schedules
-from ._calls._requests import JobRecord, Page
+from ._calls._requests import Delay, JobRecord, Page, seconds
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
 from ._methods import sends
@@ -203,7 +203,7 @@ class Client:
     the daemon in a call, in seconds, besides what it was asked to wait. `retry_for`: for how many seconds a call is sent
     again when the daemon cannot be reached or answers 503. Sent again are calls that did not reach it, and those that do
     nothing twice: reads, PUT, DELETE, and whatever has an idempotency key, as puts and changes of jobs, queues and
-    schedules by POST have, but for queues.kick and schedules.run.
+    schedules by POST have, but for queues.kick and schedules.run. Both spans may be a timedelta.
 
     For https: `ca_file`, in PEM, has the authorities to trust in the place of the system's; `ssl_context` says all of it.
 
@@ -217,13 +217,13 @@ class Client:
         url: Optional[str] = None,
         *,
         token: Optional[str] = None,
-        timeout: float = 30.0,
-        retry_for: float = 30.0,
+        timeout: Delay = 30.0,
+        retry_for: Delay = 30.0,
         ssl_context: Optional[ssl.SSLContext] = None,
         ca_file: Optional[str] = None,
     ) -> None:
         self._endpoint = Endpoint(url, token)
-        self._timeout, self._retry_for = timeout, retry_for
+        self._timeout, self._retry_for = seconds(timeout), seconds(retry_for)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: Deque[_Connection] = deque()
         self._process = os.getpid()  # whose connections they are
@@ -324,11 +324,13 @@ class Client:
         return _Connection(self._endpoint, self._context, self._timeout)
 
     def _stream(self, call: Call[Any], events: EventReader) -> Iterator[bytes]:
-        connection = _Connection(self._endpoint, self._context, self._timeout)
+        connection, process = _Connection(self._endpoint, self._context, self._timeout), os.getpid()
         try:
             request = self._endpoint.request(call, "text/event-stream", events.last_event_id)
             reader = connection.begin(request, SILENCE_LIMIT)
             while not reader.done:
+                if process != os.getpid():  # in a child of fork(): the parent reads on
+                    raise Unreachable("the stream is another process's", sent=True)
                 connection.read_on(reader)
                 if reader.status == 200:
                     yield reader.take()

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from typing import Any, Deque, Dict, List, Set
 
-from ._job import settlement
+from ._job import outcome_of, settlement
 
 log = logging.getLogger("argiope")
 
@@ -91,18 +91,17 @@ class Ends:
         self._changed.set()
 
     def _count(self, end: str, is_ok: bool) -> None:
-        # Every settlement begins with its token and its outcome.
-        outcome = end[end.index(',"outcome":"') + 12 :]
+        outcome = outcome_of(end)
         if self._failing and token_of(end) in self._failing:
             self._failing.discard(token_of(end))
             self._counts.failed += 1
         elif not is_ok:
             self._counts.lost += 1
-        elif outcome.startswith("done"):
+        elif outcome == "done":
             self._counts.done += 1
-        elif outcome.startswith("release"):
+        elif outcome == "release":
             self._counts.released += 1
-        elif outcome.startswith("cancel"):
+        elif outcome == "cancel":
             self._counts.cancelled += 1
         else:
             self._counts.failed += 1

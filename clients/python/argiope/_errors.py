@@ -1,13 +1,28 @@
 """What goes wrong, as exceptions; and what a job's function raises to say more than "it failed"."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Type
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
     from ._calls._requests import Delay
 
+End = TypeVar("End")
 
-class ArgiopeError(Exception):
+
+class _Pickled(Exception):
+    """Survives pickling, as between processes, whatever arguments its class, or one that a program derives from it, takes."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: Type[BaseException], args: Tuple[Any, ...]) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
+
+
+class ArgiopeError(_Pickled):
     """Everything that a call raises, besides TypeError and ValueError for arguments that make no request."""
 
 
@@ -21,12 +36,10 @@ class Unreachable(ArgiopeError):
         super().__init__(why)
         self.sent = sent
 
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (str(self), self.sent), self.__dict__
-
 
 class ApiError(ArgiopeError):
-    """The daemon refused. `type` is the word of docs/http-api.md ("wrong_state"), `errors` says where (JSON pointers)."""
+    """The daemon refused. `type` is the word of docs/http-api.md ("wrong_state"), `errors` says where: by a JSON `pointer`, or by
+    the name of a `parameter` of the query or of a `header`."""
 
     type = ""
     title = ""
@@ -116,7 +129,7 @@ _BY_STATUS: Dict[int, Type[ApiError]] = {
 }
 
 
-class Retry(Exception):
+class Retry(_Pickled):
     """Raised by a job's function: it failed and is tried again when `delay` has passed (seconds, or a timedelta), or, without one,
     when the queue's policy says. The last attempt buries it in either case. `priority` is its new one."""
 
@@ -125,15 +138,12 @@ class Retry(Exception):
         self.delay = delay
         self.priority = priority
 
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (self.delay, str(self), self.priority), self.__dict__
 
-
-class Bury(Exception):
+class Bury(_Pickled):
     """Raised by a job's function: it is hopeless. The job stays, buried, until it is kicked or erased."""
 
 
-class Snooze(Exception):
+class Snooze(_Pickled):
     """Raised by a job's function: not a failure; run it again when `delay` has passed: seconds, or a timedelta. This run counts
     as no attempt."""
 
@@ -141,5 +151,19 @@ class Snooze(Exception):
         super().__init__("snoozed")
         self.delay = delay
 
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (self.delay,), self.__dict__
+
+def end_of(error: BaseException, make: Callable[[BaseException], End], otherwise: Callable[[str], End]) -> End:
+    """What `make` makes of an error that a program raised. It raises nothing itself: an end that cannot be made is a failed attempt,
+    which `otherwise` makes of the reason."""
+    try:
+        return make(error)
+    except BaseException as trouble:
+        return otherwise(f"{type(error).__name__} says no end that can be told: {words_of(trouble)}")
+
+
+def words_of(error: BaseException) -> str:
+    """What it says, whatever its own functions do."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import inspect
 import json
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ._calls._requests import bytes_text, milliseconds
 from ._calls.jobs import new_job
-from ._errors import Bury, Retry, Snooze
+from ._errors import Bury, Retry, Snooze, end_of
 from ._wire import to_json
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Job:
     cancelled: bool = False  # stop: it was cancelled, its lease was lost, or the worker's time to end is over
     _why_cancelled = ""  # "cancel", "lost" or "stop"
     _started = False
-    _is_on_thread = False
+    _claim: object  # of Threads
     _run: Callable[["Job"], Any]
     _task: Optional["asyncio.Task[Optional[str]]"] = None
     _told: Optional[Dict[str, Any]] = None  # progress that was not sent yet
@@ -83,7 +84,7 @@ class Job:
         characters. What is no such number is an error of the run's own, not of the request that renews all leases."""
         if not 0 <= fraction <= 1:
             raise ValueError(f"progress {fraction!r}: from 0 to 1")
-        text = message[:MOST_MESSAGE].encode("utf-8", "replace").decode()
+        text = str(message)[:MOST_MESSAGE].encode("utf-8", "replace").decode()
         self._told = {"progress": float(fraction), "message": text}
         self._on_progress(self)
 
@@ -107,7 +108,9 @@ def done(job: Job, result: Any) -> str:
     if result is None and job._follow_ups is None:
         return f'{{"token":{job.token},"outcome":"done"}}'
     text = f'{{"token":{job.token},"outcome":"done"'
-    if isinstance(result, (bytes, bytearray)):
+    if inspect.isawaitable(result):
+        raise _not_awaited(result)
+    if isinstance(result, (bytes, bytearray, memoryview)):
         text += f',"result_base64":"{bytes_text(bytes(result))}"'
     elif result is not None:
         text += ',"result":' + to_json(result if isinstance(result, str) else to_json(result))
@@ -117,17 +120,19 @@ def done(job: Job, result: Any) -> str:
     return text + "}"
 
 
+def _not_awaited(result: Any) -> TypeError:
+    if inspect.iscoroutine(result):
+        result.close()  # and not told once more by Python
+    return TypeError("the function returned what has to be awaited, and is no coroutine function: make it an `async def`")
+
+
 def failed(job: Job, error: BaseException) -> str:
     """The settlement of a function that raised. It raises nothing itself: an end that cannot be made is a failed attempt that
     says why."""
-    try:
-        return _end_of(job, error)
-    except BaseException as trouble:
-        why = f"{type(error).__name__} says no end that can be told: {words_of(trouble)}"
-        return settlement(job.token, "retry", error=why[:MOST_ERROR_BYTES])
+    return end_of(error, lambda each: _settled(job, each), lambda why: settlement(job.token, "retry", error=why[:MOST_ERROR_BYTES]))
 
 
-def _end_of(job: Job, error: BaseException) -> str:
+def _settled(job: Job, error: BaseException) -> str:
     if isinstance(error, Snooze):
         return released(job.token, milliseconds(error.delay))
     if isinstance(error, Bury):
@@ -138,24 +143,19 @@ def _end_of(job: Job, error: BaseException) -> str:
     return settlement(job.token, "retry", error=describe(error))
 
 
-def words_of(error: BaseException) -> str:
-    """What it says, whatever its own functions do."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except BaseException:
-        return type(error).__name__
-
-
 def released(token: int, delay_ms: int = 0) -> str:
     return settlement(token, "release", delay_ms=delay_ms or None)
 
 
 def settlement(token: int, outcome: str, **members: Any) -> str:
     given = {name: value for name, value in members.items() if value is not None and value != ""}
-    try:
-        return to_json({"token": token, "outcome": outcome, **given}).encode("utf-8", "replace").decode()
-    except Exception as error:  # a priority that JSON has no word for, or that goes round in a circle
-        return to_json({"token": token, "outcome": "retry", "error": f"its end cannot be told: {words_of(error)}"})
+    return to_json({"token": token, "outcome": outcome, **given}).encode("utf-8", "replace").decode()
+
+
+def outcome_of(end: str) -> str:
+    """Of a settlement, which begins with its token and its outcome."""
+    start = end.index(',"outcome":"') + 12
+    return end[start : end.index('"', start)]
 
 
 def describe(error: BaseException) -> str:

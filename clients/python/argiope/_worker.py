@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 import logging
 import os
-import queue
 import signal
 import socket
-import threading
 import uuid
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, TypeVar, Union
 
-from ._aio import AsyncClient
-from ._calls.leases import Leases, settle_texts, take_texts
+from ._aio import AsyncClient, within
+from ._calls._requests import Delay, seconds
+from ._calls.leases import Leases, as_list, settle_texts, take_texts
 from ._ends import Counts, Ends
-from ._errors import ApiError, InvalidInput, NotFound, Snooze, TooLarge, TooMany, Unavailable, Unreachable
-from ._job import Job, done, failed, released, settlement
+from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
+from ._job import Job, released, settlement
+from ._running import Function, Runner, end_of_task, run_coroutine, run_plain, runner_of
+from ._threads import Threads
 from ._wire import Backoff, Call
 
 log = logging.getLogger("argiope")
-Function = Callable[[Job], Any]
 F = TypeVar("F", bound=Function)
 T = TypeVar("T")
 
@@ -46,29 +45,27 @@ AWAY = (Unreachable, Unavailable, TooMany)
 MALFORMED = (InvalidInput, TooLarge, NotFound)
 
 
-class _Runner(NamedTuple):
-    function: Function
-    is_async: bool
-
-
 class Worker:
     """Runs the functions that jobs name, or, where they name none, those of their queues' names.
 
     `concurrency`: functions that run at once, plain ones (on threads) and coroutines (as tasks) counted apart. `queues`:
     which to lease from; default: those that have a function of their name. `name`: default "host:pid:…"; no two workers
-    may share one. `drain_limit`: seconds that stop() gives to what runs. `until_empty`: end when nothing can be leased and
-    nothing runs. `prefetch`: jobs leased beyond those that run; default: as many as take 50 ms. What has waited for a second
+    may share one. `drain_limit`: what stop() gives to what runs: seconds, or a timedelta. `until_empty`: end when nothing
+    can be leased and nothing runs. `prefetch`: jobs leased beyond those that run; default: as many as take 50 ms. What has waited for a second
     is given back. `url`, `token`, `ca_file`: as Client's.
 
     Ends:    a function that returns is done, and what it returns is the result: str and bytes as they are, anything else as
              JSON, None: no result. One that raises has failed, and the queue's policy says when it is tried again; Retry,
-             Bury and Snooze say more. A job that no function fits is a failed attempt.
+             Bury and Snooze say more. A job that no function fits is a failed attempt, and so is an end that cannot be told.
+    Log:     by `logging`, logger "argiope": that it has begun (info), each failed attempt with its traceback (warning), threads
+             that are ended from outside and replaced (error).
     Leases:  are renewed three times in their length while the function runs, or the job waits for its turn. A function that
              holds the interpreter lock for as long as a lease, and a coroutine that does not await, stop that.
     Cancel:  a job that is cancelled, or whose lease is lost: a coroutine gets CancelledError; for a function on a thread
              `job.cancelled` becomes true. The daemon is asked each time a lease is renewed.
     Daemon:  one that cannot be reached or restarts is waited for. Functions run on, and their ends are kept and sent until
              the daemon has answered; an end that comes twice, or too late, does nothing.
+    Fork:    one that was made before a fork() may be run in each child, under a name of its own unless it was given one.
     """
 
     def __init__(
@@ -76,44 +73,50 @@ class Worker:
         url: Optional[str] = None,
         *,
         token: Optional[str] = None,
-        queues: Optional[Sequence[str]] = None,
+        queues: Union[str, Sequence[str], None] = None,
         concurrency: int = 16,
         name: Optional[str] = None,
         prefetch: Optional[int] = None,
-        drain_limit: float = 10.0,
+        drain_limit: Delay = 10.0,
         until_empty: bool = False,
         ca_file: Optional[str] = None,
         client: Optional[AsyncClient] = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError("concurrency: at least 1")
-        self.name = name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.name = name or _own_name()
+        self._named_in = os.getpid()
         self.counts = Counts()
         self._owns_name = name is None
         self._given_client = client
         self._make_client: Callable[[], AsyncClient] = lambda: AsyncClient(
             url, token=token, retry_for=0.0, ca_file=ca_file
         )
-        self._queues = None if queues is None else list(queues)
+        self._queues = None if queues is None else as_list(queues)
         self._concurrency, self._prefetch_asked = concurrency, prefetch
-        self._drain_limit, self._until_empty = drain_limit, until_empty
-        self._runners: Dict[str, _Runner] = {}
-        self._default: Optional[_Runner] = None
+        self._drain_limit, self._until_empty = seconds(drain_limit), until_empty
+        self._runners: Dict[str, Runner] = {}
+        self._default: Optional[Runner] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._stop_asked: Optional[bool] = None  # before it runs: at once or not
 
     def job(self, function: str) -> Callable[[F], F]:
-        """Decorates what runs jobs that name `function`, or, naming none, are in the queue of that name."""
+        """Decorates what runs jobs that name `function`, or, naming none, are in the queue of that name.
+
+        Errors: TypeError for @worker.job without a name.
+        """
+        if not isinstance(function, str):
+            raise TypeError(f'@worker.job("name"): the name is missing, and {function!r} is none')
 
         def add(run: F) -> F:
-            self._runners[function] = _Runner(run, inspect.iscoroutinefunction(run))
+            self._runners[function] = runner_of(run)
             return run
 
         return add
 
     def default(self, run: F) -> F:
         """Decorates what runs jobs that name nothing known. `queues` has to be given then."""
-        self._default = _Runner(run, inspect.iscoroutinefunction(run))
+        self._default = runner_of(run)
         return run
 
     def run(self) -> None:
@@ -139,13 +142,13 @@ class Worker:
         if self._loop is not None:
             raise RuntimeError("it runs already")
         self._begin(queues)
-        log.info("worker %s runs jobs of %s from %s, %d at a time", self.name, ", ".join(queues), self._client._endpoint.url, self._concurrency)
+        where = self._client._endpoint.url
+        log.info("worker %s runs jobs of %s from %s, %d at a time", self.name, ", ".join(queues), where, self._concurrency)
         try:
             await self._work()
         finally:
             self._loop = None
-            for _ in self._threads:
-                self._ready.put(None)
+            self._threads.end()
 
     def stop(self, at_once: bool = False) -> None:
         """Takes no more jobs, gives back those that have not begun, and lets the others end within the drain limit; those
@@ -163,17 +166,15 @@ class Worker:
     # What lives while it runs.
 
     def _begin(self, queues: List[str]) -> None:
+        if self._owns_name and self._named_in != os.getpid():
+            self.name, self._named_in = _own_name(), os.getpid()
         self._loop = asyncio.get_running_loop()
         self._client = self._given_client or self._make_client()
         self._leased_from = queues
         self._held: Dict[int, Job] = {}  # every lease that it has, in the order of leasing
-        self._ready: "queue.SimpleQueue[Optional[Job]]" = queue.SimpleQueue()  # for threads
+        self._threads = Threads(self._concurrency, self._loop, run_plain, self._end, self._fail)
         self._ready_tasks: Deque[Job] = deque()
         self._running_tasks = 0
-        self._threads: List[threading.Thread] = []
-        self._on_threads = 0  # jobs held whose functions are for threads, begun or not
-        self._ended: Deque[Tuple[Job, Optional[str]]] = deque()  # from threads to the loop
-        self._is_told = False  # that something is in it
         self._has_room, self._has_leases = asyncio.Event(), asyncio.Event()
         self._changed = asyncio.Event()  # something ended, was settled or is to stop: for who waits for the end
         self._ends = Ends(self.counts, self._changed)
@@ -194,7 +195,8 @@ class Worker:
             self._begin_stop(self._stop_asked)
             self._stop_asked = None
         try:
-            await tasks[0]
+            await asyncio.wait(tasks[:1])  # so that a cancellation is this task's own, whatever the other makes of it
+            tasks[0].result()
             await self._drain()
         except asyncio.CancelledError:
             self._begin_stop(True)
@@ -203,6 +205,7 @@ class Worker:
             raise
         finally:
             for task in tasks:
+                task.remove_done_callback(self._step_ended)
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._leave()
@@ -210,10 +213,10 @@ class Worker:
             raise self._failure
 
     def _step_ended(self, task: "asyncio.Task[None]") -> None:
-        """One that settles or renews ends by being cancelled; anything else is a mistake, and not to be hidden."""
+        """One that settles or renews goes on until this worker cancels it. Without it no end would be told, or leases would run out:
+        so where it ends by a mistake, or because a program cancels all tasks of its loop, the worker ends, too."""
         error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._fail(error)
+        self._fail(error or RuntimeError("a task of the worker's own was cancelled from outside"))
 
     # Leasing.
 
@@ -250,7 +253,8 @@ class Worker:
         try:
             answer: Leases = await self._poll
         except asyncio.CancelledError:
-            if not self._stopping:
+            self._ends.keep(ends)
+            if not self._poll_was_cut:
                 raise
             return None
         except Exception as error:
@@ -306,21 +310,20 @@ class Worker:
         if wakes:
             self._has_leases.set()
         self._start_tasks()
-        self._start_threads()
+        self._threads.start()
         if self._stopping:
             self._give_back_waiting()
 
     def _make_ready(self, job: Job) -> None:
         runner = self._runners.get(job.record.get("function") or job.record["queue"], self._default)
         if runner is None:
+            log.warning("job %s of %s failed: there is no function for it", job.id, job.queue)
             return self._end(job, settlement(job.token, "retry", error=f"worker {self.name} has no function for it"))
         job._run = runner.function
         if runner.is_async:
             self._ready_tasks.append(job)
         else:
-            job._is_on_thread = True
-            self._on_threads += 1
-            self._ready.put(job)
+            self._threads.put(job)
 
     def _is_idle(self) -> bool:
         """Whether everything that was leased has ended, and the daemon has answered to that."""
@@ -328,99 +331,19 @@ class Worker:
 
     # Running.
 
-    def _start_threads(self) -> None:
-        while len(self._threads) < min(self._concurrency, self._on_threads):
-            self._start_thread(f"argiope-{len(self._threads)}")
-
-    def _start_thread(self, name: str) -> None:
-        thread = threading.Thread(target=self._run_on_thread, name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _run_on_thread(self) -> None:
-        job: Optional[Job] = None
-        try:
-            while True:
-                job = self._ready.get()
-                if job is None:
-                    return
-                job._started = True
-                end = None if job.cancelled else self._run_job(job)
-                ended, job = job, None
-                self._hand_over(ended, end)
-        except BaseException as error:  # raised into this thread from outside, as programs do that limit times
-            self._lose_thread(threading.current_thread(), job, error)
-
-    def _run_job(self, job: Job) -> str:
-        """Its end, whatever the function does."""
-        try:
-            return done(job, job._run(job))
-        except BaseException as error:
-            return self._failed(job, error)
-
-    def _failed(self, job: Job, error: BaseException) -> str:
-        end = failed(job, error)
-        if isinstance(error, Snooze):  # no failure
-            return end
-        try:
-            log.warning("job %s of %s failed (attempt %d): %s", job.id, job.queue, job.attempt, type(error).__name__, exc_info=error)
-        except Exception:  # a handler of the program's own: the daemon is told the end nevertheless
-            pass
-        return end
-
-    def _hand_over(self, job: Job, end: Optional[str]) -> None:
-        """From a thread to the loop."""
-        self._ended.append((job, end))
-        if not self._is_told:
-            self._is_told = True
-            self._call_on_loop(self._hear_ends)
-
-    def _call_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
-        loop = self._loop
-        try:
-            if loop is not None:
-                loop.call_soon_threadsafe(step, *arguments)
-        except RuntimeError:  # the worker has ended without it
-            pass
-
-    def _lose_thread(self, thread: threading.Thread, job: Optional[Job], error: BaseException) -> None:
-        """The thread ends: another takes its place, and the job that it ran has failed."""
-        if job is not None:
-            self._hand_over(job, failed(job, error))
-        self._call_on_loop(self._replace, thread, error)
-
-    def _replace(self, thread: threading.Thread, error: BaseException) -> None:
-        log.error("a thread of worker %s was ended by %s; another takes its place", self.name, type(error).__name__, exc_info=error)
-        self._threads.remove(thread)
-        self._start_thread(thread.name)
-
-    def _hear_ends(self) -> None:
-        self._is_told = False
-        ended = self._ended
-        while ended:
-            self._end(*ended.popleft())
-
     def _start_tasks(self) -> None:
         assert self._loop is not None
         while self._ready_tasks and self._running_tasks < self._concurrency:
             job = self._ready_tasks.popleft()
             job._started = True
             self._running_tasks += 1
-            job._task = self._loop.create_task(self._run_as_task(job))
+            job._task = self._loop.create_task(run_coroutine(job))
             # A task that is cancelled before its first step runs nothing of its function, not even a `finally`.
             job._task.add_done_callback(functools.partial(self._task_ended, job))
 
-    async def _run_as_task(self, job: Job) -> Optional[str]:
-        try:
-            return done(job, await job._run(job))
-        except asyncio.CancelledError as error:
-            return None if job.cancelled else self._failed(job, error)
-        except BaseException as error:
-            return self._failed(job, error)
-
     def _task_ended(self, job: Job, task: "asyncio.Task[Optional[str]]") -> None:
         self._running_tasks -= 1
-        self._end(job, None if task.cancelled() else task.result())
+        self._end(job, end_of_task(job, task))
         self._start_tasks()
 
     def _end(self, job: Job, end: Optional[str]) -> None:
@@ -428,7 +351,6 @@ class Worker:
         self._changed.set()
         if self._held.pop(job.token, None) is None:  # given back before
             return
-        self._on_threads -= job._is_on_thread
         if job._started:
             self._runs += 1
             self._prefetch = self._prefetch if self._prefetch_asked is None else self._prefetch_asked
@@ -456,7 +378,7 @@ class Worker:
                 await self._settle(ends, backoff)
 
     def _waiting(self) -> int:
-        return self._ready.qsize() + len(self._ready_tasks)
+        return self._threads.waiting() + len(self._ready_tasks)
 
     async def _settle(self, ends: List[str], backoff: Backoff) -> None:
         try:
@@ -464,6 +386,9 @@ class Worker:
             self._is_reached(backoff)
         except MALFORMED as error:
             await self._settle_halves(ends, error, backoff)
+        except asyncio.CancelledError:
+            self._ends.keep(ends)
+            raise
         except Exception as error:
             self._ends.keep(ends)
             if not isinstance(error, AWAY):
@@ -508,7 +433,7 @@ class Worker:
         next_due = min((job._due_at() for job in self._held.values()), default=0.0)
         timeout = max(0.0, min(next_due - self._loop.time(), LONGEST_WAIT))
         try:
-            await asyncio.wait_for(self._has_leases.wait(), timeout)
+            await within(timeout, self._has_leases.wait())
         except asyncio.TimeoutError:
             pass
 
@@ -520,8 +445,7 @@ class Worker:
             if told is not None:
                 entry.update(told)
             entries.append(entry)
-        replies = await self._client.leases.renew(entries, worker=self.name)
-        for reply in replies:
+        for reply in await self._renew_all(entries):
             held = self._held.get(reply["token"])
             if held is None:
                 continue
@@ -533,10 +457,16 @@ class Worker:
                 if reply.get("cancel"):
                     self._cancel(held, "cancel")
 
+    async def _renew_all(self, entries: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """What is refused for the progress that one of them tells is renewed without any, so that no other lease is harmed."""
+        try:
+            return await self._client.leases.renew(entries, worker=self.name)
+        except (*MALFORMED, TypeError, ValueError) as error:
+            log.warning("progress is refused: %s", error)
+            return await self._client.leases.renew([{"token": entry["token"]} for entry in entries], worker=self.name)
+
     def _hear_progress(self, job: Job) -> None:
-        loop = self._loop
-        if loop is not None:
-            loop.call_soon_threadsafe(self._has_leases.set)
+        self._threads.call_on_loop(self._has_leases.set)
 
     def _cancel(self, job: Job, why: str) -> None:
         """Asks a run to end: "lost" its lease, to "cancel" the job, or to "stop" the worker."""
@@ -560,15 +490,8 @@ class Worker:
             self._rate, self._prefetch = 0.0, 0  # until others have ended
 
     def _give_back_waiting(self) -> None:
-        waiting = list(self._ready_tasks)
+        waiting = [*self._ready_tasks, *self._threads.take_back()]
         self._ready_tasks.clear()
-        while True:
-            try:
-                job = self._ready.get_nowait()
-            except queue.Empty:
-                break
-            if job is not None:
-                waiting.append(job)
         for job in waiting:
             self._end(job, released(job.token))
 
@@ -604,7 +527,9 @@ class Worker:
 
     async def _settle_last(self) -> None:
         """Until the daemon has answered to every end; one that cannot be reached is not waited for as long as while working."""
+        settling = asyncio.ensure_future(self._settle_on())  # the task that did so may have been cancelled with all others of the loop
         await self._until(self._is_idle, 1.0 if self._gave_up.is_set() else 10.0, heeds_haste=False)
+        settling.cancel()
         if self._ends:
             log.warning("the daemon was not told of %d ends; those jobs run again when their leases end", len(self._ends))
 
@@ -667,6 +592,10 @@ class Worker:
         finally:
             for number in heard:
                 loop.remove_signal_handler(number)
+
+
+def _own_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
 def _listen(loop: asyncio.AbstractEventLoop, number: int, hear: Callable[[], None]) -> bool:

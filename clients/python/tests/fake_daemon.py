@@ -536,10 +536,12 @@ class FakeDaemon:
 
     async def wait_for_change(self, seconds):
         async with self.change:
-            try:
-                await asyncio.wait_for(self.change.wait(), seconds)
-            except asyncio.TimeoutError:
-                pass
+            changed = asyncio.ensure_future(self.change.wait())
+            try:  # not wait_for(), which may forget that it is cancelled
+                await asyncio.wait({changed}, timeout=seconds)
+            finally:
+                changed.cancel()
+                await asyncio.gather(changed, return_exceptions=True)  # it holds the lock again
 
     def settle_all(self, settlements, pointer):
         if self.refuses_parts:
@@ -713,7 +715,7 @@ class FakeServer:
                 self.daemon.change.notify_all()
             return result
 
-        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(60)
 
     async def serve(self, started):
         self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()

@@ -18,7 +18,6 @@ from .small_dom import Document, Element, select
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 PATIENCE = 60  # seconds
-GRACE = 2  # that a processor has beyond its time
 LINE_BYTES, ANSWER_BYTES, LOG_BYTES = 16 * 1024 * 1024, 64 * 1024 * 1024, 64 * 1024
 IS_TEXT, IS_COUNT = (lambda value: isinstance(value, str)), (lambda value: type(value) is int and value >= 0)
 IS_FLAG, IS_TEXTS = (lambda value: type(value) is bool), (lambda value: set(map(type, value.values())) <= {str})
@@ -75,7 +74,7 @@ class Processor:
         except BrokenPipeError:
             pass
         try:
-            status = self.process.wait(10)
+            status = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = self.process.wait()
@@ -159,8 +158,9 @@ class Processor:
         return joined(page, rule, self.told.get("defaults", {}))
 
     def visit(self, url="https://shop.example/", rule="page", content=b"", *, event="fetch", page=None, response=None, save=None,
-              time_limit_ms=30_000, fields=None):  # fmt: skip
-        """One page; the answer, its parts joined, with `log` (pairs of level and text)."""
+              time_limit_ms=PATIENCE * 1000, fields=None, grace=PATIENCE):  # fmt: skip
+        """One page; the answer, its parts joined, with `log` (pairs of level and text). `grace`: seconds that a message may come
+        after the time limit."""
         self.last_id += 1
         if url.startswith("data:"):
             content = content or unquote(url.partition(",")[2]).encode()
@@ -179,7 +179,7 @@ class Processor:
         answer = {"pages": [], "messages": [], "log": []}
         nodes, size = [], 0
         while True:
-            message = self.receive(time_limit_ms / 1000 + GRACE)
+            message = self.receive(time_limit_ms / 1000 + grace)
             kind = message.pop("type")
             if kind == "log":
                 assert isinstance(message["text"], str) and message["level"] in ("debug", "info", "warning", "error", "print")

@@ -1,13 +1,17 @@
 """Both clients against a daemon in memory, over sockets."""
 import asyncio
+import datetime
 import inspect
+import os
 import socket
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import argiope
 from argiope import AsyncClient, Client, Conflict, InvalidInput, NotFound, Refused, TooMany, Unreachable, WrongState, new_job
+from argiope._wire import Backoff
 
 from .fake_daemon import Answer, FakeDaemon, FakeServer
 
@@ -165,6 +169,14 @@ class Operations(ServerTest):
         for words in (("nightly",), ("nightly", "30 3 * * *"), ({"name": "nightly"}, "30 3 * * *")):
             with self.assertRaises(TypeError):
                 schedules.add(*words)
+        schedules.add("nightly", "30 3 * * *", queue="mail", payload={"a": 1}, function="send", misfire_grace=datetime.timedelta(minutes=5))
+        added = schedules.get("nightly")["schedule"]
+        self.assertEqual(added["job"], {"queue": "mail", "payload": {"a": 1}, "function": "send"})
+        self.assertEqual((added["trigger"], added["misfire_grace"]), ("30 3 * * *", "300000ms"))
+        for theirs, ours in (("misfire_grace_time", "misfire_grace"), ("replace_existing", "conflict"), ("timezone", "trigger"), ("hour", "trigger")):
+            with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use .*{ours}"):
+                schedules.add("nightly", "30 3 * * *", queue="mail", **{theirs: 1})
+        schedules.delete("nightly")
         self.assertEqual([schedule["name"] for schedule in schedules.list()], ["backup", "rent"])
         self.assertTrue(schedules.pause("backup", by="ann")["paused"])
         self.assertFalse(schedules.resume("backup")["paused"])
@@ -227,10 +239,15 @@ class WhenThingsGoWrong(ServerTest):
 
     def test_a_restart_is_waited_for(self):
         self.server.close()
-        timer = threading.Timer(0.2, self.server.open)
-        timer.start()
-        self.addCleanup(timer.join)
-        self.assertEqual(self.client.put("mail").id, 1)
+        wait = Backoff.wait
+
+        def open_and_wait(backoff, *arguments):  # it is back once it was missed
+            if not self.server.thread.is_alive():
+                self.server.open()
+            return wait(backoff, *arguments)
+
+        with mock.patch.object(Backoff, "wait", open_and_wait):
+            self.assertEqual(self.client.put("mail").id, 1)
 
     def test_not_for_longer_than_it_was_told(self):
         with socket.socket() as probe:
@@ -336,6 +353,51 @@ class BothClients(unittest.TestCase):
                 a, b = getattr(sync, name), getattr(other_sync, name)
                 self.assertEqual(a.__doc__, b.__doc__, name)
                 self.assertEqual(list(inspect.signature(a).parameters), list(inspect.signature(b).parameters), name)
+
+    def test_survive_forks(self):
+        """Children that ask at once, while the parent goes on, have their own answers; also a stream that is read on."""
+        server = FakeServer(FakeDaemon())
+        self.addCleanup(server.close)
+        blocking, awaited = Client(server.url), AsyncClient(server.url)
+        events = blocking.events(["schedule"], last_event_id="0")
+        server.call(lambda: server.daemon.tell("schedule", {"n": 1}))
+        self.assertEqual(next(events).data, {"n": 1})
+        blocking.put("q", id="parent")
+        asyncio.run(awaited.put("q", id="awaited"))
+        server.call(lambda: server.daemon.tell("schedule", {"n": 2}))
+
+        def ask(number):
+            names = [f"{number}-{at}" for at in range(5)]
+            right = all(blocking.put("q", id=name).outcome == "added" for name in names)
+            right = right and asyncio.run(awaited.jobs.get("parent"))["name"] == "parent"
+            return right and all(blocking.jobs.get(name)["name"] == name for name in names) and next(events).data == {"n": 2}
+
+        children = []
+        for number in range(4):
+            child = os.fork()
+            if child == 0:
+                try:
+                    os._exit(0 if ask(number) else 1)
+                finally:
+                    os._exit(2)
+            children.append(child)
+        self.assertEqual([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], [0] * 4)
+        self.assertEqual((blocking.jobs.get("parent")["name"], next(events).data), ("parent", {"n": 2}))
+        self.assertEqual(asyncio.run(awaited.jobs.get("awaited"))["name"], "awaited")
+        events.close()
+        blocking.close()
+
+    def test_spans_may_be_timedeltas(self):
+        server = FakeServer(FakeDaemon())
+        self.addCleanup(server.close)
+        second = datetime.timedelta(seconds=1)
+        with Client(server.url, timeout=30 * second, retry_for=second) as client:
+            self.assertEqual(client.leases.take("q", wait=second / 100).leases, [])
+            client.put("q", delay=60 * second)
+            self.assertEqual(client.jobs.set_due(1, delay=0 * second).outcome, "changed")
+        for wrong in ("soon", None, True):
+            with self.assertRaisesRegex(TypeError, "is no delay"):
+                Client(server.url, timeout=wrong)
 
     def test_a_client_is_shared_by_threads(self):
         server = FakeServer(FakeDaemon())

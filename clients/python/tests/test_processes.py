@@ -1,7 +1,9 @@
 """Whole processes: the worker of five lines, the examples, signals, and daemons that are killed."""
+import pathlib
 import re
 import signal
 import sys
+import tempfile
 import unittest
 
 from argiope import Client, new_job
@@ -9,15 +11,16 @@ from argiope import Client, new_job
 from .running_daemon import PACKAGE, PATIENCE, DaemonTest, real_command
 
 README = PACKAGE / "README.md"
-# Says what it runs, and takes as long as its payload says.
+# Says what it runs, and runs until there is the file that the payload names.
 SLOW_WORKER = """
-import time
+import os, time
 from argiope import Worker
 worker = Worker(concurrency=4)
 @worker.job("slow")
 def slow(job):
     print(f"begins {job.id}\\n", end="", flush=True)
-    time.sleep(float(job.payload))
+    while not os.path.exists(job.payload):
+        time.sleep(0.01)
     print(f"ends {job.id}\\n", end="", flush=True)
 worker.run()
 """
@@ -28,6 +31,10 @@ class Processes(DaemonTest):
         super().setUp()
         self.client = Client(self.url)
         self.addCleanup(self.client.close)
+
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.gate = pathlib.Path(folder.name, "open")
 
     def worker(self):
         return self.start(sys.executable, "-c", SLOW_WORKER)
@@ -45,20 +52,22 @@ class Processes(DaemonTest):
     def test_sigterm_lets_what_runs_end_and_gives_back_the_rest(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.client.queues.set("slow", keep_done_ms=3_600_000)
-            jobs = [reply.id for reply in self.client.put_many([new_job("slow", "0.3")] * 6).replies]
+            jobs = [reply.id for reply in self.client.put_many([new_job("slow", str(self.gate))] * 6).replies]
             worker = self.worker()
             for _ in range(4):
                 self.assertIn("begins", worker.stdout.readline())
             worker.send_signal(number)
+            self.gate.touch()
             out, _ = worker.communicate(timeout=PATIENCE)
             self.assertEqual((worker.returncode, out.count("ends")), (0, 4))
             states = [self.client.jobs.get(job)["state"] for job in jobs]
             self.assertEqual((states.count("done"), states.count("ready")), (4, 2))
             self.client.jobs.change("erase", jobs)
+            self.gate.unlink()
 
     def test_a_worker_that_is_killed_loses_its_jobs_to_another(self):
         self.client.queues.set("slow", lease_time_ms=500)
-        self.client.put("slow", "60")
+        self.client.put("slow", str(self.gate))
         worker = self.worker()
         self.assertIn("begins", worker.stdout.readline())
         worker.kill()
@@ -68,12 +77,13 @@ class Processes(DaemonTest):
 
     def test_a_daemon_that_stops_and_starts_again_is_waited_for(self):
         worker = self.worker()
-        self.client.put("slow", "0.5")
+        self.client.put("slow", str(self.gate))
         self.assertIn("begins", worker.stdout.readline())
         self.server.close()
+        self.gate.touch()
         self.assertIn("ends", worker.stdout.readline())
         self.server.open()
-        self.client.put("slow", "0")
+        self.client.put("slow", str(self.gate))
         self.assertIn("begins", worker.stdout.readline())
         self.wait_until(lambda: self.client.queues.get("slow")["counts"]["running"] == 0)
 
@@ -103,7 +113,7 @@ class Processes(DaemonTest):
     def test_killed_in_the_middle_the_daemon_loses_no_job_and_no_end(self):
         # A lease whose answer was lost ends by itself, and each restart may end those that it finds.
         self.client.queues.set("slow", keep_done_ms=3_600_000, lease_time_ms=1000, max_lease_expiries=200)
-        jobs = [reply.id for reply in self.client.put_many([new_job("slow", "0.01")] * 300).replies]
+        jobs = [reply.id for reply in self.client.put_many([new_job("slow", str(README))] * 300).replies]
         worker = self.worker()
         for _ in range(3):
             for _ in range(40):

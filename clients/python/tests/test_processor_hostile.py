@@ -3,7 +3,6 @@ import hashlib
 import signal
 import subprocess
 import sys
-import time
 
 from .running_processor import PACKAGE, PATIENCE, Broken, ProcessorTest
 
@@ -94,6 +93,9 @@ class Output(ProcessorTest):
         )
 
 
+SHORT_MS = 2000  # a time that a visit is to exceed, and in which a busy machine reaches the script's first line
+
+
 class Ends(ProcessorTest):
     SCRIPT = """
         import os, sys, time, signal, threading, ctypes
@@ -130,16 +132,16 @@ class Ends(ProcessorTest):
                 return "one answer"
             def thread(self, response):
                 threading.Thread(target=lambda: (time.sleep(0.05), print("late")), daemon=True).start()
-                threading.Thread(target=lambda: time.sleep(100)).start()
+                threading.Thread(target=lambda: time.sleep(10_000)).start()
             def timer(self, response): signal.setitimer(signal.ITIMER_REAL, 0); time.sleep(60)
         """
 
     def test_a_visit_that_ends_badly_says_so_and_the_next_one_runs(self):
         processor = self.script(self.SCRIPT)
         for rule, kind, words, limit in (
-            ("exit", "SystemExit", "the script has called exit('why')", 30_000), ("loop", "TimeoutError", "longer than 0.3 s", 300),
-            ("sleep", "TimeoutError", "process timeout", 300), ("swallow", "LookupError", "at last", 300),
-            ("generate", "TimeoutError", "process timeout", 300), ("deep", "RecursionError", "recursion", 30_000),
+            ("exit", "SystemExit", "the script has called exit('why')", 30_000), ("loop", "TimeoutError", "longer than 2 s", SHORT_MS),
+            ("sleep", "TimeoutError", "process timeout", SHORT_MS), ("swallow", "LookupError", "at last", SHORT_MS),
+            ("generate", "TimeoutError", "process timeout", SHORT_MS), ("deep", "RecursionError", "recursion", 30_000),
             ("own", "Odd", "cannot be had", 30_000),
         ):  # fmt: skip
             with self.subTest(rule):
@@ -151,14 +153,73 @@ class Ends(ProcessorTest):
         self.assertEqual(self.values(processor.visit(rule="fork")), ["one answer"])
         self.assertEqual(self.values(processor.visit()), [1])
 
+    def test_an_end_that_cannot_be_told_is_a_failure_and_the_next_visit_runs(self):
+        processor = self.script("""
+            import datetime, decimal
+            class NoWords(Exception):
+                def __str__(self): raise KeyError("no words")
+                __repr__ = __str__
+            class Leaves(Exception):
+                def __str__(self): raise SystemExit(3)
+                __repr__ = __str__
+            class NoText(Exception):
+                def __str__(self): return None
+            class Hopeless(Bury):
+                __str__ = Leaves.__str__
+            class Odd(Retry):
+                @property
+                def delay(self): raise KeyboardInterrupt
+                @delay.setter
+                def delay(self, _): pass
+            def syntax(**members):
+                error = SyntaxError("wrong")
+                for name, value in members.items(): setattr(error, name, value)
+                return error
+            circle = []
+            circle.append(circle)
+            DELAYS = {
+                "timedelta": datetime.timedelta(minutes=2), "decimal": decimal.Decimal("1.5"), "past": -5, "far": 1e30,
+                "inf": float("inf"), "nan": float("nan"), "text": "soon", "list": circle, "true": True, "huge": 10**400,
+            }
+            ERRORS = {
+                "no words": NoWords(), "leaves": Leaves(), "no text": NoText(), "hopeless": Hopeless(), "odd": Odd(), "half": ValueError("\\ud800"),
+                "msg": syntax(msg=NoWords()), "file": syntax(filename=5), "exit": SystemExit(NoWords()), "chain": ValueError(), "group": ValueError(NoWords()),
+            }
+            ERRORS["chain"].__cause__ = Leaves()
+            class H(BaseHandler):
+                def page(self, response): return 1
+                def delay(self, response): raise Retry(DELAYS[response.save])
+                def error(self, response): raise ERRORS[response.save]
+                def kept(self, response): self.save = {"a": Leaves()}
+            """)  # fmt: skip
+        ask = lambda rule, context: processor.visit(rule=rule, page={"context": context})["error"]  # noqa: E731
+        for context, ms in (("timedelta", 120_000), ("decimal", 1500), ("past", 0), ("far", 2**53)):
+            with self.subTest(context):
+                self.assertEqual(ask("delay", context).get("delay_ms"), ms)
+        for context, words in (("inf", "finite"), ("nan", "nan is no delay"), ("huge", "is no delay"), ("text", "'soon' is no delay"), ("list", "is no delay"), ("true", "True is no delay")):
+            with self.subTest(context):
+                error = ask("delay", context)
+                self.assertEqual((error["kind"], error["where"].split(":")[0], error.get("delay_ms")), ("Retry", "shop.py", None))
+                self.assertIn(words, error["text"])
+        for context, kind in (
+            ("no words", "NoWords"), ("leaves", "Leaves"), ("no text", "NoText"), ("hopeless", "Hopeless"), ("odd", "Odd"), ("half", "ValueError"),
+            ("msg", "SyntaxError"), ("file", "SyntaxError"), ("exit", "SystemExit"), ("chain", "ValueError"), ("group", "ValueError"),
+        ):  # fmt: skip
+            with self.subTest(context):
+                error = ask("error", context)
+                self.assertEqual((error["kind"], error.get("final")), (kind, True if context == "hopeless" else None))
+                self.assertTrue(error["text"])
+        self.assertEqual(ask("kept", None)["kind"], "SystemExit")
+        self.assertEqual(self.values(processor.visit()), [1])
+
     def test_a_loop_that_was_cut_tells_what_it_printed(self):
-        answer = self.script(self.SCRIPT).visit(rule="loop", time_limit_ms=300)
+        answer = self.script(self.SCRIPT).visit(rule="loop", time_limit_ms=SHORT_MS)
         self.assertEqual((answer["log"], answer["error"]["where"]), ([("print", "begins")], "shop.py:9"))
 
     def test_what_no_timeout_reaches_is_killed(self):
         for rule in ("deaf", "timer"):
             with self.assertRaisesRegex(Broken, "too long"):
-                self.script(self.SCRIPT).visit(rule=rule, time_limit_ms=300)
+                self.script(self.SCRIPT).visit(rule=rule, time_limit_ms=SHORT_MS, grace=1)
 
     def test_a_process_that_dies(self):
         with self.assertRaisesRegex(Broken, "it ended: 7"):
@@ -172,9 +233,7 @@ class Ends(ProcessorTest):
     def test_threads_that_a_script_leaves_behind_keep_nothing(self):
         processor = self.script(self.SCRIPT)
         processor.visit(rule="thread")
-        started = time.monotonic()
         self.assertEqual(processor.close(), 0)
-        self.assertLess(time.monotonic() - started, 5)
 
     def test_exit_functions_run_at_the_end(self):
         processor = self.script("import atexit, os\natexit.register(os.write, 2, b'bye')\nclass H(BaseHandler): pass")

@@ -74,6 +74,7 @@ class Operations(RealDaemonTest):
         self.assertEqual(self.client.queues.set("..", weight=2)["name"], "..")
 
     def test_a_worker_hears_at_once_that_a_job_is_cancelled(self):
+        self.client.queues.change("q", lease_time_ms=3_600_000)  # so that no renewal tells it
         started, stopped = threading.Event(), threading.Event()
         worker = Worker(self.url, queues=["q"], concurrency=2)
 
@@ -81,7 +82,7 @@ class Operations(RealDaemonTest):
         async def run(job):
             started.set()
             try:
-                await asyncio.sleep(PATIENCE)
+                await asyncio.Event().wait()
             finally:
                 stopped.set()
 
@@ -90,7 +91,7 @@ class Operations(RealDaemonTest):
         job = self.client.put("q").id
         self.assertTrue(started.wait(PATIENCE))
         self.client.jobs.cancel(job)
-        self.assertTrue(stopped.wait(5), "it has been told by no renewal so early")
+        self.assertTrue(stopped.wait(PATIENCE))
         worker.stop()
         thread.join(PATIENCE)
 
@@ -277,27 +278,29 @@ class Runs(RealDaemonTest):
         self.assertEqual((counts.done, counts.failed), (3, 1))
 
     def test_a_job_that_is_cancelled_stops(self):
-        self.client.queues.change("q", lease_time_ms=1000)
+        self.client.queues.change("q", lease_time_ms=15_000)
         job = self.client.put("q").id
         began = threading.Event()
 
         async def run(job):
             began.set()
-            await asyncio.sleep(PATIENCE)
+            await asyncio.Event().wait()
 
-        thread = threading.Thread(target=lambda: self.work(run))
+        thread = threading.Thread(target=lambda: self.work(run, concurrency=1), daemon=True)  # a renewal tells it
         thread.start()
-        began.wait(PATIENCE)
+        self.assertTrue(began.wait(PATIENCE))
         self.assertEqual(self.client.jobs.cancel(job, "no more").outcome, "asked")
         thread.join(PATIENCE)
         self.assertEqual(self.state(job), "cancelled")
 
-    def test_a_short_lease_is_renewed(self):
-        self.client.queues.change("q", lease_time_ms=500)
+    def test_a_lease_is_renewed(self):
+        self.client.queues.change("q", lease_time_ms=15_000)
         job = self.client.put("q").id
+        lease = lambda: self.client.jobs.explain(job)["lease_until"]  # noqa: E731
 
-        def run(job):
-            threading.Event().wait(2)
+        def run(_):
+            first = lease()
+            self.wait_until(lambda: lease() != first, "it was not renewed")
 
         self.assertEqual((self.work(run).lost, self.state(job)), (0, "done"))
 

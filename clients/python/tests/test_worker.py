@@ -1,14 +1,21 @@
 """What a worker does, in virtual time, against a daemon in memory."""
 import asyncio
+import functools
 import json
 import pickle
+import queue
 import threading
 import unittest
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from unittest import mock
 
 from argiope import ApiError, Bury, Refused, Retry, Snooze, Unreachable, Worker, new_job
+from argiope._aio import within
+from argiope._job import Job
+from argiope._running import run_plain
+from argiope._threads import Threads
 
 from .fake_daemon import Answer, FakeServer
 from .virtual_time import VirtualTimeTest
@@ -253,6 +260,27 @@ class Leases(WorkerTest):
         told = self.requests("PATCH", "/v1/leases")
         self.assertIn(len(told), (3, 4))
         self.assertIn("step", told[-1]["leases"][0]["message"])
+
+
+    async def test_progress_that_is_refused_harms_no_other_lease(self):
+        await self.put("a", "b", "c", lease_time=9)
+        running = []
+
+        async def function(job):
+            running.append(job.id)
+            await asyncio.sleep(1)
+            if job.id == 2:
+                job.progress(0.5, "bad")
+                self.daemon.faults.append(("/v1/leases", Answer(400, {"type": "urn:argiope:problem:invalid_input", "status": 400, "detail": "bad"})))
+            await asyncio.sleep(30)
+
+        worker = self.worker()
+        worker.job("q")(function)
+        with self.assertLogs("argiope", "WARNING") as told:
+            await worker.run_async()
+        self.assertEqual((running, worker.counts.done, worker.counts.lost), ([1, 2, 3], 3, 0))
+        self.assertIn("progress is refused: bad", told.output[0])
+        self.assertEqual(set(self.requests("PATCH", "/v1/leases")[0]["leases"][0]), {"token"})
 
 
 class Speed(WorkerTest):
@@ -532,7 +560,7 @@ class OnThreads(unittest.TestCase):
         self.put(4)
         together = threading.Barrier(4)
         worker = Worker(self.server.url, until_empty=True, concurrency=4)
-        worker.job("q")(lambda job: together.wait(30) and None)
+        worker.job("q")(lambda job: together.wait(60) and None)
         worker.run()
         self.assertEqual(worker.counts.done, 4)
 
@@ -543,7 +571,7 @@ class OnThreads(unittest.TestCase):
         @worker.job("q")
         def meet(job):
             begun.release()
-            together.wait(30)
+            together.wait(60)
 
         thread = threading.Thread(target=worker.run)
         thread.start()
@@ -551,7 +579,7 @@ class OnThreads(unittest.TestCase):
             self.put(1)
             begun.acquire()
         worker.stop()
-        thread.join(30)
+        thread.join(60)
         self.assertEqual(worker.counts.done, 3)
 
     def test_thousands(self):
@@ -604,7 +632,7 @@ class OnThreads(unittest.TestCase):
         thread.start()
         started.wait()
         self.server.call(lambda: self.daemon.do_cancel(self.daemon.jobs[1], {}))
-        thread.join(30)
+        thread.join(60)
         self.assertEqual(self.daemon.jobs[1]["state"], "cancelled")
 
     def test_a_thread_that_does_not_end_is_given_back(self):
@@ -616,14 +644,19 @@ class OnThreads(unittest.TestCase):
         @worker.job("q")
         def hang(job):
             started.set()
-            end.wait(60)
+            end.wait()
 
         thread = threading.Thread(target=worker.run)
         thread.start()
         started.wait()
         worker.stop()
-        thread.join(30)
+        thread.join(60)
         self.assertEqual(self.daemon.jobs[1]["state"], "ready")
+
+
+class OfTheProgram(Retry):
+    def __init__(self):
+        super().__init__(60, "too many at once", 3)
 
 
 class OddEnds(WorkerTest):
@@ -690,6 +723,220 @@ class OddEnds(WorkerTest):
 
         await self.ends(make)
 
+    async def test_odd_results(self):
+        def generator(job):
+            yield 1
+
+        async def asynchronous_generator(job):
+            yield 1
+
+        async def coroutine(job):
+            return "awaited"
+
+        circle = []
+        circle.append(circle)
+        deep = []
+        for _ in range(100_000):
+            deep = [deep]
+        for result in (generator, asynchronous_generator, coroutine):
+            await self.put(result.__name__, max_attempts=1)
+        results = {"circle": circle, "deep": deep, "nan": [float("nan")], "key": {(1, 2): 3}, "set": {1}, "object": object(), "half": "\ud800"}
+        await self.put(*results, max_attempts=1)
+        functions = {each.__name__: each for each in (generator, asynchronous_generator, coroutine)}
+        worker = self.worker()
+        worker.job("q")(lambda job: functions[job.payload](job) if job.payload in functions else results[job.payload])
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        self.assertEqual({job["payload"]: job["state"] for job in self.daemon.jobs.values() if job["state"] != "buried"}, {})
+        self.assertIn("async def", self.daemon.jobs[3]["error"])
+
+    async def test_what_has_to_be_awaited_runs_as_a_task_however_it_is_written(self):
+        class Sender:
+            async def __call__(self, job):
+                return "sent"
+
+        async def send(word, job):
+            return word
+
+        for function in (Sender(), functools.partial(send, "sent")):
+            self.daemon.jobs.clear()
+            self.daemon.last_id = 0
+            await self.put()
+            worker = self.worker()
+            worker.job("q")(function)
+            await worker.run_async()
+            self.assertEqual((self.state(), self.daemon.jobs[1]["result"]), ("done", "sent"))
+
+    async def test_a_task_that_the_program_cancels_has_failed(self):
+        await self.put("itself", "before it begins", "while it waits", max_attempts=1)
+        worker = self.worker(concurrency=3)
+
+        @worker.job("q")
+        async def function(job):
+            if job.payload == "while it waits":
+                await asyncio.sleep(10)
+            asyncio.current_task().cancel()  # which its last step has no await for
+
+        accept = worker._accept
+
+        def accept_and_cancel(leases):
+            accept(leases)
+            for job in worker._held.values():
+                if job.payload == "before it begins":
+                    job._task.cancel()
+                if job.payload == "while it waits":
+                    asyncio.get_running_loop().call_later(1, job._task.cancel)
+
+        worker._accept = accept_and_cancel
+        with self.assertLogs("argiope", "WARNING"):
+            await worker.run_async()
+        self.assertEqual([self.state(number) for number in (1, 2, 3)], ["buried"] * 3)
+        self.assertEqual(worker.counts.failed, 3)
+
+    async def test_a_program_that_cancels_all_tasks_ends_the_worker(self):
+        await self.put("", lease_time=3)
+        worker = self.worker(until_empty=False)
+
+        @worker.job("q")
+        async def function(job):
+            await asyncio.sleep(1000)
+
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(1)
+        for task in asyncio.all_tasks():
+            if "_renew_on" in repr(task):
+                task.cancel()
+        with self.assertRaisesRegex(RuntimeError, "cancelled from outside"):
+            await working
+        self.assertEqual(self.state(), "ready")
+
+    async def test_a_program_that_cancels_all_tasks_of_its_loop_is_heard_to_the_end(self):
+        await self.put("ends", "runs")
+        worker = self.worker(until_empty=False)
+
+        @worker.job("q")
+        async def function(job):
+            await asyncio.sleep(1 if job.payload == "ends" else 1000)
+            return "result"
+
+        self.daemon.faults.append(("/v1/leases/settle", "refuse"))  # so that an end waits when all is cancelled
+        working = asyncio.ensure_future(worker.run_async())
+        while not self.requests("POST", "/v1/leases"):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await working
+        self.assertEqual([(job["state"], job.get("result")) for job in self.daemon.jobs.values()][0], ("done", "result"))
+        self.assertIn(self.state(2), ("ready", "delayed"))  # given back, or failed where its own task was cancelled before the worker's
+
+    async def test_a_cancellation_that_comes_as_the_work_ends_is_heard(self):
+        came = asyncio.Event()
+        task = asyncio.ensure_future(within(60, came.wait()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        came.set()
+        await asyncio.sleep(0)  # the wait has ended, and what waits for it has not gone on
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+
+    async def test_a_thread_that_is_ended_while_it_hands_over_leaves_no_end_behind(self):
+        await self.put("first", "second")
+        worker = self.worker(concurrency=1)
+        worker.job("q")(lambda job: job.payload)
+        real, interrupted = Threads.call_on_loop, []
+
+        def call_on_loop(threads, step, *arguments):
+            if step == threads._hear_ends and not interrupted:
+                interrupted.append(step)
+                raise SystemExit
+            real(threads, step, *arguments)
+
+        with self.assertLogs("argiope", "ERROR"), mock.patch.object(Threads, "call_on_loop", call_on_loop):
+            await worker.run_async()
+        self.assertEqual([job["result"] for job in self.daemon.jobs.values()], ["first", "second"])
+        self.assertEqual(worker.counts.done, 2)
+
+    async def test_a_thread_that_is_ended_while_it_takes_a_job_leaves_the_job_to_another(self):
+        class Losing(queue.SimpleQueue):
+            lost = False
+
+            def get(self):
+                job = super().get()
+                if job is not None and not Losing.lost:
+                    Losing.lost = True
+                    raise SystemExit
+                return job
+
+        await self.put("first", "second")
+        worker = self.worker(concurrency=1)
+        worker.job("q")(lambda job: job.payload)
+        with self.assertLogs("argiope", "ERROR"), mock.patch("argiope._threads.queue.SimpleQueue", Losing):
+            await worker.run_async()
+        self.assertEqual([job["result"] for job in self.daemon.jobs.values()], ["first", "second"])
+        self.assertEqual((worker.counts.done, worker.counts.failed), (2, 0))
+
+    async def test_a_job_that_is_put_again_is_run_once_or_given_back_once(self):
+        ran, ended = [], []
+        threads = Threads(1, asyncio.get_running_loop(), lambda job: ran.append(job.token) or "end", lambda job, end: ended.append(job.token), None)
+        jobs = [Job({"job": {"id": token, "queue": "q"}, "token": token}, 0.0, lambda job: None) for token in (1, 2)]
+        for job in jobs:
+            threads.put(job)
+        threads._put_again()
+        threads.start()
+        while len(ended) < 2:
+            await asyncio.sleep(0.01)
+        threads.end()
+        self.assertEqual((ran, ended, threads.take_back()), ([1, 2], [1, 2], []))
+        again = Threads(1, asyncio.get_running_loop(), None, None, None)
+        job = Job({"job": {"id": 3, "queue": "q"}, "token": 3}, 0.0, lambda job: None)
+        again.put(job)
+        again._put_again()
+        self.assertEqual(again.take_back(), [job])
+
+    async def test_a_system_that_gives_no_more_threads(self):
+        for given in (1, 0):
+            self.daemon.jobs.clear()
+            self.daemon.last_id = 0
+            await self.put(*range(5))
+            worker, left = self.worker(concurrency=4), [given]
+            worker.job("q")(lambda job: None)
+            start = threading.Thread.start
+
+            def start_or_not(thread):
+                if thread.name.startswith("argiope-"):
+                    if not left[0]:
+                        raise RuntimeError("can't start new thread")
+                    left[0] -= 1
+                start(thread)
+
+            with self.assertLogs("argiope", "ERROR"), mock.patch.object(threading.Thread, "start", start_or_not):
+                if given:
+                    await worker.run_async()
+                    self.assertEqual(worker.counts.done, 5)
+                else:
+                    with self.assertRaisesRegex(RuntimeError, "new thread"):
+                        await worker.run_async()
+                    self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"ready"})
+
+    async def test_what_fails_without_a_function_or_by_its_delay_is_logged_too(self):
+        await self.put("late")
+        await self.put("nobody", function="unknown")
+        worker = self.worker()
+
+        @worker.job("q")
+        async def function(job):
+            if job.attempt == 1:
+                raise Snooze("soon")
+
+        with self.assertLogs("argiope", "WARNING") as told:
+            await worker.run_async()
+        text = "\n".join(told.output)
+        self.assertIn("'soon' is no delay", text)
+        self.assertIn("no function", text)
+
     async def test_delays_are_taken_as_people_write_them(self):
         for delay in (timedelta(seconds=30), 30, 30.0, Decimal(30), Fraction(30)):
             self.daemon.jobs.clear()
@@ -729,16 +976,14 @@ class OddEnds(WorkerTest):
     async def test_a_thread_that_is_ended_from_outside_is_told_and_replaced(self):
         await self.put("ended", "next", max_attempts=1)
         worker = self.worker(concurrency=1)
-        run = worker._run_job
 
-        def run_job(job):
+        def run(job):
             if job.payload == "ended":  # as PyThreadState_SetAsyncExc does it, where it comes between two statements of ours
                 raise SystemExit
-            return run(job)
+            return run_plain(job)
 
-        worker._run_job = run_job
         worker.job("q")(lambda job: None)
-        with self.assertLogs("argiope", "ERROR") as told:
+        with self.assertLogs("argiope", "ERROR") as told, mock.patch("argiope._worker.run_plain", run):
             await worker.run_async()
         self.assertEqual((self.state(1), self.state(2)), ("buried", "done"))
         self.assertIn("another takes its place", told.output[0])
@@ -757,9 +1002,37 @@ class OddEnds(WorkerTest):
         self.assertIn("ValueError: no such address", told.output[1])
         self.assertIn("Traceback", told.output[1])
 
+    async def test_options_as_people_write_them(self):
+        await self.put("a")
+        worker = Worker(client=self.client, queues="q", until_empty=True, drain_limit=timedelta(seconds=2))
+        for name in (lambda job: None, None):
+            with self.assertRaisesRegex(TypeError, "the name is missing"):
+                worker.job(name)
+
+        @worker.job("q")
+        async def function(job):
+            await asyncio.sleep(1000)
+
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(1)
+        worker.stop()
+        began = asyncio.get_running_loop().time()
+        await working
+        self.assertAlmostEqual(asyncio.get_running_loop().time() - began, 2, 0)
+        self.assertEqual(self.requests("POST", "/v1/leases")[0]["queues"], ["q"])
+
+    async def test_a_worker_has_another_name_in_each_process(self):
+        for given, name in ((None, None), ("mine", "mine")):
+            worker = self.worker(name=given)
+            worker.job("q")(None)
+            before = worker.name
+            with mock.patch("os.getpid", lambda: 1):  # as in a child of fork()
+                await worker.run_async()
+            self.assertEqual(worker.name == before, name is not None)
+
     def test_errors_survive_pickling(self):
         for error in (Retry(timedelta(seconds=2), "later", 7), Snooze(3.5), Bury("hopeless"), Unreachable("no answer", sent=True),
-                      ApiError.of({"type": "urn:argiope:problem:queue_full", "status": 429, "detail": "full"}, 2.0)):
+                      ApiError.of({"type": "urn:argiope:problem:queue_full", "status": 429, "detail": "full"}, 2.0), OfTheProgram()):
             again = pickle.loads(pickle.dumps(error))
             self.assertEqual((type(again), str(again), vars(again)), (type(error), str(error), vars(error)))
 

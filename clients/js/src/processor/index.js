@@ -1,6 +1,7 @@
 // A project's script in JavaScript: rules that read pages for Argiope. processor.d.ts has the contract.
 import { Bury, Retry } from "../errors.js";
-import { delayOf, shown } from "../time.js";
+import { frontOf } from "../http.js";
+import { delayOf, endOf, shown } from "../time.js";
 import { membersOf } from "./pages.js";
 import { Visit } from "./visit.js";
 import { messagesOf, Output, toJson, visits } from "./wire.js";
@@ -152,30 +153,34 @@ export class Project {
   }
 }
 
-// It throws nothing itself: what cannot be told of the error is a part of its text.
+// The protocol's `error` of what a function threw. It throws nothing, whatever that is.
 export function errorOf(error) {
-  const told = { kind: typeof error, text: "" };
-  try {
-    told.kind = textOf(error?.name, typeof error).slice(0, MOST_LENGTH_OF_A_KIND);
-    told.text = textOf(error?.message, shown(error)).slice(0, MOST_LENGTH_OF_A_TEXT);
-    if (typeof error?.stack === "string") {
-      const lines = error.stack.split("\n").filter((line) => !/\/src\/processor\/|\(?node:/.test(line));
-      told.trace = lines.join("\n").slice(0, 16 * 1024);
-      const place = /\/([^/]+:\d+):\d+\)?$/m.exec(lines.slice(1).join("\n"));
-      if (place) told.where = place[1];
-    }
-    if (error instanceof Bury) told.final = true;
-    if (error instanceof Retry && error.delayMs !== undefined && error.delayMs !== null) {
-      told.delay_ms = Math.min(Math.max(0, delayOf(error.delayMs)), Number.MAX_SAFE_INTEGER);
-    }
-  } catch (trouble) {
-    told.text = `${told.text} (it cannot be told whole: ${shown(trouble)})`.trimStart();
-  }
-  told.text ||= "error";
-  return told;
+  const told = { kind: "Error", ...tryToTell(error, kindOf), ...tryToTell(error, placeOf) };
+  return endOf(
+    () => ({ ...told, text: textOf(error), ...whenAgain(error) }),
+    (why) => ({ ...told, text: frontOf(why, MOST_LENGTH_OF_A_TEXT) }),
+  );
 }
 
-const textOf = (value, otherwise) => (value === undefined || value === null ? otherwise : shown(value));
+// Members that an error can do without.
+const tryToTell = (error, tell) => endOf(() => tell(error), () => undefined);
+
+const kindOf = (error) => ({ kind: frontOf(shown(error?.name ?? typeof error), MOST_LENGTH_OF_A_KIND) });
+
+const textOf = (error) => frontOf(shown(error?.message ?? error), MOST_LENGTH_OF_A_TEXT) || "error";
+
+function placeOf(error) {
+  if (typeof error?.stack !== "string") return {};
+  const lines = error.stack.split("\n").filter((line) => !/\/src\/processor\/|\(?node:/.test(line));
+  const place = /\/([^/]+:\d+):\d+\)?$/m.exec(lines.slice(1).join("\n"));
+  return { trace: frontOf(lines.join("\n"), 16 * 1024), where: place?.[1] };
+}
+
+function whenAgain(error) {
+  if (error instanceof Bury) return { final: true };
+  if (!(error instanceof Retry) || error.delayMs === undefined || error.delayMs === null) return {};
+  return { delay_ms: Math.min(Math.max(0, delayOf(error.delayMs)), Number.MAX_SAFE_INTEGER) };
+}
 
 // The answer in one line, or, where it is long, in several.
 function* linesOf(given, answer, tell) {

@@ -1,5 +1,6 @@
 // Options of crawl(), of rules and of the project, as the protocol's pages say them.
 import { createHash } from "node:crypto";
+import { jsonOf } from "../http.js";
 import { HeaderFields } from "./headers.js";
 
 const PLAIN = ["name", "context", "priority", "tag", "retries", "recrawl", "force", "cancel", "ageMs", "delayMs", "timeLimitMs"];
@@ -35,7 +36,7 @@ function bodyOf(body, headers) {
   if (body instanceof URLSearchParams) return { body: body.toString() };
   if (body instanceof Uint8Array) return { body_base64: Buffer.from(body).toString("base64") };
   headers["content-type"] ??= "application/json";
-  return { body: JSON.stringify(body) };
+  return { body: jsonOf(body, "crawl: a body") };
 }
 
 // As multipart/form-data. The boundary is made from what is in it, so that the same form is always the same body.

@@ -1,7 +1,7 @@
 // The pipes to Argiope, as messages: a line of JSON each, and behind a page's line its bytes (docs/processors.md).
-import { wellFormed } from "../http.js";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
+import { wellFormed } from "../http.js";
 
 export const visits = new AsyncLocalStorage(); // which page's callback is running here
 

@@ -53,15 +53,27 @@ def given(**members: Any) -> Dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
+def seconds(span: Delay) -> float:
+    """May be endless. Errors: TypeError, ValueError, which name what is no span."""
+    if isinstance(span, timedelta):
+        return span.total_seconds()
+    if isinstance(span, bool) or not isinstance(span, (Real, Decimal)):
+        raise TypeError(f"{span!r} is no delay: give a number of seconds, or a timedelta")
+    try:
+        number = float(span)
+    except (OverflowError, ValueError):  # too large, or a NaN that refuses to be converted
+        number = math.nan
+    if math.isnan(number):
+        raise ValueError(f"{span!r} is no delay: give a number of seconds")
+    return number
+
+
 def milliseconds(delay: Delay) -> int:
-    """Errors: TypeError, ValueError, which name what is no delay."""
-    if isinstance(delay, timedelta):
-        return round(delay / timedelta(milliseconds=1))
-    if isinstance(delay, bool) or not isinstance(delay, (Real, Decimal)):
-        raise TypeError(f"{delay!r} is no delay: give a number of seconds, or a timedelta")
-    if not isinstance(delay, int) and not math.isfinite(delay):
+    """Errors: as seconds(), and ValueError for what has no end."""
+    number = seconds(delay)
+    if not math.isfinite(number):
         raise ValueError(f"{delay!r} is no delay: give a finite number of seconds")
-    return round(delay * 1000)
+    return round(number * 1000)
 
 
 def time_text(when: When) -> str:
@@ -87,6 +99,20 @@ def time_text(when: When) -> str:
 
 def bytes_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
+
+
+def as_api(value: Any, name: str = "") -> Any:
+    """A configuration or a schedule whose times and spans may be Python's: a datetime becomes RFC 3339, a timedelta "1500ms", or,
+    where its member's name ends in "_ms", a number. Payloads stay as they are. Errors: as time_text()."""
+    if isinstance(value, timedelta):
+        return milliseconds(value) if name.endswith("_ms") else f"{milliseconds(value)}ms"
+    if isinstance(value, date):
+        return time_text(value)
+    if isinstance(value, dict):
+        return {key: inner if key == "payload" else as_api(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_api(inner, name) for inner in value]
+    return value
 
 
 def due(due_at: Optional[When], delay: Optional[Delay]) -> Dict[str, Any]:

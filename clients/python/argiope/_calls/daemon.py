@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from .._wire import Call
-from ._requests import Page, When, call, given, json_of, member, milliseconds, nothing, page_of, path, query, time_text
+from ._requests import Delay, Page, When, as_api, call, given, json_of, member, milliseconds, nothing, page_of, path, query, time_text
 
 
 def events(kinds: Optional[Sequence[str]] = None, queue: Optional[str] = None) -> Call[None]:
@@ -58,7 +58,7 @@ def audit_page(*, after: Union[int, str, None] = None, limit: Optional[int] = No
 
 def simulate(
     *,
-    span: Optional[float] = None,
+    span: Optional[Delay] = None,
     queues: Optional[Sequence[Dict[str, Any]]] = None,
     schedules: Optional[Sequence[Dict[str, Any]]] = None,
     without_schedules: Optional[Sequence[str]] = None,
@@ -66,11 +66,11 @@ def simulate(
     seed: Optional[int] = None,
     zone: Optional[str] = None,
 ) -> Call[Dict[str, Any]]:
-    """How queues and schedules would fare for `span` seconds from now, a day unless told, with those changes."""
+    """How queues and schedules would fare for `span` (seconds, or a timedelta) from now, a day unless told, with those changes."""
     body = given(
         for_ms=None if span is None else milliseconds(span),
-        queues=queues,
-        schedules=schedules,
+        queues=as_api(queues),
+        schedules=as_api(schedules),
         without_schedules=without_schedules,
         waiting=waiting,
         seed=seed,

@@ -26,6 +26,7 @@ from ._requests import (
     query,
     time_text,
 )
+from ._theirs import OF_A_JOB
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
@@ -88,23 +89,6 @@ def _change_reply(reply: Dict[str, Any]) -> ChangeReply:
     return ChangeReply(reply["id"], reply.get("outcome", ""), _error(reply))
 
 
-# What other queues call our options.
-_OURS = {
-    "args": "payload",
-    "countdown": "delay",
-    "eta": "due_at",
-    "jitter": "the queue's retry policy",
-    "job_id": "id",
-    "kwargs": "payload",
-    "max_retries": "max_attempts, which counts the first one too",
-    "misfire_grace_time": "a schedule's misfire_grace_time",
-    "next_run_time": "due_at",
-    "retries": "max_attempts, which counts the first one too",
-    "run_date": "due_at",
-    "task_id": "id",
-    "timeout": "lease_time",
-    "visibility_timeout": "lease_time",
-}
 _SAME = frozenset("id key unique unique_policy run_again priority function max_attempts waits_for if_failed batch".split())
 
 
@@ -128,7 +112,7 @@ def new_job(queue: str, payload: Any = None, **options: "Unpack[JobOptions]") ->
         elif name in ("delay", "lease_time"):
             job[name + "_ms"] = milliseconds(value)
         else:
-            raise TypeError(f"a job has no option {name!r}" + (f"; use {_OURS[name]}" if name in _OURS else ""))
+            raise TypeError(f"a job has no option {name!r}" + (f"; use {OF_A_JOB[name]}" if name in OF_A_JOB else ""))
     return job
 
 
@@ -211,8 +195,8 @@ def set_priority(job: JobRef, priority: int) -> Call[ChangeReply]:
     return call("PATCH", path("jobs", job), lambda r: _change_reply(r.json()), {"priority": priority})
 
 
-def set_due(job: JobRef, due_at: Optional[When] = None, *, delay: Optional[float] = None) -> Call[ChangeReply]:
-    """Makes a job due at a time, or `delay` seconds from now. Errors: NotFound, WrongState."""
+def set_due(job: JobRef, due_at: Optional[When] = None, *, delay: Optional[Delay] = None) -> Call[ChangeReply]:
+    """Makes a job due at a time, or `delay` from now: seconds, or a timedelta. Errors: NotFound, WrongState."""
     return call("PATCH", path("jobs", job), lambda r: _change_reply(r.json()), due(due_at, delay))
 
 

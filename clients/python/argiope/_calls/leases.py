@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from .._wire import Call, Response, to_json
-from ._requests import call, given, member, milliseconds, new_key
+from ._requests import Delay, call, given, member, milliseconds, new_key, seconds
 
 
 class Leases(NamedTuple):
@@ -19,28 +19,33 @@ def _leases(response: Response) -> Leases:
 
 
 def take(
-    queues: Sequence[str],
+    queues: Union[str, Sequence[str]],
     most: int = 1,
     *,
-    wait: float = 0.0,
+    wait: Delay = 0.0,
     worker: str = "",
     settle: Sequence[Dict[str, Any]] = (),
     idempotency_key: Optional[str] = None,
 ) -> Call[Leases]:
-    """Leases up to `most` jobs, and settles others in the same request. While there is none, it waits up to `wait` seconds
-    (60 at most).
+    """Leases up to `most` jobs of a queue, or of several, and settles others in the same request. While there is none, it waits up
+    to `wait`: seconds, or a timedelta (60 s at most).
 
     Cancelling it gives back what it would have got. One that settles nothing has a key: where its answer is lost it is sent
     again, and given the same leases. `idempotency_key`: one of your own, to ask again later; it is then sent in any case.
     """
-    return take_texts(queues, most, wait, worker, [to_json(settlement) for settlement in settle], idempotency_key)
+    return take_texts(as_list(queues), most, seconds(wait), worker, [to_json(settlement) for settlement in settle], idempotency_key)
+
+
+def as_list(queues: Union[str, Sequence[str]]) -> List[str]:
+    """One name is one queue, and no list of its letters."""
+    return [queues] if isinstance(queues, str) else list(queues)
 
 
 def take_texts(
     queues: Sequence[str], most: int, wait: float, worker: str, settle: Iterable[str], key: Optional[str] = None
 ) -> Call[Leases]:
     """take() with settlements that are JSON already."""
-    body = given(queues=list(queues), most=most, wait_ms=milliseconds(wait), worker=worker or None)
+    body = given(queues=queues, most=most, wait_ms=milliseconds(wait), worker=worker or None)
     settlements = ",".join(settle)
     text = to_json(body) if not settlements else to_json(body)[:-1] + ',"settle":[' + settlements + "]}"
     # The daemon keeps what it answers to settlements under a key for a day: too much for every end of a busy worker.

@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from .._wire import Call
-from ._requests import When, call, given, json_of, member, new_key, nothing, path, time_text
+from ._requests import When, as_api, call, given, json_of, member, new_key, nothing, path, query, time_text
 
 
-def list_all() -> Call[List[Dict[str, Any]]]:
-    return call("GET", "/v1/queues", member("queues"))
+def list_all(*, after: Optional[str] = None, limit: Optional[int] = None) -> Call[List[Dict[str, Any]]]:
+    """By name: of very many the first 1,000, or those behind the name `after`."""
+    return call("GET", "/v1/queues" + query(after=after, limit=limit), member("queues"))
 
 
 def get(queue: str) -> Call[Dict[str, Any]]:
@@ -18,13 +19,13 @@ def get(queue: str) -> Call[Dict[str, Any]]:
 
 def set(queue: str, **config: Any) -> Call[Dict[str, Any]]:
     """Gives a queue this configuration (docs/jobs.md: `rate`, `key_concurrency`, `lease_time_ms` …); what is left out gets
-    its default. Makes the queue if need be. Errors: InvalidInput; Conflict where the configuration file decides."""
-    return call("PUT", path("queues", queue), json_of, config)
+    its default. A span may be a timedelta. Makes the queue if need be. Errors: InvalidInput; Conflict where the configuration file decides."""
+    return call("PUT", path("queues", queue), json_of, as_api(config))
 
 
 def change(queue: str, **config: Any) -> Call[Dict[str, Any]]:
     """Changes these members of a queue's configuration. Errors: as set(), and NotFound."""
-    return call("PATCH", path("queues", queue), json_of, config)
+    return call("PATCH", path("queues", queue), json_of, as_api(config))
 
 
 def delete(queue: str) -> Call[None]:

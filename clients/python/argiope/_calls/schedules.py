@@ -8,7 +8,7 @@ from ._requests import (
     JobRef,
     Page,
     When,
-    time_text,
+    as_api,
     body_of,
     call,
     given,
@@ -19,7 +19,11 @@ from ._requests import (
     page_of,
     path,
     query,
+    time_text,
 )
+from ._theirs import OF_A_SCHEDULE
+
+_OF_ITS_JOB = ("queue", "payload", "function", "key", "priority", "max_attempts")
 
 
 def page(*, after: Union[int, str, None] = None, limit: Optional[int] = None) -> Call[Page]:
@@ -32,24 +36,28 @@ def add(
     trigger: Any = None,
     *,
     conflict: str = "fail",
-    queue: Optional[str] = None,
-    payload: Any = None,
     **members: Any,
 ) -> Call[Dict[str, Any]]:
     """Adds a schedule (docs/schedules.md), whole, {"name","trigger","job" …}; or by its name, a trigger (docs/cron.md), and
-    the `queue` and `payload` of its jobs: add("nightly", "30 3 * * *", queue="mail"). `members` are further ones of the schedule.
-    `conflict`: "fail", "replace" or "keep".
+    its jobs' `queue`: add("nightly", "30 3 * * *", queue="mail"). `members`: of its jobs `payload`, `function`, `key`, `priority`,
+    `max_attempts`; any others are the schedule's. `conflict`: "fail", "replace" or "keep".
 
     Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once.
     """
     if isinstance(schedule, str):
-        if trigger is None or (queue is None and "job" not in members):
-            raise TypeError(f'the schedule {schedule!r} needs a trigger and a queue: add("nightly", "30 3 * * *", queue="mail")')
-        job = {**members.pop("job", {}), **given(queue=queue, payload=payload)}
-        schedule = {"name": schedule, "trigger": trigger, "job": job, **members}
-    elif trigger is not None or queue is not None or payload is not None or members:
+        schedule = _by_name(schedule, trigger, members)
+    elif trigger is not None or members:
         raise TypeError("a whole schedule has its trigger, queue and payload in itself")
-    return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, schedule, key=new_key())
+    return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, as_api(schedule), key=new_key())
+
+
+def _by_name(name: str, trigger: Any, members: Dict[str, Any]) -> Dict[str, Any]:
+    for theirs in members.keys() & OF_A_SCHEDULE.keys():
+        raise TypeError(f"a schedule has no option {theirs!r}; use {OF_A_SCHEDULE[theirs]}")
+    job = {**members.pop("job", {}), **given(**{each: members.pop(each, None) for each in _OF_ITS_JOB})}
+    if trigger is None or "queue" not in job:
+        raise TypeError(f'the schedule {name!r} needs a trigger and a queue: add("nightly", "30 3 * * *", queue="mail")')
+    return {"name": name, "trigger": trigger, "job": job, **members}
 
 
 def get(schedule: JobRef) -> Call[Dict[str, Any]]:
@@ -59,12 +67,12 @@ def get(schedule: JobRef) -> Call[Dict[str, Any]]:
 
 def set(name: str, schedule: Dict[str, Any]) -> Call[Dict[str, Any]]:
     """Adds or replaces it. Errors: InvalidInput; Conflict where the configuration file decides."""
-    return call("PUT", path("schedules", name), json_of, schedule)
+    return call("PUT", path("schedules", name), json_of, as_api(schedule))
 
 
 def change(schedule: JobRef, **members: Any) -> Call[Dict[str, Any]]:
     """Changes these members; a new trigger begins now."""
-    return call("PATCH", path("schedules", schedule), json_of, members)
+    return call("PATCH", path("schedules", schedule), json_of, as_api(members))
 
 
 def delete(schedule: JobRef) -> Call[None]:
@@ -107,5 +115,5 @@ def next(schedule: JobRef, count: int = 10) -> Call[List[Dict[str, Any]]]:
 
 def next_times(trigger: Any, count: int = 10, *, after: Optional[When] = None) -> Call[List[Dict[str, Any]]]:
     """The same of a trigger that is being written. Errors: InvalidInput."""
-    body = given(trigger=trigger, count=count, after=None if after is None else time_text(after))
+    body = given(trigger=as_api(trigger), count=count, after=None if after is None else time_text(after))
     return call("POST", "/v1/next", member("times"), body, safe=True)

@@ -11,21 +11,20 @@ import threading
 from typing import Any, Dict, Iterator, List, Optional
 
 from .._calls._requests import milliseconds
-from .._errors import Bury, Retry
-from .._job import words_of
+from .._errors import Bury, Retry, end_of
 from ._channel import Channel, LogStream
 from ._handler import NOTSET, BaseHandler, Visit, as_delays, call_with
 from ._pages import KEYWORDS, encode_data, page_members, task_of_call
 from ._response import Response, response_of_call
-from ._script import Script, error_of
+from ._script import LONGEST_ERROR, Script, error_of
 from ._values import plain, to_json
 
 PROTOCOL = 1
 MOST_IN_A_PART = 1000  # entries of one line
 MOST_BYTES_IN_A_PART = 4 * 1024 * 1024
 MOST_BYTES_OF_AN_ENTRY = 2 * 1024 * 1024  # what is longer would not be kept, or would be a line too long
-MOST_DELAY_MS = 2**53  # what every reader of JSON takes for a whole number
 MOST_BYTES_OF_SAVE = 1024 * 1024
+LONGEST_DELAY_MS = 2**53  # what every reader of JSON takes for a whole number
 MARGIN_MS = 50  # a time-out is raised that much before Argiope counts it
 AGAIN_S = 0.2  # and again while the script catches it
 MESSAGE_PAGE = "data:,on_message#"  # before what the sender of a message calls it
@@ -165,23 +164,15 @@ class Processor:
         return call_with(function, (response, task))
 
     def _failure(self, error: BaseException) -> Dict[str, Any]:
-        """It raises nothing itself: what cannot be told of the error is a part of its text."""
-        told: Dict[str, Any] = {"kind": type(error).__name__, "text": type(error).__name__}
-        try:
-            told = error_of(error, self._folder)
-            if isinstance(error, Bury):
-                told["final"] = True
-            if isinstance(error, Retry) and error.delay is not None:
-                told["delay_ms"] = min(max(0, milliseconds(error.delay)), MOST_DELAY_MS)
-        except BaseException as trouble:  # of the script's own functions, and of a delay that is none
-            told["text"] = f"{told['text']} (it cannot be told whole: {words_of(trouble)})"
-        return told
+        """The protocol's `error`. It raises nothing, whatever the script has raised."""
+        told = error_of(error, self._folder)
+        return end_of(error, lambda each: {**told, **_when_again(each)}, lambda why: {**told, "text": why[:LONGEST_ERROR]})
 
     def _kept(self, handler: BaseHandler, call: Dict[str, Any], answer: Dict[str, Any]) -> Dict[str, Any]:
         """`save`, where it is another than it was."""
         try:
             save = plain(handler.save)
-        except BaseException as error:  # of an object of the script's own, whose functions are asked
+        except BaseException as error:  # of a str() that the script has written, too
             answer.setdefault("error", self._failure(error))
             return {}
         if len(to_json(save)) > MOST_BYTES_OF_SAVE:
@@ -242,6 +233,14 @@ class Processor:
         if error:
             raise ValueError(error.get("text") or error.get("kind"))
         return message.get("matches") or []
+
+
+def _when_again(error: BaseException) -> Dict[str, Any]:
+    if isinstance(error, Bury):
+        return {"final": True}
+    if isinstance(error, Retry) and error.delay is not None:
+        return {"delay_ms": min(max(0, milliseconds(error.delay)), LONGEST_DELAY_MS)}
+    return {}
 
 
 def describe(handler: BaseHandler, logger: logging.Logger) -> Dict[str, Any]:

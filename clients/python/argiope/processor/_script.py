@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 import types
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, Callable, Dict, List, Optional, Type
 
 from ._handler import BaseHandler
 
@@ -74,38 +74,40 @@ def prepare_imports(folder: str) -> None:
 
 
 def error_of(error: BaseException, folder: Optional[str] = None) -> Dict[str, Any]:
-    """The protocol's `error`."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _is_ours(frame.filename)]
-    if isinstance(error, SyntaxError) and error.filename:
-        where = f"{os.path.basename(error.filename)}:{error.lineno}"
-    else:
-        scripts = [frame for frame in own if folder and os.path.dirname(frame.filename) == folder] or own
-        where = f"{os.path.basename(scripts[-1].filename)}:{scripts[-1].lineno}" if scripts else ""
-    if isinstance(error, SystemExit):
-        text = f"the script has called exit({'' if error.code is None else repr(error.code)})"
-    else:
-        text = _words(error)
-    told = {"kind": type(error).__name__, "text": text[:LONGEST_ERROR] or type(error).__name__, "trace": _trace(error)}
-    if where:
-        told["where"] = where
-    return {key: value.encode("utf-8", "replace").decode() for key, value in told.items()}
+    """The protocol's `error`. It raises nothing, whatever functions of its own the error has."""
+    kind = type(error).__name__
+    members = {"text": _words, "where": lambda each: _place(each, folder), "trace": _trace}
+    told = {"kind": kind, **{name: _told(name, make, error) for name, make in members.items()}}
+    told["text"] = told["text"][:LONGEST_ERROR] or kind
+    return {key: value.encode("utf-8", "replace").decode() for key, value in told.items() if value}
+
+
+def _told(name: str, make: Callable[[BaseException], str], error: BaseException) -> str:
+    """One of its members."""
+    try:
+        return make(error)
+    except BaseException as in_turn:  # of a __str__ that the script has written, or members that are not what they are taken for
+        return f"{type(error).__name__}, whose {name} cannot be had: {type(in_turn).__name__}"
 
 
 def _words(error: BaseException) -> str:
-    try:
-        return str(error.msg if isinstance(error, SyntaxError) else error)
-    except BaseException as in_turn:  # of a __str__ that the script has written
-        return f"{type(error).__name__}, whose text cannot be had: {type(in_turn).__name__}"
+    if isinstance(error, SystemExit):
+        return f"the script has called exit({'' if error.code is None else repr(error.code)})"
+    return str(error.msg if isinstance(error, SyntaxError) else error)
+
+
+def _place(error: BaseException, folder: Optional[str]) -> str:
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{os.path.basename(error.filename)}:{error.lineno}"
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
+    scripts = [frame for frame in own if folder and os.path.dirname(frame.filename) == folder] or own
+    return f"{os.path.basename(scripts[-1].filename)}:{scripts[-1].lineno}" if scripts else ""
 
 
 def _trace(error: BaseException) -> str:
-    try:
-        told = traceback.TracebackException(type(error), error, error.__traceback__)
-        told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if not _is_ours(frame.filename)])
-        text = "".join(told.format())
-    except BaseException as in_turn:
-        text = f"{type(error).__name__} (its traceback cannot be had: {type(in_turn).__name__})"
+    told = traceback.TracebackException(type(error), error, error.__traceback__)
+    told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if not _is_ours(frame.filename)])
+    text = "".join(told.format())
     return text if len(text) <= LONGEST_TRACE else text[: LONGEST_TRACE // 2] + "\n…\n" + text[-LONGEST_TRACE // 2 :]
 
 

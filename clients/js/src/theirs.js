@@ -1,0 +1,76 @@
+// What other queues and schedulers call our options: a program that comes from there is answered with our words.
+
+const ATTEMPTS = "max_attempts, which counts the first one too";
+const POLICY = "the queue's retry policy (queues.set)";
+const LIMITS = "the queue's limits (queues.set)";
+const KEEPING = "keep_done_ms of the queue (queues.set)";
+const SCHEDULE = "schedules.add";
+
+// BullMQ, Bee-Queue, Agenda, pg-boss, Celery's clients.
+export const OF_A_JOB = {
+  args: "payload",
+  attempts: ATTEMPTS,
+  backoff: POLICY,
+  countdown: "delay_ms",
+  cron: SCHEDULE,
+  data: "payload",
+  delay: "delay_ms",
+  delayMs: "delay_ms",
+  dueAt: "due_at",
+  eta: "due_at",
+  expireInSeconds: "lease_time_ms",
+  jobId: "id",
+  leaseTimeMs: "lease_time_ms",
+  lifo: "priority",
+  limiter: LIMITS,
+  maxAttempts: ATTEMPTS,
+  maxRetries: ATTEMPTS,
+  name: "id",
+  parent: "waits_for in the other job, or followUp() in the function",
+  removeOnComplete: KEEPING,
+  removeOnFail: KEEPING,
+  repeat: SCHEDULE,
+  retries: ATTEMPTS,
+  retryBackoff: POLICY,
+  retryDelay: POLICY,
+  retryLimit: ATTEMPTS,
+  runAt: "due_at",
+  singletonKey: "unique",
+  startAfter: "due_at, or delay_ms",
+  timeout: "lease_time_ms",
+  ttl: "lease_time_ms",
+  waitsFor: "waits_for",
+};
+
+const TRIGGER = "the trigger, which comes second";
+const IN_TRIGGER = (name) => `the trigger, as in {"type": "cron", "expression": "30 3 * * *", "${name}": …}`;
+
+// BullMQ, Agenda, node-cron, node-schedule, pg-boss.
+export const OF_A_SCHEDULE = {
+  args: "payload",
+  cron: TRIGGER,
+  data: "payload",
+  endDate: IN_TRIGGER("end"),
+  every: TRIGGER,
+  id: "the name, which comes first",
+  jobId: "the name, which comes first",
+  limit: "max_runs",
+  maxRuns: "max_runs",
+  pattern: TRIGGER,
+  repeat: TRIGGER,
+  replaceExisting: 'conflict: "replace"',
+  rule: TRIGGER,
+  start: IN_TRIGGER("start"),
+  startDate: IN_TRIGGER("start"),
+  timeZone: IN_TRIGGER("zone"),
+  timezone: IN_TRIGGER("zone"),
+  tz: IN_TRIGGER("zone"),
+  zone: IN_TRIGGER("zone"),
+};
+
+// Errors: TypeError, which says what an option of theirs is called here.
+export function refuseTheirs(what, options, words) {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(words, name)) throw new TypeError(`${what} has no option ${JSON.stringify(name)}; use ${words[name]}`);
+  }
+}

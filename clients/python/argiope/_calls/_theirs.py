@@ -1,0 +1,83 @@
+"""What other queues and schedulers call our options: whoever comes from there is answered with our words."""
+from __future__ import annotations
+
+from typing import Dict
+
+_ATTEMPTS = "max_attempts, which counts the first one too"
+_POLICY = "the queue's retry policy (queues.set)"
+_LIMITS = "the queue's limits (queues.set)"
+_KEEPING = "keep_done_ms of the queue (queues.set)"
+
+# Celery, RQ, Dramatiq, Huey, APScheduler.
+OF_A_JOB: Dict[str, str] = {
+    "args": "payload",
+    "at_front": "priority",
+    "attempts": _ATTEMPTS,
+    "countdown": "delay",
+    "delay_ms": "delay, in seconds",
+    "depends_on": "waits_for",
+    "eta": "due_at",
+    "ignore_result": _KEEPING,
+    "jitter": _POLICY,
+    "job_id": "id",
+    "job_timeout": "lease_time",
+    "kwargs": "payload",
+    "lease_time_ms": "lease_time, in seconds",
+    "link": "waits_for in the other job, or follow_up() in the function",
+    "link_error": "waits_for and if_failed in the other job",
+    "max_backoff": _POLICY,
+    "max_instances": _LIMITS,
+    "max_retries": _ATTEMPTS,
+    "min_backoff": _POLICY,
+    "misfire_grace_time": "misfire_grace of a schedule",
+    "name": "id",
+    "next_run_time": "due_at",
+    "queue_name": "queue, which comes first",
+    "rate_limit": _LIMITS,
+    "replace_existing": 'unique and unique_policy="replace"',
+    "result_ttl": _KEEPING,
+    "retries": _ATTEMPTS,
+    "retry": _POLICY,
+    "retry_backoff": _POLICY,
+    "retry_delay": _POLICY,
+    "routing_key": "queue, which comes first",
+    "run_date": "due_at",
+    "task_id": "id",
+    "time_limit": "lease_time",
+    "timeout": "lease_time",
+    "ttl": "lease_time",
+    "visibility_timeout": "lease_time",
+}
+_TRIGGER = "the trigger, which comes second"
+_IN_TRIGGER = 'the trigger, as in {"type": "cron", "expression": "30 3 * * *", NAME: …}'
+# APScheduler, Celery beat, Huey.
+OF_A_SCHEDULE: Dict[str, str] = {
+    "args": "payload",
+    "crontab": _TRIGGER,
+    "day": _TRIGGER,
+    "day_of_week": _TRIGGER,
+    "end": _IN_TRIGGER.replace("NAME", '"end"'),
+    "end_date": _IN_TRIGGER.replace("NAME", '"end"'),
+    "func": "queue, and function for the name of what the worker calls",
+    "hour": _TRIGGER,
+    "hours": _TRIGGER,
+    "id": "the name, which comes first",
+    "jitter": _IN_TRIGGER.replace("NAME", '"jitter"'),
+    "kwargs": "payload",
+    "minute": _TRIGGER,
+    "minutes": _TRIGGER,
+    "misfire_grace_time": 'misfire_grace: "60s", or a timedelta',
+    "next_run_time": _IN_TRIGGER.replace("NAME", '"start"'),
+    "replace_existing": 'conflict="replace"',
+    "run_date": _TRIGGER,
+    "schedule": _TRIGGER,
+    "second": _TRIGGER,
+    "seconds": _TRIGGER,
+    "start": _IN_TRIGGER.replace("NAME", '"start"'),
+    "start_date": _IN_TRIGGER.replace("NAME", '"start"'),
+    "task": "queue, and function for the name of what the worker calls",
+    "timezone": _IN_TRIGGER.replace("NAME", '"zone"'),
+    "tz": _IN_TRIGGER.replace("NAME", '"zone"'),
+    "weeks": _TRIGGER,
+    "zone": _IN_TRIGGER.replace("NAME", '"zone"'),
+}
