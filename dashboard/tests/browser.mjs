@@ -1,4 +1,5 @@
-// Debian's Chromium, without anything that talks to the world.
+// Debian's Chromium without windows, and without anything that talks to the world. Where its package is not there, Chromium itself.
+import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
 const flags = [
@@ -11,7 +12,10 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
 ];
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+// undefined: there is none.
+export const program = process.env.CHROMIUM ?? ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync);
+
+export const launch = () => chromium.launch({ executablePath: program, args: flags });
 
 // Ends what tests have opened. A page asks its daemon again and again: handlers of routes may be under way, and their answers are no
 // matter any more.

@@ -243,8 +243,10 @@ describe('what is written', () => {
       page.removeAllListeners('dialog');
       page.on('dialog', (dialog) => (found(dialog.type()), dialog.accept()));
     });
+    const closed = page.waitForEvent('close', { timeout: 60_000 });
     await page.close({ runBeforeUnload: true });
     assert.equal(await asked, 'beforeunload');
+    await closed;
   });
   it('is a script as well, whose failure leads to its line', async () => {
     const trace = 'Traceback (most recent call last):\n  File "/scripts/shop.py", line 3, in on_start\nValueError: <b>no</b>';

@@ -9,8 +9,8 @@ skip() {
 }
 export ARGIOPE=${ARGIOPE:-$PWD/../../build/release/bin/argiope}
 command -v node >/dev/null || skip 'no node'
-[ -x "${CHROMIUM:-/usr/bin/chromium}" ] || skip 'no Chromium'
 [ -d node_modules/playwright-core ] || skip 'no packages (tools/install-dashboard.sh tests)'
+node --input-type=module -e "import { program } from './browser.mjs'; process.exit(program ? 0 : 1)" || skip 'no Chromium'
 [ -x "$ARGIOPE" ] || skip "no $ARGIOPE"
 grep -q 'src="ui/main.js"' "$ARGIOPE" || skip 'the daemon carries no dashboard (tools/install-dashboard.sh, and build again)'
 exec node --test ./*.test.mjs

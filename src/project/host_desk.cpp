@@ -44,6 +44,7 @@ constexpr Duration kAddressLifetime = std::chrono::hours{24};
 constexpr Duration kGatePoll = std::chrono::seconds{1};  // in case who was called to a free place does not come
 constexpr Duration kFirstLossRest = std::chrono::minutes{5};
 constexpr Duration kLongestLossRest = std::chrono::hours{1};
+constexpr Duration kPatienceElsewhere = std::chrono::seconds{10};  // for the turn of a host that robots.txt redirects to
 constexpr Duration kRestAfterBug = std::chrono::minutes{1};
 
 // Why a host is not asked.
@@ -63,6 +64,7 @@ struct DeskHost {
   bool loopback = false;
   bool throttled = false;
   bool asking = false;   // a request to a host that has not answered yet: nothing else meanwhile
+  bool asked = false;    // its own question has sent something, or is about to: not while it waits for where that redirects
   bool at_gate = false;  // waits for a place at its address
   bool wants_robots = false;
   bool verifies = true;         // who was let in last, or is asked for
@@ -132,6 +134,7 @@ class HostDesk::Impl {
   Coro<void> close();
 
   std::function<void(std::uint32_t)> told;
+  std::function<std::uint32_t(const Url&)> number_of;
   std::size_t active_hosts() const noexcept { return records_.size(); }
 
  private:
@@ -160,6 +163,8 @@ class HostDesk::Impl {
 
   void begin_question(DeskHost& host);
   void end_question(std::uint32_t number, DeskLanes::Lane lane);
+  Coro<Result<void>> enter_for_robots(DeskHost& host, TimePoint deadline);
+  Coro<void> until_news(Hop& hop, TimePoint until);
   Coro<void> question(DeskHost& host);
   Coro<void> find_address(DeskHost& host);
   Coro<void> fetch_robots(DeskHost& host);
@@ -403,11 +408,17 @@ class HostDesk::Impl::Hop {
   const std::weak_ptr<const bool> alive_;
 };
 
-Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool asks_robots, TimePoint deadline, bool verifies) {
+Coro<void> HostDesk::Impl::until_news(Hop& hop, TimePoint until) {
   struct Alarm {
     Handle handle;
     ~Alarm() { handle.cancel(); }
   };
+  Alarm alarm;
+  if (until != kNever) alarm.handle = loop_.call_at(until, [&hop] { hop.news.set(); });
+  co_await hop.news.wait();
+}
+
+Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool asks_robots, TimePoint deadline, bool verifies) {
   DeskHost& host = record_of(number, url);
   Hop hop(*this, host);
   Answer answer{.words = "others were redirected to it before"};
@@ -416,11 +427,7 @@ Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool
     if (hop.is_first()) answer = ask(host, url, asks_robots, verifies, true);
     if (answer.leave != Leave::wait) co_return answer;
     hop.news.clear();
-    Alarm alarm;
-    if (const TimePoint until = std::min(answer.until, deadline); until != kNever) {
-      alarm.handle = loop_.call_at(until, [&hop] { hop.news.set(); });
-    }
-    co_await hop.news.wait();
+    co_await until_news(hop, std::min(answer.until, deadline));
   }
 }
 
@@ -532,6 +539,7 @@ void HostDesk::Impl::begin_question(DeskHost& host) {
     return;
   }
   host.question = DeskHost::Question::under_way;
+  host.asked = true;
   no_questions_.clear();
   Task<void> task = loop_.create_task(question(host), "question");
   task.add_done_callback([this, number = host.number, lane, alive = std::weak_ptr(alive_)] {
@@ -543,6 +551,7 @@ void HostDesk::Impl::begin_question(DeskHost& host) {
 void HostDesk::Impl::end_question(std::uint32_t number, DeskLanes::Lane lane) {
   DeskHost& host = *records_.at(number);
   host.question = DeskHost::Question::none;
+  host.asked = false;
   questions_.erase(number);
   if (questions_.empty()) no_questions_.set();
   lanes_.leave(lane);
@@ -613,30 +622,83 @@ class HostDesk::Impl::AtAddress {
   bool is_inside_ = false;
 };
 
-// For several requests of one question: those to the host itself keep their distance.
+// For several requests of one question: the first in the turn that the host has got, each redirect in one of the host that it leads to.
 class HostDesk::Impl::PoliteTransport final : public HttpTransport {
  public:
-  PoliteTransport(HttpTransport& below, DeskHost& host, EventLoop& loop) : below_(below), host_(host), loop_(loop) {}
+  PoliteTransport(HostDesk::Impl& desk, DeskHost& host) : desk_(desk), host_(host) {}
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override {
-    const std::string site = request.url.site_key();
-    if (asked_.empty()) asked_ = site;
-    const bool is_own = site == asked_;
-    if (is_own && count_++ > 0) {
-      co_await sleep_until(host_.next_turn(loop_.time()));
-      host_.rate.take(loop_.time());
+    if (std::exchange(is_first_, false)) {
+      const Result<void> sent = co_await desk_.transport_.send(request, response);
+      be_polite(host_, response.sent_at, desk_.loop_.time());
+      host_.asked = false;
+      desk_.review(host_);
+      co_return sent;
     }
-    const Result<void> sent = co_await below_.send(request, response);
-    if (is_own) be_polite(host_, response.sent_at, loop_.time());
+    response.connected = false;
+    if (!desk_.number_of) co_return fail(Errc::refused, fmt::format("{}: it redirects there", request.url.site_key()));
+    const std::uint32_t number = desk_.number_of(request.url);
+    DeskHost& host = desk_.record_of(number, request.url);
+    if (auto entered = co_await desk_.enter_for_robots(host, saturating_add(desk_.loop_.time(), kPatienceElsewhere)); !entered) {
+      co_return entered;
+    }
+    InHop place(desk_, host);
+    AtAddress at_address(desk_, shared_address(host));
+    co_await at_address.enter();
+    const Result<void> sent = co_await desk_.transport_.send(request, response);
+    place.answered(sent, response);
     co_return sent;
   }
 
  private:
-  HttpTransport& below_;
+  // Leaves the host, however that comes.
+  class InHop {
+   public:
+    InHop(HostDesk::Impl& desk, DeskHost& host) : desk_(desk), host_(host), alive_(desk.alive_) {}
+    InHop(const InHop&) = delete;
+    InHop& operator=(const InHop&) = delete;
+    ~InHop() {
+      if (alive_.expired()) return;
+      --host_.under_way;
+      desk_.review(host_);
+    }
+    void answered(const Result<void>& sent, const HttpResponse& response) {
+      const TimePoint now = desk_.loop_.time();
+      be_polite(host_, response.sent_at, now);
+      if (!sent || !is_temporary(response.status)) return;
+      const auto wait = parse_retry_after(response.headers.retry_after, desk_.loop_.clock().wall_now());
+      if (wait) rest(host_, saturating_add(now, *wait));
+    }
+
+   private:
+    HostDesk::Impl& desk_;
+    DeskHost& host_;
+    const std::weak_ptr<const bool> alive_;
+  };
+
+  HostDesk::Impl& desk_;
   DeskHost& host_;
-  EventLoop& loop_;
-  std::string asked_;  // the host's own site: the first
-  int count_ = 0;
+  bool is_first_ = true;
 };
+
+// Whatever its own robots.txt says, and also while that is being asked for elsewhere: two hosts may name each other.
+Coro<Result<void>> HostDesk::Impl::enter_for_robots(DeskHost& host, TimePoint deadline) {
+  Hop hop(*this, host);
+  for (;;) {
+    const TimePoint now = loop_.time();
+    if (host.lost && host.lost->unreachable && now < host.lost->until) co_return std::unexpected(host.lost->cause);
+    const TimePoint next = host.next_turn(now);
+    const bool is_free = !host.asked && !host.at_gate && host.under_way < host.limits.concurrency;
+    if (hop.is_first() && is_free && next <= now && !closing_) break;
+    if (now >= deadline || next > deadline) {
+      co_return fail(Errc::busy, fmt::format("{}: it redirects there, and that host may not be asked yet", notes_.site(host.number)));
+    }
+    hop.news.clear();
+    co_await until_news(hop, is_free && next > now ? next : deadline);
+  }
+  ++host.under_way;
+  host.rate.take(loop_.time());
+  co_return Result<void>{};
+}
 
 Coro<void> HostDesk::Impl::probe(DeskHost& host) {
   AtAddress place(*this, shared_address(host));
@@ -668,7 +730,7 @@ Coro<void> HostDesk::Impl::fetch_robots(DeskHost& host) {
   prepare(host, request);
   HttpResponse response;
   host.rate.take(loop_.time());
-  PoliteTransport polite(transport_, host, loop_);
+  PoliteTransport polite(*this, host);
   const Result<void> sent = co_await send_following_redirects(polite, request, response, kRobotsRedirects, [&request] {
     request.headers.clear();  // where it redirects to is another place
   });
@@ -683,7 +745,7 @@ Coro<void> HostDesk::Impl::fetch_robots(DeskHost& host) {
 }
 
 void HostDesk::Impl::take_robots(DeskHost& host, RobotsAnswer answer, TimePoint sent_at, TimePoint now) {
-  const Duration delay = answer.crawl_delay();
+  const Duration delay = answer.crawl_delay(notes_.site(host.number), options_.max_crawl_delay);
   host.robots = answer.take_rules();
   // A file that is read again may have lost its delay.
   if (options_.heed_crawl_delay && delay != host.crawl_delay) {
@@ -873,6 +935,7 @@ HostDesk::HostDesk(const CrawlOptions& options, EventLoop& loop, HttpTransport& 
 HostDesk::~HostDesk() = default;
 
 void HostDesk::on_free(std::function<void(std::uint32_t host)> told) { impl_->told = std::move(told); }
+void HostDesk::number_by(std::function<std::uint32_t(const Url&)> number_of) { impl_->number_of = std::move(number_of); }
 void HostDesk::add(std::uint32_t host, std::string_view site) { impl_->add(host, site); }
 HostDesk::Answer HostDesk::begin(std::uint32_t host, const Url& url, bool asks_robots, bool verifies) {
   return impl_->begin(host, url, asks_robots, verifies);

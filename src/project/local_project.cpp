@@ -254,6 +254,8 @@ Coro<void> LocalProject::State::end_with_round(PageEngine& engine) {
       wait = RoundWait::goes_on;
     }
   }
+  AfterRounds after(engine, {definition.name}, clock.wall_now());
+  while (!is_stopped && after.goes_on(clock.wall_now())) co_await sleep(kLongestLocalLook);
   engine.stop();
 }
 

@@ -168,6 +168,7 @@ Coro<Result<void>> PageEngine::Impl::run(HttpTransport& transport, Resolver* res
   loop_ = &EventLoop::current();
   transport_ = &transport;
   desk_ = std::make_unique<HostDesk>(options_.hosts, *loop_, transport, resolver, random_.next());
+  desk_->number_by([this](const Url& url) { return host_of(url); });
   desk_->on_free([this](std::uint32_t host) {
     const auto found = waiting_for_.find(host);
     if (found == waiting_for_.end()) return;

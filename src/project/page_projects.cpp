@@ -691,6 +691,17 @@ std::optional<WallTime> PageEngine::round_due(std::string_view name) const {
   return first;
 }
 
+std::size_t PageEngine::due_pages(std::string_view name, WallTime by, std::size_t most) const {
+  const auto project = impl_->find(name);
+  std::size_t found = 0;
+  for (PageIndex::Number page = 1; project && page <= project->index.size() && found < most; ++page) {
+    if (project->index.state(page) != PageState::waiting) continue;
+    const KnownPage known = project->index.known(page);
+    if (known.wait != PageWait::recrawl && known.due <= by) ++found;
+  }
+  return found;
+}
+
 Coro<void> PageEngine::round_over(std::string_view name) {
   const auto project = impl_->find(name);
   if (!project || impl_->has_ended() || (!project->round && !project->record.start_wanted && impl_->is_told(*project))) co_return;

@@ -56,27 +56,17 @@ class SinkDescriptor {
 };
 
 struct FileIdentity {
-  std::string text;  // empty: there is no such file
-  std::uint64_t size = 0;
+  std::string text;        // as file_identity_of()
+  std::uint64_t size = 0;  // of an open file
   bool is_regular = false;
 };
 
-// Numbers of files are given again after their end, times of birth are not. Not the device's number, which may be another one after
-// the machine has been started anew.
-FileIdentity identify(int folder_or_file, const char* path, int flags) {
-  struct statx about {};
-  if (::statx(folder_or_file, path, flags, STATX_BASIC_STATS | STATX_BTIME, &about) != 0) return {};
-  FileIdentity identity;
-  identity.text = fmt::format("{}", about.stx_ino);
-  if ((about.stx_mask & STATX_BTIME) != 0) {
-    identity.text += fmt::format("-{}.{:09}", about.stx_btime.tv_sec, about.stx_btime.tv_nsec);
-  }
-  identity.size = about.stx_size;
-  identity.is_regular = S_ISREG(about.stx_mode);
-  return identity;
+FileIdentity identify(const std::string& path) { return {.text = file_identity_of(path)}; }
+FileIdentity identify(const SinkDescriptor& file) {
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) return {};
+  return {file_identity_of(file.get()), static_cast<std::uint64_t>(about.st_size), S_ISREG(about.st_mode)};
 }
-FileIdentity identify(const std::string& path) { return identify(AT_FDCWD, path.c_str(), 0); }
-FileIdentity identify(const SinkDescriptor& file) { return identify(file.get(), "", AT_EMPTY_PATH); }
 
 // "prices.jsonl" and 3: "prices.3.jsonl".
 std::string rotated_path(const std::string& path, std::uint64_t number) {

@@ -1,15 +1,14 @@
 // Opens saved pages in Chromium from disk; prints what each has asked for and did not get, a JSON object a line.
+// Ends with 77 where there is no Chromium.
 //
-//   node browse_mirror.mjs NODE_MODULES LIST_OF_PAGES
-import { createRequire } from 'node:module';
+//   node browse_mirror.mjs LIST_OF_PAGES
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { launch, program } from '../../dashboard/tests/browser.mjs';
 
-const [modules, list] = process.argv.slice(2);
-const { chromium } = createRequire(pathToFileURL(path.join(modules, 'x.js')))('playwright-core');
-const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+const [list] = process.argv.slice(2);
+if (!program) process.exit(77);
+const browser = await launch();
 try {
   const page = await browser.newPage();
   let seen;

@@ -1,15 +1,15 @@
 // Opens a report in Chromium from disk at each width, light and dark; prints what it found, a JSON object a line.
+// Ends with 77 where there is no Chromium.
 //
-//   node browse_report.mjs NODE_MODULES REPORT [FOLDER FOR PICTURES]
-import { createRequire } from 'node:module';
+//   node browse_report.mjs REPORT [FOLDER FOR PICTURES]
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { launch, program } from '../../dashboard/tests/browser.mjs';
 
-const [modules, report, pictures] = process.argv.slice(2);
-const { chromium } = createRequire(pathToFileURL(path.join(modules, 'x.js')))('playwright-core');
-const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+const [report, pictures] = process.argv.slice(2);
+if (!program) process.exit(77);
+const browser = await launch();
 const url = pathToFileURL(report).href;
 try {
   for (const [width, scheme] of [[360, 'light'], [360, 'dark'], [1440, 'light'], [1440, 'dark']]) {

@@ -3,9 +3,7 @@ real documentation, browsed in Chromium from its files."""
 import hashlib
 import html.parser
 import http.server
-import json
 import os
-import pathlib
 import posixpath
 import random
 import re
@@ -16,11 +14,8 @@ import urllib.parse
 
 from support import ARGIOPE, EndToEnd
 
-HERE = pathlib.Path(__file__).parent
-MODULES = HERE.parent.parent / 'dashboard' / 'tests' / 'node_modules'
 KILLS = int(os.environ.get('ARGIOPE_KILLS', '8'))
 BROWSED = int(os.environ.get('ARGIOPE_BROWSED_PAGES', '60'))
-CHROMIUM = os.environ.get('CHROMIUM', '/usr/bin/chromium')
 PNG = bytes.fromhex('89504e470d0a1a0a0000000d4948445200000001000000010806000000' '1f15c4890000000d49444154789c6360606060000000'
                     '050001a5f645400000000049454e44ae426082')
 
@@ -274,10 +269,6 @@ class Mirror(EndToEnd):
         self.assertEqual([path.name for path in self.mirror.iterdir()], ['thesis.txt'])
 
     def test_the_real_documentation_is_read_in_a_browser_without_a_missing_asset(self):
-        if shutil.which('node') is None or not (MODULES / 'playwright-core').is_dir():
-            self.skipTest('no playwright-core (tools/install-dashboard.sh tests)')
-        if not os.path.exists(CHROMIUM):
-            self.skipTest('no Chromium')
         url, _ = self.nginx(self.documentation())
         summary = self.crawl(url, '--save', self.mirror)
         self.assertTrue(summary['finished'])
@@ -289,10 +280,7 @@ class Mirror(EndToEnd):
         chance = random.Random(14)
         chosen = pages if BROWSED >= len(pages) else [host / 'index.html', *chance.sample(pages, BROWSED)]
         (self.folder / 'pages.txt').write_text('\n'.join(map(str, chosen)))
-        result = subprocess.run(['node', str(HERE / 'browse_mirror.mjs'), str(MODULES), str(self.folder / 'pages.txt')],
-                                capture_output=True, text=True, timeout=100 + 2 * len(chosen))
-        self.assertEqual(result.returncode, 0, result.stderr)
-        views = [json.loads(line) for line in result.stdout.splitlines()]
+        views = self.browse('mirror', self.folder / 'pages.txt', timeout=100 + 2 * len(chosen))
         self.assertEqual(len(views), len(chosen))
         assets = 0
         bad = []

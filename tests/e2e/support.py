@@ -162,6 +162,17 @@ class EndToEnd(unittest.TestCase):
         (root / 'index.html').write_text('<!doctype html><title>Documentation</title>' + ' '.join(links))
         return root
 
+    def browse(self, program, *arguments, timeout=300):
+        """What browse_PROGRAM.mjs prints of pages that it opens in Chromium."""
+        here = pathlib.Path(__file__).parent
+        if shutil.which('node') is None or not (here / '../../dashboard/tests/node_modules/playwright-core').is_dir():
+            self.skipTest('no playwright-core (tools/install-dashboard.sh tests)')
+        result = subprocess.run(['node', here / f'browse_{program}.mjs', *arguments], capture_output=True, text=True, timeout=timeout)
+        if result.returncode == 77:
+            self.skipTest('no Chromium')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
     def expect_both_trees(self, pages):
         """Whether pages, by URLs or names of files, are of both trees of documentation(), and as many as these have."""
         pages = list(map(str, pages))

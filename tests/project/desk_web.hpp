@@ -148,6 +148,7 @@ struct DeskRig {
       free.set();
       free.clear();
     });
+    desk->number_by([this](const Url& url) { return hosts(url); });
     return *desk;
   }
   std::uint32_t host_of(std::string_view url) { return hosts(*Url::parse(url)); }

@@ -663,6 +663,65 @@ TEST(HostDesk, MayGoWhileItsQuestionsAreUnderWay) {
   EXPECT_EQ(rig.loop.task_count(), 0u);
 }
 
+TEST(HostDesk, AsksForRobotsElsewhereInTheTurnOfThatHost) {
+  DeskRig rig(desk_options());
+  rig.options.rate = 5;
+  rig.options.per_host = 1;
+  rig.open();
+  rig.web.reply = [](const DeskRequest& request) -> DeskReply {
+    if (request.target == "/robots.txt" && request.site != "http://main.test") {
+      return {.status = 301, .fields = {{"Location", "http://main.test/robots.txt"}}};
+    }
+    return {.body = request.target == "/robots.txt" ? "User-agent: *\nDisallow: /no\n" : ""};
+  };
+  rig.run([&]() -> Coro<void> {
+    std::vector<Task<void>> visits;
+    for (int i = 0; i < 30; ++i) {
+      visits.push_back(rig.loop.create_task([](DeskRig& desk_rig, int number) -> Coro<void> {
+        EXPECT_EQ((co_await desk_rig.visit(fmt::format("http://h{}.test/no", number))).leave, Leave::forbidden);
+      }(rig, i)));
+    }
+    for (auto& visit : visits) co_await visit;
+  });
+  const auto log = rig.web.of("http://main.test");
+  EXPECT_EQ(log.size(), 30u);
+  for (std::size_t i = 1; i < log.size(); ++i) {
+    EXPECT_GE(log[i].at, log[i - 1].ended);
+    EXPECT_GE(log[i].at - log[i - 1].at, 200ms);
+  }
+}
+
+TEST(HostDesk, AsksTwoHostsThatNameEachOtherForRobotsToTheEnd) {
+  DeskRig rig(desk_options());
+  rig.open();
+  rig.web.reply = [](const DeskRequest& request) -> DeskReply {
+    const char* other = request.site == "http://a.test" ? "http://b.test/robots.txt" : "http://a.test/robots.txt";
+    if (request.target == "/robots.txt") return {.status = 301, .fields = {{"Location", other}}};
+    return {};
+  };
+  rig.run([&]() -> Coro<void> {
+    auto other = rig.loop.create_task([](DeskRig& desk_rig) -> Coro<void> {
+      EXPECT_EQ((co_await desk_rig.visit("http://b.test/")).leave, Leave::go);
+    }(rig));
+    EXPECT_EQ((co_await rig.visit("http://a.test/")).leave, Leave::go);
+    co_await other;
+  });
+}
+
+TEST(HostDesk, HeedsNoMoreOfACrawlDelayThanIsSaid) {
+  for (const char* delay : {"86400", "1e9", "inf"}) {
+    DeskRig rig(desk_options());
+    rig.options.max_crawl_delay = 1min;
+    rig.open();
+    rig.web.reply = [&](const DeskRequest& request) -> DeskReply {
+      return {.body = asks_for_robots(request) ? fmt::format("User-agent: *\nCrawl-delay: {}\n", delay) : ""};
+    };
+    rig.run([&]() -> Coro<void> { EXPECT_EQ((co_await rig.visit("http://a.test/")).leave, Leave::go); });
+    EXPECT_GE(rig.web.log.at(1).at - rig.web.log[0].ended, 1min) << delay;
+    EXPECT_LT(rig.web.log[1].at - rig.web.log[0].ended, 61s) << delay;
+  }
+}
+
 TEST(HostDesk, LetsWhatWasRedirectedGoFirst) {
   DeskRig rig(desk_options());
   rig.options.robots = false;

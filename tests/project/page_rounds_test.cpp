@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "project/internal/round_wait.hpp"
 #include "support/simulated_projects.hpp"
 
 namespace argiope {
@@ -80,6 +81,61 @@ TEST_F(PageRounds, EachEndIsToldOnceAndInOrderHoweverLongTheFirstWaits) {
   sim.pass(10min);
   EXPECT_THAT(rounds_told(), ElementsAre("{\"round\":1", "{\"round\":2", "{\"round\":3"));
   EXPECT_TRUE(sim.store->rounds(1, 1)->front().finished_told);
+}
+
+// What a run that ends with its rounds sees: whether it goes on, second by second.
+class PageAfterRounds : public PageRounds {
+ protected:
+  // `finished`: what the script asks for when it is told of the end of a round.
+  void have_script_that_asks(std::vector<std::string> finished, bool for_ever = false) {
+    sim.options.make_processor = [=](const ProjectDefinition&, const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
+      ProcessorDescription said;
+      said.on_finished = "on_finished";
+      return std::make_unique<TestProcessor>(said, [=](const PageCall& call) -> Coro<VisitAnswer> {
+        VisitAnswer answer;
+        if (call.event == PageEvent::finished) {
+          for (const std::string& url : finished) answer.pages.push_back({.url = url, .rule = "late"});
+        } else if (for_ever && call.rule == "late") {
+          answer.pages.push_back({.url = call.response.url + "+", .rule = "late"});
+        }
+        co_return answer;
+      });
+    };
+    sim.begin();
+    ASSERT_TRUE(sim.engine->put_project(draft_of(R"({"project":{"name":"p","start":["http://shop.test/"],"processor":["script"]}})")));
+    ASSERT_TRUE(sim.engine->start("p"));
+    while (!sim.engine->project("p")->round) sim.pass(10ms);  // its script is described first
+    while (sim.engine->project("p")->round) sim.pass(10ms);
+  }
+  // How long such a run goes on.
+  Duration goes_on() {
+    const TimePoint began = sim.loop.time();
+    AfterRounds after(*sim.engine, {"p"}, sim.loop.clock().wall_now());
+    while (after.goes_on(sim.loop.clock().wall_now())) sim.pass(100ms);
+    return sim.loop.time() - began;
+  }
+};
+
+TEST_F(PageAfterRounds, WhatTheEndOfARoundAsksForIsVisitedHoweverSlowItsHostIs) {
+  sim.web.pages["http://shop.test/"] = page_with({});
+  sim.web.pages["http://slow.test/late"] = page_with({});
+  sim.web.robots_latency["http://slow.test"] = 12s;
+  have_script_that_asks({"http://slow.test/late"});
+  EXPECT_GT(goes_on(), 11s);
+  EXPECT_EQ(sim.web.times_asked("http://slow.test/late"), 1u);
+}
+
+TEST_F(PageAfterRounds, NothingIsWaitedForWhereNothingIsAskedFor) {
+  sim.web.pages["http://shop.test/"] = page_with({});
+  have_script_that_asks({});
+  EXPECT_LT(goes_on(), 1s);
+}
+
+TEST_F(PageAfterRounds, AScriptThatNeverEndsDoesNotHoldTheRun) {
+  sim.web.answer = [](const HttpRequest&) { return std::optional(page_with({})); };
+  have_script_that_asks({"http://shop.test/late"}, true);
+  EXPECT_LT(goes_on(), 20s);
+  EXPECT_GT(sim.web.log.size(), 2u);
 }
 
 TEST_F(PageRounds, WhatIsStillToBeToldIsToldByTheNextRun) {

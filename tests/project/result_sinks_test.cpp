@@ -59,7 +59,12 @@ class FakeJobs final : public JobPutter {
  public:
   std::vector<std::vector<SinkJob>> puts;
   std::vector<Error> refusals;  // of the next puts, last first
+  int puts_that_throw = 0;
   Coro<Result<void>> put(std::vector<SinkJob> jobs) override {
+    if (puts_that_throw > 0) {
+      --puts_that_throw;
+      throw std::runtime_error("there is no memory");
+    }
     puts.push_back(std::move(jobs));
     if (refusals.empty()) co_return Result<void>{};
     const Error error = refusals.back();
@@ -437,6 +442,19 @@ TEST_F(ResultSinksTest, PutAJobForEachEventUnderTheSameNameAgain) {
   EXPECT_EQ(jobs.puts[1][0].name, jobs.puts[0][0].name);
   EXPECT_NE(jobs.puts[0][1].name, jobs.puts[0][0].name);
   EXPECT_THAT(jobs.puts[0][0].payload, testing::EndsWith("\"value\":{\"a\":1}}"));
+}
+
+TEST_F(ResultSinksTest, TellWhatIsThrownAndTryAgain) {
+  add_sink(Kind::queue, "mail");
+  store.add(1, 2);
+  jobs.puts_that_throw = 2;
+  with_sinks([&]() -> Coro<void> {
+    co_await sleep(1ms);
+    EXPECT_EQ(trouble(), "there is no memory");
+    while (!sinks->has_all()) co_await sleep(1s);
+  });
+  EXPECT_EQ(row().cursor, 2);
+  EXPECT_EQ(row().trouble, "");
 }
 
 TEST_F(ResultSinksTest, PutJobsIntoABook) {

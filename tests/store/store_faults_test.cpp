@@ -211,7 +211,7 @@ class StoreFaultsTest : public OnVirtualLoop {
         if (!reply.settled) continue;
         if (settlements[i].outcome == Outcome::done) said.done.push_back(settlements[i].id);
         if (settlements[i].outcome == Outcome::cancel) said.gone.push_back(settlements[i].id);
-        said.gone.insert(said.gone.end(), reply.cancelled.begin(), reply.cancelled.end());
+        for (const CancelledJob& job : reply.cancelled) said.gone.push_back(job.id);
         for (const PutReply& put : reply.follow_ups) note_put(said, put);
       }
       co_return said;
@@ -231,7 +231,7 @@ class StoreFaultsTest : public OnVirtualLoop {
       const ChangeReply& reply = replies->front();
       const bool ends = change.kind == ChangeKind::cancel || change.kind == ChangeKind::erase;
       if (ends && reply.outcome == ChangeOutcome::changed) said.gone.push_back(change.id);
-      said.gone.insert(said.gone.end(), reply.cancelled.begin(), reply.cancelled.end());
+      for (const CancelledJob& job : reply.cancelled) said.gone.push_back(job.id);
       co_return said;
     };
   }
@@ -591,7 +591,7 @@ class StoreFaultsTest : public OnVirtualLoop {
     }
   }
 
-  // Every operation, of every seed; see fault_stride().
+  // Of every seed; see fault_stride().
   void sweep(Case now) {
     const std::uint64_t last = fault_seeds() * (now.fault == Fault::sync ? 6 : 1);
     for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -679,8 +679,8 @@ class StoreFaultsTest : public OnVirtualLoop {
     fmt::print("{} faults\n", faults_);
   }
   // More than the log holds before it is moved into the database; each run takes a quarter of a second.
-  static constexpr Much long_log(std::uint64_t stride) {
-    return {.calls = 15, .payload_bytes = 20'000, .stride = fault_stride() == 1 ? stride : 6 * stride};
+  static Much long_log(std::uint64_t stride) {
+    return {.calls = 15, .payload_bytes = 20'000, .stride = fault_stride() * stride};
   }
 
   TemporaryFolder folder_;  // for the lock; the rest is on the disk in memory

@@ -34,14 +34,15 @@ enum class Fault : std::uint8_t {
 // How many seeds a sweep over the faults of a disk is to try.
 inline std::uint64_t fault_seeds() { return from_environment("ARGIOPE_FAULT_SEEDS", 1); }
 
-// A sweep meets every fault_stride()-th operation: all of them, or, where each takes a sanitizer's time, a sample.
-constexpr std::uint64_t fault_stride() {
+// A sweep meets every fault_stride()-th operation: ARGIOPE_FAULT_STRIDE, or else a sample that takes minutes, fewer where each takes a
+// sanitizer's time. An odd number, because writes come in pairs.
+inline std::uint64_t fault_stride() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  return 41;
+  return from_environment("ARGIOPE_FAULT_STRIDE", 41);
 #endif
 #endif
-  return 1;
+  return from_environment("ARGIOPE_FAULT_STRIDE", 3);
 }
 
 // Is SQLite's default VFS from its construction to its destruction; one at a time, and no connection may be open when it

@@ -91,7 +91,7 @@ std::string follows_of(const ProjectRule& rule) {
 std::string example_in(const FoundUrls& urls) { return urls.examples.empty() ? "" : printable(urls.examples[0], kMostOfName); }
 
 void print_checked(const ProjectCheckArguments& arguments, const ProjectDefinition& project, const RuleMatches* found) {
-  fmt::print("{}: project {}, {}\n", printable(arguments.file), project.name, counted(project.rules.size(), "rule"));
+  fmt::print("{}: project {}, {}\n", printable(arguments.file), printable(project.name), counted(project.rules.size(), "rule"));
   if (!project.rules.empty()) {
     std::vector<std::string> heading = {"RULE", "MATCH", "FOLLOWS", "OLD AFTER", "AGAIN", "FIELDS"};
     if (found != nullptr) heading.insert(heading.end(), {"PAGES", "EXAMPLE"});

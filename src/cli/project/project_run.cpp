@@ -46,8 +46,6 @@ constexpr Duration kRunDrain = std::chrono::milliseconds{7'500};
 constexpr Duration kLook = std::chrono::milliseconds{10};
 constexpr Duration kLongestLook = std::chrono::milliseconds{200};
 constexpr int kRestOfLook = 20;  // times what a look takes: of many pages some time
-// What a round's end still leads to, such as on_finished, is waited for so long at the end of --once.
-constexpr Duration kAfterRound = std::chrono::seconds{10};
 constexpr Duration kSoon = std::chrono::seconds{1};
 // Sinks may take so long at the end; what they have not taken comes with the next run.
 constexpr Duration kSinksAtEnd = std::chrono::seconds{30};
@@ -360,18 +358,22 @@ class ProjectRun {
         tell_stuck(one);
       }
     }
-    const TimePoint limit = clock_.now() + kAfterRound;
-    while (clock_.now() < limit && std::ranges::any_of(runs_, [&](const Run& one) { return one.is_started && is_finishing(one); })) co_await sleep(kLook);
+    co_await end_after_rounds();
     engine_->stop();
   }
 
-  // Whether a script still has something to do at once: what is told when a round has ended, messages.
-  bool is_finishing(const Run& one) const {
-    if (one.project.definition.processor.empty()) return false;
-    const auto status = engine_->project(one.project.name);
-    if (!status || !status->trouble.empty()) return false;
-    if (status->under_way > 0 || status->doing == ProjectStatusNow::Doing::visiting) return true;
-    return status->until && *status->until <= clock_.wall_now() + kSoon;
+  // Scripts are told of the end of a round, and may lead on then, by pages and by messages to each other.
+  Coro<void> end_after_rounds() {
+    std::vector<std::string> scripts;
+    for (const Run& one : runs_) {
+      if (one.is_started && !one.project.definition.processor.empty()) scripts.push_back(one.project.name);
+    }
+    AfterRounds after(*engine_, std::move(scripts), clock_.wall_now());
+    for (bool goes_on = true; goes_on;) {
+      const TimePoint before = clock_.now();
+      goes_on = after.goes_on(clock_.wall_now());
+      if (goes_on) co_await sleep(kLook + kRestOfLook * (clock_.now() - before));
+    }
   }
 
   void tell_stuck(const Run& one) {

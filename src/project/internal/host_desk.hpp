@@ -41,6 +41,9 @@ class HostDesk {
 
   // `site` as Url::site_key() spells it; `host` is the caller's number for it, from 1.
   void add(std::uint32_t host, std::string_view site);
+  // Gives the caller's number for the host of a URL to which a robots.txt redirects: it is asked in that host's turn. Without it such
+  // a robots.txt counts as one that cannot be read.
+  void number_by(std::function<std::uint32_t(const Url&)> number_of);
 
   enum class Leave : std::uint8_t {
     go,         // it counts as under way until end()

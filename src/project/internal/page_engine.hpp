@@ -302,6 +302,10 @@ class PageEngine {
   // due already; nullopt: none waits.
   // Cost: until one is due already, reads what is known of all pages of the project.
   std::optional<WallTime> round_due(std::string_view name) const;
+  // How many of its pages wait and are due by then, whether they belong to a round or not, up to `most`; but for those that are only
+  // visited again because they are old.
+  // Cost: until so many are found, reads what is known of all pages of the project.
+  std::size_t due_pages(std::string_view name, WallTime by, std::size_t most) const;
   std::uint64_t visits() const noexcept;
   std::uint64_t visits_failed() const noexcept;
   std::uint64_t given_up() const noexcept;  // visits that failed, with no retry left
