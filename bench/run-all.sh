@@ -8,6 +8,7 @@ export ARGIOPE="$bin/argiope"
 daemon() {
   "$bin/bench_jobs"
   python3 "$here/daemon_peers.py" --bin "$bin"
+  python3 "$here/reads_beside_writes.py" --argiope "$bin/argiope"
 }
 case "${2:-all}" in
   all) ;;

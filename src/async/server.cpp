@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 #include <cerrno>
 #include <chrono>
@@ -18,6 +16,7 @@
 #include "argiope/base/detail/intrusive_list.hpp"
 #include "async/socket_address.hpp"
 #include "async/unique_fd.hpp"
+#include "async/unix_path.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
@@ -37,10 +36,12 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     if (options.max_connections == 0) throw std::invalid_argument("max_connections is at least 1");
   }
 
-  void listen(UniqueFd fd, const SocketAddress& address) {
+  // `path`: of a Unix socket.
+  void listen(UniqueFd fd, const SocketAddress& address, UnixPath path = {}) {
     if (::bind(fd.get(), address.get(), address.size) != 0) fail("bind to " + address.name());
     fd_ = std::move(fd);
-    remember_path(address);
+    path_ = std::move(path);
+    path_.note_bound();
     if (::listen(fd_.get(), options_.backlog) != 0) fail("listen at " + address.name());
     accept_from_now_on();
   }
@@ -68,7 +69,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     std::exchange(rest_, Handle{}).cancel();
     watch_.reset();
     fd_.reset();
-    remove_path();
+    path_.remove();
     closed_.set();
     if (connection_count_ == 0) finished_.set();
   }
@@ -193,22 +194,6 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     loop_.create_task(converse(std::move(connection)), fmt::format("{}, client {}", name_, peer.name()));
   }
 
-  // Which file is ours, so that another server's is not removed.
-  void remember_path(const SocketAddress& address) {
-    if (address.family() != AF_UNIX) return;
-    const std::string path = reinterpret_cast<const sockaddr_un&>(address.storage).sun_path;
-    struct stat status {};
-    if (path.empty() || ::stat(path.c_str(), &status) != 0) return;
-    path_ = path;
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
-  }
-  void remove_path() noexcept {
-    struct stat status {};
-    if (path_.empty() || ::stat(path_.c_str(), &status) != 0) return;
-    if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
-  }
-
   EventLoop& loop_;
   ConnectionHandler handler_;
   const ServerOptions options_;
@@ -216,9 +201,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
   std::unique_ptr<Watch> watch_;
   SocketAddress local_;
   std::string name_;
-  std::string path_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  UnixPath path_;
   Handle rest_;
   bool serving_ = false;
   IntrusiveList<Connection> connections_;
@@ -232,6 +215,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 using detail::ServerState;
 using detail::SocketAddress;
 using detail::UniqueFd;
+using detail::UnixPath;
 
 namespace {
 
@@ -298,9 +282,7 @@ Server start_unix_server(ConnectionHandler handler, const std::string& path, con
   const SocketAddress address = detail::unix_address(path);
   auto state = std::make_shared<ServerState>(std::move(handler), options);
   UniqueFd fd = new_socket(AF_UNIX);
-  struct stat status {};
-  if (path[0] != '\0' && ::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
-  state->listen(std::move(fd), address);
+  state->listen(std::move(fd), address, path[0] == '\0' ? UnixPath() : UnixPath(path));
   return Server(std::move(state));
 }
 

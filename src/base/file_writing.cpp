@@ -20,6 +20,17 @@ std::optional<FileNumber> number_of_file(int directory, const char* name, int fl
   return FileNumber{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
 }
 
+// Numbers of files are given again after their end, times of birth are not.
+std::string identity_of_file(int directory, const char* name, int flags) {
+  struct statx found {};
+  if (::statx(directory, name, flags, STATX_INO | STATX_BTIME, &found) != 0) return {};
+  std::string identity = fmt::format("{}", found.stx_ino);
+  if ((found.stx_mask & STATX_BTIME) != 0) {
+    identity += fmt::format("-{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec);
+  }
+  return identity;
+}
+
 }  // namespace
 
 std::unexpected<Error> file_trouble(std::string_view file, std::string_view done) {
@@ -58,6 +69,9 @@ std::optional<FileNumber> file_number_of(const std::string& path) noexcept {
 std::optional<FileNumber> file_number_of(int descriptor) noexcept {
   return number_of_file(descriptor, "", AT_EMPTY_PATH);
 }
+
+std::string file_identity_of(const std::string& path) { return identity_of_file(AT_FDCWD, path.c_str(), 0); }
+std::string file_identity_of(int descriptor) { return identity_of_file(descriptor, "", AT_EMPTY_PATH); }
 
 Result<void> expect_in_place(int descriptor, const std::string& path, std::string_view shown) {
   const auto ours = file_number_of(descriptor);

@@ -10,7 +10,7 @@
 
 namespace argiope {
 
-JsonMembers::JsonMembers(const JsonValue& object) : object_(object) {
+JsonMembers::JsonMembers(const JsonValue& object, Nulls nulls) : object_(object), nulls_(nulls) {
   members_.reserve(object.size());
   object.for_each_member([&](std::string_view name, const JsonValue& value) { members_.push_back({name, value}); });
 }
@@ -24,7 +24,7 @@ const JsonValue* JsonMembers::find(std::string_view name) {
   for (Member& member : members_) {
     if (member.name != name) continue;
     member.asked = true;
-    found = &member.value;
+    found = nulls_ == Nulls::are_missing && member.value.is_null() ? nullptr : &member.value;
   }
   return found;
 }

@@ -98,7 +98,7 @@ int list(const TokenArguments& arguments) {
   const WallTime now = SystemClock().wall_now();
   Table table({"NAME", "SCOPE", "PREFIXES", "MADE", "EXPIRES"});
   for (const KeptToken& kept : *tokens) {
-    table.add({kept.token.name, std::string(to_string(kept.token.scope)), joined(kept.token.prefixes),
+    table.add({one_line(kept.token.name, kMostOfName), std::string(to_string(kept.token.scope)), joined(kept.token.prefixes),
                kept.created_at ? to_rfc3339(*kept.created_at) : "", until(kept.token, now)});
   }
   fmt::print("{}", table.text());

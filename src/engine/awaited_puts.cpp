@@ -131,6 +131,9 @@ Coro<void> Broker::send_puts_with_leases(std::vector<PendingPut> pending, std::v
   for (const std::size_t place : awaited.places) --pending[place].queue->promised;
   std::vector<std::optional<JobRecord>> leased(awaited.places.size());
   if (answered) leased = std::move(answered->leased);
+  for (auto& one : leased) {
+    if (one && is_left_as_it_is(*one)) one.reset();  // it waits as others do
+  }
   std::vector<bool> is_leased(pending.size());
   // All of them before anything is told of one, so that nobody finds them among the jobs that wait.
   std::size_t next = 0;

@@ -21,7 +21,9 @@ namespace {
 
 constexpr int kLooksAfterJump = 20;
 constexpr std::size_t kJobsAPage = 10'000;
-constexpr std::size_t kFirstPage = 100;
+constexpr std::size_t kFirstPage = 16;
+// Of a queue's delayed jobs that are due. Beyond that they are counted as what they were, until they leave their shelf.
+constexpr std::size_t kMostDueCounted = 2'000;
 constexpr std::size_t kChangesTogether = 256;
 constexpr Duration kLookForOutput = std::chrono::milliseconds{250};
 
@@ -31,6 +33,11 @@ JobOutput output_of(JobRecord record, const OutputLook& look) {
   output.bytes = std::move(record.result);
   output.bytes.erase(0, output.after);
   return output;
+}
+
+template <class List>
+std::size_t size_of(const List& list) {
+  return list.size();
 }
 
 }  // namespace
@@ -149,6 +156,7 @@ Coro<Result<std::vector<Attempt>>> Book::history(JobId id) { return keep_alive(s
 Coro<Result<std::vector<JobRecord>>> Book::list(JobFilter filter) {
   return keep_alive(state_, state_->list(std::move(filter)));
 }
+Coro<Result<JobSlice>> Book::look(JobFilter filter) { return keep_alive(state_, state_->look(std::move(filter))); }
 Coro<Result<std::vector<NamedCounts>>> Book::counts(std::string only) {
   return keep_alive(state_, state_->counts(std::move(only)));
 }
@@ -303,8 +311,7 @@ Coro<Result<JobId>> Book::State::find(std::string id_or_name) {
   if (number && !co_await or_return(store(&Store::get, *number))) co_return no_such_job(*number);
   if (number) co_return *number;
   const auto named = co_await or_return(store(&Store::find_name, id_or_name));
-  if (!named)
-    co_return fail(Errc::not_found, fmt::format("job {}: there is no job of that name", in_quotes(id_or_name)));
+  if (!named) co_return no_job_named(id_or_name);
   co_return *named;
 }
 
@@ -347,33 +354,36 @@ Coro<Result<std::vector<Attempt>>> Book::State::history(JobId id) {
   co_return attempts;
 }
 
+Coro<Result<JobSlice>> Book::State::look(JobFilter filter) {
+  if (remote) {
+    JobSlice page{.jobs = co_await or_return(remote->list(filter))};
+    page.after = page.jobs.empty() ? filter.after : page.jobs.back().id;
+    page.is_last = page.jobs.size() < filter.limit;
+    page.newest = kMostJobId;
+    co_return page;
+  }
+  co_await or_return(set_clock());
+  filter.due_by = clock().now();
+  filter.limit = std::min(filter.limit, kJobsAPage);
+  if (owner) filter.most_looked = std::min(filter.most_looked, kRowsALook);
+  auto slice = co_await or_return(
+      in_turn(store(&Store::look, std::move(filter)), [](const JobSlice& its) { return its.looked; }));
+  for (JobRecord& record : slice.jobs) as_of_now(record);
+  co_return slice;
+}
+
 Coro<Result<std::vector<JobRecord>>> Book::State::list(JobFilter filter) {
   if (remote) co_return co_await remote->list(std::move(filter));
-  co_await or_return(set_clock());
   const std::size_t limit = filter.limit;
-  const std::optional<JobState> wanted = filter.state;
-  // Those that are due may lie among the delayed ones.
-  std::vector<std::optional<JobState>> kinds{wanted};
-  if (wanted == JobState::ready) kinds.push_back(JobState::delayed);
   std::vector<JobRecord> all;
-  for (const std::optional<JobState> kind : kinds) {
-    JobFilter page_filter = filter;
-    page_filter.state = kind;
-    for (std::size_t found = 0; found < limit;) {
-      page_filter.limit = std::min(limit, kJobsAPage);
-      auto page = co_await or_return(store(&Store::list, page_filter));
-      for (JobRecord& record : page) {
-        page_filter.after = record.id;
-        as_of_now(record);
-        if ((wanted && record.state != *wanted) || found == limit) continue;
-        all.push_back(std::move(record));
-        ++found;
-      }
-      if (page.size() < page_filter.limit) break;
-    }
+  for (bool more = true; more && all.size() < limit;) {
+    filter.limit = limit - all.size();
+    auto slice = co_await or_return(look(filter));
+    std::ranges::move(slice.jobs, std::back_inserter(all));
+    filter.after = slice.after;
+    filter.up_to = std::min(filter.up_to, slice.newest);
+    more = !slice.is_last;
   }
-  std::ranges::sort(all, {}, &JobRecord::id);
-  if (all.size() > limit) all.resize(limit);
   co_return all;
 }
 
@@ -391,7 +401,7 @@ Coro<Result<StoredQueue>> Book::State::queue(std::string name) {
 Coro<Result<std::vector<StoredQueue>>> Book::State::queues() {
   if (remote) co_return co_await remote->queues();
   co_await or_return(set_clock());
-  auto all = co_await or_return(store(&Store::queues));
+  auto all = co_await or_return(in_turn(store(&Store::queues), size_of<std::vector<StoredQueue>>));
   for (StoredQueue& queue : all) queue = as_of_now(std::move(queue));
   co_return all;
 }
@@ -406,7 +416,7 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
   if (remote) co_return co_await remote->counts(std::move(only));
   co_await or_return(set_clock());
   const auto queues = co_await or_return(this->queues());
-  auto counted = co_await or_return(store(&Store::counts));
+  auto counted = co_await or_return(in_turn(store(&Store::counts), size_of<std::vector<QueueCounts>>));
   std::unordered_map<QueueId, const StoredQueue*> by_id;
   for (const StoredQueue& queue : queues) by_id.emplace(queue.id, &queue);
   std::vector<NamedCounts> named;
@@ -420,7 +430,7 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
     with_delayed.push_back(named.size() - 1);
     counting.push_back(count_due(of_queue.queue));
   }
-  // All queues at once: the store reads them one after the other without being asked again in between.
+  // All queues at once: the store reads what few most have one after the other without being asked again in between.
   const auto dues = co_await gather(std::move(counting));
   for (std::size_t i = 0; i < dues.size(); ++i) {
     if (!dues[i]) co_return std::unexpected(dues[i].error());
@@ -434,19 +444,19 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
   co_return named;
 }
 
-// Of a queue's delayed jobs.
+// Of a queue's delayed jobs; of very many the first.
 Coro<Result<std::uint64_t>> Book::State::count_due(QueueId queue) {
   const WallTime now = clock().now();
-  std::uint64_t count = 0;
+  const auto is_due = [now](const WaitingJob& job) { return job.due_at <= now; };
   ShelfRead read{.shelf = Shelf::delayed, .limit = kFirstPage};
-  for (;; read.limit = kJobsAPage) {
-    const auto page = co_await or_return(store(&Store::read_shelf, queue, read, std::string{}));
-    const auto is_due = [&](const WaitingJob& job) { return job.due_at <= now; };
-    const auto due = static_cast<std::uint64_t>(std::ranges::count_if(page, is_due));
-    count += due;
-    if (due < read.limit) co_return count;
-    read.due_after = {page.back().due_at, page.back().id};
-  }
+  const auto first = co_await or_return(store(&Store::read_shelf, queue, read, std::string{}));
+  const auto count = static_cast<std::uint64_t>(std::ranges::count_if(first, is_due));
+  if (count < kFirstPage) co_return count;
+  read.due_after = {first.back().due_at, first.back().id};
+  read.limit = kMostDueCounted - kFirstPage;
+  const auto more = co_await or_return(in_turn(store(&Store::read_shelf, queue, read, std::string{}),
+                                                size_of<std::vector<WaitingJob>>));
+  co_return count + static_cast<std::uint64_t>(std::ranges::count_if(more, is_due));
 }
 
 }  // namespace argiope

@@ -15,8 +15,17 @@ std::unexpected<Error> no_such_job(JobId id) {
   return fail(Errc::not_found, fmt::format("job {}: there is no such job", id));
 }
 
+std::unexpected<Error> no_job_named(std::string_view name) {
+  return fail(Errc::not_found, fmt::format("job {}: there is no job of that name", in_quotes(name)));
+}
+
 std::unexpected<Error> queue_not_made(std::string_view name) {
   return fail(Errc::not_found, fmt::format("queue {}: there is no such queue; configure it first", in_quotes(name)));
+}
+
+std::unexpected<Error> too_many_queues(std::string_view name, std::size_t most) {
+  return fail(Errc::refused, fmt::format("queue {} cannot be made: there are {} queues already, as many as may be",
+                                         in_quotes(name), most));
 }
 
 std::unexpected<Error> queue_is_full(std::string_view name, std::uint64_t live, std::uint64_t capacity) {

@@ -6,10 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/engine/book.hpp"
+#include "engine/broker.hpp"
 #include "engine/calendar_memory.hpp"
 #include "engine/internal/job_clock.hpp"
 #include "engine/internal/remote_book.hpp"
@@ -69,6 +73,7 @@ struct Book::State {
   Coro<Result<JobRecord>> get(JobId id);
   Coro<Result<JobOutput>> output(JobId id, OutputLook look);
   Coro<Result<std::vector<Attempt>>> history(JobId id);
+  Coro<Result<JobSlice>> look(JobFilter filter);
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
   Coro<Result<StoredQueue>> queue(std::string name);
   Coro<Result<std::vector<StoredQueue>>> queues();
@@ -82,6 +87,27 @@ struct Book::State {
   Coro<Result<std::optional<WaitReason>>> held_by_limits(const JobRecord& record, const StoredQueue& queue,
                                                          JobExplanation& why);
 
+  // --- looks that may go through much of the store. In the owner's book one follows the other, and while others are at
+  // work on the store there are pauses between them, of many times what they take: they have a tenth of its time.
+  template <class T, class Rows>
+  Coro<Result<T>> in_turn(Coro<Result<T>> look, Rows rows) {
+    if (!owner) co_return co_await std::move(look);
+    const auto turn = co_await looking.scoped();
+    if (EventLoop::current().time() < look_again_at) co_await sleep(look_again_at - EventLoop::current().time());
+    Result<T> found = co_await std::move(look);
+    const std::size_t looked = found ? rows(*found) : 0;
+    const bool others_are_at_work = std::exchange(calls_seen, owner->store_calls()) != owner->store_calls();
+    if (looked < kFewLookedAt) co_return found;
+    if (others_are_at_work) {
+      look_again_at = saturating_add(EventLoop::current().time(), static_cast<std::int64_t>(looked) * kPauseForARow);
+    }
+    co_await yield_now();
+    co_return found;
+  }
+  static constexpr std::size_t kRowsALook = 512;  // a part of a millisecond
+  static constexpr std::size_t kFewLookedAt = 64;
+  static constexpr Duration kPauseForARow = std::chrono::microseconds{8};
+
   std::unique_ptr<Store> opened;  // where the book has opened it
   StoreUse store;
   const BookOptions options;
@@ -91,6 +117,9 @@ struct Book::State {
   std::optional<JobClock> own_clock;    // beside the owner
   TimePoint clock_until{};              // when that is to be compared with the store's
   std::map<std::string, Known> known;
+  Lock looking;
+  TimePoint look_again_at = TimePoint::min();
+  std::uint64_t calls_seen = 0;  // Broker::store_calls() when the last look ended
   Lock configuring;  // a pause is made from the policy that the change before it has left
   std::shared_ptr<ScheduleBook::State> schedules_state;
   std::optional<ScheduleBook> schedules;

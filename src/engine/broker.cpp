@@ -195,6 +195,7 @@ Coro<Result<Broker::Queue*>> Broker::queue_named(std::string name, bool may_crea
   if (Queue* known = queues_.find(name)) co_return known;
   co_await or_return(check_queue_name(name));
   if (!may_create) co_return queue_not_made(name);
+  if (queues_.there() >= options_.most_queues) co_return too_many_queues(name, options_.most_queues);
   auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
   co_return &add_queue(std::move(stored));
 }

@@ -91,6 +91,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   std::uint64_t listener_errors() const { return listeners_.errors(); }
 
   // --- what its book does
+  // Grows with all that is asked of the store for those who put, lease and settle.
+  std::uint64_t store_calls() const noexcept { return store_.calls(); }
   const JobClock& clock() const noexcept { return clock_; }
   Coro<Result<PutReply>> put(NewJob&& job) { return put_one(shared_from_this(), std::move(job)); }
   Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs) {
@@ -186,6 +188,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Coro<void> refill(Queue& queue);
   void tick(Queue& queue, TimePoint now);
   Coro<void> keep_house();
+  Coro<Result<bool>> look_after_house();
   Coro<Result<void>> close_all();
   Coro<Result<void>> take_changes();
   Coro<Result<void>> hear_of_queues();
@@ -304,7 +307,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Future<Result<SettleReply>> submit_verdict(std::uint64_t token, Verdict verdict);
   void submit_refused(PendingSettlement pending, Error why);
   void note_settled(const PendingSettlement& pending, SettleReply& reply);
-  void note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
+  void note_released(const std::vector<WaitingJob>& released, const std::vector<CancelledJob>& cancelled,
                      const std::vector<EndedRun>& ended_runs);
   // Settles it though nobody has asked for that, or waits for it.
   void end_unasked(std::uint64_t token, Verdict verdict);
@@ -354,6 +357,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Ticker ticker_;         // calls pump()
   Background background_;
   Task<void> housekeeper_;
+  TimePoint prune_at_{};
   TimePoint look_for_queues_at_{};
   bool closing_ = false;
   Lock settling_once_;

@@ -56,7 +56,7 @@ void Broker::note_changed(const JobRecord& before, const Change& change, const C
   }
   if (reply.job) queue->window.place(*reply.job, loop_.time());
   mark(*queue);
-  note_released(*queue, reply.released, reply.cancelled, reply.ended_runs);
+  note_released(reply.released, reply.cancelled, reply.ended_runs);
 }
 
 void Broker::ask_to_stop(std::uint64_t token, std::string why) {

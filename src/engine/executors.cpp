@@ -1,11 +1,9 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
-#include "async/internal/as_error.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
 
@@ -26,23 +24,17 @@ Result<void> SchedulerImpl::make_executor(std::string name, const ExecutorOption
                        .queues = {name},
                        .concurrency = options.concurrency,
                        .drain_limit = options.drain_limit};
-  executor.worker.reset(new Worker(broker_, std::move(worker)));
+  std::unique_ptr<Worker> its_worker(new Worker(broker_, std::move(worker)));
+  executor.worker = std::make_shared<SteadyWorker>(std::move(its_worker), fmt::format("executor {}", in_quotes(name)));
   executor.worker->add_default([weak = weak_from_this(), name](JobContext& context) {
     const auto self = weak.lock();
     if (self == nullptr) throw CancelledError();  // its engine has gone
     return self->kept(self->dispatch(name, context));
   });
-  executor.task = loop_.create_task(told_at_once(executor.worker->run(), name), "executor");
+  executor.task = loop_.create_task(SteadyWorker::run(executor.worker), "executor");
   tell(ScheduleEventKind::executor_added, name);
   look_at_marked(ScheduleReason::unknown_executor);
   return {};
-}
-
-// An executor's end is awaited when it is removed, perhaps days later.
-Coro<Result<void>> SchedulerImpl::told_at_once(Coro<Result<void>> work, std::string name) {
-  const Result<void> ended = co_await as_error(std::move(work));
-  if (!ended) spdlog::error("executor {} has ended, and its jobs wait: {}", in_quotes(name), ended.error().message);
-  co_return ended;
 }
 
 Result<void> SchedulerImpl::add_function(std::string name, std::string function, JobFunction run) {

@@ -15,7 +15,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::uint64_t kMostAhead = 1'000'000;
+constexpr std::uint64_t kMostAhead = 5'000;
 constexpr std::size_t kMostWaitedFor = 10;
 constexpr std::size_t kMostOfSameKey = 10'000;
 
@@ -123,7 +123,8 @@ Coro<Result<void>> Book::State::explain_waiting(const JobRecord& record, const S
   } else {
     const WallTime since = std::max(record.created_at, record.due_at);
     const Rank rank{ranked_priority(record.priority, since, queue.config.ageing), record.id};
-    why.ahead = co_await or_return(store(&Store::count_before, queue.id, rank, kMostAhead, std::nullopt));
+    why.ahead = co_await or_return(in_turn(store(&Store::count_before, queue.id, rank, kMostAhead, std::nullopt),
+                                           [](std::uint64_t count) { return static_cast<std::size_t>(count); }));
   }
   if (!owner && !options.owned) {
     why.reason = WaitReason::no_owner;
@@ -220,7 +221,7 @@ std::string to_sentence(const JobExplanation& why) {
     case WaitReason::key_rate: return fmt::format("the rate of its key lets nothing start{}", until);
     case WaitReason::more_important_jobs:
       return fmt::format("{}{} ahead of it, of higher priority or put before it",
-                         why.ahead == kMostAhead ? "at least " : "",
+                         why.ahead >= kMostAhead ? "at least " : "",
                          counted(why.ahead, "job is", "jobs are"));
     case WaitReason::no_worker: return fmt::format("no worker asks for jobs of queue {}", in_quotes(why.queue));
   }

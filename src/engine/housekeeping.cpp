@@ -6,6 +6,7 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/duration.hpp"
+#include "async/internal/as_error.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 
@@ -19,19 +20,29 @@ constexpr Duration kBetweenLooks = std::chrono::seconds{1};  // for queues that 
 
 Coro<void> Broker::keep_house() {
   if (options_.poll_interval <= Duration::zero()) co_return;
-  TimePoint prune_at = saturating_add(loop_.time(), options_.prune_interval);
-  for (;;) {
+  prune_at_ = saturating_add(loop_.time(), options_.prune_interval);
+  for (bool goes_on = true; goes_on;) {
     co_await sleep(options_.poll_interval);
-    look_at_calendar();
-    // One who holds the store for long is waited for; the others' changes are there afterwards too.
-    if (auto taken = co_await take_changes(); !taken) {
-      spdlog::error("{}", taken.error().message);
-      co_return stop_all(taken.error());
-    }
-    if (loop_.time() < prune_at) continue;
-    if (auto pruned = co_await prune(); !pruned) spdlog::error("{}", pruned.error().message);
-    prune_at = saturating_add(loop_.time(), options_.prune_interval);
+    // Nobody awaits this before the broker closes: what is thrown is told now, and the next look finds the rest.
+    const auto looked = co_await as_error(look_after_house());
+    if (!looked) spdlog::error("housekeeping: {}", looked.error().message);
+    goes_on = looked.value_or(true);
   }
+}
+
+// False: the store has failed.
+Coro<Result<bool>> Broker::look_after_house() {
+  look_at_calendar();
+  // One who holds the store for long is waited for; the others' changes are there afterwards too.
+  if (auto taken = co_await take_changes(); !taken) {
+    spdlog::error("{}", taken.error().message);
+    stop_all(taken.error());
+    co_return false;
+  }
+  if (loop_.time() < prune_at_) co_return true;
+  prune_at_ = saturating_add(loop_.time(), options_.prune_interval);
+  if (auto pruned = co_await prune(); !pruned) spdlog::error("{}", pruned.error().message);
+  co_return true;
 }
 
 void Broker::look_at_calendar() {

@@ -186,6 +186,13 @@ void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobR
         runs_.end(token);
         continue;
       }
+      if (is_left_as_it_is(*record)) {  // large ones were before it: whoever asks next gets it
+        if (run == nullptr) continue;
+        run->queue->window.jobs().put_back(run->queue_token, loop_.time());
+        mark(*run->queue);
+        runs_.end(token);
+        continue;
+      }
       if (grant.was_buried) {
         Queue& queue = *queues_.find(record->queue);
         queue.room.came_back();

@@ -1,6 +1,7 @@
 // A queue as its owner has it, and all of them.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -58,6 +59,10 @@ class OwnedQueues {
   }
 
   std::size_t size() const noexcept { return all_.size(); }
+  // Without those that are erased.
+  std::size_t there() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count(all_, false, [](const auto& queue) { return queue->erased; }));
+  }
   OwnedQueue& operator[](std::size_t index) const noexcept { return *all_[index]; }
   auto begin() const noexcept { return all_.begin(); }
   auto end() const noexcept { return all_.end(); }

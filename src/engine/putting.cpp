@@ -100,14 +100,14 @@ void Broker::note_answered(PendingPut& put, Result<PutReply> reply) {
 
 void Broker::note_put(Queue& queue, const PutReply& reply) {
   queue.room.arrived(reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
-  if (reply.outcome == PutOutcome::kept) return;
+  if (reply.outcome == PutOutcome::kept || reply.outcome == PutOutcome::taken) return;
   if (reply.cancelled != nullptr) {
     tell(JobEventKind::cancelled, reply.id, queue, reply.cancelled->why);
     // Until it was put into them, those batches may have been ready.
-    for (const JobId id : reply.cancelled->cancelled) {
-      for (auto& other : queues_) other->window.forget(id, loop_.time());
+    for (const CancelledJob& other : reply.cancelled->cancelled) {
+      if (Queue* its_queue = queues_.find(other.queue)) its_queue->window.forget(other.id, loop_.time());
     }
-    return note_released(queue, reply.cancelled->released, reply.cancelled->cancelled, reply.cancelled->ended_runs);
+    return note_released(reply.cancelled->released, reply.cancelled->cancelled, reply.cancelled->ended_runs);
   }
   queue.window.place(reply.job, loop_.time());
   tell_of_put(queue, reply);

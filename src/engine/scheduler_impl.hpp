@@ -18,6 +18,7 @@
 #include "base/internal/listeners.hpp"
 #include "engine/broker.hpp"
 #include "engine/due_index.hpp"
+#include "engine/internal/steady_worker.hpp"
 #include "engine/keep_alive.hpp"
 #include "engine/store_use.hpp"
 #include "jobs/internal/plan.hpp"
@@ -90,7 +91,7 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   static constexpr std::size_t kMostInFlight = 2;
 
   struct Executor {
-    std::unique_ptr<Worker> worker;
+    std::shared_ptr<SteadyWorker> worker;
     Task<Result<void>> task;
     std::map<std::string, std::shared_ptr<const JobFunction>, std::less<>> functions;
   };
@@ -154,7 +155,6 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
 
   // --- executors
   Result<void> make_executor(std::string name, const ExecutorOptions& options);
-  static Coro<Result<void>> told_at_once(Coro<Result<void>> work, std::string name);
   Coro<void> dispatch(std::string executor, JobContext& context);
   Coro<bool> begins_too_late(const JobContext& context);
   void note_grace(ScheduleId id, bool has_one);

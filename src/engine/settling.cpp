@@ -286,11 +286,11 @@ void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) 
   tell(event_of(outcome), pending.settlement.id, queue, pending.settlement.error, pending.attempt,
        reply.again ? reply.again->due_at : WallTime{}, 0, run_of(pending.settlement.id, reply.ended_runs));
   for (std::size_t i = 0; i < reply.follow_ups.size(); ++i) note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
-  note_released(queue, reply.released, reply.cancelled, reply.ended_runs);
+  note_released(reply.released, reply.cancelled, reply.ended_runs);
 }
 
 // Jobs that have waited for another one, which has ended.
-void Broker::note_released(Queue& queue, const std::vector<WaitingJob>& released, const std::vector<JobId>& cancelled,
+void Broker::note_released(const std::vector<WaitingJob>& released, const std::vector<CancelledJob>& cancelled,
                            const std::vector<EndedRun>& ended_runs) {
   for (const WaitingJob& job : released) {
     Queue* const found = queues_.find(job.queue);
@@ -301,12 +301,15 @@ void Broker::note_released(Queue& queue, const std::vector<WaitingJob>& released
     tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
   }
   auto run = ended_runs.begin();
-  for (const JobId id : cancelled) {
+  for (const CancelledJob& job : cancelled) {
     // In the same order, after that of the job that has ended.
-    const auto its_run = std::find_if(run, ended_runs.end(), [id](const EndedRun& ended) { return ended.job == id; });
+    const auto is_its = [&](const EndedRun& ended) { return ended.job == job.id; };
+    const auto its_run = std::find_if(run, ended_runs.end(), is_its);
     const bool has_one = its_run != ended_runs.end();
     if (has_one) run = std::next(its_run);
-    tell(JobEventKind::cancelled, id, queue, "a job that it waited for has failed", 0, {}, 0,
+    const Queue* const found = queues_.find(job.queue);
+    if (found == nullptr) continue;
+    tell(JobEventKind::cancelled, job.id, *found, "a job that it waited for has failed", 0, {}, 0,
          has_one ? *its_run : EndedRun{});
   }
   if (cancelled.empty()) return;

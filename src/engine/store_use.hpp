@@ -1,6 +1,7 @@
 // A store as those use it who may be destroyed while calls are under way: once let go of, no call reaches it any more.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -19,11 +20,14 @@ class StoreUse {
 
   void let_go() noexcept { store_ = nullptr; }
   bool is_gone() const noexcept { return store_ == nullptr; }
+  // How often it was called; no more is known of those who copied it.
+  std::uint64_t calls() const noexcept { return calls_; }
   std::optional<Error> failure() const { return is_gone() ? gone() : store_->failure(); }
 
   template <class T, class... Parameters, class... Arguments>
   Coro<Result<T>> operator()(Coro<Result<T>> (Store::*call)(Parameters...), Arguments&&... arguments) const {
     if (is_gone()) return answer_gone<T>();
+    ++calls_;
     return (store_->*call)(std::forward<Arguments>(arguments)...);
   }
 
@@ -35,6 +39,7 @@ class StoreUse {
   }
 
   Store* store_ = nullptr;
+  mutable std::uint64_t calls_ = 0;
 };
 
 }  // namespace argiope

@@ -113,7 +113,7 @@ std::vector<SettleReply> JobTransitions::settle(const std::vector<Settlement>& s
   replies.reserve(settlements.size());
   for (const Settlement& settlement : settlements) {
     const bool may_be_refused =
-        std::ranges::any_of(settlement.follow_ups, [&](const PutRequest& request) { return depends(request); });
+        std::ranges::any_of(settlement.follow_ups, [&](const PutRequest& put) { return depends_on_others(put); });
     try {
       replies.push_back(undone_if_refused(may_be_refused, [&] { return settle_one(settlement); }));
     } catch (RequestRefused& refused) {
@@ -148,7 +148,7 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
     news = settle_row(*row, asked, ending, reply);
   }
   reply.settled = true;
-  for (const PutRequest& request : asked.follow_ups) reply.follow_ups.push_back(put_one(request, from_ms(at_ms)));
+  for (const PutRequest& request : asked.follow_ups) reply.follow_ups.push_back(put_in_reach(request, from_ms(at_ms)));
   tell_dependants(asked.id, std::move(news.dependants), !news.how.empty(), news.how, ending,
                   {reply.released, reply.cancelled});
   return reply;
@@ -274,7 +274,7 @@ void JobTransitions::tell_dependants(JobId ended, std::vector<JobId> dependants,
       if (badly && row.cancelled_with_others) {
         const std::string why = cancelled_with(now.of, now.how);
         auto next = end(*before, ending, {JobState::cancelled, keeps_cancelled(row.queue), kCancelled, kNothing, why});
-        into.cancelled.push_back(id);
+        into.cancelled.push_back({id, row.queue});
         ends.push_back({id, std::move(next), kCancelled});
         continue;
       }

@@ -276,7 +276,7 @@ Result<std::optional<JobId>> parse_job_id(std::string_view text) {
 }
 
 std::string_view to_string(PutOutcome outcome) noexcept {
-  static constexpr std::string_view kNames[] = {"added", "kept", "changed", "run_again", "cancelled"};
+  static constexpr std::string_view kNames[] = {"added", "kept", "changed", "run_again", "cancelled", "taken"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
 

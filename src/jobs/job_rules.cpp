@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "base/internal/printable.hpp"
 
 namespace argiope::job_rules {
@@ -32,7 +34,7 @@ Result<void> check(const PutRequest& request) {
   }
   for (const JobId waited_for : job.waits_for) {
     if (waited_for == 0 || waited_for > kMostJobId || waited_for == job.id) {
-      return fail(Errc::invalid_input, fmt::format("a job cannot wait for job {}", waited_for));
+      return fail(Errc::invalid_input, fmt::format("waits_for: a job cannot wait for job {}", waited_for));
     }
   }
   if (job.batch != 0 && (job.batch == job.id || job.batch > kMostJobId)) return std::unexpected(no_batch(job.batch));
@@ -78,13 +80,20 @@ Error not_empty(std::string_view queue) {
 }
 Error not_yet_there(JobId waited_for) {
   return {Errc::invalid_input,
-          fmt::format("job {} cannot be waited for: there has been none of that id yet", waited_for)};
+          fmt::format("waits_for: job {} cannot be waited for: there has been none of that id yet", waited_for)};
 }
 Error no_batch(JobId batch) {
-  return {Errc::invalid_input, fmt::format("job {} cannot complete a batch: it does not wait", batch)};
+  return {Errc::invalid_input, fmt::format("batch: job {} cannot complete a batch: it does not wait", batch)};
 }
 Error cycle(JobId batch) {
-  return {Errc::invalid_input, fmt::format("the job would wait for job {} and that one for it", batch)};
+  return {Errc::invalid_input, fmt::format("batch: the job would wait for job {} and that one for it", batch)};
+}
+Error taken(const NewJob& job) {
+  const std::string which = job.name.empty() ? std::to_string(job.id) : in_quotes(job.name);
+  return {Errc::invalid_input, fmt::format("id {}: a job of another has it", which)};
+}
+Error out_of_reach(std::string_view member, JobId id) {
+  return {Errc::not_found, fmt::format("{}: job {}: there is no such job", member, id)};
 }
 Error no_ids_left() { return {Errc::invalid_input, "the last possible job id has been given"}; }
 Error no_such_put(std::size_t place) {

@@ -63,6 +63,12 @@ bool JobTransitions::depends(const PutRequest& request) {
   return request.job.batch != 0 || !request.job.waits_for.empty() || rows_.counters().last_id >= kMostJobId - kFew;
 }
 
+// The same where that others have its id or name refuses it, too.
+bool JobTransitions::depends_on_others(const PutRequest& request) {
+  const NewJob& job = request.job;
+  return (job.within != nullptr && (job.id != 0 || !job.name.empty())) || depends(request);
+}
+
 std::vector<Result<PutReply>> JobTransitions::put(const std::vector<PutRequest>& requests, WallTime now,
                                                   Refusal refusal) {
   bring_for(requests);
@@ -72,12 +78,12 @@ std::vector<Result<PutReply>> JobTransitions::put(const std::vector<PutRequest>&
   replies.reserve(requests.size());
   before.reserve(requests.size());
   const auto put = [&](const PutRequest& request) {
-    replies.emplace_back(put_one(request, at, before));
+    replies.emplace_back(refusal == Refusal::whole ? put_in_reach(request, at, before) : put_one(request, at, before));
     before.push_back(replies.back()->id);
   };
-  const auto may_be_refused = [&](const PutRequest& request) { return depends(request); };
   if (refusal == Refusal::whole) {
     if (auto good = check_plain(requests); !good) throw RequestRefused{std::move(good.error())};
+    const auto may_be_refused = [&](const PutRequest& request) { return depends_on_others(request); };
     undone_if_refused(std::ranges::any_of(requests, may_be_refused), [&] { std::ranges::for_each(requests, put); });
     return replies;
   }
@@ -87,7 +93,7 @@ std::vector<Result<PutReply>> JobTransitions::put(const std::vector<PutRequest>&
       continue;
     }
     try {
-      undone_if_refused(may_be_refused(request), [&] { put(request); });
+      undone_if_refused(depends(request), [&] { put(request); });
     } catch (RequestRefused& refused) {
       replies.emplace_back(std::unexpected(std::move(refused.error)));
     }
@@ -98,9 +104,9 @@ std::vector<Result<PutReply>> JobTransitions::put(const std::vector<PutRequest>&
 PutReply JobTransitions::put_one(const PutRequest& request, WallTime now, std::span<const JobId> before,
                                  ScheduleId schedule) {
   const NewJob& wanted = request.job;
-  if (wanted.id != 0 && rows_.load(wanted.id)) return {PutOutcome::kept, wanted.id, {}};
-  if (!wanted.name.empty()) {
-    if (const JobId named = rows_.find_name(wanted.name); named != 0) return {PutOutcome::kept, named, {}};
+  if (const auto there = same_job(wanted)) {
+    if (!reaches(wanted, there->queue)) return {PutOutcome::taken, 0, {}};
+    return {PutOutcome::kept, there->id, {}};
   }
   JobRow row;
   row.queue = rows_.find_queue(wanted.queue);
@@ -117,9 +123,9 @@ PutReply JobTransitions::put_one(const PutRequest& request, WallTime now, std::s
   if (wanted.batch == row.id) throw RequestRefused{no_batch(wanted.batch)};
   std::vector<JobId> waits_for;
   Failed failed;
-  if (!wanted.waits_for.empty()) waits_for = not_ended(wanted.waits_for, failed);
+  if (!wanted.waits_for.empty()) waits_for = not_ended(wanted, wanted.waits_for, failed);
   if (request.waits_for_those_before) {
-    for (const JobId part : not_ended(before, failed)) waits_for.push_back(part);
+    for (const JobId part : not_ended(wanted, before, failed)) waits_for.push_back(part);
   }
   const bool cancels = !runs_now && wanted.if_failed == DependencyPolicy::cancel;
   const bool is_cancelled = cancels && failed.id != 0;
@@ -154,9 +160,29 @@ PutReply JobTransitions::put_one(const PutRequest& request, WallTime now, std::s
   if (!waits_for.empty()) row.state = RowState::waiting;
   rows_.insert(row, wanted, now);
   for (const JobId other : waits_for) rows_.link(other, row.id);
-  if (wanted.batch != 0) join_batch(wanted.batch, row, waits_for);
+  if (wanted.batch != 0) join_batch(wanted, row, waits_for);
   if (is_cancelled) return {PutOutcome::cancelled, row.id, {}, cancel_at_put(row, failed, now)};
   return {runs_now ? PutOutcome::run_again : PutOutcome::added, row.id, waiting(row)};
+}
+
+PutReply JobTransitions::put_in_reach(const PutRequest& request, WallTime now, std::span<const JobId> before) {
+  PutReply reply = put_one(request, now, before);
+  if (reply.outcome == PutOutcome::taken) throw RequestRefused{taken(request.job)};
+  return reply;
+}
+
+// The one that has the id or the name of `wanted`.
+std::optional<JobRow> JobTransitions::same_job(const NewJob& wanted) {
+  if (wanted.id != 0) {
+    if (auto there = rows_.load(wanted.id)) return there;
+  }
+  if (wanted.name.empty()) return std::nullopt;
+  const JobId named = rows_.find_name(wanted.name);
+  return named == 0 ? std::nullopt : rows_.load(named);
+}
+
+bool JobTransitions::reaches(const NewJob& job, QueueId id) {
+  return job.within == nullptr || (*job.within)(queue(id).name);
 }
 
 JobId JobTransitions::next_id() {
@@ -173,11 +199,12 @@ bool JobTransitions::was_given(JobId id) {
 }
 
 // Those of `ids` that are known and have not ended; and the first that has failed, where there was none.
-std::vector<JobId> JobTransitions::not_ended(std::span<const JobId> ids, Failed& failed) {
+std::vector<JobId> JobTransitions::not_ended(const NewJob& job, std::span<const JobId> ids, Failed& failed) {
   std::vector<JobId> found;
   for (const JobId id : ids) {
     if (!was_given(id)) throw RequestRefused{not_yet_there(id)};
     const auto row = rows_.load(id);
+    if (row && !reaches(job, row->queue)) throw RequestRefused{out_of_reach("waits_for", id)};
     if (row && !row->has_ended()) {
       found.push_back(id);
     } else if (failed.id == 0) {
@@ -200,8 +227,12 @@ std::shared_ptr<const CancelledAtPut> JobTransitions::cancel_at_put(const JobRow
   return effects;
 }
 
-void JobTransitions::join_batch(JobId batch, JobRow& part, const std::vector<JobId>& waits_for) {
+void JobTransitions::join_batch(const NewJob& job, JobRow& part, const std::vector<JobId>& waits_for) {
+  const JobId batch = job.batch;
   const auto whole = rows_.load(batch);
+  // Who may not see it is not told whether there is one.
+  const bool is_hidden = job.within != nullptr && (!whole || !reaches(job, whole->queue));
+  if (is_hidden) throw RequestRefused{out_of_reach("batch", batch)};
   if (!whole || whole->has_ended() || whole->runs()) throw RequestRefused{no_batch(batch)};
   // Whatever waits for the whole batch cannot be a part of it.
   std::deque<JobId> above(waits_for.begin(), waits_for.end());

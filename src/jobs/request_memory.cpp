@@ -68,7 +68,7 @@ class ReplyReader {
     return {code, text()};
   }
   Result<PutReply> put() {
-    const std::uint64_t kind = number(1 + static_cast<std::uint64_t>(PutOutcome::cancelled));
+    const std::uint64_t kind = number(1 + static_cast<std::uint64_t>(PutOutcome::taken));
     if (kind == kRefused) return std::unexpected(error());
     return PutReply{static_cast<PutOutcome>(kind - 1), number(kMostJobId), {}};
   }

@@ -36,8 +36,8 @@ void write_job(JsonWriter& out, const JobTemplate& job) {
   if (job.max_attempts != 0) out.member("max_attempts", job.max_attempts);
 }
 
-JobTemplate read_job(const JsonValue& form) {
-  JsonMembers in(form);
+JobTemplate read_job(const JsonValue& form, JsonMembers::Nulls nulls) {
+  JsonMembers in(form, nulls);
   JobTemplate job;
   job.queue = in.text("queue", job.queue);
   job.function = in.text("function");
@@ -119,7 +119,7 @@ void write_definition(JsonWriter& out, const Schedule& schedule) {
 void read_definition(JsonMembers& in, Schedule& into) {
   if (const JsonValue* job = in.find("job")) {
     if (!job->is_object()) return job->complain("an object");
-    into.job = read_job(*job);
+    into.job = read_job(*job, in.nulls());
   }
   in.parsed("misfire_grace", into.misfire_grace, parse_duration);
   in.choice("coalesce", into.coalesce, kCoalesce);
@@ -173,9 +173,9 @@ Result<Trigger> detail::read_any_trigger(const JsonValue& form) {
   return std::unexpected(form.errors().error());
 }
 
-Result<Schedule> detail::read_schedule(const JsonValue& form) {
+Result<Schedule> detail::read_schedule(const JsonValue& form, JsonMembers::Nulls nulls) {
   JsonErrors& errors = form.errors();
-  JsonMembers in(form);
+  JsonMembers in(form, nulls);
   std::string name = in.text("name");
   const JsonValue* trigger_form = in.find("trigger");
   if (trigger_form == nullptr) form.refuse("a schedule needs a trigger");

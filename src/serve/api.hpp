@@ -10,6 +10,7 @@
 
 #include "argiope/engine/engine.hpp"
 #include "argiope/web/http_router.hpp"
+#include "serve/bounds/answer_room.hpp"
 #include "serve/audit_log.hpp"
 #include "serve/event_feed.hpp"
 #include "serve/gate.hpp"
@@ -26,6 +27,7 @@ class RequestCounts;
 struct ApiOptions {
   std::size_t most_jobs = 10'000;  // in one request
   std::size_t most_pollers = 20'000;
+  std::size_t most_pollers_of_one = 10'000;  // of one token
   Duration longest_wait = std::chrono::seconds{60};
   AuditOptions audit;        // of /v1/audit
   std::uint64_t run_id = 0;  // of this run of the daemon: what request ids begin with
@@ -36,6 +38,8 @@ struct ApiOptions {
   std::function<std::string()> config;
   // Whether the configuration file names that queue or schedule and so decides.
   std::function<bool(std::string_view)> queue_is_locked, schedule_is_locked;
+  // Where answers wait for their clients.
+  std::shared_ptr<AnswerRoom> room = std::make_shared<AnswerRoom>(std::size_t{64} * 1024 * 1024);
   const History* history = nullptr;  // null: there is none
   Notifier* notifier = nullptr;      // null: nobody is told of anything
   // Answers POST /v1/simulate, on a thread of its own; empty: nobody does.
@@ -58,8 +62,14 @@ class Api {
   AuditLog& audit() noexcept;
   // Forgets of the audit what is older than it keeps. How many entries.
   std::size_t prune_audit();
-  // Adds every route. `counts`, where it is not null, counts what each has answered, and outlives the router.
+  // Adds every route, and answers in the words of the API where the router has none. The API outlives the router. `counts`, where it is not null, counts what each has answered, and outlives the router.
   void add_to(HttpRouter& router, RequestCounts* counts = nullptr);
+  // What is answered to a request that does not come to a route: with its X-Request-Id, as all answers have it.
+  ServerResponse refuse(const ServerRequest& request, const Problem& problem);
+  // The same of what a server or a router refuses by itself.
+  ServerResponse refuse(const ServerRequest& request, int status, std::string_view detail);
+  // Gives an answer that has none its X-Request-Id.
+  void identify(const ServerRequest& request, ServerResponse& response);
   // Long polls and streams end now, with what they have; who asks for jobs from now on, or would wait for output, is answered
   // `draining`. On a running loop.
   void stop();

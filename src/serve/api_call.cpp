@@ -10,6 +10,8 @@
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "serve/internal/token_digest.hpp"
+#include "serve/request_source.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -32,24 +34,45 @@ std::unexpected<Error> ApiCall::refuse(Problem problem) {
   return fail(Errc::invalid_input, problem_->detail);
 }
 
+bool ApiCall::may_reach(std::string_view name) const noexcept {
+  return changes_nothing(request.method) ? caller.may_use(name) : caller.may_change(name);
+}
+
+bool ApiCall::reaches_all() const noexcept {
+  return !caller.is_bound() && (caller.scope == TokenScope::admin || changes_nothing(request.method));
+}
+
 Result<void> ApiCall::check_use(std::string_view name) {
-  if (caller.may_use(name)) return {};
+  if (may_reach(name)) return {};
   return refuse(ProblemType::forbidden,
                 fmt::format("{}: the token {} may not use that name", in_quotes(name), in_quotes(caller.name)));
 }
 
-Result<void> ApiCall::check_put(const NewJob& job) {
-  auto why_not = caller.why_not_put(job);
+Result<void> ApiCall::check_put(std::string_view queue, std::string_view function) {
+  auto why_not = caller.why_not_put(queue, function);
   return why_not ? Result<void>(refuse(ProblemType::forbidden, *std::move(why_not))) : Result<void>{};
 }
 
+std::unexpected<Error> ApiCall::refuse_parameter(std::string_view name, const std::string& why) {
+  return refuse({ProblemType::invalid_input, why, {{std::string(name), why, "parameter"}}});
+}
+
 Result<std::optional<RequestKey>> ApiCall::request_key() {
-  const std::string_view given = request.header("Idempotency-Key");
-  if (given.empty()) return std::nullopt;
+  if (key_) return *key_;
+  auto key = read_key();
+  if (key) key_ = *key;
+  return key;
+}
+
+Result<std::optional<RequestKey>> ApiCall::read_key() {
+  const auto is_key = [](const auto& field) { return equals_lower(field.first, "idempotency-key"); };
+  const auto fields = std::ranges::count_if(request.headers, is_key);
+  if (fields == 0) return std::nullopt;
+  const std::string_view given = std::ranges::find_if(request.headers, is_key)->second;
   const bool printable = std::ranges::all_of(given, [](char c) { return c >= 0x20 && c < 0x7f; });
-  if (given.size() > kMostKeyBytes || !printable) {
-    return refuse(ProblemType::invalid_input,
-                  fmt::format("Idempotency-Key: 1 to {} printable characters", kMostKeyBytes));
+  if (fields > 1 || given.empty() || given.size() > kMostKeyBytes || !printable) {
+    const std::string why = fmt::format("Idempotency-Key: one, of 1 to {} printable characters", kMostKeyBytes);
+    return refuse({ProblemType::invalid_input, why, {{"Idempotency-Key", why, "header"}}});
   }
   const TokenDigest digest = digest_of_token(
       fmt::format("{} {}\n{}\n{}", to_string(request.method), request.target, media_type(request), request.body));
@@ -60,6 +83,11 @@ Result<std::optional<RequestKey>> ApiCall::request_key() {
 Result<void> ApiCall::check(Repetition how) {
   if (how != Repetition::mismatch) return {};
   return refuse(ProblemType::idempotency_mismatch, "another request has had that Idempotency-Key");
+}
+
+Result<void> ApiCall::check_unbound(std::string_view what) {
+  if (!caller.is_bound()) return {};
+  return refuse(ProblemType::forbidden, fmt::format("the token is bound to some queues, and {} is of all", what));
 }
 
 std::string_view ApiCall::id_or_name(std::string_view part) const {
@@ -83,7 +111,7 @@ Result<JsonValue> ApiCall::object() {
   const bool is_json = type.empty() || type == "application/json" || type.ends_with("+json") ||
                        type == "application/x-www-form-urlencoded";
   if (!is_json) {
-    return refuse(ProblemType::invalid_input,
+    return refuse(ProblemType::unsupported_media_type,
                   fmt::format("Content-Type {}: application/json is wanted", in_quotes(type)));
   }
   auto parsed = JsonText::parse(has_body() ? std::string_view(request.body) : std::string_view("{}"));
@@ -93,6 +121,20 @@ Result<JsonValue> ApiCall::object() {
   if (!root.is_object()) root.wrong("one JSON object is wanted");
   if (auto good = checked(); !good) return std::unexpected(std::move(good.error()));
   return root;
+}
+
+Result<void> ApiCall::no_members() {
+  const auto root = object();
+  if (!root) return std::unexpected(root.error());
+  JsonMembers(*root).finish("there is none here");
+  return checked();
+}
+
+Result<void> ApiCall::check_coding() {
+  const std::string_view coding = request.header("Content-Encoding");
+  if (coding.empty() || equals_lower(coding, "identity")) return {};
+  return refuse(ProblemType::unsupported_coding,
+                fmt::format("Content-Encoding {}: send the body without a coding", in_quotes(coding)));
 }
 
 Result<void> ApiCall::checked() {
@@ -125,7 +167,8 @@ ServerResponse answer_with_output(std::string output) {
 
 // --- the query ---------------------------------------------------------------------------------------------------------
 
-ApiQuery::ApiQuery(std::string_view query) {
+ApiQuery::ApiQuery(ApiCall& of) : of_(of) {
+  std::string_view query = of.request.query;
   while (!query.empty() && parameters_.size() < kMostParameters) {
     const std::string_view part = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(part.size() + 1, query.size()));
@@ -133,7 +176,7 @@ ApiQuery::ApiQuery(std::string_view query) {
     const std::size_t equals = std::min(part.find('='), part.size());
     parameters_.push_back({decoded(part.substr(0, equals)), decoded(part.substr(std::min(equals + 1, part.size())))});
   }
-  if (!query.empty()) error_ = Error{Errc::invalid_input, "the query has too many parameters"};
+  if (!query.empty()) refuse(decoded(query.substr(0, query.find_first_of("=&"))), "", "the query has too many parameters");
 }
 
 std::optional<std::string> ApiQuery::text(std::string_view name) {
@@ -185,8 +228,8 @@ Result<void> ApiQuery::finish() {
 }
 
 void ApiQuery::refuse(std::string_view name, std::string_view value, std::string_view why) {
-  if (!error_)
-    error_ = Error{Errc::invalid_input, fmt::format("{} {}: {}", printable(name, 60), in_quotes(value), why)};
+  if (error_) return;
+  error_ = of_.refuse_parameter(name, fmt::format("{} {}: {}", printable(name, 60), in_quotes(value), why)).error();
 }
 
 }  // namespace argiope

@@ -30,6 +30,8 @@ class ApiCall {
 
   ServerRequest& request;
   const Caller caller;
+  // Whether the request has taken its Idempotency-Key, once it is answered: one that has done nothing leaves it free.
+  bool takes_key = true;
 
   // --- refusing. The first problem is what is answered, whatever error is returned with it
   std::unexpected<Error> refuse(Problem problem);
@@ -41,15 +43,24 @@ class ApiCall {
   // What is answered to `error`, which the handler has returned.
   Problem problem_for(const Error& error) const { return problem_ ? *problem_ : problem_of(error); }
 
-  // Whether the caller may use the queue or schedule of that name: forbidden.
+  // Whether the caller may see the queue, schedule or project of that name, or, where the request changes something,
+  // change it: forbidden.
   Result<void> check_use(std::string_view name);
-  // Whether it may put that job: forbidden.
-  Result<void> check_put(const NewJob& job);
+  bool may_reach(std::string_view name) const noexcept;
+  // Whether jobs of a queue of any name are within its reach.
+  bool reaches_all() const noexcept;
+  // Whether it may put a job of that queue and function: forbidden.
+  Result<void> check_put(std::string_view queue, std::string_view function);
+  // Whether the caller is bound to no queues, as it takes to see what is of all of them: forbidden.
+  Result<void> check_unbound(std::string_view what);
   // What the part {part} of the path says: an id or a name. What stands behind "=" is taken as it is, so that names can be said
   // that a path has other uses for: "..", "change", and those that begin with "=" themselves.
   std::string_view id_or_name(std::string_view part) const;
   // The queue or schedule that the part {part} of the path names, if the caller may use it.
   Result<std::string> name_in_path(std::string_view part);
+
+  // What is wrong with a parameter of the query.
+  std::unexpected<Error> refuse_parameter(std::string_view name, const std::string& why);
 
   // The request's Idempotency-Key, the caller's own, with what tells this request from another under it; nullopt: it has none.
   Result<std::optional<RequestKey>> request_key();
@@ -61,6 +72,10 @@ class ApiCall {
   // Errors: what is no JSON, or no object; a Content-Type that is not JSON's. None at all, and the one that curl -d sends, are
   //         taken for JSON.
   Result<JsonValue> object();
+  // Of a request that has nothing to say in its body: no member.
+  Result<void> no_members();
+  // Whether the body is as it was sent: a Content-Encoding is not undone here.
+  Result<void> check_coding();
   // What was wrong with the members that have been read.
   Result<void> checked();
   // The same, and no more is read: what object() gave is gone, and its memory is there for the next request. A request that waits
@@ -70,7 +85,10 @@ class ApiCall {
   bool has_body() const noexcept { return !request.body.empty(); }
 
  private:
+  Result<std::optional<RequestKey>> read_key();
+
   std::optional<Problem> problem_;
+  std::optional<std::optional<RequestKey>> key_;
   std::optional<JsonText> text_;
   JsonErrors errors_;
 };
@@ -81,7 +99,8 @@ std::string media_type(const ServerRequest& request);
 // The parameters of a query, each asked for by its name; what is wrong, unknown or there twice is told by finish().
 class ApiQuery {
  public:
-  explicit ApiQuery(std::string_view query);
+  // Of the request's; `of` outlives it.
+  explicit ApiQuery(ApiCall& of);
 
   std::optional<std::string> text(std::string_view name);
   // `usual` where it is missing.
@@ -90,6 +109,9 @@ class ApiQuery {
   bool flag(std::string_view name, bool usual = false);
   // The place of the value among `words`.
   std::optional<std::size_t> one_of(std::string_view name, std::initializer_list<std::string_view> words);
+  // Its value is none that the parameter may have. The first that is wrong counts.
+  void refuse(std::string_view name, std::string_view value, std::string_view why);
+  // Errors: what was wrong; a parameter that nobody has asked for.
   Result<void> finish();
 
  private:
@@ -98,8 +120,8 @@ class ApiQuery {
     std::string value;
     bool asked = false;
   };
-  void refuse(std::string_view name, std::string_view value, std::string_view why);
 
+  ApiCall& of_;
   std::vector<Parameter> parameters_;
   std::optional<Error> error_;
 };

@@ -14,16 +14,10 @@ namespace {
 
 constexpr std::int64_t kApiVersion = 1;
 
-// Empty where the caller may see all.
-MaySee seen_by(const Caller& caller) {
-  if (caller.prefixes.empty()) return {};
-  return [caller](std::string_view name) { return caller.may_use(name); };
-}
-
 // --- what happens --------------------------------------------------------------------------------------------------------
 
 // `kinds`: "job,queue".
-Result<void> choose(std::string_view kinds, EventFeed::Wanted& wanted) {
+void choose(ApiQuery& query, std::string_view kinds, EventFeed::Wanted& wanted) {
   wanted.jobs = wanted.schedules = wanted.queues = wanted.workers = wanted.projects = wanted.counters = false;
   const std::pair<std::string_view, bool*> known[] = {{"job", &wanted.jobs},
                                                       {"schedule", &wanted.schedules},
@@ -36,29 +30,28 @@ Result<void> choose(std::string_view kinds, EventFeed::Wanted& wanted) {
     kinds.remove_prefix(std::min(kind.size() + 1, kinds.size()));
     const auto* const found = std::ranges::find(known, kind, [](const auto& one) { return one.first; });
     if (found == std::end(known)) {
-      return fail(Errc::invalid_input,
-                  fmt::format("kinds {}: some of job, schedule, queue, worker, project, counters, with commas between",
-                              in_quotes(kind)));
+      return query.refuse("kinds", kind, "some of job, schedule, queue, worker, project, counters, with commas between");
     }
     *found->second = true;
   }
-  return {};
 }
 
 Coro<Result<ServerResponse>> events(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   EventFeed::Wanted wanted;
-  if (const auto kinds = query.text("kinds")) co_await or_return(choose(*kinds, wanted));
+  if (const auto kinds = query.text("kinds")) choose(query, *kinds, wanted);
   wanted.queue = query.text("queue").value_or("");
   co_await or_return(query.finish());
   if (!wanted.queue.empty()) co_await or_return(call.check_use(wanted.queue));
   if (const auto last = call.request.header("Last-Event-ID"); !last.empty()) wanted.last_event_id = std::string(last);
-  wanted.may_see = seen_by(call.caller);
+  wanted.may_see = call.caller.sight();
+  wanted.who = call.caller.by == KnownBy::nothing ? std::string() : call.caller.name;
+  wanted.right = call.caller.right;
   co_return api.events.stream(std::move(wanted));
 }
 
 Coro<Result<ServerResponse>> counters(ApiState& api, ApiCall& call) {
-  auto snapshot = co_await or_return(api.events.counters(seen_by(call.caller)));
+  auto snapshot = co_await or_return(api.events.counters(call.caller.sight()));
   snapshot += '\n';
   co_return ServerResponse::json(200, std::move(snapshot));
 }
@@ -85,7 +78,8 @@ Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
         });
       }
     });
-    if (!api.options.config) return;
+    // What is of no queue is for those who see all.
+    if (!api.options.config || call.caller.is_bound()) return;
     json.key("daemon");
     json.raw(api.options.config());
   });
@@ -107,14 +101,12 @@ Coro<Result<ServerResponse>> openapi(ApiState&, ApiCall&) {
 // --- who changed what ----------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> audit(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::uint64_t after = query.whole("after", 0, kMostJobId, 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
   // What was changed is told by its path, whoever's it was.
-  if (!call.caller.prefixes.empty()) {
-    co_return call.refuse(ProblemType::forbidden, "the token is bound to some queues, and the audit is of all");
-  }
+  co_await or_return(call.check_unbound("the audit"));
   const auto& entries = api.audit.entries();
   const auto first = std::ranges::upper_bound(entries, after, {}, &AuditLog::Kept::number);
   const auto count = std::min<std::size_t>(limit, static_cast<std::size_t>(entries.end() - first));
@@ -132,10 +124,11 @@ Coro<Result<ServerResponse>> audit(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> daemon_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/events", TokenScope::read, events},
+      {.method = get, .pattern = "/v1/events", .handler = events, .has_query = true},
       {get, "/v1/counters", TokenScope::read, counters},
       {get, "/v1/config", TokenScope::read, config},
-      {.method = get, .pattern = "/v1/audit", .scope = TokenScope::admin, .handler = audit, .reads_much = true},
+      {.method = get, .pattern = "/v1/audit", .scope = TokenScope::admin, .handler = audit, .reads_much = true,
+       .has_query = true},
       {get, "/v1/version", TokenScope::read, version},
       {get, "/v1/openapi.json", TokenScope::none, openapi},
       simulate_route(),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -14,12 +15,18 @@
 namespace argiope {
 namespace {
 
-Result<WallTime> time_in(ApiQuery& query, std::string_view name, WallTime usual) {
+// As RFC 3339 has it, or in milliseconds since 1970.
+WallTime time_in(ApiQuery& query, std::string_view name, WallTime usual) {
   const auto text = query.text(name);
   if (!text) return usual;
-  auto time = parse_timestamp(*text);
-  if (!time) time.error().message = fmt::format("{}: {}", name, time.error().message);
-  return time;
+  constexpr std::int64_t kLast = WallTime::max().time_since_epoch() / std::chrono::milliseconds{1};
+  std::int64_t number = -1;
+  const char* const last = text->data() + text->size();
+  const auto [end, wrong] = std::from_chars(text->data(), last, number);
+  if (end == last && wrong == std::errc{} && number >= 0 && number <= kLast) return WallTime{std::chrono::milliseconds{number}};
+  const auto time = parse_timestamp(*text);
+  if (!time) query.refuse(name, *text, time.error().message);
+  return time.value_or(usual);
 }
 
 template <class Value>
@@ -42,16 +49,14 @@ void write(JsonWriter& json, const std::vector<HistoryPoint>& points) {
 }
 
 Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::string queue = query.text("queue").value_or("");
-  const WallTime from = co_await or_return(time_in(query, "from", WallTime{}));
-  const WallTime to = co_await or_return(time_in(query, "to", WallTime::max()));
+  const WallTime from = time_in(query, "from", WallTime{});
+  const WallTime to = time_in(query, "to", WallTime::max());
   const bool is_fine = query.one_of("step", {"10", "300"}).value_or(0) == 0;
   co_await or_return(query.finish());
   if (!queue.empty()) co_await or_return(call.check_use(queue));
-  if (queue.empty() && !call.caller.prefixes.empty()) {
-    co_return call.refuse(ProblemType::forbidden, "the token is bound to some queues: name one of them");
-  }
+  if (queue.empty()) co_await or_return(call.check_unbound("the history without a queue"));
   std::vector<HistoryPoint> points;
   const auto* all = api.options.history == nullptr ? nullptr : api.options.history->points(queue, is_fine);
   if (all != nullptr) {
@@ -67,6 +72,7 @@ Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute history_route() { return {HttpMethod::get, "/v1/history", TokenScope::read, history}; }
+ApiRoute history_route() { return {.method = HttpMethod::get, .pattern = "/v1/history", .handler = history,
+    .has_query = true}; }
 
 }  // namespace argiope

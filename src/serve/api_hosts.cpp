@@ -27,21 +27,15 @@ void write_members(JsonWriter& json, const HostStatusNow& host) {
   json.member("project_count", host.project_count);
 }
 
-// Null where the caller may see all projects, and so all hosts.
-std::function<bool(std::string_view)> sight_of(const ApiCall& call) {
-  if (call.caller.prefixes.empty()) return {};
-  return [&caller = call.caller](std::string_view project) { return caller.may_use(project); };
-}
-
 Coro<Result<ServerResponse>> list_hosts(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::string filter = query.text("filter").value_or("");
   const auto project = query.text("project");
   const auto doing = query.one_of("doing", {"ready", "busy", "waiting", "resting"});
   const std::uint64_t after = query.whole("after", 0, std::numeric_limits<std::uint32_t>::max(), 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
-  if (filter.size() > kMostSiteBytes) co_return call.refuse(ProblemType::invalid_input, "filter: a piece of a site, as https://shop.example is one");
+  if (filter.size() > kMostSiteBytes) co_return call.refuse_parameter("filter", "filter: a piece of a site, as https://shop.example is one");
   const PageEngine& engine = (co_await or_return(projects_of(api, call)))->engine;
   if (project) {
     co_await or_return(call.check_use(*project));
@@ -52,7 +46,7 @@ Coro<Result<ServerResponse>> list_hosts(ApiState& api, ApiCall& call) {
                                          .project = project ? std::optional<std::string_view>(*project) : std::nullopt,
                                          .after = static_cast<std::uint32_t>(after),
                                          .limit = limit,
-                                         .may_see = sight_of(call)});
+                                         .may_see = call.caller.sight()});
   co_return json_answer([&](JsonWriter& json) {
     json.array("hosts", [&] {
       for (const HostStatusNow& host : found.hosts) json.object([&] { write_members(json, host); });
@@ -62,14 +56,14 @@ Coro<Result<ServerResponse>> list_hosts(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> explain_host(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::string site = query.text("site").value_or("");
   co_await or_return(query.finish());
   if (site.empty() || site.size() > kMostSiteBytes) {
-    co_return call.refuse(ProblemType::invalid_input, "site: a site as https://shop.example, a URL of it, or the name of a host");
+    co_return call.refuse_parameter("site", "site: a site as https://shop.example, a URL of it, or the name of a host");
   }
   const PageEngine& engine = (co_await or_return(projects_of(api, call)))->engine;
-  const HostExplanation why = engine.explain_host(site, sight_of(call));
+  const HostExplanation why = engine.explain_host(site, call.caller.sight());
   co_return json_answer([&](JsonWriter& json) {
     json.member("site", why.host.site);
     json.member("known", why.known);
@@ -99,8 +93,8 @@ Coro<Result<ServerResponse>> explain_host(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> host_routes() {
   using enum HttpMethod;
   return {
-      {.method = get, .pattern = "/v1/hosts", .handler = list_hosts, .reads_much = true},
-      {get, "/v1/hosts/explain", TokenScope::read, explain_host},
+      reading_much(get, "/v1/hosts", list_hosts, true),
+      {.method = get, .pattern = "/v1/hosts/explain", .handler = explain_host, .has_query = true},
   };
 }
 

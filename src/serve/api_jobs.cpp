@@ -16,23 +16,25 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostWhyBytes = 1'024;
-// Payloads may be large: so many are read at a time, and a page ends behind so many bytes of them.
-constexpr std::size_t kPayloadsAtOnce = 16;
+// A page ends behind so many bytes of payloads and results.
 constexpr std::size_t kMostPayloadBytes = 8 * 1024 * 1024;
-constexpr std::size_t kMostLooked = 100'000;  // for a page, past jobs that the caller may not see
+// For a page, past jobs that the caller may not see; the next one goes on there.
+constexpr std::size_t kMostLooked = 100'000;
 
 std::unexpected<Error> no_such_job(ApiCall& call) {
   return call.refuse(ProblemType::not_found,
                      fmt::format("job {}: there is no such job", in_quotes(call.id_or_name("job"))));
 }
 
-// The job that the path names, if the caller may see it.
+// The job that the path names, if the caller may see it, or change it.
 Coro<Result<JobId>> job_of(ApiState& api, ApiCall& call) {
-  const JobId id = co_await or_return(api.book().find(std::string(call.id_or_name("job"))));
-  if (call.caller.prefixes.empty()) co_return id;
-  const auto record = co_await api.book().get(id);
-  if (!record || !call.caller.may_use(record->queue)) co_return no_such_job(call);
-  co_return id;
+  auto id = co_await api.book().find(std::string(call.id_or_name("job")));
+  if (call.reaches_all() || (!id && id.error().code != Errc::not_found)) co_return id;
+  // Whoever may not see it is told the same as where there is none.
+  if (!id) co_return no_such_job(call);
+  const auto record = co_await api.book().get(*id);
+  if (!record || !call.may_reach(record->queue)) co_return no_such_job(call);
+  co_return *id;
 }
 
 // --- looks ---------------------------------------------------------------------------------------------------------------
@@ -86,7 +88,7 @@ void write_members(JsonWriter& json, const JobOutput& output) {
 // nullopt: all of it is wanted, as it is.
 Result<std::optional<OutputLook>> read_look(const ApiState& api, ApiCall& call) {
   const auto most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count();
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const bool follows = query.text("after").has_value();
   OutputLook look;
   if (follows) {
@@ -99,13 +101,9 @@ Result<std::optional<OutputLook>> read_look(const ApiState& api, ApiCall& call) 
 }
 
 // Ended early by Api::stop().
-Coro<Result<JobOutput>> wait_for_output(ApiState& api, JobId id, OutputLook look) {
+Coro<Result<JobOutput>> wait_for_output(ApiState& api, const Caller& caller, JobId id, OutputLook look) {
   Timeout limit(saturating_add(EventLoop::current().time(), look.wait));
-  struct Poll {
-    std::list<Timeout*>& polls;
-    std::list<Timeout*>::iterator place;
-    ~Poll() { polls.erase(place); }
-  } const poll{api.polls, api.polls.insert(api.polls.end(), &limit)};
+  const PollPlace place(api, caller, limit);
   try {
     co_return co_await limit.run(api.book().output(id, look));
   } catch (const TimeoutError&) {
@@ -117,10 +115,11 @@ Coro<Result<JobOutput>> wait_for_output(ApiState& api, JobId id, OutputLook look
 // One that cannot wait is answered with what there is, and refused where that is nothing new: or else it would come again at once.
 Coro<Result<JobOutput>> look_at_output(ApiState& api, ApiCall& call, JobId id, OutputLook look) {
   const bool waits = look.wait > Duration{};
-  if (waits && api.may_wait()) co_return co_await wait_for_output(api, id, look);
+  auto why_not = waits ? api.why_not_wait(call.caller) : std::nullopt;
+  if (waits && !why_not) co_return co_await wait_for_output(api, call.caller, id, look);
   look.wait = Duration{};
   JobOutput output = co_await or_return(api.book().output(id, look));
-  if (waits && !output.is_news(look)) co_return call.refuse(api.why_not_wait());
+  if (why_not && !output.is_news(look)) co_return call.refuse(*std::move(why_not));
   co_return output;
 }
 
@@ -130,6 +129,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
     const JobOutput output = co_await or_return(look_at_output(api, call, id, *look));
     co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
   }
+  const auto turn = co_await api.read_turns.next(call.caller.name);
   auto record = co_await or_return(api.book().get(id));
   if (record.result.empty()) {
     co_return call.refuse(ProblemType::not_found, fmt::format("job {}: no run of it has left a result", id));
@@ -138,7 +138,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
 }
 
 Result<JobFilter> read_filter(ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   JobFilter filter;
   filter.queue = query.text("queue").value_or("");
   const auto state = query.one_of("state", {"delayed", "ready", "running", "done", "cancelled", "buried"});
@@ -156,30 +156,35 @@ Result<JobFilter> read_filter(ApiCall& call) {
 
 struct JobPage {
   std::vector<JobRecord> jobs;
-  bool more = false;
+  std::optional<JobId> next;  // what the page that follows comes after
 };
 
 // Slices, until the page is full: of what the caller may see.
 Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, JobFilter filter) {
   const std::size_t limit = filter.limit;
   JobPage page;
-  std::size_t bytes = 0, looked = 0;
+  std::size_t bytes = 0, found = 0;
   for (;;) {
-    filter.limit = filter.payloads ? kPayloadsAtOnce : limit + 1;
-    auto slice = co_await or_return(api.book().list(filter));
-    const bool is_last = slice.size() < filter.limit;
-    looked += slice.size();
-    for (JobRecord& record : slice) {
-      filter.after = record.id;
+    filter.limit = limit + 1 - page.jobs.size();
+    filter.most_bytes = std::max<std::size_t>(kMostPayloadBytes - std::min(bytes, kMostPayloadBytes), 1);
+    auto slice = co_await or_return(api.book().look(filter));
+    found += slice.jobs.size();
+    for (JobRecord& record : slice.jobs) {
       if (!call.caller.may_use(record.queue)) continue;
       if (page.jobs.size() == limit || bytes > kMostPayloadBytes) {
-        page.more = true;
+        page.next = page.jobs.back().id;
         co_return page;
       }
       bytes += record.payload.size() + record.result.size();
       page.jobs.push_back(std::move(record));
     }
-    if (is_last || looked > kMostLooked) co_return page;
+    if (slice.is_last) co_return page;
+    filter.after = slice.after;
+    filter.up_to = std::min(filter.up_to, slice.newest);
+    if (found > kMostLooked) {
+      page.next = slice.after;
+      co_return page;
+    }
   }
 }
 
@@ -190,7 +195,7 @@ Coro<Result<ServerResponse>> list_jobs(ApiState& api, ApiCall& call) {
     json.array("jobs", [&] {
       for (const JobRecord& record : page.jobs) json.object([&] { write_members(json, record); });
     });
-    json.member("next", page.more ? std::optional(page.jobs.back().id) : std::nullopt);
+    json.member("next", page.next);
   });
 }
 
@@ -289,6 +294,7 @@ Coro<Result<ServerResponse>> cancel_job(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> kick_job(ApiState& api, ApiCall& call) {
+  co_await or_return(call.no_members());
   const JobId id = co_await or_return(job_of(api, call));
   co_return answer_to(id, co_await or_return(change_one(api, call, {{.id = id, .kind = ChangeKind::kick}})));
 }
@@ -339,13 +345,13 @@ Result<AskedChanges> read_changes(const ApiState& api, ApiCall& call) {
   return asked;
 }
 
-// Of those that the caller may not see, nothing is known.
+// Of those that the caller may not change, nothing is known.
 Coro<Result<std::vector<bool>>> seen_by(ApiState& api, const ApiCall& call, const std::vector<JobId>& ids) {
   std::vector<bool> seen(ids.size(), true);
-  if (call.caller.prefixes.empty()) co_return seen;
+  if (call.reaches_all()) co_return seen;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto record = co_await api.book().get(ids[i]);
-    seen[i] = record && call.caller.may_use(record->queue);
+    seen[i] = record && call.may_reach(record->queue);
   }
   co_return seen;
 }
@@ -382,16 +388,16 @@ std::vector<ApiRoute> job_routes() {
   using enum HttpMethod;
   return {
       put_route(),
-      {.method = get, .pattern = "/v1/jobs", .scope = TokenScope::read, .handler = list_jobs, .reads_much = true},
-      {get, "/v1/jobs/{job}", TokenScope::read, show_job},
+      reading_much(get, "/v1/jobs", list_jobs, true),
+      reading_much(get, "/v1/jobs/{job}", show_job),
       {patch, "/v1/jobs/{job}", TokenScope::work, change_members, true},
       {delete_, "/v1/jobs/{job}", TokenScope::work, erase_job, true},
       {post, "/v1/jobs/{job}/cancel", TokenScope::work, cancel_job, true, true},
       {post, "/v1/jobs/{job}/kick", TokenScope::work, kick_job, true, true},
       {post, "/v1/jobs/change", TokenScope::work, change_each, true, true},
-      {get, "/v1/jobs/{job}/explain", TokenScope::read, explain_job},
+      reading_much(get, "/v1/jobs/{job}/explain", explain_job),
       {get, "/v1/jobs/{job}/history", TokenScope::read, job_history},
-      {get, "/v1/jobs/{job}/output", TokenScope::read, job_output},
+      {.method = get, .pattern = "/v1/jobs/{job}/output", .handler = job_output, .has_query = true},
   };
 }
 

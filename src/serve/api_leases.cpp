@@ -35,12 +35,14 @@ struct AskedSettlements {
 };
 
 // Why the caller may not settle it so; nullopt when it may.
-std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, const RunEnd& run) {
-  for (const NewJob& job : run.verdict.follow_ups) {
-    if (auto why_not = call.caller.why_not_put(job)) return Problem{ProblemType::forbidden, *std::move(why_not), {}};
+std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, RunEnd& run) {
+  for (NewJob& job : run.verdict.follow_ups) {
+    auto why_not = call.caller.why_not_put(job.queue, job.function);
+    if (why_not) return Problem{ProblemType::forbidden, *std::move(why_not), {}};
+    job.within = call.caller.reach();
   }
   const auto running = api.engine.running(run.token);
-  if (!running || (running->remote && call.caller.may_use(running->queue))) return std::nullopt;
+  if (!running || (running->remote && call.caller.may_fill(running->queue))) return std::nullopt;
   return Problem{ProblemType::forbidden, "the lease is not of a worker and queue that the token may speak for", {}};
 }
 
@@ -199,7 +201,7 @@ void read_queues(ApiCall& call, const JsonValue& value, LeaseCall& into) {
   }
   value.for_each([&](const JsonValue& name) {
     into.queues.push_back(name.text(1, kMostNameBytes));
-    if (call.errors() || call.caller.may_use(into.queues.back())) return;
+    if (call.errors() || call.caller.may_fill(into.queues.back())) return;
     name.refuse(fmt::format("the token may not use queue {}", in_quotes(into.queues.back())));
     (void)call.refuse({ProblemType::forbidden, call.errors().error().message, problem_of(call.errors()).places});
   });
@@ -244,18 +246,16 @@ Result<AskedLease> read_lease(ApiState& api, ApiCall& call) {
 // A request that waits, for jobs or to hear what is to stop: counted, and ended by Api::stop().
 class Poll {
  public:
-  Poll(ApiState& api, const AskedLease& asked, WorkerRegistry::WorkerRef worker)
+  Poll(ApiState& api, const Caller& caller, const AskedLease& asked, WorkerRegistry::WorkerRef worker)
       : limit(saturating_add(EventLoop::current().time(), asked.wait)),
-        api_(api),
         worker_(std::move(worker)),
         for_jobs_(asked.call.most > 0),
-        place_(api.polls.insert(api.polls.end(), &limit)) {
+        place_(api, caller, limit) {
     worker_->polls.push_back(&limit);
     if (for_jobs_) ++worker_->waiting;
   }
   Poll(const Poll&) = delete;
   ~Poll() {
-    api_.polls.erase(place_);
     std::erase(worker_->polls, &limit);
     if (for_jobs_) --worker_->waiting;
   }
@@ -263,15 +263,15 @@ class Poll {
   Timeout limit;
 
  private:
-  ApiState& api_;
   const WorkerRegistry::WorkerRef worker_;
   const bool for_jobs_;
-  const std::list<Timeout*>::iterator place_;
+  const PollPlace place_;
 };
 
 // The client that leaves ends it, and then nothing is leased: the engine takes back what was on its way.
-Coro<Result<std::vector<LeasedJob>>> wait_for_jobs(ApiState& api, AskedLease& asked, WorkerRegistry::WorkerRef worker) {
-  Poll poll(api, asked, std::move(worker));
+Coro<Result<std::vector<LeasedJob>>> wait_for_jobs(ApiState& api, const Caller& caller, AskedLease& asked,
+                                                   WorkerRegistry::WorkerRef worker) {
+  Poll poll(api, caller, asked, std::move(worker));
   try {
     if (asked.call.most > 0) co_return co_await poll.limit.run(api.engine.lease(std::move(asked.call)));
     co_await poll.limit.run(sleep(asked.wait));
@@ -287,14 +287,13 @@ Coro<Result<std::vector<LeasedJob>>> lease_jobs(ApiState& api, ApiCall& call, As
     co_return call.refuse(ProblemType::draining, "the daemon is stopping, and gives out no more jobs");
   }
   if (!stops_of(api, call, *worker).empty()) asked.wait = Duration::zero();
-  if (asked.wait > Duration::zero() && api.may_wait()) {
-    co_return co_await wait_for_jobs(api, asked, std::move(worker));
+  auto why_not = asked.wait > Duration::zero() ? api.why_not_wait(call.caller) : std::nullopt;
+  if (asked.wait > Duration::zero() && !why_not) {
+    co_return co_await wait_for_jobs(api, call.caller, asked, std::move(worker));
   }
   std::vector<LeasedJob> leased;
   if (asked.call.most > 0) leased = co_await or_return(api.engine.lease_now(std::move(asked.call)));
-  if (leased.empty() && asked.wait > Duration::zero() && !asked.settles) {
-    co_return call.refuse(api.why_not_wait());
-  }
+  if (leased.empty() && why_not && !asked.settles) co_return call.refuse(*std::move(why_not));
   co_return leased;
 }
 
@@ -306,7 +305,7 @@ Coro<Result<std::vector<LeasedJob>>> lease_again(ApiState& api, const ApiCall& c
   std::vector<LeasedJob> leased;
   for (const std::uint64_t token : tokens) {
     const auto running = api.engine.running(token);
-    if (!running || !call.caller.may_use(running->queue) || !api.engine.renew(token)) continue;
+    if (!running || !call.caller.may_fill(running->queue) || !api.engine.renew(token)) continue;
     auto record = co_await api.book().get(running->id);
     if (!record) continue;
     leased.push_back({.job = std::move(*record),
@@ -332,12 +331,12 @@ Coro<Result<std::vector<LeasedJob>>> lease_once(ApiState& api, ApiCall& call, As
   using enum RequestMemory<std::vector<std::uint64_t>>::State;
   const auto key = co_await or_return(call.request_key());
   if (!key) co_return co_await lease_jobs(api, call, asked, std::move(worker));
-  const auto found = api.given.begin(*key, EventLoop::current().time());
+  const auto found = api.given.begin(call.caller.name, *key, EventLoop::current().time());
   if (found.state == repeated) {
     auto leased = co_await lease_again(api, call, *found.answer);
     // All of them have ended meanwhile: it asks anew.
     if (!leased || !leased->empty()) co_return leased;
-    api.given.forget(*key);
+    api.given.forget(call.caller.name, *key);
     co_return co_await lease_once(api, call, asked, std::move(worker));
   }
   if (found.state == under_way) {
@@ -345,10 +344,12 @@ Coro<Result<std::vector<LeasedJob>>> lease_once(ApiState& api, ApiCall& call, As
     worker->end_polls();
     co_return call.refuse(ProblemType::busy, "the request with this Idempotency-Key is still under way");
   }
+  if (found.state == full) co_return call.refuse(ApiState::too_many_keys());
   co_await or_return(call.check(found.state == mismatch ? Repetition::mismatch : Repetition::first));
-  RequestUnderWay<std::vector<std::uint64_t>> under_way_now(api.given, *key);
+  RequestUnderWay<std::vector<std::uint64_t>> under_way_now(api.given, call.caller.name, *key);
   auto leased = co_await or_return(lease_jobs(api, call, asked, std::move(worker)));
   if (!leased.empty()) under_way_now.keep(tokens_of(leased), leased.size());
+  call.takes_key = asked.settles || !leased.empty();
   co_return leased;
 }
 
@@ -411,6 +412,16 @@ Coro<Result<std::vector<LeasedJob>>> settle_and_lease(ApiState& api, ApiCall& ca
   co_return co_await lease_once(api, call, asked, std::move(worker));
 }
 
+// Whether there is room for an answer with them. Where there is none they are given back, and others may have them.
+bool has_room_for(ApiState& api, const ApiCall& call, std::vector<LeasedJob>& leased) {
+  std::size_t bytes = 0;
+  for (const LeasedJob& one : leased) bytes += one.job.payload.size() + one.job.result.size();
+  if (bytes <= AnswerRoom::kSmall || api.options.room->take(call.caller.name, bytes) != nullptr) return true;
+  give_back(api, leased);
+  leased.clear();
+  return false;
+}
+
 Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   AskedLease asked = co_await or_return(read_lease(api, call));
   const auto worker = api.workers.seen(call.caller.name, asked.call.worker, api.engine.calendar_now());
@@ -422,7 +433,12 @@ Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
     if (const auto its_api = of.lock()) note_stop(*its_api, who, name, token);
   };
   std::optional<Settled> settled;
-  const auto leased = co_await or_return(settle_and_lease(api, call, asked, worker, settled));
+  auto leased = co_await or_return(settle_and_lease(api, call, asked, worker, settled));
+  if (!call.caller.is_still_let_in()) {
+    give_back(api, leased);
+    co_return call.refuse(access_ended());
+  }
+  if (!has_room_for(api, call, leased) && !settled) co_return call.refuse(AnswerRoom::refusal());
   const auto stops = take_stops(api, call, *worker);
   co_return json_answer([&](JsonWriter& json) {
     json.array("leases", [&] {
@@ -478,7 +494,7 @@ AskedRenewal read_renewal(const JsonValue& value) {
 // As it runs on; nullopt where the lease is lost, or none of a worker that the caller may speak for.
 std::optional<RunningJob> renew(ApiState& api, const ApiCall& call, AskedRenewal& asked) {
   auto running = api.engine.running(asked.token);
-  if (!running || !running->remote || !call.caller.may_use(running->queue)) return std::nullopt;
+  if (!running || !running->remote || !call.caller.may_fill(running->queue)) return std::nullopt;
   if (!api.engine.renew(asked.token)) return std::nullopt;
   running->until = saturating_add(EventLoop::current().time(), running->lease_time);
   if (const auto worker = api.workers.find(call.caller.name, running->worker)) {

@@ -9,8 +9,7 @@ namespace argiope {
 namespace {
 
 Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
-  co_await or_return(query.finish());
+  co_await or_return(call.check_unbound("the list of those who are told of trouble"));
   co_return json_answer([&](JsonWriter& json) {
     json.array("notify", [&] {
       if (api.options.notifier == nullptr) return;
@@ -28,8 +27,10 @@ Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> test_notify(ApiState& api, ApiCall& call) {
+  co_await or_return(call.check_unbound("a message of the daemon's"));
   auto name = co_await or_return(call.name_in_path("notify"));
   if (api.options.notifier == nullptr) co_return call.refuse(ProblemType::not_found, "the configuration names nobody");
+  co_await or_return(call.no_members());
   const JobId job = co_await or_return(api.options.notifier->test(std::move(name)));
   co_return json_answer([&](JsonWriter& json) { json.member("job", job); });
 }

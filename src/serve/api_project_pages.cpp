@@ -105,7 +105,7 @@ Result<PagesFound> find_pages(const NamedProject& project, const PagesWanted& wa
 }
 
 Coro<Result<ServerResponse>> list_pages(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   PagesWanted wanted;
   wanted.after = query.whole("after", 0, (std::uint64_t{1} << kPageNumberBits) - 1, 0);
   wanted.limit = query.whole("limit", 1, kMostInPage, kUsualPage);
@@ -140,10 +140,10 @@ Result<PageRecord> find_page(const NamedProject& project, std::string_view name)
 std::string_view or_null(std::string_view json) { return json.empty() ? "null" : json; }
 
 Coro<Result<ServerResponse>> show_page(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::string name = query.text("page").value_or("");
   co_await or_return(query.finish());
-  if (name.empty()) co_return call.refuse(ProblemType::invalid_input, std::string(kPageMissing));
+  if (name.empty()) co_return call.refuse_parameter("page", std::string(kPageMissing));
   const NamedProject project = co_await or_return(project_in_path(api, call));
   const PageRecord page = co_await or_return(find_page(project, name));
   std::vector<PageRecord> from;
@@ -170,10 +170,10 @@ Coro<Result<ServerResponse>> show_page(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> explain_page(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::string page = query.text("page").value_or("");
   co_await or_return(query.finish());
-  if (page.empty()) co_return call.refuse(ProblemType::invalid_input, std::string(kPageMissing));
+  if (page.empty()) co_return call.refuse_parameter("page", std::string(kPageMissing));
   const NamedProject project = co_await or_return(project_in_path(api, call));
   const PageExplanation why = co_await or_return(project.of.engine.explain(project.now.name, page));
   co_return json_answer([&](JsonWriter& json) {
@@ -252,8 +252,6 @@ Coro<Result<ServerResponse>> send_message(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> recent_visits(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
-  co_await or_return(query.finish());
   const NamedProject project = co_await or_return(project_in_path(api, call));
   co_return json_answer([&](JsonWriter& json) {
     json.array("visits", [&] {
@@ -284,13 +282,13 @@ Coro<Result<ServerResponse>> recent_visits(ApiState& api, ApiCall& call) {
 // "17/size": behind that part of the page of that number.
 std::string cursor_of(const ResultRow& row) { return fmt::format("{}/{}", number_of(row.page), row.part); }
 
-Result<std::optional<PageStore::ResultPlace>> place_behind(const std::optional<std::string>& cursor, ProjectId project) {
+Result<std::optional<PageStore::ResultPlace>> place_behind(ApiCall& call, const std::optional<std::string>& cursor, ProjectId project) {
   if (!cursor) return std::nullopt;
   std::uint64_t number = 0;
   const char* const last = cursor->data() + cursor->size();
   const auto [end, wrong] = std::from_chars(cursor->data(), last, number);
   if (wrong != std::errc{} || end == last || *end != '/' || number >> kPageNumberBits != 0) {
-    return fail(Errc::invalid_input, fmt::format("after {}: what an answer had as next", in_quotes(*cursor)));
+    return call.refuse_parameter("after", fmt::format("after {}: what an answer had as next", in_quotes(*cursor)));
   }
   return PageStore::ResultPlace{.page = first_page_id(project) - 1 + static_cast<PageId>(number), .part = std::string(end + 1, last)};
 }
@@ -364,31 +362,36 @@ std::string as_download(std::string_view project, std::string_view ending) {
   return fmt::format("attachment; filename=\"{}-results.{}\"", name, ending);
 }
 
-// All results, of which only a step is ever in memory, however slowly they are taken.
-ServerResponse stream_results(const NamedProject& project, ResultExportOptions options) {
+Coro<void> send_results(std::shared_ptr<ResultExport> work, BodyWriter& out) {
+  std::string piece;
+  for (bool more = true; more && !out.server_stops();) {
+    piece.clear();
+    auto stepped = work->step(piece);
+    // The client sees that its answer was cut off.
+    if (!stepped) throw std::runtime_error(stepped.error().message);
+    more = *stepped;
+    co_await out.write(piece);
+    co_await sleep(Duration{});
+  }
+}
+
+// All results, of which only a step is ever in memory, however slowly they are taken; cut off when the caller's right ends.
+ServerResponse stream_results(const Caller& caller, const NamedProject& project, ResultExportOptions options) {
   using Type = std::pair<std::string_view, std::string_view>;
   const auto [type, ending] = options.format == ExportFormat::csv     ? Type("text/csv; charset=utf-8; header=present", "csv")
                               : options.format == ExportFormat::jsonl ? Type("application/jsonl", "jsonl")
                                                                       : Type("application/json", "json");
   auto work = std::make_shared<ResultExport>(results_of(project.of.store, project.now.id), std::move(options));
-  ServerResponse response = ServerResponse::streamed(200, std::string(type), [work](BodyWriter& out) -> Coro<void> {
-    std::string piece;
-    for (bool more = true; more && !out.server_stops();) {
-      piece.clear();
-      auto stepped = work->step(piece);
-      // The client sees that its answer was cut off.
-      if (!stepped) throw std::runtime_error(stepped.error().message);
-      more = *stepped;
-      co_await out.write(piece);
-      co_await sleep(Duration{});
-    }
-  });
+  const auto send = [work, right = caller.right](BodyWriter& out) {
+    return while_it_holds(right, send_results(work, out));
+  };
+  ServerResponse response = ServerResponse::streamed(200, std::string(type), send);
   response.headers.emplace_back("Content-Disposition", as_download(project.now.name, ending));
   return response;
 }
 
 Coro<Result<ServerResponse>> list_results(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const auto format = query.one_of("format", {"json", "jsonl", "csv", "array"}).value_or(0);
   const auto cursor = query.text("after");
   const auto limit_given = query.text("limit");
@@ -399,18 +402,18 @@ Coro<Result<ServerResponse>> list_results(ApiState& api, ApiCall& call) {
   co_await or_return(query.finish());
   const NamedProject project = co_await or_return(project_in_path(api, call));
   if (format == 0) {
-    wanted.after = co_await or_return(place_behind(cursor, project.now.id));
+    wanted.after = co_await or_return(place_behind(call, cursor, project.now.id));
     if (page) wanted.page = (co_await or_return(find_page(project, *page))).id;
     co_return page_of_results(project, wanted);
   }
   if (cursor || limit_given || page) {
-    co_return call.refuse(ProblemType::invalid_input, "format: as csv, jsonl and array all results come, without after, limit and page");
+    co_return call.refuse_parameter("format", "format: as csv, jsonl and array all results come, without after, limit and page");
   }
   constexpr ExportFormat kFormats[] = {ExportFormat::json, ExportFormat::jsonl, ExportFormat::csv, ExportFormat::json};
   ResultExportOptions options{.format = kFormats[format], .columns = {}, .rules = {}};
   if (wanted.rule) options.rules.push_back(*wanted.rule);
   options.columns = columns_now(project);
-  co_return stream_results(project, std::move(options));
+  co_return stream_results(call.caller, project, std::move(options));
 }
 
 void write_news(JsonWriter& json, const FeedRow& row) {
@@ -444,7 +447,7 @@ Result<ServerResponse> feed_before(const NamedProject& project, std::int64_t bef
 }
 
 Coro<Result<ServerResponse>> read_feed(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::uint64_t after = query.whole("after", 0, kMostCursor, 0);
   const auto before = query.text("before");
   const std::uint64_t before_number = query.whole("before", 1, kMostCursor, kMostCursor);
@@ -453,7 +456,7 @@ Coro<Result<ServerResponse>> read_feed(ApiState& api, ApiCall& call) {
   co_await or_return(query.finish());
   const NamedProject project = co_await or_return(project_in_path(api, call));
   if (is_newest_first) co_return feed_before(project, static_cast<std::int64_t>(before_number), limit);
-  if (before) co_return call.refuse(ProblemType::invalid_input, "before: of order=newest; the oldest first are those behind after");
+  if (before) co_return call.refuse_parameter("before", "before: of order=newest; the oldest first are those behind after");
   const auto rows = co_await or_return(project.of.store.read_feed(project.now.id, static_cast<std::int64_t>(after), limit));
   co_return json_answer([&](JsonWriter& json) {
     json.array("feed", [&] {
@@ -469,14 +472,14 @@ Coro<Result<ServerResponse>> read_feed(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> project_page_routes() {
   using enum HttpMethod;
   return {
-      {.method = get, .pattern = "/v1/projects/{project}/pages", .handler = list_pages, .reads_much = true},
+      reading_much(get, "/v1/projects/{project}/pages", list_pages, true),
       {post, "/v1/projects/{project}/pages", TokenScope::admin, ask_pages, true},
       {post, "/v1/projects/{project}/messages", TokenScope::admin, send_message, true},
-      {get, "/v1/projects/{project}/pages/explain", TokenScope::read, explain_page},
-      {get, "/v1/projects/{project}/pages/one", TokenScope::read, show_page},
+      {.method = get, .pattern = "/v1/projects/{project}/pages/explain", .handler = explain_page, .has_query = true},
+      {.method = get, .pattern = "/v1/projects/{project}/pages/one", .handler = show_page, .has_query = true},
       {get, "/v1/projects/{project}/recent", TokenScope::read, recent_visits},
-      {.method = get, .pattern = "/v1/projects/{project}/results", .handler = list_results, .reads_much = true},
-      {.method = get, .pattern = "/v1/projects/{project}/feed", .handler = read_feed, .reads_much = true},
+      reading_much(get, "/v1/projects/{project}/results", list_results, true),
+      reading_much(get, "/v1/projects/{project}/feed", read_feed, true),
   };
 }
 

@@ -113,8 +113,6 @@ Result<ProjectVersion> version_of(PageStore& store, const ProjectStatusNow& proj
 // --- looks -----------------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> list_projects(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
-  co_await or_return(query.finish());
   DaemonProjects& projects = *co_await or_return(projects_of(api, call));
   const auto records = co_await or_return(projects.store.projects());
   std::vector<ProjectStatusNow> all = projects.engine.projects();
@@ -199,7 +197,7 @@ Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call, int status = 200
 Coro<Result<ServerResponse>> show_project(ApiState& api, ApiCall& call) { return show(api, call); }
 
 Coro<Result<ServerResponse>> list_versions(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
   const NamedProject project = co_await or_return(project_in_path(api, call));
@@ -277,7 +275,7 @@ Result<void> check_may_by_api(ApiCall& call, const ProjectDefinition& definition
   for (std::size_t i = 0; i < definition.sinks.size(); ++i) {
     const ProjectSink& sink = definition.sinks[i];
     if (sink.kind == ProjectSink::Kind::queue) {
-      if (auto may = call.check_use(sink.target); !may) return may;
+      if (auto may = call.check_put(sink.target, {}); !may) return may;
       continue;
     }
     if (const std::string_view why = why_not_by_api(sink); !why.empty()) {
@@ -328,16 +326,9 @@ Coro<Result<ServerResponse>> change_project(ApiState& api, ApiCall& call) {
   co_return co_await show(api, call);
 }
 
-// Of a POST whose body has nothing to say.
-Coro<Result<void>> read_nothing(ApiCall& call) {
-  const JsonValue root = co_await or_return(call.object());
-  JsonMembers(root).finish("there is none");
-  co_return call.checked();
-}
-
 Coro<Result<ServerResponse>> start_project(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
-  co_await or_return(read_nothing(call));
+  co_await or_return(call.no_members());
   if (project.now.status != ProjectStatus::running && project.now.status != ProjectStatus::debug) {
     co_return call.refuse(ProblemType::wrong_state, fmt::format("project {} is {}: its pages are not visited", in_quotes(project.now.name), to_string(project.now.status)));
   }
@@ -347,7 +338,7 @@ Coro<Result<ServerResponse>> start_project(ApiState& api, ApiCall& call) {
 
 Coro<Result<ServerResponse>> resume_project(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
-  co_await or_return(read_nothing(call));
+  co_await or_return(call.no_members());
   co_await or_return(project.of.engine.resume(project.now.name));
   co_return co_await show(api, call);
 }
@@ -363,7 +354,7 @@ Coro<Result<ServerResponse>> delete_project(ApiState& api, ApiCall& call) {
 Coro<Result<ServerResponse>> restore_project(ApiState& api, ApiCall& call) {
   DaemonProjects& projects = *co_await or_return(projects_of(api, call));
   const std::string name = co_await or_return(call.name_in_path("project"));
-  co_await or_return(read_nothing(call));
+  co_await or_return(call.no_members());
   if (projects.engine.project(name)) co_return call.refuse(ProblemType::wrong_state, fmt::format("project {} was not deleted", in_quotes(name)));
   co_await or_return(projects.engine.restore(name));
   co_return co_await show(api, call);
@@ -490,7 +481,7 @@ std::vector<ApiRoute> project_routes() {
       {post, "/v1/projects/{project}/restore", TokenScope::admin, restore_project, true},
       {post, "/v1/projects/{project}/start", TokenScope::admin, start_project, true},
       {post, "/v1/projects/{project}/resume", TokenScope::admin, resume_project, true},
-      {.method = get, .pattern = "/v1/projects/{project}/versions", .handler = list_versions, .reads_much = true},
+      reading_much(get, "/v1/projects/{project}/versions", list_versions, true),
       {get, "/v1/projects/{project}/versions/{version}", TokenScope::read, show_version},
       {post, "/v1/projects/{project}/roll-back", TokenScope::admin, roll_back, true},
   };

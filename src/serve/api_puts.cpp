@@ -69,10 +69,14 @@ Coro<Result<ServerResponse>> put_one(ApiState& api, ApiCall& call, const JsonVal
   RawJson raw(call.request.body);
   NewJob job = read_new_job(root, api.engine.calendar_now(), &names, raw);
   co_await or_return(call.read_all());
-  co_await or_return(call.check_put(job));
-  if (!names.empty()) co_await or_return(find_names(api.book(), std::move(names), job));
+  co_await or_return(call.check_put(job.queue, job.function));
+  job.within = call.caller.reach();
+  if (!names.empty()) {
+    const auto found = co_await find_names(api.book(), std::move(names), job);
+    if (!found) co_return call.refuse(problem_of_job(found.error(), ""));
+  }
   const auto reply = co_await put_once(api, call, std::move(job));
-  if (!reply) co_return call.refuse(problem_of_job(reply.error(), ""));
+  if (auto wrong = problem_of_put(reply, "")) co_return call.refuse(*std::move(wrong));
   const bool is_new = reply->outcome == PutOutcome::added;
   co_return json_answer([&](JsonWriter& json) { write(json, *reply); }, is_new ? 201 : 200);
 }
@@ -89,12 +93,13 @@ ServerResponse answer_to(const AskedJobs& asked, const Replies& replies) {
           if (wrong != asked.wrong.end() && wrong->first == place) {
             json.key("error");
             argiope::write(json, (wrong++)->second);
-          } else if (const Result<PutReply>& reply = replies[next++]) {
-            write(json, *reply);
-          } else {
-            json.key("error");
-            argiope::write(json, problem_of_job(reply.error(), place_of(place)));
+            return;
           }
+          const Result<PutReply>& reply = replies[next++];
+          const auto problem = problem_of_put(reply, place_of(place));
+          if (!problem) return write(json, *reply);
+          json.key("error");
+          argiope::write(json, *problem);
         });
       }
     });
@@ -146,14 +151,20 @@ Coro<Result<ServerResponse>> put_each(ApiState& api, ApiCall& call, AskedJobs as
 
 // --- all or none ---------------------------------------------------------------------------------------------------------
 
+// What is told of a job when all of them are refused.
+struct PlacedJob {
+  std::string pointer;
+  std::string queue;
+  std::size_t payload_bytes = 0;
+};
+
 // Which of them an error of the whole is about, as far as that can be told.
-Problem problem_of_all(ApiState& api, const Error& error,
-                       const std::vector<std::pair<std::string, std::size_t>>& sizes) {
-  for (std::size_t i = 0; i < sizes.size() && error.code != Errc::io; ++i) {
-    const auto config = api.engine.config(sizes[i].first);
+Problem problem_of_all(ApiState& api, const Error& error, const std::vector<PlacedJob>& jobs) {
+  for (const PlacedJob& job : jobs) {
+    const auto config = api.engine.config(job.queue);
     const bool unknown = !config && error.code == Errc::not_found;
-    const bool too_large = config && error.code == Errc::too_large && sizes[i].second > config->max_payload_bytes;
-    if (unknown || too_large) return problem_of_job(error, place_of(i));
+    const bool too_large = config && error.code == Errc::too_large && job.payload_bytes > config->max_payload_bytes;
+    if (unknown || too_large) return problem_of_job(error, job.pointer);
   }
   return problem_of(error);
 }
@@ -161,16 +172,20 @@ Problem problem_of_all(ApiState& api, const Error& error,
 Coro<Result<ServerResponse>> put_all(ApiState& api, ApiCall& call, AskedJobs asked, std::optional<NewJob> completion) {
   if (!asked.wrong.empty()) co_return call.refuse(std::move(asked.wrong.begin()->second));
   co_await or_return(find_all_names(api, call, asked));
-  std::vector<std::pair<std::string, std::size_t>> sizes;
-  for (const NewJob& job : asked.jobs) sizes.emplace_back(job.queue, job.payload.size());
+  const std::size_t count = asked.jobs.size();
   if (completion) asked.jobs.push_back(std::move(*completion));
+  std::vector<PlacedJob> placed;
+  for (std::size_t i = 0; i < asked.jobs.size(); ++i) {
+    const NewJob& job = asked.jobs[i];
+    placed.push_back({i < count ? place_of(i) : "/completion", job.queue, job.payload.size()});
+  }
   const auto put = co_await put_as(api, call, std::move(asked.jobs), completion ? As::batch : As::all);
-  if (!put) co_return call.refuse(problem_of_all(api, put.error(), sizes));
+  if (!put) co_return call.refuse(problem_of_all(api, put.error(), placed));
   co_return json_answer([&](JsonWriter& json) {
     json.array("replies", [&] {
-      for (std::size_t i = 0; i < sizes.size(); ++i) json.object([&] { write(json, *(*put)[i]); });
+      for (std::size_t i = 0; i < count; ++i) json.object([&] { write(json, *(*put)[i]); });
     });
-    if (put->size() > sizes.size()) json.object("completion", [&] { write(json, *put->back()); });
+    if (put->size() > count) json.object("completion", [&] { write(json, *put->back()); });
   });
 }
 
@@ -218,7 +233,10 @@ Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, const JsonV
     read_batch_member(api, name, value, raw_value, asked);
   });
   co_await or_return(call.read_all());
-  if (asked.completion) co_await or_return(call.check_put(*asked.completion));
+  if (asked.completion) {
+    co_await or_return(call.check_put(asked.completion->queue, asked.completion->function));
+    asked.completion->within = call.caller.reach();
+  }
   if (!asked.atomic && !asked.completion) co_return co_await put_each(api, call, std::move(asked.jobs));
   co_return co_await put_all(api, call, std::move(asked.jobs), std::move(asked.completion));
 }

@@ -44,21 +44,27 @@ Coro<Result<ServerResponse>> answer_with(ApiState& api, std::string name) {
   co_return ServerResponse::json(200, std::move(body));
 }
 
+// By name.
 Coro<Result<ServerResponse>> list_queues(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
+  const std::string after = query.text("after").value_or("");
+  const std::size_t limit = query.whole("limit", 1, kMostInPage, kMostInPage);
   co_await or_return(query.finish());
   auto queues = co_await or_return(api.book().queues());
   const auto counts = co_await or_return(api.book().counts());
+  std::erase_if(queues, [&](const StoredQueue& its) { return its.name <= after || !call.caller.may_use(its.name); });
   std::ranges::sort(queues, {}, &StoredQueue::name);
+  const bool more = queues.size() > limit;
+  if (more) queues.resize(limit);
   co_return json_answer([&](JsonWriter& json) {
     json.array("queues", [&] {
       for (const StoredQueue& queue : queues) {
-        if (!call.caller.may_use(queue.name)) continue;
         const auto found = std::ranges::lower_bound(counts, queue.name, {}, &NamedCounts::first);
         const bool counted = found != counts.end() && found->first == queue.name;
         write(api, json, queue, counted ? found->second : StateCounts{});
       }
     });
+    json.member("next", more ? std::optional(queues.back().name) : std::nullopt);
   });
 }
 
@@ -114,6 +120,7 @@ Coro<Result<ServerResponse>> pause_queue(ApiState& api, ApiCall& call) {
 
 Coro<Result<ServerResponse>> resume_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("queue"));
+  co_await or_return(call.no_members());
   co_await or_return(api.book().resume(name));
   co_return co_await answer_with(api, std::move(name));
 }
@@ -150,14 +157,14 @@ Coro<Result<ServerResponse>> kick_queue(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> queue_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/queues", TokenScope::read, list_queues},
+      reading_much(get, "/v1/queues", list_queues, true),
       {get, "/v1/queues/{queue}", TokenScope::read, show_queue},
       {put, "/v1/queues/{queue}", TokenScope::admin, replace_queue, true},
       {patch, "/v1/queues/{queue}", TokenScope::admin, change_queue, true},
       {delete_, "/v1/queues/{queue}", TokenScope::admin, erase_queue, true},
       {post, "/v1/queues/{queue}/pause", TokenScope::admin, pause_queue, true},
       {post, "/v1/queues/{queue}/resume", TokenScope::admin, resume_queue, true},
-      {post, "/v1/queues/{queue}/kick", TokenScope::work, kick_queue, true},
+      {post, "/v1/queues/{queue}/kick", TokenScope::work, kick_queue, true, false, true},
       queue_stats_route(),
   };
 }

@@ -1,8 +1,10 @@
 // Schedules, and the times of triggers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
@@ -17,7 +19,10 @@ namespace {
 
 constexpr std::uint64_t kMostTimes = 100;
 constexpr std::uint64_t kUsualTimes = 10;
-constexpr std::uint64_t kMostPassed = 100'000;  // for a page, past schedules that the caller may not see
+constexpr std::size_t kSchedulesAtOnce = 64;
+constexpr std::size_t kMostSchedulesBytes = std::size_t{8} * 1024 * 1024;  // of payloads
+// For a page, past schedules that the caller may not see; the next one goes on there.
+constexpr std::uint64_t kMostPassed = 100'000;
 
 Result<void> check_unlocked(const ApiState& api, ApiCall& call, std::string_view name) {
   if (!api.schedule_is_locked(name)) return {};
@@ -34,32 +39,62 @@ ServerResponse answer_with(const ApiState& api, const ScheduleStatus& status) {
   return json_answer([&](JsonWriter& json) { write(api, json, status); });
 }
 
+// Whether the caller may see it, or change it, by its name and its queue. One whose queue cannot be read is for those
+// who may all.
+bool may_reach(const ApiCall& call, const ScheduleStatus& status) {
+  if (call.reaches_all()) return true;
+  return status.schedule && call.may_reach(status.name) && call.may_reach(status.schedule->job.queue);
+}
+
+Result<void> check_reach(ApiCall& call, const ScheduleStatus& status) {
+  if (may_reach(call, status)) return {};
+  return call.refuse(ProblemType::forbidden,
+                     fmt::format("schedule {}: its jobs go to a queue that the token {} may not use",
+                                 in_quotes(status.name), in_quotes(call.caller.name)));
+}
+
+// Of the schedule that the path names, if the caller may see it, or change it.
+Coro<Result<std::string>> schedule_in_path(ApiState& api, ApiCall& call) {
+  auto name = co_await or_return(call.name_in_path("schedule"));
+  if (call.reaches_all()) co_return name;
+  const auto status = co_await or_return(api.book().schedules().get(name));
+  co_await or_return(check_reach(call, status));
+  co_return name;
+}
+
 // --- looks ---------------------------------------------------------------------------------------------------------------
 
 struct SchedulePage {
   std::vector<ScheduleStatus> schedules;
-  bool more = false;
+  std::optional<ScheduleId> next;  // behind which more may come
 };
 
+// Slices, until the page is full, or has some megabytes of payloads.
 Coro<Result<SchedulePage>> read_page(ApiState& api, const ApiCall& call, ScheduleId after, std::size_t limit) {
   SchedulePage page;
+  std::size_t bytes = 0;
   for (std::size_t looked = 0; looked < kMostPassed;) {
-    auto slice = co_await or_return(api.book().schedules().list(after, limit + 1));
-    looked += limit + 1;
+    const std::size_t wanted = std::min(limit + 1, kSchedulesAtOnce);
+    auto slice = co_await or_return(api.book().schedules().list(after, wanted));
+    looked += wanted;
     for (ScheduleStatus& status : slice) {
       after = status.id;
-      if (!call.caller.may_use(status.name)) continue;
-      page.more = page.schedules.size() == limit;
-      if (page.more) co_return page;
+      if (!may_reach(call, status)) continue;
+      if (page.schedules.size() == limit || bytes > kMostSchedulesBytes) {
+        page.next = page.schedules.back().id;
+        co_return page;
+      }
+      if (status.schedule) bytes += status.schedule->job.payload.size();
       page.schedules.push_back(std::move(status));
     }
-    if (slice.size() <= limit) break;
+    if (slice.size() < wanted) co_return page;
   }
+  page.next = after;
   co_return page;
 }
 
 Coro<Result<ServerResponse>> list_schedules(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const ScheduleId after = query.whole("after", 0, std::numeric_limits<std::int64_t>::max(), 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
@@ -68,18 +103,18 @@ Coro<Result<ServerResponse>> list_schedules(ApiState& api, ApiCall& call) {
     json.array("schedules", [&] {
       for (const ScheduleStatus& status : page.schedules) json.object([&] { write(api, json, status); });
     });
-    json.member("next", page.more ? std::optional(page.schedules.back().id) : std::nullopt);
+    json.member("next", page.next);
   });
 }
 
 Coro<Result<ServerResponse>> show_schedule(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
+  auto name = co_await or_return(schedule_in_path(api, call));
   co_return answer_with(api, co_await or_return(api.book().schedules().get(std::move(name))));
 }
 
 Coro<Result<ServerResponse>> schedule_history(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
-  ApiQuery query(call.request.query);
+  auto name = co_await or_return(schedule_in_path(api, call));
+  ApiQuery query(call);
   const std::size_t limit = query.whole("limit", 1, kRunsKept, kRunsKept);
   co_await or_return(query.finish());
   const auto runs = co_await or_return(api.book().schedules().history(std::move(name), limit));
@@ -91,7 +126,7 @@ Coro<Result<ServerResponse>> schedule_history(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> explain_schedule(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
+  auto name = co_await or_return(schedule_in_path(api, call));
   const auto why = co_await or_return(api.book().schedules().explain(std::move(name)));
   co_return json_answer([&](JsonWriter& json) {
     write_members(json, why);
@@ -100,7 +135,7 @@ Coro<Result<ServerResponse>> explain_schedule(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> schedule_output(ApiState& api, ApiCall& call) {
-  const auto name = co_await or_return(call.name_in_path("schedule"));
+  const auto name = co_await or_return(schedule_in_path(api, call));
   auto left = co_await or_return(api.book().schedules().output(name));
   if (!left) {
     co_return call.refuse(ProblemType::not_found,
@@ -111,7 +146,8 @@ Coro<Result<ServerResponse>> schedule_output(ApiState& api, ApiCall& call) {
 
 // --- schedules come and change -------------------------------------------------------------------------------------------
 
-// `base` with the members of `changes` in the place of its own, those of "job" one by one; null takes one away.
+// `base` with the members of `changes` in the place of its own, those of "job" one by one. A null stays, for a name that no
+// schedule has is wrong with it, too.
 void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& changes) {
   json.object([&] {
     base.for_each_name([&](std::string_view name, const JsonValue& value) {
@@ -122,7 +158,6 @@ void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& chan
       json.raw(value.json());
     });
     changes.for_each_name([&](std::string_view name, const JsonValue& value) {
-      if (value.json() == "null") return;
       std::optional<JsonValue> before;
       if (name == "job" && value.is_object()) {
         base.for_each_name([&](std::string_view other, const JsonValue& there) {
@@ -145,14 +180,17 @@ Result<Schedule> merged(const std::string& base, const JsonValue& changes) {
   write_merged(json, before->root(none), changes);
   const auto whole = JsonText::parse(text);
   if (!whole) return std::unexpected(whole.error());
-  return detail::read_schedule(whole->root(changes.errors()));
+  return detail::read_schedule(whole->root(changes.errors()), JsonMembers::Nulls::are_missing);
 }
 
-// Whether the caller may add it, or have it in the place of another.
-Result<void> check_add(const ApiState& api, ApiCall& call, const Schedule& schedule) {
-  if (auto good = call.check_use(schedule.name); !good) return good;
-  if (auto good = call.check_use(schedule.job.queue); !good) return good;
-  return check_unlocked(api, call, schedule.name);
+// Whether the caller may add it, or have it in the place of the one that is there.
+Coro<Result<void>> check_add(ApiState& api, ApiCall& call, const Schedule& schedule) {
+  co_await or_return(call.check_use(schedule.name));
+  co_await or_return(call.check_put(schedule.job.queue, schedule.job.function));
+  co_await or_return(check_unlocked(api, call, schedule.name));
+  if (call.reaches_all()) co_return Result<void>{};
+  const auto there = co_await api.book().schedules().get(schedule.name);
+  co_return there ? check_reach(call, *there) : Result<void>{};
 }
 
 // The schedule that the body asks for.
@@ -222,7 +260,7 @@ Coro<Result<ServerResponse>> add_many(ApiState& api, ApiCall& call, const JsonVa
 }
 
 Coro<Result<ServerResponse>> add(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const auto conflict = static_cast<ConflictPolicy>(query.one_of("conflict", {"fail", "replace", "keep"}).value_or(0));
   co_await or_return(query.finish());
   const JsonValue root = co_await or_return(call.object());
@@ -247,7 +285,7 @@ Coro<Result<ServerResponse>> replace_schedule(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> change_schedule(ApiState& api, ApiCall& call) {
-  const auto name = co_await or_return(call.name_in_path("schedule"));
+  const auto name = co_await or_return(schedule_in_path(api, call));
   co_await or_return(check_unlocked(api, call, name));
   const auto status = co_await or_return(api.book().schedules().get(name));
   if (!status.schedule) co_return call.refuse(ProblemType::wrong_state, status.trouble);
@@ -256,7 +294,7 @@ Coro<Result<ServerResponse>> change_schedule(ApiState& api, ApiCall& call) {
   const auto first = merged(to_json(*status.schedule), root);
   co_await or_return(call.checked());
   if (!first) co_return std::unexpected(first.error());
-  co_await or_return(call.check_use(first->job.queue));
+  co_await or_return(call.check_put(first->job.queue, first->job.function));
   // Called again where another change came first; what is wrong then leaves that one as it is.
   const auto change_it = [&root](Schedule& schedule) {
     if (auto changed = merged(to_json(schedule), root)) schedule = std::move(*changed);
@@ -265,7 +303,7 @@ Coro<Result<ServerResponse>> change_schedule(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> remove_schedule(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
+  auto name = co_await or_return(schedule_in_path(api, call));
   co_await or_return(check_unlocked(api, call, name));
   co_await or_return(api.book().schedules().remove(std::move(name)));
   co_return no_content();
@@ -274,7 +312,7 @@ Coro<Result<ServerResponse>> remove_schedule(ApiState& api, ApiCall& call) {
 // --- what people do with them --------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> pause_schedule(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
+  auto name = co_await or_return(schedule_in_path(api, call));
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
   in.refuse_repeated();
@@ -286,7 +324,7 @@ Coro<Result<ServerResponse>> pause_schedule(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> resume_schedule(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
+  auto name = co_await or_return(schedule_in_path(api, call));
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
   in.refuse_repeated();
@@ -299,7 +337,8 @@ Coro<Result<ServerResponse>> resume_schedule(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> run_now(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
+  auto name = co_await or_return(schedule_in_path(api, call));
+  co_await or_return(call.no_members());
   const JobId job = co_await or_return(api.book().schedules().run_now(std::move(name)));
   co_return json_answer([&](JsonWriter& json) { json.member("job", job); });
 }
@@ -316,25 +355,29 @@ void write_time(JsonWriter& json, const Trigger& trigger, WallTime time) {
   });
 }
 
-ServerResponse answer_with_times(const Trigger& trigger, WallTime after, std::uint64_t count) {
-  return json_answer([&](JsonWriter& json) {
+// One may take many questions to find: others go on in between.
+Coro<Result<ServerResponse>> answer_with_times(Trigger trigger, WallTime after, std::uint64_t count) {
+  std::vector<WallTime> times;
+  for (auto time = trigger.next(after); time && times.size() < count; time = trigger.next(*time)) {
+    times.push_back(*time);
+    co_await yield_now();
+  }
+  co_return json_answer([&](JsonWriter& json) {
     json.array("times", [&] {
-      for (auto time = trigger.next(after); time && count > 0; --count, time = trigger.next(*time)) {
-        write_time(json, trigger, *time);
-      }
+      for (const WallTime time : times) write_time(json, trigger, time);
     });
     json.member("zone", trigger.zone().name());
   });
 }
 
 Coro<Result<ServerResponse>> next_of_schedule(ApiState& api, ApiCall& call) {
-  auto name = co_await or_return(call.name_in_path("schedule"));
-  ApiQuery query(call.request.query);
+  auto name = co_await or_return(schedule_in_path(api, call));
+  ApiQuery query(call);
   const std::uint64_t count = query.whole("count", 1, kMostTimes, kUsualTimes);
   co_await or_return(query.finish());
   const auto status = co_await or_return(api.book().schedules().get(std::move(name)));
   if (!status.schedule) co_return call.refuse(ProblemType::wrong_state, status.trouble);
-  co_return answer_with_times(status.schedule->trigger, api.engine.calendar_now(), count);
+  co_return co_await answer_with_times(status.schedule->trigger, api.engine.calendar_now(), count);
 }
 
 Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
@@ -351,8 +394,8 @@ Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
   in.finish("there are trigger, count and after");
   co_await or_return(call.checked());
   const auto trigger = detail::read_any_trigger(*form);
-  co_await or_return(call.checked());
-  co_return answer_with_times(*trigger, from, wanted);
+  co_await or_return(call.read_all());
+  co_return co_await answer_with_times(*trigger, from, wanted);
 }
 
 }  // namespace
@@ -360,8 +403,9 @@ Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> schedule_routes() {
   using enum HttpMethod;
   return {
-      {.method = get, .pattern = "/v1/schedules", .scope = TokenScope::read, .handler = list_schedules, .reads_much = true},
-      {post, "/v1/schedules", TokenScope::admin, add, true},
+      reading_much(get, "/v1/schedules", list_schedules, true),
+      {.method = post, .pattern = "/v1/schedules", .scope = TokenScope::admin, .handler = add, .audited = true,
+       .has_query = true},
       {get, "/v1/schedules/{schedule}", TokenScope::read, show_schedule},
       {put, "/v1/schedules/{schedule}", TokenScope::admin, replace_schedule, true},
       {patch, "/v1/schedules/{schedule}", TokenScope::admin, change_schedule, true},
@@ -369,11 +413,11 @@ std::vector<ApiRoute> schedule_routes() {
       {post, "/v1/schedules/{schedule}/pause", TokenScope::admin, pause_schedule, true},
       {post, "/v1/schedules/{schedule}/resume", TokenScope::admin, resume_schedule, true},
       {post, "/v1/schedules/{schedule}/run", TokenScope::work, run_now, true},
-      {get, "/v1/schedules/{schedule}/history", TokenScope::read, schedule_history},
+      {.method = get, .pattern = "/v1/schedules/{schedule}/history", .handler = schedule_history, .has_query = true},
       {get, "/v1/schedules/{schedule}/explain", TokenScope::read, explain_schedule},
       {get, "/v1/schedules/{schedule}/output", TokenScope::read, schedule_output},
-      {get, "/v1/schedules/{schedule}/next", TokenScope::read, next_of_schedule},
-      {post, "/v1/next", TokenScope::read, next_of_trigger},
+      reading_much(get, "/v1/schedules/{schedule}/next", next_of_schedule, true),
+      reading_much(post, "/v1/next", next_of_trigger),
   };
 }
 

@@ -1,5 +1,6 @@
 // What if: how the queues and schedules that are there would fare from now on, with changes that the request names.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <set>
@@ -116,13 +117,19 @@ std::optional<Schedule> rest_of(ScheduleStatus&& status) {
 }
 
 Coro<Result<void>> add_schedules(ApiState& api, ApiCall& call, WhatIf& question) {
-  auto all = co_await or_return(api.book().schedules().list(0, kMostSchedules + 1));
-  if (all.size() > kMostSchedules) {
-    co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} schedules", kMostSchedules));
-  }
-  for (ScheduleStatus& status : all) {
-    if (!call.caller.may_use(status.name)) continue;
-    if (auto schedule = rest_of(std::move(status))) question.schedules.push_back(*std::move(schedule));
+  ScheduleId after = 0;
+  for (std::size_t read = kMostSchedules; read == kMostSchedules;) {
+    auto some = co_await or_return(api.book().schedules().list(after, kMostSchedules));
+    read = some.size();
+    for (ScheduleStatus& status : some) {
+      after = status.id;
+      auto schedule = rest_of(std::move(status));
+      if (!schedule || !call.caller.may_use(schedule->name, schedule->job.queue)) continue;
+      if (question.schedules.size() == kMostSchedules) {
+        co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} schedules", kMostSchedules));
+      }
+      question.schedules.push_back(*std::move(schedule));
+    }
   }
   co_return Result<void>{};
 }
@@ -194,7 +201,9 @@ void change_schedules(const ApiCall& call, const JsonValue& list, WhatIf& questi
     auto schedule = detail::read_schedule(entry);
     if (!schedule) return entry.errors() ? void() : entry.refuse(schedule.error());
     if (auto found = check(*schedule, question.from); !found) return entry.refuse(found.error());
-    if (!call.caller.may_use(schedule->name)) return entry.refuse("the token may not use a schedule of that name");
+    if (!call.caller.may_use(schedule->name, schedule->job.queue)) {
+      return entry.refuse("the token may not use a schedule of that name, or its queue");
+    }
     std::erase_if(question.schedules, [&](const Schedule& old) { return old.name == schedule->name; });
     question.schedules.push_back(*std::move(schedule));
   });
@@ -257,32 +266,42 @@ void write(JsonWriter& json, const WhatIfQueue& queue) {
   });
 }
 
-// The one at a time runs on a thread of its own: who leaves, and who stops the daemon, ends it.
-Coro<Result<std::string>> simulated(ApiState& api, std::shared_ptr<WhatIf> question) {
+// One what-if at a time is being answered, from its question on.
+class OnlyOne {
+ public:
+  explicit OnlyOne(std::shared_ptr<std::atomic<bool>> busy) noexcept : busy_(std::move(busy)) {}
+  OnlyOne(const OnlyOne&) = delete;
+  ~OnlyOne() { busy_->store(false); }
+
+ private:
+  const std::shared_ptr<std::atomic<bool>> busy_;
+};
+
+// On a thread of its own: who leaves, and who stops the daemon, ends it. The system is given back what it has taken of memory.
+Coro<Result<std::string>> simulated(ApiState& api, std::shared_ptr<WhatIf> question, std::shared_ptr<OnlyOne> only) {
   struct Abandoned {
     std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
     ~Abandoned() { *flag = true; }
   } abandoned;
   question->abandoned = [left = abandoned.flag, stopped = api.simulations_stopped] { return *left || *stopped; };
-  api.simulating->store(true);
   if (!api.simulator) api.simulator.emplace(1);
   auto result = co_await run_in_executor(
-      *api.simulator, [question, ask = api.options.what_if, busy = api.simulating]() -> Result<std::string> {
-        const struct Free {
-          std::atomic<bool>& busy;
-          ~Free() { busy.store(false); }
-        } free_in_the_end{*busy};
-        return ask(*question);
+      *api.simulator, [question, ask = api.options.what_if, only = std::move(only)]() mutable -> Result<std::string> {
+        const std::shared_ptr<OnlyOne> until_the_end = std::move(only);
+        auto report = ask(*question);
+        ::malloc_trim(0);
+        return report;
       });
   co_return result;
 }
 
 Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
   if (!api.options.what_if) co_return call.refuse(ProblemType::not_found, "this daemon answers no what-if");
+  if (api.simulating->exchange(true)) co_return call.refuse(ProblemType::too_many, "another what-if is being answered");
+  auto only = std::make_shared<OnlyOne>(api.simulating);
   const auto question = std::make_shared<WhatIf>(co_await or_return(read_question(api, call)));
-  if (api.simulating->load()) co_return call.refuse(ProblemType::too_many, "another what-if is being answered");
   if (api.stopped) co_return call.refuse(ProblemType::draining, "the daemon is stopping");
-  const std::string report = co_await or_return(simulated(api, question));
+  const std::string report = co_await or_return(simulated(api, question, std::move(only)));
   co_return json_answer([&](JsonWriter& json) {
     json.array("assumed", [&] {
       for (const WhatIfQueue& queue : question->queues) write(json, queue);
@@ -294,6 +313,8 @@ Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute simulate_route() { return {HttpMethod::post, "/v1/simulate", TokenScope::read, simulate_now}; }
+ApiRoute simulate_route() {
+  return {.method = HttpMethod::post, .pattern = "/v1/simulate", .scope = TokenScope::read, .handler = simulate_now};
+}
 
 }  // namespace argiope

@@ -2,6 +2,7 @@
 // handlers, by resource.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <list>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "argiope/async/executor.hpp"
@@ -18,6 +20,8 @@
 #include "serve/api.hpp"
 #include "serve/api_call.hpp"
 #include "serve/audit_log.hpp"
+#include "serve/bounds/caller_counts.hpp"
+#include "serve/bounds/read_turns.hpp"
 #include "serve/kept_answers.hpp"
 #include "serve/request_memory.hpp"
 #include "serve/worker_registry.hpp"
@@ -42,16 +46,22 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   AuditLog audit;
   // Of requests with an Idempotency-Key that change no jobs (the store remembers those that do): what they were answered, by
   // its bytes; and which leases they were given, by their number.
-  RequestMemory<ServerResponse> answers{32 * 1024 * 1024};
-  RequestMemory<std::vector<std::uint64_t>> given{200'000};
+  RequestMemory<ServerResponse> answers{8 * 1024 * 1024};
+  RequestMemory<std::vector<std::uint64_t>> given{
+      200'000, [this](const std::vector<std::uint64_t>& tokens) {
+        return std::ranges::none_of(tokens, [this](std::uint64_t token) { return engine.running(token).has_value(); });
+      }};
+  // Which request has had which key, of all that were done, as long as there is room: others are known to their own memory alone.
+  RequestMemory<std::monostate> keys{1, [](std::monostate) { return true; }};
+  // What one is answered whose share of that memory is full.
+  static Problem too_many_keys();
   KeptAnswers kept_answers{options.session_secret};  // of pages that were tried
-  // Of requests that wait, for jobs or for output: what ends their waiting.
+  // Of requests that wait, for jobs or for output: what ends their waiting; and how many of each token wait.
   std::list<Timeout*> polls;
-  // Whether one more may wait; why not, for one that has nothing to answer before: it comes too late, or too many wait.
-  bool may_wait() const noexcept { return !stopped && polls.size() < options.most_pollers; }
-  Problem why_not_wait() const;
-  // Requests that read much and are answered now: the others wait for their turn.
-  Semaphore large_reads{4};
+  CallerCounts polls_of;
+  // Why one more may not wait, for one that has nothing to answer before: it comes too late, or too many wait.
+  std::optional<Problem> why_not_wait(const Caller& caller) const;
+  ReadTurns read_turns;
   bool stopped = false;
   std::uint64_t requests = 0;
   // What-if questions: whether one is being answered, and that no more is wanted of it. The thread that answers comes last, so
@@ -60,6 +70,22 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   std::shared_ptr<std::atomic<bool>> simulations_stopped = std::make_shared<std::atomic<bool>>(false);
   std::optional<ThreadPoolExecutor> simulator;
 };
+
+// A request that waits, while it does; what ends its waiting is `limit`.
+class PollPlace {
+ public:
+  PollPlace(ApiState& api, const Caller& caller, Timeout& limit);
+  PollPlace(const PollPlace&) = delete;
+  ~PollPlace();
+
+ private:
+  ApiState& api_;
+  const std::string who_;  // empty: there are no tokens
+  const std::list<Timeout*>::iterator place_;
+};
+
+// What is answered where the right that let the caller in has ended while the request waited.
+Problem access_ended();
 
 // What a route does. It lives as long as its call, and may be cancelled at each await, when its client leaves.
 using ApiHandler = Coro<Result<ServerResponse>> (*)(ApiState& api, ApiCall& call);
@@ -72,9 +98,16 @@ struct ApiRoute {
   bool audited = false;  // a change that is told in /v1/audit
   // Whether its handler does what an Idempotency-Key asks for. Else answers to such requests are kept in memory.
   bool knows_keys = false;
-  // Whether it may read much: so many of these requests are answered at a time, and others are not held up by them.
+  // Whether it may read much: it waits for its turn then, and others are not held up by it.
   bool reads_much = false;
+  // Whether its handler reads an ApiQuery. Others take no parameters, and say so.
+  bool has_query = false;
 };
+
+// One that looks, and may read much.
+inline ApiRoute reading_much(HttpMethod method, std::string_view pattern, ApiHandler handler, bool has_query = false) {
+  return {.method = method, .pattern = pattern, .handler = handler, .reads_much = true, .has_query = has_query};
+}
 
 // Of each resource.
 ApiRoute put_route();

@@ -62,8 +62,6 @@ KnownWorkers workers_told(const ApiState& api, const ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
-  ApiQuery query(call.request.query);
-  co_await or_return(query.finish());
   co_return json_answer([&](JsonWriter& json) {
     json.array("workers", [&] {
       for (const auto& [id, worker] : workers_told(api, call)) {
@@ -122,7 +120,7 @@ std::vector<std::uint64_t> leases_to_end(const ApiState& api, const ApiCall& cal
 
 Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
   const std::string name(call.id_or_name("worker"));
-  ApiQuery query(call.request.query);
+  ApiQuery query(call);
   const auto who = query.text("who");
   co_await or_return(query.finish());
   const auto workers = co_await or_return(workers_to_end(api, call, name, who));
@@ -143,7 +141,8 @@ std::vector<ApiRoute> worker_routes() {
   using enum HttpMethod;
   return {
       {get, "/v1/workers", TokenScope::read, list_workers},
-      {delete_, "/v1/workers/{worker}", TokenScope::work, end_worker, true},
+      {.method = delete_, .pattern = "/v1/workers/{worker}", .scope = TokenScope::work, .handler = end_worker,
+       .audited = true, .has_query = true},
   };
 }
 

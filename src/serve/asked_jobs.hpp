@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace argiope {
 class AskedJobs {
  public:
   // `now`: what delays count from.
-  AskedJobs(const Caller& caller, WallTime now) : caller_(caller), now_(now) {}
+  AskedJobs(const Caller& caller, WallTime now) : caller_(caller), reach_(caller.reach()), now_(now) {}
 
   // The next one, `value`, whose text is `raw`. What is wrong with it is no error of the value.
   void read(const JsonValue& value, RawJson& raw);
@@ -39,11 +40,15 @@ class AskedJobs {
   void take(NewJob job, JobNames names_of_it, const JsonErrors& errors, bool is_line);
 
   const Caller& caller_;
+  const decltype(NewJob::within) reach_;
   const WallTime now_;
   std::size_t count_ = 0;
 };
 
-// What is wrong with the job at that place, by an error of the book.
+// What is wrong with the job at that place, by what the book has answered; nullopt: nothing. Its id may be that of a job
+// which is none of the caller's.
+std::optional<Problem> problem_of_put(const Result<PutReply>& reply, std::string_view pointer);
+// The same by an error.
 Problem problem_of_job(const Error& error, std::string_view pointer);
 
 }  // namespace argiope

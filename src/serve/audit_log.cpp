@@ -9,6 +9,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
+#include "async/internal/as_error.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
@@ -126,14 +127,17 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
       std::exchange(self->batch, std::make_shared<Event>())->set();
     }
   }
+  Coro<Result<void>> write(bool anew, std::shared_ptr<const std::string> lines) {
+    co_return co_await run_in_executor(
+        *thread, [this, anew, lines] { return anew ? file.replace(*lines) : file.append(*lines); });
+  }
   Coro<bool> write_some() {
     const bool anew = is_to_be_rewritten();
     const std::size_t count = anew ? entries.size() : pending_lines;
     const auto lines = std::make_shared<const std::string>(anew ? all_lines() : std::move(pending));
     pending.clear();
     pending_lines = 0;
-    const Result<void> done = co_await run_in_executor(
-        *thread, [this, anew, lines] { return anew ? file.replace(*lines) : file.append(*lines); });
+    const Result<void> done = co_await as_error(write(anew, lines));
     has_failed = !done;
     if (done) lines_in_file = anew ? count : lines_in_file + count;
     if (!done) spdlog::error("the audit cannot be written, and is kept in memory: {}", done.error().message);

@@ -39,10 +39,13 @@ void begin_to_stop(BeanstalkdCore& core) {
 
 Coro<bool> stop_within(SharedCore core, Duration limit) {
   begin_to_stop(*core);
-  if (co_await core->servers.all_gone(limit)) co_return true;
-  core->servers.abort_clients();
-  co_await core->servers.all_gone(kLastGrace);
-  co_return false;
+  const bool left_in_time = co_await core->servers.all_gone(limit);
+  if (!left_in_time) {
+    core->servers.abort_clients();
+    co_await core->servers.all_gone(kLastGrace);
+  }
+  co_await core->quiet();
+  co_return left_in_time;
 }
 
 }  // namespace
@@ -59,10 +62,17 @@ Beanstalkd::~Beanstalkd() {
 }
 
 std::uint16_t Beanstalkd::listen(const std::string& host, std::uint16_t port) {
+  state_->tidy_from_now_on();
   return state_->servers.listen(serving(state_), host, port);
 }
-void Beanstalkd::listen_unix(const std::string& path) { state_->servers.listen_unix(serving(state_), path); }
-void Beanstalkd::listen_at(int fd) { state_->servers.listen_at(serving(state_), fd); }
+void Beanstalkd::listen_unix(const std::string& path) {
+  state_->tidy_from_now_on();
+  state_->servers.listen_unix(serving(state_), path);
+}
+void Beanstalkd::listen_at(int fd) {
+  state_->tidy_from_now_on();
+  state_->servers.listen_at(serving(state_), fd);
+}
 
 void Beanstalkd::drain() { state_->is_draining = true; }
 Coro<bool> Beanstalkd::stop(Duration limit) { return stop_within(state_, limit); }

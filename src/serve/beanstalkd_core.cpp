@@ -1,6 +1,7 @@
 #include "serve/beanstalkd_core.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <limits>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
+#include "serve/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {
@@ -19,6 +21,9 @@ constexpr std::size_t kKickedAtOnce = 1000;  // at a time
 constexpr std::size_t kMostBuffered = 16 * 1024 * 1024;
 constexpr std::size_t kDueLooked = 100;
 constexpr std::uint32_t kUrgentBelow = 1024;
+constexpr std::uint64_t kMostUrgentCounted = 2'000;
+constexpr Duration kUntilErased = 100ms;  // after a tube was let go: who alternates between two makes and erases none
+constexpr Duration kBetweenLooksForUnused = 10min;
 constexpr std::uint32_t kMostFailures = kUnlimited - 1;  // that a queue's policy may say
 
 constexpr std::uint32_t kHeard =
@@ -64,13 +69,16 @@ BeanstalkdCore::BeanstalkdCore(Engine& its_engine, BeanstalkdOptions its_options
       started_at(loop.time()),
       servers("a Beanstalkd", {.stream = {.write_limit = kMostBuffered + options.max_job_bytes},
                                .max_connections = options.max_connections}),
+      own_policy_(to_json(queue_config(options))),
       listener_(engine.add_listener(kHeard, [this](const JobEvent& event) { hear(event); })) {
   tubes.find_or_make("default").stays = true;
 }
 BeanstalkdCore::~BeanstalkdCore() { part(); }
 
 void BeanstalkdCore::part() noexcept {
-  if (!std::exchange(has_parted_, true)) engine.remove_listener(listener_);
+  if (std::exchange(has_parted_, true)) return;
+  tidier_.stop();
+  engine.remove_listener(listener_);
 }
 
 void BeanstalkdCore::hear(const JobEvent& event) noexcept {
@@ -84,7 +92,40 @@ void BeanstalkdCore::hear(const JobEvent& event) noexcept {
 void BeanstalkdCore::let_go(BeanstalkdTube& tube) noexcept {
   if (has_parted_ || tube.is_referred_to()) return;
   if (!has_queue(tube)) return tubes.drop(tube);
-  if (!is_stopping) unused_queues_.insert(tube.name);
+  note_unused(tube.name);
+}
+
+bool BeanstalkdCore::is_let_go(std::string_view queue) const {
+  const BeanstalkdTube* const tube = tubes.find(queue);
+  return tube == nullptr || !tube->is_referred_to();
+}
+
+void BeanstalkdCore::note_unused(std::string_view queue) {
+  if (is_stopping || has_parted_) return;
+  unused_queues_.emplace(queue);
+  tidier_.at(saturating_add(loop.time(), kUntilErased));
+}
+
+void BeanstalkdCore::tidy() {
+  if (!is_stopping && !has_parted_) tidying_.run(shared_from_this(), look_for_unused());
+}
+
+// What it throws is told now, and it goes on.
+Coro<void> BeanstalkdCore::look_for_unused() {
+  try {
+    if (loop.time() >= look_at_) {
+      look_at_ = saturating_add(loop.time(), kBetweenLooksForUnused);
+      for (const std::string& queue : engine.queue_names()) {
+        if (is_let_go(queue) && was_made_by_us(queue)) note_unused(queue);
+      }
+    }
+    tidier_.at(look_at_);
+    co_await erase_unused_queues();
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const std::exception& error) {
+    spdlog::error("empty queues of tubes could not be erased, and are looked at again: {}", error.what());
+  }
 }
 
 Coro<void> BeanstalkdCore::erase_unused_queues() {
@@ -103,7 +144,7 @@ Coro<void> BeanstalkdCore::erase_unused_queues() {
 // Not those that were configured, nor those that are paused.
 bool BeanstalkdCore::was_made_by_us(std::string_view queue) const {
   const auto config = engine.config(queue);
-  return config && to_json(*config) == to_json(queue_config(options));
+  return config && to_json(*config) == own_policy_;
 }
 
 void BeanstalkdCore::note_delete(std::string_view tube) noexcept {
@@ -126,8 +167,14 @@ Coro<Result<void>> BeanstalkdCore::make_queue(std::string tube) {
 
 Coro<std::string> BeanstalkdCore::peek(JobId id) { return found(id); }
 
+Coro<Result<JobRecord>> BeanstalkdCore::job_of(JobId id) {
+  auto job = co_await or_return(book().get(id));
+  if (is_own_queue(job.queue)) co_return fail(Errc::not_found, "the daemon's own");
+  co_return job;
+}
+
 Coro<std::string> BeanstalkdCore::found(JobId id) {
-  const auto job = co_await book().get(id);
+  const auto job = co_await job_of(id);
   if (!job) co_return answer_of(job.error());
   if (has_ended(job->state)) co_return std::string(kNotFound);
   std::string answer;
@@ -197,13 +244,14 @@ Coro<Result<std::vector<JobId>>> BeanstalkdCore::first_buried(std::string tube, 
 // --- what changes jobs that nobody runs ----------------------------------------------------------------------------------
 
 Coro<std::string> BeanstalkdCore::delete_job(JobId id) {
-  const auto job = co_await book().get(id);
+  const auto job = co_await job_of(id);
   if (!job) co_return answer_of(job.error());
   if (has_ended(job->state) || job->state == JobState::running) co_return std::string(kNotFound);
   const auto erased = co_await book().change({{.id = id, .kind = ChangeKind::erase}});
   if (!erased) co_return answer_of(erased.error());
   if (erased->front().outcome != ChangeOutcome::changed) co_return std::string(kNotFound);
   note_delete(job->queue);
+  if (is_let_go(job->queue)) note_unused(job->queue);
   co_return "DELETED\r\n";
 }
 
@@ -231,6 +279,7 @@ Coro<std::string> BeanstalkdCore::kick(std::string tube, std::uint32_t bound) {
 }
 
 Coro<std::string> BeanstalkdCore::kick_job(JobId id) {
+  if (const auto job = co_await job_of(id); !job) co_return answer_of(job.error());
   const auto replies = co_await book().change({{.id = id, .kind = ChangeKind::kick}});
   if (!replies) co_return answer_of(replies.error());
   co_return std::string(replies->front().outcome == ChangeOutcome::changed ? "KICKED\r\n" : kNotFound);
@@ -242,13 +291,14 @@ Coro<Result<std::map<std::string, StateCounts>>> BeanstalkdCore::count_tubes() {
   auto counted = co_await or_return(book().counts());
   std::map<std::string, StateCounts> named;
   for (auto& [queue, counts] : counted) {
-    if (all_jobs(counts) > 0 && is_tube_name(queue)) named.emplace(std::move(queue), counts);
+    if (!is_tube_name(queue)) continue;
+    if (all_jobs(counts) > 0) {
+      named.emplace(queue, counts);
+    } else if (is_let_go(queue) && was_made_by_us(queue)) {
+      note_unused(queue);
+    }
   }
-  tubes.drop_unless([&](const BeanstalkdTube& tube) {
-    const bool holds_jobs = named.contains(tube.name);
-    if (!holds_jobs && tube.has_queue && !is_stopping) unused_queues_.insert(tube.name);
-    return holds_jobs;
-  });
+  tubes.drop_unless([&](const BeanstalkdTube& tube) { return named.contains(tube.name); });
   for (const auto& [queue, counts] : named) tubes.find_or_make(queue);
   co_return named;
 }
@@ -258,7 +308,7 @@ Coro<std::uint64_t> BeanstalkdCore::count_urgent(std::string tube) {
   if (!queue) co_return 0;
   const Rank first_that_is_not{job_priority(kUrgentBelow), 0};
   const auto before =
-      co_await engine.store().count_before(queue->id, first_that_is_not, std::numeric_limits<std::int64_t>::max());
+      co_await engine.store().count_before(queue->id, first_that_is_not, kMostUrgentCounted);
   co_return before.value_or(0);
 }
 

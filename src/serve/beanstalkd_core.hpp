@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,7 +14,9 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
+#include "async/internal/background.hpp"
 #include "async/internal/server_set.hpp"
+#include "async/internal/ticker.hpp"
 #include "serve/audit_log.hpp"
 #include "serve/beanstalkd.hpp"
 #include "serve/beanstalkd_parser.hpp"
@@ -34,7 +37,7 @@ constexpr std::uint32_t beanstalkd_pri(std::int32_t priority) noexcept {
 // Each command answers what is to be sent, "\r\n" included. Names are those of tubes that may be there or not.
 //
 // Threads: the loop's own.
-class BeanstalkdCore {
+class BeanstalkdCore : public std::enable_shared_from_this<BeanstalkdCore> {
  public:
   BeanstalkdCore(Engine& engine, BeanstalkdOptions options);
   ~BeanstalkdCore();
@@ -50,6 +53,9 @@ class BeanstalkdCore {
   }
   // Makes it, with a policy under which neither timeouts nor releases bury a job.
   Coro<Result<void>> make_queue(std::string tube);
+
+  // As Book::get. Errors: not_found also for jobs of the daemon's own queues, which no tube shows.
+  Coro<Result<JobRecord>> job_of(JobId id);
 
   // --- commands
   Coro<std::string> peek(JobId id);
@@ -69,8 +75,14 @@ class BeanstalkdCore {
   void note_delete(std::string_view tube) noexcept;
   // A command by `who` has changed a tube. Suspends until the audit has it on the disk.
   Coro<void> note_change(AuditEntry change);
-  // Forgets a tube that a connection has let go of, if that was the last. Its queue goes with erase_unused_queues().
+  // Forgets a tube that a connection has let go of, if that was the last. Its queue goes soon, or with
+  // erase_unused_queues().
   void let_go(BeanstalkdTube& tube) noexcept;
+  // Looks from now on, at once and then now and then, for empty queues of tubes that nobody refers to: those that
+  // another program has emptied, or that a daemon before this one has left.
+  void tidy_from_now_on() { tidier_.at(loop.time()); }
+  // Until no queue is being erased.
+  Coro<void> quiet() { return tidying_.quiet(); }
   // Erases queues of tubes that were let go, if make_queue() has made them and nothing is in them.
   Coro<void> erase_unused_queues();
 
@@ -104,10 +116,19 @@ class BeanstalkdCore {
 
   void hear(const JobEvent& event) noexcept;
   bool was_made_by_us(std::string_view queue) const;
+  // No connection refers to its tube.
+  bool is_let_go(std::string_view queue) const;
+  void note_unused(std::string_view queue);
+  void tidy();
+  Coro<void> look_for_unused();
 
+  const std::string own_policy_;  // of queues that make_queue() makes
   Engine::ListenerId listener_;
   bool has_parted_ = false;
-  std::set<std::string> unused_queues_;  // perhaps
+  std::set<std::string, std::less<>> unused_queues_;  // perhaps
+  TimePoint look_at_ = TimePoint::min();              // for others
+  Background tidying_{loop, "beanstalkd queues"};
+  Ticker tidier_{loop, [this] { tidy(); }};
   std::uint64_t timeouts_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "serve/internal/own_queues.hpp"
 #include "web/internal/ascii.hpp"
 
 namespace argiope {
@@ -163,7 +164,7 @@ std::string_view to_string(BeanstalkdRefusal refusal) noexcept {
 }
 
 bool is_tube_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= kMostTubeBytes && name.front() != '-' &&
+  return !name.empty() && name.size() <= kMostTubeBytes && name.front() != '-' && !is_own_queue(name) &&
          std::ranges::all_of(name, is_name_character);
 }
 

@@ -385,6 +385,8 @@ Coro<void> BeanstalkdSession::note_change(const BeanstalkdCommand& command, std:
 }
 
 Coro<std::string> BeanstalkdSession::reserve_job(JobId id) {
+  const auto job = co_await core_->job_of(id);
+  if (!job && job.error().code == Errc::not_found) co_return std::string(kNotFound);
   auto leased = co_await engine_.lease_job(id, {.worker = worker_});
   const bool there_is_none =
       !leased && (leased.error().code == Errc::not_found || leased.error().code == Errc::invalid_input);

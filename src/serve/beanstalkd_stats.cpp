@@ -152,7 +152,7 @@ Coro<std::string> BeanstalkdCore::stats_tube(std::string name) {
 }
 
 Coro<std::string> BeanstalkdCore::stats_job(JobId id) {
-  const auto job = co_await book().get(id);
+  const auto job = co_await job_of(id);
   if (!job || job->state == JobState::done || job->state == JobState::cancelled) co_return std::string(kNotFound);
   const WallTime now = engine.calendar_now();
   const auto run = engine.running(job->token);

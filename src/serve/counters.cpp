@@ -47,9 +47,9 @@ Coro<Result<void>> Counters::refresh(Duration age) {
     entries_.push_back(std::move(entry));
   }
   at_ = engine_.calendar_now();
+  whole_ = write({});  // which may throw: then it is no snapshot
   taken_at_ = EventLoop::current().time();
   ++number_;
-  whole_ = write({});
   co_return Result<void>{};
 }
 

@@ -19,6 +19,7 @@
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "serve/bounds/answer_room.hpp"
 #include "serve/api.hpp"
 #include "serve/audit_log.hpp"
 #include "serve/beanstalkd.hpp"
@@ -48,20 +49,26 @@ constexpr std::string_view kSessionPath = "/v1/session";
 constexpr std::size_t kMostSessionBytes = 4 * 1024;
 
 // Who may not ask at all gets no room for what he sends.
-std::optional<ServerResponse> refuse_stranger(Gate& gate, const ServerRequest& request) {
+std::optional<ServerResponse> refuse_stranger(Gate& gate, Api& api, const ServerRequest& request) {
   if (request.path == kSessionPath) return std::nullopt;
   auto caller = gate.admit(request, TokenScope::read);
   if (caller) return std::nullopt;
-  return answer(caller.error());
+  return api.refuse(request, caller.error());
 }
 
-HttpServerOptions server_options(Gate& gate, const ServeOptions& options, std::shared_ptr<const TlsIdentity> tls) {
+HttpServerOptions server_options(Gate& gate, Api& api, const ServeOptions& options, std::shared_ptr<const TlsIdentity> tls) {
   HttpServerOptions http;
   http.tls = std::move(tls);
   http.max_connections = options.max_connections;
   http.max_body_bytes = options.max_body_bytes;
   http.max_bodies_bytes = options.max_bodies_bytes;
-  http.answer_early = [&gate](const ServerRequest& request) { return refuse_stranger(gate, request); };
+  http.answer_early = [&gate, &api](const ServerRequest& request) { return refuse_stranger(gate, api, request); };
+  http.refusal = [&api](const ServerRequest& request, int status, std::string_view detail) {
+    return api.refuse(request, status, detail);
+  };
+  http.before_sending = [&api](const ServerRequest& request, ServerResponse& response) {
+    api.identify(request, response);
+  };
   http.body_limit = [usual = options.max_body_bytes, batch = options.max_batch_bytes](const ServerRequest& request) {
     if (request.path == kSessionPath) return kMostSessionBytes;
     return std::ranges::find(kBatchPaths, request.path) != std::end(kBatchPaths) ? batch : usual;
@@ -70,6 +77,9 @@ HttpServerOptions server_options(Gate& gate, const ServeOptions& options, std::s
   http.request_timeout = std::chrono::minutes{5};
   return http;
 }
+
+// Of what there is a bounded number of: what one token may have, so that others get some, too.
+std::size_t share_of_one(std::size_t all) { return std::max<std::size_t>(all / 4, 1); }
 
 GateOptions gate_options(const ServeOptions& options, std::vector<Token> tokens) {
   GateOptions gate;
@@ -82,8 +92,9 @@ GateOptions gate_options(const ServeOptions& options, std::vector<Token> tokens)
 }
 
 ApiOptions api_options(const ServeOptions& options, const DaemonContext& context, Notifier& notifier,
-                       const History& history) {
+                       const History& history, std::shared_ptr<AnswerRoom> room) {
   ApiOptions api;
+  api.room = std::move(room);
   api.notifier = &notifier;
   api.history = &history;
   api.run_id = context.run_id;
@@ -111,14 +122,22 @@ std::function<std::vector<NotifierOptions::Unwell>()> halted_of(const DaemonProj
   return [projects] { return halted_projects(*projects); };
 }
 
-Coro<ServerResponse> refuse(Problem problem) { co_return answer(problem); }
+// Has the answers of `handler` counted that have not been yet: pages, files and numbers, which are for everybody.
+HttpHandler counted_in(std::shared_ptr<AnswerRoom> room, HttpHandler handler) {
+  return [room = std::move(room), handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
+    ServerResponse response = co_await handler(request);
+    room->hold({}, response, true);
+    co_return response;
+  };
+}
 Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
 
 // What the gate lets through is answered by `handler`.
-HttpHandler admitted(Gate& gate, TokenScope scope, HttpHandler handler) {
-  return [&gate, scope, handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
-    if (auto caller = gate.admit(request, scope); !caller) return refuse(std::move(caller.error()));
-    return handler(request);
+template <class Handler>
+HttpHandler admitted(Gate& gate, Api& api, TokenScope scope, Handler handler) {
+  return [&gate, &api, scope, handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
+    const auto caller = gate.admit(request, scope);
+    return caller ? handler(*caller) : at_once(api.refuse(request, caller.error()));
   };
 }
 
@@ -158,7 +177,8 @@ struct Daemon::State {
   State(Engine& engine, ServeOptions given, DaemonContext context)
       : options(std::move(given)),
         gate(gate_options(options, std::move(context.tokens)), EventLoop::current().clock(), context.session_secret),
-        events(engine, {.most_streams = options.max_streams}, context.run_id),
+        events(engine, {.most_streams = options.max_streams, .most_streams_of_one = share_of_one(options.max_streams)},
+               context.run_id),
         watchdog(EventLoop::current(), EventLoop::current().clock(), {.loop = "the daemon's loop"}),
         health(engine, &watchdog, health_options(context.projects)),
         metrics({.engine = engine,
@@ -170,9 +190,13 @@ struct Daemon::State {
                  .version = context.version,
                  .started_at = EventLoop::current().clock().wall_now()}),
         history(engine, events, options.history_file()),
-        notifier(engine, events, {.from = context.worker_name, .unwell = [this] { return unwell(); }, .halted = halted_of(context.projects), .file = options.notify_file()}),
-        api(engine, gate, events, api_options(options, context, notifier, history)),
-        http(with_origins(routes(), options.origins), server_options(gate, options, context.tls)),
+        notifier(engine, events,
+                 {.from = context.worker_name,
+                  .unwell = [this] { return unwell(); },
+                  .halted = halted_of(context.projects),
+                  .file = options.notify_file()}),
+        api(engine, gate, events, api_options(options, context, notifier, history, room)),
+        http(with_origins(counted_in(room, routes()), options.origins), server_options(gate, api, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
                             .max_connections = options.beanstalkd_max_connections,
                             .instance_id = context.run_id,
@@ -185,12 +209,12 @@ struct Daemon::State {
   HttpRouter routes() {
     HttpRouter router;
     api.add_to(router, &requests);
-    const auto add = [&](std::string_view path, TokenScope scope, HttpHandler handler) {
-      router.get(path, admitted(gate, scope, requests.counted(std::string(path), std::move(handler))));
+    const auto add = [&](std::string_view path, TokenScope scope, auto handler) {
+      router.get(path, requests.counted(std::string(path), admitted(gate, api, scope, std::move(handler))));
     };
-    add("/healthz", TokenScope::none, [this](ServerRequest&) { return at_once(health.healthz()); });
-    add("/readyz", TokenScope::none, [this](ServerRequest&) { return at_once(health.readyz()); });
-    add("/metrics", TokenScope::read, [this](ServerRequest&) { return metrics.answer(); });
+    add("/healthz", TokenScope::none, [this](const Caller&) { return at_once(health.healthz()); });
+    add("/readyz", TokenScope::none, [this](const Caller&) { return at_once(health.readyz()); });
+    add("/metrics", TokenScope::read, [this](const Caller& caller) { return metrics.answer(caller.sight()); });
     add_static_files(router, dashboard_files());
     return router;
   }
@@ -248,6 +272,7 @@ struct Daemon::State {
   }
 
   ServeOptions options;
+  const std::shared_ptr<AnswerRoom> room = std::make_shared<AnswerRoom>(options.max_answers_bytes);
   Gate gate;
   EventFeed events;
   RequestCounts requests;

@@ -9,8 +9,10 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
+#include "async/internal/as_error.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
+#include "serve/bounds/caller_counts.hpp"
 #include "serve/event_record.hpp"
 #include "serve/problem.hpp"
 #include "serve/scheduler_of.hpp"
@@ -43,6 +45,8 @@ struct EventFeed::State : std::enable_shared_from_this<State> {
         record(options.kept) {}
 
   void stop();
+  // Why there may be no more streams of this one; nullopt where there may.
+  std::optional<Problem> why_not_stream(const Wanted& wanted) const;
   // While there are streams, and for a while afterwards.
   void begin_recording();
   void end_recording();
@@ -50,6 +54,8 @@ struct EventFeed::State : std::enable_shared_from_this<State> {
   void wake_all();
   void look();
   Coro<void> count();
+  // Until the client leaves, its right ends or stop().
+  static Coro<void> serve(std::shared_ptr<State> self, std::shared_ptr<Place> place, Wanted wanted, Send send);
   static Coro<void> follow(std::shared_ptr<State> self, std::shared_ptr<Place> place, Wanted wanted, Send send);
 
   Engine& engine;
@@ -62,6 +68,7 @@ struct EventFeed::State : std::enable_shared_from_this<State> {
   bool stopped = false;
   std::uint64_t resets = 0;
   std::size_t places = 0;
+  CallerCounts places_of;   // by Wanted::who
   std::size_t lookers = 0;  // places that want counters
   IntrusiveList<Stream> streams;
   bool recording = false;
@@ -78,8 +85,9 @@ struct EventFeed::State : std::enable_shared_from_this<State> {
 class EventFeed::State::Place {
  public:
   Place(std::shared_ptr<State> state, const Wanted& wanted)
-      : state_(std::move(state)), looks_(wanted.counters), first_(state_->record.next()) {
+      : state_(std::move(state)), looks_(wanted.counters), who_(wanted.who), first_(state_->record.next()) {
     ++state_->places;
+    if (!who_.empty()) state_->places_of.add(who_);
     state_->forgetter.forget_time();
     state_->begin_recording();
     if (!looks_) return;
@@ -88,6 +96,7 @@ class EventFeed::State::Place {
   }
   ~Place() {
     if (looks_) --state_->lookers;
+    if (!who_.empty()) state_->places_of.drop(who_);
     if (--state_->places > 0 || state_->stopped) return;
     state_->forgetter.at(saturating_add(state_->loop.time(), state_->options.keep_for));
   }
@@ -99,6 +108,7 @@ class EventFeed::State::Place {
  private:
   const std::shared_ptr<State> state_;
   const bool looks_;
+  const std::string who_;
   const std::uint64_t first_;
 };
 
@@ -118,6 +128,7 @@ class EventFeed::State::Stream : public ListHook {
   // What it has not been sent; up to one piece. Empty: nothing, and the last piece is not long ago.
   void gather(std::string& out);
   bool has_more() const noexcept { return next_ != state_.record.next(); }
+  bool is_still_let_in() const noexcept { return holds(wanted_.right); }
   // Until something happens, or a client should not be left without a word any longer.
   Coro<void> wait();
   void wake() noexcept { woken_.set(); }
@@ -177,7 +188,10 @@ bool EventFeed::State::Stream::wants(const KeptEvent& event) const {
 }
 
 bool EventFeed::State::Stream::sees(const KeptEvent& event) const {
-  if (wanted_.may_see && (event.owner.empty() || !wanted_.may_see(event.owner))) return false;
+  if (wanted_.may_see) {
+    if (event.owner.empty() || !wanted_.may_see(event.owner)) return false;
+    if (!event.queue.empty() && !wanted_.may_see(event.queue)) return false;  // of a schedule's job
+  }
   if (wanted_.queue.empty() || event.kind == KeptEvent::Kind::project || event.kind == KeptEvent::Kind::other) return true;
   return (event.kind == KeptEvent::Kind::schedule ? event.queue : event.owner) == wanted_.queue;
 }
@@ -218,7 +232,7 @@ Coro<void> EventFeed::State::follow(std::shared_ptr<State> self, std::shared_ptr
   Stream stream(*self, place->first(), std::move(wanted));
   std::string piece;
   stream.greet(piece);
-  while (!self->stopped) {
+  while (!self->stopped && stream.is_still_let_in()) {
     stream.gather(piece);
     if (!piece.empty()) {
       const bool goes_on = co_await send(piece);
@@ -229,7 +243,26 @@ Coro<void> EventFeed::State::follow(std::shared_ptr<State> self, std::shared_ptr
   }
 }
 
+Coro<void> EventFeed::State::serve(std::shared_ptr<State> self, std::shared_ptr<Place> place, Wanted wanted,
+                                   Send send) {
+  const std::shared_ptr<AccessRight> right = wanted.right;
+  try {
+    co_await while_it_holds(right, follow(std::move(self), std::move(place), std::move(wanted), std::move(send)));
+  } catch (const AccessEnded&) {
+    // so does the stream
+  }
+}
+
 // --- what all streams share
+
+std::optional<Problem> EventFeed::State::why_not_stream(const Wanted& wanted) const {
+  if (stopped) return problem(ProblemType::draining, "the daemon is stopping");
+  if (!wanted.who.empty() && places_of.of(wanted.who) >= options.most_streams_of_one) {
+    return problem(ProblemType::too_many, "too many streams of events are open for your token");
+  }
+  if (places >= options.most_streams) return problem(ProblemType::too_many, "too many streams of events are open");
+  return std::nullopt;
+}
 
 void EventFeed::State::begin_recording() {
   if (std::exchange(recording, true)) return;
@@ -271,7 +304,8 @@ Coro<void> EventFeed::State::count() {
   if (stopped) co_return;
   const std::uint64_t before = counters.number();
   const TimePoint began = loop.time();
-  const auto counted = co_await counters.refresh(options.snapshot_interval / 2);
+  // Nobody awaits this: what is thrown is told now, and it is counted again.
+  const auto counted = co_await as_error(counters.refresh(options.snapshot_interval / 2));
   if (!counted) spdlog::warn("the jobs of the queues could not be counted: {}", counted.error().message);
   if (counters.number() != before) wake_all();
   const TimePoint now = loop.time();
@@ -297,12 +331,9 @@ EventFeed::~EventFeed() {
 }
 
 ServerResponse EventFeed::stream(Wanted wanted) {
-  if (state_->stopped) return answer({.type = ProblemType::draining, .detail = "the daemon is stopping", .places = {}});
-  if (state_->places >= state_->options.most_streams) {
-    return answer({.type = ProblemType::too_many, .detail = "too many streams of events are open", .places = {}});
-  }
+  if (const auto why_not = state_->why_not_stream(wanted)) return answer(*why_not);
   const auto write = [state = state_, place = std::make_shared<State::Place>(state_, wanted), wanted](BodyWriter& out) {
-    return State::follow(state, place, wanted, [&out](std::string_view piece) -> Coro<bool> {
+    return State::serve(state, place, wanted, [&out](std::string_view piece) -> Coro<bool> {
       co_await out.write(piece);
       co_return !out.server_stops();
     });
@@ -315,7 +346,7 @@ ServerResponse EventFeed::stream(Wanted wanted) {
 
 Coro<void> EventFeed::follow(Wanted wanted, Send send) {
   auto place = std::make_shared<State::Place>(state_, wanted);
-  return State::follow(state_, std::move(place), std::move(wanted), std::move(send));
+  return State::serve(state_, std::move(place), std::move(wanted), std::move(send));
 }
 
 Coro<Result<std::string>> EventFeed::counters(MaySee may_see) {

@@ -12,6 +12,7 @@
 
 #include "argiope/engine/engine.hpp"
 #include "argiope/web/http_server.hpp"
+#include "serve/access_right.hpp"
 #include "serve/counters.hpp"
 #include "serve/tally.hpp"
 
@@ -20,6 +21,7 @@ namespace argiope {
 struct EventFeedOptions {
   std::size_t kept = 10'000;  // events for who comes back, or reads slowly
   std::size_t most_streams = 256;
+  std::size_t most_streams_of_one = 64;  // of Wanted::who
   Duration snapshot_interval = std::chrono::seconds{1};
   Duration heartbeat_interval = std::chrono::seconds{15};
   // What happens within this time goes to a stream in one piece.
@@ -52,8 +54,11 @@ class EventFeed {
     std::optional<std::string> last_event_id;
     // Only of queues, schedules and projects that it is true of; empty: all.
     MaySee may_see;
+    std::string who;                       // has a share of the streams; empty: of all of them
+    std::shared_ptr<AccessRight> right{};  // the stream ends with it; null: it has no end
   };
-  // An answer that streams until the client leaves or stop(). 429 where there are too many, 503 after stop().
+  // An answer that streams until the client leaves, its right ends, or stop(). 429 where there are too many, 503 after
+  // stop().
   ServerResponse stream(Wanted wanted);
   // The same for who has another way to send: `send` gets what the client is to have, piece by piece, until it returns false,
   // or stop(). What it throws ends the stream and reaches the caller.

@@ -12,6 +12,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "calls/internal/call_functions.hpp"
 #include "serve/bad_tokens.hpp"
+#include "serve/internal/own_queues.hpp"
 #include "serve/internal/token_digest.hpp"
 #include "serve/request_source.hpp"
 #include "web/internal/ascii.hpp"
@@ -20,7 +21,6 @@ namespace argiope {
 
 namespace {
 
-constexpr std::size_t kMostSourcesOfAToken = 64;
 constexpr std::array<std::string_view, 4> kScopes{"none", "read", "work", "admin"};
 constexpr std::array<std::string_view, 4> kKnownBy{"nothing", "user", "token", "session"};
 
@@ -46,34 +46,59 @@ std::optional<TokenScope> parse_scope(std::string_view name) noexcept {
 }
 
 bool Caller::may_use(std::string_view name_of_one) const noexcept {
-  return prefixes.empty() ||
+  if (!is_bound()) return true;
+  return !is_own_queue(name_of_one) &&
          std::ranges::any_of(prefixes, [&](const auto& prefix) { return name_of_one.starts_with(prefix); });
 }
 
-std::optional<std::string> Caller::why_not_put(const NewJob& job) const {
-  if (!may_use(job.queue)) return fmt::format("the token may not use queue {}", in_quotes(job.queue));
-  if (scope != TokenScope::admin && (job.function == kCommandFunction || job.function == kHttpFunction)) {
-    return fmt::format("function {}: the daemon runs it itself, which takes a token of scope admin",
-                       in_quotes(job.function));
+bool Caller::may_change(std::string_view name_of_one) const noexcept {
+  return may_use(name_of_one) && (scope == TokenScope::admin || !is_own_queue(name_of_one));
+}
+
+bool Caller::may_fill(std::string_view queue) const noexcept { return may_use(queue) && !is_own_queue(queue); }
+
+std::optional<std::string> Caller::why_not_put(std::string_view queue, std::string_view function) const {
+  if (!is_bound() && is_own_queue(queue)) {
+    return fmt::format("queue {}: the daemon alone puts jobs into its own queues", in_quotes(queue));
+  }
+  if (!may_fill(queue)) return fmt::format("the token may not use queue {}", in_quotes(queue));
+  const bool has_every_right = scope == TokenScope::admin && !is_bound();
+  if (!has_every_right && (function == kCommandFunction || function == kHttpFunction)) {
+    return fmt::format("function {}: the daemon runs it itself, which takes a token of scope admin for all queues",
+                       in_quotes(function));
   }
   return std::nullopt;
+}
+
+std::function<bool(std::string_view)> Caller::sight() const {
+  if (!is_bound()) return {};
+  return [caller = *this](std::string_view name) { return caller.may_use(name); };
+}
+
+std::shared_ptr<const std::function<bool(std::string_view)>> Caller::reach() const {
+  if (scope == TokenScope::admin && !is_bound()) return nullptr;
+  return std::make_shared<const std::function<bool(std::string_view)>>(
+      [caller = *this](std::string_view queue) { return caller.may_change(queue); });
 }
 
 struct Gate::State {
   struct Entry {
     Token token;
     TokenDigest digest;
-    std::vector<IpAddress> sources;  // that have used it
+    AccessGrant grant;
   };
 
-  State(const Clock& its_clock, const SessionSecret& secret) noexcept : clock(its_clock), sessions(secret) {}
+  State(const Clock& its_clock, const SessionSecret& secret) : clock(its_clock), sessions(secret, its_clock) {}
 
   void set(GateOptions given);
   Entry* find(const TokenDigest& digest) noexcept;
   std::expected<Caller, Problem> identify(const ServerRequest& request);
   std::expected<Caller, Problem> identify_by(std::string_view words, std::string_view peer);
   std::expected<Caller, Problem> identify_by_session(const ServerRequest& request, std::string_view cookie);
-  std::expected<Caller, Problem> caller_of(const Token& token, KnownBy by);
+  std::expected<Caller, Problem> caller_of(const Token& token, KnownBy by, const AccessGrant& grant);
+  AccessGrant new_grant(std::optional<WallTime> expires_at = {}) const {
+    return AccessGrant(std::make_shared<AccessRight>(clock, expires_at));
+  }
   // Whether a page may be at work that is none of ours, under our name or in its own.
   std::expected<void, Problem> check_source(const ServerRequest& request);
   bool is_trusted_user(const ServerRequest& request) const noexcept;
@@ -85,6 +110,8 @@ struct Gate::State {
   std::unordered_multimap<std::uint64_t, Entry> entries;
   BadTokens bad_tokens;
   Sessions sessions;
+  AccessGrant of_everyone = new_grant();  // while there are no tokens
+  AccessGrant of_users = new_grant();
   GateRefusals refusals;
 };
 
@@ -99,15 +126,24 @@ std::uint64_t beginning_of(const TokenDigest& digest) noexcept {
 }  // namespace
 
 void Gate::State::set(GateOptions given) {
+  const bool was_open = is_open();
+  if (given.users != options.users) of_users = new_grant();
   options = std::move(given);
+  if (was_open && !is_open()) of_everyone = new_grant();
   auto old = std::exchange(entries, {});
   for (const Token& token : options.tokens) {
     const auto digest = parse_token_digest(token.digest);
     if (!digest || find(*digest) != nullptr) continue;
-    const auto known = old.find(beginning_of(*digest));
-    Entry entry{.token = token, .digest = *digest, .sources = {}};
-    if (known != old.end()) entry.sources = std::move(known->second.sources);
-    entries.emplace(beginning_of(*digest), std::move(entry));
+    const auto [first, last] = old.equal_range(beginning_of(*digest));
+    const auto known = std::find_if(first, last, [&](const auto& entry) { return entry.second.token == token; });
+    if (known != last) {
+      entries.insert(old.extract(known));
+    } else {
+      entries.emplace(beginning_of(*digest), Entry{token, *digest, new_grant(token.expires_at)});
+    }
+  }
+  for (const auto& [beginning, gone] : old) {
+    sessions.close_those_of([&](const TokenDigest& token) { return same_digest(token, gone.digest); });
   }
 }
 
@@ -124,10 +160,15 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
 
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
   const std::string_view authorization = request.header("Authorization");
-  if (is_open()) return Caller{.name = "local", .scope = TokenScope::admin, .prefixes = {}};
+  if (is_open()) {
+    return Caller{.name = "local", .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
+  }
   if (authorization.empty() && is_trusted_user(request)) {
-    return Caller{
-        .name = fmt::format("uid {}", *request.peer_user), .scope = TokenScope::admin, .prefixes = {}, .by = KnownBy::user};
+    return Caller{.name = fmt::format("uid {}", *request.peer_user),
+                  .scope = TokenScope::admin,
+                  .prefixes = {},
+                  .by = KnownBy::user,
+                  .right = of_users.right()};
   }
   if (const auto cookie = session_cookie_of(request); authorization.empty() && !cookie.empty()) {
     return identify_by_session(request, cookie);
@@ -141,36 +182,32 @@ std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& reques
 }
 
 std::expected<Caller, Problem> Gate::State::identify_by(std::string_view words, std::string_view peer) {
+  const Entry* const entry = words.size() <= kMostTokenBytes ? find(digest_of_token(words)) : nullptr;
+  if (entry != nullptr) return caller_of(entry->token, KnownBy::token, entry->grant);
   const TimePoint now = clock.now();
   const IpAddress source = source_of(peer);
-  Entry* entry = words.size() <= kMostTokenBytes ? find(digest_of_token(words)) : nullptr;
-  const bool has_used_it = entry != nullptr && std::ranges::find(entry->sources, source) != entry->sources.end();
-  if (!has_used_it && bad_tokens.is_barred(source, now)) {
+  if (bad_tokens.is_barred(source, now)) {
     ++refusals.flood;
-    return std::unexpected(problem(ProblemType::too_many, "too many bad tokens came from your address"));
+    return std::unexpected(
+        problem(ProblemType::too_many, "too many bad tokens came from your address, and this is one, too"));
   }
-  if (entry == nullptr) {
-    bad_tokens.note(source, now);
-    ++refusals.token;
-    return std::unexpected(unauthorized("the token is not known"));
-  }
-  auto caller = caller_of(entry->token, KnownBy::token);
-  if (caller && !has_used_it && entry->sources.size() < kMostSourcesOfAToken) entry->sources.push_back(source);
-  return caller;
+  bad_tokens.note(source, now);
+  ++refusals.token;
+  return std::unexpected(unauthorized("the token is not known"));
 }
 
-std::expected<Caller, Problem> Gate::State::caller_of(const Token& token, KnownBy by) {
+std::expected<Caller, Problem> Gate::State::caller_of(const Token& token, KnownBy by, const AccessGrant& grant) {
   if (token.expires_at && *token.expires_at <= clock.wall_now()) {
     ++refusals.token;
     return std::unexpected(
         unauthorized(fmt::format("the token {} expired at {}", in_quotes(token.name), to_rfc3339(*token.expires_at))));
   }
-  return Caller{.name = token.name, .scope = token.scope, .prefixes = token.prefixes, .by = by};
+  return Caller{.name = token.name, .scope = token.scope, .prefixes = token.prefixes, .by = by, .right = grant.right()};
 }
 
 std::expected<Caller, Problem> Gate::State::identify_by_session(const ServerRequest& request, std::string_view cookie) {
-  const auto digest = sessions.find(cookie, clock.now());
-  const Entry* const entry = digest ? find(*digest) : nullptr;
+  const Sessions::Session* const session = sessions.find(cookie);
+  const Entry* const entry = session != nullptr ? find(session->token) : nullptr;
   if (entry == nullptr) {
     ++refusals.token;
     return std::unexpected(unauthorized("the session has ended"));
@@ -180,7 +217,7 @@ std::expected<Caller, Problem> Gate::State::identify_by_session(const ServerRequ
     return std::unexpected(problem(ProblemType::forbidden,
                                    fmt::format("a change by a session's cookie needs the header {}", kChangeHeader)));
   }
-  return caller_of(entry->token, KnownBy::session);
+  return caller_of(entry->token, KnownBy::session, session->grant);
 }
 
 std::expected<void, Problem> Gate::State::check_source(const ServerRequest& request) {
@@ -190,9 +227,10 @@ std::expected<void, Problem> Gate::State::check_source(const ServerRequest& requ
         problem(ProblemType::forbidden,
                 fmt::format("host {}: not a name of this daemon; add it to `hosts`", in_quotes(request.host))));
   }
-  if (is_foreign_change(request, options.origins)) {
+  if (is_of_foreign_page(request, options.origins)) {
     ++refusals.origin;
-    return std::unexpected(problem(ProblemType::forbidden, "a page of another origin may change nothing here"));
+    return std::unexpected(problem(
+        ProblemType::forbidden, "a page of another origin may ask for nothing here; `origins` names those that may"));
   }
   return {};
 }
@@ -232,7 +270,8 @@ std::expected<Gate::OpenedSession, Problem> Gate::open_session(const ServerReque
   if (!caller) return std::unexpected(std::move(caller.error()));
   caller->by = KnownBy::session;
   state.sessions.close(session_cookie_of(request));
-  return OpenedSession{*std::move(caller), state.sessions.open(digest_of_token(words), state.clock.now())};
+  const TokenDigest digest = digest_of_token(words);
+  return OpenedSession{*std::move(caller), state.sessions.open(digest, state.find(digest)->token.expires_at)};
 }
 
 std::expected<void, Problem> Gate::close_session(const ServerRequest& request) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/job_record.hpp"
 #include "argiope/web/http_server.hpp"
+#include "serve/access_right.hpp"
 #include "serve/problem.hpp"
 #include "serve/sessions.hpp"
 
@@ -38,17 +40,38 @@ enum class KnownBy : std::uint8_t {
 };
 std::string_view to_string(KnownBy by) noexcept;
 
-// Who asks.
+// Who asks, and what it may: whose something is, is asked here and nowhere else (docs/serve.md has the table).
+//
+// Names are those of queues, schedules and projects. Those of the daemon's own queues (own_queues.hpp) are out of every
+// prefix; others may look at them, an admin may change what is there, and nobody fills or empties them.
 struct Caller {
   std::string name;  // of the token; "local" where there are none; "uid 1000" of a Unix socket
   TokenScope scope = TokenScope::none;
   // Beginnings of the names of queues and schedules that it may see and use; empty: all.
   std::vector<std::string> prefixes;
   KnownBy by = KnownBy::nothing;
+  // By which it was let in; null where nothing was asked (TokenScope::none).
+  std::shared_ptr<AccessRight> right{};
+  // Whether it would still be let in.
+  bool is_still_let_in() const noexcept { return holds(right); }
+  bool is_bound() const noexcept { return !prefixes.empty(); }
+  // See it.
   bool may_use(std::string_view name) const noexcept;
+  // Change it, or jobs of that queue.
+  bool may_change(std::string_view name) const noexcept;
+  // Put jobs into that queue, lease and settle those of it.
+  bool may_fill(std::string_view queue) const noexcept;
+  // A schedule is its queue's, too.
+  bool may_use(std::string_view schedule, std::string_view queue) const noexcept {
+    return may_use(schedule) && may_use(queue);
+  }
   // Nothing where it may put that job; else why not, as a sentence. A job whose function the daemon itself runs, a command of
   // this machine or a request from it, takes every right.
-  std::optional<std::string> why_not_put(const NewJob& job) const;
+  std::optional<std::string> why_not_put(std::string_view queue, std::string_view function) const;
+  // may_use() of its own; empty where it may see all.
+  std::function<bool(std::string_view name)> sight() const;
+  // For NewJob::within: whose jobs its own may name. Null: everyone's.
+  std::shared_ptr<const std::function<bool(std::string_view)>> reach() const;
 };
 
 inline constexpr std::size_t kMostTokenBytes = 512;  // of the words; longer ones are not known
@@ -60,6 +83,7 @@ struct Token {
   TokenScope scope = TokenScope::read;
   std::vector<std::string> prefixes;
   std::optional<WallTime> expires_at;
+  friend bool operator==(const Token&, const Token&) = default;
 };
 
 struct GateOptions {
@@ -84,8 +108,9 @@ struct GateRefusals {
   std::uint64_t scope = 0;
 };
 
-// Tokens: known by their digest alone. An address that sends many bad ones is answered 429 for a while, and only tokens are
-//         let through then that it has used before: guessing gets nowhere, and a neighbour behind the same proxy goes on.
+// Tokens: known by their digest alone. An address that sends many bad ones has them answered 429 for a while. A good
+//         token is let through meanwhile: a neighbour behind the same proxy notices nothing. Guessing gets nowhere, as
+//         tokens have 256 bits.
 // Cost:    a SHA-256 of at most kMostTokenBytes for each request with a token; memory is bounded by the number of tokens.
 // Threads: the loop's own.
 class Gate {
@@ -93,12 +118,14 @@ class Gate {
   // `secret`: of its sessions.
   Gate(GateOptions options, const Clock& clock, const SessionSecret& secret = {});
   ~Gate();
-  // From now on. Who is known to an address, and who is barred, stays so; sessions of tokens that are gone end.
+  // From now on. The rights of tokens that are gone or have changed end (Caller::right), and so do their sessions.
+  // Addresses that are barred stay so.
   void set(GateOptions options);
 
   // The caller, if it may do what `needed` stands for; else what it is answered: 401, 403 or 429. Nothing of the body is
-  // looked at. A request that changes something and comes from a page of another origin is refused whatever token it has;
-  // one by a session's cookie needs kChangeHeader besides.
+  // looked at. A request that comes from a page of another origin is refused whatever token it has: it could read no
+  // answer, and would keep streams and polls from others. One that changes something by a session's cookie needs
+  // kChangeHeader besides.
   // For TokenScope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
   std::expected<Caller, Problem> admit(const ServerRequest& request, TokenScope needed);
 

@@ -58,7 +58,7 @@ PutReply read_put_reply(const JsonValue& told) {
   ToldMembers in(told);
   PutReply reply;
   in.read("id", reply.id);
-  in.read_word("outcome", reply.outcome, PutOutcome::cancelled);
+  in.read_word("outcome", reply.outcome, PutOutcome::taken);
   return reply;
 }
 
@@ -156,10 +156,31 @@ ToldQueue read_told_queue(const JsonValue& told) {
   return queue;
 }
 
-std::vector<ToldQueue> read_told_queues(const JsonValue& told) {
+struct ToldQueuePage {
   std::vector<ToldQueue> queues;
-  ToldMembers(told).for_each("queues", [&](const JsonValue& queue) { queues.push_back(read_told_queue(queue)); });
-  return queues;
+  std::optional<std::string> next;  // none of a daemon that knows no pages of queues
+};
+
+ToldQueuePage read_queue_page(const JsonValue& told) {
+  ToldMembers in(told);
+  ToldQueuePage page;
+  in.for_each("queues", [&](const JsonValue& queue) { page.queues.push_back(read_told_queue(queue)); });
+  in.read("next", page.next);
+  return page;
+}
+
+// All of them, by name.
+Coro<Result<std::vector<ToldQueue>>> read_told_queues(ApiClient& client) {
+  std::vector<ToldQueue> all;
+  std::string after;
+  for (;;) {
+    const std::string query = after.empty() ? "" : "?after=" + percent_encode(after);
+    const std::string body = co_await or_return(client.tell({.path = "/v1/queues" + query}));
+    ToldQueuePage page = co_await or_return(read_answer(body, read_queue_page));
+    std::ranges::move(page.queues, std::back_inserter(all));
+    if (!page.next || *page.next <= after) co_return all;
+    after = *std::move(page.next);
+  }
 }
 
 // --- changes
@@ -419,8 +440,7 @@ Coro<Result<std::vector<NamedCounts>>> HttpBook::counts(std::string only) {
     named.emplace_back(queue.queue.name, queue.counts);
     co_return named;
   }
-  const std::string body = co_await or_return(client_.tell({.path = "/v1/queues"}));
-  for (const ToldQueue& queue : co_await or_return(read_answer(body, read_told_queues))) {
+  for (const ToldQueue& queue : co_await or_return(read_told_queues(client_))) {
     named.emplace_back(queue.queue.name, queue.counts);
   }
   std::ranges::sort(named, {}, &NamedCounts::first);
@@ -434,9 +454,8 @@ Coro<Result<StoredQueue>> HttpBook::queue(std::string name) {
 }
 
 Coro<Result<std::vector<StoredQueue>>> HttpBook::queues() {
-  const std::string body = co_await or_return(client_.tell({.path = "/v1/queues"}));
   std::vector<StoredQueue> queues;
-  for (ToldQueue& queue : co_await or_return(read_answer(body, read_told_queues))) queues.push_back(std::move(queue.queue));
+  for (ToldQueue& queue : co_await or_return(read_told_queues(client_))) queues.push_back(std::move(queue.queue));
   co_return queues;
 }
 

@@ -128,15 +128,17 @@ struct Metrics::State {
   // A queue's own name, or Tally::kOthers when too many have one, or this is its name.
   std::string label_of(std::string_view queue) { return label_among(named, kMostQueues, queue); }
   static std::string label_among(std::unordered_set<std::string>& named, std::size_t most, std::string_view name);
-  void write_states(MetricsPage& page);
-  void write_tally(MetricsPage& page);
-  void write_daemon(MetricsPage& page, bool is_up);
+  void write_states(MetricsPage& page, const MaySee& may_see);
+  void write_tally(MetricsPage& page, const MaySee& may_see);
+  void write_up(MetricsPage& page, bool is_up) const;
+  void write_daemon(MetricsPage& page) const;
   void write_schedules(MetricsPage& page);
-  void write_projects(MetricsPage& page);
+  void write_projects(MetricsPage& page, const MaySee& may_see);
   void write_requests(MetricsPage& page) const;
   void write_refusals(MetricsPage& page) const;
   void write_loop(MetricsPage& page) const;
   void write_added(MetricsPage& page) const;
+  void write_of_all(MetricsPage& page);
 
   MetricsSources sources;
   // Adds what projects without a series have counted, those that are gone included: a counter never falls.
@@ -157,11 +159,12 @@ std::string Metrics::State::label_among(std::unordered_set<std::string>& named, 
   return name;
 }
 
-void Metrics::State::write_states(MetricsPage& page) {
+void Metrics::State::write_states(MetricsPage& page, const MaySee& may_see) {
   constexpr std::array kStates{JobState::ready, JobState::delayed, JobState::running,
                                JobState::done,  JobState::buried,  JobState::cancelled};
   std::map<std::string, StateCounts> of_label;
   sources.events.snapshot().for_each_queue([&](std::string_view queue, StateCounts counts) {
+    if (may_see && !may_see(queue)) return;
     StateCounts& sum = of_label[label_of(queue)];
     for (const JobState state : kStates) sum.of(state) += counts.of(state);
   });
@@ -174,9 +177,10 @@ void Metrics::State::write_states(MetricsPage& page) {
   }
 }
 
-void Metrics::State::write_tally(MetricsPage& page) {
+void Metrics::State::write_tally(MetricsPage& page, const MaySee& may_see) {
   std::map<std::string, QueueTally> of_label;
   sources.events.tally().for_each_queue([&](std::string_view queue, const QueueTally& tally) {
+    if (may_see && !may_see(queue)) return;
     QueueTally& sum = of_label[label_of(queue)];
     for (std::size_t i = 0; i < tally.totals.size(); ++i) sum.totals[i] += tally.totals[i];
     sum.waits.add(tally.waits);
@@ -234,7 +238,7 @@ void Metrics::State::add_unnamed(std::map<std::string, ProjectCounts> now, Proje
   sum.add(gone_projects);
 }
 
-void Metrics::State::write_projects(MetricsPage& page) {
+void Metrics::State::write_projects(MetricsPage& page, const MaySee& may_see) {
   if (sources.projects == nullptr) return;
   const DaemonProjects& projects = *sources.projects;
   const WallTime now = sources.engine.calendar_now();
@@ -242,6 +246,7 @@ void Metrics::State::write_projects(MetricsPage& page) {
   std::map<std::string_view, double> doing;
   std::map<std::string, ProjectCounts> unnamed;
   for (const ProjectStatusNow& status : projects.engine.projects()) {
+    if (may_see && !may_see(status.name)) continue;
     ++doing[to_string(status.doing)];
     const std::string label = label_among(named_projects, kMostProjects, status.name);
     ProjectSum& sum = of_label[label];
@@ -257,8 +262,13 @@ void Metrics::State::write_projects(MetricsPage& page) {
     for (std::size_t i = 0; i < kPageStates.size(); ++i) sum.pages[i] += static_cast<double>(counters->all(kPageStates[i]));
     has_series ? void(sum.counts = counts_of(*counters)) : void(unnamed.emplace(status.name, counts_of(*counters)));
   }
-  has_unnamed = has_unnamed || !unnamed.empty();
-  if (has_unnamed) add_unnamed(std::move(unnamed), of_label[std::string(Tally::kOthers)].counts);
+  if (may_see) {
+    // What those that are gone have counted is of all.
+    for (const auto& [name, counts] : unnamed) of_label[std::string(Tally::kOthers)].counts.add(counts);
+  } else {
+    has_unnamed = has_unnamed || !unnamed.empty();
+    if (has_unnamed) add_unnamed(std::move(unnamed), of_label[std::string(Tally::kOthers)].counts);
+  }
   auto& what = page.family("argiope_projects", MetricType::Gauge, "Projects, by what they are doing");
   for (const auto& [name, count] : doing) MetricsPage::gauge(what, {{"doing", std::string(name)}}, count);
   auto& pages = page.family("argiope_project_pages", MetricType::Gauge, "Pages that a project knows, by state");
@@ -326,11 +336,14 @@ void Metrics::State::write_loop(MetricsPage& page) const {
                static_cast<double>(sources.watchdog->stalls()));
 }
 
-void Metrics::State::write_daemon(MetricsPage& page, bool is_up) {
-  const EventFeed& events = sources.events;
+void Metrics::State::write_up(MetricsPage& page, bool is_up) const {
   MetricsPage::gauge(page.family("argiope_build_info", MetricType::Gauge, "1, with the version"),
               {{"version", sources.version}}, 1);
   page.gauge("argiope_up", "1 while the store can be read and has not failed", is_up ? 1 : 0);
+}
+
+void Metrics::State::write_daemon(MetricsPage& page) const {
+  const EventFeed& events = sources.events;
   page.gauge("argiope_jobs_in_memory", "Jobs that the engine holds in memory",
              static_cast<double>(sources.engine.in_memory()));
   page.gauge("argiope_event_streams", "Streams of events that are open", static_cast<double>(events.streams()));
@@ -368,6 +381,17 @@ void write_process(MetricsPage& page, WallTime started_at) {
 
 }  // namespace
 
+// What is of no queue and no project.
+void Metrics::State::write_of_all(MetricsPage& page) {
+  write_daemon(page);
+  write_schedules(page);
+  write_requests(page);
+  write_refusals(page);
+  write_loop(page);
+  write_added(page);
+  write_process(page, sources.started_at);
+}
+
 Metrics::Metrics(MetricsSources sources) : state_(std::make_unique<State>(State{std::move(sources), {}, {}, {}})) {}
 
 Metrics::~Metrics() = default;
@@ -377,20 +401,15 @@ void Metrics::add(Kind kind, std::string name, std::string help, std::pair<std::
   state_->added.push_back({kind, std::move(name), std::move(help), std::move(label), std::move(read)});
 }
 
-Coro<ServerResponse> Metrics::answer() {
+Coro<ServerResponse> Metrics::answer(MaySee may_see) {
   const auto counted = co_await state_->sources.events.count(kCountAge);
   const bool is_up = counted && !state_->sources.engine.failure();
   MetricsPage page;
-  state_->write_daemon(page, is_up);
-  if (counted) state_->write_states(page);
-  state_->write_tally(page);
-  state_->write_schedules(page);
-  state_->write_projects(page);
-  state_->write_requests(page);
-  state_->write_refusals(page);
-  state_->write_loop(page);
-  state_->write_added(page);
-  write_process(page, state_->sources.started_at);
+  state_->write_up(page, is_up);
+  if (counted) state_->write_states(page, may_see);
+  state_->write_tally(page, may_see);
+  state_->write_projects(page, may_see);
+  if (!may_see) state_->write_of_all(page);
   auto response = ServerResponse::text(200, page.text());
   response.headers.clear();
   response.headers.emplace_back("Content-Type", "text/plain; version=0.0.4; charset=utf-8");

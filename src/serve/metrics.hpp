@@ -48,8 +48,9 @@ class Metrics {
   void add(Kind kind, std::string name, std::string help, std::pair<std::string, std::string> label,
            std::function<double()> read);
 
+  // `may_see`: empty, or of whose queues and projects alone there is something: what is of none is left out then.
   // Never fails: where the store cannot be counted, the states of jobs are left out and argiope_up is 0.
-  Coro<ServerResponse> answer();
+  Coro<ServerResponse> answer(MaySee may_see = {});
 
  private:
   struct State;

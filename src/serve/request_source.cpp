@@ -67,6 +67,12 @@ bool is_origin_of(std::string_view origin, std::string_view host) noexcept {
   return page && ours && equals_ignoring_case(page->name, ours->name) && port_or(*page, usual) == port_or(*ours, usual);
 }
 
+// To a whole page, and not to a frame within one.
+bool is_followed_link(const ServerRequest& request) noexcept {
+  return changes_nothing(request.method) && request.header("Sec-Fetch-Mode") == "navigate" &&
+         request.header("Sec-Fetch-Dest") == "document";
+}
+
 }  // namespace
 
 bool changes_nothing(HttpMethod method) noexcept {
@@ -81,14 +87,13 @@ bool asks_for_us(const ServerRequest& request, const std::vector<std::string>& h
          std::ranges::any_of(hosts, [&](const std::string& host) { return is_same_host(*asked, host); });
 }
 
-bool is_foreign_change(const ServerRequest& request, const std::vector<std::string>& origins) noexcept {
-  if (changes_nothing(request.method)) return false;
+bool is_of_foreign_page(const ServerRequest& request, const std::vector<std::string>& origins) noexcept {
   const std::string_view origin = request.header("Origin");
   const std::string_view site = request.header("Sec-Fetch-Site");
   if (std::ranges::any_of(origins, [&](const std::string& one) { return equals_ignoring_case(origin, one); }))
     return false;
-  if (!site.empty()) return site != "same-origin" && site != "none";
-  return !origin.empty() && !is_origin_of(origin, request.host);
+  if (site.empty()) return !origin.empty() && !is_origin_of(origin, request.host);
+  return site != "same-origin" && site != "none" && !is_followed_link(request);
 }
 
 }  // namespace argiope

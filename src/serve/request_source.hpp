@@ -15,9 +15,10 @@ namespace argiope {
 // this machine (DNS rebinding), but his page then sends that name. A request without Host comes from no browser.
 bool asks_for_us(const ServerRequest& request, const std::vector<std::string>& hosts) noexcept;
 
-// Whether the request could change something and was sent by a page that is neither this daemon's nor of `origins`
-// ("https://jobs.example"). Programs send neither Origin nor Sec-Fetch-Site.
-bool is_foreign_change(const ServerRequest& request, const std::vector<std::string>& origins) noexcept;
+// Whether the request was sent by a page that is neither this daemon's nor of `origins` ("https://jobs.example").
+// Programs send neither Origin nor Sec-Fetch-Site. A link that the user follows is none of the page's: only the user
+// sees what it brings.
+bool is_of_foreign_page(const ServerRequest& request, const std::vector<std::string>& origins) noexcept;
 
 // GET, HEAD and OPTIONS.
 bool changes_nothing(HttpMethod method) noexcept;

@@ -205,6 +205,8 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
   read_size(in, "max_body_bytes", kMostBytes, options.max_body_bytes);
   read_size(in, "max_batch_bytes", kMostBytes, options.max_batch_bytes);
   read_size(in, "max_bodies_bytes", kMostBodiesBytes, options.max_bodies_bytes);
+  read_size(in, "max_answers_bytes", kMostBodiesBytes, options.max_answers_bytes);
+  read_size(in, "max_queues", kMostConnections, options.max_queues);
   read_size(in, "max_streams", kMostConnections, options.max_streams);
   in.parsed("drain_limit", options.drain_limit, parse_span);
   options.pages = in.text("pages", options.pages);
@@ -250,6 +252,8 @@ std::vector<std::string_view> taken_at_start(const ServeOptions& now, const Serv
   note("max_body_bytes", now.max_body_bytes != asked.max_body_bytes);
   note("max_batch_bytes", now.max_batch_bytes != asked.max_batch_bytes);
   note("max_bodies_bytes", now.max_bodies_bytes != asked.max_bodies_bytes);
+  note("max_answers_bytes", now.max_answers_bytes != asked.max_answers_bytes);
+  note("max_queues", now.max_queues != asked.max_queues);
   note("max_streams", now.max_streams != asked.max_streams);
   note("pages", now.pages != asked.pages);
   note("drain_limit", now.drain_limit != asked.drain_limit);

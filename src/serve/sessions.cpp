@@ -39,28 +39,54 @@ std::string set_session_cookie(const ServerRequest& request, std::string_view co
                      secure ? "; Secure" : "");
 }
 
-std::string Sessions::open(const TokenDigest& token, TimePoint now) {
-  if (open_.size() >= kMostSessions) make_room(now);
+std::string Sessions::open(const TokenDigest& token, std::optional<WallTime> expires_at) {
+  make_room(token);
+  const TimePoint ends_at = saturating_add(clock_.now(), kSessionLength);
   std::string cookie = to_hex(hmac_sha256(bytes_of(secret_), fmt::format("session {}", ++opened_)));
-  open_.insert_or_assign(digest_of_token(cookie), Session{token, saturating_add(now, kSessionLength)});
+  AccessGrant grant(std::make_shared<AccessRight>(clock_, expires_at, ends_at));
+  open_.emplace(digest_of_token(cookie), Session{token, ends_at, std::move(grant)});
+  ++open_of_[token];
   return cookie;
 }
 
-std::optional<TokenDigest> Sessions::find(std::string_view cookie, TimePoint now) const {
-  if (cookie.size() != kCookieBytes) return std::nullopt;
+const Sessions::Session* Sessions::find(std::string_view cookie) const {
+  if (cookie.size() != kCookieBytes) return nullptr;
   const auto found = open_.find(digest_of_token(cookie));
-  if (found == open_.end() || found->second.ends_at <= now) return std::nullopt;
-  return found->second.token;
+  return found == open_.end() || found->second.ends_at <= clock_.now() ? nullptr : &found->second;
 }
 
 void Sessions::close(std::string_view cookie) {
-  if (cookie.size() == kCookieBytes) open_.erase(digest_of_token(cookie));
+  const auto found = cookie.size() == kCookieBytes ? open_.find(digest_of_token(cookie)) : open_.end();
+  if (found == open_.end()) return;
+  count_down(found->second.token);
+  open_.erase(found);
 }
 
-void Sessions::make_room(TimePoint now) {
-  std::erase_if(open_, [now](const auto& one) { return one.second.ends_at <= now; });
+void Sessions::close_those_of(const std::function<bool(const TokenDigest& token)>& is_meant) {
+  std::erase_if(open_, [&](const auto& one) { return is_meant(one.second.token); });
+  std::erase_if(open_of_, [&](const auto& one) { return is_meant(one.first); });
+}
+
+void Sessions::make_room(const TokenDigest& token) {
+  const auto own = open_of_.find(token);
+  if (own != open_of_.end() && own->second >= kMostOfAToken) return close_first_of(token);
   if (open_.size() < kMostSessions) return;
-  open_.erase(std::ranges::min_element(open_, {}, [](const auto& one) { return one.second.ends_at; }));
+  close_first_of(std::ranges::max_element(open_of_, {}, [](const auto& one) { return one.second; })->first);
+}
+
+void Sessions::close_first_of(const TokenDigest& token) {
+  auto first = open_.end();
+  for (auto one = open_.begin(); one != open_.end(); ++one) {
+    if (one->second.token != token) continue;
+    if (first == open_.end() || one->second.ends_at < first->second.ends_at) first = one;
+  }
+  count_down(token);
+  open_.erase(first);
+}
+
+void Sessions::count_down(const TokenDigest& token) {
+  const auto own = open_of_.find(token);
+  if (--own->second == 0) open_of_.erase(own);
 }
 
 }  // namespace argiope

@@ -4,13 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/web/http_server.hpp"
+#include "serve/access_right.hpp"
 #include "serve/internal/token_digest.hpp"
 
 namespace argiope {
@@ -27,33 +30,43 @@ std::string_view session_cookie_of(const ServerRequest& request) noexcept;
 // The field Set-Cookie that gives the client that cookie, or, where it is empty, takes away the one it has.
 std::string set_session_cookie(const ServerRequest& request, std::string_view cookie);
 
-// Sessions are kept in memory, by the digests of their cookies: they end with the process. A bounded number is open at a time:
-// a new one ends the one that would end first.
+// Sessions are kept in memory, by the digests of their cookies: they end with the process. A bounded number is open at
+// a time, and a smaller one of each token: a new one ends the one that would end first, of its own token or of the one
+// that has the most. With a session ends the right that its callers were let in by.
 //
 // Threads: the loop's own.
 class Sessions {
  public:
-  explicit Sessions(const SessionSecret& secret) noexcept : secret_(secret) {}
+  Sessions(const SessionSecret& secret, const Clock& clock) noexcept : secret_(secret), clock_(clock) {}
 
-  // The cookie of a new session.
-  std::string open(const TokenDigest& token, TimePoint now);
-  // The token that the cookie stands for; nullopt where its session has ended, or there was none.
-  std::optional<TokenDigest> find(std::string_view cookie, TimePoint now) const;
+  struct Session {
+    TokenDigest token{};  // that the cookie stands for
+    TimePoint ends_at{};
+    AccessGrant grant;
+  };
+
+  // The cookie of a new session, whose token expires then.
+  std::string open(const TokenDigest& token, std::optional<WallTime> expires_at);
+  // Until the next call that is not const; null where the cookie's session has ended, or there was none.
+  const Session* find(std::string_view cookie) const;
   void close(std::string_view cookie);
+  // Those of tokens that it is true of.
+  void close_those_of(const std::function<bool(const TokenDigest& token)>& is_meant);
   std::size_t size() const noexcept { return open_.size(); }
 
   static constexpr std::size_t kMostSessions = 10'000;
+  static constexpr std::size_t kMostOfAToken = 1'000;
 
  private:
-  struct Session {
-    TokenDigest token{};
-    TimePoint ends_at{};
-  };
-  void make_room(TimePoint now);
+  void make_room(const TokenDigest& token);
+  void close_first_of(const TokenDigest& token);
+  void count_down(const TokenDigest& token);
 
   const SessionSecret secret_;
+  const Clock& clock_;
   std::uint64_t opened_ = 0;
   std::map<TokenDigest, Session> open_;  // by the digest of the cookie: looking for one tells nothing of the others
+  std::map<TokenDigest, std::size_t> open_of_;  // how many of each token
 };
 
 }  // namespace argiope

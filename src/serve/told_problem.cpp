@@ -20,7 +20,10 @@ constexpr Meaning kMeanings[] = {
     {"wrong_state", Errc::refused},
     {"conflict", Errc::refused},
     {"locked", Errc::refused},
+    {"too_slow", Errc::timeout},
     {"too_large", Errc::too_large},
+    {"unsupported_media_type", Errc::unsupported},
+    {"unsupported_coding", Errc::unsupported},
     {"idempotency_mismatch", Errc::refused},
     {"queue_full", Errc::refused},
     {"too_many", Errc::busy},
@@ -28,6 +31,7 @@ constexpr Meaning kMeanings[] = {
     {"disk_full", Errc::disk_full},
     {"busy", Errc::busy},
     {"draining", Errc::busy},
+    {"not_implemented", Errc::unsupported},
 };
 
 // Of a server before the API the status is all there is.

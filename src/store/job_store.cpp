@@ -325,7 +325,12 @@ Coro<Result<std::vector<Attempt>>> JobStore::history(JobId id) {
 Coro<Result<std::vector<JobRecord>>> JobStore::list(JobFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
   return read<std::vector<JobRecord>>(
-      [filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter); });
+      [filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter).jobs; });
+}
+
+Coro<Result<JobSlice>> JobStore::look(JobFilter filter) {
+  filter.limit = std::min(filter.limit, job_rules::kMostListed);
+  return read<JobSlice>([filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter); });
 }
 
 Coro<Result<std::vector<QueueCounts>>> JobStore::counts() {

@@ -63,6 +63,7 @@ class JobStore : public Store {
   Coro<Result<std::optional<JobId>>> find_name(std::string name) override;
   Coro<Result<std::vector<Attempt>>> history(JobId id) override;
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override;
+  Coro<Result<JobSlice>> look(JobFilter filter) override;
   Coro<Result<std::vector<QueueCounts>>> counts() override;
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override;

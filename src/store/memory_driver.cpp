@@ -319,11 +319,20 @@ std::size_t MemoryDriver::prune_requests(WallTime before, std::size_t most, std:
 
 std::vector<std::optional<JobRecord>> MemoryDriver::lease(std::span<const LeaseRequest> leases) {
   std::vector<std::optional<JobRecord>> records(leases.size());
+  LeasedBytes bytes;
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const LeaseRequest& lease = leases[i];
     counters_.last_token = lease.token;
+    if (bytes.is_full()) {
+      records[i] = left_as_it_is(lease.id);
+      continue;
+    }
     const auto found = jobs_.find(lease.id);
     if (found == jobs_.end() || found->second.row.runs() || !is_leasable(found->second.row.state)) continue;
+    if (!bytes.take(found->second.payload.size() + found->second.result.size())) {
+      records[i] = left_as_it_is(lease.id);
+      continue;
+    }
     Job& job = changing(lease.id);
     unindex(job);
     job.row.token = lease.token;
@@ -417,6 +426,14 @@ std::vector<WaitingJob> MemoryDriver::load_delayed(QueueId queue, DueRank after,
 // --- to look at ------------------------------------------------------------------------------------------------------
 
 JobRecord MemoryDriver::record_of(const Job& job) const {
+  JobRecord record = brief_of(job);
+  record.payload = job.payload;
+  record.result = job.result;
+  return record;
+}
+
+// Without payload and result.
+JobRecord MemoryDriver::brief_of(const Job& job) const {
   const JobRow& row = job.row;
   return {.id = row.id,
           .name = job.name,
@@ -427,7 +444,7 @@ JobRecord MemoryDriver::record_of(const Job& job) const {
           .priority = row.priority,
           .due_at = from_ms(row.due_ms),
           .function = job.function,
-          .payload = job.payload,
+          .payload = {},
           .attempts = row.attempts,
           .max_attempts = job.max_attempts,
           .expiries = row.expiries,
@@ -437,7 +454,7 @@ JobRecord MemoryDriver::record_of(const Job& job) const {
           .if_failed = row.cancelled_with_others ? DependencyPolicy::cancel : DependencyPolicy::run,
           .created_at = job.created_at,
           .ended_at = from_ms(row.ended_ms),
-          .result = job.result,
+          .result = {},
           .error = job.error,
           .token = row.token,
           .worker = job.worker,
@@ -457,20 +474,26 @@ std::vector<Attempt> MemoryDriver::attempts(JobId id) {
   return found == jobs_.end() ? std::vector<Attempt>{} : found->second.attempts;
 }
 
-std::vector<JobRecord> MemoryDriver::list(const JobFilter& filter) {
-  std::vector<JobRecord> found;
+JobSlice MemoryDriver::list(const JobFilter& filter) {
+  JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true};
   const QueueId queue = find_queue(filter.queue);
-  if (!filter.queue.empty() && queue == 0) return found;
-  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && found.size() < filter.limit; ++it) {
+  if (!filter.queue.empty() && queue == 0) return slice;
+  if (!jobs_.empty()) slice.newest = jobs_.rbegin()->first;
+  std::size_t bytes = 0;
+  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && it->first <= filter.up_to; ++it) {
+    slice.is_last = slice.jobs.size() < filter.limit && slice.looked < filter.most_looked && bytes < filter.most_bytes;
+    if (!slice.is_last) break;
+    ++slice.looked;
+    slice.after = it->first;
     const JobRow& row = it->second.row;
-    if ((queue != 0 && row.queue != queue) || (filter.state && row.shown_state() != *filter.state) ||
-        (filter.key && row.key != *filter.key)) {
-      continue;
-    }
-    found.push_back(record_of(it->second));
-    if (!filter.payloads) found.back().payload.clear();
+    if ((queue != 0 && row.queue != queue) || (filter.key && row.key != *filter.key)) continue;
+    const bool is_wanted = !filter.state || is_listed_as(*filter.state, row.shown_state(), row.pending,
+                                                         from_ms(row.due_ms), filter.due_by);
+    if (!is_wanted) continue;
+    slice.jobs.push_back(filter.payloads ? record_of(it->second) : brief_of(it->second));
+    bytes += slice.jobs.back().payload.size() + slice.jobs.back().result.size();
   }
-  return found;
+  return slice;
 }
 
 std::vector<QueueCounts> MemoryDriver::counts() {

@@ -71,7 +71,7 @@ class MemoryDriver : public StoreDriver {
   std::vector<WaitingJob> load_delayed(QueueId queue, DueRank after, std::size_t limit) override;
   std::optional<JobRecord> record(JobId id) override;
   std::vector<Attempt> attempts(JobId id) override;
-  std::vector<JobRecord> list(const JobFilter& filter) override;
+  JobSlice list(const JobFilter& filter) override;
   std::vector<QueueCounts> counts() override;
   std::vector<PutScheduleReply> put_schedules(const std::vector<PutSchedule>& schedules) override;
   bool erase_schedule(ScheduleId id) override;
@@ -139,6 +139,7 @@ class MemoryDriver : public StoreDriver {
   void unindex(const Job& job);
   void set_link(JobId waited_for, JobId job, bool there);
   JobRecord record_of(const Job& job) const;
+  JobRecord brief_of(const Job& job) const;
   const Ranked& ranked(QueueId queue, const std::string* key) const;
 
   QueueList queues_;

@@ -104,7 +104,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   std::vector<WaitingJob> load_delayed(QueueId queue, DueRank after, std::size_t limit) override;
   std::optional<JobRecord> record(JobId id) override;
   std::vector<Attempt> attempts(JobId id) override;
-  std::vector<JobRecord> list(const JobFilter& filter) override;
+  JobSlice list(const JobFilter& filter) override;
   std::vector<QueueCounts> counts() override;
 
   // --- schedules
@@ -240,7 +240,11 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   JobRecord read_record(const SqliteStatement& row);
   void add_lease(JobRecord& record, std::int64_t fence, std::int64_t flags);
   static WaitingJob read_waiting(const SqliteStatement& row, QueueId queue, Shelf shelf);
-  std::vector<JobRecord> list_running(const JobFilter& filter, std::size_t limit);
+  JobSlice list_running(const JobFilter& filter);
+  JobSlice list_others(const JobFilter& filter, QueueId queue);
+  JobId nth_after(JobId id, std::size_t n);
+  JobId newest();
+  bool are_few_ended(JobState state, QueueId queue);
 
   const std::string path_;
   const StoreOptions options_;

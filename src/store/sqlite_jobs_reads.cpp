@@ -1,4 +1,6 @@
 // Shelves and everything else that only looks.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "jobs/internal/job_rules.hpp"
@@ -12,16 +14,30 @@ using namespace job_rules;
 
 namespace {
 
-constexpr const char* condition_of(JobState state) noexcept {
-  switch (state) {
-    case JobState::ready: return "state IN (0, 1)";
+// Of so many the ids are read together.
+constexpr std::int64_t kFewEnded = 4'000;
+
+// A job that runs has the state of one that waits.
+std::string condition_of(const JobFilter& filter) {
+  switch (*filter.state) {
+    case JobState::ready:
+      if (!filter.due_by) return "state IN (0, 1)";
+      return fmt::format("state IN (0, 1) OR (state = 2 AND due_at <= {})", to_ms(*filter.due_by));
     case JobState::delayed: return "state IN (2, 3)";
     case JobState::done: return "state = 4";
     case JobState::cancelled: return "state = 5";
     case JobState::buried: return "state = 6";
     case JobState::running: break;
   }
-  return "state < 3";
+  return "state < 4";
+}
+
+// In the table of those that have ended. 0: of all queues.
+std::string ended_condition(JobState state, QueueId queue) {
+  const int number = state == JobState::done ? 4 : state == JobState::cancelled ? 5 : 6;
+  const std::string queues = queue == 0 ? std::string("queue_id IN (SELECT queue_id FROM queues)")
+                                        : fmt::format("queue_id = {}", queue);
+  return fmt::format("{} AND state = {}", queues, number);
 }
 
 }  // namespace
@@ -45,13 +61,13 @@ JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
   record.created_at = from_ms(row.number(15));
   record.ended_at = from_ms(row.number(16));
   record.error = row.text(17);
-  record.result = row.text(18);
+  record.result = row.text(kResultColumn);
   record.schedule = static_cast<ScheduleId>(row.number(19));
   record.run = static_cast<std::uint64_t>(row.number(20));
   record.tally =
       job_tally::tally_of(static_cast<std::uint64_t>(row.number(21)), record.attempts, record.expiries, false);
   record.lease_time = std::chrono::milliseconds{row.number(22)};
-  record.payload = row.text(23);
+  record.payload = row.text(kPayloadColumn);
   return record;
 }
 
@@ -165,62 +181,109 @@ std::vector<Attempt> SqliteJobs::attempts(JobId id) {
   return attempts;
 }
 
-std::vector<JobRecord> SqliteJobs::list(const JobFilter& filter) {
-  const std::size_t limit = filter.limit;
-  std::vector<JobRecord> found;
+JobSlice SqliteJobs::list(const JobFilter& filter) {
   QueueId queue_id = 0;
   if (!filter.queue.empty()) {
     queue_id = queues_.find(filter.queue);
-    if (queue_id == 0) return found;
+    if (queue_id == 0) return {.jobs = {}, .after = filter.after, .is_last = true};
   }
-  if (filter.state == JobState::running) return list_running(filter, limit);
-  // By the job's id, which is the table's order; those that have ended are found by a table of their own.
+  return filter.state == JobState::running ? list_running(filter) : list_others(filter, queue_id);
+}
+
+// By the job's id, which is the table's order: up to the last job that may be looked at. Those that have ended are found by
+// a table of their own, where they are few, or all are to be found at once.
+JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
+  JobSlice slice{.jobs = {}, .after = std::min<JobId>(filter.after, kMostJobId), .newest = newest()};
+  const JobId before = slice.after;
+  const JobId up_to = std::min<JobId>(filter.up_to, kMostJobId);
   const bool ended = filter.state && has_ended(*filter.state);
-  const std::string state = filter.state ? condition_of(*filter.state) : "";
-  std::string sql = std::string("SELECT ") + kRecordColumns + (filter.payloads ? ", payload" : ", NULL") +
-                    ", flags FROM jobs WHERE job_id > ?";
-  if (ended) {
-    sql += " AND job_id IN (SELECT job_id FROM ended_jobs WHERE " + state;
-    sql += queue_id != 0 ? " AND queue_id = ?)" : " AND queue_id IN (SELECT queue_id FROM queues))";
+  const bool bounded = filter.most_looked < kMostJobId;
+  const bool by_end = ended && (!bounded || are_few_ended(*filter.state, queue_id));
+  const JobId last = bounded && !by_end ? std::min(up_to, nth_after(before, filter.most_looked)) : up_to;
+  std::string sql = std::string("SELECT ") + (filter.payloads ? kRecordColumns : kBriefColumns) +
+                    " FROM jobs WHERE job_id > ?1 AND job_id <= ?2";
+  if (by_end) {
+    const std::string condition = ended_condition(*filter.state, queue_id);
+    sql += fmt::format(" AND job_id IN (SELECT job_id FROM ended_jobs WHERE {})", condition);
   } else {
-    if (filter.state) sql += " AND " + state;
-    if (queue_id != 0) sql += " AND +queue_id = ?";
+    if (filter.state) sql += fmt::format(" AND ({})", condition_of(filter));
+    if (queue_id != 0) sql += fmt::format(" AND +queue_id = {}", queue_id);
   }
-  if (filter.key) sql += " AND key = ?";
+  if (filter.key) sql += " AND key = ?3";
   sql += " ORDER BY job_id";
   if (has_gathered_) write_gathered();
   auto statement = database_.prepare(sql);
   if (!statement) throw DatabaseFailed{std::move(statement.error())};
   Use rows(*this, *statement);
-  rows.with(std::min<JobId>(filter.after, kMostJobId));
-  if (queue_id != 0) rows.with(queue_id);
+  rows.with(before, last);
   if (filter.key) rows.with(*filter.key);
-  while (found.size() < limit && rows.next()) {
+  std::size_t bytes = 0;
+  bool full = false;
+  while (!(full = slice.jobs.size() >= filter.limit || bytes >= filter.most_bytes) && rows.next()) {
     JobRecord record = read_record(rows.row());
+    slice.after = record.id;
     add_lease(record, rows.number(3), rows.number(kFlagsColumn));
-    if (!filter.state || record.state == *filter.state) found.push_back(std::move(record));
+    const bool is_wanted = !filter.state || is_listed_as(*filter.state, record.state, record.pending, record.due_at,
+                                                         filter.due_by);
+    if (!is_wanted) continue;
+    bytes += record.payload.size() + record.result.size();
+    slice.jobs.push_back(std::move(record));
   }
-  return found;
+  if (!full) slice.after = std::max(before, last);
+  slice.is_last = !full && last == up_to;
+  const JobId end = std::max(before, std::min(slice.after, slice.newest));
+  slice.looked = by_end ? slice.jobs.size() : std::min<std::size_t>(filter.most_looked, end - before);
+  return slice;
 }
 
-std::vector<JobRecord> SqliteJobs::list_running(const JobFilter& filter, std::size_t limit) {
+// 0: there is no job.
+JobId SqliteJobs::newest() {
+  Use found = use(Query::job_newest);
+  return found.next() ? static_cast<JobId>(found.number(0)) : 0;
+}
+
+// The id of the nth job behind `id`; kMostJobId where there are fewer.
+JobId SqliteJobs::nth_after(JobId id, std::size_t n) {
+  Use found = use(Query::job_after);
+  return found.with(id, n - 1).next() ? static_cast<JobId>(found.number(0)) : kMostJobId;
+}
+
+bool SqliteJobs::are_few_ended(JobState state, QueueId queue_id) {
+  const std::string sql = fmt::format("SELECT count(*) FROM (SELECT 1 FROM ended_jobs WHERE {} LIMIT {})",
+                                      ended_condition(state, queue_id), kFewEnded + 1);
+  if (has_gathered_) write_gathered();
+  auto statement = database_.prepare(sql);
+  if (!statement) throw DatabaseFailed{std::move(statement.error())};
+  Use count(*this, *statement);
+  return count.next() && count.number(0) <= kFewEnded;
+}
+
+JobSlice SqliteJobs::list_running(const JobFilter& filter) {
   (void)find_lease(0);
   std::vector<JobId> ids;
   for (const auto& [id, lease] : leases_) {
-    if (id > filter.after) ids.push_back(id);
+    if (id > filter.after && id <= filter.up_to) ids.push_back(id);
   }
   std::ranges::sort(ids);
-  std::vector<JobRecord> found;
+  JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true, .newest = newest()};
+  std::size_t bytes = 0;
   for (const JobId id : ids) {
-    if (found.size() == limit) break;
+    slice.is_last = slice.jobs.size() < filter.limit && slice.looked < filter.most_looked && bytes < filter.most_bytes;
+    if (!slice.is_last) break;
+    ++slice.looked;
+    slice.after = id;
     auto record = this->record(id);
     if (!record || record->state != JobState::running) continue;
     if ((!filter.queue.empty() && record->queue != filter.queue) || (filter.key && record->key != *filter.key))
       continue;
-    if (!filter.payloads) record->payload.clear();
-    found.push_back(std::move(*record));
+    if (!filter.payloads) {
+      record->payload.clear();
+      record->result.clear();
+    }
+    bytes += record->payload.size() + record->result.size();
+    slice.jobs.push_back(std::move(*record));
   }
-  return found;
+  return slice;
 }
 
 std::vector<QueueCounts> SqliteJobs::counts() {

@@ -121,8 +121,15 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseReq
   std::vector<LeaseEntry> entries;
   entries.reserve(leases.size());
   Holder holder;
+  LeasedBytes bytes;
   while (records.size() < leases.size()) {
     const auto left = leases.subspan(records.size());
+    if (bytes.is_full()) {
+      records.push_back(left_as_it_is(left.front().id));
+      counters_.last_token = left.front().token;
+      note_token();
+      continue;
+    }
     const auto together = left.first(neighbours(left));
     Use rows = use(Query::job_records);
     bool more = rows.with(together.front().id, together.back().id).next();
@@ -134,6 +141,10 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseReq
       const bool waits = more && static_cast<JobId>(rows.number(0)) == request.id &&
                          is_leasable(static_cast<RowState>(rows.number(2)));
       if (!waits || find_lease(request.id) != nullptr) continue;
+      if (!bytes.take(rows.row().bytes(kPayloadColumn).size() + rows.row().bytes(kResultColumn).size())) {
+        records.back() = left_as_it_is(request.id);
+        break;
+      }
       if (const Holder its{request.worker, request.remote}; its != holder) {
         write_leases(entries, holder);
         entries.clear();

@@ -9,9 +9,10 @@ namespace {
 #define ARGIOPE_CORE                                                                                          \
   "queue_id, state, rank, priority, due_at, attempts, expiries, pending, if_failed, flags, fence, ended_at, " \
   "key, unique_name, schedule_id, run, tally"
-#define ARGIOPE_RECORD                                                                                           \
+#define ARGIOPE_RECORD_WITH(result)                                                                              \
   "job_id, queue_id, state, fence, name, key, unique_name, priority, due_at, function, attempts, max_attempts, " \
-  "expiries, pending, if_failed, created_at, ended_at, error, result, schedule_id, run, tally, lease_time"
+  "expiries, pending, if_failed, created_at, ended_at, error, " result ", schedule_id, run, tally, lease_time"
+#define ARGIOPE_RECORD ARGIOPE_RECORD_WITH("result")
 #define ARGIOPE_PLACE "version, next, last, fired, missed, entries, paused, active"
 // What breaks a constraint ends the transaction: else SQLite would keep a copy of each page that a statement of many rows
 // changes, to take back those before the one that fails.
@@ -73,6 +74,8 @@ constexpr Text kTexts[] = {
     {Query::job_record, "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id = ?"},
     {Query::job_records,
      "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id BETWEEN ? AND ? ORDER BY job_id"},
+    {Query::job_after, "SELECT job_id FROM jobs WHERE job_id > ? ORDER BY job_id LIMIT 1 OFFSET ?"},
+    {Query::job_newest, "SELECT job_id FROM jobs ORDER BY job_id DESC LIMIT 1"},
     {Query::job_error, "SELECT error FROM jobs WHERE job_id = ?"},
     {Query::job_names, "SELECT name, queue_id, unique_name FROM jobs WHERE job_id = ?"},
     {Query::name_add, "INSERT INTO names (name, job_id) VALUES (?, ?)"},
@@ -204,7 +207,8 @@ static_assert(in_order());
 
 }  // namespace
 
-const char* const kRecordColumns = ARGIOPE_RECORD;
+const char* const kRecordColumns = ARGIOPE_RECORD ", payload, flags";
+const char* const kBriefColumns = ARGIOPE_RECORD_WITH("NULL") ", NULL, flags";
 
 const char* text_of(Query query) noexcept { return kTexts[static_cast<std::size_t>(query)].sql; }
 

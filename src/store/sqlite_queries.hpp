@@ -40,6 +40,8 @@ enum class Query {
   jobs_keep_done,
   job_record,
   job_records,
+  job_after,
+  job_newest,
   job_error,
   job_names,
   name_add,
@@ -120,11 +122,14 @@ inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::requests
 const char* text_of(Query query) noexcept;
 // So many rows job_insert_16 writes at most, each bound as job_insert's one.
 inline constexpr std::size_t kRowsInserted = 16;
-// What Query::job_record and job_records select, but for the payload and the flags, which are last.
+// What Query::job_record and job_records select; and the same with NULL for result and payload.
 extern const char* const kRecordColumns;
+extern const char* const kBriefColumns;
 inline constexpr int kAttemptsColumn = 10;
+inline constexpr int kResultColumn = 18;
 inline constexpr int kTallyColumn = 21;
 inline constexpr int kLeaseTimeColumn = 22;
+inline constexpr int kPayloadColumn = 23;
 inline constexpr int kFlagsColumn = 24;
 
 }  // namespace argiope

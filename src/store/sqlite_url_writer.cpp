@@ -69,7 +69,9 @@ Result<void> SqliteUrlWriter::prepare_all() {
 
 void SqliteUrlWriter::commit() {
   if (writes() && before_commit_) {
-    if (auto kept = before_commit_(); !kept) throw DatabaseFailed{std::move(kept.error())};
+    auto kept = before_commit_();
+    if (!kept) throw DatabaseFailed{std::move(kept.error())};
+    for (const UrlNote& note : *kept) store_note(note);
   }
   SqliteOwner::commit();
 }

@@ -35,7 +35,7 @@ class SqliteUrlWriter final : public SqliteOwner {
   void store_change(const UrlChange& change);
   void store_facts(const PageFacts& facts);
 
-  const std::function<Result<void>()> before_commit_;
+  const std::function<Result<std::vector<UrlNote>>()> before_commit_;
   SqliteStatement insert_, insert_excluded_, update_, touch_, move_, nearer_, put_links_;
   SqliteStatement forget_kept_, put_kept_, put_facts_, note_linked_, put_note_, forget_note_, take_given_;
   SqliteStatement put_run_, put_change_;

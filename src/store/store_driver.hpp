@@ -29,7 +29,7 @@ class StoreDriver : public JobRows {
   // --- to look at
   virtual std::optional<JobRecord> record(JobId id) = 0;
   virtual std::vector<Attempt> attempts(JobId id) = 0;
-  virtual std::vector<JobRecord> list(const JobFilter& filter) = 0;
+  virtual JobSlice list(const JobFilter& filter) = 0;
   virtual std::vector<QueueCounts> counts() = 0;
 
   // --- schedules

@@ -202,20 +202,29 @@ Made read_calendar(JsonMembers& in, const TimeZone& zone) {
   return {Trigger::calendar(interval)};
 }
 
+// Where in a form a trigger is, and how many parts the whole form has had so far.
+struct Within {
+  int depth = 0;
+  std::size_t& parts;
+};
 // `zone`: where the form names none.
-std::optional<Trigger> read(const JsonValue& form, TimeZone zone, int depth);
+std::optional<Trigger> read(const JsonValue& form, TimeZone zone, Within within);
 
-Made read_parts(JsonMembers& in, bool all, const TimeZone& zone, int depth) {
+Made read_parts(JsonMembers& in, bool all, const TimeZone& zone, Within within) {
   Duration threshold = std::chrono::seconds{1};
   if (all) in.parsed("threshold", threshold, parse_span);
   const JsonValue* triggers = in.find("triggers");
   if (triggers == nullptr || !triggers->is_list()) {
     return {fail(Errc::invalid_input, "and, or: a list of triggers"), triggers};
   }
+  within.parts += triggers->size();
+  if (within.parts > Trigger::kMostParts) {
+    return {fail(Errc::too_large, fmt::format("and, or: at most {} triggers in all", Trigger::kMostParts)), triggers};
+  }
   std::vector<Trigger> parts;
   triggers->for_each([&](const JsonValue& part) {
     if (!part.is_object()) return part.refuse("each is an object");
-    if (auto trigger = read(part, zone, depth + 1)) parts.push_back(std::move(*trigger));
+    if (auto trigger = read(part, zone, {within.depth + 1, within.parts})) parts.push_back(std::move(*trigger));
   });
   if (!all) return {Trigger::any_of(std::move(parts)), triggers};
   const JsonValue* blamed = parts.empty() ? triggers : in.find("threshold");
@@ -223,12 +232,12 @@ Made read_parts(JsonMembers& in, bool all, const TimeZone& zone, int depth) {
 }
 
 // nullopt: the errors of the form say why.
-std::optional<Made> read_kind(JsonMembers& in, std::string_view type, const TimeZone& zone, int depth) {
+std::optional<Made> read_kind(JsonMembers& in, std::string_view type, const TimeZone& zone, Within within) {
   if (type == "date") return read_date(in, zone);
   if (type == "interval") return read_interval(in, zone);
   if (type == "calendar") return read_calendar(in, zone);
   if (type == "cron") return read_cron(in, zone);
-  if (type == "and" || type == "or") return read_parts(in, type == "and", zone, depth);
+  if (type == "and" || type == "or") return read_parts(in, type == "and", zone, within);
   constexpr std::string_view kTypes = "date, interval, calendar, cron, and, or";
   const JsonValue* given = in.find("type");
   given == nullptr ? in.object().refuse(fmt::format("a trigger needs a type: {}", kTypes)) : given->complain(kTypes);
@@ -244,15 +253,15 @@ Result<std::uint64_t> parse_seed(const std::string& text) {
   return value;
 }
 
-std::optional<Trigger> read(const JsonValue& form, TimeZone zone, int depth) {
-  if (depth > kMostNesting) {
+std::optional<Trigger> read(const JsonValue& form, TimeZone zone, Within within) {
+  if (within.depth > kMostNesting) {
     form.refuse({Errc::too_large, "trigger: nested too deeply"});
     return std::nullopt;
   }
   JsonMembers in(form);
   in.parsed("zone", zone, TimeZone::find);
   const std::string type = in.text("type");
-  auto made = read_kind(in, type, zone, depth);
+  auto made = read_kind(in, type, zone, within);
   if (!made) return std::nullopt;
   const auto time = [&](const std::string& text) { return parse_timestamp(text, zone); };
   std::optional<WallTime> start, end;
@@ -301,7 +310,8 @@ Result<Trigger> Trigger::from_json(std::string_view json) {
 }
 
 Result<Trigger> detail::read_trigger(const JsonValue& form) {
-  auto trigger = read(form, TimeZone{}, 0);
+  std::size_t parts = 0;
+  auto trigger = read(form, TimeZone{}, {0, parts});
   if (!trigger) return std::unexpected(form.errors().error());
   return std::move(*trigger);
 }

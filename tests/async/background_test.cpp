@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "argiope/async/sleep.hpp"
+#include "async/internal/as_error.hpp"
 #include "async/internal/ticker.hpp"
 #include "support/loop_fixture.hpp"
 
@@ -217,6 +218,33 @@ TEST_F(OwnersTest, WorkThatIsCancelledOnTheWayToItsEndCancelsTheWaitForIt) {
     EXPECT_TRUE(waits.cancelled());
     co_await runs.quiet();
   }(loop_, background));
+}
+
+// --- what a task that nobody awaits makes of exceptions
+
+Coro<Result<int>> giving(int number) { co_return number; }
+Coro<Result<int>> throwing() {
+  throw std::runtime_error("no memory");
+  co_return 1;
+}
+
+TEST_F(OwnersTest, WhatIsThrownIsAnErrorWithItsText) {
+  EXPECT_EQ(loop_.run_until_complete(as_error(giving(7))), 7);
+  const Result<int> failed = loop_.run_until_complete(as_error(throwing()));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, Errc::internal);
+  EXPECT_EQ(failed.error().message, "no memory");
+}
+
+TEST_F(OwnersTest, ACancellationIsNoError) {
+  auto task = loop_.create_task(as_error([]() -> Coro<Result<void>> {
+    co_await sleep(1h);
+    co_return Result<void>{};
+  }()));
+  run_for(1s);
+  task.cancel();
+  run_for(1s);
+  EXPECT_TRUE(task.cancelled());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -21,6 +22,8 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/async/timeout.hpp"
+#include "async/socket_address.hpp"
+#include "async/unix_path.hpp"
 #include "support/descriptors.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/needs_descriptors.hpp"
@@ -1171,21 +1174,64 @@ TEST_P(StreamTest, AUnixSocketIsAFileThatGoesWithItsServer) {
   });
 }
 
+// As a process that was killed leaves it: bound, and nobody listens.
+void leave_socket_at(const std::string& path) {
+  const detail::SocketAddress address = detail::unix_address(path);
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::bind(fd.get(), address.get(), address.size), 0);
+}
+
 TEST_P(StreamTest, ASocketLeftBehindIsReplacedButNoOtherFile) {
   const Folder folder;
   const std::string path = folder.path("socket");
   this->run([&]() -> Coro<void> {
-    Server first = start_unix_server(&echo, path);
-    Server second = start_unix_server(&echo, path);
-    first.close();
-    EXPECT_TRUE(exists(path)) << "it is the second's by now";
+    leave_socket_at(path);
+    Server server = start_unix_server(&echo, path);
     Stream client = co_await open_unix_connection(path);
-    second.close();
+    server.close();
     EXPECT_FALSE(exists(path));
     const UniqueFd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     EXPECT_THROW(start_unix_server(&echo, path), std::system_error);
     EXPECT_TRUE(exists(path));
     ::unlink(path.c_str());
+    EXPECT_FALSE(exists(path + ".lock"));
+  });
+}
+
+TEST_P(StreamTest, ASocketThatAnotherServerAnswersAtIsNotTakenAway) {
+  const Folder folder;
+  const std::string path = folder.path("socket");
+  this->run([&]() -> Coro<void> {
+    Server first = start_unix_server(&echo, path);
+    for (int i = 0; i < 2; ++i) {
+      try {
+        start_unix_server(&echo, path);
+        ADD_FAILURE() << "it was taken";
+      } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), std::errc::address_in_use);
+      }
+      ::unlink((path + ".lock").c_str());  // one that knows nothing of the lock answers, too
+    }
+    Stream client = co_await open_unix_connection(path);
+    client.write("hello");
+    EXPECT_EQ(co_await client.read_exactly(5), "hello");
+    first.close();
+    EXPECT_FALSE(exists(path));
+  });
+}
+
+TEST_P(StreamTest, APathThatAnotherServerIsAboutToListenAtIsTaken) {
+  const Folder folder;
+  const std::string path = folder.path("socket");
+  this->run([&]() -> Coro<void> {
+    leave_socket_at(path);
+    {
+      detail::UnixPath first(path);
+      EXPECT_THROW(start_unix_server(&echo, path), std::system_error);
+    }
+    Server server = start_unix_server(&echo, path);
+    EXPECT_TRUE(exists(path + ".lock"));
+    co_return;
   });
 }
 

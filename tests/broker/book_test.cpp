@@ -213,5 +213,53 @@ TEST_F(BookExplainsLimits, JobsOfTheSamePriorityAreNotCalledMoreImportant) {
             "1 job is ahead of it, of higher priority or put before it");
 }
 
+class LooksInTurn : public BrokerTest {
+ protected:
+  static constexpr std::size_t kJobs = 4'000;
+
+  Coro<void> fill() {
+    std::vector<NewJob> jobs(kJobs, job("q"));
+    EXPECT_TRUE(co_await engine_->book().put_each(std::move(jobs)));
+  }
+  // How long a look at all jobs takes, one that finds nothing.
+  Coro<Duration> look_at_all() {
+    const TimePoint began = loop_.time();
+    const auto found = co_await engine_->book().list({.queue = "q", .key = "none"});
+    EXPECT_TRUE(found && found->empty());
+    co_return loop_.time() - began;
+  }
+};
+
+TEST_F(LooksInTurn, TakeNoTimeWhereNobodyElseIsAtWork) {
+  with_broker([&]() -> Coro<void> {
+    co_await fill();
+    co_await look_at_all();
+    EXPECT_EQ(co_await look_at_all(), Duration::zero());
+  });
+}
+
+TEST_F(LooksInTurn, LeaveTheStoreToThosePuttingMostOfTheTime) {
+  with_broker([&]() -> Coro<void> {
+    co_await fill();
+    bool over = false;
+    const auto puts = [&]() -> Coro<int> {
+      int count = 0;
+      for (; !over; ++count) {
+        co_await put(job("other"));
+        co_await sleep(100us);
+      }
+      co_return count;
+    };
+    auto putting = loop_.create_task(puts());
+    std::vector<Task<Duration>> looks;
+    for (int i = 0; i < 8; ++i) looks.push_back(loop_.create_task(look_at_all()));
+    Duration longest{};
+    for (auto& look : looks) longest = std::max(longest, co_await look);
+    over = true;
+    EXPECT_GT(longest, 8 * kJobs * 4us);
+    EXPECT_GT(co_await putting, 1'000) << "a store in memory answers at once, and eight looks let so many puts in";
+  });
+}
+
 }  // namespace
 }  // namespace argiope

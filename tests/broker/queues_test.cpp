@@ -1,6 +1,7 @@
 // Queues that are erased, and pauses that end by themselves.
 #include "argiope/engine/worker.hpp"
 #include "broker/broker_fixture.hpp"
+#include "support/slow_store.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -150,6 +151,24 @@ TEST_F(QueuesTest, ItMayBeResumedBeforeAndPausedForGood) {
     EXPECT_EQ(co_await payloads("q"), "x ");
     EXPECT_EQ((co_await config()).paused_until, WallTime{});
   });
+}
+
+// --- housekeeping
+
+TEST_F(QueuesTest, ALookForChangesThatThrowsEndsNoneThatFollows) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    engine_ = co_await open_engine(slow, {});
+    slow.looks_that_throw = 3;
+    EXPECT_TRUE(co_await engine_->book().configure("q", {.keep_done = 1s}));
+    const JobId id = co_await put(job("q"));
+    EXPECT_TRUE(co_await settle((co_await one("q")).token));
+    co_await sleep(5min);
+    EXPECT_EQ(slow.looks_that_throw, 0u);
+    EXPECT_EQ((co_await engine_->book().get(id)).error().code, Errc::not_found) << "it was pruned";
+    EXPECT_TRUE(co_await engine_->close());
+    engine_.reset();
+  }));
 }
 
 }  // namespace

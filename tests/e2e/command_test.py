@@ -94,6 +94,13 @@ class Usage(EndToEnd):
     def test_usage_errors_say_what_would_do(self):
         for arguments, words in [(['http://h/', '--rate', '0'], '--delay'),
                                  (['http://h/', '-w', '*.example.org'], 'did you mean "example.org"?'),
+                                 (['http://h/', '-w', '.example.org'], 'did you mean "example.org"?'),
+                                 (['http://h/', '-w', '*'], 'name each domain'),
+                                 (['http://h/', '-w', 'a.org,b.org'], '"a.org,b.org": not a domain name'),
+                                 (['http://h/', '-w', 'a..org'], 'not a domain name'),
+                                 (['http://h/', '-w', 'ex*mple.org'], 'not a domain name'),
+                                 (['http://h/', '--header-for', 'ex*.org', 'X: y'], '--header-for "ex*.org"'),
+                                 (['http://h/', '--header-for', '.example.org', 'X: y'], '--header-for ".example.org"'),
                                  (['http://h/', '-w', 'http://example.org/x'], 'did you mean "example.org"?'),
                                  (['-'], 'standard input'),
                                  (['http://h/', '--header-for', 'a b', 'X: y'], '--header-for "a b"'),

@@ -103,6 +103,13 @@ class Daemons(EndToEnd):
             daemon.port = int(daemon.wait_for(r'listening: http://[^ ]*:(\d+)')[1])
         return daemon
 
+    def token(self, *words):
+        """The words of `argiope token`, and what a client says of the token that it has made."""
+        done = subprocess.run([ARGIOPE, 'token', words[0], '--file', str(self.folder / 'tokens'), *words[1:]], check=True,
+                              capture_output=True, text=True)
+        found = re.search(r'argiope_\S+', done.stdout)
+        return {'Authorization': 'Bearer ' + found[0]} if found else None
+
     def listening(self, address='127.0.0.1'):
         """A socket of this process that a daemon may inherit: clients that come while none lives wait in its backlog."""
         listening = socket.socket()

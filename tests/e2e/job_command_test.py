@@ -285,6 +285,36 @@ class Working(Jobs):
             self.refused('job', 'queue', 'mail', '--store', self.store, *arguments, culprit=culprit)
 
 
+class Shown(Jobs):
+    """Names and texts that others have made."""
+
+    def test_nothing_that_others_have_named_turns_the_writing_of_a_terminal(self):
+        odd = 'a\u202eb\u009bc\x1bd'
+        file = self.folder / 'odd\u202e.toml'
+        file.write_text('[[queue]]\nname = "q"\n[[schedule]]\nname = "a\\u202e"\ntrigger = "@hourly"\n[[schedule]]\n'
+                        'name = "b\\u202e"\ntrigger = "@hourly"\n')
+        lines = self.folder / 'odd\u202e.jsonl'
+        lines.write_text('{"queue":"q","colour":1}\n' + json.dumps({'queue': odd, 'id': odd + '2'}) + '\n')
+        on_store = [
+            ['job', 'put', odd, odd, '--id', odd, '--key', odd, '--delay', '1h'], ['job', 'list'], ['job', 'show', odd],
+            ['job', 'explain', odd], ['job', 'queue', odd], ['job', 'queue', odd, '--weight', '2'],
+            ['job', 'queue', odd, '--weight', '2'], ['job', 'stats'], ['job', 'put', '--file', lines],
+            ['job', 'cancel', odd, '--why', odd], ['job', 'show', odd], ['job', 'cancel', odd + '3'],
+            ['schedule', 'add', odd, '--every', '1h', '--queue', odd, '--payload', odd], ['schedule', 'list'],
+            ['schedule', 'show', odd], ['schedule', 'explain', odd], ['schedule', 'next', odd], ['schedule', 'run-now', odd],
+            ['schedule', 'history', odd], ['schedule', 'pause', odd, '--by', odd], ['schedule', 'explain', odd],
+            ['schedule', 'list'], ['schedule', 'resume', odd], ['schedule', 'remove', odd], ['schedule', 'show', odd],
+            ['explain', odd], ['job', 'work', odd, '--until-empty', '--', 'sh', '-c', 'exit 1']]
+        tokens = ['--file', self.folder / 'tokens\u202e']
+        others = [['serve', '--check', file], ['simulate', file, '--for', '3h'], ['token', 'add', 'odd', *tokens, '--prefix', odd],
+                  ['token', 'list', *tokens], ['token', 'remove', odd, *tokens]]
+        store = ['--store', self.store]
+        for words in [[*words[:2], *store, *words[2:]] for words in on_store] + others:
+            with self.subTest(words=words):
+                result = subprocess.run([ARGIOPE, *map(str, words)], capture_output=True, text=True, timeout=300)
+                self.assertNotRegex(result.stdout + result.stderr, '[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]')
+
+
 class Helping(Jobs):
     """What is said of mistakes, and what is shown."""
 

@@ -427,15 +427,45 @@ class Liars(Hostile):
                 client.connect(('127.0.0.1', daemon.port))
                 client.sendall(get('/v1/jobs?limit=1000') * 20)
                 self.sockets.append(client)
-            self.wait_until(lambda: self.lists(daemon) >= count, 'not all have had their turn', 300)
+            # Those that there is no room for are refused.
+            self.wait_until(lambda: self.lists(daemon, '[25]') >= count, 'not all have had their turn', 300)
         print(f'  {self.lists(daemon)} lists were made', flush=True)
         self.assertLessEqual(self.lists(daemon), 3 * count)  # and not 20
 
-    def lists(self, daemon):
+    def lists(self, daemon, answered='2'):
         metrics = daemon.ask('GET', '/metrics').body.decode()
-        found = re.search(r'argiope_http_requests_total\{route="/v1/jobs",code="2xx"\} (\d+)', metrics)
+        found = re.findall(rf'argiope_http_requests_total\{{route="/v1/jobs",code="{answered}xx"\}} (\d+)', metrics)
         puts = daemon.good('GET', '/v1/queues/mail')['counts']['ready']  # of the neighbour
-        return int(found[1]) - puts - 1
+        return sum(map(int, found)) - puts - 1
+
+    def test_large_answers_that_nobody_takes_have_a_bound_together(self):
+        size, bound = 8, 16
+        daemon = self.serve_both(more=f'max_answers_bytes = {bound * MEGABYTE}')
+        daemon.good('PUT', '/v1/queues/large', {'keep_done_ms': 86400000, 'max_payload_bytes': size * MEGABYTE})
+        daemon.good('POST', '/v1/jobs', {'queue': 'large', 'id': 'large'}, status=201)
+        token = daemon.good('POST', '/v1/leases', {'queues': ['large']})['leases'][0]['token']
+        end = {'token': token, 'outcome': 'done', 'result': 'x' * (size * MEGABYTE)}
+        daemon.good('POST', '/v1/leases/settle', {'settlements': [end]})
+        for _ in range(4):
+            daemon.good('POST', '/v1/jobs', {'queue': 'large', 'payload': 'x' * (size * MEGABYTE)}, status=201)
+        requests = [get('/v1/jobs/large/output'), get('/v1/jobs/large'), get('/v1/jobs?payloads&queue=large'),
+                    post('/v1/leases', {'queues': ['large'], 'most': 1000})]
+        with self.harmless(daemon, '80 clients that take no large answer', (24 * size + bound) * MEGABYTE):
+            for request in 20 * requests:
+                client = socket.socket()
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.connect(('127.0.0.1', daemon.port))
+                client.sendall(request)
+                self.sockets.append(client)
+            self.wait_until(lambda: self.refused_answers(daemon) > 0, 'none was refused', 120)
+            # What could not be sent goes back.
+            counts = lambda: daemon.good('GET', '/v1/queues/large')['counts']
+            self.wait_until(lambda: counts()['ready'] >= 2, 'leases that nobody has are kept', 120)
+
+    def refused_answers(self, daemon):
+        metrics = daemon.ask('GET', '/metrics').body.decode()
+        found = re.findall(r'argiope_http_requests_total\{route="/v1/jobs[^"]*",code="5xx"\} (\d+)', metrics)
+        return sum(map(int, found))
 
     def test_half_closed_and_vanishing_clients(self):
         self.allow(3)

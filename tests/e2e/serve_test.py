@@ -13,7 +13,7 @@ import time
 import unittest
 
 from daemon import Daemons
-from support import ARGIOPE
+from support import ARGIOPE, PATIENCE
 
 
 class Starting(Daemons):
@@ -63,13 +63,6 @@ class Starting(Daemons):
         self.supervised({'http': self.listening('0.0.0.0'), 'beanstalkd': self.listening('0.0.0.0')},
                         '--insecure', '--tokens', self.folder / 'tokens')
 
-    def token(self, *words):
-        """The words of `argiope token`, and what a client says of the token that it has made."""
-        done = subprocess.run([ARGIOPE, 'token', words[0], '--file', str(self.folder / 'tokens'), *words[1:]], check=True,
-                              capture_output=True, text=True)
-        found = re.search(r'argiope_\S+', done.stdout)
-        return {'Authorization': 'Bearer ' + found[0]} if found else None
-
     def test_the_last_token_that_is_removed_is_good_for_nothing_at_once(self):
         boss = self.token('add', '--scope', 'admin', 'boss')
         daemon = self.daemon('--tokens', self.folder / 'tokens')
@@ -86,6 +79,28 @@ class Starting(Daemons):
         daemon.wait_for('was read again')
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers=again).status, 200)
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 401)
+
+    def test_what_waits_for_a_token_ends_with_it(self):
+        boss, gone = self.token('add', '--scope', 'admin', 'boss'), self.token('add', '--scope', 'work', 'gone')
+        daemon = self.daemon('--tokens', self.folder / 'tokens')
+        stream = http.client.HTTPConnection('127.0.0.1', daemon.port, timeout=PATIENCE)
+        self.addCleanup(stream.close)
+        stream.request('GET', '/v1/events?kinds=job', headers=gone)
+        events = stream.getresponse()
+        self.assertTrue(events.readline().startswith(b'retry:'))
+        polled = queue.Queue()
+        poll = threading.Thread(target=lambda: polled.put(daemon.ask(
+            'POST', '/v1/leases', {'queues': ['secret'], 'wait_ms': 60000, 'worker': 'w'}, headers=gone)))
+        poll.start()
+        while not any(worker['waiting'] for worker in daemon.good('GET', '/v1/workers', headers=boss)['workers']):
+            pass
+        self.token('remove', 'gone')
+        daemon.signal(signal.SIGHUP)
+        self.assertEqual(polled.get(timeout=PATIENCE).status, 401)
+        poll.join()
+        events.read()  # to its end
+        job = daemon.good('POST', '/v1/jobs', {'queue': 'secret'}, status=201, headers=boss)['id']
+        self.assertEqual(daemon.good('GET', f'/v1/jobs/{job}', headers=boss)['state'], 'ready')
 
     def test_what_others_reach_is_not_opened_by_reading_the_file_again(self):
         boss = self.token('add', '--scope', 'admin', 'boss')
@@ -117,6 +132,20 @@ class Starting(Daemons):
         daemon = self.daemon()
         self.refused('--store', 'memory:', '--listen', f'127.0.0.1:{daemon.port}', status=3,
                      culprit=f'cannot listen at "127.0.0.1:{daemon.port}": Address already in use')
+
+    def test_a_socket_that_another_daemon_answers_at_is_not_taken_away(self):
+        path = self.folder / 's'
+        daemon = self.daemon('--listen', f'unix:{path}')
+        self.refused('--store', 'memory:', '--listen', f'unix:{path}', status=3,
+                     culprit=f'cannot listen at "unix:{path}": Address already in use')
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            client.connect(str(path))
+            client.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            self.assertTrue(client.recv(100).startswith(b'HTTP/1.1 200'))
+        daemon.signal(signal.SIGKILL)
+        daemon.ended(-signal.SIGKILL)
+        self.daemon('--listen', f'unix:{path}').signal(signal.SIGTERM)
 
     def test_the_log_can_be_json(self):
         process = self.start([ARGIOPE, 'serve', '--store', 'memory:', '--listen', '127.0.0.1:0', '--log', 'json'],
@@ -480,6 +509,58 @@ class Supervised(Daemons):
         daemon.signal(signal.SIGTERM)
         self.assertEqual([ear.recv(1000), ear.recv(1000)], [b'READY=1', b'STOPPING=1'])
         daemon.ended()
+
+
+class Answers(Daemons):
+    """What holds of every answer, whoever gives it."""
+
+    def raw(self, daemon, request):
+        """The answer to bytes that may be no request: status, headers, body."""
+        with socket.create_connection(('127.0.0.1', daemon.port), timeout=PATIENCE) as connection:
+            connection.sendall(request)
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            return response.status, response.headers, response.read()
+
+    def test_every_answer_has_an_id_and_every_error_a_type(self):
+        words = self.token('add', '--scope', 'read', 'looker')['Authorization']
+        daemon = self.daemon('--tokens', self.folder / 'tokens')
+        head = 'Host: localhost\r\nX-Request-Id: mine\r\nConnection: close\r\n'
+        authorized = f'{head}Authorization: {words}\r\n'
+        long = 'x' * 20000
+        known = [
+            (f'GET /nope HTTP/1.1\r\n{head}\r\n', 404, 'not_found'),
+            (f'GET /v1/nope HTTP/1.1\r\n{head}\r\n', 404, 'not_found'),
+            (f'POST /metrics HTTP/1.1\r\n{authorized}\r\n', 405, 'method_not_allowed'),
+            (f'POST / HTTP/1.1\r\n{head}\r\n', 405, 'method_not_allowed'),
+            (f'GET /metrics HTTP/1.1\r\n{head}\r\n', 401, 'unauthorized'),
+            (f'POST /v1/jobs HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\n', 401, 'unauthorized'),
+            (f'POST /v1/next HTTP/1.1\r\n{authorized}Content-Length: 99999999\r\n\r\n', 413, 'too_large'),
+            (f'POST /v1/next HTTP/1.1\r\n{authorized}Transfer-Encoding: chunked\r\n\r\nnone\r\n', 400, 'invalid_input'),
+            (f'POST /v1/next HTTP/1.1\r\n{authorized}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{{}}', 415,
+             'unsupported_coding'),
+        ]
+        unknown = [
+            ('GET / HTTP/1.1\r\n\r\n', 400, 'invalid_input'),
+            ('NONSENSE\r\n\r\n', 400, 'invalid_input'),
+            (f'GET /{long} HTTP/1.1\r\n{head}\r\n', 414, 'too_large'),
+            (f'GET / HTTP/1.1\r\n{head}X: {long}\r\n\r\n', 431, 'too_large'),
+            (f'BREW / HTTP/1.1\r\n{head}\r\n', 501, 'not_implemented'),
+            (f'GET / HTTP/3.0\r\n{head}\r\n', 505, 'not_implemented'),
+        ]
+        for request, status, kind in known + unknown:
+            with self.subTest(request=request[:60]):
+                answered, headers, body = self.raw(daemon, request.encode())
+                problem = json.loads(body)
+                self.assertEqual((answered, problem['status'], problem['type']),
+                                 (status, status, f'urn:argiope:problem:{kind}'))
+                self.assertEqual(headers['Content-Type'], 'application/problem+json')
+                self.assertEqual(headers['X-Request-Id'], problem['request_id'])
+                if (request, status, kind) in known:
+                    self.assertEqual(headers['X-Request-Id'], 'mine')
+        for target in ('/', '/healthz', '/readyz', '/v1/openapi.json'):
+            self.assertTrue(daemon.ask('GET', target).headers['X-Request-Id'], target)
+        self.assertEqual(daemon.ask('OPTIONS', '/v1/jobs').headers['Allow'], 'GET, HEAD, POST, OPTIONS')
 
 
 if __name__ == '__main__':

@@ -595,5 +595,37 @@ TEST_F(SchedulerTest, ExecutorsComeAndGo) {
   });
 }
 
+TEST_F(SchedulerTest, AnExecutorThatCannotWorkLeavesItsJobsAloneAndTriesAgain) {
+  with_scheduler([&]() -> Coro<void> {
+    int begun = 0;
+    value_or_throw(co_await scheduler_->add_executor("default"));
+    value_or_throw(scheduler_->add_function("default", "", [&begun](JobContext&) -> Coro<void> {
+      if (++begun == 1) throw WorkerUnfit("no such program");
+      co_return;
+    }));
+    const PutReply put = value_or_throw(co_await engine_->book().put({.queue = "default"}));
+    co_await sleep(5s);
+    EXPECT_EQ(begun, 1);
+    EXPECT_EQ(value_or_throw(co_await engine_->book().get(put.id)).attempts, 0u);
+    co_await sleep(10s);
+    EXPECT_EQ(begun, 2);
+  });
+}
+
+TEST_F(SchedulerTest, AnExecutorThatRestsIsRemovedAtOnce) {
+  with_scheduler([&]() -> Coro<void> {
+    value_or_throw(co_await scheduler_->add_executor("default"));
+    value_or_throw(scheduler_->add_function("default", "", [](JobContext&) -> Coro<void> {
+      throw WorkerUnfit("no such program");
+      co_return;
+    }));
+    value_or_throw(co_await engine_->book().put({.queue = "default"}));
+    co_await sleep(5s);
+    const TimePoint before = loop_.time();
+    EXPECT_EQ((co_await scheduler_->remove_executor("default")).error().message, "no such program");
+    EXPECT_EQ(loop_.time(), before);
+  });
+}
+
 }  // namespace
 }  // namespace argiope

@@ -113,6 +113,24 @@ TEST(OpenApi, EveryRouteIsInTheDocumentAndEveryOperationIsRouted) {
   EXPECT_EQ(documented, routed);
 }
 
+TEST(OpenApi, ARouteTakesParametersWhereTheDocumentHasThem) {
+  const boost::json::value document = boost::json::parse(kOpenApi);
+  const auto is_in_query = [&](const boost::json::value& given) {
+    const boost::json::value* parameter = &given;
+    boost::system::error_code error;
+    if (const auto* const reference = given.as_object().if_contains("$ref")) {
+      parameter = document.find_pointer(std::string(reference->as_string()).substr(1), error);
+    }
+    return parameter->at("in") == "query";
+  };
+  for (const ApiRoute& route : all_routes()) {
+    const auto& operation = document.at("paths").at(route.pattern).at(lower(to_string(route.method))).as_object();
+    const auto* const parameters = operation.if_contains("parameters");
+    const bool documented = parameters != nullptr && std::ranges::any_of(parameters->as_array(), is_in_query);
+    EXPECT_EQ(route.has_query, documented) << to_string(route.method) << ' ' << route.pattern;
+  }
+}
+
 void collect_references(const boost::json::value& value, Operations& references) {
   if (value.is_array()) {
     for (const auto& entry : value.as_array()) collect_references(entry, references);

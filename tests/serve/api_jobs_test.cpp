@@ -272,9 +272,26 @@ TEST_F(ApiJobs, OtherPathsAndMethodsAreAnsweredInTheWordsOfTheApi) {
   const Answered wrong = put("/v1/jobs", "{}");
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.problem(), "method_not_allowed");
-  EXPECT_THAT(wrong.header("Allow"), ::testing::HasSubstr("POST"));
+  EXPECT_EQ(wrong.header("Allow"), "GET, HEAD, POST, OPTIONS");
+  EXPECT_EQ(wrong.text("/request_id"), wrong.header("X-Request-Id"));
   EXPECT_EQ(ask(HttpMethod::head, "/v1/jobs").status, 200);
-  EXPECT_EQ(ask(HttpMethod::options, "/v1/jobs").status, 204);
+  const Answered asked = ask(HttpMethod::options, "/v1/jobs");
+  EXPECT_EQ(asked.status, 204);
+  EXPECT_EQ(asked.header("Allow"), "GET, HEAD, POST, OPTIONS");
+}
+
+TEST_F(ApiJobs, AParameterOrABodyThatARequestDoesNotTakeIsRefusedAndNothingIsDone) {
+  put_job(R"({"queue":"mail","id":"a","delay_ms":60000})");
+  const Answered unknown = post("/v1/jobs/a/kick?force=1");
+  EXPECT_EQ(unknown.problem(), "invalid_input");
+  EXPECT_EQ(unknown.text("/errors/0/parameter"), "force");
+  EXPECT_EQ(post("/v1/jobs/a/kick", R"({"force":true})").text("/errors/0/pointer"), "/force");
+  EXPECT_EQ(erase("/v1/jobs/a?really").problem(), "invalid_input");
+  EXPECT_EQ(ask(HttpMethod::delete_, "/v1/jobs/a", R"({"why":"x"})").problem(), "invalid_input");
+  EXPECT_EQ(ask(HttpMethod::get, "/v1/jobs/a", R"({"why":"x"})").problem(), "invalid_input");
+  EXPECT_EQ(get("/v1/jobs?limit=0").text("/errors/0/parameter"), "limit");
+  EXPECT_EQ(get("/v1/jobs/a").text("/state"), "delayed");
+  EXPECT_EQ(post("/v1/jobs/a/kick?", "{}").status, 200);
 }
 
 TEST_F(ApiJobs, AnIdOfTheClientsComesBackWithTheAnswer) {

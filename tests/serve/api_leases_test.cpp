@@ -642,5 +642,32 @@ TEST_F(ApiLeases, ATokenBoundToSomeQueuesReachesNoOther) {
             "ok");
 }
 
+TEST_F(ApiLeases, LargeJobsAreLeasedAFewAtATime) {
+  const std::string payload(1'000'000, 'x');
+  for (int i = 0; i < 40; ++i) put_job(fmt::format(R"({{"queue":"mail","payload":"{}"}})", payload));
+  std::size_t all = 0;
+  for (int asked = 0; all < 40 && asked < 40; ++asked) {
+    const Answered leased = lease(R"(,"most":1000)");
+    EXPECT_LT(leased.body.size(), kMostLeasedBytes + 100'000);
+    EXPECT_GT(leased.at("/leases").as_array().size(), 1u);
+    all += leased.at("/leases").as_array().size();
+  }
+  EXPECT_EQ(all, 40u);
+  EXPECT_EQ(get("/v1/queues/mail").text("/counts/running"), "40");
+}
+
+TEST_F(ApiLeases, WhereThereIsNoRoomForTheAnswerTheJobsGoBack) {
+  ApiOptions options;
+  options.room = std::make_shared<AnswerRoom>(1'000'000);
+  open(options);
+  put_job(fmt::format(R"({{"queue":"mail","payload":"{}"}})", std::string(100'000, 'x')));
+  auto unread = options.room->take("local", 450'000);
+  EXPECT_EQ(lease().problem(), "busy");
+  EXPECT_EQ(get("/v1/queues/mail").text("/counts/ready"), "1");
+  EXPECT_EQ(get("/v1/jobs/1").problem(), "busy") << "so it is with what is looked at";
+  unread.reset();
+  EXPECT_EQ(lease().text("/leases/0/job/id"), "1");
+}
+
 }  // namespace
 }  // namespace argiope

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "serve/api_fixture.hpp"
+#include "serve/request_memory.hpp"
 
 namespace argiope {
 namespace {
@@ -82,7 +83,78 @@ TEST_F(ApiOnce, OtherRequestsAreRememberedToo) {
   EXPECT_EQ(once("/v1/schedules/s/run", "", "run").text("/job"), "2");
 }
 
+// --- the memory of one token and of others
+
+using Memory = RequestMemory<int>;
+constexpr auto kFirst = Memory::State::first;
+
+RequestKey numbered(int i) { return {.key = std::to_string(i), .digest = "d"}; }
+
+TEST(RequestMemoryShare, WhoseIsFullIsToldAndNothingIsForgotten) {
+  Memory memory(1'000'000);
+  TimePoint now{};
+  ASSERT_EQ(memory.begin("other", numbered(1), now).state, kFirst);
+  memory.keep("other", numbered(1), 7, 1);
+  for (int i = 0; i < static_cast<int>(Memory::kMostRequests); ++i) {
+    ASSERT_EQ(memory.begin("greedy", numbered(i), now).state, kFirst);
+    memory.keep("greedy", numbered(i), i, 1);
+  }
+  EXPECT_EQ(memory.begin("greedy", numbered(-1), now).state, Memory::State::full);
+  EXPECT_EQ(*memory.begin("greedy", numbered(0), now).answer, 0);
+  EXPECT_EQ(*memory.begin("other", numbered(1), now).answer, 7);
+  EXPECT_EQ(memory.begin("other", numbered(2), now).state, kFirst);
+  now += kRequestsKept;
+  EXPECT_EQ(memory.begin("greedy", numbered(-1), now).state, kFirst) << "a day later there is room";
+}
+
+TEST(RequestMemoryShare, IsBoundedInWeightToo) {
+  Memory memory(100);
+  ASSERT_EQ(memory.begin("a", numbered(1), {}).state, kFirst);
+  memory.keep("a", numbered(1), 1, 100);
+  EXPECT_EQ(memory.begin("a", numbered(2), {}).state, Memory::State::full);
+  EXPECT_EQ(memory.begin("b", numbered(2), {}).state, kFirst);
+}
+
+TEST(RequestMemoryShare, WhatIsForgottenOrOverTakesNoRoom) {
+  Memory memory(1'000'000, [](const int& answer) { return answer == 0; });
+  TimePoint now{};
+  for (int i = 0; i < 3 * static_cast<int>(Memory::kMostRequests); ++i) {
+    ASSERT_EQ(memory.begin("a", numbered(i), now).state, kFirst) << i;
+    memory.forget("a", numbered(i));
+  }
+  for (int i = 0; i < static_cast<int>(Memory::kMostRequests); ++i) {
+    ASSERT_EQ(memory.begin("a", numbered(i), now).state, kFirst);
+    memory.keep("a", numbered(i), i % 2, 1);
+  }
+  EXPECT_EQ(memory.begin("a", numbered(-1), now).state, kFirst);
+  EXPECT_EQ(*memory.begin("a", numbered(1), now).answer, 1);
+}
+
+TEST_F(ApiOnce, AKeyIsOfOneRequestWhateverItAsksFor) {
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", "put").status, 201);
+  EXPECT_EQ(once("/v1/leases", R"({"queues":["mail"]})", "put").problem(), "idempotency_mismatch");
+  EXPECT_EQ(once("/v1/queues/mail/pause", "", "put").problem(), "idempotency_mismatch");
+  EXPECT_EQ(once("/v1/queues/mail/resume", "", "resume").status, 200);
+  EXPECT_EQ(once("/v1/leases", R"({"queues":["mail"]})", "resume").problem(), "idempotency_mismatch");
+  EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", "resume").problem(), "idempotency_mismatch");
+  EXPECT_EQ(once("/v1/leases", R"({"queues":["mail"]})", "lease").status, 200);
+  EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", "lease").problem(), "idempotency_mismatch");
+  EXPECT_EQ(once("/v1/leases", R"({"queues":["other"]})", "lease").problem(), "idempotency_mismatch");
+  EXPECT_EQ(jobs(), 2u);
+  // What was refused has had no effect: its key is free.
+  EXPECT_EQ(once("/v1/jobs", R"({"queue":7})", "new").problem(), "invalid_input");
+  EXPECT_EQ(once("/v1/queues/mail/resume", "", "new").status, 200);
+}
+
 TEST_F(ApiOnce, AKeyIsShortAndPrintable) {
+  const Answered empty = once("/v1/jobs", R"({"queue":"mail"})", "");
+  EXPECT_EQ(empty.problem(), "invalid_input");
+  EXPECT_EQ(empty.text("/errors/0/header"), "Idempotency-Key");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/leases", R"({"queues":["mail"]})", {{"idempotency-key", ""}}).status, 400);
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})", {{"Idempotency-Key", "a"}, {"Idempotency-Key", "b"}})
+                .problem(),
+            "invalid_input");
   EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", "a\x01").problem(), "invalid_input");
   EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", std::string(256, 'x')).problem(), "invalid_input");
   EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", std::string(255, 'x')).status, 201);

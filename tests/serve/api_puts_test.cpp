@@ -27,8 +27,42 @@ TEST_F(ApiPuts, WhatCurlSendsByItselfIsTakenForJson) {
           .status,
       201);
   const Answered other = ask(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})", {{"Content-Type", "text/html"}});
-  EXPECT_EQ(other.problem(), "invalid_input");
+  EXPECT_EQ(other.status, 415);
+  EXPECT_EQ(other.problem(), "unsupported_media_type");
+  EXPECT_EQ(other.header("Accept-Encoding"), "");
   EXPECT_THAT(other.text("/detail"), ::testing::HasSubstr("application/json is wanted"));
+}
+
+TEST_F(ApiPuts, ABodyInACodingIsRefused) {
+  for (const char* type : {"application/json", "application/x-ndjson"}) {
+    const Answered coded = ask(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})",
+                               {{"Content-Type", type}, {"Content-Encoding", "gzip"}});
+    EXPECT_EQ(coded.status, 415);
+    EXPECT_EQ(coded.problem(), "unsupported_coding");
+    EXPECT_EQ(coded.header("Accept-Encoding"), "identity");
+  }
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})", {{"Content-Encoding", "Identity"}}).status, 201);
+}
+
+TEST_F(ApiPuts, AWrongNameOfAnotherJobIsToldWithItsPlace) {
+  const char* const kWrong = R"({"queue":"mail","waits_for":["none"]})";
+  EXPECT_EQ(post("/v1/jobs", kWrong).text("/errors/0/pointer"), "/waits_for");
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","waits_for":[99]})").text("/errors/0/pointer"), "/waits_for");
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","batch":"none"})").text("/errors/0/pointer"), "/batch");
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","batch":99})").text("/errors/0/pointer"), "/batch");
+  const std::string second = fmt::format(R"({{"jobs":[{{"queue":"mail"}},{}]}})", kWrong);
+  EXPECT_EQ(post("/v1/jobs", second).text("/replies/1/error/errors/0/pointer"), "/jobs/1/waits_for");
+  const std::string atomic = fmt::format(R"({{"atomic":true,"jobs":[{{"queue":"mail"}},{}]}})", kWrong);
+  EXPECT_EQ(post("/v1/jobs", atomic).text("/errors/0/pointer"), "/jobs/1/waits_for");
+}
+
+TEST_F(ApiPuts, ACompletionThatIsRefusedIsToldWithItsPlace) {
+  EngineOptions options;
+  options.create_queues = false;
+  open({}, options);
+  put("/v1/queues/mail", "{}");
+  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[{"queue":"mail"}],"completion":{"queue":"none"}})").text("/errors/0/pointer"),
+            "/completion/queue");
 }
 
 TEST_F(ApiPuts, WhatIsThereAlreadyIsAnsweredWithWhatBecameOfIt) {

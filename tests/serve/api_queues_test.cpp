@@ -44,6 +44,29 @@ TEST_F(ApiQueues, ListsAllByName) {
   EXPECT_EQ(all.text("/queues/2/counts/ready"), "0");
 }
 
+TEST_F(ApiQueues, AListComesInPages) {
+  for (int i = 0; i < 5; ++i) put_job(fmt::format(R"({{"queue":"q{}"}})", i));
+  const Answered first = get("/v1/queues?limit=2");
+  EXPECT_EQ(first.text("/queues/1/name"), "q1");
+  EXPECT_EQ(first.text("/next"), "q1");
+  const Answered last = get("/v1/queues?limit=3&after=q1");
+  EXPECT_EQ(last.text("/queues/0/name"), "q2");
+  EXPECT_EQ(last.text("/queues/2/name"), "q4");
+  EXPECT_EQ(last.text("/next"), "null");
+  EXPECT_EQ(get("/v1/queues?limit=0").problem(), "invalid_input");
+}
+
+TEST_F(ApiQueues, NoMoreAreMadeThanMayBe) {
+  open({}, {.most_queues = 2});
+  put_job(R"({"queue":"a"})");
+  put("/v1/queues/b", "{}");
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"c"})").status, 429);
+  EXPECT_GE(put("/v1/queues/c", "{}").status, 400);
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"a"})").status, 201) << "those that are there go on";
+  EXPECT_EQ(erase("/v1/queues/b").status, 204);
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"c"})").status, 201);
+}
+
 TEST_F(ApiQueues, NamesAreDecodedAndHostileOnesRefused) {
   EXPECT_EQ(put("/v1/queues/a%2Fb%20%3Cscript%3E", "{}").text("/name"), "a/b <script>");
   EXPECT_EQ(get("/v1/queues/a%2Fb%20%3Cscript%3E").status, 200);

@@ -116,6 +116,9 @@ TEST_F(ApiSchedules, PatchChangesWhatItNamesAndLeavesTheRest) {
   EXPECT_EQ(changed.text("/schedule/job/queue"), "mail");
   EXPECT_EQ(changed.text("/schedule/trigger/zone"), "Europe/Berlin");
   EXPECT_EQ(patch("/v1/schedules/backup", R"({"overlap":null})").text("/schedule/overlap"), "null");
+  EXPECT_EQ(patch("/v1/schedules/backup", R"({"overlaps":null})").problem(), "invalid_input");
+  EXPECT_EQ(patch("/v1/schedules/backup", R"({"job":{"keys":null}})").problem(), "invalid_input");
+  EXPECT_EQ(patch("/v1/schedules/backup", R"({"job":{"priority":null}})").text("/schedule/job/priority"), "null");
   EXPECT_EQ(patch("/v1/schedules/backup", R"({"max_instances":0})").text("/errors/0/pointer"), "/max_instances");
   EXPECT_EQ(patch("/v1/schedules/backup", R"({"name":"other"})").problem(), "invalid_input");
   EXPECT_EQ(patch("/v1/schedules/nobody", "{}").problem(), "not_found");

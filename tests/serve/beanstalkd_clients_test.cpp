@@ -12,7 +12,13 @@ namespace argiope {
 namespace {
 
 using Client = BeanstalkdClient;
-class BeanstalkdClients : public BeanstalkdTest {};
+class BeanstalkdClients : public BeanstalkdTest {
+ protected:
+  Coro<void> let_pass() {
+    pass(10ms);
+    co_await yield_now();
+  }
+};
 
 std::string put(std::string_view body, int pri = 0) {
   return "put " + std::to_string(pri) + " 0 100 " + std::to_string(body.size()) + "\r\n" + std::string(body) + "\r\n";
@@ -263,6 +269,42 @@ TEST_F(BeanstalkdClients, AnEmptyTubeThatNobodyRefersToLeavesNoQueue) {
     b.send("quit\r\n");
     co_await b.expect_end();
     while (engine->config("t")) co_await yield_now();
+  });
+}
+
+TEST_F(BeanstalkdClients, TubesThatOneConnectionUsesInTurnLeaveNoQueues) {
+  with_client([&](Client& a) -> Coro<void> {
+    for (int i = 1; i <= 20; ++i) {
+      const std::string tube = "t" + std::to_string(i), id = std::to_string(i);
+      co_await a.ask("use " + tube + "\r\n" + put("a"), "USING " + tube + "\r\nINSERTED " + id + "\r\n");
+      co_await a.ask("delete " + id + "\r\n", "DELETED\r\n");
+    }
+    while (engine->queue_names() != std::vector<std::string>{"t20"}) co_await let_pass();
+  });
+}
+
+TEST_F(BeanstalkdClients, AQueueGoesWhenAnotherConnectionDeletesItsLastJob) {
+  with_client([&](Client& a) -> Coro<void> {
+    {
+      Client b = co_await connect();
+      co_await b.ask("use t\r\n" + put("a") + "quit\r\n", "USING t\r\nINSERTED 1\r\n");
+      co_await b.expect_end();
+    }
+    co_await a.ask("delete 1\r\n", "DELETED\r\n");
+    while (engine->config("t")) co_await let_pass();
+  });
+}
+
+TEST_F(BeanstalkdClients, AnEmptyQueueThatAnEarlierDaemonHasLeftGoes) {
+  with_client([&](Client& a) -> Coro<void> {
+    co_await a.ask("use t\r\n" + put("a"), "USING t\r\nINSERTED 1\r\n");
+    value_or_throw(co_await engine->book().configure("left", *engine->config("t")));
+    value_or_throw(co_await engine->book().configure("mine", {.lease_time = 5s}));
+    Beanstalkd next(*engine, options);
+    next.listen("127.0.0.1", 0);
+    while (engine->config("left")) co_await let_pass();
+    EXPECT_TRUE(engine->config("mine"));
+    co_await next.stop(1s);
   });
 }
 

@@ -302,6 +302,79 @@ TEST_F(EventFeedTest, ThereAreOnlySoManyStreams) {
   });
 }
 
+TEST_F(EventFeedTest, EachHasAShareOfTheStreams) {
+  options_.most_streams = 4;
+  options_.most_streams_of_one = 2;
+  with_feed([&]() -> Coro<void> {
+    const EventFeed::Wanted greedy{.who = "greedy"}, other{.who = "other"};
+    std::vector<ServerResponse> open;
+    for (int i = 0; i < 2; ++i) open.push_back(feed_->stream(greedy));
+    EXPECT_EQ(feed_->stream(greedy).status, 429);
+    EXPECT_EQ(feed_->stream(other).status, 200);
+    open.pop_back();
+    EXPECT_EQ(feed_->stream(greedy).status, 200) << "one has ended";
+    co_return;
+  });
+}
+
+TEST_F(EventFeedTest, AStreamEndsWithTheRightThatLetItIn) {
+  FeedClient gone, slow, stays;
+  with_feed([&]() -> Coro<void> {
+    const auto right = std::make_shared<AccessRight>(loop_.clock());
+    EventFeed::Wanted wanted = jobs_alone();
+    connect(stays, wanted);
+    wanted.right = right;
+    connect(gone, wanted);
+    connect(slow, wanted);
+    co_await sleep(1s);
+    slow.takes.clear();
+    co_await put(job("before"));
+    co_await sleep(1s);
+    right->end();
+    co_await sleep(1s);
+    EXPECT_EQ(feed_->streams(), 1u);
+    co_await put(job("after"));
+    co_await sleep(1s);
+    connect(gone, wanted);
+    co_await sleep(1s);
+    EXPECT_EQ(feed_->streams(), 1u) << "and none begins";
+  });
+  EXPECT_THAT(gone.got, HasSubstr("before"));
+  EXPECT_THAT(gone.got, Not(HasSubstr("after")));
+  EXPECT_THAT(slow.got, Not(HasSubstr("before")));
+  EXPECT_THAT(stays.got, HasSubstr("after"));
+}
+
+TEST_F(EventFeedTest, AStreamEndsWhenItsRightExpires) {
+  FeedClient client;
+  with_feed([&]() -> Coro<void> {
+    EventFeed::Wanted wanted = jobs_alone();
+    wanted.right = std::make_shared<AccessRight>(loop_.clock(), loop_.clock().wall_now() + 10s);
+    connect(client, wanted);
+    co_await sleep(9s);
+    EXPECT_EQ(feed_->streams(), 1u);
+    co_await sleep(1s);
+    co_await put(job("late"));
+    co_await sleep(1s);
+    EXPECT_EQ(feed_->streams(), 0u);
+  });
+  EXPECT_THAT(client.got, Not(HasSubstr("late")));
+}
+
+TEST_F(EventFeedTest, CountersGoOnWhenOnceTheyCouldNotBeMade) {
+  FeedClient client;
+  int asked = 0;
+  options_.daemon_counters = [&asked]() -> std::string {
+    if (++asked <= 2) throw std::runtime_error("there is no memory");
+    return "{}";
+  };
+  with_feed([&]() -> Coro<void> {
+    connect(client, {.jobs = false, .schedules = false, .queues = false});
+    co_await sleep(10s);
+  });
+  EXPECT_THAT(client.all("event"), Not(IsEmpty()));
+}
+
 TEST_F(EventFeedTest, SchedulesAreToldWithTheirRuns) {
   FeedClient client;
   with_feed([&]() -> Coro<void> {

@@ -142,6 +142,8 @@ TEST_F(Histories, AreColumnsInTheApi) {
   EXPECT_EQ(all.at("/at").as_array().size(), 2u);
   const std::string second = all.text("/at/1");
   EXPECT_EQ(get("/v1/history?queue=mail&from=" + second).text("/added"), "[0]");
+  EXPECT_EQ(get("/v1/history?queue=mail&from=0").text("/added"), "[1,0]") << "milliseconds since 1970";
+  EXPECT_EQ(get("/v1/history?queue=mail&from=-1").text("/errors/0/parameter"), "from");
   EXPECT_EQ(get("/v1/history?step=300").text("/added"), "[]");
   EXPECT_EQ(get("/v1/history?queue=nobody").text("/added"), "[]");
   EXPECT_EQ(get("/v1/history?step=7").problem(), "invalid_input");

@@ -36,5 +36,22 @@ TEST(Problem, WhatIsWrongInARequestIsToldWithItsPointer) {
   EXPECT_EQ(problem.places[0].detail, "a whole number from 0 to 9");
 }
 
+TEST(Problem, WhatAServerRefusesByItselfHasATypeForEachStatus) {
+  const auto type_of = [](int status) { return to_string(problem_of_status(status, "why").type); };
+  EXPECT_EQ(type_of(400), "invalid_input");
+  EXPECT_EQ(type_of(404), "not_found");
+  EXPECT_EQ(type_of(405), "method_not_allowed");
+  EXPECT_EQ(type_of(408), "too_slow");
+  for (const int status : {413, 414, 431}) EXPECT_EQ(type_of(status), "too_large") << status;
+  EXPECT_EQ(type_of(417), "invalid_input");
+  EXPECT_EQ(type_of(500), "internal");
+  for (const int status : {501, 505}) EXPECT_EQ(type_of(status), "not_implemented") << status;
+  EXPECT_EQ(type_of(503), "busy");
+  const ServerResponse response = answer(problem_of_status(431, "why"));
+  EXPECT_EQ(response.status, 431);
+  EXPECT_EQ(response.body,
+            "{\"type\":\"urn:argiope:problem:too_large\",\"title\":\"Too large\",\"status\":431,\"detail\":\"why\"}\n");
+}
+
 }  // namespace
 }  // namespace argiope

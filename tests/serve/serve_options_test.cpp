@@ -65,7 +65,8 @@ TEST(ServeOptionsTest, EveryMemberIsRead) {
   const auto [options, error] = read(R"({"store":"memory:","listen":["[::1]:80","unix:/a"],"beanstalkd":"127.0.0.1",
       "beanstalkd_max_job_bytes":1000,"tokens":"t","hosts":"jobs.example","origins":["https://a"],"insecure":true,
       "tls":{"certificate":"c.pem","key":"k.pem","beanstalkd":true},"create_queues":false,"new_queue":{"max_attempts":7},"max_connections":5,
-      "max_body_bytes":6,"max_batch_bytes":7,"max_bodies_bytes":9,"max_streams":8,"drain_limit":"3s","pages":"p.db"})");
+      "max_body_bytes":6,"max_batch_bytes":7,"max_bodies_bytes":9,"max_streams":8,
+      "max_answers_bytes":10,"max_queues":11,"drain_limit":"3s","pages":"p.db"})");
   EXPECT_EQ(error, "");
   EXPECT_EQ(options.store, "memory:");
   EXPECT_EQ(options.http.size(), 2u);
@@ -83,6 +84,8 @@ TEST(ServeOptionsTest, EveryMemberIsRead) {
   EXPECT_EQ(options.new_queue.keep_done, 24h) << "what new_queue does not say stays";
   EXPECT_EQ(options.max_connections + options.max_body_bytes + options.max_batch_bytes + options.max_streams, 26u);
   EXPECT_EQ(options.max_bodies_bytes, 9u);
+  EXPECT_EQ(options.max_answers_bytes, 10u);
+  EXPECT_EQ(options.max_queues, 11u);
   EXPECT_EQ(options.drain_limit, 3s);
   EXPECT_EQ(options.pages, "p.db");
 }
@@ -157,10 +160,11 @@ TEST(ServeOptionsTest, WhatIsTakenAtTheStartAloneIsNamed) {
   asked.beanstalkd = {{"127.0.0.1", 11300, {}}};
   asked.beanstalkd_max_job_bytes = asked.max_connections = asked.max_body_bytes = asked.max_batch_bytes = 1;
   asked.max_streams = asked.max_bodies_bytes = asked.beanstalkd_max_connections = 1;
+  asked.max_answers_bytes = asked.max_queues = 1;
   asked.create_queues = false;
   asked.origins = {"https://a"};
   asked.pages = "pages.db";
-  EXPECT_EQ(taken_at_start(ServeOptions{}, asked).size(), 12u);
+  EXPECT_EQ(taken_at_start(ServeOptions{}, asked).size(), 14u);
 }
 
 TEST(ServeOptionsTest, EachProtocolHasALimitOfConnectionsOfItsOwn) {

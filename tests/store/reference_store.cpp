@@ -217,7 +217,7 @@ Result<std::vector<Result<PutReply>>> ReferenceStore::put_all(const std::vector<
   std::vector<Result<PutReply>> replies;
   std::vector<JobId> before;
   const auto put = [&](const PutRequest& request) -> Result<PutReply> {
-    auto reply = put_one(request, stored(now), before);
+    auto reply = refusal == Refusal::whole ? put_in_reach(request, stored(now), before) : put_one(request, stored(now), before);
     if (reply) before.push_back(reply->id);
     return reply;
   };
@@ -310,11 +310,13 @@ Coro<Result<std::size_t>> ReferenceStore::prune_requests(WallTime before, std::s
 Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now, std::span<const JobId> before,
                                          ScheduleId schedule) {
   const NewJob& wanted = request.job;
-  if (wanted.id != 0 && find(wanted.id) != nullptr) return PutReply{PutOutcome::kept, wanted.id, {}};
+  const auto reaches = [&](const Job& job) { return wanted.within == nullptr || (*wanted.within)(job.record.queue); };
+  const auto same = [&](JobId id) {
+    return reaches(jobs_.at(id)) ? PutReply{PutOutcome::kept, id, {}} : PutReply{PutOutcome::taken, 0, {}};
+  };
+  if (wanted.id != 0 && find(wanted.id) != nullptr) return same(wanted.id);
   if (!wanted.name.empty()) {
-    if (const auto named = names_.find(wanted.name); named != names_.end()) {
-      return PutReply{PutOutcome::kept, named->second, {}};
-    }
+    if (const auto named = names_.find(wanted.name); named != names_.end()) return same(named->second);
   }
   const QueueId queue_id = queue_of(wanted.queue, {});
   JobId runs_now = 0;
@@ -342,6 +344,7 @@ Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now
   };
   for (const JobId other : wanted.waits_for) {
     if (!was_given(other)) return std::unexpected(not_yet_there(other));
+    if (const Job* there = find(other); there != nullptr && !reaches(*there)) return std::unexpected(out_of_reach("waits_for", other));
     wait_for(other);
   }
   if (request.waits_for_those_before) {
@@ -382,11 +385,20 @@ Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now
   }
   add(job);
   if (wanted.batch != 0) {
+    const Job* whole = find(wanted.batch);
+    if (wanted.within != nullptr && (whole == nullptr || !reaches(*whole))) return std::unexpected(out_of_reach("batch", wanted.batch));
     if (auto joined = join_batch(wanted.batch, job); !joined) return std::unexpected(joined.error());
   }
   if (is_cancelled) return PutReply{PutOutcome::cancelled, record.id, {}, cancel_at_put(record.id, failed, now)};
   const PutOutcome outcome = runs_now != 0 ? PutOutcome::run_again : PutOutcome::added;
   return PutReply{outcome, record.id, waiting(jobs_.at(record.id))};
+}
+
+// As part of a call that is done as a whole.
+Result<PutReply> ReferenceStore::put_in_reach(const PutRequest& request, WallTime now, std::span<const JobId> before) {
+  auto reply = put_one(request, now, before);
+  if (reply && reply->outcome == PutOutcome::taken) return std::unexpected(taken(request.job));
+  return reply;
 }
 
 JobId ReferenceStore::next_id() {
@@ -498,12 +510,18 @@ Coro<Result<std::vector<std::optional<JobRecord>>>> ReferenceStore::lease(std::v
 Result<std::vector<std::optional<JobRecord>>> ReferenceStore::lease_all(const std::vector<LeaseRequest>& leases) {
   if (auto good = check(leases, last_token_); !good) return std::unexpected(good.error());
   std::vector<std::optional<JobRecord>> records;
+  LeasedBytes bytes;
   for (const LeaseRequest& lease : leases) {
     last_token_ = lease.token;
     records.emplace_back();
-    const Job* job = find(lease.id);
+    if (bytes.is_full()) records.back() = left_as_it_is(lease.id);
+    const Job* job = bytes.is_full() ? nullptr : find(lease.id);
     if (job != nullptr && lease.by_id) kick_for_lease(*job, stored(lease.at));
     if (job == nullptr || !leasable(*job)) continue;
+    if (!bytes.take(job->record.payload.size() + job->record.result.size())) {
+      records.back() = left_as_it_is(lease.id);
+      continue;
+    }
     alter(lease.id, [&](Job& leased) {
       leased.record.state = JobState::running;
       leased.record.token = lease.token;
@@ -690,7 +708,7 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
       break;
   }
   for (const PutRequest& request : settlement.follow_ups) {
-    auto put = put_one(request, at);
+    auto put = put_in_reach(request, at);
     if (!put) return std::unexpected(put.error());
     reply.follow_ups.push_back(std::move(*put));
   }
@@ -759,7 +777,7 @@ void ReferenceStore::tell_dependants(JobId ended, bool ended_badly, std::string_
         const std::string none;
         const std::string why = cancelled_with(end_of.id, end_of.how);
         end(id, {JobState::cancelled, at, calendar_at, keep, kCancelled, none, why}, into.ended_runs);
-        into.cancelled.push_back(id);
+        into.cancelled.push_back({id, job.queue});
         ends.push_back({id, true, kCancelled});
       } else if (job.record.pending == 0) {
         alter(id, [&](Job& released) { place_now(released, at); });
@@ -1116,19 +1134,37 @@ Coro<Result<std::vector<Attempt>>> ReferenceStore::history(JobId id) {
 Coro<Result<std::vector<JobRecord>>> ReferenceStore::list(JobFilter filter) {
   return call([this, filter = std::move(filter)]() -> Result<std::vector<JobRecord>> {
     std::lock_guard lock(mutex_);
-    std::vector<JobRecord> found;
-    const std::size_t limit = std::min(filter.limit, kMostListed);
-    for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && found.size() < limit; ++it) {
-      const JobRecord& record = it->second.record;
-      if ((!filter.queue.empty() && record.queue != filter.queue) || (filter.state && record.state != *filter.state) ||
-          (filter.key && record.key != *filter.key)) {
-        continue;
-      }
-      found.push_back(record);
-      if (!filter.payloads) found.back().payload.clear();
-    }
-    return found;
+    return slice_of(filter).jobs;
   });
+}
+
+Coro<Result<JobSlice>> ReferenceStore::look(JobFilter filter) {
+  return call([this, filter = std::move(filter)]() -> Result<JobSlice> {
+    std::lock_guard lock(mutex_);
+    return slice_of(filter);
+  });
+}
+
+JobSlice ReferenceStore::slice_of(const JobFilter& filter) const {
+  JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true};
+  const std::size_t limit = std::min(filter.limit, kMostListed);
+  if (!jobs_.empty()) slice.newest = jobs_.rbegin()->first;
+  std::size_t bytes = 0;
+  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && it->first <= filter.up_to; ++it) {
+    slice.is_last = slice.jobs.size() < limit && slice.looked < filter.most_looked && bytes < filter.most_bytes;
+    if (!slice.is_last) break;
+    ++slice.looked;
+    slice.after = it->first;
+    const JobRecord& record = it->second.record;
+    if ((!filter.queue.empty() && record.queue != filter.queue) || (filter.key && record.key != *filter.key) ||
+        (filter.state && !is_listed_as(*filter.state, record.state, record.pending, record.due_at, filter.due_by))) {
+      continue;
+    }
+    slice.jobs.push_back(record);
+    if (!filter.payloads) slice.jobs.back().payload = slice.jobs.back().result = {};
+    bytes += slice.jobs.back().payload.size() + slice.jobs.back().result.size();
+  }
+  return slice;
 }
 
 Coro<Result<std::vector<QueueCounts>>> ReferenceStore::counts() {

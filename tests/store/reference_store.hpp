@@ -56,6 +56,7 @@ class ReferenceStore final : public Store {
   Coro<Result<std::optional<JobId>>> find_name(std::string name) override;
   Coro<Result<std::vector<Attempt>>> history(JobId id) override;
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override;
+  Coro<Result<JobSlice>> look(JobFilter filter) override;
   Coro<Result<std::vector<QueueCounts>>> counts() override;
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override;
@@ -127,7 +128,7 @@ class ReferenceStore final : public Store {
   // What an end brings about.
   struct Effects {
     std::vector<WaitingJob>& released;
-    std::vector<JobId>& cancelled;
+    std::vector<CancelledJob>& cancelled;
     std::vector<EndedRun>& ended_runs;
   };
 
@@ -168,6 +169,7 @@ class ReferenceStore final : public Store {
   // `before`: the jobs of those put before it in the same call.
   Result<PutReply> put_one(const PutRequest& request, WallTime now, std::span<const JobId> before = {},
                            ScheduleId schedule = 0);
+  Result<PutReply> put_in_reach(const PutRequest& request, WallTime now, std::span<const JobId> before = {});
   JobId next_id();  // above kMostJobId: there is none left
   bool was_given(JobId id) const noexcept;
   Failed failure_of(JobId id);
@@ -178,6 +180,7 @@ class ReferenceStore final : public Store {
   Result<std::vector<Result<PutReply>>> put_all(const std::vector<PutRequest>& requests, WallTime now, Refusal refusal);
   std::vector<SettleReply> settle_all(const std::vector<Settlement>& settlements);
   Result<OnceReply> do_once(const OnceRequest& request);
+  JobSlice slice_of(const JobFilter& filter) const;
   Result<std::vector<std::optional<JobRecord>>> lease_all(const std::vector<LeaseRequest>& leases);
   void kick_for_lease(const Job& found, WallTime at);
   Result<SettleReply> settle_one(const Settlement& asked);

@@ -47,6 +47,11 @@ class StoreTest : public EveryStoreTest {
     for (const WaitingJob& job : jobs) all.push_back(job.id);
     return all;
   }
+  static std::vector<JobId> ids(const std::vector<CancelledJob>& jobs) {
+    std::vector<JobId> all;
+    for (const CancelledJob& job : jobs) all.push_back(job.id);
+    return all;
+  }
   StateCounts counts() { return must(store_->counts()).at(0).counts; }
 
   using Ids = std::vector<JobId>;
@@ -544,7 +549,7 @@ TEST_P(StoreTest, ACancelledRunTakesItsDependantsAlong) {
   put({.waits_for = {1}});
   lease(1);
   change({.id = 1, .kind = ChangeKind::cancel});
-  EXPECT_EQ(settle({.id = 1, .outcome = Outcome::retry}).cancelled, Ids{2});
+  EXPECT_EQ(ids(settle({.id = 1, .outcome = Outcome::retry}).cancelled), Ids{2});
 }
 
 TEST_P(StoreTest, ARenewalMovesTheEndAndAStaleOneIsPassedOver) {
@@ -798,7 +803,7 @@ TEST_P(StoreTest, AFailureCancelsThoseThatWaitAndThoseThatWaitForThemUnlessTheyR
   put({.waits_for = {1}, .if_failed = DependencyPolicy::run});
   put({.waits_for = {1, 3}, .if_failed = DependencyPolicy::run});
   const SettleReply reply = run(1, Outcome::bury);
-  EXPECT_EQ(reply.cancelled, (Ids{2, 3}));
+  EXPECT_EQ(ids(reply.cancelled), (Ids{2, 3}));
   EXPECT_EQ(ids(reply.released), (Ids{4, 5}));
   EXPECT_EQ(get(2), std::nullopt);  // the queue keeps none
   EXPECT_EQ(counts(), (StateCounts{.ready = 2, .buried = 1}));
@@ -810,7 +815,7 @@ TEST_P(StoreTest, CancelledDependantsAreKeptWhereTheQueueKeepsCancelledJobs) {
   must(store_->open_queue("q", config));
   put({});
   put({.waits_for = {1}});
-  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::erase}).cancelled, Ids{2});
+  EXPECT_EQ(ids(change({.id = 1, .kind = ChangeKind::erase}).cancelled), Ids{2});
   EXPECT_EQ(get(2)->state, JobState::cancelled);
   EXPECT_EQ(get(2)->error, "job 1, which it waited for, was deleted");
   EXPECT_EQ(get(2)->pending, 0u);
@@ -1086,6 +1091,57 @@ TEST_P(StoreTest, ACancelledCallTakesEffectAllTheSame) {
   EXPECT_EQ(counts().ready, 1u);
 }
 
+TEST_P(StoreTest, TheQueueIsToldOfEachThatIsCancelledWithAnother) {
+  put({});
+  put({.queue = "r", .waits_for = {1}});
+  put({.queue = "s", .waits_for = {2}});
+  EXPECT_EQ(change({.id = 1, .kind = ChangeKind::cancel}).cancelled, (std::vector<CancelledJob>{{2, 2}, {3, 3}}));
+}
+
+// --- jobs that reach those of some queues alone ----------------------------------------------------------------------
+
+TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
+  const auto within = std::make_shared<const std::function<bool(std::string_view)>>(
+      [](std::string_view queue) { return queue == "q"; });
+  put({.name = "theirs", .queue = "r"});              // 1
+  put({.name = "batch", .queue = "r", .due_at = kNow + 1h});  // 2
+  put({.id = 100, .name = "ours"});
+  EXPECT_EQ(put({.name = "theirs", .within = within}).outcome, PutOutcome::taken);
+  EXPECT_EQ(put({.id = 1, .within = within}).outcome, PutOutcome::taken);
+  EXPECT_EQ(put({.name = "theirs", .within = within}).id, 0u) << "nothing of it is told";
+  EXPECT_EQ(put({.name = "ours", .within = within}).outcome, PutOutcome::kept);
+  EXPECT_EQ(put({.id = 100, .within = within}).outcome, PutOutcome::kept);
+  EXPECT_EQ(put_error({.waits_for = {1}, .within = within}), Errc::not_found);
+  EXPECT_EQ(put_error({.batch = 2, .within = within}), Errc::not_found);
+  EXPECT_EQ(put_error({.batch = 99, .within = within}), Errc::not_found) << "as one that is not there";
+  EXPECT_EQ(get(2)->pending, 0u);
+  EXPECT_EQ(put({.waits_for = {100}, .within = within}).outcome, PutOutcome::added);
+  EXPECT_EQ(put({.batch = 100, .within = within}).outcome, PutOutcome::added);
+  const StateCounts before = counts();
+  EXPECT_EQ(error_of(store_->put({{.job = {.queue = "q", .within = within}},
+                                  {.job = {.name = "theirs", .queue = "q", .within = within}}},
+                                 kNow, Refusal::whole)),
+            Errc::invalid_input);
+  EXPECT_EQ(counts(), before) << "all of it or nothing";
+}
+
+TEST_P(StoreTest, AFollowUpNamesNoneThatIsOutOfItsReach) {
+  const auto within = std::make_shared<const std::function<bool(std::string_view)>>(
+      [](std::string_view queue) { return queue == "q"; });
+  put({.name = "theirs", .queue = "r"});
+  put({});
+  lease(2);
+  for (const NewJob& job : {NewJob{.name = "theirs", .queue = "q", .within = within},
+                            NewJob{.queue = "q", .waits_for = {1}, .within = within},
+                            NewJob{.queue = "q", .batch = 1, .within = within}}) {
+    const SettleReply reply = settle({.id = 2, .follow_ups = {{.job = job}}});
+    EXPECT_FALSE(reply.settled);
+    EXPECT_TRUE(reply.refused);
+  }
+  EXPECT_EQ(state(2), JobState::running);
+  EXPECT_EQ(get(1)->pending, 0u);
+}
+
 // --- jobs that wait for one that has failed --------------------------------------------------------------------------
 
 TEST_P(StoreTest, AJobThatWaitsForOneThatHasFailedIsCancelledAtOnce) {
@@ -1184,7 +1240,7 @@ TEST_P(StoreTest, ABatchIsToldOfAPartThatIsCancelledAtItsPut) {
   put({.waits_for = {2}, .if_failed = DependencyPolicy::run});
   const PutReply reply = put({.waits_for = {1}, .batch = 2});
   EXPECT_EQ(reply.outcome, PutOutcome::cancelled);
-  EXPECT_EQ(reply.cancelled->cancelled, Ids{2});
+  EXPECT_EQ(reply.cancelled->cancelled, (std::vector<CancelledJob>{{2, 1}}));
   EXPECT_EQ(ids(reply.cancelled->released), Ids{3});
   EXPECT_EQ(ready(), Ids{3});
   put({.if_failed = DependencyPolicy::run});  // 5: waits for ends
@@ -1251,6 +1307,95 @@ TEST_P(StoreTest, AfterItsCloseEveryCallAnswersCancelled) {
   EXPECT_EQ(error_of(store_->old_leases()), Errc::cancelled);
   EXPECT_EQ(store_->last_token(), 0u);
   EXPECT_TRUE(store_->close()) << "twice is as good as once";
+}
+
+TEST_P(StoreTest, ALookInSlicesFindsWhatAListDoes) {
+  for (int i = 0; i < 40; ++i) put({.queue = i % 2 == 0 ? "even" : "odd", .key = i % 5 == 0 ? "five" : "k"});
+  put({.id = 1'000'000, .queue = "even", .key = "five"});
+  run(3);
+  EXPECT_TRUE(lease(7));
+  EXPECT_EQ(run(11, Outcome::bury).outcome, Outcome::bury);
+  put({.queue = "odd", .due_at = kNow + 60s});
+  using enum JobState;
+  const std::vector<JobFilter> filters = {
+      {}, {.queue = "odd"}, {.key = "five"}, {.queue = "even", .key = "five"}, {.queue = "none"}, {.key = "none"},
+      {.state = running}, {.state = buried}, {.state = delayed}, {.queue = "odd", .state = ready}};
+  for (const JobFilter& filter : filters) {
+    JobFilter part = filter;
+    part.most_looked = 7;
+    part.limit = 4;
+    std::vector<JobRecord> found;
+    for (bool more = true; more;) {
+      const JobSlice slice = must(store_->look(part));
+      EXPECT_LE(slice.looked, 7u);
+      EXPECT_LE(slice.jobs.size(), 4u);
+      EXPECT_TRUE(slice.is_last || slice.after > part.after) << "it gets on";
+      found.insert(found.end(), slice.jobs.begin(), slice.jobs.end());
+      part.after = slice.after;
+      more = !slice.is_last;
+    }
+    EXPECT_EQ(found, must(store_->list(filter)));
+  }
+  const JobSlice known = must(store_->look({.limit = 1}));
+  EXPECT_EQ(known.newest, 1'000'001u);
+  EXPECT_TRUE(must(store_->look({.after = known.newest, .up_to = known.newest})).is_last);
+  EXPECT_EQ(must(store_->list({.after = 30, .up_to = 40})).size(), 10u);
+}
+
+TEST_P(StoreTest, AListMayTakeThoseThatAreDueForReadyOnes) {
+  put({.due_at = kNow + 10s});
+  put({.due_at = kNow + 20s});
+  put({});
+  const auto ids_of = [&](JobState wanted, WallTime now) {
+    Ids found;
+    for (const JobRecord& job : must(store_->list({.state = wanted, .due_by = now}))) found.push_back(job.id);
+    return found;
+  };
+  EXPECT_EQ(ids_of(JobState::ready, kNow + 15s), (Ids{1, 3}));
+  EXPECT_EQ(ids_of(JobState::delayed, kNow + 15s), (Ids{2}));
+  EXPECT_EQ(ids_of(JobState::ready, kNow), (Ids{3}));
+}
+
+TEST_P(StoreTest, ASliceEndsBehindSoManyBytesAndAListWithoutPayloadsHasNoResultsEither) {
+  QueueConfig keeps;
+  keeps.keep_done = 1h;
+  must(store_->open_queue("q", keeps));
+  for (int i = 0; i < 4; ++i) put({.payload = std::string(100, 'p')});
+  EXPECT_TRUE(lease(1));
+  settle({.id = 1, .outcome = Outcome::done, .keep = true, .result = std::string(1000, 'r')});
+  JobSlice slice = must(store_->look({.most_bytes = 1'000}));
+  EXPECT_EQ(slice.jobs.size(), 1u);
+  EXPECT_FALSE(slice.is_last);
+  slice = must(store_->look({.after = slice.after, .most_bytes = 150}));
+  EXPECT_EQ(slice.jobs.size(), 2u);
+  slice = must(store_->look({.payloads = false, .most_bytes = 1}));
+  EXPECT_EQ(slice.jobs.size(), 4u) << "without them there are none";
+  EXPECT_EQ(slice.jobs.at(0).result + slice.jobs.at(0).payload, "");
+}
+
+TEST_P(StoreTest, OneCallLeasesSoManyBytesAndLeavesTheRestAsTheyAre) {
+  QueueConfig roomy;
+  roomy.max_payload_bytes = 2 * kMostLeasedBytes;
+  must(store_->open_queue("q", roomy));
+  put({.payload = std::string(kMostLeasedBytes + 1, 'x')});
+  put({.payload = std::string(kMostLeasedBytes / 2, 'y')});
+  put({.payload = std::string(kMostLeasedBytes / 2, 'z')});
+  put({});
+  const auto asked = [&] {
+    std::vector<LeaseRequest> leases;
+    for (const JobId id : {1, 2, 3, 4}) leases.push_back({JobId(id), ++token_, kNow + 60s, "w"});
+    return must(store_->lease(std::move(leases)));
+  };
+  auto leased = asked();
+  EXPECT_EQ(leased.at(0).value().state, JobState::running) << "one, however large it is";
+  for (const int left : {1, 2, 3}) EXPECT_TRUE(is_left_as_it_is(leased.at(left).value())) << left;
+  EXPECT_EQ(ready(), (Ids{2, 3, 4}));
+  EXPECT_EQ(store_->last_token(), token_) << "their tokens are spent";
+  leased = asked();
+  EXPECT_FALSE(leased.at(0));
+  EXPECT_EQ(leased.at(1).value().payload.size() + leased.at(2).value().payload.size(), kMostLeasedBytes);
+  EXPECT_EQ(leased.at(3).value().state, JobState::running) << "an empty one still fits";
+  EXPECT_EQ(counts().running, 4u);
 }
 
 TEST_P(StoreTest, LoopsMayEndBeforeTheStoreThatOwesThemAnswers) {

@@ -86,6 +86,7 @@ std::string say(const ScheduleOutput& o) {
 std::string say(const ScheduleView& view) {
   return fmt::format("{} last {} active {}", say(view.schedule), say(view.last_entry), view.active_jobs);
 }
+std::string say(const CancelledJob& job) { return fmt::format("{} of {}", job.id, job.queue); }
 std::string say(const PutReply& reply);
 std::string say(const PutAndLeaseReply& reply);
 std::string say(const SettleReply& reply);

@@ -898,23 +898,34 @@ TEST_F(SqliteFileTest, SaysThatTheDiskIsFullAndKeepsWhatWasCommitted) {
 
 // Batches of ten URLs each are submitted as fast as possible and the process is killed. What is there must be whole
 // batches, the first ones, and at least those that flush() had confirmed.
+std::string kept_note(UrlStore& store) {
+  std::string text;
+  EXPECT_TRUE(store.scan_notes("kept", [&](const UrlNote& note) {
+    text = note.text;
+    return true;
+  }));
+  return text;
+}
+
 TEST_F(SqliteFileTest, CommitsNothingBeforeWhatMustBeKeptIsKept) {
   int asked = 0;
   bool fails = false;
   std::size_t seen = 0;
   {
-    const auto store = open(file_, {.before_commit = [&]() -> Result<void> {
-      ++asked;
-      // What the transaction writes is not there yet for others.
-      const auto other = find_url(file_, "http://h/1");
-      seen += other && *other ? 1 : 0;
-      return fails ? fail(Errc::disk_full, "the archive is full") : Result<void>{};
-    }});
+    const auto store = open(file_, {.before_commit = [&]() -> Result<std::vector<UrlNote>> {
+                              ++asked;
+                              // What the transaction writes is not there yet for others.
+                              const auto other = find_url(file_, "http://h/1");
+                              seen += other && *other ? 1 : 0;
+                              if (fails) return fail(Errc::disk_full, "the archive is full");
+                              return std::vector<UrlNote>{{"kept", std::to_string(asked)}};
+                            }});
     EXPECT_EQ(asked, 0) << "opening changes nothing";
     store->submit({.outcomes = {}, .discovered = {new_url(1)}});
     ASSERT_TRUE(store->flush());
     EXPECT_EQ(asked, 1);
     EXPECT_EQ(seen, 0u);
+    EXPECT_EQ(kept_note(*store), "1") << "a note of the same commit";
     fails = true;
     store->submit({.outcomes = {}, .discovered = {new_url(2)}});
     const auto flushed = store->flush();
@@ -926,6 +937,7 @@ TEST_F(SqliteFileTest, CommitsNothingBeforeWhatMustBeKeptIsKept) {
   }
   const auto store = open(file_);
   EXPECT_EQ(all(*store).size(), 1u) << "what was not kept was not committed";
+  EXPECT_EQ(kept_note(*store), "1");
 }
 
 TEST_F(SqliteFileTest, SurvivesBeingKilledAtAnyInstant) {

@@ -50,6 +50,7 @@ class PageWeb final : public HttpTransport {
   std::map<std::string, PageAnswer, std::less<>> pages;
   std::function<std::optional<PageAnswer>(const HttpRequest&)> answer;  // goes before `pages`
   std::map<std::string, std::string, std::less<>> robots;               // by site
+  std::map<std::string, Duration, std::less<>> robots_latency;          // by site
   std::map<std::string, Errc, std::less<>> refused;                     // by site: nothing is sent, robots.txt included
   std::vector<Seen> log;                                                // but for robots.txt
   std::size_t under_way = 0, most_under_way = 0;
@@ -70,6 +71,8 @@ class PageWeb final : public HttpTransport {
     if (request.url.path_and_query() == "/robots.txt") {
       const auto rules = robots.find(request.url.site_key());
       if (rules != robots.end()) reply = {.body = rules->second, .type = "text/plain"};
+      const auto latency = robots_latency.find(request.url.site_key());
+      if (latency != robots_latency.end()) reply.latency = latency->second;
     } else {
       log.push_back({loop.time(), loop.clock().wall_now(), std::string(to_string(request.method)), url, request.headers, request.body});
       const auto page = pages.find(url);

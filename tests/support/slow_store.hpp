@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ class SlowStore final : public Store {
   std::uint64_t times_busy = 0;  // how many have
   std::uint64_t times_counted = 0;
   std::uint64_t times_got = 0;
+  std::uint64_t looks_that_throw = 0;  // for what others have changed
   std::uint64_t times_schedules_put = 0;
   std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
@@ -117,6 +119,7 @@ class SlowStore final : public Store {
   }
   Coro<Result<std::vector<Attempt>>> history(JobId id) override { return read(&Store::history, id); }
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override { return read(&Store::list, std::move(filter)); }
+  Coro<Result<JobSlice>> look(JobFilter filter) override { return read(&Store::look, std::move(filter)); }
   Coro<Result<std::vector<QueueCounts>>> counts() override {
     ++times_counted;
     return read(&Store::counts);
@@ -130,7 +133,13 @@ class SlowStore final : public Store {
   }
   std::uint64_t last_token() const override { return inner_.last_token(); }
   Coro<Result<std::vector<OldLease>>> old_leases() override { return read(&Store::old_leases); }
-  Coro<Result<ChangedElsewhere>> changed_elsewhere() override { return write(&Store::changed_elsewhere); }
+  Coro<Result<ChangedElsewhere>> changed_elsewhere() override {
+    if (looks_that_throw > 0) {
+      --looks_that_throw;
+      throw std::runtime_error("there is no memory");
+    }
+    return write(&Store::changed_elsewhere);
+  }
   Coro<Result<void>> remember(std::string name, std::int64_t value) override {
     return write(&Store::remember, std::move(name), value);
   }

@@ -496,5 +496,20 @@ TEST(TriggerText, AnIntervalBeginsAnIntervalAfterTheAnchor) {
   EXPECT_EQ(error_of("@every Xm"), "duration \"Xm\": a time such as 90s, 1h30m or 500ms, or a number of seconds, more than 0, up to 200 years");
 }
 
+TEST(TriggerTest, ATriggerHasAFewHundredPartsAtMost) {
+  const auto of_parts = [](std::size_t count) {
+    std::string parts;
+    for (std::size_t i = 0; i < count; ++i) parts += R"({"type":"cron","expression":"* * * * *"},)";
+    parts.pop_back();
+    return R"({"type":"or","triggers":[)" + parts + "]}";
+  };
+  EXPECT_TRUE(Trigger::from_json(of_parts(Trigger::kMostParts)));
+  EXPECT_EQ(Trigger::from_json(of_parts(Trigger::kMostParts + 1)).error().code, Errc::too_large);
+  // Those of parts count, too.
+  const std::string half = of_parts(Trigger::kMostParts / 2);
+  const std::string twice = R"({"type":"or","triggers":[)" + half + "," + half + "]}";
+  EXPECT_EQ(Trigger::from_json(twice).error().code, Errc::too_large);
+}
+
 }  // namespace
 }  // namespace argiope

@@ -195,7 +195,9 @@ Server start_server(ConnectionHandler handler, const std::string& host, std::uin
 // it is a Unix socket, its path stays. `options.backlog` is the socket's own affair.
 // Errors: std::invalid_argument for a socket that does not listen; std::system_error. Whatever it throws, `fd` is closed.
 Server start_server(ConnectionHandler handler, int fd, const ServerOptions& options = {});
-// As above, at a path. A socket that lies there is replaced, and ours is removed when the server is closed.
+// As above, at a path. A socket that nobody answers at is replaced, and ours is removed when the server is closed.
+// `PATH.lock` beside it is locked meanwhile. Errors also: std::system_error, address in use, where another server
+// answers.
 Server start_unix_server(ConnectionHandler handler, const std::string& path, const ServerOptions& options = {});
 
 }  // namespace argiope

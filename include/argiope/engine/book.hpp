@@ -51,7 +51,7 @@ struct JobExplanation {
   JobState state = JobState::ready;
   WaitReason reason = WaitReason::none;
   std::optional<WallTime> until;  // when time alone ends the reason
-  std::uint64_t ahead = 0;        // jobs that are ready and come first: more important, or put before; up to a million
+  std::uint64_t ahead = 0;        // jobs that are ready and come first: more important, or put before; 5,000: at least
   std::vector<JobId> waits_for;   // up to ten of them
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
@@ -157,8 +157,11 @@ class Book {
   Coro<Result<std::vector<Attempt>>> history(JobId id);
   // As Store::list, but delayed jobs whose time has come are ready ones here. Of any length.
   Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
-  // By name; of `only` alone, where it is not empty. Delayed jobs whose time has come count as ready; what that takes grows
-  // with their number.
+  // The same in slices, which may be shorter than the filter allows, or empty: until JobSlice::is_last. In the owner's
+  // process those who go through much of the store take turns, with pauses while others put, lease or settle.
+  Coro<Result<JobSlice>> look(JobFilter filter);
+  // By name; of `only` alone, where it is not empty. Delayed jobs whose time has come count as ready: the first 2,000 of a
+  // queue.
   Coro<Result<std::vector<NamedCounts>>> counts(std::string only = {});
   // Why a job does not run now. Of several reasons the first that holds: it runs; it has ended, is buried or waits for others; it is
   // not due; nobody owns the store; the limits of its queue and key; no worker; others are ahead.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ struct EngineOptions {
   std::size_t window = 20'000;
   // false: a put into a queue that was not made or configured before is an error.
   bool create_queues = true;
+  // Each takes some kilobytes of memory: beyond so many no more are made (refused).
+  std::size_t most_queues = std::numeric_limits<std::size_t>::max();
   QueueConfig new_queue;  // the policy of queues made by a put
   // Jobs that were running when the owner before this one ended: true, it counts as an expiry of their lease, so that a
   // job which kills its process is buried in the end; false, they are run again as if they had not been leased.

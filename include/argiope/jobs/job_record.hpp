@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
@@ -56,6 +59,10 @@ struct NewJob {
   // that wait for others. It must be there and neither run nor have ended, and this one must not wait for it in turn:
   // invalid_input. A put that adds no job adds nothing to the batch.
   JobId batch = 0;
+  // Whether it reaches jobs of the queue of that name by its `id`, `name`, `waits_for` and `batch`. One out of reach
+  // that it waits for or whose batch it joins: not_found. One that has its id or name: PutOutcome::taken. Null: it reaches all.
+  // Called on the store's thread, at any time.
+  std::shared_ptr<const std::function<bool(std::string_view queue)>> within{};
 };
 
 inline constexpr std::size_t kMostNameBytes = 512;         // of the names of queues, jobs, keys and functions

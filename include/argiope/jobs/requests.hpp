@@ -60,28 +60,46 @@ enum class PutOutcome : std::uint8_t {
   // It was added and cancelled in the same moment, because a job that it waits for had failed already; kept where its
   // queue's keep_cancelled is not 0.
   cancelled,
+  // One that is out of NewJob::within has that id or name; nothing was changed. A call that is done as a whole is
+  // refused for it: invalid_input. So is the settlement that it follows.
+  taken,
 };
 // Whether one request that is refused keeps the others of its call back.
 enum class Refusal : std::uint8_t {
   alone,  // it is answered with its error; the others are done
   whole,  // nothing of the call is done, and the call answers with that error
 };
+// A job that was cancelled with one that it waited for.
+struct CancelledJob {
+  JobId id = 0;
+  QueueId queue = 0;
+  friend bool operator==(const CancelledJob&, const CancelledJob&) = default;
+};
 // What a job's being cancelled at its put brought about.
 struct CancelledAtPut {
   std::string why;
   // Of the batch that it was put into, and so on: as SettleReply's.
   std::vector<WaitingJob> released;
-  std::vector<JobId> cancelled;
+  std::vector<CancelledJob> cancelled;
   std::vector<EndedRun> ended_runs;
 };
 struct PutReply {
   PutOutcome outcome = PutOutcome::added;
-  JobId id = 0;                                       // of the job that is there now; cancelled: that it has had
+  JobId id = 0;  // of the job that is there now; cancelled: that it has had; taken: 0
   WaitingJob job{};                                   // added, changed, run_again: as it waits now
   std::shared_ptr<const CancelledAtPut> cancelled{};  // null but with that outcome
 };
 
 inline constexpr std::uint64_t kMostToken = kMostJobId;
+inline constexpr std::size_t kMostLeasedBytes = std::size_t{16} * 1024 * 1024;  // by one call of the store
+// The answer to the lease of a job that there was no room for, and that was not looked at: it is in no state that a leased job
+// is in.
+inline JobRecord left_as_it_is(JobId id) {
+  JobRecord left;
+  left.id = id;
+  return left;
+}
+inline bool is_left_as_it_is(const JobRecord& leased) noexcept { return leased.state != JobState::running; }
 
 struct LeaseRequest {
   JobId id = 0;
@@ -103,7 +121,7 @@ struct PutLease {
 };
 struct PutAndLeaseReply {
   std::vector<Result<PutReply>> puts;
-  std::vector<std::optional<JobRecord>> leased;  // of each PutLease; nullopt: it is not leased
+  std::vector<std::optional<JobRecord>> leased;  // of each PutLease, as lease() gives them; nullopt: it is not leased
 };
 
 enum class Outcome : std::uint8_t {
@@ -142,7 +160,7 @@ struct SettleReply {
   std::vector<PutReply> follow_ups;
   std::vector<WaitingJob> released;  // jobs that waited for this one and wait for none now
   // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not 0.
-  std::vector<JobId> cancelled;
+  std::vector<CancelledJob> cancelled;
   std::vector<EndedRun> ended_runs;  // of the job itself and of those cancelled, in this order
 };
 
@@ -179,7 +197,7 @@ struct ChangeReply {
   ChangeOutcome outcome = ChangeOutcome::changed;
   std::optional<WaitingJob> job;  // as it waits now, if it does
   std::vector<WaitingJob> released;
-  std::vector<JobId> cancelled;
+  std::vector<CancelledJob> cancelled;
   std::vector<EndedRun> ended_runs;
 };
 

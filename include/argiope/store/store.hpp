@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +26,24 @@ struct JobFilter {
   std::optional<JobState> state;
   std::optional<std::string> key;
   JobId after = 0;          // ids greater than this
+  JobId up_to = kMostJobId;
   std::size_t limit = 100;  // at most 10,000
   bool payloads = true;
+  // Delayed jobs that are due by then count as ready; nullopt: as delayed.
+  std::optional<WallTime> due_by;
+  // Where a slice ends, though there may be more: so many jobs have been looked at, whether they fit or not; behind the one
+  // with which it has so many bytes of payloads and results. Both at least 1.
+  std::size_t most_looked = std::numeric_limits<std::size_t>::max();
+  std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
+};
+// Some of the jobs that a filter wants.
+struct JobSlice {
+  std::vector<JobRecord> jobs;
+  JobId after = 0;         // what the filter of the next slice has
+  bool is_last = false;    // all jobs behind it have been looked at
+  JobId newest = 0;        // the greatest id that there is: what comes meanwhile need not be gone through, too
+  std::size_t looked = 0;  // at so many, or a few more
+  friend bool operator==(const JobSlice&, const JobSlice&) = default;
 };
 
 struct StateCounts {
@@ -112,7 +129,8 @@ class Store {
   virtual Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
                                                           Refusal refusal = Refusal::alone) = 0;
   // Writes the leases down; gives the jobs, with `lease_until` as it was written, or nullopt for those that do not wait any
-  // more, or wait for others.
+  // more, or wait for others. Those of one call have kMostLeasedBytes of payloads and results together, or are one job:
+  // the first that goes beyond, and all after it, are left as they are, and answered with left_as_it_is().
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
   // put() with Refusal::alone, and lease() of jobs that it adds.
@@ -171,7 +189,10 @@ class Store {
   virtual Coro<Result<std::optional<JobRecord>>> get(JobId id) = 0;
   virtual Coro<Result<std::optional<JobId>>> find_name(std::string name) = 0;
   virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;  // the last 20, oldest first
+  // As many of them as the filter wants, however many must be looked at.
   virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
+  // The same in slices: what one of them takes is bounded by the filter's most_looked, limit and most_bytes.
+  virtual Coro<Result<JobSlice>> look(JobFilter filter) = 0;
   virtual Coro<Result<std::vector<QueueCounts>>> counts() = 0;
   // How many jobs of the ready shelf, or, where `key` is given, of that key's set aside ones, come before `rank`; counted
   // up to `most`.

@@ -59,6 +59,7 @@ class Trigger {
  public:
   static constexpr std::uint64_t kMostQuestions = 20'000;
   static constexpr std::size_t kMostJsonBytes = 64 * 1024;
+  static constexpr std::size_t kMostParts = 256;  // of and, or: all of them together, in what is read
 
   // Once.
   static Trigger at(WallTime time);

@@ -34,6 +34,11 @@ struct FileNumber {
 std::optional<FileNumber> file_number_of(const std::string& path) noexcept;
 std::optional<FileNumber> file_number_of(int descriptor) noexcept;
 
+// Which file it is, in a text that may be stored: the same after a restart of the machine, when devices have other
+// numbers, and another for a file that was given the number of one that is gone. Empty: there is no such file.
+std::string file_identity_of(const std::string& path);
+std::string file_identity_of(int descriptor);
+
 // Whether `path` still names the file that is open: what is written to one that was deleted or replaced is lost. To be
 // asked before a commit says that it was written.
 // Errors: io, "SHOWN: it was deleted while it was in use (…)" or "… replaced by another file …".

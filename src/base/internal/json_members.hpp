@@ -29,10 +29,14 @@ namespace argiope {
 // Lifetime: the object's value outlives it.
 class JsonMembers {
  public:
+  // What a null stands for: itself, or that the member is not there (RFC 7396).
+  enum class Nulls : std::uint8_t { are_values, are_missing };
+
   // What is no object has no members.
-  explicit JsonMembers(const JsonValue& object);
+  explicit JsonMembers(const JsonValue& object, Nulls nulls = Nulls::are_values);
 
   const JsonValue& object() const noexcept { return object_; }
+  Nulls nulls() const noexcept { return nulls_; }
   bool has(std::string_view name) const;
   // Null where there is none.
   const JsonValue* find(std::string_view name);
@@ -63,6 +67,7 @@ class JsonMembers {
   std::optional<std::size_t> place_among(std::string_view name, const std::string_view* words, std::size_t count);
 
   const JsonValue& object_;
+  const Nulls nulls_;
   std::vector<Member> members_;
 };
 

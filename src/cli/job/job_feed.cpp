@@ -166,7 +166,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
     } else if (json_) {
       out += put_reply_json(*reply, names[i]);
     } else {
-      out += names[i].empty() ? std::to_string(reply->id) : names[i];
+      out += names[i].empty() ? std::to_string(reply->id) : printable(names[i]);
       out += '\n';
     }
   }
@@ -175,7 +175,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
 
 void JobFeed::refuse(std::uint64_t line, std::string_view why) {
   refused_ = true;
-  fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, printable(why));
+  fmt::print(stderr, "argiope: {}, line {}: {}\n", printable(source_), line, printable(why));
 }
 
 std::string put_reply_json(const PutReply& reply, std::string_view name) {

@@ -7,6 +7,7 @@
 
 #include "argiope/async/or_return.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_print.hpp"
 #include "cli/number_option.hpp"
@@ -140,7 +141,7 @@ Coro<Result<int>> explain_jobs(const std::vector<std::string>& jobs, bool json, 
     if (json) {
       fmt::print("{}\n", to_json(*why));
     } else {
-      fmt::print("job {} ({}): {}\n", why->id, to_string(why->state), to_sentence(*why));
+      fmt::print("job {} ({}): {}\n", why->id, to_string(why->state), printable(to_sentence(*why)));
     }
   }
   co_return status;

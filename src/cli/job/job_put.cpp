@@ -130,7 +130,7 @@ Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
   if (put.store.json) {
     fmt::print("{}", put_reply_json(*reply, name));
   } else {
-    fmt::print("{}\n", name.empty() ? std::to_string(reply->id) : name);
+    fmt::print("{}\n", name.empty() ? std::to_string(reply->id) : printable(name));
   }
   co_return kExitFinished;
 }

@@ -12,6 +12,7 @@
 #include "argiope/base/duration.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/job/job_command.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 
@@ -119,17 +120,11 @@ std::vector<Line> lines_of(const QueueConfig& config) {
   const auto all = JsonText::parse(to_json(config));
   all->root(errors).for_each_member([&](std::string_view member, const JsonValue& value) {
     std::string name(member);
-    const std::string text = plain(name, value);
+    const std::string text = printable(plain(name, value));
     if (name.ends_with("_ms")) name.resize(name.size() - 3);
     lines.push_back({std::move(name), text});
   });
   return lines;
-}
-
-std::string quoted(const std::string& name) {
-  std::string out;
-  append_json_string(out, name);
-  return out;
 }
 
 void print(const StoredQueue& queue, bool json) {
@@ -141,13 +136,13 @@ void print(const StoredQueue& queue, bool json) {
                }));
     return;
   }
-  fmt::print("queue {}\n", quoted(queue.name));
+  fmt::print("queue {}\n", in_quotes(queue.name));
   for (const Line& line : lines_of(queue.config)) fmt::print("  {:<20} {}\n", line.name, line.value);
 }
 
 // What differs from before, a member a line.
 void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_new) {
-  fmt::print("queue {}{}\n", quoted(queue.name), is_new ? ", made now" : "");
+  fmt::print("queue {}{}\n", in_quotes(queue.name), is_new ? ", made now" : "");
   const std::vector<Line> old = lines_of(before);
   const std::vector<Line> now = lines_of(queue.config);
   bool changed = false;
@@ -156,7 +151,8 @@ void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_
     fmt::print("  {:<20} {} (was {})\n", now[i].name, now[i].value, old[i].value);
     changed = true;
   }
-  if (!changed) fmt::print("  {} as before; argiope job queue {} shows all of it\n", is_new ? "policy" : "all is", queue.name);
+  if (!changed) fmt::print("  {} as before; argiope job queue {} shows all of it\n", is_new ? "policy" : "all is",
+                           printable(queue.name));
 }
 
 Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, Book& book) {

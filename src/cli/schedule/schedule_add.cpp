@@ -370,7 +370,7 @@ Result<Schedule> schedule_of(const AddArguments& add, WallTime now) {
 void warn_of_command(const AddArguments& add) {
   if (add.command.empty() || add.command.front().contains('{')) return;
   const auto program = find_program(add.command.front(), directory_of(add));
-  if (!program) fmt::print(stderr, "argiope: warning: {}\n", program.error().message);
+  if (!program) fmt::print(stderr, "argiope: warning: {}\n", printable(program.error().message));
 }
 
 Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
@@ -466,7 +466,7 @@ class LineAdder {
 
   void refuse(std::uint64_t line, std::string_view why) {
     status_ = kExitUsage;
-    fmt::print(stderr, "argiope: {}, line {}: {}\n", source_, line, printable(why));
+    fmt::print(stderr, "argiope: {}, line {}: {}\n", printable(source_), line, printable(why));
   }
 
   const AddArguments& add_;

@@ -10,6 +10,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
+#include "base/internal/printable.hpp"
 #include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
@@ -172,7 +173,7 @@ Coro<Result<int>> explain_schedules(const ScheduleLookArguments& look, ScheduleB
     } else if (look.store.json) {
       fmt::print("{}\n", to_json(*why));
     } else {
-      fmt::print("schedule {}: {}\n", name, to_sentence(*why));
+      fmt::print("schedule {}: {}\n", one_line(name, kMostOfName), printable(to_sentence(*why)));
     }
   }
   co_return status;

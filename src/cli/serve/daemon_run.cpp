@@ -68,6 +68,7 @@ class DaemonRun {
     EngineOptions options = owner_options();
     options.new_queue = configuration_.serve.new_queue;
     options.create_queues = configuration_.serve.create_queues;
+    options.most_queues = configuration_.serve.max_queues;
     const int status =
         run_as_owner(loop, configuration_.serve.store,
                      "one process at a time owns a store. Stop that one; other commands can use it beside "

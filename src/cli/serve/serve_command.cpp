@@ -250,7 +250,7 @@ class ServeCommand {
   }
   int say_good(const DaemonSettings& settings) const {
     const std::string projects = settings.projects.empty() ? "" : ", " + counted(settings.projects.size(), "project");
-    fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : arguments_.file,
+    fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : printable(arguments_.file),
                counted(settings.configuration.queues.size(), "queue"),
                counted(settings.configuration.schedules.size(), "schedule"), projects,
                counted(settings.tokens.size(), "token"));

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/internal/printable.hpp"
 #include "cli/table.hpp"
 #include "simulate/internal/wording.hpp"
 
@@ -145,14 +146,14 @@ std::string findings(const SimulationReport& report) {
   std::size_t count = 0;
   for (const ScheduleFindings& schedule : report.schedules) {
     if (schedule.runs > 0 || count++ >= kLinesShown) continue;
-    lines += fmt::format("  {}: {}\n", one_line(schedule.name, kNameShown), schedule.why);
+    lines += fmt::format("  {}: {}\n", one_line(schedule.name, kNameShown), printable(schedule.why));
   }
   if (count > 0) out += "\nNever run\n" + lines + more(count, kLinesShown, "schedule");
   if (!report.collisions.empty()) {
     out += fmt::format("\nTogether in one second, {} in all\n", count_of(report.seconds_shared, "time"));
     for (std::size_t i = 0; i < std::min(report.collisions.size(), kLinesShown); ++i) {
       const Collision& collision = report.collisions[i];
-      out += fmt::format("  {:>9}  {}, first at {}\n", grouped(collision.seconds), names_of(collision, report, 4),
+      out += fmt::format("  {:>9}  {}, first at {}\n", grouped(collision.seconds), printable(names_of(collision, report, 4)),
                          short_time(collision.first, report.zone));
     }
   }

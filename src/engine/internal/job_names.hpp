@@ -7,7 +7,7 @@
 namespace argiope {
 
 // Looks up what `names` says of `job`, and fills in its `waits_for` and `batch`.
-// Errors: not_found for a name that is not there, and those of the store; they name the member.
+// Errors: not_found for a name that is not there, or out of NewJob::within; those of the store. They name the member.
 Coro<Result<void>> find_names(Book& book, JobNames names, NewJob& job);
 
 }  // namespace argiope

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,33 @@ constexpr bool has_ended(JobState state) noexcept {
   return state == JobState::done || state == JobState::cancelled || state == JobState::buried;
 }
 
+// Whether a job that is shown so is one of those that a list of jobs in that state wants. `due_by`: as JobFilter's.
+inline bool is_listed_as(JobState wanted, JobState shown, std::uint32_t pending, WallTime due_at,
+                         std::optional<WallTime> due_by) noexcept {
+  const bool is_due = shown == JobState::delayed && pending == 0 && due_by && due_at <= *due_by;
+  return wanted == (is_due ? JobState::ready : shown);
+}
+
+// Counts payloads and results of the jobs of one call of lease(): see kMostLeasedBytes.
+class LeasedBytes {
+ public:
+  // There is no room for any more.
+  bool is_full() const noexcept { return is_full_; }
+  // Whether there is room for a job of that size, which is counted then; or else for no other either.
+  bool take(std::size_t bytes) noexcept {
+    is_full_ = is_full_ || (has_some_ && bytes > kMostLeasedBytes - std::min(taken_, kMostLeasedBytes));
+    if (is_full_) return false;
+    has_some_ = true;
+    taken_ += bytes;
+    return true;
+  }
+
+ private:
+  std::size_t taken_ = 0;
+  bool has_some_ = false;
+  bool is_full_ = false;
+};
+
 // What can be said of a request without looking at what is stored.
 Result<void> check(const PutRequest& request);
 // The same of one that is no run of a schedule.
@@ -69,6 +97,8 @@ Error not_empty(std::string_view queue);
 Error not_yet_there(JobId waited_for);
 Error no_batch(JobId batch);
 Error cycle(JobId batch);
+Error taken(const NewJob& job);
+Error out_of_reach(std::string_view member, JobId id);
 Error no_ids_left();
 Error no_such_put(std::size_t place);
 Error no_such_shelf();

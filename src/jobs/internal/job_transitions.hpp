@@ -61,7 +61,7 @@ class JobTransitions {
   };
   struct Effects {
     std::vector<WaitingJob>& released;
-    std::vector<JobId>& cancelled;
+    std::vector<CancelledJob>& cancelled;
   };
 
   // The row of an id that a caller gives.
@@ -73,15 +73,21 @@ class JobTransitions {
   template <class Act>
   auto undone_if_refused(bool may_be, Act act) -> decltype(act());
   bool depends(const PutRequest& request);
+  bool depends_on_others(const PutRequest& request);
   bool keeps_cancelled(QueueId queue) { return this->queue(queue).config.keep_cancelled > Duration{}; }
 
   // `before`: the jobs of those put before it in the same call.
   PutReply put_one(const PutRequest& request, WallTime now, std::span<const JobId> before = {}, ScheduleId schedule = 0);
   PutReply put_on(const JobRow& holder, const PutRequest& request, WallTime now);
+  std::optional<JobRow> same_job(const NewJob& wanted);
   JobId next_id();
   bool was_given(JobId id);
-  std::vector<JobId> not_ended(std::span<const JobId> ids, Failed& failed);
-  void join_batch(JobId batch, JobRow& part, const std::vector<JobId>& waits_for);
+  // Whether the job may name others of that queue.
+  bool reaches(const NewJob& job, QueueId queue);
+  // As put_one(); what is out of its reach refuses it.
+  PutReply put_in_reach(const PutRequest& request, WallTime now, std::span<const JobId> before = {});
+  std::vector<JobId> not_ended(const NewJob& job, std::span<const JobId> ids, Failed& failed);
+  void join_batch(const NewJob& job, JobRow& part, const std::vector<JobId>& waits_for);
   std::shared_ptr<const CancelledAtPut> cancel_at_put(const JobRow& row, Failed because_of, WallTime now);
 
   std::vector<Result<PutReply>> put_good(const OnceRequest& request);

@@ -12,6 +12,7 @@
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_push.hpp"
 #include "base/internal/json_reader.hpp"
+#include "serve/internal/own_queues.hpp"
 
 namespace argiope {
 
@@ -37,8 +38,6 @@ enum class NotifyFormat : std::uint8_t {
 };
 inline constexpr std::string_view kNotifyFormats[] = {"json", "text", "mail"};
 
-// Messages are jobs of a queue of the daemon's own, which makes them durable and has them tried again.
-inline constexpr std::string_view kNotifyQueues = "argiope.notify.";
 
 struct NotifyRule {
   std::string name;
@@ -57,7 +56,7 @@ struct NotifyRule {
   std::string target_text;  // the same as the file says it: equal texts are equal targets
 
   bool wants(Trouble trouble, std::string_view subject) const noexcept;
-  // That its messages wait in.
+  // That its messages wait in: jobs of a queue of the daemon's own, which makes them durable and has them tried again.
   std::string queue() const { return std::string(kNotifyQueues) + name; }
 };
 

@@ -49,7 +49,6 @@ class QueueTargets {
 
  private:
   struct Running;
-  static Coro<void> work(std::shared_ptr<Running> running);
 
   Engine& engine_;
   const std::string worker_name_;

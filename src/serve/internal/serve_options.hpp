@@ -56,6 +56,8 @@ struct ServeOptions {
   std::size_t max_body_bytes = 16 * 1024 * 1024;
   std::size_t max_batch_bytes = 64 * 1024 * 1024;   // of requests that may say much: POST /v1/jobs and its like
   std::size_t max_bodies_bytes = 512 * 1024 * 1024;  // of all requests that are under way
+  std::size_t max_answers_bytes = 64 * 1024 * 1024;  // of all answers that wait for their clients to take them
+  std::size_t max_queues = 10'000;                   // that puts and requests may make
   std::size_t max_streams = 256;                    // GET /v1/events
   Duration drain_limit = std::chrono::seconds{10};  // how long jobs and requests may go on after SIGTERM
   // The database of projects. Empty: there are none.

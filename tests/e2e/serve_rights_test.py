@@ -1,0 +1,348 @@
+"""What a token can see and do, by scope and prefixes: every route and every command of the beanstalkd protocol against the table of
+docs/serve.md. Tenant "mine" has tokens bound to its prefix; whatever is another's has "secret" in its name and in what it says."""
+import http.client
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+
+from beanstalkd_client import BeanstalkdClient, Gone, put_command
+from daemon import Daemons
+from support import ARGIOPE, PATIENCE
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCOPES = ('none', 'read', 'work', 'admin')
+CONFIGURATION = '''
+[serve]
+pages = "pages.db"
+
+[[notify]]
+name = "ops"
+command = ["false"]
+'''
+SECRET, MINE = 'secret', 'mine'
+
+
+def table():
+    """Of each request of the table: its scope, and the word in bold of what it says of a token with prefixes."""
+    rows = {}
+    for line in (ROOT / 'docs' / 'serve.md').read_text().splitlines():
+        row = re.match(r'\| ((?:`(?:GET|POST|PUT|PATCH|DELETE) \S+` ?)+)\| `(\w+)` \| \*\*([a-z_ ]+)\*\*', line)
+        for request in re.findall(r'`([^`]+)`', row[1]) if row else ():
+            assert request not in rows, request
+            rows[request] = (row[2], row[3])
+    return rows
+
+
+def project(name):
+    return {'project': {'name': name, 'start': [f'http://127.0.0.1:1/{name}']}, 'rule': [{'name': 'page'}]}
+
+
+class Rights(Daemons):
+    def setUp(self):
+        super().setUp()
+        self.tokens = {None: None}
+        for name, scope, prefix in (('boss', 'admin', None), ('worker', 'work', None), ('reader', 'read', None),
+                                    ('mine-admin', 'admin', MINE), ('mine-work', 'work', MINE), ('mine-read', 'read', MINE),
+                                    ('secret-work', 'work', SECRET), ('own-admin', 'admin', 'argiope.')):
+            words = [ARGIOPE, 'token', 'add', name, '--scope', scope, '--file', self.folder / 'tokens']
+            done = subprocess.run(words + (['--prefix', prefix] if prefix else []), check=True, capture_output=True, text=True)
+            self.tokens[name] = done.stdout.strip()
+        self.server = self.daemon(self.file(CONFIGURATION), '--tokens', self.folder / 'tokens', '--beanstalkd', '127.0.0.1:0')
+        self.beanstalkd_port = int(self.server.wait_for(r'listening: beanstalkd at \S*:(\d+)')[1])
+
+    def ask(self, token, method, path, body=None):
+        headers = {'Authorization': f'Bearer {self.tokens[token]}'} if token else {}
+        return self.server.ask(method, path, body, headers=headers)
+
+    def good(self, token, method, path, body=None):
+        answer = self.ask(token, method, path, body)
+        self.assertLess(answer.status, 300, (method, path, answer.body))
+        return json.loads(answer.body) if answer.body else None
+
+    def two_tenants(self):
+        """What both have. Ids of what is another's."""
+        ids = {}
+        for name in (MINE, SECRET):
+            batch = self.good('boss', 'POST', '/v1/jobs', {
+                'jobs': [{'queue': f'{name}.q', 'payload': name, 'id': f'{name}-part', 'delay_ms': 3_600_000}],
+                'completion': {'queue': f'{name}.q', 'id': f'{name}-batch'}})
+            ids[name] = {'batch': batch['completion']['id'], 'part': batch['replies'][0]['id']}
+            ids[name]['job'] = self.good('boss', 'POST', '/v1/jobs', {'queue': f'{name}.q', 'payload': name, 'id': f'{name}-job'})['id']
+            for schedule, queue in ((f'{name}.s', f'{name}.q'), (f'mine.to-{name}', f'{name}.q')):
+                self.good('boss', 'PUT', f'/v1/schedules/{schedule}', {'trigger': '0 0 1 1 *', 'job': {'queue': queue, 'payload': name}})
+            self.good('boss', 'PUT', f'/v1/projects/{name}.p', project(f'{name}.p'))
+            self.good('boss', 'PATCH', f'/v1/projects/{name}.p', {'status': 'STOP'})
+            self.good('boss', 'POST', '/v1/leases', {'queues': [f'{name}.none'], 'worker': f'{name}-worker'})
+        self.good('boss', 'POST', '/v1/jobs', {'queue': 'secret.leased'})
+        ids[SECRET]['token'] = self.good('secret-work', 'POST', '/v1/leases', {'queues': ['secret.leased'], 'worker': 'secret-busy'})['leases'][0]['token']
+        return ids
+
+    def requests(self, ids):
+        """For each request of the table what asks it for another's: path and body."""
+        other = ids[SECRET]
+        job, name = other['job'], 'secret-job'
+        schedule = {'name': 'secret.s', 'trigger': '0 0 * * *', 'job': {'queue': 'mine.q'}}
+        to_secret = {'name': 'mine.new', 'trigger': '0 0 * * *', 'job': {'queue': 'secret.q'}}
+        asked = {
+            'GET /v1/jobs': [('/v1/jobs', None), ('/v1/jobs?limit=1', None)],
+            'GET /v1/events': [('/v1/events', None)],
+            'GET /v1/hosts/explain': [('/v1/hosts/explain?site=http://127.0.0.1:1', None)],
+            'POST /v1/simulate': [('/v1/simulate', {'for_ms': 1000})],
+            'PATCH /v1/jobs/{job}': [(f'/v1/jobs/{j}', {'priority': 9}) for j in (job, name)],
+            'POST /v1/jobs/change': [('/v1/jobs/change', {'change': c, 'ids': [job]}) for c in ('cancel', 'kick', 'erase')],
+            'GET /v1/history': [('/v1/history', None), ('/v1/history?queue=secret.q', None)],
+            'POST /v1/jobs': [('/v1/jobs', {'queue': 'secret.q'}), ('/v1/jobs', {'jobs': [{'queue': 'secret.q'}]}),
+                              ('/v1/jobs', {'jobs': [{'queue': 'mine.q'}], 'completion': {'queue': 'secret.q'}}),
+                              ('/v1/jobs', {'jobs': [{'queue': 'secret.q'}], 'atomic': True}), ('/v1/jobs', {'queue': 'argiope.notify.ops'})],
+            'POST /v1/leases': [('/v1/leases', {'queues': ['mine.q', 'secret.q']}), ('/v1/leases', {'queues': ['argiope.notify.ops']})],
+            'POST /v1/leases/settle': [('/v1/leases/settle', {'settlements': [{'token': other['token'], 'outcome': 'done'}]})],
+            'PATCH /v1/leases': [('/v1/leases', {'leases': [{'token': other['token']}]})],
+            'DELETE /v1/workers/{worker}': [('/v1/workers/secret-busy', None), ('/v1/workers/secret-worker', None)],
+            'POST /v1/schedules/{schedule}/run': [(f'/v1/schedules/{s}/run', None) for s in ('secret.s', 'mine.to-secret')],
+            'POST /v1/schedules': [('/v1/schedules', schedule), ('/v1/schedules', to_secret), ('/v1/schedules', {'schedules': [to_secret]}),
+                                   ('/v1/schedules?conflict=replace', {'name': 'mine.to-secret', 'trigger': '0 0 * * *', 'job': {'queue': 'mine.q'}}),
+                                   ('/v1/schedules', {'name': 'mine.new', 'trigger': '0 0 * * *', 'job': {'queue': 'mine.q', 'function': 'command'}})],
+            'PUT /v1/schedules/{schedule}': [('/v1/schedules/secret.s', schedule), ('/v1/schedules/mine.new', to_secret),
+                                             ('/v1/schedules/mine.to-secret', {'trigger': '0 0 * * *', 'job': {'queue': 'mine.q'}})],
+            'PATCH /v1/schedules/{schedule}': [('/v1/schedules/secret.s', {'paused': True}), ('/v1/schedules/mine.to-secret', {'paused': True}),
+                                               ('/v1/schedules/mine.s', {'job': {'queue': 'secret.q'}})],
+            'PUT /v1/projects/{project}': [('/v1/projects/secret.p', project('secret.p')),
+                                           ('/v1/projects/mine.p', {**project('mine.p'), 'sink': [{'queue': 'secret.q'}]})],
+            'PATCH /v1/projects/{project}': [('/v1/projects/secret.p', {'status': 'RUNNING'})],
+            'POST /v1/projects/{project}/roll-back': [('/v1/projects/secret.p/roll-back', {'version': 1})],
+            'POST /v1/projects/{project}/messages': [('/v1/projects/secret.p/messages', {'message': 1})],
+            'POST /v1/projects/{project}/pages': [('/v1/projects/secret.p/pages', {'pages': [{'url': 'http://127.0.0.1:1/x'}]})],
+            'POST /v1/projects/try': [('/v1/projects/try', {'project': 'secret.p', 'url': 'http://127.0.0.1:1/x'})],
+            'GET /v1/projects/{project}/pages/one': [('/v1/projects/secret.p/pages/one?page=x', None)],
+            'GET /v1/projects/{project}/pages/explain': [('/v1/projects/secret.p/pages/explain?page=x', None)],
+            'POST /v1/next': [('/v1/next', {'trigger': '0 0 * * *'})],
+            'POST /v1/session': [('/v1/session', {'token': self.tokens['mine-admin']})],
+        }
+        for request in table():
+            method, path = request.split(' ')
+            if request in asked:
+                continue
+            asked[request] = []
+            for schedule_name in ('secret.s', 'mine.to-secret') if '{schedule}' in path else ('',):
+                for job_name in (job, name) if '{job}' in path else ('',):
+                    filled = path.format(job=job_name, queue='secret.q', schedule=schedule_name, project='secret.p', version=1, notify='ops')
+                    asked[request].append((filled, None))
+        return asked
+
+    def beginning(self, token, path):
+        """Of a stream of events: what comes until its first counters."""
+        connection = http.client.HTTPConnection('127.0.0.1', self.server.port, timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        connection.request('GET', path, headers={'Authorization': f'Bearer {self.tokens[token]}'})
+        response, lines = connection.getresponse(), []
+        self.assertEqual(response.status, 200)
+        while not (lines and lines[-1].startswith(b'data: {"at"')):
+            lines.append(response.readline())
+        connection.close()
+        return b''.join(lines)
+
+    def belongings(self):
+        """All that is another's, as the boss sees it, but for times and counts that pass by themselves."""
+        ask = lambda path: self.good('boss', 'GET', path)
+        return json.dumps([ask('/v1/jobs?queue=secret.q&payloads=1'), ask('/v1/jobs?queue=secret.leased')['jobs'][0]['state'],
+                           ask('/v1/queues/secret.q')['config'], [ask(f'/v1/schedules/{s}') for s in ('secret.s', 'mine.to-secret', 'mine.s')],
+                           [ask('/v1/projects/secret.p')[m] for m in ('status', 'version', 'pages')],
+                           ask('/v1/projects/mine.p')['version']], sort_keys=True)
+
+    def verdict(self, answer):
+        """The status of an answer, or of its first part."""
+        said = json.loads(answer.body or b'{}') if b'{' in answer.body[:1] else {}
+        first = next(iter(said.get('replies') or [{}]))
+        if answer.status >= 300 or 'error' not in first:
+            return answer.status
+        return first['error']['status']
+
+    def test_the_table_has_every_route_with_its_scope(self):
+        described = json.loads(self.ask(None, 'GET', '/v1/openapi.json').body)['paths']
+        routes = {f'{method.upper()} {path}': about['x-scope'] for path, methods in described.items()
+                  for method, about in methods.items() if 'x-scope' in about}
+        self.assertEqual({request: scope for request, (scope, _) in table().items()}, routes)
+
+    def test_every_route_against_the_table(self):
+        ids = self.two_tenants()
+        self.good('boss', 'POST', '/v1/notify/ops/test')
+        self.wait_until(lambda: self.good('boss', 'GET', '/v1/queues/argiope.notify.ops')['counts']['delayed'] == 1)
+        asked, before = self.requests(ids), self.belongings()
+        self.assertIn(SECRET, before)
+        for request, (scope, word) in table().items():
+            method = request.split(' ')[0]
+            for path, body in asked[request]:
+                with self.subTest(request, path=path, body=body):
+                    self.judge(word, method, path, body)
+                    if scope in ('read', 'work', 'admin'):
+                        lower = {'read': None, 'work': 'mine-read', 'admin': 'mine-work'}[scope]
+                        self.assertEqual(self.ask(lower, method, path, body).status, 403 if lower else 401)
+                    if scope == 'admin':
+                        self.assertEqual(self.ask('worker', method, path, body).status, 403)
+        self.assertEqual(self.belongings(), before)
+
+    def judge(self, word, method, path, body):
+        """Asks with a token of every scope that may: bound, it gets what the table says."""
+        if path == '/v1/events':
+            said = self.beginning('mine-read', path)
+            self.assertIn(b'mine.q', said)
+            return self.assertNotIn(SECRET.encode(), said)
+        answer = self.ask('mine-admin', method, path, body)
+        if word == 'its own':
+            self.assertEqual(answer.status, 200, answer.body)
+            self.assertNotIn(SECRET.encode(), answer.body)
+            self.assertNotIn(b'argiope.notify', answer.body)
+            if 'explain' not in path and 'hosts' not in path:
+                self.assertIn(MINE.encode(), answer.body)
+        elif word == 'not_found' and path == '/v1/leases':
+            self.assertTrue(json.loads(answer.body)['leases'][0]['lease_lost'])
+        elif word in ('not_found', 'forbidden'):
+            self.assertEqual(self.verdict(answer), {'not_found': 404, 'forbidden': 403}[word], answer.body)
+            self.assertNotIn(b'"payload":"secret', answer.body)
+        else:
+            self.assertLess(answer.status, 300, answer.body)
+
+    def test_what_a_job_names_is_its_tenants(self):
+        ids = self.two_tenants()
+        before = self.belongings()
+        other = ids[SECRET]
+        for reference in ({'batch': other['batch']}, {'batch': 'secret-batch'}, {'batch': 'no-such-batch'}, {'batch': 999_999},
+                          {'waits_for': [other['job']]}, {'waits_for': ['secret-job']}, {'waits_for': [ids[MINE]['job'], other['job']]}):
+            job = {'queue': 'mine.q', **reference}
+            answers = [self.ask('mine-work', 'POST', '/v1/jobs', body) for body in (
+                job, {'jobs': [job]}, {'jobs': [job], 'atomic': True}, {'jobs': [job], 'completion': {'queue': 'mine.q'}})]
+            answers.append(self.ask('mine-work', 'POST', '/v1/jobs', {'jobs': [{'queue': 'mine.q'}], 'completion': job})
+                           if not isinstance(reference.get('batch', (reference.get('waits_for') or [0])[-1]), str) else answers[0])
+            self.assertEqual([self.verdict(answer) for answer in answers], [404] * 5, (reference, [a.body for a in answers]))
+            if not any(isinstance(one, str) for one in [reference.get('batch', 0), *reference.get('waits_for', [])]):
+                lease = self.lease_mine()
+                reply = self.good('mine-work', 'POST', '/v1/leases/settle',
+                                  {'settlements': [{'token': lease, 'outcome': 'done', 'follow_ups': [job]}]})['replies'][0]
+                self.assertIn('error', reply, reference)
+        for taken in ('secret-job', other['job']):
+            job = {'queue': 'mine.q', 'id': taken, 'payload': 'not to be lost'}
+            self.assertEqual(self.ask('mine-work', 'POST', '/v1/jobs', job).status, 409)
+            self.assertEqual(self.good('mine-work', 'POST', '/v1/jobs', {'jobs': [job]})['replies'][0]['error']['status'], 409)
+            self.assertGreaterEqual(self.ask('mine-work', 'POST', '/v1/jobs', {'jobs': [{'queue': 'mine.q'}, job], 'atomic': True}).status, 400)
+        self.assertEqual(self.belongings(), before)
+        # Its own it may name.
+        mine = ids[MINE]
+        self.assertEqual(self.ask('mine-work', 'POST', '/v1/jobs', {'queue': 'mine.q', 'batch': 'mine-batch', 'waits_for': [mine['job']]}).status, 201)
+        self.assertEqual(self.good('mine-work', 'POST', '/v1/jobs', {'queue': 'mine.q', 'id': 'mine-job'})['outcome'], 'kept')
+
+    def lease_mine(self):
+        self.good('mine-work', 'POST', '/v1/jobs', {'queue': 'mine.work'})
+        return self.good('mine-work', 'POST', '/v1/leases', {'queues': ['mine.work'], 'worker': 'w'})['leases'][0]['token']
+
+    def test_what_is_told_of_another_tells_whether_it_is_there(self):
+        self.two_tenants()
+        for path in ('/v1/jobs/{}', '/v1/jobs/{}/explain', '/v1/jobs/{}/output'):
+            told = [json.loads(self.ask('mine-read', 'GET', path.format(job)).body) for job in ('secret-job', 'nothing-job')]
+            for one in told:
+                one.pop('request_id')
+            self.assertEqual(json.dumps(told[0]).replace('secret-job', 'nothing-job'), json.dumps(told[1]))
+
+    def test_a_cancelled_dependant_is_told_of_in_its_own_queue(self):
+        up = self.good('boss', 'POST', '/v1/jobs', {'queue': 'secret.up'})['id']
+        down = self.good('boss', 'POST', '/v1/jobs', {'queue': 'mine.down', 'waits_for': [up]})['id']
+        self.good('boss', 'POST', f'/v1/jobs/{up}/cancel')
+        self.assertEqual(self.good('boss', 'GET', f'/v1/jobs/{down}')['state'], 'cancelled')
+        metrics = self.ask('mine-read', 'GET', '/metrics').body.decode()
+        self.assertIn('argiope_jobs_cancelled_total{queue="mine.down"} 1', metrics)
+        self.assertNotIn(SECRET, metrics)
+        self.assertIn('argiope_jobs_cancelled_total{queue="secret.up"} 1', self.ask('boss', 'GET', '/metrics').body.decode())
+
+    def test_a_page_that_ends_early_says_where_it_goes_on(self):
+        for _ in range(11):
+            self.good('boss', 'POST', '/v1/jobs', {'jobs': [{'queue': 'secret.q'}] * 10_000})
+        mine = self.good('boss', 'POST', '/v1/jobs', {'queue': 'mine.q'})['id']
+        found, after = [], 0
+        while after is not None:
+            page = self.good('mine-read', 'GET', f'/v1/jobs?after={after}')
+            found, after = found + [job['id'] for job in page['jobs']], page['next']
+        self.assertEqual(found, [mine])
+
+    def test_the_daemons_own_queues_are_for_looks(self):
+        job = self.good('boss', 'POST', '/v1/notify/ops/test')['job']
+        self.wait_until(lambda: self.good('boss', 'GET', f'/v1/jobs/{job}')['state'] == 'delayed')
+        for reader in ('reader', 'worker', 'boss'):
+            self.assertEqual(self.good(reader, 'GET', f'/v1/jobs/{job}')['queue'], 'argiope.notify.ops')
+            self.assertEqual(self.good(reader, 'GET', '/v1/jobs?queue=argiope.notify.ops')['jobs'][0]['id'], job)
+        for stranger in ('own-admin', 'mine-admin'):
+            self.assertEqual(self.ask(stranger, 'GET', f'/v1/jobs/{job}').status, 404)
+            self.assertEqual(self.ask(stranger, 'GET', '/v1/jobs?queue=argiope.notify.ops').status, 403)
+            self.assertEqual(self.good(stranger, 'GET', '/v1/queues')['queues'], [])
+        own, forged = 'argiope.notify.ops', {'queue': 'argiope.notify.ops', 'payload': 'To: all@example.org\n\nforged\n'}
+        for putter in ('boss', 'worker', 'own-admin'):
+            for method, path, body in (
+                    ('POST', '/v1/jobs', forged), ('POST', '/v1/jobs', {'jobs': [forged]}), ('POST', '/v1/jobs', {'jobs': [forged], 'atomic': True}),
+                    ('POST', '/v1/jobs', {'jobs': [{'queue': 'argiope.notify.ops'}], 'completion': forged}),
+                    ('POST', '/v1/jobs', {'jobs': [], 'completion': forged}), ('POST', '/v1/leases', {'queues': [own], 'worker': 'w'})):
+                self.assertEqual(self.verdict(self.ask(putter, method, path, body)), 403, (putter, path, body))
+        for admin in ('boss', 'own-admin'):
+            schedule = {'name': 'argiope.s', 'trigger': '0 0 * * *', 'job': {'queue': own, 'payload': 'x'}}
+            self.assertEqual(self.ask(admin, 'POST', '/v1/schedules', schedule).status, 403)
+            self.assertEqual(self.ask(admin, 'PUT', '/v1/projects/argiope.p', {**project('argiope.p'), 'sink': [{'queue': own}]}).status, 403)
+        self.good('boss', 'POST', '/v1/jobs', {'queue': 'w'})
+        token = self.good('worker', 'POST', '/v1/leases', {'queues': ['w'], 'worker': 'w'})['leases'][0]['token']
+        for ended in ({'follow_ups': [forged]}, {'follow_ups': [{'queue': 'w', 'batch': job}]}):
+            reply = self.good('worker', 'POST', '/v1/leases/settle', {'settlements': [{'token': token, 'outcome': 'done', **ended}]})
+            self.assertIn('error', reply['replies'][0], ended)
+        for method, path in (('POST', 'cancel'), ('POST', 'kick'), ('DELETE', ''), ('PATCH', '')):
+            body = {'priority': 1} if method == 'PATCH' else None
+            self.assertEqual(self.ask('worker', method, f'/v1/jobs/{job}/{path}'.rstrip('/'), body).status, 404)
+        for change in ('cancel', 'kick', 'erase'):
+            reply = self.good('worker', 'POST', '/v1/jobs/change', {'change': change, 'ids': [job]})['replies'][0]
+            self.assertEqual(reply['error']['status'], 404)
+        self.assertEqual(self.ask('worker', 'POST', f'/v1/queues/{own}/kick', {}).status, 403)
+        self.assertEqual(self.ask('worker', 'POST', '/v1/jobs', {'queue': 'w', 'batch': job}).status, 404)
+        self.assertEqual(len(self.good('boss', 'GET', f'/v1/jobs?queue={own}')['jobs']), 1)
+        self.good('boss', 'POST', f'/v1/queues/{own}/pause')
+        self.assertIn(self.ask('boss', 'POST', f'/v1/jobs/{job}/kick').status, (200, 409))  # it may be ready just now
+        self.good('boss', 'DELETE', f'/v1/jobs/{job}')
+        self.assertEqual(self.good('boss', 'GET', f'/v1/jobs?queue={own}')['jobs'], [])
+
+    def test_every_command_of_the_beanstalkd_protocol(self):
+        own = 'argiope.notify.ops'
+        job = self.good('boss', 'POST', '/v1/notify/ops/test')['job']
+        self.wait_until(lambda: self.good('boss', 'GET', f'/v1/jobs/{job}')['state'] == 'delayed')
+        client = BeanstalkdClient(self.beanstalkd_port)
+        self.addCleanup(client.close)
+        bad, none = ['BAD_FORMAT'], ['NOT_FOUND']
+        answers = {
+            'list-tube-used': ['USING', 'default'], f'use {own}': bad, f'watch {own}': bad, f'ignore {own}': bad, 'use argiope.': bad,
+            f'stats-tube {own}': bad, f'pause-tube {own} 60': bad, f'peek {job}': none, f'delete {job}': none, f'kick-job {job}': none,
+            f'stats-job {job}': none, f'reserve-job {job}': none, f'release {job} 0 0': none, f'bury {job} 0': none, f'touch {job}': none,
+            'peek-ready': none, 'peek-delayed': none, 'peek-buried': none, 'reserve-with-timeout 0': ['TIMED_OUT'], 'kick 100': ['KICKED', '0'],
+        }
+        for command, answer in answers.items():
+            self.assertEqual(client.ask(command), answer, command)
+        for command in ('list-tubes', 'list-tubes-watched', 'stats'):
+            text = client.ask(command)[-1]
+            self.assertNotIn('argiope.', text, command)
+        self.assertIn('current-jobs-delayed: 0', client.ask('stats')[-1])
+        self.assertEqual(client.ask(put_command('forged'))[0], 'INSERTED')
+        self.assertEqual(client.ask('reserve')[-1], 'forged')
+        self.assertEqual(self.good('boss', 'GET', f'/v1/jobs?queue={own}')['jobs'][0]['id'], job)
+        client.send('quit')
+        with self.assertRaises(Gone):
+            client.answer()
+
+    def test_a_web_page_is_no_client_of_the_beanstalkd_protocol(self):
+        page = BeanstalkdClient(self.beanstalkd_port)
+        self.addCleanup(page.close)
+        page.send(b'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n', 'use cmd', put_command('hello'), 'quit')
+        try:
+            self.assertEqual(page.answer(), ['UNKNOWN_COMMAND'])
+            self.assertRaises(Gone, page.answer)
+        except ConnectionResetError:
+            pass  # what was never read is thrown away with the connection
+        client = BeanstalkdClient(self.beanstalkd_port)
+        self.addCleanup(client.close)
+        self.assertIn('total-jobs: 0', client.ask('stats')[-1])
+
+
+if __name__ == '__main__':
+    unittest.main()
