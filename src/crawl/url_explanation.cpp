@@ -251,26 +251,23 @@ Result<void> note_rest(UrlStore& store, WallTime now, UrlExplanation& out) {
 }
 
 Result<void> find_links(UrlStore& store, UrlExplanation& out) {
-  std::vector<std::pair<std::int64_t, bool>> pages;
+  std::vector<std::int64_t> pages;
   auto scanned = store.scan_links([&](const UrlLinks& links) {
     out.knows_links = true;
     if (!std::ranges::binary_search(links.targets, out.record.url_id)) return true;
     if (pages.size() == kMostLinking) out.more_links = true;
-    if (!out.more_links) pages.emplace_back(links.url_id, links.redirect);
+    if (!out.more_links) pages.push_back(links.url_id);
     return !out.more_links;
   });
   if (!scanned) return scanned;
-  if (pages.empty() && out.record.referrer != 0) {
-    const auto& way = out.way;
-    pages.emplace_back(out.record.referrer, !way.empty() && way.back().redirected);
-  }
-  for (const auto& [id, redirects] : pages) {
+  if (pages.empty() && out.record.referrer != 0) pages.push_back(out.record.referrer);
+  for (const std::int64_t id : pages) {
     auto page = store.get(id);
     if (!page) return std::unexpected(std::move(page.error()));
     if (!*page) continue;
     UrlExplanation::LinkingPage& one = out.linked_from.emplace_back();
     one.url = (*page)->url;
-    one.redirects = redirects;
+    one.redirects = (*page)->redirect_to == out.record.url;
     auto kept = store.scan_kept_links(id, [&](std::int64_t, std::uint32_t, const KeptLink& link) {
       if (link.target != out.record.url_id) return true;
       one.text = link.text;

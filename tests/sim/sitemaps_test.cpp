@@ -6,6 +6,7 @@
 
 #include "crawl/internal/link_check.hpp"
 #include "crawl/internal/site_report.hpp"
+#include "crawl/internal/url_explanation.hpp"
 #include "sim/checked_site.hpp"
 #include "support/deflate.hpp"
 
@@ -59,6 +60,21 @@ TEST(Sitemaps, AreThoseThatRobotsTxtNames) {
   EXPECT_EQ(site.record("http://host0.test/s/one.xml").state, UrlState::done);
   EXPECT_EQ(site.record("http://host0.test/b").depth, 0u);
   EXPECT_EQ(report.broken_count, 0u);
+}
+
+TEST(Sitemaps, ThatListAUrlDoNotRedirectThere) {
+  for (const bool keeps_links : {false, true}) {
+    ListedSite site;
+    site.sim.options.keep_links = keeps_links;
+    site.sitemap("/sitemap.xml", {"http://host0.test/b"});
+    site.page("/b", "");
+    site.run();
+    const auto told = explain_url(*site.sim.store, *Url::parse("http://host0.test/b"), site.sim.backend.clock().wall_now());
+    ASSERT_TRUE(told && *told);
+    ASSERT_EQ((*told)->linked_from.size(), 1u);
+    EXPECT_EQ((*told)->linked_from.front().url, "http://host0.test/sitemap.xml");
+    EXPECT_FALSE((*told)->linked_from.front().redirects);
+  }
 }
 
 TEST(Sitemaps, AreLookedForAtTheUsualPlaces) {
