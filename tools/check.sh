@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # `make check`: everything there is, in phases, and one table of what each took and how many tests failed in it. Goes on after a phase
-# that failed. CHECK_KILLS (40) is how often each of the tests that kill kills, FUZZ_SECONDS (60) how long each fuzz target runs.
+# that failed. CHECK_KILLS (50) is how often each of the tests that kill kills, FUZZ_SECONDS (60) how long each fuzz target runs.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-kills=${CHECK_KILLS:-40}
+kills=${CHECK_KILLS:-50}
 record=$PWD/build/check-record
 mkdir -p build
 table=()
@@ -27,7 +27,7 @@ phase() {
 # The end-to-end tests that kill, each with many more kills than `make test` has.
 run_kills() {
   local test status=0
-  for test in tests/e2e/*kill*_test.py tests/e2e/warc_test.py; do
+  for test in tests/e2e/*kill*_test.py tests/e2e/warc_test.py tests/e2e/mirror_test.py; do
     ARGIOPE_KILLS=$kills ARGIOPE=$PWD/build/release/bin/argiope WALK_ORACLE=$PWD/build/release/bin/walk_oracle python3 "$test" -v && echo 1 0 >>"$record" || {
       echo 0 1 >>"$record"
       status=1
