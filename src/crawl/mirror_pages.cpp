@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "argiope/base/random.hpp"
 #include "argiope/web/charset.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "web/internal/ascii.hpp"
@@ -112,7 +113,8 @@ Rewritten MirrorPages::rewrite(std::string_view url, ReferenceRole role, std::st
     return decided.what;
   }
   const bool is_plain = role != ReferenceRole::form && role != ReferenceRole::fixed;
-  const std::uint64_t key = fingerprint(text, context_ ^ (is_plain ? 0 : 1));
+  // Seeds that differ in few bits give short texts that differ in as many the same fingerprint.
+  const std::uint64_t key = fingerprint(text, mix64(context_ ^ (is_plain ? 0 : 1)));
   auto known = known_.find(key);
   if (known == known_.end()) {
     if (known_bytes_ > kMostKnownBytes) {

@@ -10,6 +10,7 @@
 #include "base/internal/printable.hpp"
 #include "crawl/internal/host_question.hpp"
 #include "crawl/shard.hpp"
+#include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/http_date.hpp"
 
@@ -21,6 +22,12 @@ constexpr std::uint8_t kMostUrlChallenges = 5;  // that are answered for one URL
 // Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
 // patience is believed.
 constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
+
+bool asks_whether_changed(const HttpRequest& request) {
+  return std::ranges::any_of(request.headers, [](const auto& field) {
+    return equals_lower(field.first, "if-none-match") || equals_lower(field.first, "if-modified-since");
+  });
+}
 
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 53;  // that a server may claim
 
@@ -153,7 +160,13 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
     outcome.error = fmt::format("HTTP {}", response.status);
     shared_.count_failure("http");
   }
-  outcome.not_modified = response.status == 304;
+  outcome.not_modified = response.status == 304 && asks_whether_changed(visit.request);
+  if (response.status == 304 && !outcome.not_modified) {
+    outcome.state = UrlState::failed;
+    outcome.limit = task.given_up + 1;
+    outcome.error = "HTTP 304, though it was not asked whether it has changed";
+    shared_.count_failure("http");
+  }
   if (!outcome.not_modified) {
     outcome.content_type = response.headers.content_type;
     outcome.size = static_cast<std::int64_t>(response.body.size());

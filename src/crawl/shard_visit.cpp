@@ -254,6 +254,8 @@ void Crawler::Shard::build_request(Visit& visit) {
   visit.before = std::make_unique<UrlRecord>(std::move(**record));
   if (!task.revisit || shared_.demands.misses(*visit.before)) return;
   visit.is_conditional = true;
+  // That a redirect or an error has not changed would leave nothing to go by.
+  if (visit.before->status_code < 200 || visit.before->status_code >= 300) return;
   if (!visit.before->etag.empty()) request.headers.emplace_back("If-None-Match", visit.before->etag);
   if (!visit.before->last_modified.empty()) request.headers.emplace_back("If-Modified-Since", visit.before->last_modified);
 }

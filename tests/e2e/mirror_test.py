@@ -12,7 +12,7 @@ import subprocess
 import unittest
 import urllib.parse
 
-from support import ARGIOPE, EndToEnd
+from support import ARGIOPE, EndToEnd, PageHandler
 
 KILLS = int(os.environ.get('ARGIOPE_KILLS', '8'))
 BROWSED = int(os.environ.get('ARGIOPE_BROWSED_PAGES', '60'))
@@ -176,6 +176,22 @@ class Mirror(EndToEnd):
         # Each URL once.
         asked = [path for path in server.asked if path != '/robots.txt']
         self.assertEqual(len(asked), len(set(asked)))
+
+    def test_short_links_lead_to_what_they_name(self):
+        names = [f'/p{i}' for i in range(10)] + [f'/{c}' for c in 'abcdefgh']
+
+        class Topics(PageHandler):
+            def do_GET(self):
+                links = ''.join(f'<a href="{name}">x</a>' for name in names)
+                self.reply(200, f'<link rel="canonical" href="{self.path}">{links}<form method=post action="{self.path}"></form>'.encode())
+
+        url = f'http://127.0.0.1:{self.serve(Topics).server_port}'
+        self.crawl(url + '/', '--save', self.mirror)
+        pages = self.mirror / url.split('//')[1].replace(':', '+')
+        for name in names:
+            page = (pages / f'{name[1:]}.html').read_text()
+            self.assertEqual(re.findall('<a href="(.*?)">', page), [f'{other[1:]}.html' for other in names], name)
+            self.assertEqual(re.findall('action="(.*?)"', page), [url + name])
 
     def test_only_the_assets_that_are_wanted_are_fetched(self):
         _, url, host = self.small_site()

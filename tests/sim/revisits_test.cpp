@@ -469,6 +469,35 @@ TEST(Revisits, NoteNoChangeOfWhatWasNeverFetched) {
   EXPECT_EQ(changes, 0u);
 }
 
+TEST(Revisits, DoNotAskWhetherARedirectOrAnErrorHasChanged) {
+  LivingSite site;
+  site.sim.options.age = 0s;
+  site.redirect("/a", 301, "/moved");
+  site.replies[{0, "/a"}].headers.emplace_back("ETag", "\"a\"");
+  site.page("/b", "gone");
+  site.replies[{0, "/b"}].status = 404;
+  site.replies[{0, "/b"}].headers.emplace_back("ETag", "\"b\"");
+  site.page("/moved", "m");
+  site.replies[{0, "/moved"}].headers.emplace_back("ETag", "\"m\"");
+  for (int run = 0; run < 3; ++run) {
+    site.run();
+    EXPECT_EQ(site.record("http://host0.test/a").redirect_to, "http://host0.test/moved") << run;
+    EXPECT_EQ(site.record("http://host0.test/b").status_code, 404) << run;
+  }
+  EXPECT_EQ(site.conditions["/moved"], "\"m\"");
+  EXPECT_THAT(site.changes("1"), testing::IsEmpty());
+}
+
+TEST(Revisits, APageThatIsNotModifiedThoughNobodyAskedIsNotKnown) {
+  LivingSite site;
+  site.replies[{0, "/a"}] = SyntheticReply{.status = 304};
+  const CrawlReport report = site.run();
+  EXPECT_EQ(site.record("http://host0.test/a").state, UrlState::failed);
+  EXPECT_NE(site.record("http://host0.test/a").status_code, 200);
+  EXPECT_THAT(site.record("http://host0.test/a").error, testing::HasSubstr("304"));
+  EXPECT_TRUE(report.finished);
+}
+
 TEST(Revisits, ForgetADelayThatRobotsTxtNamesNoMore) {
   LivingSite site;
   site.sim.options.max_crawl_delay = 1h;
