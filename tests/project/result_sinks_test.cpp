@@ -471,6 +471,29 @@ TEST_F(ResultSinksTest, PutJobsIntoABook) {
   }));
 }
 
+TEST_F(ResultSinksTest, PutAJobUnderAnotherNameWhereAJobOfAnotherQueueHasIts) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    const auto jobs_store = open_store("memory:");
+    auto book = value_or_throw(co_await Book::open(*jobs_store.value()));
+    EXPECT_TRUE(co_await book.put({.name = "b", .queue = "others", .payload = "theirs"}));
+    BookJobPutter putter(book);
+    EXPECT_TRUE(co_await putter.put({{"mail", "a", "1"}, {"mail", "b", "2"}, {"mail", "c", "3"}}));
+    std::vector<std::string> names, payloads;
+    for (const JobRecord& job : value_or_throw(co_await book.list({.queue = "mail"}))) {
+      names.push_back(job.name);
+      payloads.push_back(job.payload);
+    }
+    EXPECT_THAT(payloads, ElementsAre("1", "2", "3"));
+    EXPECT_THAT(names, ElementsAre("a", testing::MatchesRegex("b~[0-9a-f]+"), "c"));
+    const auto theirs = value_or_throw(co_await book.list({.queue = "others"}));
+    EXPECT_EQ(theirs.size(), 1u);
+
+    // Those of its own queue are there when they come again.
+    EXPECT_TRUE(co_await putter.put({{"mail", "a", "1"}, {"mail", "c", "3"}}));
+    EXPECT_EQ(value_or_throw(co_await book.list({.queue = "mail"})).size(), 3u);
+  }));
+}
+
 // --- files
 
 TEST_F(ResultSinksTest, AppendLinesToAFile) {
