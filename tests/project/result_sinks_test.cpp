@@ -241,7 +241,7 @@ TEST_F(ResultSinksTest, TryAgainAtGrowingIntervalsAndSayWhy) {
   };
   with_sinks([&]() -> Coro<void> {
     co_await sleep(1ms);
-    EXPECT_EQ(trouble(), "POST http://hook.test/a: status 500: no\\nroom");
+    EXPECT_EQ(trouble(), "POST http://hook.test: status 500: no\\nroom");
     EXPECT_EQ(row().trouble, trouble());
     EXPECT_EQ(row().cursor, 0);
     while (!sinks->has_all()) co_await sleep(1s);
@@ -455,6 +455,12 @@ TEST_F(ResultSinksTest, TellWhatIsThrownAndTryAgain) {
   });
   EXPECT_EQ(row().cursor, 2);
   EXPECT_EQ(row().trouble, "");
+}
+
+TEST(ShownSinkName, HasSchemeAndHostOfAWebhookAlone) {
+  EXPECT_EQ(shown_sink_name("webhook https://hooks.test:8443/services/secret?key=secret"), "webhook https://hooks.test:8443");
+  EXPECT_EQ(shown_sink_name("webhook of mine"), "webhook of mine");
+  EXPECT_EQ(shown_sink_name("file a.jsonl"), "file a.jsonl");
 }
 
 TEST_F(ResultSinksTest, PutJobsIntoABook) {
