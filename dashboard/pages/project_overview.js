@@ -165,7 +165,7 @@ function Rounds({ project }) {
 
 function Sinks({ sinks }) {
   return html`<section class="card" aria-labelledby="sinks"><header><h2 id="sinks">Sinks</h2><p>who gets its results</p></header><ul class="list sinks">${sinks.map(
-    (sink) => html`<li key=${sink.name}><span><${Name} of=${sink.name} />${sink.trouble && html`<span class="bad small"><${Name} of=${sink.trouble} /></span>`}</span>
+    (sink, place) => html`<li key=${place}><span><${Name} of=${sink.name} />${sink.trouble && html`<span class="bad small"><${Name} of=${sink.trouble} /></span>`}</span>
       <span title="Of the feed of its results, the last that this sink has">has ${count(sink.cursor)}</span></li>`,
   )}</ul></section>`;
 }

@@ -408,7 +408,10 @@ Coro<Result<ScheduleId>> ScheduleBook::State::remove(std::string name) {
   const auto found = co_await or_return(find(name));
   const auto erased = co_await or_return(store(&Store::erase_schedules, std::vector<ScheduleId>{found.id}));
   if (erased == 0) co_return no_such_schedule(name);
-  if (scheduler) scheduler->take_removal(found.id, name);
+  if (scheduler) {
+    const auto definition = parse_definition_text(found.definition);
+    scheduler->take_removal(found.id, name, definition ? definition->policies.job.queue : std::string_view());
+  }
   co_return found.id;
 }
 

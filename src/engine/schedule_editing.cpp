@@ -23,17 +23,17 @@ void SchedulerImpl::forget(ScheduleId id) {
   marks_.erase(id);
 }
 
-void SchedulerImpl::mark(ScheduleId id, std::string_view name, Mark mark) {
+void SchedulerImpl::mark(ScheduleId id, std::string_view name, std::string_view queue, Mark mark) {
   Mark& marked = marks_[id];
   const bool is_news = marked.reason != mark.reason || marked.text != mark.text;
   marked = std::move(mark);
   if (!is_news) return;
   spdlog::warn("schedule {} is due and cannot be run: {}", in_quotes(name), marked.text);
-  tell_of(ScheduleEventKind::schedule_marked, id, name, marked.text);
+  tell_of(ScheduleEventKind::schedule_marked, id, name, queue, marked.text);
 }
 
-void SchedulerImpl::unmark(ScheduleId id, std::string_view name) {
-  if (marks_.erase(id) > 0) tell_of(ScheduleEventKind::schedule_unmarked, id, name);
+void SchedulerImpl::unmark(ScheduleId id, std::string_view name, std::string_view queue) {
+  if (marks_.erase(id) > 0) tell_of(ScheduleEventKind::schedule_unmarked, id, name, queue);
 }
 
 void SchedulerImpl::look_at_marked(ScheduleReason reason) {
@@ -53,7 +53,9 @@ SchedulerImpl::News SchedulerImpl::note_news(const std::vector<Schedule>& schedu
   for (const Schedule& schedule : schedules) {
     const auto next = schedule.trigger.next_fire_time(std::nullopt, present);
     news.places.push_back({.next = next.value_or(WallTime::max()), .paused = schedule.paused});
-    if (tells) news.names.push_back(schedule.name);
+    if (!tells) continue;
+    news.names.push_back(schedule.name);
+    news.queues.push_back(schedule.job.queue);
   }
   return news;
 }
@@ -65,7 +67,7 @@ Coro<void> SchedulerImpl::take_news(News news, const std::vector<AddReply>& repl
     if (reply.outcome == AddOutcome::replaced) replaced.push_back(reply.id);
     if (reply.outcome != AddOutcome::added) continue;
     reindex(reply.id, news.places[i]);
-    if (!news.names.empty()) tell_of(ScheduleEventKind::schedule_added, reply.id, news.names[i]);
+    if (!news.names.empty()) tell_of(ScheduleEventKind::schedule_added, reply.id, news.names[i], news.queues[i]);
   }
   if (!replaced.empty()) co_await read_again(std::move(replaced));
   ticker_.soon();
@@ -73,13 +75,13 @@ Coro<void> SchedulerImpl::take_news(News news, const std::vector<AddReply>& repl
 
 void SchedulerImpl::take_edit(const ScheduleStatus& status) {
   reindex(status.id, status.place);
-  tell_of(ScheduleEventKind::schedule_modified, status.id, status.name);
+  tell_of(ScheduleEventKind::schedule_modified, status.id, status.name, status.schedule ? status.schedule->job.queue : std::string_view());
   ticker_.soon();
 }
 
-void SchedulerImpl::take_removal(ScheduleId id, std::string_view name) {
+void SchedulerImpl::take_removal(ScheduleId id, std::string_view name, std::string_view queue) {
   forget(id);
-  tell_of(ScheduleEventKind::schedule_removed, id, name);
+  tell_of(ScheduleEventKind::schedule_removed, id, name, queue);
 }
 
 Coro<Result<void>> SchedulerImpl::take_removal_of_all() {

@@ -85,12 +85,13 @@ std::optional<SchedulerImpl::Due> SchedulerImpl::due_of(std::optional<ScheduleVi
   const StoredSchedule& stored = view->schedule;
   auto parsed = reader_.read(stored);
   if (!parsed) {
-    mark(id, stored.name, {ScheduleReason::unreadable, parsed.error().message});
+    mark(id, stored.name, {}, {ScheduleReason::unreadable, parsed.error().message});
     return std::nullopt;
   }
   if (look_time(*parsed->trigger, stored.place) <= now()) {
-    if (auto trouble = trouble_with(parsed->definition->policies.job)) {
-      mark(id, stored.name, std::move(*trouble));
+    const JobTemplate& job = parsed->definition->policies.job;
+    if (auto trouble = trouble_with(job)) {
+      mark(id, stored.name, job.queue, std::move(*trouble));
       return std::nullopt;
     }
   }
@@ -201,7 +202,7 @@ Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector
 
 void SchedulerImpl::refused(const Step& step, const Error& error) {
   const bool is_full = error.code == Errc::refused;
-  mark(step.id, step.name, {is_full ? ScheduleReason::queue_full : ScheduleReason::job_refused, error.message});
+  mark(step.id, step.name, step.queue, {is_full ? ScheduleReason::queue_full : ScheduleReason::job_refused, error.message});
   look_again(step.id, now() + (is_full ? options_.retry_interval : kTryAgain));
 }
 
@@ -209,10 +210,10 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
   using enum ScheduleEventKind;
   const Plan& plan = step.plan;
   look_again(step.id, plan.look_at);
-  unmark(step.id, step.name);
+  unmark(step.id, step.name, step.queue);
   if (plan.began_anew) {
     spdlog::warn("schedule {} had got ahead of the calendar, and begins anew", in_quotes(step.name));
-    tell_of(schedule_modified, step.id, step.name, "it had got ahead of the calendar, and begins anew");
+    tell_of(schedule_modified, step.id, step.name, step.queue, "it had got ahead of the calendar, and begins anew");
   }
   if (plan.amended && listened(job_max_instances)) {
     tell({.kind = job_max_instances,
@@ -245,7 +246,7 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
       tell(event);
     }
   }
-  if (plan.finished) tell_of(schedule_finished, step.id, step.name);
+  if (plan.finished) tell_of(schedule_finished, step.id, step.name, step.queue);
   for (const JobId id : plan.cancel) {
     // One that has just ended is what was wanted.
     (void)co_await broker_->change(

@@ -214,12 +214,14 @@ Coro<void> SchedulerImpl::read_again(std::vector<ScheduleId> ids) {
       const bool known = index_.contains(some[i]);
       if (!stored) {
         forget(some[i]);
-        if (known) tell_of(ScheduleEventKind::schedule_removed, some[i], {});
+        if (known) tell_of(ScheduleEventKind::schedule_removed, some[i], {}, {});
         continue;
       }
       reindex(stored->id, stored->place);
-      tell_of(known ? ScheduleEventKind::schedule_modified : ScheduleEventKind::schedule_added, stored->id,
-              stored->name);
+      const ScheduleEventKind kind = known ? ScheduleEventKind::schedule_modified : ScheduleEventKind::schedule_added;
+      if (!listened(kind)) continue;
+      const auto parsed = reader_.read(*stored);
+      tell_of(kind, stored->id, stored->name, parsed ? parsed->definition->policies.job.queue : std::string_view());
     }
   }
   ticker_.soon();
@@ -247,8 +249,9 @@ void SchedulerImpl::tell(ScheduleEventKind kind, std::string_view text) {
   tell({.kind = kind, .at = now(), .text = text});
 }
 
-void SchedulerImpl::tell_of(ScheduleEventKind kind, ScheduleId id, std::string_view name, std::string_view text) {
-  tell({.kind = kind, .at = now(), .schedule = id, .name = name, .text = text});
+void SchedulerImpl::tell_of(ScheduleEventKind kind, ScheduleId id, std::string_view name, std::string_view queue,
+                            std::string_view text) {
+  tell({.kind = kind, .at = now(), .schedule = id, .name = name, .queue = queue, .text = text});
 }
 
 void SchedulerImpl::note_job(const JobEvent& event) {

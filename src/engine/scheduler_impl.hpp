@@ -64,12 +64,12 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   // Schedules on their way into the store: what will be known of those that are new.
   struct News {
     std::vector<SchedulePlace> places;
-    std::vector<std::string> names;  // where there are listeners
+    std::vector<std::string> names, queues;  // where there are listeners
   };
   News note_news(const std::vector<Schedule>& schedules) const;
   Coro<void> take_news(News news, const std::vector<AddReply>& replies);
   void take_edit(const ScheduleStatus& status);
-  void take_removal(ScheduleId id, std::string_view name);
+  void take_removal(ScheduleId id, std::string_view name, std::string_view queue);
   Coro<Result<void>> take_removal_of_all();
   Coro<void> take_run(ScheduleId id, std::string name, std::string queue, Plan plan, const FireReply& reply);
   // Why a schedule is not fired although it is due.
@@ -149,8 +149,8 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   bool may_be_lost(const SchedulePlace& place) const { return place.last > now() || place.last == WallTime{}; }
   void reindex(ScheduleId id, const SchedulePlace& place);
   void forget(ScheduleId id);
-  void mark(ScheduleId id, std::string_view name, Mark mark);
-  void unmark(ScheduleId id, std::string_view name = {});
+  void mark(ScheduleId id, std::string_view name, std::string_view queue, Mark mark);
+  void unmark(ScheduleId id, std::string_view name = {}, std::string_view queue = {});
   void look_at_marked(ScheduleReason reason);
 
   // --- executors
@@ -170,7 +170,8 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   }
   void tell(const ScheduleEvent& event);
   void tell(ScheduleEventKind kind, std::string_view text = {});
-  void tell_of(ScheduleEventKind kind, ScheduleId id, std::string_view name, std::string_view text = {});
+  // `queue`: of its jobs, by which tenants are told or not.
+  void tell_of(ScheduleEventKind kind, ScheduleId id, std::string_view name, std::string_view queue, std::string_view text = {});
   void note_job(const JobEvent& event);
   Coro<void> tell_ended();
 

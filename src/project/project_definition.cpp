@@ -487,7 +487,7 @@ void read_sink_options(JsonMembers& in, ProjectSink& sink) {
   }
 }
 
-// Stable: it names the sink's place in the feed. Without passwords, for it is shown.
+// Stable: it names the sink's place in the feed, and so has all of a webhook's URL but passwords: shown_sink_name() is for others.
 std::string usual_sink_name(const ProjectSink& sink) {
   std::string target = sink.target;
   if (sink.kind == ProjectSink::Kind::webhook) {
@@ -585,6 +585,12 @@ void check_starts(const JsonValue& form, const ProjectDefinition& project) {
 }
 
 }  // namespace
+
+std::string shown_sink_name(std::string_view name) {
+  constexpr std::string_view kBegin = "webhook ";
+  const auto url = name.starts_with(kBegin) ? Url::parse(name.substr(kBegin.size())) : fail(Errc::invalid_input, "no webhook's");
+  return url ? fmt::format("{}{}", kBegin, url->site_key()) : std::string(name);
+}
 
 ProjectDefinition read_project(const JsonValue& form) {
   ProjectDefinition project;

@@ -2,11 +2,15 @@
 #include "project/internal/result_sinks.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/async/timeout.hpp"
@@ -311,14 +315,57 @@ Coro<void> ResultSinks::stop(Duration grace) { return impl_->stop(grace); }
 std::vector<SinkRow> ResultSinks::rows() const { return impl_->rows(); }
 bool ResultSinks::has_all() const { return impl_->has_all(); }
 
-Coro<Result<void>> BookJobPutter::put(std::vector<SinkJob> jobs) {
+// --- jobs of queues --------------------------------------------------------------------------------------------------
+
+namespace {
+
+// As the store gets them. A name that a job of another queue has is refused, and does not count as known.
+std::vector<NewJob> new_jobs(const std::vector<SinkJob>& jobs) {
   std::vector<NewJob> puts;
-  for (SinkJob& job : jobs) {
-    puts.push_back({.name = std::move(job.name), .queue = std::move(job.queue), .payload = std::move(job.payload)});
+  puts.reserve(jobs.size());
+  for (const SinkJob& job : jobs) {
+    NewJob put{.name = job.name, .queue = job.queue, .payload = job.payload};
+    const bool is_as_before = !puts.empty() && puts.back().queue == job.queue;
+    put.within = is_as_before ? puts.back().within
+                              : std::make_shared<const std::function<bool(std::string_view)>>(
+                                    [own = job.queue](std::string_view queue) { return queue == own; });
+    puts.push_back(std::move(put));
   }
-  auto done = co_await book_.put_all(std::move(puts));
+  return puts;
+}
+
+// What nobody can have guessed, and put a job under before.
+std::string another_name(const std::string& name) {
+  std::random_device chance;
+  return fmt::format("{}~{:08x}{:08x}", name, chance(), chance());
+}
+
+}  // namespace
+
+Coro<Result<void>> BookJobPutter::put(std::vector<SinkJob> jobs) {
+  auto done = co_await book_.put_all(new_jobs(jobs));
+  if (!done && done.error().code == Errc::invalid_input && co_await or_return(rename_those_of_others(jobs))) {
+    done = co_await book_.put_all(new_jobs(jobs));
+  }
   if (!done) co_return std::unexpected(std::move(done.error()));
   co_return Result<void>{};
+}
+
+Coro<Result<bool>> BookJobPutter::rename_those_of_others(std::vector<SinkJob>& jobs) {
+  bool has_renamed = false;
+  for (SinkJob& job : jobs) {
+    const auto id = co_await book_.find(job.name);
+    if (!id && id.error().code == Errc::not_found) continue;
+    const auto there = co_await book_.get(co_await or_return(id));
+    if (!there && there.error().code == Errc::not_found) continue;  // it has gone since
+    if ((co_await or_return(there)).queue == job.queue) continue;
+    std::string name = another_name(job.name);
+    spdlog::warn("queue {}: a job of another queue has the name {}: this event is put as {}", in_quotes(job.queue), in_quotes(job.name),
+                 in_quotes(name));
+    job.name = std::move(name);
+    has_renamed = true;
+  }
+  co_return has_renamed;
 }
 
 }  // namespace argiope

@@ -31,9 +31,11 @@ class WebhookSink final : public ResultSink {
     const HttpRequest request = request_for(*std::move(url), batch, *secret, clock.wall_now());
     HttpResponse response;
     const auto sent = co_await transport->send(request, response);
-    if (!sent) co_return sink_trouble(fmt::format("POST {}: {}", request.url.href(), sent.error().message));
+    // Paths and queries of webhooks are secrets, and troubles are read by many.
+    const std::string address = fmt::format("POST {}", request.url.site_key());
+    if (!sent) co_return sink_trouble(fmt::format("{}: {}", address, sent.error().message));
     if (response.status >= 200 && response.status <= 299) co_return SinkResult<std::string>{""};
-    SinkTrouble trouble{fmt::format("POST {}: status {}", request.url.href(), response.status)};
+    SinkTrouble trouble{fmt::format("{}: status {}", address, response.status)};
     if (!response.body.empty()) trouble.text += ": " + printable(response.body, kMostQuoted);
     if (response.status == 429 || response.status == 503) {
       trouble.wait = parse_retry_after(response.headers.retry_after, clock.wall_now());

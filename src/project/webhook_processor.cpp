@@ -231,8 +231,9 @@ HttpRequest WebhookProcessor::Impl::request_for(std::string content, std::uint64
 }
 
 WebhookProcessor::Impl::Posted WebhookProcessor::Impl::judge(Result<void> sent, HttpResponse response) {
+  // Paths and queries of webhooks are secrets, and failures are read by many.
   const auto failed = [&](std::string_view kind, std::string_view why) {
-    return Posted{.response = std::nullopt, .failure = {.text = fmt::format("the processor: POST {}: {}", options_.url.href(), why), .kind = std::string(kind)}};
+    return Posted{.response = std::nullopt, .failure = {.text = fmt::format("the processor: POST {}: {}", options_.url.site_key(), why), .kind = std::string(kind)}};
   };
   if (!sent) {
     if (!response.connected) return nobody_is_there(fmt::format("the processor cannot be reached: {}", sent.error().message));
@@ -270,7 +271,7 @@ WebhookProcessor::Impl::Posted WebhookProcessor::Impl::come_again(const HttpResp
   set_trouble({});
   if (const TimePoint until = saturating_add(now, rest); until > next_try_) {
     next_try_ = until;
-    resting_for_ = fmt::format("the processor has no time now: POST {}: status {}", options_.url.href(), response.status);
+    resting_for_ = fmt::format("the processor has no time now: POST {}: status {}", options_.url.site_key(), response.status);
   }
   return {.response = std::nullopt, .failure = {.text = resting_for_, .delay = std::max(next_try_ - now, Duration{}), .not_now = true}};
 }

@@ -184,7 +184,7 @@ Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call, int status = 200
         json.array("sinks", [&] {
           for (const SinkRow& sink : project.of.engine.sinks(project.now.name)) {
             json.object([&] {
-              json.member("name", sink.name);
+              json.member("name", shown_sink_name(sink.name));
               json.member("cursor", sink.cursor);
               json.member("trouble", sink.trouble);
             });

@@ -16,6 +16,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "base/internal/utf8.hpp"
 #include "serve/line_file.hpp"
+#include "serve/without_secrets.hpp"
 
 namespace argiope {
 
@@ -25,16 +26,22 @@ constexpr std::size_t kMostAuditedText = 1024;
 constexpr std::size_t kMostReadBody = 1024 * 1024;
 // The file is written anew when it has so many lines more than are kept, and more than twice as many.
 constexpr std::size_t kMostStaleLines = 1'000;
+// Besides the secrets of projects and pages.
 constexpr std::string_view kHidden[] = {"payload", "payload_base64", "result", "result_base64", "secret",
-                                        "headers", "environment",    "input",  "args",          "error",
-                                        "cookies", "body",           "body_base64", "proxy",    "source",  "message"};
+                                        "environment", "input", "args", "error", "source", "message"};
+
+std::optional<std::string> in_place_of(std::string_view name, const JsonValue& value) {
+  if (std::ranges::find(kHidden, name) != std::end(kHidden)) return "…";
+  return in_place_of_secret(name, value);
+}
 
 void write_hiding(JsonWriter& json, const JsonValue& value) {
   if (value.is_object()) {
     return json.object([&] {
       value.for_each_name([&](std::string_view name, const JsonValue& member) {
         json.key(name);
-        std::ranges::find(kHidden, name) != std::end(kHidden) ? json.value("…") : write_hiding(json, member);
+        const auto shown = in_place_of(name, member);
+        shown ? json.value(*shown) : write_hiding(json, member);
       });
     });
   }

@@ -1,8 +1,13 @@
-// What may be a password in a project or in what is said of a page: values of headers and cookies, bodies, proxies, and where databases are.
-// It is for those who may change them; others see "…" in its place.
+// What may be a password in a project or in what is said of a page: values of headers and cookies, bodies, proxies, scripts of rendered pages,
+// where databases are, and all of a webhook's URL but its scheme and host. It is for those who may change them; others see "…" in its place,
+// and so does the audit.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+
+#include "base/internal/json_reader.hpp"
 
 namespace argiope {
 
@@ -10,5 +15,7 @@ namespace argiope {
 std::string definition_without_secrets(const std::string& json);
 // Of PageSettings as they are stored.
 std::string settings_without_secrets(const std::string& json);
+// What a text has in place of a member that is a secret anywhere in the two; nullopt: none of that name is.
+std::optional<std::string> in_place_of_secret(std::string_view name, const JsonValue& value);
 
 }  // namespace argiope

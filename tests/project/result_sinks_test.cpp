@@ -241,7 +241,7 @@ TEST_F(ResultSinksTest, TryAgainAtGrowingIntervalsAndSayWhy) {
   };
   with_sinks([&]() -> Coro<void> {
     co_await sleep(1ms);
-    EXPECT_EQ(trouble(), "POST http://hook.test/a: status 500: no\\nroom");
+    EXPECT_EQ(trouble(), "POST http://hook.test: status 500: no\\nroom");
     EXPECT_EQ(row().trouble, trouble());
     EXPECT_EQ(row().cursor, 0);
     while (!sinks->has_all()) co_await sleep(1s);
@@ -457,6 +457,12 @@ TEST_F(ResultSinksTest, TellWhatIsThrownAndTryAgain) {
   EXPECT_EQ(row().trouble, "");
 }
 
+TEST(ShownSinkName, HasSchemeAndHostOfAWebhookAlone) {
+  EXPECT_EQ(shown_sink_name("webhook https://hooks.test:8443/services/secret?key=secret"), "webhook https://hooks.test:8443");
+  EXPECT_EQ(shown_sink_name("webhook of mine"), "webhook of mine");
+  EXPECT_EQ(shown_sink_name("file a.jsonl"), "file a.jsonl");
+}
+
 TEST_F(ResultSinksTest, PutJobsIntoABook) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     const auto jobs_store = open_store("memory:");
@@ -468,6 +474,29 @@ TEST_F(ResultSinksTest, PutJobsIntoABook) {
     for (const JobRecord& job : value_or_throw(co_await book.list({.queue = "mail"}))) payloads.push_back(job.payload);
     EXPECT_THAT(payloads, testing::UnorderedElementsAre("1", "2", "3"));
     EXPECT_FALSE(co_await putter.put({{"mail", std::string(600, 'x'), "1"}}));
+  }));
+}
+
+TEST_F(ResultSinksTest, PutAJobUnderAnotherNameWhereAJobOfAnotherQueueHasIts) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    const auto jobs_store = open_store("memory:");
+    auto book = value_or_throw(co_await Book::open(*jobs_store.value()));
+    EXPECT_TRUE(co_await book.put({.name = "b", .queue = "others", .payload = "theirs"}));
+    BookJobPutter putter(book);
+    EXPECT_TRUE(co_await putter.put({{"mail", "a", "1"}, {"mail", "b", "2"}, {"mail", "c", "3"}}));
+    std::vector<std::string> names, payloads;
+    for (const JobRecord& job : value_or_throw(co_await book.list({.queue = "mail"}))) {
+      names.push_back(job.name);
+      payloads.push_back(job.payload);
+    }
+    EXPECT_THAT(payloads, ElementsAre("1", "2", "3"));
+    EXPECT_THAT(names, ElementsAre("a", testing::MatchesRegex("b~[0-9a-f]+"), "c"));
+    const auto theirs = value_or_throw(co_await book.list({.queue = "others"}));
+    EXPECT_EQ(theirs.size(), 1u);
+
+    // Those of its own queue are there when they come again.
+    EXPECT_TRUE(co_await putter.put({{"mail", "a", "1"}, {"mail", "c", "3"}}));
+    EXPECT_EQ(value_or_throw(co_await book.list({.queue = "mail"})).size(), 3u);
   }));
 }
 

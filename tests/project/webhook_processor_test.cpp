@@ -167,7 +167,7 @@ TEST_F(WebhookProcessorTest, OtherStatusesAreFailedAttempts) {
     pages = {.status = status, .body = "no\x01pe"};
     const VisitAnswer answer = answer_of();
     ASSERT_TRUE(answer.failure) << status;
-    EXPECT_THAT(answer.failure->text, AllOf(HasSubstr(fmt::format("POST {}: status {}: no", kHook, status)), Not(HasSubstr("\x01"))));
+    EXPECT_THAT(answer.failure->text, AllOf(HasSubstr(fmt::format("POST http://127.0.0.1:9000: status {}: no", status)), Not(HasSubstr("\x01"))));
     EXPECT_FALSE(answer.failure->not_now) << status;
   }
   pages = {.status = 201, .body = R"({"type":"done","id":ID})"};

@@ -494,7 +494,8 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
   const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
     "rule":[{"name":"r","match":"/r/*","fields":{"body":"css:body","headers":"css:h1"},"request":{"headers":{"X-Key":"geheim"},"method":"POST","body":"geheim"}},
             {"name":"rendered","request":{"render":{"script":"geheim","width":500}}}],
-    "sink":[{"name":"chat","webhook":"https://chat.example/?token=geheim"},{"name":"plain","webhook":"https://chat.example/hook"}]})";
+    "sink":[{"name":"chat","webhook":"https://a:geheim@chat.example/?token=geheim"},{"name":"path","webhook":"https://chat.example:8443/geheim"},{"webhook":"https://chat.example/geheim/2"},
+            {"name":"plain","webhook":"https://chat.example/"}]})";
   PageEngine::Draft draft = draft_of(shop);
   draft.source = "# geheim";
   run([&]() -> Coro<void> {
@@ -516,12 +517,14 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     EXPECT_EQ(shown.text("/definition/rule/0/fields/headers"), "css:h1");
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/script"), "…");
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/width"), "500");
-    EXPECT_EQ(shown.text("/definition/sink/0/webhook"), "…");
-    EXPECT_EQ(shown.text("/definition/sink/1/webhook"), "https://chat.example/hook");
+    EXPECT_EQ(shown.text("/definition/sink/0/webhook"), "https://chat.example/…");
+    EXPECT_EQ(shown.text("/definition/sink/1/webhook"), "https://chat.example:8443/…");
+    EXPECT_EQ(shown.text("/definition/sink/3/webhook"), "https://chat.example/");
     EXPECT_EQ(shown.text("/source"), "null");
     EXPECT_EQ(as(owner, HttpMethod::get, path).text("/source"), "# geheim");
     EXPECT_EQ(as(owner, HttpMethod::get, path).text("/definition/project/request/cookies/a"), "geheim");
   }
+  EXPECT_EQ(as(reader, HttpMethod::get, "/v1/projects/shop").text("/sinks/2/name"), "webhook https://chat.example");
   EXPECT_EQ(as(reader, HttpMethod::get, "/v1/projects/plain").text("/source"), "# plain");
 }
 

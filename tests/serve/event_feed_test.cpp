@@ -392,6 +392,33 @@ TEST_F(EventFeedTest, SchedulesAreToldWithTheirRuns) {
   EXPECT_THAT(client.got, HasSubstr(R"("event":"job_submitted","id":1,"name":"nightly")"));
 }
 
+TEST_F(EventFeedTest, ATenantHearsOfAScheduleOnlyWhereTheQueueOfItsJobsIsItsOwn) {
+  FeedClient tenant, all;
+  EventFeed::Wanted wanted{.jobs = false, .queues = false, .workers = false, .counters = false};
+  wanted.may_see = [](std::string_view name) { return name.starts_with("b."); };
+  with_feed([&]() -> Coro<void> {
+    connect(tenant, wanted);
+    connect(all, {.jobs = false, .queues = false, .workers = false, .counters = false});
+    auto& schedules = engine_->book().schedules();
+    for (const auto& [name, queue] : {std::pair("b.secret", "a.q"), std::pair("b.own", "b.q"), std::pair("b.moved", "b.q")}) {
+      Schedule schedule{.name = name, .trigger = *Trigger::every(1h, loop_.clock().wall_now())};
+      schedule.job.queue = queue;
+      EXPECT_TRUE(co_await schedules.add(std::move(schedule)));
+    }
+    EXPECT_TRUE(co_await schedules.pause("b.secret"));
+    EXPECT_TRUE(co_await schedules.modify("b.moved", [](Schedule& schedule) { schedule.job.queue = "a.moved"; }));
+    for (const char* name : {"b.secret", "b.own", "b.moved"}) EXPECT_TRUE(co_await schedules.remove(name));
+    co_await sleep(1s);
+  });
+  for (const char* told : {R"("schedule_added","id":2,"name":"b.own")", R"("schedule_removed","id":2,"name":"b.own")", R"("schedule_added","id":3,"name":"b.moved")"}) {
+    EXPECT_THAT(tenant.got, HasSubstr(told));
+  }
+  for (const char* hidden : {"b.secret", "schedule_modified", "a.moved", R"("schedule_removed","id":3)"}) {
+    EXPECT_THAT(tenant.got, Not(HasSubstr(hidden)));
+    EXPECT_THAT(all.got, HasSubstr(hidden));
+  }
+}
+
 TEST_F(EventFeedTest, StreamsEndWhenTheFeedIsDestroyed) {
   FeedClient client;
   with_broker([&]() -> Coro<void> {

@@ -41,7 +41,9 @@ struct ScheduleEvent {
   WallTime at{};
   ScheduleId schedule = 0;
   std::string_view name;    // of the schedule
-  std::string_view queue;   // job_…
+  // Of the job; of the other events of one schedule, that of its jobs: schedule_removed as it was, all else as it is now. Empty where
+  // that cannot be read, or where another process has removed it.
+  std::string_view queue;
   JobId job = 0;            // job_…
   std::uint64_t run = 0;    // job_…: number of the entry in the schedule's history
   WallTime planned{};       // job_…: the (first) planned time

@@ -394,7 +394,7 @@ class ProjectRun {
     for (const Run& one : runs_) {
       for (const SinkRow& row : engine_->sinks(one.project.name)) {
         if (row.trouble.empty()) continue;
-        complain({Errc::io, fmt::format("project {}: sink {}: {}; the next run delivers what is left", in_quotes(one.project.name), in_quotes(row.name), row.trouble)});
+        complain({Errc::io, fmt::format("project {}: sink {}: {}; the next run delivers what is left", in_quotes(one.project.name), in_quotes(shown_sink_name(row.name)), row.trouble)});
         status_ = kExitBroken;
       }
     }

@@ -67,6 +67,10 @@ struct ProjectSink {
   std::optional<Duration> time_limit;  // of one delivery; nullopt: as the kind has it
 };
 
+// A sink's name as it is told: of a webhook's URL, which is its name where it has none of its own, scheme and host, since paths of webhooks
+// are secrets.
+std::string shown_sink_name(std::string_view name);
+
 // What a script gets in its environment, and nobody else gets to see.
 struct ProjectSecret {
   std::string name;  // of the variable

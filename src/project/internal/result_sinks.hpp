@@ -36,7 +36,9 @@ struct SinkJob {
 class JobPutter {
  public:
   virtual ~JobPutter() = default;
-  // In their order, all or none. A job whose name is known already is there, and nothing is put.
+  // In their order, all or none. A job whose name is known already in its queue is there, and nothing is put. One whose name a job of
+  // another queue has is put under a name that cannot be guessed, once more each time it comes: nobody makes a sink lose an event or wait
+  // by taking a name first.
   virtual Coro<Result<void>> put(std::vector<SinkJob> jobs) = 0;
 };
 
@@ -47,6 +49,9 @@ class BookJobPutter final : public JobPutter {
   Coro<Result<void>> put(std::vector<SinkJob> jobs) override;
 
  private:
+  // Gives another name to those whose names jobs of other queues have. Whether there were any.
+  Coro<Result<bool>> rename_those_of_others(std::vector<SinkJob>& jobs);
+
   Book& book_;
 };
 
