@@ -4,10 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
@@ -509,19 +506,10 @@ Result<Configuration> parse_configuration(std::string_view text, std::string_vie
   return ConfigurationReader(name).read(text);
 }
 
-Result<Configuration> read_configuration(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return fail(errno == ENOENT ? Errc::not_found : Errc::io, fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  std::string text;
-  char block[64 * 1024];
-  while (file.read(block, sizeof block), file.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostConfigurationBytes) break;
-  }
-  if (file.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", path));
-  return parse_configuration(text, path);
+Result<Configuration> read_configuration(const std::string& path, FileReading reading) {
+  const auto text = read_file_text(path, kMostConfigurationBytes, reading);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", printable(path), text.error().message));
+  return parse_configuration(*text, path);
 }
 
 }  // namespace argiope

@@ -40,8 +40,8 @@ Result<ProjectDefinition> read_project_file(const std::string& path) {
   return definition_of(project_in(TomlFile::read(path, kMostProjectFileBytes)));
 }
 
-Result<ProjectSource> read_project_source(const std::string& path) {
-  auto text = TomlFile::read_text(path, kMostProjectFileBytes);
+Result<ProjectSource> read_project_source(const std::string& path, FileReading reading) {
+  auto text = TomlFile::read_text(path, kMostProjectFileBytes, reading);
   if (!text) return std::unexpected(std::move(text.error()));
   return parse_project_source(*text, path);
 }

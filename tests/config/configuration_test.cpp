@@ -406,6 +406,8 @@ TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {
   std::ofstream(path) << "[[queue]]\nname = 7\n";
   EXPECT_EQ(read_configuration(path).error().message, path + ":2: name 7: a string of 1 to 512 bytes");
   EXPECT_EQ(parse_configuration(std::string(kMostConfigurationBytes + 1, ' '), "a").error().code, Errc::too_large);
+  EXPECT_EQ(read_configuration("/dev/null", FileReading::again).error().message, "/dev/null: is not a plain file: it cannot be read again");
+  EXPECT_TRUE(read_configuration("/dev/null"));
 }
 
 }  // namespace

@@ -435,6 +435,7 @@ TEST(ProjectFileTest, IsBoundedAndNamed) {
   }
   EXPECT_THAT(parse_project_file("x = [" + times(1'000, "1.5, ") + "]\n# " + deep, "flat").error().message, HasSubstr("\"x\""));
   EXPECT_EQ(read_project_file("/nowhere/a.toml").error().message, "/nowhere/a.toml: No such file or directory");
+  EXPECT_EQ(read_project_source("/dev/null", FileReading::again).error().message, "/dev/null: is not a plain file: it cannot be read again");
   const TemporaryFolder folder;
   std::ofstream(folder.file("a.toml")) << kShop;
   EXPECT_TRUE(read_project_file(folder.file("a.toml")));
