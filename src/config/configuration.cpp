@@ -26,6 +26,7 @@
 #include "config/toml_nesting.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
+#include "serve/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {
@@ -248,6 +249,11 @@ class ConfigurationReader {
     about_ = fmt::format("queue {}: ", in_quotes(*name, kMostShown));
     once(queue_lines_, table, *name);
     ConfiguredQueue queue{.name = *name};
+    // A policy for it is good.
+    for (const char* const member : {"workers", "command", "push"}) {
+      const toml::node* node = is_own_queue(*name) ? table.get(member) : nullptr;
+      if (node != nullptr) return complain(node->source(), fmt::format("{}: the daemon alone works off its own queues", member));
+    }
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
     queue.says_workers = table.contains("workers");
     read_target(table, queue);
@@ -284,6 +290,10 @@ class ConfigurationReader {
       if (auto schedule = detail::read_schedule(form)) read = *std::move(schedule);
     });
     if (!read) return;
+    if (is_own_queue(read->job.queue)) {
+      return complain(source_of(table, {{std::string("job")}, {std::string("queue")}}),
+                      fmt::format("job.queue {}: the daemon alone puts jobs into its own queues", in_quotes(read->job.queue, kMostShown)));
+    }
     if (auto found = check(*read, kSearchedFrom); !found) {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }

@@ -439,6 +439,10 @@ TEST(ProjectFileTest, IsBoundedAndNamed) {
   const TemporaryFolder folder;
   std::ofstream(folder.file("a.toml")) << kShop;
   EXPECT_TRUE(read_project_file(folder.file("a.toml")));
+  std::ofstream(folder.file("b.toml")) << "[[sink]]\nqueue = \"argiope.notify.ops\"\n" << kShop;
+  const auto forged = read_project_source(folder.file("b.toml"));
+  ASSERT_FALSE(forged);
+  EXPECT_THAT(forged.error().message, HasSubstr("b.toml:2: sink[0].queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues"));
 }
 
 }  // namespace
