@@ -4,10 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
@@ -29,6 +26,7 @@
 #include "config/toml_nesting.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
+#include "serve/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {
@@ -251,6 +249,11 @@ class ConfigurationReader {
     about_ = fmt::format("queue {}: ", in_quotes(*name, kMostShown));
     once(queue_lines_, table, *name);
     ConfiguredQueue queue{.name = *name};
+    // A policy for it is good.
+    for (const char* const member : {"workers", "command", "push"}) {
+      const toml::node* node = is_own_queue(*name) ? table.get(member) : nullptr;
+      if (node != nullptr) return complain(node->source(), fmt::format("{}: the daemon alone works off its own queues", member));
+    }
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
     queue.says_workers = table.contains("workers");
     read_target(table, queue);
@@ -287,6 +290,10 @@ class ConfigurationReader {
       if (auto schedule = detail::read_schedule(form)) read = *std::move(schedule);
     });
     if (!read) return;
+    if (is_own_queue(read->job.queue)) {
+      return complain(source_of(table, {{std::string("job")}, {std::string("queue")}}),
+                      fmt::format("job.queue {}: the daemon alone puts jobs into its own queues", in_quotes(read->job.queue, kMostShown)));
+    }
     if (auto found = check(*read, kSearchedFrom); !found) {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }
@@ -509,19 +516,10 @@ Result<Configuration> parse_configuration(std::string_view text, std::string_vie
   return ConfigurationReader(name).read(text);
 }
 
-Result<Configuration> read_configuration(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return fail(errno == ENOENT ? Errc::not_found : Errc::io, fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  std::string text;
-  char block[64 * 1024];
-  while (file.read(block, sizeof block), file.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostConfigurationBytes) break;
-  }
-  if (file.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", path));
-  return parse_configuration(text, path);
+Result<Configuration> read_configuration(const std::string& path, FileReading reading) {
+  const auto text = read_file_text(path, kMostConfigurationBytes, reading);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", printable(path), text.error().message));
+  return parse_configuration(*text, path);
 }
 
 }  // namespace argiope

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "base/internal/json_writer.hpp"
@@ -43,24 +40,14 @@ Result<TomlFile> TomlFile::parse(std::string_view text, std::string_view name, s
   return TomlFile(name, std::move(root), *std::move(form));
 }
 
-Result<std::string> TomlFile::read_text(const std::string& path, std::size_t most_bytes) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const int why = errno;
-    return fail(why == ENOENT ? Errc::not_found : Errc::io, fmt::format("{}: {}", printable(path), std::strerror(why)));
-  }
-  // A piece at a time: hundreds of small files are kept.
-  std::string text;
-  char piece[16 * 1024];
-  while (text.size() <= most_bytes && (file.read(piece, sizeof piece) || file.gcount() > 0)) {
-    text.append(piece, static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) return fail(Errc::io, fmt::format("{}: it cannot be read", printable(path)));
+Result<std::string> TomlFile::read_text(const std::string& path, std::size_t most_bytes, FileReading reading) {
+  auto text = read_file_text(path, most_bytes, reading);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", printable(path), text.error().message));
   return text;
 }
 
 Result<TomlFile> TomlFile::read(const std::string& path, std::size_t most_bytes) {
-  const auto text = read_text(path, most_bytes);
+  const auto text = read_text(path, most_bytes, FileReading::first);
   return text ? parse(*text, path, most_bytes) : std::unexpected(text.error());
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/json_reader.hpp"
 
 namespace argiope {
@@ -22,8 +23,8 @@ class TomlFile {
   // Errors: invalid_input, too_large; `name:LINE: …`, one line. read() also not_found and io.
   static Result<TomlFile> parse(std::string_view text, std::string_view name, std::size_t most_bytes);
   static Result<TomlFile> read(const std::string& path, std::size_t most_bytes);
-  // The text alone. Errors: not_found, io; what is longer comes with one byte more than `most_bytes`.
-  static Result<std::string> read_text(const std::string& path, std::size_t most_bytes);
+  // The text alone. Errors: those of read_file_text(), naming the file.
+  static Result<std::string> read_text(const std::string& path, std::size_t most_bytes, FileReading reading);
 
   const std::string& name() const noexcept { return name_; }
   // read(const JsonValue&) is given all of it, with members in their order; what it has found wrong is returned.

@@ -2,19 +2,21 @@
 
 #include <fmt/format.h>
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <fstream>
 #include <new>
 
 #include "argiope/web/ip_address.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "web/certificate_trouble.hpp"
 #include "web/internal/authorities.hpp"
+#include "web/pem_texts.hpp"
 
 namespace argiope {
 namespace {
@@ -22,6 +24,7 @@ namespace {
 constexpr std::string_view kOffers[] = {"\x08http/1.1", "\x02h2", "\x02h2\x08http/1.1"};  // by TlsOffer
 // Of the socket, so that a record seldom takes two calls of the system.
 constexpr std::size_t kReadAhead = 32 * 1024;
+constexpr std::size_t kMostAuthoritiesBytes = std::size_t{64} * 1024 * 1024;
 
 // What OpenSSL says of the call that failed; takes all it has to say.
 std::string why_openssl_failed() {
@@ -60,11 +63,21 @@ std::unexpected<Error> bad_pem_file(const std::string& path, std::string_view wh
 Result<PassPhrase> read_pass_phrase(const std::string& path) {
   PassPhrase phrase;
   if (path.empty()) return phrase;
-  std::ifstream file(path);
-  if (!std::getline(file, phrase.text))
-    return fail(Errc::invalid_input, fmt::format("{}: no password can be read from it", in_quotes(path)));
+  const auto text = read_file_text(path, kMostPemBytes, FileReading::again);
+  if (!text || text->empty()) {
+    const std::string why = text ? "it is empty" : text.error().message;
+    return fail(Errc::invalid_input, fmt::format("{}: no password can be read from it ({})", in_quotes(path), why));
+  }
+  phrase.text = text->substr(0, text->find('\n'));
   if (phrase.text.ends_with('\r')) phrase.text.pop_back();
   return phrase;
+}
+
+// Each client that is made reads them, and so they are plain files.
+Result<std::string> read_client_pem(const std::string& path, std::string_view what, std::size_t most_bytes = kMostPemBytes) {
+  auto text = read_file_text(path, most_bytes, FileReading::again);
+  if (!text) return fail(Errc::invalid_input, fmt::format("{}: {} ({})", in_quotes(path), what, text.error().message));
+  return text;
 }
 
 Result<SslContext> load_identity(const ClientCertificate& files) {
@@ -74,12 +87,15 @@ Result<SslContext> load_identity(const ClientCertificate& files) {
   if (context == nullptr) throw std::bad_alloc();
   ::SSL_CTX_set_default_passwd_cb(context.get(), give_pass_phrase);
   ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), &*phrase);
-  ::ERR_clear_error();
-  if (::SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str()) != 1) {
-    return bad_pem_file(files.certificate, "is no certificate in PEM");
-  }
+  const auto certificate = read_client_pem(files.certificate, "is no certificate in PEM");
+  if (!certificate) return std::unexpected(certificate.error());
+  if (!use_certificate_chain(*context, *certificate)) return bad_pem_file(files.certificate, "is no certificate in PEM");
   const std::string& key = files.key.empty() ? files.certificate : files.key;
-  if (::SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
+  auto key_text = read_client_pem(key, "has no private key in PEM");
+  if (!key_text) return std::unexpected(std::move(key_text.error()));
+  const bool has_key = use_private_key(*context, *key_text);
+  ::OPENSSL_cleanse(key_text->data(), key_text->size());
+  if (!has_key) {
     return bad_pem_file(key, !phrase->is_asked             ? "has no private key in PEM that goes with the certificate"
                              : files.password_file.empty() ? "is a private key that needs a password"
                                                            : "is a private key that needs another password");
@@ -290,6 +306,8 @@ Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view h
 Result<void> check_authorities(const std::string& file) {
   const SslContext context(::SSL_CTX_new(::TLS_client_method()));
   if (context == nullptr) throw std::bad_alloc();
+  // OpenSSL would wait for the writer of a pipe.
+  if (auto text = read_client_pem(file, "has no certificates in PEM", kMostAuthoritiesBytes); !text) return std::unexpected(std::move(text.error()));
   ::ERR_clear_error();
   if (::SSL_CTX_load_verify_locations(context.get(), file.c_str(), nullptr) == 1) return {};
   return bad_pem_file(file, "has no certificates in PEM");

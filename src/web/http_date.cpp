@@ -60,6 +60,8 @@ class Cursor {
   bool ok_ = true;
 };
 
+constexpr int kFirstYear = 1678, kLastYear = 2261;
+
 struct Civil {
   unsigned year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0;
 };
@@ -75,11 +77,11 @@ void time_of_day(Cursor& cursor, Civil& civil) {
 std::optional<WallTime> to_wall(const Civil& civil) {
   using namespace std::chrono;
   const year_month_day date{year{static_cast<int>(civil.year)}, month{civil.month}, day{civil.day}};
-  // 60 is a leap second; years are bounded by what nanoseconds can count.
-  if (!date.ok() || civil.year < 1678 || civil.year > 2261 || civil.hour > 23 || civil.minute > 59 ||
-      civil.second > 60) {
-    return std::nullopt;
-  }
+  // 60 is a leap second.
+  if (!date.ok() || civil.hour > 23 || civil.minute > 59 || civil.second > 60) return std::nullopt;
+  // Nanoseconds count no other years: what is beyond them is their first or last.
+  if (static_cast<int>(civil.year) < kFirstYear) return WallTime{sys_days{year{kFirstYear} / 1 / 1}};
+  if (static_cast<int>(civil.year) > kLastYear) return WallTime{sys_days{year{kLastYear} / 12 / 31}};
   return WallTime{sys_days{date}} + hours{civil.hour} + minutes{civil.minute} + seconds{civil.second};
 }
 
@@ -132,7 +134,8 @@ std::optional<Duration> parse_retry_after(std::string_view value, WallTime now) 
   if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) {
     std::uint64_t seconds = 0;
     const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-    if (ec == std::errc::result_out_of_range || seconds > 86'400) return kLongestRetryAfter;
+    const auto longest = static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(kLongestRetryAfter).count());
+    if (ec == std::errc::result_out_of_range || seconds > longest) return kLongestRetryAfter;
     if (seconds == 0) return std::nullopt;
     return std::chrono::seconds{seconds};
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -10,15 +11,16 @@
 #include <array>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <new>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "async/internal/stream_layer.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "web/internal/ascii.hpp"
+#include "web/pem_texts.hpp"
 
 namespace argiope {
 
@@ -70,13 +72,10 @@ TlsContext new_server_context() {
   return context;
 }
 
-Result<void> check_readable(const std::string& path) {
-  std::ifstream file(path);
-  if (file && file.peek() != std::ifstream::traits_type::eof()) return {};
-  const int error = file ? 0 : errno;
-  return fail(Errc::io,
-              fmt::format("{}: {}", in_quotes(path),
-                          error == 0 ? "nothing can be read from it" : std::generic_category().message(error)));
+Result<std::string> read_pem_file(const std::string& path, FileReading reading) {
+  auto text = read_file_text(path, kMostPemBytes, reading);
+  if (text && !text->empty()) return text;
+  return fail(Errc::io, fmt::format("{}: {}", in_quotes(path), text ? "nothing can be read from it" : text.error().message));
 }
 
 std::unexpected<Error> bad_file(const std::string& path, std::string_view what) {
@@ -221,16 +220,21 @@ struct TlsIdentity::Loaded {
   WallTime expires_at{};
 };
 
-Result<std::unique_ptr<TlsIdentity::Loaded>> TlsIdentity::read(const TlsFiles& files) {
-  for (const std::string& path : {files.certificate, files.key}) {
-    if (auto readable = check_readable(path); !readable) return std::unexpected(std::move(readable.error()));
-  }
+Result<std::unique_ptr<TlsIdentity::Loaded>> TlsIdentity::read(const TlsFiles& files, bool is_again) {
+  const FileReading reading = is_again ? FileReading::again : FileReading::first;
+  auto certificate = read_pem_file(files.certificate, reading);
+  if (!certificate) return std::unexpected(std::move(certificate.error()));
+  // One file may be both, and a pipe is read once.
+  auto key = files.key == files.certificate ? certificate : read_pem_file(files.key, reading);
+  if (!key) return std::unexpected(std::move(key.error()));
   TlsContext context = new_server_context();
-  ::ERR_clear_error();
-  if (::SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str()) != 1) {
+  const bool has_certificate = use_certificate_chain(*context, *certificate);
+  const bool has_key = has_certificate && use_private_key(*context, *key);
+  ::OPENSSL_cleanse(key->data(), key->size());
+  if (!has_certificate) {
     return bad_file(files.certificate, "is no chain of certificates in PEM");
   }
-  if (::SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+  if (!has_key) {
     return bad_file(files.key, "is no private key in PEM that goes with the certificate and needs no password");
   }
   const WallTime expires_at = expiry_of(::SSL_CTX_get0_certificate(context.get()));
@@ -243,13 +247,19 @@ TlsIdentity& TlsIdentity::operator=(TlsIdentity&& other) noexcept = default;
 TlsIdentity::~TlsIdentity() = default;
 
 Result<std::shared_ptr<TlsIdentity>> TlsIdentity::load(const TlsFiles& files) {
-  auto loaded = read(files);
+  auto loaded = read(files, false);
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  return std::shared_ptr<TlsIdentity>(new TlsIdentity(*std::move(loaded)));
+}
+
+Result<std::shared_ptr<TlsIdentity>> TlsIdentity::load_again(const TlsFiles& files) {
+  auto loaded = read(files, true);
   if (!loaded) return std::unexpected(std::move(loaded.error()));
   return std::shared_ptr<TlsIdentity>(new TlsIdentity(*std::move(loaded)));
 }
 
 Result<void> TlsIdentity::reload(const TlsFiles& files) {
-  auto loaded = read(files);
+  auto loaded = read(files, true);
   if (!loaded) return std::unexpected(std::move(loaded.error()));
   loaded_ = *std::move(loaded);
   return {};

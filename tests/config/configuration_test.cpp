@@ -348,6 +348,17 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
             "a.toml:4: queue \"q\": push: it has a command already");
 }
 
+TEST(Configuration, LetsNobodyButTheDaemonFillAndWorkOffItsOwnQueues) {
+  EXPECT_EQ(error_of("[[schedule]]\nname = 's'\ntrigger = '@every 1s'\njob = {\n queue = 'argiope.notify.ops' }\n"),
+            "a.toml:5: schedule \"s\": job.queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues");
+  EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.notify.ops'\ncommand = ['cat']\n"),
+            "a.toml:3: queue \"argiope.notify.ops\": command: the daemon alone works off its own queues");
+  EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.x'\npush = 'https://a.example/'\n"),
+            "a.toml:3: queue \"argiope.x\": push: the daemon alone works off its own queues");
+  EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.x'\nworkers = 2\n"), "a.toml:3: queue \"argiope.x\": workers: the daemon alone works off its own queues");
+  EXPECT_EQ(read("[[queue]]\nname = 'argiope.notify.ops'\nmax_attempts = 3\n").queues.size(), 1u) << "its policy is the operator's";
+}
+
 TEST(Configuration, NamesFilesOfProjects) {
   const Configuration told = read("[serve]\npages = \"shops.db\"\n[[project]]\nfile = \"shop.toml\"\n[[project]]\nfile = \"news.toml\"\n");
   EXPECT_EQ(told.serve.pages, "shops.db");
@@ -406,6 +417,8 @@ TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {
   std::ofstream(path) << "[[queue]]\nname = 7\n";
   EXPECT_EQ(read_configuration(path).error().message, path + ":2: name 7: a string of 1 to 512 bytes");
   EXPECT_EQ(parse_configuration(std::string(kMostConfigurationBytes + 1, ' '), "a").error().code, Errc::too_large);
+  EXPECT_EQ(read_configuration("/dev/null", FileReading::again).error().message, "/dev/null: is not a plain file: it cannot be read again");
+  EXPECT_TRUE(read_configuration("/dev/null"));
 }
 
 }  // namespace

@@ -435,9 +435,14 @@ TEST(ProjectFileTest, IsBoundedAndNamed) {
   }
   EXPECT_THAT(parse_project_file("x = [" + times(1'000, "1.5, ") + "]\n# " + deep, "flat").error().message, HasSubstr("\"x\""));
   EXPECT_EQ(read_project_file("/nowhere/a.toml").error().message, "/nowhere/a.toml: No such file or directory");
+  EXPECT_EQ(read_project_source("/dev/null", FileReading::again).error().message, "/dev/null: is not a plain file: it cannot be read again");
   const TemporaryFolder folder;
   std::ofstream(folder.file("a.toml")) << kShop;
   EXPECT_TRUE(read_project_file(folder.file("a.toml")));
+  std::ofstream(folder.file("b.toml")) << "[[sink]]\nqueue = \"argiope.notify.ops\"\n" << kShop;
+  const auto forged = read_project_source(folder.file("b.toml"));
+  ASSERT_FALSE(forged);
+  EXPECT_THAT(forged.error().message, HasSubstr("b.toml:2: sink[0].queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues"));
 }
 
 }  // namespace

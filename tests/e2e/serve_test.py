@@ -346,6 +346,34 @@ class Configured(Daemons):
                                                          'schedules': {'removed': ['gone later']}}),
                                  ('operator', 'SIGHUP', {'hosts': ['jobs.example']})])
 
+    def test_a_file_that_became_a_pipe_stops_no_reload_for_good(self):
+        self.file('[project]\nname = "shop"\nstart = "http://127.0.0.1:9/"\nstatus = "STOP"\n[[rule]]\nname = "all"\n', 'shop.toml')
+        file = self.file('[[project]]\nfile = "shop.toml"\n[[queue]]\nname = "a"\nrate = 5\n')
+        daemon = self.daemon(file, '--pages', self.folder / 'pages.db')
+        for name in ('argiope.toml', 'shop.toml'):
+            path = self.folder / name
+            text = path.read_text()
+            path.unlink()
+            os.mkfifo(path)
+            daemon.signal(signal.SIGHUP)
+            daemon.wait_for(f'the configuration stays as it was: .*{name}: is not a plain file: it cannot be read again')
+            self.assertEqual(daemon.good('GET', '/v1/queues/a')['config']['rate'], 5)
+            path.unlink()
+            path.write_text(text)
+            daemon.signal(signal.SIGHUP)
+            daemon.wait_for('was read again')
+
+    def test_a_configuration_of_a_pipe_is_read_at_the_start(self):
+        pipe = self.folder / 'generated'
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: pipe.write_text('[[queue]]\nname = "a"\nrate = 5\n'), daemon=True)
+        writer.start()
+        daemon = self.daemon(pipe)
+        writer.join()
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('generated: is not a plain file: it cannot be read again')
+        self.assertEqual(daemon.good('GET', '/v1/queues/a')['config']['rate'], 5)
+
     def test_a_file_that_is_wrong_at_its_end_changes_nothing(self):
         file = self.file('''
             [[queue]]

@@ -1,6 +1,7 @@
 """`argiope serve` with TLS: real clients, certificates made by openssl, and one that is renewed while clients are there."""
 import http.client
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -154,6 +155,11 @@ class Renewing(Secured):
         self.certificate.write_text('nonsense')
         daemon.signal(signal.SIGHUP)
         daemon.wait_for('stays as it was: .*is no chain of certificates in PEM')
+        self.assertEqual(self.subject(daemon), 'second')
+        self.certificate.unlink()
+        os.mkfifo(self.certificate)
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('stays as it was: .*is not a plain file: it cannot be read again')
         self.assertEqual(self.subject(daemon), 'second')
         open_before.request('GET', '/healthz')
         self.assertEqual(open_before.getresponse().status, 200)

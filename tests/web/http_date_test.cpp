@@ -21,10 +21,16 @@ TEST(Rfc9110Date, IsWrittenInTheFirst) {
   EXPECT_EQ(parse_http_date(format_http_date(WallTime{1767225600s})), WallTime{1767225600s});
 }
 
+TEST(Rfc9110Date, OfAYearThatCannotBeCountedIsTheLastOrTheFirst) {
+  using namespace std::chrono;
+  EXPECT_EQ(parse_http_date("Fri, 31 Dec 9999 23:59:59 GMT"), WallTime{sys_days{2261y / 12 / 31}});
+  EXPECT_EQ(parse_http_date("Mon, 01 Jan 0001 00:00:00 GMT"), WallTime{sys_days{1678y / 1 / 1}});
+}
+
 TEST(Rfc9110Date, IsNothingElse) {
   for (const char* text :
        {"", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:00:00 GMT",
-        "Sun, 06 Nov 9994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT.", ",", "Sun, "}) {
+        "Sun, 31 Feb 9994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT.", ",", "Sun, "}) {
     EXPECT_EQ(parse_http_date(text), std::nullopt) << text;
   }
 }
@@ -40,6 +46,8 @@ TEST(Rfc9110RetryAfter, IsSecondsOrADateAndBounded) {
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 2260 08:00:00 GMT", kInstant), kLongestRetryAfter);
   EXPECT_EQ(parse_retry_after("99999999999999999999999", kInstant), kLongestRetryAfter);
   EXPECT_EQ(parse_retry_after("-5", kInstant), std::nullopt);
+  EXPECT_EQ(parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", kInstant), kLongestRetryAfter);
+  EXPECT_EQ(parse_retry_after("Mon, 01 Jan 0001 00:00:00 GMT", kInstant), std::nullopt);
   EXPECT_EQ(parse_retry_after("", kInstant), std::nullopt);
 }
 

@@ -4,7 +4,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
+#include <sys/stat.h>
+
 #include <fstream>
+#include <thread>
 
 #include "argiope/async/asio_op.hpp"
 #include "argiope/web/tls.hpp"
@@ -288,6 +291,20 @@ TEST_F(TlsFilesTest, AKeyThatNeedsAPasswordIsRefusedAndNobodyIsAsked) {
   EVP_PKEY_free(key);
   std::fclose(out);
   EXPECT_THAT(error_of({.certificate = one.path(), .key = path}), HasSubstr("needs no password"));
+}
+
+TEST_F(TlsFilesTest, APipeIsReadOnceAndNotWaitedForLater) {
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const TlsFiles files{.certificate = one.path(), .key = pipe};
+  {
+    const std::jthread writer([&] { std::ofstream(pipe) << std::ifstream(one.key_path()).rdbuf(); });
+    EXPECT_EQ(error_of(files), "none");
+  }
+  const auto again = TlsIdentity::load_again(files);
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("pipe\": is not a plain file: it cannot be read again"));
+  EXPECT_FALSE(value_or_throw(TlsIdentity::load({.certificate = one.path(), .key = one.key_path()}))->reload(files));
 }
 
 TEST_F(TlsFilesTest, AFailedReloadKeepsWhatWasThere) {

@@ -29,8 +29,8 @@ Result<HttpPush> parse_http_push(std::string_view json);
 //
 //   2xx                                done; the body is its result. One that breaks off is a failed attempt, and one longer
 //                                     than is kept ends with a line that says so
-//   429 or 503 with Retry-After       given back until then: no attempt has failed. Of one job 20 times; 0 or a past
-//                                     date says nothing
+//   429 or 503 with Retry-After       given back until then, for 24 hours at most: no attempt has failed. Of one job
+//                                     20 times; 0 or a past date says nothing
 //   408, 425, 429, 5xx                 failed, tried again by the queue's policy
 //   other                              buried; redirects are not followed
 //

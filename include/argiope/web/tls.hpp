@@ -49,12 +49,15 @@ class TlsIdentity {
   // Blocks while it reads the files.
   // Errors: io: a file that cannot be read; invalid_input: what is wrong with which.
   static Result<std::shared_ptr<TlsIdentity>> load(const TlsFiles& files);
+  // The same while a server runs: what is no plain file, such as a pipe that nobody writes to any more, is not waited for.
+  // Errors: those of load(), and io for that.
+  static Result<std::shared_ptr<TlsIdentity>> load_again(const TlsFiles& files);
   // Takes the other's place for connections from now on; those that are open go on as they are.
   TlsIdentity(TlsIdentity&& other) noexcept;
   TlsIdentity& operator=(TlsIdentity&& other) noexcept;
   ~TlsIdentity();
 
-  // The same with what is in these files now. Errors: those of load(); all stays as it was.
+  // The same with what is in these files now. Errors: those of load_again(); all stays as it was.
   Result<void> reload(const TlsFiles& files);
 
   // When the server's own certificate expires.
@@ -66,7 +69,7 @@ class TlsIdentity {
  private:
   struct Loaded;
   explicit TlsIdentity(std::unique_ptr<Loaded> loaded) noexcept;
-  static Result<std::unique_ptr<Loaded>> read(const TlsFiles& files);
+  static Result<std::unique_ptr<Loaded>> read(const TlsFiles& files, bool is_again);
   std::unique_ptr<Loaded> loaded_;
 };
 

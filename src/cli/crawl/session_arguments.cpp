@@ -3,11 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +10,7 @@
 #include "argiope/web/credentials.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/counted.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
@@ -32,20 +28,8 @@ constexpr std::string_view kCookieMark = "cookie:";
 
 // The whole file. Errors begin with `option` and the file's name.
 Result<std::string> read_file_of(std::string_view option, const std::string& path, std::size_t most) {
-  const auto bad = [&](Errc code, std::string_view why) {
-    return fail(code, fmt::format("{} {}: {}", option, printable(path), why));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (!file) return bad(errno == ENOENT ? Errc::not_found : Errc::io, std::strerror(errno));
-  std::string text;
-  std::array<char, 16 * 1024> piece;
-  while (text.size() <= most) {
-    const std::size_t size = std::fread(piece.data(), 1, piece.size(), file.get());
-    if (size == 0) break;
-    text.append(piece.data(), size);
-  }
-  if (std::ferror(file.get()) != 0) return bad(Errc::io, std::strerror(errno));
-  if (text.size() > most) return bad(Errc::too_large, fmt::format("more than {} bytes", most));
+  auto text = read_file_text(path, most, FileReading::first);
+  if (!text) return fail(text.error().code, fmt::format("{} {}: {}", option, printable(path), text.error().message));
   return text;
 }
 

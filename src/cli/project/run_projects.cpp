@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -19,16 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kMostScriptBytes = 16 * 1024 * 1024;
+constexpr std::size_t kMostScriptBytes = 16 * 1024 * 1024;
 
 // Whether it begins as no text does: a program such as /usr/bin/python3, before the script that it runs.
-bool is_binary(std::ifstream& file) {
-  char start[1024];
-  file.read(start, sizeof start);
-  const bool has_null = std::string_view(start, static_cast<std::size_t>(file.gcount())).contains('\0');
-  file.clear();
-  file.seekg(0);
-  return has_null;
+bool is_binary(std::string_view text) { return text.substr(0, 1024).contains('\0'); }
+
+// Of the words of a processor's command, one that was a script and is a pipe now. Empty: there is none.
+std::string pipe_of_command(const std::vector<std::string>& command, const fs::path& folder) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    std::error_code ignored;
+    if (fs::is_fifo(folder / command[i], ignored)) return (folder / command[i]).string();
+  }
+  return {};
 }
 
 std::string absolute_folder(const std::string& file) {
@@ -40,11 +40,11 @@ std::string absolute_folder(const std::string& file) {
 }  // namespace
 
 std::optional<std::string> text_of_script(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || is_binary(file)) return std::nullopt;
-  std::error_code ignored;
-  if (fs::file_size(path, ignored) > kMostScriptBytes) return std::string{};
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  // Whether it is read at the start or later: no script is run from a pipe.
+  auto text = read_file_text(path, kMostScriptBytes, FileReading::again);
+  if (!text && text.error().code == Errc::too_large) return std::string{};
+  if (!text || is_binary(*text)) return std::nullopt;
+  return *std::move(text);
 }
 
 std::string script_of(const ProjectDefinition& definition, const std::string& folder) {
@@ -55,16 +55,19 @@ std::string script_of(const ProjectDefinition& definition, const std::string& fo
   return {};
 }
 
-Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files) {
+Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files, FileReading reading) {
   std::vector<RunProject> projects;
   for (const std::string& file : files) {
-    auto source = read_project_source(file);
+    auto source = read_project_source(file, reading);
     if (!source) return std::unexpected(std::move(source.error()));
     const std::string& name = source->definition.name;
     if (std::ranges::find(projects, name, &RunProject::name) != projects.end()) {
       return fail(Errc::invalid_input, fmt::format("{}: project {} is in another file already", printable(file), in_quotes(name)));
     }
     RunProject project{.name = name, .folder = absolute_folder(file), .definition = source->definition};
+    if (const std::string pipe = pipe_of_command(project.definition.processor.command, project.folder); !pipe.empty()) {
+      return fail(Errc::refused, fmt::format("{}: processor: {} is not a plain file: it cannot be read again", printable(file), printable(pipe)));
+    }
     std::string script = script_of(project.definition, project.folder);
     project.draft = PageEngine::Draft{.definition = std::move(source->definition),
                                       .text = std::move(source->json),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
+#include "base/internal/file_reading.hpp"
 #include "project/internal/page_engine.hpp"
 #include "project/internal/page_store.hpp"
 
@@ -22,8 +23,8 @@ std::optional<std::string> text_of_script(const std::string& path);
 // The text of the first file that the project's processor names, of those that are text. Empty: there is none.
 std::string script_of(const ProjectDefinition& definition, const std::string& folder);
 
-// Errors: those of read_project_source(), and invalid_input for two files of one project.
-Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files);
+// Errors: those of read_project_source(), invalid_input for two files of one project, and refused for a script that is a pipe.
+Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files, FileReading reading = FileReading::first);
 // What the database has, in our own folder. Errors: not_found where there is none; those of the store.
 Result<std::vector<RunProject>> stored_run_projects(PageStore& store);
 

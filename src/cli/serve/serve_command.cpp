@@ -134,13 +134,14 @@ class ServeCommand {
  private:
   // `starts`: the daemon does, or it would with this.
   Result<DaemonSettings> read(bool starts) const {
-    auto configuration = read_configuration();
+    const FileReading reading = starts ? FileReading::first : FileReading::again;
+    auto configuration = read_configuration(reading);
     if (!configuration) return std::unexpected(std::move(configuration.error()));
     auto tokens = read_tokens(configuration->serve, starts);
     if (!tokens) return std::unexpected(std::move(tokens.error()));
-    auto identity = read_identity(configuration->serve);
+    auto identity = read_identity(configuration->serve, starts);
     if (!identity) return std::unexpected(std::move(identity.error()));
-    auto projects = read_projects(*configuration);
+    auto projects = read_projects(*configuration, reading);
     if (!projects) return std::unexpected(std::move(projects.error()));
     auto visits = read_visits(configuration->visits);
     if (!visits) return std::unexpected(std::move(visits.error()));
@@ -170,10 +171,10 @@ class ServeCommand {
     if (auto good = visits.apply(hosts, setup, environment_variable); !good) return std::unexpected(std::move(good.error()));
     return visits;
   }
-  Result<Configuration> read_configuration() const {
+  Result<Configuration> read_configuration(FileReading reading) const {
     Configuration configuration;
     if (!arguments_.file.empty()) {
-      auto from_file = argiope::read_configuration(arguments_.file);
+      auto from_file = argiope::read_configuration(arguments_.file, reading);
       if (!from_file) return from_file;
       configuration = *std::move(from_file);
     }
@@ -188,11 +189,11 @@ class ServeCommand {
     return configuration;
   }
   // Reads their files, whose names count from the configuration's folder.
-  Result<std::vector<RunProject>> read_projects(Configuration& configuration) const {
+  Result<std::vector<RunProject>> read_projects(Configuration& configuration, FileReading reading) const {
     std::vector<std::string> files;
     const std::filesystem::path folder = std::filesystem::path(arguments_.file).parent_path();
     for (const ConfiguredProject& project : configuration.projects) files.push_back((folder / project.file).string());
-    auto projects = read_run_projects(files);
+    auto projects = read_run_projects(files, reading);
     if (!projects) return projects;
     for (std::size_t i = 0; i < files.size(); ++i) {
       const PageEngine::Draft& draft = *(*projects)[i].draft;
@@ -232,9 +233,9 @@ class ServeCommand {
     return tokens;
   }
   // Null where TLS is not spoken.
-  Result<std::shared_ptr<TlsIdentity>> read_identity(const ServeOptions& options) const {
+  Result<std::shared_ptr<TlsIdentity>> read_identity(const ServeOptions& options, bool starts) const {
     if (options.tls.certificate.empty()) return nullptr;
-    auto identity = TlsIdentity::load(options.tls);
+    auto identity = starts ? TlsIdentity::load(options.tls) : TlsIdentity::load_again(options.tls);
     if (identity && (*identity)->expires_at() <= SystemClock().wall_now()) {
       spdlog::warn("the certificate {} expired at {}", in_quotes(options.tls.certificate),
                    to_rfc3339((*identity)->expires_at()));

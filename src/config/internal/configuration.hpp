@@ -16,6 +16,7 @@
 #include "argiope/calls/http_push.hpp"
 #include "argiope/jobs/queue_config.hpp"
 #include "argiope/jobs/schedule.hpp"
+#include "base/internal/file_reading.hpp"
 #include "config/internal/crawl_file.hpp"
 #include "serve/internal/notify_rule.hpp"
 #include "serve/internal/serve_options.hpp"
@@ -97,9 +98,9 @@ inline constexpr std::size_t kMostConfigurationBytes = 64 * 1024 * 1024;
 
 // Strict: what is unknown, of the wrong type or out of range is an error, as is a name that comes twice.
 // Errors: invalid_input, too_large; `name:LINE: schedule "backup": minute "61": 0 to 59`, one line. read_configuration also
-// not_found and io.
+// those of read_file_text(), naming the file.
 Result<Configuration> parse_configuration(std::string_view text, std::string_view name);
-Result<Configuration> read_configuration(const std::string& path);
+Result<Configuration> read_configuration(const std::string& path, FileReading reading = FileReading::first);
 
 // Whether the machine has what the targets of queues and notifications need, as a daemon's start looks for it: a command's program.
 // Errors: invalid_input, naming file, line and member.

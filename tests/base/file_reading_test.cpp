@@ -1,0 +1,61 @@
+// Files of settings: whole, up to a bound, and while a program runs from plain files alone.
+#include "base/internal/file_reading.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+namespace {
+
+class FileReadingTest : public ::testing::Test {
+ public:
+  std::string file(std::string_view text) const {
+    std::ofstream(folder.file("a"), std::ios::binary) << text;
+    return folder.file("a");
+  }
+  std::string pipe() const {
+    EXPECT_EQ(::mkfifo(folder.file("p").c_str(), 0600), 0);
+    return folder.file("p");
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(FileReadingTest, AFileIsReadWholeUpToItsBound) {
+  const std::string text = std::string(40'000, 'x') + '\0' + "y";
+  const std::string path = file(text);
+  for (const FileReading reading : {FileReading::first, FileReading::again}) {
+    EXPECT_EQ(read_file_text(path, text.size(), reading), text);
+    EXPECT_EQ(read_file_text(path, text.size() - 1, reading).error().code, Errc::too_large);
+    EXPECT_EQ(read_file_text(folder.file("nowhere"), 10, reading).error().code, Errc::not_found);
+  }
+  EXPECT_EQ(read_file_text(file(""), 0, FileReading::again), "");
+}
+
+TEST_F(FileReadingTest, APipeIsReadToItsEndAtFirst) {
+  const std::string path = pipe();
+  const std::jthread writer([&] { std::ofstream(path) << "[serve]\n"; });
+  EXPECT_EQ(read_file_text(path, 100, FileReading::first), "[serve]\n");
+}
+
+TEST_F(FileReadingTest, WhatIsNoPlainFileIsNotWaitedForAgain) {
+  for (const std::string& path : {pipe(), std::string("/dev/zero"), folder.file("")}) {
+    const auto text = read_file_text(path, 100, FileReading::again);
+    ASSERT_FALSE(text) << path;
+    EXPECT_EQ(text.error().code, Errc::refused) << path;
+    EXPECT_EQ(text.error().message, "is not a plain file: it cannot be read again");
+  }
+}
+
+TEST_F(FileReadingTest, WhatNeverEndsAndFoldersAreErrorsAtFirstToo) {
+  EXPECT_EQ(read_file_text("/dev/zero", 100, FileReading::first).error().code, Errc::too_large);
+  EXPECT_EQ(read_file_text(folder.file(""), 100, FileReading::first).error().message, "Is a directory");
+}
+
+}  // namespace
+}  // namespace argiope
