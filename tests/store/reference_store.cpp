@@ -776,8 +776,8 @@ void ReferenceStore::tell_dependants(JobId ended, bool ended_badly, std::string_
         const bool keep = queue(job.queue)->config.keep_cancelled > Duration{};
         const std::string none;
         const std::string why = cancelled_with(end_of.id, end_of.how);
-        end(id, {JobState::cancelled, at, calendar_at, keep, kCancelled, none, why}, into.ended_runs);
         into.cancelled.push_back({id, job.queue});
+        end(id, {JobState::cancelled, at, calendar_at, keep, kCancelled, none, why}, into.ended_runs);
         ends.push_back({id, true, kCancelled});
       } else if (job.record.pending == 0) {
         alter(id, [&](Job& released) { place_now(released, at); });
