@@ -204,6 +204,27 @@ class Rights(Daemons):
         else:
             self.assertLess(answer.status, 300, answer.body)
 
+    def test_a_stream_tells_of_no_schedule_whose_jobs_go_elsewhere(self):
+        connection = http.client.HTTPConnection('127.0.0.1', self.server.port, timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        connection.request('GET', '/v1/events?kinds=schedule', headers={'Authorization': f'Bearer {self.tokens["mine-read"]}'})
+        response = connection.getresponse()
+        self.assertEqual(response.status, 200)
+        for schedule, queue in (('mine.to-secret', 'secret.q'), ('mine.moved', 'mine.q'), ('mine.s', 'mine.q')):
+            self.good('boss', 'PUT', f'/v1/schedules/{schedule}', {'trigger': '@every 1h', 'job': {'queue': queue}})
+        self.good('boss', 'POST', '/v1/schedules/mine.to-secret/pause', {})
+        for schedule in ('mine.to-secret', 'mine.moved'):
+            self.good('boss', 'PATCH', f'/v1/schedules/{schedule}', {'job': {'queue': 'secret.q'}})
+            self.good('boss', 'DELETE', f'/v1/schedules/{schedule}')
+        self.good('boss', 'DELETE', '/v1/schedules/mine.s')
+        told = []
+        while told[-1:] != [('schedule_removed', 'mine.s')]:
+            line = response.readline()
+            if line.startswith(b'data: '):
+                event = json.loads(line[6:])
+                told.append((event['event'], event['name']))
+        self.assertEqual(told, [('schedule_added', 'mine.moved'), ('schedule_added', 'mine.s'), ('schedule_removed', 'mine.s')])
+
     def test_what_a_job_names_is_its_tenants(self):
         ids = self.two_tenants()
         before = self.belongings()
