@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostKeyBytes = 255;
+// In requests: what people keep here for themselves may be any JSON, and of many together each is refused by itself.
+constexpr JsonLeftAlone kLeftAlone[] = {
+    {"", "payload"},    {"job", "payload"},  {"completion", "payload"},                    // jobs
+    {"", "message"},    {"", "context"},     {"page", "context"},       {"", "data"}, {"", "save"},  // pages
+    {"", "jobs"},       {"", "settlements"}, {"", "settle"},            {"", "pages"},
+};
 
 std::string decoded(std::string_view text) {
   std::string spaced(text);
@@ -119,6 +125,7 @@ Result<JsonValue> ApiCall::object() {
   text_ = std::move(*parsed);
   const JsonValue root = text_->root(errors_);
   if (!root.is_object()) root.wrong("one JSON object is wanted");
+  refuse_repeated_within(root, kLeftAlone);
   if (auto good = checked(); !good) return std::unexpected(std::move(good.error()));
   return root;
 }

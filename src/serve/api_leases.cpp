@@ -147,7 +147,7 @@ Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
   root.for_each_member([&](std::string_view name, const JsonValue& value) {
     RawJson raw_value(raw, place++);
     if (name != "settlements") return value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
-    if (std::exchange(has_list, true)) return value.refuse_member("member \"settlements\" is there twice");
+    has_list = true;
     read_settlements(api, call, value, raw_value, asked);
   });
   if (!has_list) root.refuse("member \"settlements\" is missing: a list");
@@ -211,7 +211,6 @@ void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, cons
                        AskedLease& asked) {
   const auto most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count();
   if (name == "queues") {
-    asked.call.queues.clear();
     read_queues(call, value, asked.call);
   } else if (name == "most") {
     asked.call.most = static_cast<std::size_t>(value.whole(0, kMostLeased));
@@ -220,7 +219,7 @@ void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, cons
   } else if (name == "worker") {
     asked.call.worker = value.text(1, kMostNameBytes);
   } else if (name == "settle") {
-    if (std::exchange(asked.settles, true)) return value.refuse_member("member \"settle\" is there twice");
+    asked.settles = true;
     read_settlements(api, call, value, raw, asked.settle);
   } else {
     value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));

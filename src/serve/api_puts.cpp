@@ -210,14 +210,11 @@ void read_jobs(const ApiState& api, const JsonValue& list, RawJson& raw, AskedJo
 }
 
 void read_batch_member(ApiState& api, std::string_view name, const JsonValue& value, RawJson& raw, AskedBatch& asked) {
-  const auto twice = [&] { value.refuse_member(fmt::format("member {} is there twice", in_quotes(name))); };
   if (name == "jobs") {
-    if (asked.jobs.count() > 0) return twice();
     read_jobs(api, value, raw, asked.jobs);
   } else if (name == "atomic") {
     asked.atomic = value.flag();
   } else if (name == "completion") {
-    if (asked.completion) return twice();
     asked.completion = read_new_job(value, api.engine.calendar_now(), nullptr, raw);
   } else {
     value.refuse_member(fmt::format("there is no member {} beside \"jobs\"", in_quotes(name)));
