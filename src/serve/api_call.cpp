@@ -120,6 +120,7 @@ Result<JsonValue> ApiCall::object() {
     return refuse(ProblemType::unsupported_media_type,
                   fmt::format("Content-Type {}: application/json is wanted", in_quotes(type)));
   }
+  if (count_json_values(request.body, kMostBodyValues) > kMostBodyValues) return refuse(too_many_values());
   auto parsed = JsonText::parse(has_body() ? std::string_view(request.body) : std::string_view("{}"));
   if (!parsed) return refuse({ProblemType::invalid_input, parsed.error().message, {{"", parsed.error().message}}});
   text_ = std::move(*parsed);
@@ -153,6 +154,11 @@ Result<void> ApiCall::read_all() {
   auto good = checked();
   text_.reset();
   return good;
+}
+
+Problem too_many_values() {
+  const std::string why = fmt::format("more than {} values: send several requests, or JSON of your own as text", kMostBodyValues);
+  return {ProblemType::too_large, why, {{"", why}}};
 }
 
 std::string media_type(const ServerRequest& request) {

@@ -247,18 +247,21 @@ Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, const JsonV
   co_return co_await put_all(api, call, std::move(asked.jobs), std::move(asked.completion));
 }
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+// Blank lines are none.
+void skip_blanks(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size())); }
 
 Coro<Result<ServerResponse>> put_lines(ApiState& api, ApiCall& call) {
   AskedJobs asked(call.caller, api.engine.calendar_now());
   std::string_view rest = call.request.body;
-  while (!rest.empty()) {
+  std::size_t values = 0;
+  for (skip_blanks(rest); !rest.empty(); skip_blanks(rest)) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (is_blank(line)) continue;
     if (asked.count() == api.options.most_jobs) {
       co_return call.refuse(ProblemType::invalid_input, fmt::format("more than {} lines", api.options.most_jobs));
     }
+    values += count_json_values(line, kMostBodyValues);
+    if (values > kMostBodyValues) co_return call.refuse(too_many_values());
     asked.read_line(line);
   }
   co_return co_await put_each(api, call, std::move(asked));

@@ -67,5 +67,35 @@ TEST_F(ApiStrict, APayloadIsItsOwnersJsonAndMaySayANameTwice) {
             201);
 }
 
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  all.reserve(text.size() * times);
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST_F(ApiStrict, MoreThanTwoMillionValuesAreTooMany) {
+  constexpr std::size_t kMany = 2'000'001;
+  for (const std::string& body : {R"({"jobs":[)" + repeated("{},", kMany) + "{}]}", R"({"queue":"mail","payload":[)" + repeated("1,", kMany) + "1]}"}) {
+    const Answered answered = post("/v1/jobs", body);
+    EXPECT_EQ(answered.status, 413);
+    EXPECT_EQ(answered.problem(), "too_large");
+    EXPECT_THAT(answered.text("/detail"), ::testing::HasSubstr("2000000 values"));
+  }
+  EXPECT_EQ(post("/v1/leases", R"({"queues":[)" + repeated("{},", kMany) + "{}]}").status, 413);
+  const std::string line = R"({"queue":"mail","payload":[)" + repeated("1,", 1'500'000) + "1]}\n";
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", line + line, {{"Content-Type", "application/x-ndjson"}}).status, 413);
+  EXPECT_EQ(get("/v1/jobs").text("/jobs"), "[]");
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","payload":")" + repeated("[,", 20'000) + R"("})").status, 201) << "text is one value";
+}
+
+TEST_F(ApiStrict, BlankLinesAreNoJobs) {
+  const Answered answered = ask(HttpMethod::post, "/v1/jobs", "\n \t\r\n{\"queue\":\"mail\"}\n\n  {\"queue\":\"mail\"}\n \n",
+                                {{"Content-Type", "application/x-ndjson"}});
+  EXPECT_EQ(answered.at("/replies").as_array().size(), 2u) << answered.body;
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", std::string(100'000, '\n'), {{"Content-Type", "application/x-ndjson"}}).body,
+            "{\"replies\":[]}\n");
+}
+
 }  // namespace
 }  // namespace argiope
