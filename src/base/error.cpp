@@ -23,6 +23,7 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::cancelled: return "cancelled";
     case Errc::unsupported: return "unsupported";
     case Errc::internal: return "internal";
+    case Errc::conflict: return "conflict";
   }
   return "unknown";
 }

@@ -3,12 +3,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <span>
 #include <unordered_set>
 
 #include "base/internal/printable.hpp"
 
 namespace argiope {
+namespace {
+
+// As deep as the text, which is parsed. `in`: the member that the value is of, or is in the list of.
+void refuse_repeated_in(const JsonValue& value, std::string_view in, std::span<const JsonLeftAlone> left_alone) {
+  if (value.is_list()) {
+    return value.for_each([&](const JsonValue& entry) { refuse_repeated_in(entry, in, left_alone); });
+  }
+  if (!value.is_object()) return;
+  JsonMembers(value).refuse_repeated();
+  if (value.errors()) return;
+  value.for_each_member([&](std::string_view name, const JsonValue& member) {
+    const auto is_it = [&](const JsonLeftAlone& left) { return left.in == in && left.name == name; };
+    if (std::ranges::none_of(left_alone, is_it)) refuse_repeated_in(member, name, left_alone);
+  });
+}
+
+}  // namespace
 
 JsonMembers::JsonMembers(const JsonValue& object, Nulls nulls) : object_(object), nulls_(nulls) {
   members_.reserve(object.size());
@@ -82,6 +98,10 @@ void JsonMembers::finish(std::string_view why) const {
   const auto unknown = std::ranges::find(members_, false, &Member::asked);
   if (unknown == members_.end()) return;
   unknown->value.refuse_member(fmt::format("member {}: {}", in_quotes(unknown->name), why));
+}
+
+void refuse_repeated_within(const JsonValue& whole, std::span<const JsonLeftAlone> left_alone) {
+  refuse_repeated_in(whole, {}, left_alone);
 }
 
 }  // namespace argiope

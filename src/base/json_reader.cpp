@@ -215,6 +215,22 @@ JsonPath JsonValue::path() const {
   return path;
 }
 
+std::size_t count_json_values(std::string_view text, std::size_t most) noexcept {
+  std::size_t count = 1;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size() && count <= most; ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      in_string = !in_string;
+    } else if (in_string) {
+      if (c == '\\') ++i;
+    } else if (c == ',' || c == '[' || c == '{') {
+      ++count;
+    }
+  }
+  return count;
+}
+
 Result<JsonText> JsonText::parse(std::string_view text) {
   auto parser = take_parser();
   // Copies the text to where the parser may read beyond its end.

@@ -51,6 +51,7 @@ int complain(const Error& error) {
     case Errc::invalid_input:
     case Errc::too_large:
     case Errc::not_found:
+    case Errc::conflict:
     case Errc::refused: return complain(error.message, kExitUsage);
     default: return complain(error.message, kExitNothing);
   }

@@ -90,7 +90,7 @@ Error cycle(JobId batch) {
 }
 Error taken(const NewJob& job) {
   const std::string which = job.name.empty() ? std::to_string(job.id) : in_quotes(job.name);
-  return {Errc::invalid_input, fmt::format("id {}: a job of another has it", which)};
+  return {Errc::conflict, fmt::format("id {}: a job of another has it, and nothing was put", which)};
 }
 Error out_of_reach(std::string_view member, JobId id) {
   return {Errc::not_found, fmt::format("{}: job {}: there is no such job", member, id)};

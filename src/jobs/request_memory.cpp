@@ -64,7 +64,7 @@ class ReplyReader {
   }
   // After kRefused.
   Error error() {
-    const auto code = static_cast<Errc>(number(static_cast<std::uint64_t>(Errc::internal)));
+    const auto code = static_cast<Errc>(number(static_cast<std::uint64_t>(Errc::conflict)));
     return {code, text()};
   }
   Result<PutReply> put() {

@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostKeyBytes = 255;
+// In requests: what people keep here for themselves may be any JSON, and of many together each is refused by itself.
+constexpr JsonLeftAlone kLeftAlone[] = {
+    {"", "payload"},    {"job", "payload"},  {"completion", "payload"},                    // jobs
+    {"", "message"},    {"", "context"},     {"page", "context"},       {"", "data"}, {"", "save"},  // pages
+    {"", "jobs"},       {"", "settlements"}, {"", "settle"},            {"", "pages"},
+};
 
 std::string decoded(std::string_view text) {
   std::string spaced(text);
@@ -114,11 +120,13 @@ Result<JsonValue> ApiCall::object() {
     return refuse(ProblemType::unsupported_media_type,
                   fmt::format("Content-Type {}: application/json is wanted", in_quotes(type)));
   }
+  if (count_json_values(request.body, kMostBodyValues) > kMostBodyValues) return refuse(too_many_values());
   auto parsed = JsonText::parse(has_body() ? std::string_view(request.body) : std::string_view("{}"));
   if (!parsed) return refuse({ProblemType::invalid_input, parsed.error().message, {{"", parsed.error().message}}});
   text_ = std::move(*parsed);
   const JsonValue root = text_->root(errors_);
   if (!root.is_object()) root.wrong("one JSON object is wanted");
+  refuse_repeated_within(root, kLeftAlone);
   if (auto good = checked(); !good) return std::unexpected(std::move(good.error()));
   return root;
 }
@@ -146,6 +154,11 @@ Result<void> ApiCall::read_all() {
   auto good = checked();
   text_.reset();
   return good;
+}
+
+Problem too_many_values() {
+  const std::string why = fmt::format("more than {} values: send several requests, or JSON of your own as text", kMostBodyValues);
+  return {ProblemType::too_large, why, {{"", why}}};
 }
 
 std::string media_type(const ServerRequest& request) {

@@ -69,8 +69,9 @@ class ApiCall {
 
   // --- the body
   // The request's one JSON object; of an empty body one without members. May be asked for once.
-  // Errors: what is no JSON, or no object; a Content-Type that is not JSON's. None at all, and the one that curl -d sends, are
-  //         taken for JSON.
+  // Errors: what is no JSON, or no object, or has more than kMostBodyValues; a member that is there twice, but in what people keep here for themselves (payloads)
+  //         and in lists whose entries are refused one by one; a Content-Type that is not JSON's. None at all, and the one that
+  //         curl -d sends, are taken for JSON.
   Result<JsonValue> object();
   // Of a request that has nothing to say in its body: no member.
   Result<void> no_members();
@@ -92,6 +93,10 @@ class ApiCall {
   std::optional<JsonText> text_;
   JsonErrors errors_;
 };
+
+// How many values the JSON of a request may have: those of parsed text take many times its room, and time of the loop.
+inline constexpr std::size_t kMostBodyValues = 2'000'000;
+Problem too_many_values();
 
 // "application/json" of "Application/JSON; charset=utf-8".
 std::string media_type(const ServerRequest& request);

@@ -15,6 +15,7 @@
 #include "base/internal/raw_json.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "serve/api_state.hpp"
+#include "serve/asked_jobs.hpp"
 #include "serve/lease_limits.hpp"
 #include "serve/settlement_json.hpp"
 
@@ -32,7 +33,32 @@ struct AskedSettlements {
   std::vector<std::size_t> places;  // of each, in the request
   std::vector<std::uint64_t> tokens;
   std::map<std::size_t, Problem> wrong;  // by the place in the request
+  std::size_t waits = 0;  // of the follow-ups of those that can be settled
+  // Follow-ups with an id or name: the settlement's place, what is told where another's job has it, and the follow-up's pointer.
+  std::map<std::pair<std::size_t, std::string>, std::string> named;
 };
+
+// What the error of the settlement at that place is, where it was refused.
+Problem problem_of_settlement(const AskedSettlements& asked, std::size_t place, const Error& error) {
+  const auto follow_up = asked.named.find({place, error.message});
+  const bool is_taken = error.code == Errc::conflict && follow_up != asked.named.end();
+  return is_taken ? problem_of_job(error, follow_up->second) : problem_of(error);
+}
+
+std::size_t waits_of(const RunEnd& run) {
+  std::size_t waits = 0;
+  for (const NewJob& job : run.verdict.follow_ups) waits += job.waits_for.size();
+  return waits;
+}
+
+void note_named(AskedSettlements& asked, std::size_t place, const JsonValue& settlement, const RunEnd& run) {
+  const auto& follow_ups = run.verdict.follow_ups;
+  for (std::size_t i = 0; i < follow_ups.size(); ++i) {
+    std::string told = told_if_taken(follow_ups[i]);
+    if (told.empty()) continue;
+    asked.named.try_emplace({place, std::move(told)}, fmt::format("{}/follow_ups/{}", pointer_to(settlement.path()), i));
+  }
+}
 
 // Why the caller may not settle it so; nullopt when it may.
 std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, RunEnd& run) {
@@ -66,7 +92,12 @@ void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list,
       asked.wrong.emplace(place, problem_of(errors));
     } else if (auto why = forbidden(api, call, run)) {
       asked.wrong.emplace(place, std::move(*why));
+    } else if (const std::size_t waits = waits_of(run); waits > kMostWaitsTogether - asked.waits) {
+      asked.wrong.emplace(place, too_many_waits("settle it in a request of its own, with fewer where that is not enough",
+                                                pointer_to(value.path()) + "/follow_ups"));
     } else {
+      asked.waits += waits;
+      note_named(asked, place, value, run);
       asked.runs.push_back(std::move(run));
       asked.places.push_back(place);
     }
@@ -92,11 +123,11 @@ Coro<Result<std::vector<SettleReply>>> settle_ends(ApiState& api, ApiCall& call,
 
 // `replies`: to those that could be settled.
 Settled settled_of(AskedSettlements asked, std::vector<SettleReply> replies) {
-  Settled settled{std::move(asked.tokens), {}, std::move(asked.wrong)};
+  Settled settled{std::move(asked.tokens), {}, std::move(asked.wrong)};  // the rest of `asked` is as it was
   settled.replies.resize(settled.tokens.size());
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const std::size_t place = asked.places[i];
-    if (replies[i].refused) settled.wrong.emplace(place, problem_of(*replies[i].refused));
+    if (replies[i].refused) settled.wrong.emplace(place, problem_of_settlement(asked, place, *replies[i].refused));
     settled.replies[place] = std::move(replies[i]);
   }
   return settled;
@@ -147,7 +178,7 @@ Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
   root.for_each_member([&](std::string_view name, const JsonValue& value) {
     RawJson raw_value(raw, place++);
     if (name != "settlements") return value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
-    if (std::exchange(has_list, true)) return value.refuse_member("member \"settlements\" is there twice");
+    has_list = true;
     read_settlements(api, call, value, raw_value, asked);
   });
   if (!has_list) root.refuse("member \"settlements\" is missing: a list");
@@ -211,7 +242,6 @@ void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, cons
                        AskedLease& asked) {
   const auto most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count();
   if (name == "queues") {
-    asked.call.queues.clear();
     read_queues(call, value, asked.call);
   } else if (name == "most") {
     asked.call.most = static_cast<std::size_t>(value.whole(0, kMostLeased));
@@ -220,7 +250,7 @@ void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, cons
   } else if (name == "worker") {
     asked.call.worker = value.text(1, kMostNameBytes);
   } else if (name == "settle") {
-    if (std::exchange(asked.settles, true)) return value.refuse_member("member \"settle\" is there twice");
+    asked.settles = true;
     read_settlements(api, call, value, raw, asked.settle);
   } else {
     value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));

@@ -195,6 +195,15 @@ void write_decision(JsonWriter& json, const AskDecision& decision) {
   json.member("until", decision.until == WallTime::max() ? std::nullopt : std::optional(decision.until));
 }
 
+// Of one of several, which is refused by itself.
+Result<std::string> page_text(const JsonValue& entry) {
+  static constexpr JsonLeftAlone kLeftAlone[] = {{"", "context"}};
+  JsonErrors errors;
+  refuse_repeated_within(entry.telling(errors), kLeftAlone);
+  if (errors) return std::unexpected(errors.error());
+  return entry.json();
+}
+
 // A page, or several under "pages", each of which is answered for itself.
 Coro<Result<ServerResponse>> ask_pages(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
@@ -202,24 +211,24 @@ Coro<Result<ServerResponse>> ask_pages(ApiState& api, ApiCall& call) {
   JsonMembers in(root);
   in.refuse_repeated();
   const bool are_many = in.has("pages");
-  std::vector<std::string> texts;
+  std::vector<Result<std::string>> texts;
   if (are_many) {
     const JsonValue& list = *in.find("pages");
     in.finish("beside pages there is none");
     if (!list.is_list() || list.size() > kMostPagesAsked) {
       list.wrong(fmt::format("a list of at most {} pages", kMostPagesAsked));
     } else {
-      list.for_each([&](const JsonValue& entry) { texts.push_back(entry.json()); });
+      list.for_each([&](const JsonValue& entry) { texts.push_back(page_text(entry)); });
     }
   } else {
-    texts.push_back(root.json());
+    texts.emplace_back(root.json());
   }
   co_await or_return(call.read_all());
   PageEngine& engine = project.of.engine;
   std::vector<Result<AskDecision>> replies;
   replies.reserve(texts.size());
-  for (const std::string& text : texts) {
-    auto page = read_asked_page(text);
+  for (const auto& text : texts) {
+    auto page = text ? read_asked_page(*text) : std::unexpected(text.error());
     replies.push_back(page ? engine.ask(project.now.name, std::move(*page)) : std::unexpected(std::move(page.error())));
   }
   co_await or_return(committed(project.of.store));

@@ -106,6 +106,11 @@ ServerResponse answer_to(const AskedJobs& asked, const Replies& replies) {
   });
 }
 
+Result<void> check_waits(ApiCall& call, std::size_t waits) {
+  if (waits <= kMostWaitsTogether) return {};
+  return call.refuse(too_many_waits("put them in several requests", "/jobs"));
+}
+
 // A name may be that of a job some places before: what comes before is put first.
 Coro<Result<Replies>> put_in_order(ApiState& api, AskedJobs& asked) {
   Replies replies;
@@ -140,6 +145,7 @@ Coro<Result<void>> find_all_names(ApiState& api, ApiCall& call, AskedJobs& asked
 }
 
 Coro<Result<ServerResponse>> put_each(ApiState& api, ApiCall& call, AskedJobs asked) {
+  co_await or_return(check_waits(call, asked.waits()));
   if (!asked.names.empty() && call.request.header("Idempotency-Key").empty()) {
     const Replies replies = co_await or_return(put_in_order(api, asked));
     co_return answer_to(asked, replies);
@@ -156,6 +162,7 @@ struct PlacedJob {
   std::string pointer;
   std::string queue;
   std::size_t payload_bytes = 0;
+  std::string if_taken;  // what the error says where another's job has its id; empty: it has none
 };
 
 // Which of them an error of the whole is about, as far as that can be told.
@@ -164,20 +171,22 @@ Problem problem_of_all(ApiState& api, const Error& error, const std::vector<Plac
     const auto config = api.engine.config(job.queue);
     const bool unknown = !config && error.code == Errc::not_found;
     const bool too_large = config && error.code == Errc::too_large && job.payload_bytes > config->max_payload_bytes;
-    if (unknown || too_large) return problem_of_job(error, job.pointer);
+    const bool is_taken = error.code == Errc::conflict && job.if_taken == error.message;
+    if (unknown || too_large || is_taken) return problem_of_job(error, job.pointer);
   }
   return problem_of(error);
 }
 
 Coro<Result<ServerResponse>> put_all(ApiState& api, ApiCall& call, AskedJobs asked, std::optional<NewJob> completion) {
   if (!asked.wrong.empty()) co_return call.refuse(std::move(asked.wrong.begin()->second));
+  co_await or_return(check_waits(call, asked.waits() + (completion ? completion->waits_for.size() : 0)));
   co_await or_return(find_all_names(api, call, asked));
   const std::size_t count = asked.jobs.size();
   if (completion) asked.jobs.push_back(std::move(*completion));
   std::vector<PlacedJob> placed;
   for (std::size_t i = 0; i < asked.jobs.size(); ++i) {
     const NewJob& job = asked.jobs[i];
-    placed.push_back({i < count ? place_of(i) : "/completion", job.queue, job.payload.size()});
+    placed.push_back({i < count ? place_of(i) : "/completion", job.queue, job.payload.size(), told_if_taken(job)});
   }
   const auto put = co_await put_as(api, call, std::move(asked.jobs), completion ? As::batch : As::all);
   if (!put) co_return call.refuse(problem_of_all(api, put.error(), placed));
@@ -210,14 +219,11 @@ void read_jobs(const ApiState& api, const JsonValue& list, RawJson& raw, AskedJo
 }
 
 void read_batch_member(ApiState& api, std::string_view name, const JsonValue& value, RawJson& raw, AskedBatch& asked) {
-  const auto twice = [&] { value.refuse_member(fmt::format("member {} is there twice", in_quotes(name))); };
   if (name == "jobs") {
-    if (asked.jobs.count() > 0) return twice();
     read_jobs(api, value, raw, asked.jobs);
   } else if (name == "atomic") {
     asked.atomic = value.flag();
   } else if (name == "completion") {
-    if (asked.completion) return twice();
     asked.completion = read_new_job(value, api.engine.calendar_now(), nullptr, raw);
   } else {
     value.refuse_member(fmt::format("there is no member {} beside \"jobs\"", in_quotes(name)));
@@ -241,18 +247,21 @@ Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, const JsonV
   co_return co_await put_all(api, call, std::move(asked.jobs), std::move(asked.completion));
 }
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+// Blank lines are none.
+void skip_blanks(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size())); }
 
 Coro<Result<ServerResponse>> put_lines(ApiState& api, ApiCall& call) {
   AskedJobs asked(call.caller, api.engine.calendar_now());
   std::string_view rest = call.request.body;
-  while (!rest.empty()) {
+  std::size_t values = 0;
+  for (skip_blanks(rest); !rest.empty(); skip_blanks(rest)) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (is_blank(line)) continue;
     if (asked.count() == api.options.most_jobs) {
       co_return call.refuse(ProblemType::invalid_input, fmt::format("more than {} lines", api.options.most_jobs));
     }
+    values += count_json_values(line, kMostBodyValues);
+    if (values > kMostBodyValues) co_return call.refuse(too_many_values());
     asked.read_line(line);
   }
   co_return co_await put_each(api, call, std::move(asked));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "jobs/internal/job_rules.hpp"
 
 namespace argiope {
 
@@ -47,6 +48,7 @@ void AskedJobs::take(NewJob job, JobNames names_of_it, const JsonErrors& errors,
     return;
   }
   job.within = reach_;
+  waits_ += job.waits_for.size() + names_of_it.waits_for.size();
   if (!names_of_it.empty()) names.emplace(jobs.size(), std::move(names_of_it));
   jobs.push_back(std::move(job));
   places.push_back(place);
@@ -59,6 +61,15 @@ std::optional<Problem> problem_of_put(const Result<PutReply>& reply, std::string
   return Problem{ProblemType::conflict, why, {{fmt::format("{}/id", pointer), why}}};
 }
 
+Problem too_many_waits(std::string_view again, std::string_view pointer) {
+  std::string why = fmt::format("the jobs of a request wait for at most {} others together (waits_for): {}", kMostWaitsTogether, again);
+  return {ProblemType::too_large, why, {{std::string(pointer), why}}};
+}
+
+std::string told_if_taken(const NewJob& job) {
+  return job.id == 0 && job.name.empty() ? std::string() : job_rules::taken(job).message;
+}
+
 namespace {
 
 // The member of the new job that the error is about. What is wrong with other jobs that it names begins with that member.
@@ -67,6 +78,7 @@ std::string_view blamed_member(const Error& error) {
     const std::string_view name = member.substr(1);
     if (error.message.starts_with(name) && error.message.substr(name.size()).starts_with(':')) return member;
   }
+  if (error.code == Errc::conflict) return "/id";
   if (error.code == Errc::too_large) return "/payload";
   return error.code == Errc::refused || error.code == Errc::not_found ? "/queue" : "";
 }

@@ -30,6 +30,8 @@ class AskedJobs {
   void reserve(std::size_t count);
 
   std::size_t count() const noexcept { return count_; }
+  // How many jobs those that can be put wait for, all together.
+  std::size_t waits() const noexcept { return waits_; }
 
   std::vector<NewJob> jobs;               // those that can be put
   std::vector<std::size_t> places;        // of each, among all that were read
@@ -43,12 +45,20 @@ class AskedJobs {
   const decltype(NewJob::within) reach_;
   const WallTime now_;
   std::size_t count_ = 0;
+  std::size_t waits_ = 0;
 };
+
+// Of all jobs of one request together: one transaction links them, and the commits of others wait for it.
+inline constexpr std::size_t kMostWaitsTogether = 10'000;
+// What is wrong with a request, or a settlement, whose jobs wait for more. `again`: "put them in several requests".
+Problem too_many_waits(std::string_view again, std::string_view pointer);
 
 // What is wrong with the job at that place, by what the book has answered; nullopt: nothing. Its id may be that of a job
 // which is none of the caller's.
 std::optional<Problem> problem_of_put(const Result<PutReply>& reply, std::string_view pointer);
-// The same by an error.
+// What an error says of a job whose id or name another's job has; empty: it has neither.
+std::string told_if_taken(const NewJob& job);
+// The same as problem_of_put() by an error.
 Problem problem_of_job(const Error& error, std::string_view pointer);
 
 }  // namespace argiope

@@ -81,7 +81,8 @@ void read_list(const JsonValue& told, std::string_view name, std::size_t count, 
 
 // Whether an error is one of the jobs' own, and no trouble of the store or of the way to it.
 bool is_of_the_job(Errc code) {
-  return code == Errc::invalid_input || code == Errc::too_large || code == Errc::refused || code == Errc::not_found;
+  return code == Errc::invalid_input || code == Errc::too_large || code == Errc::refused || code == Errc::not_found ||
+         code == Errc::conflict;
 }
 
 // The API has one place for the two.

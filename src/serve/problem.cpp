@@ -48,6 +48,7 @@ ProblemType type_of(Errc code) noexcept {
     case Errc::too_large: return ProblemType::too_large;
     case Errc::not_found: return ProblemType::not_found;
     case Errc::refused: return ProblemType::queue_full;
+    case Errc::conflict: return ProblemType::conflict;
     case Errc::busy:
     case Errc::timeout: return ProblemType::busy;
     case Errc::disk_full: return ProblemType::disk_full;

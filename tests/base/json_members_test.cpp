@@ -98,5 +98,20 @@ TEST(JsonMembers, ANameThatIsThereTwiceIsRefused) {
   EXPECT_EQ(error_of(many), R"(order: member "count" is there twice)");
 }
 
+TEST(JsonMembers, ANameThatIsThereTwiceIsRefusedHoweverDeepButInWhatIsLeftAlone) {
+  static constexpr JsonLeftAlone kLeftAlone[] = {{"", "payload"}, {"jobs", "payload"}};
+  const auto error_of_whole = [](std::string_view json) {
+    const auto text = JsonText::parse(json);
+    JsonErrors errors;
+    refuse_repeated_within(text->root(errors), kLeftAlone);
+    return errors ? errors.error().message : std::string();
+  };
+  EXPECT_EQ(error_of_whole(R"({"a":[1,{"b":{"c":1,"d":2,"c":3}}]})"), R"(a[1].b: member "c" is there twice)");
+  EXPECT_EQ(error_of_whole(R"({"a":1,"b":{"a":1},"c":[{"a":1},{"a":1}]})"), "");
+  EXPECT_EQ(error_of_whole(R"({"payload":{"a":1,"a":2},"jobs":[{"payload":[{"a":1,"a":2}]}]})"), "");
+  EXPECT_EQ(error_of_whole(R"({"job":{"payload":{"a":1,"a":2}}})"), R"(job.payload: member "a" is there twice)");
+  EXPECT_EQ(error_of_whole(R"({"payload":1,"payload":2})"), R"(member "payload" is there twice)");
+}
+
 }  // namespace
 }  // namespace argiope

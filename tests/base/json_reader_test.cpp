@@ -179,5 +179,16 @@ TEST(JsonReader, ATextMayBeReadWhileAnotherIsOpen) {
   EXPECT_EQ(outer->root(errors).json(), R"({"name":"outer"})");
 }
 
+TEST(CountJsonValues, IsABoundThatStopsAtTheMostAndCountsAStringOnce) {
+  EXPECT_EQ(count_json_values("7", 10), 1u);
+  EXPECT_EQ(count_json_values(R"([1,2,3])", 10), 4u);
+  EXPECT_EQ(count_json_values(R"({"a":1,"b":[1,2]})", 10), 5u);
+  EXPECT_EQ(count_json_values("[{},{}]", 10), 5u) << "an empty one counts twice";
+  EXPECT_EQ(count_json_values(R"(["[,{,\",[","\\",1])", 10), 4u);
+  EXPECT_EQ(count_json_values("[1,2,3,4,5,6,7,8]", 4), 5u);
+  EXPECT_EQ(count_json_values("", 4), 1u);
+  EXPECT_EQ(count_json_values(R"("no end [,,)", 4), 1u);
+}
+
 }  // namespace
 }  // namespace argiope

@@ -320,6 +320,14 @@ class Bodies(Hostile):
         except OSError:
             return True  # it went on sending after its answer
 
+    def test_very_many_values_are_refused_before_they_are_parsed(self):
+        daemon = self.serve_both()
+        bodies = [b'{"jobs":[' + b'{},' * (20 * MEGABYTE - 8) + b'{}]}', b'{"queue":"q","payload":[' + b'1,' * (7 * MEGABYTE) + b'1]}']
+        with self.harmless(daemon, 'bodies of millions of values', 192 * MEGABYTE):
+            for body in bodies:
+                answer = self.rest(self.connect(daemon.port, post('/v1/jobs', body, 'Connection: close\r\n')))
+                self.assertRegex(answer, b'^HTTP/1.1 413 ')
+
     def test_who_has_no_token_fills_no_memory(self):
         tokens = self.tokens()
         daemon = self.serve_both('--tokens', self.folder / 'tokens')

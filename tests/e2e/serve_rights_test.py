@@ -246,7 +246,17 @@ class Rights(Daemons):
             job = {'queue': 'mine.q', 'id': taken, 'payload': 'not to be lost'}
             self.assertEqual(self.ask('mine-work', 'POST', '/v1/jobs', job).status, 409)
             self.assertEqual(self.good('mine-work', 'POST', '/v1/jobs', {'jobs': [job]})['replies'][0]['error']['status'], 409)
-            self.assertGreaterEqual(self.ask('mine-work', 'POST', '/v1/jobs', {'jobs': [{'queue': 'mine.q'}, job], 'atomic': True}).status, 400)
+            for body, headers, pointer in ((job, {'Idempotency-Key': f'one {taken}'}, '/id'),
+                                           ({'jobs': [{'queue': 'mine.q'}, job], 'atomic': True}, {}, '/jobs/1/id'),
+                                           ({'jobs': [{'queue': 'mine.q'}], 'completion': job}, {}, '/completion/id')):
+                answer = self.server.ask('POST', '/v1/jobs', body, {'Authorization': f'Bearer {self.tokens["mine-work"]}', **headers})
+                problem = json.loads(answer.body)
+                self.assertEqual((answer.status, problem['type'], problem['errors'][0]['pointer']),
+                                 (409, 'urn:argiope:problem:conflict', pointer), answer.body)
+            reply = self.good('mine-work', 'POST', '/v1/leases/settle', {'settlements': [
+                {'token': self.lease_mine(), 'outcome': 'done', 'follow_ups': [{'queue': 'mine.q'}, job]}]})['replies'][0]
+            self.assertEqual((reply['error']['status'], reply['error']['type']), (409, 'urn:argiope:problem:conflict'), reply)
+            self.assertEqual(reply['error']['errors'][0]['pointer'], '/settlements/0/follow_ups/1/id')
         self.assertEqual(self.belongings(), before)
         # Its own it may name.
         mine = ids[MINE]

@@ -352,6 +352,22 @@ TEST_F(ApiLeases, FollowUpsArePutWithTheSettlement) {
   EXPECT_EQ(wrong.text("/replies/0/error/errors/0/pointer"), "/settlements/0/follow_ups/0/queue");
 }
 
+TEST_F(ApiLeases, FollowUpsWaitForTenThousandOthersTogether) {
+  for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
+  std::string ids = "3";
+  for (int i = 1; i < 6'000; ++i) ids += ",3";
+  const auto with_follow_up = [&] {
+    return fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"new","waits_for":[{}]}}]}})", token_of(), ids);
+  };
+  const std::string first = with_follow_up();
+  const std::string second = with_follow_up();
+  const Answered settled = settle(first + "," + second);
+  EXPECT_EQ(settled.text("/replies/0/outcome"), "ok");
+  EXPECT_EQ(settled.text("/replies/1/error/type"), "urn:argiope:problem:too_large");
+  EXPECT_EQ(settled.text("/replies/1/error/errors/0/pointer"), "/settlements/1/follow_ups");
+  EXPECT_EQ(settle(second).text("/replies/0/outcome"), "ok") << "alone";
+}
+
 TEST_F(ApiLeases, ARequestSettlesAndLeasesAtOnce) {
   put_job(R"({"queue":"mail"})");
   put_job(R"({"queue":"mail"})");
@@ -640,6 +656,47 @@ TEST_F(ApiLeases, ATokenBoundToSomeQueuesReachesNoOther) {
                              token))
                 .text("/replies/0/outcome"),
             "ok");
+}
+
+TEST_F(ApiLeases, AnIdThatAJobOfAnotherHasIsAConflictWhereverItIsSaid) {
+  // SHA-256 of "secret".
+  open({}, {},
+       {.tokens = {{.name = "t",
+                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+                    .scope = TokenScope::work,
+                    .prefixes = {"mine"}}}});
+  const auto as_t = [&](std::string path, std::string body, std::string_view key = "") {
+    Fields fields = {{"Authorization", "Bearer secret"}};
+    if (!key.empty()) fields.emplace_back("Idempotency-Key", key);
+    return ask(HttpMethod::post, std::move(path), std::move(body), fields);
+  };
+  run([&]() -> Coro<void> { (void)co_await engine_->book().put({.name = "taken", .queue = "theirs"}); });
+  as_t("/v1/jobs", R"({"queue":"mine"})");
+  const std::string token = as_t("/v1/leases", R"({"queues":["mine"]})").text("/leases/0/token");
+  for (const std::string id : {R"("taken")", "1"}) {
+    const std::string job = R"({"queue":"mine","id":)" + id + "}";
+    const std::string batch = R"({"jobs":[{"queue":"mine"},)" + job + "]";
+    const std::pair<Answered, std::string> refused[] = {
+        {as_t("/v1/jobs", job), "/id"},
+        {as_t("/v1/jobs", job, "key " + id), "/id"},
+        {as_t("/v1/jobs", batch + R"(,"atomic":true})"), "/jobs/1/id"},
+        {as_t("/v1/jobs", batch + R"(,"atomic":true})", "all " + id), "/jobs/1/id"},
+        {as_t("/v1/jobs", R"({"jobs":[{"queue":"mine"}],"completion":)" + job + "}"), "/completion/id"},
+    };
+    for (const auto& [answered, pointer] : refused) {
+      EXPECT_EQ(answered.status, 409) << answered.body;
+      EXPECT_EQ(answered.problem(), "conflict") << answered.body;
+      EXPECT_EQ(answered.text("/errors/0/pointer"), pointer) << answered.body;
+    }
+    const Answered each = as_t("/v1/jobs", batch + "}", "each " + id);
+    EXPECT_EQ(each.text("/replies/1/error/type"), "urn:argiope:problem:conflict");
+    EXPECT_EQ(each.text("/replies/1/error/errors/0/pointer"), "/jobs/1/id");
+    const std::string settlement = fmt::format(
+        R"([{{"token":999,"outcome":"done"}},{{"token":{},"outcome":"done","follow_ups":[{{"queue":"mine"}},{}]}}])", token, job);
+    const Answered settled = as_t("/v1/leases/settle", R"({"settlements":)" + settlement + "}");
+    EXPECT_EQ(settled.text("/replies/1/error/type"), "urn:argiope:problem:conflict") << settled.body;
+    EXPECT_EQ(settled.text("/replies/1/error/errors/0/pointer"), "/settlements/1/follow_ups/1/id");
+  }
 }
 
 TEST_F(ApiLeases, LargeJobsAreLeasedAFewAtATime) {

@@ -415,6 +415,26 @@ TEST_F(ApiProjects, PagesAreListedAskedForAndExplained) {
   EXPECT_EQ(recent.text("/visits/0/succeeded"), "false");
 }
 
+TEST_F(ApiProjects, AMemberThatIsThereTwiceIsRefused) {
+  open_shop();
+  for (const char* body : {R"({"project":{"name":"two","name":"two"},"rule":[{"name":"x"}]})",
+                           R"({"project":{"name":"two","start":["https://a.example/"],"start":["https://b.example/"]},"rule":[{"name":"x"}]})",
+                           R"({"project":{"name":"two"},"rule":[{"name":"x","age":"1h","age":"2h"}]})",
+                           R"({"project":{"name":"two"},"rule":[{"name":"x","fields":{"t":"css:h1","t":"css:h2"}}]})"}) {
+    const Answered answered = put("/v1/projects/two", body);
+    EXPECT_EQ(answered.problem(), "invalid_input") << body;
+    EXPECT_THAT(answered.text("/detail"), ::testing::HasSubstr("is there twice")) << body;
+  }
+  EXPECT_EQ(get("/v1/projects/two").problem(), "not_found");
+  const std::string twice = R"({"url":"https://shop.example/item/8","request":{"headers":{"X-A":"b","X-A":"c"}}})";
+  EXPECT_EQ(post("/v1/projects/shop/pages", twice).text("/errors/0/pointer"), "/request/headers/X-A");
+  const Answered several = post("/v1/projects/shop/pages", R"({"pages":[)" + twice + R"(,{"url":"https://shop.example/item/9"}]})");
+  EXPECT_THAT(several.text("/replies/0/error/detail"), ::testing::HasSubstr("is there twice"));
+  EXPECT_EQ(several.text("/replies/1/verdict"), "add");
+  // What a script keeps for itself is its own.
+  EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/10","context":{"a":1,"a":2}})").status, 200);
+}
+
 TEST_F(ApiProjects, PagesAreThoseOfARuleOrWithAText) {
   open_shop();
   EXPECT_EQ(get("/v1/projects/shop/pages?rule=item").at("/pages").as_array().size(), 3u);

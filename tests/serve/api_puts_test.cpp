@@ -190,6 +190,30 @@ TEST_F(ApiPuts, MoreThanARequestMayHoldIsRefusedWhole) {
   EXPECT_EQ(post("/v1/jobs", R"({"jobs":[]})").body, "{\"replies\":[]}\n");
 }
 
+TEST_F(ApiPuts, TheJobsOfARequestWaitForTenThousandOthersTogether) {
+  put_job(R"({"queue":"mail"})");
+  const auto waiting = [](int count) {
+    std::string ids = "1";
+    for (int i = 1; i < count; ++i) ids += ",1";
+    return R"({"queue":"mail","waits_for":[)" + ids + "]}";
+  };
+  EXPECT_EQ(post("/v1/jobs", waiting(10'000)).status, 201);
+  const std::string two = waiting(5'000) + "," + waiting(5'001);
+  for (const char* more : {"", R"(,"atomic":true)"}) {
+    const Answered refused = post("/v1/jobs", R"({"jobs":[)" + two + "]" + more + "}");
+    EXPECT_EQ(refused.status, 413) << refused.body;
+    EXPECT_EQ(refused.problem(), "too_large");
+    EXPECT_THAT(refused.text("/detail"), ::testing::HasSubstr("put them in several requests"));
+  }
+  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[)" + waiting(5'000) + R"(],"completion":)" + waiting(5'001) + "}").status, 413);
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", waiting(5'000) + "\n" + waiting(5'001) + "\n",
+                {{"Content-Type", "application/x-ndjson"}})
+                .status,
+            413);
+  EXPECT_EQ(get("/v1/jobs").at("/jobs").as_array().size(), 2u) << "nothing was put";
+  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[)" + waiting(5'000) + "," + waiting(5'000) + "]}").text("/replies/1/outcome"), "added");
+}
+
 TEST_F(ApiPuts, ThousandsOfJobsOfOneRequestKeepTheirOrder) {
   std::string body = "{\"jobs\":[";
   for (int i = 0; i < 3000; ++i)

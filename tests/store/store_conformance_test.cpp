@@ -1121,7 +1121,7 @@ TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
   EXPECT_EQ(error_of(store_->put({{.job = {.queue = "q", .within = within}},
                                   {.job = {.name = "theirs", .queue = "q", .within = within}}},
                                  kNow, Refusal::whole)),
-            Errc::invalid_input);
+            Errc::conflict);
   EXPECT_EQ(counts(), before) << "all of it or nothing";
 }
 

@@ -36,6 +36,7 @@ enum class Errc : std::uint8_t {
   cancelled,
   unsupported,
   internal,
+  conflict,  // what has that id or name is another's
 };
 
 // The name as written in code, e.g. "disk_full". Stable: it appears in reports and databases.

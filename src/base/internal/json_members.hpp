@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -70,6 +71,16 @@ class JsonMembers {
   const Nulls nulls_;
   std::vector<Member> members_;
 };
+
+// A member whose value is for others to read, or is read and refused by itself: `name` in the value of the member `in`, or in an
+// entry of its list. Empty `in`: of the whole.
+struct JsonLeftAlone {
+  std::string_view in;
+  std::string_view name;
+};
+
+// Tells of the first name that is there again, in `whole` or anywhere in it but in what is left alone.
+void refuse_repeated_within(const JsonValue& whole, std::span<const JsonLeftAlone> left_alone);
 
 template <class Value, class Parse>
 void JsonMembers::parsed(std::string_view name, Value& out, Parse parse) {

@@ -136,7 +136,8 @@ def put_many(
     completion: Optional[Dict[str, Any]] = None,
     idempotency_key: Optional[str] = None,
 ) -> Call[PutReplies]:
-    """Puts up to 10,000 jobs in one request (see new_job()). Those that are refused have an `error` in their reply.
+    """Puts up to 10,000 jobs in one request (see new_job()), which wait for at most 10,000 others together (`waits_for`).
+    Those that are refused have an `error` in their reply.
 
     `atomic`: all or none; the first that is refused is raised. `completion`: a job that waits for all the others.
     """

@@ -1,0 +1,101 @@
+// What every request is held to, whatever it asks for.
+#include <fmt/format.h>
+
+#include "serve/api_fixture.hpp"
+
+namespace argiope {
+namespace {
+
+using ApiStrict = ApiTest;
+
+TEST_F(ApiStrict, AMemberThatIsThereTwiceIsRefusedAndNothingIsDone) {
+  put_job(R"({"queue":"mail"})");
+  put("/v1/schedules/s", R"({"trigger":"@every 1h","job":{"queue":"mail"}})");
+  struct Request {
+    HttpMethod method;
+    const char* path;
+    const char* body;
+    const char* pointer;
+  };
+  constexpr HttpMethod kPost = HttpMethod::post, kPut = HttpMethod::put, kPatch = HttpMethod::patch;
+  const Request kRequests[] = {
+      {kPost, "/v1/leases", R"({"queues":["x"],"queues":["mail"]})", "/queues"},
+      {kPost, "/v1/leases", R"({"queues":["mail"],"most":1,"most":2})", "/most"},
+      {kPost, "/v1/leases", R"({"queues":["mail"],"wait_ms":0,"wait_ms":1})", "/wait_ms"},
+      {kPost, "/v1/leases", R"({"queues":["mail"],"worker":"a","worker":"b"})", "/worker"},
+      {kPost, "/v1/leases", R"({"queues":["mail"],"settle":[],"settle":[]})", "/settle"},
+      {kPost, "/v1/leases/settle", R"({"settlements":[],"settlements":[]})", "/settlements"},
+      {kPost, "/v1/jobs", R"({"jobs":[{"queue":"mail"}],"atomic":true,"atomic":false})", "/atomic"},
+      {kPost, "/v1/jobs", R"({"jobs":[],"jobs":[{"queue":"mail"}]})", "/jobs"},
+      {kPost, "/v1/jobs", R"({"jobs":[],"completion":{"queue":"m"},"completion":{"queue":"mail"}})", "/completion"},
+      {kPost, "/v1/jobs", R"({"jobs":[],"completion":{"queue":"m","queue":"mail"}})", "/completion/queue"},
+      {kPatch, "/v1/schedules/s", R"({"job":{"queue":"m","queue":"n"}})", "/job/queue"},
+      {kPut, "/v1/schedules/s", R"({"trigger":"@every 1h","job":{"queue":"m","queue":"n"}})", "/job/queue"},
+      {kPost, "/v1/simulate", R"({"for_ms":1000,"queues":[{"name":"m","config":{"rate":1,"rate":2}}]})",
+       "/queues/0/config/rate"},
+      {kPut, "/v1/queues/mail", R"({"paused":true,"paused":false})", "/paused"},
+  };
+  for (const auto& [method, path, body, pointer] : kRequests) {
+    const Answered answered = ask(method, path, body);
+    EXPECT_EQ(answered.problem(), "invalid_input") << body;
+    EXPECT_EQ(answered.text("/errors/0/pointer"), pointer) << body;
+    EXPECT_THAT(answered.text("/detail"), ::testing::HasSubstr("is there twice")) << body;
+  }
+  EXPECT_EQ(get("/v1/jobs").at("/jobs").as_array().size(), 1u);
+  EXPECT_EQ(get("/v1/jobs/1").text("/state"), "ready");
+  EXPECT_EQ(get("/v1/schedules/s").text("/job/queue"), "mail");
+}
+
+TEST_F(ApiStrict, OfManyJobsOneWithAMemberTwiceIsRefusedByItself) {
+  const Answered answered = post("/v1/jobs", R"({"jobs":[{"queue":"mail","queue":"m"},{"queue":"mail"}]})");
+  EXPECT_EQ(answered.status, 200);
+  EXPECT_EQ(answered.text("/replies/0/error/errors/0/pointer"), "/jobs/0/queue");
+  EXPECT_EQ(answered.text("/replies/1/outcome"), "added");
+}
+
+TEST_F(ApiStrict, APayloadIsItsOwnersJsonAndMaySayANameTwice) {
+  const char* const kPayload = R"({"a":1,"a":[{"b":1,"b":2}]})";
+  EXPECT_EQ(post("/v1/jobs", fmt::format(R"({{"queue":"mail","payload":{}}})", kPayload)).status, 201);
+  EXPECT_EQ(get("/v1/jobs/1").text("/payload"), kPayload);
+  EXPECT_EQ(post("/v1/jobs", fmt::format(R"({{"jobs":[{{"queue":"mail","payload":{0}}}],
+                                              "completion":{{"queue":"mail","payload":{0}}}}})",
+                                         kPayload))
+                .status,
+            200);
+  EXPECT_EQ(put("/v1/schedules/s", fmt::format(R"({{"trigger":"@every 1h","job":{{"queue":"mail","payload":{}}}}})", kPayload))
+                .status,
+            201);
+}
+
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  all.reserve(text.size() * times);
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST_F(ApiStrict, MoreThanTwoMillionValuesAreTooMany) {
+  constexpr std::size_t kMany = 2'000'001;
+  for (const std::string& body : {R"({"jobs":[)" + repeated("{},", kMany) + "{}]}", R"({"queue":"mail","payload":[)" + repeated("1,", kMany) + "1]}"}) {
+    const Answered answered = post("/v1/jobs", body);
+    EXPECT_EQ(answered.status, 413);
+    EXPECT_EQ(answered.problem(), "too_large");
+    EXPECT_THAT(answered.text("/detail"), ::testing::HasSubstr("2000000 values"));
+  }
+  EXPECT_EQ(post("/v1/leases", R"({"queues":[)" + repeated("{},", kMany) + "{}]}").status, 413);
+  const std::string line = R"({"queue":"mail","payload":[)" + repeated("1,", 1'500'000) + "1]}\n";
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", line + line, {{"Content-Type", "application/x-ndjson"}}).status, 413);
+  EXPECT_EQ(get("/v1/jobs").text("/jobs"), "[]");
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","payload":")" + repeated("[,", 20'000) + R"("})").status, 201) << "text is one value";
+}
+
+TEST_F(ApiStrict, BlankLinesAreNoJobs) {
+  const Answered answered = ask(HttpMethod::post, "/v1/jobs", "\n \t\r\n{\"queue\":\"mail\"}\n\n  {\"queue\":\"mail\"}\n \n",
+                                {{"Content-Type", "application/x-ndjson"}});
+  EXPECT_EQ(answered.at("/replies").as_array().size(), 2u) << answered.body;
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", std::string(100'000, '\n'), {{"Content-Type", "application/x-ndjson"}}).body,
+            "{\"replies\":[]}\n");
+}
+
+}  // namespace
+}  // namespace argiope
