@@ -4,19 +4,25 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "argiope/base/duration.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kSqliteStore = "sqlite:";
 constexpr std::size_t kMostUnixPath = 107;
+constexpr std::size_t kMostNamedBytes = 4096;
 constexpr std::size_t kMostAddresses = 64;
 constexpr std::int64_t kMostConnections = 1'000'000;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
@@ -44,13 +50,36 @@ void each_text(const JsonValue& given, Take take) {
   });
 }
 
-void read_addresses(JsonMembers& in, std::string_view name, std::uint16_t port, std::vector<ListenAddress>& out) {
+// Whether the second could not be listened at beside the first. Port 0 is another one each time.
+bool are_one_place(const ListenAddress& one, const ListenAddress& other) {
+  if (one.is_unix() || other.is_unix()) return one.unix_path == other.unix_path;
+  if (one.port == 0 || one.port != other.port) return false;
+  const auto is_every_ipv4 = [](const ListenAddress& address) { return address.host == "0.0.0.0"; };
+  const auto is_ipv4 = [](const ListenAddress& address) {
+    return address.host == "localhost" || (!address.host.contains(':') && IpAddress::parse(address.host).has_value());
+  };
+  return equals_ignoring_case(one.host, other.host) || (is_every_ipv4(one) && is_ipv4(other)) || (is_ipv4(one) && is_every_ipv4(other));
+}
+
+std::optional<std::string> why_not_beside(const ListenAddress& address, std::span<const ListenAddress> before) {
+  for (const ListenAddress& other : before) {
+    if (are_one_place(other, address)) return fmt::format("{} is listened at already", in_quotes(to_string(other)));
+  }
+  return std::nullopt;
+}
+
+// `http`: what is listened at already, where the file says so.
+void read_addresses(JsonMembers& in, std::string_view name, std::uint16_t port, std::vector<ListenAddress>& out,
+                    std::span<const ListenAddress> http = {}) {
   const JsonValue* given = in.find(name);
   if (given == nullptr) return;
   out.clear();
   each_text(*given, [&](const JsonValue& entry) {
     auto address = parse_listen_address(*entry.if_text(), port);
     if (!address) return entry.refuse(address.error());
+    for (const auto& before : {http, std::span<const ListenAddress>(out)}) {
+      if (const auto why = why_not_beside(*address, before)) return entry.complain(*why);
+    }
     out.push_back(*std::move(address));
   });
 }
@@ -60,6 +89,42 @@ void read_texts(JsonMembers& in, std::string_view name, std::vector<std::string>
   if (given == nullptr) return;
   out.clear();
   each_text(*given, [&](const JsonValue& entry) { out.emplace_back(*entry.if_text()); });
+}
+
+// As browsers write it: "https://shop.example:8443", without a path. "null" is sent by pages of any origin that a sandbox hides.
+bool is_origin(std::string_view text) {
+  const std::size_t colon = text.find("://");
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view host = text.substr(colon + 3);
+  return !host.empty() && text.find_first_of("*/?#@ \t", colon + 3) == std::string_view::npos;
+}
+
+void read_origins(JsonMembers& in, std::vector<std::string>& out) {
+  const JsonValue* given = in.find("origins");
+  if (given == nullptr) return;
+  out.clear();
+  each_text(*given, [&](const JsonValue& entry) {
+    const std::string_view text = *entry.if_text();
+    if (!is_origin(text)) return entry.complain("an origin without a path, such as \"https://shop.example\"; * and null are none");
+    out.emplace_back(text);
+  });
+}
+
+std::optional<std::string> why_no_store(std::string_view store) {
+  if (store == "memory:" || (store.starts_with(kSqliteStore) && store.size() > kSqliteStore.size())) return std::nullopt;
+  return "\"sqlite:FILE\" or \"memory:\" (nothing is kept)";
+}
+
+void read_store(JsonMembers& in, std::string& out) {
+  const JsonValue* given = in.find("store");
+  if (given == nullptr) return;
+  out = given->text(0, kMostNamedBytes);
+  if (const auto why = why_no_store(out); why && !given->errors()) given->complain(*why);
+}
+
+// An empty name would count as none, and what the file is to guard would be open to all.
+void read_file_name(JsonMembers& in, std::string_view name, std::string& out) {
+  if (const JsonValue* given = in.find(name)) out = given->text(1, kMostNamedBytes);
 }
 
 void read_size(JsonMembers& in, std::string_view name, std::int64_t most, std::size_t& out) {
@@ -80,8 +145,9 @@ void read_tls(JsonMembers& in, ServeOptions& options) {
   if (given == nullptr) return;
   if (!given->is_object()) return given->complain("a table with a certificate and a key");
   JsonMembers tls(*given);
-  options.tls.certificate = tls.text("certificate", "");
-  options.tls.key = tls.text("key", "");
+  options.tls = {};
+  read_file_name(tls, "certificate", options.tls.certificate);
+  read_file_name(tls, "key", options.tls.key);
   options.tls_for_beanstalkd = tls.flag("beanstalkd", false);
   tls.finish("tls has none");
 }
@@ -182,19 +248,19 @@ QueueConfig default_new_queue() {
 std::string ServeOptions::audit_file() const { return audit ? *audit : beside_store("-audit.jsonl"); }
 
 std::string ServeOptions::beside_store(std::string_view ending) const {
-  constexpr std::string_view kSqlite = "sqlite:";
-  return store.starts_with(kSqlite) ? store.substr(kSqlite.size()).append(ending) : std::string();
+  return store.starts_with(kSqliteStore) ? store.substr(kSqliteStore.size()).append(ending) : std::string();
 }
 
 void read_serve_options(const JsonValue& table, ServeOptions& options) {
   JsonMembers in(table);
-  options.store = in.text("store", options.store);
+  read_store(in, options.store);
   read_addresses(in, "listen", kHttpPort, options.http);
-  read_addresses(in, "beanstalkd", kBeanstalkdPort, options.beanstalkd);
+  const std::vector<ListenAddress> said = in.has("listen") ? options.http : std::vector<ListenAddress>{};
+  read_addresses(in, "beanstalkd", kBeanstalkdPort, options.beanstalkd, said);
   read_size(in, "beanstalkd_max_job_bytes", kMostBytes, options.beanstalkd_max_job_bytes);
-  options.token_file = in.text("tokens", options.token_file);
+  read_file_name(in, "tokens", options.token_file);
   read_texts(in, "hosts", options.hosts);
-  read_texts(in, "origins", options.origins);
+  read_origins(in, options.origins);
   read_tls(in, options);
   options.insecure = in.flag("insecure", options.insecure);
   options.allow_private = in.flag("allow_private", options.allow_private);
@@ -216,12 +282,22 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
 }
 
 Result<void> check(const ServeOptions& options) {
+  if (const auto why = why_no_store(options.store)) return fail(Errc::invalid_input, fmt::format("store {}: {}", in_quotes(options.store), *why));
   if (options.http.empty()) return fail(Errc::invalid_input, "listen: at least one address");
   if (options.tls.certificate.empty() != options.tls.key.empty()) {
     return fail(Errc::invalid_input, "tls: a certificate and a key, both");
   }
   if (options.tls_for_beanstalkd && options.tls.certificate.empty()) {
     return fail(Errc::invalid_input, "tls: beanstalkd needs a certificate and a key");
+  }
+  std::vector<ListenAddress> before;
+  for (const auto& [member, addresses] : {std::pair{"listen", &options.http}, std::pair{"beanstalkd", &options.beanstalkd}}) {
+    for (const ListenAddress& address : *addresses) {
+      if (const auto why = why_not_beside(address, before)) {
+        return fail(Errc::invalid_input, fmt::format("{} {}: {}", member, in_quotes(to_string(address)), *why));
+      }
+      before.push_back(address);
+    }
   }
   for (const ListenAddress& address : options.http) {
     if (auto good = check_http_address(address, options); !good) return good;

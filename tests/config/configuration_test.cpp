@@ -340,6 +340,9 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
             "a.toml:4: serve: listen[1]: address \"b:x\": port \"x\": a whole number, 0 to 65535");
   EXPECT_EQ(error("[serve]\nlisen = 1"), "a.toml:2: serve: member \"lisen\": [serve] has none");
   EXPECT_EQ(error("serve = 1"), "a.toml:1: serve: a table, [serve]");
+  EXPECT_EQ(error("[serve]\nstore = \"mysql:x\""), "a.toml:2: serve: store \"mysql:x\": \"sqlite:FILE\" or \"memory:\" (nothing is kept)");
+  EXPECT_EQ(error("[serve]\nlisten = [\n\"a:1\",\n\"a:1\"]"), "a.toml:4: serve: listen[1] \"a:1\": \"a:1\" is listened at already");
+  EXPECT_EQ(error("[serve]\norigins = [\n\"https://a\",\n\"*\"]").substr(0, 31), "a.toml:4: serve: origins[1] \"*\"");
   EXPECT_EQ(error("[[queue]]\nname = \"q\"\ncommand = []"),
             "a.toml:3: queue \"q\": command: args: a list of a program and its arguments");
   EXPECT_EQ(error("[[queue]]\nname = \"q\"\npush = \"ftp://a\""),

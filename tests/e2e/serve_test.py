@@ -239,6 +239,9 @@ class Configured(Daemons):
         self.refused('--check', self.file('[[queue]]\nname = "mail"\nrat = 1\n', 'bad.toml'),
                      culprit='bad.toml:3: queue "mail": there is no member "rat"')
         self.refused('--check', 'nowhere.toml', culprit='nowhere.toml')
+        for line, culprit in (('store = ""', 'store'), ('store = "mysql:x"', 'store'), ('listen = ["127.0.0.1:1", "127.0.0.1:1"]', 'listen'),
+                              ('origins = ["null"]', 'origins'), ('tokens = ""', 'tokens')):
+            self.refused('--check', self.file(f'[serve]\n{line}\n', 'bad.toml'), culprit=f'bad.toml:2: serve: {culprit}')
 
     def test_pages_of_configured_origins_may_use_it(self):
         daemon = self.daemon(self.file('[serve]\norigins = ["https://shop.example"]\n'))

@@ -1,6 +1,7 @@
 // What [serve] of a configuration says, and what may not be.
 #include "serve/internal/serve_options.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -97,6 +98,31 @@ TEST(ServeOptionsTest, WhatIsWrongIsToldByItsName) {
   EXPECT_EQ(read(R"({"max_connections":0})").error, "max_connections \"0\": a whole number, 1 to 1000000");
   EXPECT_EQ(read(R"({"tls":{"cert":"a"}})").error, "tls: member \"cert\": tls has none");
   EXPECT_EQ(read(R"({"new_queue":{"rat":1}})").error, "new_queue: there is no member \"rat\"");
+}
+
+TEST(ServeOptionsTest, WhatCannotStartIsToldByItsName) {
+  for (const char* store : {"mysql:x", "", "sqlite:", ":memory:"}) {
+    EXPECT_EQ(read(fmt::format(R"({{"store":"{}"}})", store)).error, fmt::format(R"(store "{}": "sqlite:FILE" or "memory:" (nothing is kept))", store));
+    ServeOptions options;
+    options.store = store;
+    EXPECT_FALSE(check(options)) << store;
+  }
+  EXPECT_EQ(read(R"({"listen":["a:1","b:1","a:1"]})").error, R"(listen[2] "a:1": "a:1" is listened at already)");
+  EXPECT_EQ(read(R"({"beanstalkd":"a:1","listen":"a:1"})").error, R"(beanstalkd "a:1": "a:1" is listened at already)");
+  EXPECT_EQ(read(R"({"listen":["0.0.0.0:1","127.0.0.1:1"]})").error, R"(listen[1] "127.0.0.1:1": "0.0.0.0:1" is listened at already)");
+  EXPECT_EQ(read(R"({"listen":["unix:a","unix:b","a:0","a:0","a:1","b:1"]})").error, "");
+  EXPECT_NE(read(R"({"tokens":""})").error, "");
+  EXPECT_NE(read(R"({"tls":{"certificate":"","key":""}})").error, "");
+  ServeOptions options;
+  options.beanstalkd = options.http;
+  EXPECT_EQ(check(options).error().message, R"(beanstalkd "127.0.0.1:7733": "127.0.0.1:7733" is listened at already)");
+}
+
+TEST(ServeOptionsTest, OriginsAreWhatBrowsersSend) {
+  for (const char* origin : {"shop", "*", "null", "https://", "https://shop.example/", "https://*.example", "://a", ""}) {
+    EXPECT_NE(read(fmt::format(R"({{"origins":["https://a","{}"]}})", origin)).error.find("origins[1]"), std::string::npos) << origin;
+  }
+  EXPECT_EQ(read(R"({"origins":["https://shop.example","http://localhost:8080","moz-extension://a-b","http://[::1]:80"]})").error, "");
 }
 
 TEST(ServeOptionsTest, WhatOthersReachByBeanstalkdsProtocolIsGuardedToo) {
