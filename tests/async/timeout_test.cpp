@@ -94,13 +94,14 @@ TEST_P(TimeoutTest, ACancellationFromOutsideStaysACancellation) {
 TEST_P(TimeoutTest, ACancellationThatComesWithTheDeadlineWins) {
   this->run([&]() -> Coro<void> {
     const TimePoint when = this->loop.time() + 1ms;
-    Task<void> task;
-    task = this->spawn([&]() -> Coro<void> {
-      Timeout timeout(when);
-      co_await timeout.run(sleep_for(1h));
-    });
-    co_await yield_now();
-    this->loop.call_at(when, [&] { task.cancel(); });
+    // Both wait before a turn of the loop begins, so that one turn meets both, however late it is.
+    Task<void> task = this->spawn(
+        [&]() -> Coro<void> {
+          Timeout timeout(when);
+          co_await timeout.run(sleep_for(1h));
+        },
+        {}, Start::eagerly);
+    this->loop.call_at(when, [task]() mutable { task.cancel(); });
     bool cancelled = false;
     try {
       co_await task;

@@ -197,8 +197,8 @@ class LoopTest : public ::testing::Test {
     for (int i = 0; i < 64; ++i) loop.run_once(TimePoint::min());
   }
   template <class Body>
-  auto spawn(Body body, std::string_view name = {}) {
-    return loop.create_task(keeping(std::move(body)), name);
+  auto spawn(Body body, std::string_view name = {}, Start start = Start::next_turn) {
+    return loop.create_task(keeping(std::move(body)), name, start);
   }
 };
 
