@@ -848,6 +848,7 @@ struct SiteThatHangs : Site {
       for (const std::string& url : run()) {
         if (url.starts_with("http://a.test/good")) good.insert(url);
       }
+      sim.backend.manual_clock().advance(1min);  // no host rests from the run before
       if (good.size() == 10) return runs;
     }
     return 0;
