@@ -278,7 +278,7 @@ void Crawler::Shard::start(Frontier::Ticket ticket) {
   idle_visits_.pop_back();
   chosen.ticket = ticket;
   chosen.running = true;
-  chosen.has_page = chosen.has_spare = false;
+  chosen.has_page = chosen.has_spare = chosen.is_asked = false;
   chosen.before.reset();
   ++ticket.host->pins;
   ++active_;
@@ -292,6 +292,7 @@ Coro<void> Crawler::Shard::visit(Visit& visit) {
     co_await visit_now(visit);
   } catch (const CancelledError&) {
     cancelled = true;  // stays queued in the store: the next run fetches it
+    note_asked(visit);
   } catch (const std::exception& error) {
     spdlog::error("{}: {}", task_of(visit).url, error.what());
     on_error(visit, {Errc::internal, error.what()}, loop_->time());

@@ -84,6 +84,7 @@ class Crawler::Shard {
     bool has_page = false;        // of the budget of pages
     bool has_spare = false;       // another, for GET where HEAD may prove nothing
     bool is_conditional = false;  // 304 is an answer
+    bool is_asked = false;        // the transport has its request; whether it was sent, the response says
     std::uint64_t scan = 0;  // of its page: what was found is still there while it is the shard's last; 0: none yet
   };
 
@@ -290,6 +291,8 @@ class Crawler::Shard {
   void ask_by_get(Visit& visit, TimePoint now);
   void end_page(Visit& visit);
   void cut_by_quota(Visit& visit, TimePoint now);
+  // A run with a limit has asked it, and has no whole answer: the next one asks first what none has asked. Nothing if no request was sent.
+  void note_asked(const Visit& visit);
   void recall_redirects(UrlTask& task);
 
   void link_to_fragment(const UrlTask& from, const Url& url);

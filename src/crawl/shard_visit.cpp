@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "argiope/base/duration.hpp"
+#include "crawl/failure_rest.hpp"
 #include "crawl/internal/host_question.hpp"
 #include "crawl/internal/requeue.hpp"
 #include "crawl/shard.hpp"
@@ -129,6 +130,8 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   }
   visit.rendered.reset();
   if (rendering_) take_turn(host, now);
+  visit.response.connected = false;
+  visit.is_asked = true;
   const Result<void> sent = co_await send(host, visit.request, visit.response);
   leaves_address.reset();
   now = loop_->time();
@@ -343,6 +346,7 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   if (shared_.is_quota_used_up()) return cut_by_quota(visit, now);
   if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < host.policy->timeout) {
     put_page_off(visit);
+    note_asked(visit);  // the run may end while the host rests
     question_failed(host, error, visit.request.timeout, now);
     return frontier_.put_back(visit.ticket, now);
   }
@@ -378,7 +382,24 @@ void Crawler::Shard::cut_by_quota(Visit& visit, TimePoint now) {
     return give_up(visit, {Errc::too_large, text}, now);
   }
   put_page_off(visit);
+  note_asked(visit);
   frontier_.put_back(visit.ticket, now);
+}
+
+// A run that ends is no failure of the URL's: its attempts stay as many as they are.
+void Crawler::Shard::note_asked(const Visit& visit) {
+  if (!has_limit(options_) || !visit.is_asked || !visit.response.connected) return;
+  const UrlTask& task = task_of(visit);
+  UrlBatch batch;
+  UrlOutcome outcome = waiting_outcome(visit);
+  if (task.redirects > 0) outcome.limit = -std::int64_t{task.redirects};
+  if (shared_.plan.is_adaptive()) {
+    outcome.due = outcome.mtime;
+    outcome.mtime = shared_.plan.visit_before(outcome.due, visit.before.get());
+  }
+  outcome.error = "not answered before the run ended";
+  batch.outcomes.push_back(std::move(outcome));
+  shared_.store.submit(std::move(batch));
 }
 
 // Of a URL that is tried again. What is known of it stays, to be asked about; without validators, where it was asked without.

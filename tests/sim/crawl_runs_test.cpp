@@ -819,6 +819,86 @@ TEST_F(CrawlRuns, WhatHasFailedTwiceIsAskedByRunsWithALimitAtTimesThatGrow) {
   EXPECT_EQ(site.record("http://a.test/bad3").limit, 0);
 }
 
+// Pages that do not answer before a run ends, linked before those that do.
+struct SiteThatHangs : Site {
+  SiteThatHangs() {
+    auto& front = pages["http://a.test/"];
+    for (const char* name : {"/hangs", "/good"}) {
+      for (int i = 0; i < 10; ++i) front.push_back(name + std::to_string(i));
+    }
+    sim.options.per_host = 2;
+    sim.transport.before_reply = [this, answer = sim.transport.before_reply](const SyntheticRequest& request, TimePoint now) {
+      SyntheticReply reply = answer(request, now);
+      if (request.target.starts_with("/hangs")) hang(reply);
+      if (request.target.starts_with("/good")) reply.status = 200;
+      if (request.host == 1 && request.target != "/robots.txt") {
+        reply.status = 200;
+        reply.latency = 500ms;
+        const auto next = std::to_string(++others);
+        reply.body = "<a href=\"/" + next + "\">x</a>" + std::string(20'000, ' ');
+      }
+      return reply;
+    };
+  }
+
+  // How many runs it takes until each good page was asked; 0: too many.
+  int runs_until_all_good() {
+    std::set<std::string> good;
+    for (int runs = 1; runs < 20; ++runs) {
+      for (const std::string& url : run()) {
+        if (url.starts_with("http://a.test/good")) good.insert(url);
+      }
+      sim.backend.manual_clock().advance(1min);  // no host rests from the run before
+      if (good.size() == 10) return runs;
+    }
+    return 0;
+  }
+
+  std::function<void(SyntheticReply&)> hang = [](SyntheticReply& reply) { reply.latency = 60s; };
+  int others = 0;  // pages of the other host
+};
+
+TEST_F(CrawlRuns, WhatARunLeavesUnansweredAtItsEndComesBehindWhatNoneHasAsked) {
+  for (const bool adaptive : {false, true}) {
+    SCOPED_TRACE(adaptive);
+    SiteThatHangs site;
+    site.sim.options.max_time = 3s;
+    if (adaptive) site.sim.options.adaptive = RevisitBounds{1s, 1h};
+    EXPECT_GT(site.runs_until_all_good(), 1);
+    const UrlRecord cut = site.record("http://a.test/hangs0");
+    EXPECT_EQ(cut.state, UrlState::queued);
+    EXPECT_NE(cut.mtime, WallTime{});
+    EXPECT_EQ(cut.attempts, 0u) << "that the run has ended is no failure";
+    site.hang = [](SyntheticReply&) {};
+    site.sim.options.max_time.reset();
+    EXPECT_TRUE(site.run_set().contains("http://a.test/hangs0")) << "it is still asked";
+    EXPECT_TRUE(site.report.finished);
+  }
+}
+
+TEST_F(CrawlRuns, WhatTheQuotaHasCutOffComesBehindWhatNoRunHasAsked) {
+  SiteThatHangs site;
+  site.hang = [](SyntheticReply& reply) {
+    reply.latency = 2s;
+    reply.behaviour = SyntheticReply::Behaviour::reset;
+  };
+  // Each run, a page of the other host uses the quota up while those that hang are under way.
+  site.sim.options.seeds.push_back(*Url::parse("http://b.test/"));
+  site.sim.options.quota = 10'000;
+  EXPECT_GT(site.runs_until_all_good(), 1);
+  EXPECT_EQ(site.record("http://a.test/hangs0").state, UrlState::queued);
+  EXPECT_NE(site.record("http://a.test/hangs0").mtime, WallTime{});
+}
+
+TEST_F(CrawlRuns, OfWhatWasNotSentBeforeARunEndedNothingIsWritten) {
+  SiteThatHangs site;
+  site.sim.options.max_time = 3s;
+  site.run();
+  EXPECT_NE(site.record("http://a.test/hangs0").mtime, WallTime{});
+  EXPECT_EQ(site.record("http://a.test/hangs9").mtime, WallTime{});
+  EXPECT_EQ(site.record("http://a.test/good0").mtime, WallTime{});
+}
+
 // What stops in the middle of the attempts at a URL counts on.
 TEST_F(CrawlRuns, RunsThatAreGivenUpAreCountedOverAttemptsThatAStopHasParted) {
   Site site;
