@@ -20,6 +20,12 @@ std::optional<FileNumber> number_of_file(int directory, const char* name, int fl
   return FileNumber{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
 }
 
+std::optional<std::uint64_t> size_of_file(int descriptor) noexcept {
+  struct statx found {};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_SIZE, &found) != 0) return std::nullopt;
+  return found.stx_size;
+}
+
 // Numbers of files are given again after their end, times of birth are not.
 std::string identity_of_file(int directory, const char* name, int flags) {
   struct statx found {};
@@ -73,14 +79,16 @@ std::optional<FileNumber> file_number_of(int descriptor) noexcept {
 std::string file_identity_of(const std::string& path) { return identity_of_file(AT_FDCWD, path.c_str(), 0); }
 std::string file_identity_of(int descriptor) { return identity_of_file(descriptor, "", AT_EMPTY_PATH); }
 
-Result<void> expect_in_place(int descriptor, const std::string& path, std::string_view shown) {
+Result<void> expect_in_place(int descriptor, const std::string& path, std::string_view shown, std::uint64_t written) {
   const auto ours = file_number_of(descriptor);
   if (!ours) return {};
   const auto theirs = file_number_of(path);
   if (!theirs)
     return fail(Errc::io, fmt::format("{}: it was deleted while it was in use ({})", shown, std::strerror(errno)));
-  if (ours == theirs) return {};
-  return fail(Errc::io, fmt::format("{}: it was replaced by another file while it was in use", shown));
+  if (ours != theirs) return fail(Errc::io, fmt::format("{}: it was replaced by another file while it was in use", shown));
+  const auto size = written > 0 ? size_of_file(descriptor) : std::nullopt;
+  if (!size || *size >= written) return {};
+  return fail(Errc::io, fmt::format("{}: another program cut it while it was in use: {} of {} bytes are left", shown, *size, written));
 }
 
 }  // namespace argiope

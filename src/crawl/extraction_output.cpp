@@ -483,16 +483,18 @@ OutputMark ExtractionOutput::mark_locked() const {
 Result<void> ExtractionOutput::keep(bool sync) {
   OutputMark mark;
   bool syncs_name = false, begun = false;
+  std::uint64_t written = 0;
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return std::unexpected(*failed_);
     if (!is_file_) return {};
     mark = mark_locked();
+    written = size_;
     syncs_name = sync && is_new_;
     sync = sync && (synced_ != size_ || !kept_);
     begun = has_begun_;
   }
-  auto kept = expect_in_place(file_, path_, printable(path_));
+  auto kept = expect_in_place(file_, path_, printable(path_), written);
   if (kept && sync && fdatasync(file_) != 0) kept = trouble("writing");
   if (kept && syncs_name) kept = sync_folder_of(place_);
   const std::lock_guard lock(mutex_);

@@ -326,7 +326,9 @@ Result<void> MirrorLog::add(std::string_view texts, std::string_view records) {
     append_record(record, records_);
     at += kRecordHead + length;
   }
-  auto written = write_all(pages_.get(), packed_, texts_end_, shown(index_->pages_name()));
+  // A write behind the end of a file that another program has cut would hide the cut.
+  auto written = expect_in_place();
+  if (written) written = write_all(pages_.get(), packed_, texts_end_, shown(index_->pages_name()));
   if (written) written = write_all(index_file(), records_, index_end_, shown("index"));
   if (!written) {
     failed_ = written.error();
@@ -362,8 +364,9 @@ Result<void> MirrorLog::sync() const {
 
 Result<void> MirrorLog::expect_in_place() const {
   const std::string index = shown("index"), pages = shown(index_->pages_name());
-  auto in_place = argiope::expect_in_place(index_file(), index, index);
-  return in_place ? argiope::expect_in_place(pages_.get(), pages, pages) : in_place;
+  const std::uint64_t index_size = index_end_, pages_size = texts_end_;
+  auto in_place = argiope::expect_in_place(index_file(), index, index, index_size);
+  return in_place ? argiope::expect_in_place(pages_.get(), pages, pages, pages_size) : in_place;
 }
 
 MirrorLog::Reader::Reader() : unpacker_(ZSTD_createDCtx(), [](ZSTD_DCtx_s* unpacker) { ZSTD_freeDCtx(unpacker); }) {}
@@ -399,7 +402,7 @@ Result<void> MirrorLog::read_packed(const MirrorRecord& record, std::string& out
 }
 
 Result<void> MirrorLog::compact(bool sync) {
-  const std::uint64_t waste = texts_end_ - std::min(texts_end_, index_->live_bytes());
+  const std::uint64_t waste = texts_end_ - std::min(texts_end_.load(), index_->live_bytes());
   if (waste < kLeastWaste || waste < index_->live_bytes()) return {};
   const std::string old_name = index_->pages_name();
   const std::string new_name = fmt::format("pages-{}", number_of_pages(old_name) + 1);

@@ -10,6 +10,7 @@
 // A record follows what it names: a process that is killed leaves at most a beginning of one, which is cut off again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -125,7 +126,7 @@ class MirrorLog {
   // with the place of their bytes in `texts`, their references behind them. After a failure nothing is added any more.
   Result<void> add(std::string_view texts, std::string_view records);
   Result<void> sync() const;
-  // Whether both are still those that others find in the folder. Errors: io.
+  // Whether both are still those that others find in the folder, and as long as they were written. Errors: io.
   Result<void> expect_in_place() const;
   // What reads one text after the other. Threads: one at a time.
   class Reader {
@@ -159,8 +160,9 @@ class MirrorLog {
   std::unique_ptr<MirrorIndex> index_;
   Descriptor other_index_;  // the one that has taken the place of the folder's
   Descriptor pages_;
-  std::uint64_t index_end_ = 0;
-  std::uint64_t texts_end_ = 0;
+  // What the files have: expect_in_place() reads them in any thread.
+  std::atomic<std::uint64_t> index_end_ = 0;
+  std::atomic<std::uint64_t> texts_end_ = 0;
   std::string packed_, records_;  // to be written
   const std::unique_ptr<std::byte[]> packer_;
   std::optional<Error> failed_;

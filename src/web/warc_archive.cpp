@@ -99,6 +99,8 @@ class WarcArchive::Impl {
 
   Result<void> write_out() {
     if (failed_) return std::unexpected(*failed_);
+    // What is written behind the end of a file that another program has cut leaves zeros, and its size as it was.
+    if (auto in_place = expect_both_in_place(); !in_place) return in_place;
     if (auto written = write_at(file_->descriptor(), pending_, written_, file_->path()); !written) {
       return stop(std::move(written.error()));
     }
@@ -184,8 +186,8 @@ class WarcArchive::Impl {
 
   // A file that was finished may go wherever it likes.
   Result<void> expect_both_in_place() {
-    for (const auto& file : {file_, index_}) {
-      auto in_place = expect_in_place(file->descriptor(), file->path(), file->path());
+    for (const auto& [file, size] : {std::pair(file_, written_), std::pair(index_, state_.index_size)}) {
+      auto in_place = expect_in_place(file->descriptor(), file->path(), file->path(), size);
       if (in_place) continue;
       failed_ = std::move(in_place.error());
       return std::unexpected(*failed_);

@@ -1,6 +1,7 @@
 """What commands write to: a plain file is replaced and keeps its owner and mode, a link is followed, anything else stays what it is."""
 import os
 import re
+import shutil
 import stat
 import subprocess
 import threading
@@ -192,6 +193,15 @@ class OddFiles(EndToEnd):
             self.assertFalse(out.exists())
 
 
+def move_away(path):
+    path.rename(f'{path}.old')
+
+
+def replace(path):
+    move_away(path)
+    path.touch()
+
+
 class Gone(EndToEnd):
     """Files that are moved away or replaced while a crawl writes them."""
 
@@ -199,9 +209,23 @@ class Gone(EndToEnd):
         for what, name in (('output', 'o.jsonl'), ('warc', 'w.warc.gz'), ('warc', 'w.cdxj')):
             for replaced in (False, True):
                 with self.subTest(name, replaced=replaced):
-                    self.check_one(what, self.folder / f'{what}-{replaced}-{name}', replaced)
+                    said = self.crawl_disturbed(what, self.folder / f'{what}-{replaced}-{name}', replace if replaced else move_away)
+                    self.assertIn('replaced by another file' if replaced else 'deleted', said)
 
-    def check_one(self, what, target, replaced):
+    def test_a_crawl_whose_output_archive_or_mirror_is_cut_ends_with_an_error(self):
+        for what, name in (('output', 'o.jsonl'), ('warc', 'w.warc.gz'), ('warc', 'w.cdxj'),
+                           ('save', '.argiope-mirror/index'), ('save', '.argiope-mirror/pages-1')):
+            with self.subTest(name):
+                target = self.folder / f'cut-{what}' / name
+                if what != 'save':
+                    target = self.folder / f'cut-{name}'
+                said = self.crawl_disturbed(what, target, lambda path: os.truncate(path, 0))
+                self.assertIn('another program cut it', said)
+                self.assertIn(target.name, said)
+                shutil.rmtree(self.folder / f'cut-{what}', ignore_errors=True)
+
+    def crawl_disturbed(self, what, target, disturb):
+        """What a crawl says while whose second page `disturb` does something to the file that it writes."""
         asked, let_go = threading.Event(), threading.Event()
 
         class Held(PageHandler):
@@ -213,18 +237,17 @@ class Gone(EndToEnd):
         url = f'http://127.0.0.1:{self.serve(Held).server_port}/'
         self.addCleanup(let_go.set)
         stem = re.sub(r'\.(warc\.gz|cdxj)$', '', str(target))
-        arguments = ['--field', 'h=css:h1', '--output', target] if what == 'output' else ['--warc', stem]
-        database = f'{target}.db'
+        arguments = {'output': ['--field', 'h=css:h1', '--output', target], 'warc': ['--warc', stem],
+                     'save': ['--save', target.parent.parent]}[what]
+        database = self.folder / f'{target.name}.db'
         process = self.start([ARGIOPE, 'crawl', url, '-d', database, '--quiet', *map(str, arguments)], stderr=subprocess.PIPE, text=True)
         self.assertTrue(asked.wait(PATIENCE))
-        self.wait_until(target.exists)
-        target.rename(f'{target}.old')
-        if replaced:
-            target.touch()
+        self.wait_until(lambda: target.exists() and (disturb in (replace, move_away) or target.stat().st_size > 0))
+        disturb(target)
         let_go.set()
         _, said = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 3, said)
-        self.assertIn('replaced by another file' if replaced else 'deleted', said)
+        return said
 
 
 class StandardOutput(Commands):
