@@ -18,7 +18,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kPackedAtOnce = 128 * 1024;
+constexpr std::size_t kMembersReadAtOnce = 128 * 1024;
 constexpr std::size_t kWrittenAtOnce = 256 * 1024;
 constexpr std::string_view kMemberMagic = "\x1f\x8b";
 constexpr int kGzipWindow = 15 + 16;
@@ -52,7 +52,7 @@ Result<WarcUnpacked> WarcUnpacked::open() {
 Result<WarcUnpacked::Stretch> WarcUnpacked::append(const WarcBytes& packed, std::uint64_t offset) {
   Stretch stretch{.begin = size_, .read_to = offset};
   Inflater inflater;
-  std::vector<char> in(kPackedAtOnce), out(kWrittenAtOnce);
+  std::vector<char> in(kMembersReadAtOnce), out(kWrittenAtOnce);
   z_stream& stream = inflater.stream;
   for (bool is_between = true;;) {
     const auto count = packed(offset, in.data(), in.size());

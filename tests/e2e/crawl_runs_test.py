@@ -2,6 +2,8 @@
 import contextlib
 import csv
 import json
+import random
+import resource
 import sqlite3
 import subprocess
 import threading
@@ -231,6 +233,39 @@ class CrawlRuns(EndToEnd):
             self.crawl(url, '--per-host', 4, *limit)
             depths = {found[len(url) - 1:]: depth for found, depth in self.rows('SELECT url, depth FROM urls')}
             self.assertEqual((depths['/x'], depths['/y']), (2, 3), limit)
+
+    def test_a_file_that_may_not_grow_is_an_error_that_names_it(self):
+        noise = random.Random(1).randbytes(40_000).hex()
+
+        class Large(PageHandler):
+            def do_GET(self):
+                self.reply(200 if self.path == '/' else 404, noise.encode() if self.path == '/' else b'')
+
+        url = f'http://127.0.0.1:{self.serve(Large).server_port}/'
+        for name, arguments in {'crawl.db': ['-d', 'crawl.db'], 'site.warc.gz': ['--warc', 'site'], 'x.jsonl': ['--field', 'b:raw=css:body', '--output', 'x.jsonl'],
+                                'mirror': ['--save', 'mirror'], 'r.html': ['--html', 'r.html']}.items():
+            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', ':memory:', url, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
+            self.assertEqual(result.returncode, 3, (name, result.stderr))
+            self.assertIn(name, result.stderr)
+
+    def test_an_archive_is_not_touched_by_a_run_that_another_option_ends(self):
+        archive = self.folder / 'site.warc.gz'
+        self.crawl(f'http://127.0.0.1:{self.serve(Tagged).server_port}/', '--warc', archive)
+        torn = archive.read_bytes()[:-20]
+        archive.write_bytes(torn)
+        (self.folder / 'mirror').mkdir()
+        (self.folder / 'mirror' / 'mine.txt').write_text('mine')
+        for refused in (['--field', 'a=nonsense:b'], ['--save', self.folder / 'mirror']):
+            result = subprocess.run([ARGIOPE, 'crawl', '-d', ':memory:', 'http://127.0.0.1:9/', '--warc', archive, *refused], capture_output=True, text=True, timeout=300)
+            self.assertIn(result.returncode, (2, 3))
+            self.assertEqual(archive.read_bytes(), torn, refused)
+
+    def test_all_urls_go_to_standard_output(self):
+        url = f'http://127.0.0.1:{self.serve(Tagged).server_port}/'
+        result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', ':memory:', url, '--export', '-'], capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(url, [json.loads(line)['url'] for line in result.stdout.splitlines()])
 
     def test_a_run_with_nothing_due_says_so_and_what_would_fetch_again(self):
         urls, _ = self.site('--hosts', 1, '--pages', 5, '--features', 'none')

@@ -247,7 +247,9 @@ class CrawlCommand {
     const ExtractionReport extracted = extraction_ ? extraction_->report() : ExtractionReport{};
     if (!arguments_.quiet) {
       // Records and people's words do not mix.
-      std::FILE* const out = extraction_ && arguments_.extraction.output == "-" ? stderr : stdout;
+      const bool is_taken = (extraction_ && arguments_.extraction.output == "-") || arguments_.export_file == "-" ||
+                            arguments_.export_broken_file == "-";
+      std::FILE* const out = is_taken ? stderr : stdout;
       print_report(out, report, arguments_.database, arguments_.export_file);
       print_warc(out);
       if (mirror_) print_mirror(out, *mirror_, arguments_.save, seeds_);
