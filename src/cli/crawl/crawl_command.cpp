@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "cli/crawl/sitemap_words.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
+#include "cli/random_number.hpp"
 #include "cli/version.hpp"
 #include "config/internal/crawl_file.hpp"
 #include "config/internal/extraction_file.hpp"
@@ -147,8 +147,6 @@ class CrawlCommand {
 
   Result<void> open_warc(CrawlOptions& options) {
     if (arguments_.warc.empty()) return {};
-    std::random_device entropy;
-    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
     const WarcOptions warc{.path = arguments_.warc,
                            .most_bytes = arguments_.warc_bytes,
                            .sync = arguments_.sync == "full",
@@ -156,7 +154,7 @@ class CrawlCommand {
                                     {"http-header-user-agent", options.user_agent},
                                     {"robots", options.robots ? "obey" : "ignore"}},
                            .seeds = options.seeds};
-    auto opened = WarcSink::open(warc, clock_, Random{chance});
+    auto opened = WarcSink::open(warc, clock_, Random{random_number()});
     if (!opened) {
       if (opened.error().code == Errc::wrong_format) opened.error().message += "; --warc names another file";
       return std::unexpected(std::move(opened.error()));
@@ -167,9 +165,7 @@ class CrawlCommand {
   }
 
   Result<void> open_mirror(CrawlOptions& options) {
-    std::random_device entropy;
-    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
-    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{chance});
+    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{random_number()});
     if (!opened) return std::unexpected(std::move(opened.error()));
     mirror_ = std::move(*opened);
     if (mirror_) seeds_ = options.seeds;
