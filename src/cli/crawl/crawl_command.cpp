@@ -42,6 +42,8 @@
 namespace argiope {
 namespace {
 
+constexpr int kMostLookedAt = 1'000;  // rows, for the URLs that a crawl began with
+
 class CrawlCommand {
  public:
   // `archives`: the WARC files to crawl instead of the net.
@@ -67,12 +69,13 @@ class CrawlCommand {
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
     if (arguments_.color) color_log();
-    if (auto good = arguments_.check_outputs(); !good) return give_up(good.error().message, kExitNothing);
+    if (auto good = check_files(); !good) return give_up(good.error().message, kExitNothing);
     if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
+    say_whose_database(options->seeds);
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
     if (extraction_) {
@@ -91,6 +94,33 @@ class CrawlCommand {
   }
 
  private:
+  // Before anything is opened.
+  Result<void> check_files() const {
+    CommandFiles files = arguments_.files(environment_variable);
+    for (const std::string& archive : archives_) files.reads("FILE", archive);
+    return files.check();
+  }
+  // The usual database is in the folder where the command runs. A second site there is told that it has another.
+  void say_whose_database(const std::vector<Url>& seeds) const {
+    if (arguments_.quiet || arguments_.database != CrawlArguments{}.database) return;
+    auto store = open_url_store_to_look(arguments_.database);
+    if (!store) return;
+    std::string other;
+    bool is_known = false;
+    int looked = 0;
+    (void)(*store)->scan(1, [&](const UrlRecord& record) {
+      const auto url = record.referrer == 0 ? Url::parse(record.url) : Result<Url>(fail(Errc::not_found, ""));
+      if (url) {
+        const auto is_of_it = [&](const Url& seed) { return seed.host_and_port() == url->host_and_port(); };
+        is_known = std::ranges::any_of(seeds, is_of_it);
+        if (other.empty()) other = url->host_and_port();
+      }
+      return !is_known && ++looked < kMostLookedAt;
+    });
+    if (is_known || other.empty()) return;
+    fmt::print(stderr, "argiope: {} has the crawl of {} already, and this one goes into it, too; -d FILE keeps them apart\n",
+               arguments_.database, printable(other));
+  }
   static void color_log() {
     for (const auto& sink : spdlog::default_logger()->sinks()) {
       auto* const colored = dynamic_cast<spdlog::sinks::stderr_color_sink_mt*>(sink.get());
