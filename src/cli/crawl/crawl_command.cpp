@@ -72,9 +72,10 @@ class CrawlCommand {
     if (auto good = check_files(); !good) return give_up(good.error().message, kExitNothing);
     if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
-    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
-    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
+    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    // An archive is mended when it is opened: nothing else may refuse the run behind it.
+    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
     say_whose_database(options->seeds);
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
