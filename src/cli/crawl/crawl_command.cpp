@@ -283,6 +283,8 @@ class CrawlCommand {
     if (arguments_.summary == "json") {
       print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr);
     }
+    // Last: who runs this as a job keeps the last line of standard error.
+    if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr)));
     return status;
   }
 
@@ -323,7 +325,8 @@ class CrawlCommand {
     // What was not asked for by --check-only does not count, here as in argiope crawl check.
     const bool counts_broken = arguments_.report.judge.rules()->wants(FindingKind::broken);
     const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && !check_->is_good());
-    return arguments_.fail_on_broken && is_broken_somewhere ? kExitBroken : kExitFinished;
+    is_found_broken_ = arguments_.fail_on_broken && is_broken_somewhere;
+    return is_found_broken_ ? kExitBroken : kExitFinished;
   }
 
   // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
@@ -368,6 +371,7 @@ class CrawlCommand {
   std::optional<CheckResult> check_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
+  bool is_found_broken_ = false;  // and --fail-on-broken asks
   std::string error_;  // what was complained of
 };
 
