@@ -344,7 +344,7 @@ std::string another_name(const std::string& name) {
 
 Coro<Result<void>> BookJobPutter::put(std::vector<SinkJob> jobs) {
   auto done = co_await book_.put_all(new_jobs(jobs));
-  if (!done && done.error().code == Errc::invalid_input && co_await or_return(rename_those_of_others(jobs))) {
+  if (!done && done.error().code == Errc::conflict && co_await or_return(rename_those_of_others(jobs))) {
     done = co_await book_.put_all(new_jobs(jobs));
   }
   if (!done) co_return std::unexpected(std::move(done.error()));
