@@ -18,6 +18,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
+#include "cli/flag_option.hpp"
 #include "cli/help/help_files.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/version.hpp"
@@ -110,6 +111,7 @@ int run_argiope(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("notify"), std::move(notify));
 
   add_help_files_option(app);
+  refuse_values_of_flags(app);
 
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string wrong = wrong_command(app, words); !wrong.empty()) {

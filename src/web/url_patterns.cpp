@@ -224,6 +224,7 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
     return bad_pattern(pattern.substr(0, 60), fmt::format("longer than {} bytes", UrlPatterns::kMostPatternBytes));
   }
   if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
+  if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
   if (!pattern.starts_with(kExpression)) return GlobTranslator(pattern).translate();
   return std::string(pattern.substr(kExpression.size()));
 }

@@ -1,4 +1,4 @@
-#include "web/warc_names.hpp"
+#include "web/internal/warc_names.hpp"
 
 #include <fmt/format.h>
 

@@ -325,7 +325,7 @@ TEST(CrawlArguments, WhatIsWrittenAtTheEndIsTriedAtTheStart) {
     CrawlArguments arguments;
     words.insert(words.begin(), "a.org");
     type_into(arguments, words);
-    const auto good = arguments.check_outputs();
+    const auto good = arguments.files([](const char*) { return std::optional<std::string>(); }).check();
     return good ? std::string() : good.error().message;
   };
   const std::string missing = folder.file("none/x.csv");
@@ -337,6 +337,42 @@ TEST(CrawlArguments, WhatIsWrittenAtTheEndIsTriedAtTheStart) {
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.file("."))) << "and nothing is left of the trial";
   EXPECT_EQ(why({"--html", "-"}), "");
+}
+
+TEST(CrawlArguments, NoValueIsTakenForAnother) {
+  const auto why = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"a.org"};
+    words.insert(words.end(), more.begin(), more.end());
+    return why_not_parsed<CrawlArguments>(words);
+  };
+  EXPECT_EQ(why({"--port", "80,,81"}), "--port: \"80,,81\": a part between its commas is empty; write it as a,b");
+  EXPECT_NE(why({"--port", ",", "--max-depth", "1"}).find("--port: \",\""), std::string::npos);
+  for (const char* option : {"--accept-type", "--accept-ext", "--reject-ext", "--strip-parameters", "--keep-parameters"}) {
+    EXPECT_NE(why({option, "a/b,,c/d"}).find("is empty"), std::string::npos) << option;
+    EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
+  }
+  EXPECT_EQ(taken({"a.org", "--reject-ext", " zip, tar.gz "}).reject_extensions, (std::vector<std::string>{"zip", "tar.gz"}));
+  EXPECT_NE(why({"--max-pages", "010"}).find("write it without a 0 in front"), std::string::npos);
+  EXPECT_NE(why({"--max-pages", " 5"}), "");
+  for (const char* bytes : {"010M", "M", " 5", ""}) EXPECT_NE(why({"--quota", bytes}), "") << bytes;
+  for (const char* option : {"--user-agent", "--accept-status", "--check-only", "--adaptive"}) {
+    EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
+  }
+  EXPECT_NE(refusal({"a.org", "--check-links", "--accept-status", "200,,300"}).find("--accept-status: \"200,,300\""), std::string::npos);
+  for (const char* sitemap : {"foo", "sitemap.xml", "/sitemap.xml", "maps/site.xml", "a.org/"}) {
+    EXPECT_NE(refusal({"a.org", "--sitemap", sitemap}).find("write the whole URL"), std::string::npos) << sitemap;
+  }
+  EXPECT_TRUE(options_of({"a.org", "--sitemap", "a.org/map.xml"}));
+  EXPECT_EQ(refusal({"a.org", "-w", "1"}), "--whitelist \"1\": a domain, or an address as in \"0.0.0.1\"");
+  EXPECT_NE(refusal({"a.org", "--include", " /docs/**"}).find("a blank"), std::string::npos);
+}
+
+TEST(CrawlArguments, AssetsGoIntoAnArchiveThatAsksForThem) {
+  EXPECT_EQ(taken({"a.org", "--warc", "w"}).requisites, Requisites::none);
+  EXPECT_EQ(taken({"a.org", "--warc", "w", "--page-requisites", "all"}).requisites, Requisites::all);
+  EXPECT_EQ(taken({"a.org", "--save", "s"}).requisites, Requisites::all);
+  EXPECT_EQ(taken({"a.org", "--save", "s", "--save-assets", "same-host"}).requisites, Requisites::same_host);
+  EXPECT_EQ(refusal({"a.org", "--page-requisites", "all"}), "--page-requisites: does nothing without --save or --warc");
 }
 
 TEST(CrawlArguments, ASitemapIsXml) {
