@@ -153,6 +153,27 @@ TEST(SeedList, IsAUrlALineAndPassesOverWhatIsEmptyOrAComment) {
   EXPECT_EQ(list.bad_count, 0u);
 }
 
+TEST(SeedList, MayBeInUtf16) {
+  const auto utf16 = [](std::string_view text, bool is_big, bool has_mark) {
+    std::string bytes = !has_mark ? "" : is_big ? "\xfe\xff" : "\xff\xfe";
+    for (const char c : text) bytes.append(is_big ? std::string{'\0', c} : std::string{c, '\0'});
+    return bytes;
+  };
+  const std::string sitemap =
+      "<?xml version=\"1.0\" encoding=\"UTF-16\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">"
+      "<url><loc>http://a.org/1</loc></url><url><loc>http://a.org/2</loc></url></urlset>";
+  for (const bool is_big : {false, true}) {
+    for (const bool has_mark : {false, true}) {
+      for (const std::string& text : {std::string("http://a.org/1\r\nhttp://a.org/2\r\n"), sitemap}) {
+        const SeedList list = list_of(utf16(text, is_big, has_mark));
+        ASSERT_EQ(list.seeds.size(), 2u) << is_big << has_mark << text;
+        EXPECT_EQ(list.seeds[1].href(), "http://a.org/2");
+        EXPECT_EQ(list.bad_count, 0u);
+      }
+    }
+  }
+}
+
 TEST(SeedList, ABadLineIsToldByItsNumberAndSkipped) {
   const SeedList list = list_of("http://a.org/\nftp://ann:secret@x/\n" + std::string(100'000, 'x') + "\nhttp://b.org/\n");
   EXPECT_EQ(list.seeds.size(), 2u);
@@ -198,7 +219,9 @@ TEST(CrawlArguments, ListsOfUrlsAreReadAndASpanBehindTheShortOptionIsStillTheLon
 
 TEST(CrawlArguments, ExportsAreOfTwoKinds) {
   EXPECT_TRUE(options_of({"a.org", "--export", "x.csv", "--export-broken", "y.jsonl"}));
-  EXPECT_EQ(refusal({"a.org", "--export", "x.txt"}), "--export \"x.txt\": the name must end with .jsonl or .csv");
+  EXPECT_EQ(refusal({"a.org", "--export", "x.txt"}), "--export \"x.txt\": the name must end with .jsonl or .csv, or be -");
+  EXPECT_TRUE(options_of({"a.org", "--export", "-"}));
+  EXPECT_TRUE(refusal({"a.org", "--export", "-", "--summary", "json"}).starts_with("--export -: --summary json"));
   EXPECT_TRUE(refusal({"a.org", "--export-broken", "y"}).starts_with("--export-broken"));
 }
 

@@ -75,7 +75,7 @@ class Rights(Daemons):
             self.good('boss', 'PUT', f'/v1/projects/{name}.p', project(f'{name}.p'))
             self.good('boss', 'PATCH', f'/v1/projects/{name}.p', {'status': 'STOP'})
             self.good('boss', 'POST', '/v1/leases', {'queues': [f'{name}.none'], 'worker': f'{name}-worker'})
-        self.good('boss', 'POST', '/v1/jobs', {'queue': 'secret.leased'})
+        self.good('boss', 'POST', '/v1/jobs', {'queue': 'secret.leased', 'lease_time_ms': 86_400_000})
         ids[SECRET]['token'] = self.good('secret-work', 'POST', '/v1/leases', {'queues': ['secret.leased'], 'worker': 'secret-busy'})['leases'][0]['token']
         return ids
 
@@ -203,6 +203,76 @@ class Rights(Daemons):
             self.assertNotIn(b'"payload":"secret', answer.body)
         else:
             self.assertLess(answer.status, 300, answer.body)
+
+    def own_requests(self):
+        """For each request of the table what asks it for the tenant's own: path and body. A job for each that changes one."""
+        new_job = lambda: self.good('boss', 'POST', '/v1/jobs', {'queue': 'mine.q', 'delay_ms': 3_600_000})['id']
+        lease = self.lease_mine
+        schedule = {'trigger': '0 0 * * *', 'job': {'queue': 'mine.q'}}
+        ended = self.good('mine-work', 'POST', '/v1/leases/settle', {'settlements': [{'token': lease(), 'outcome': 'done', 'result': 'x'}]})
+        self.assertEqual(ended['replies'][0]['outcome'], 'ok')
+        done = self.good('boss', 'GET', '/v1/jobs?queue=mine.work')['jobs'][0]['id']
+        page = 'http://127.0.0.1:1/own'
+        self.good('boss', 'POST', '/v1/projects/mine.p/pages', {'url': page})
+        asked = {
+            'GET /v1/hosts/explain': ('/v1/hosts/explain?site=http://127.0.0.1:1', None),
+            'POST /v1/simulate': ('/v1/simulate', {'for_ms': 1000}),
+            'PATCH /v1/jobs/{job}': (f'/v1/jobs/{new_job()}', {'priority': 9}),
+            'POST /v1/jobs/change': ('/v1/jobs/change', {'change': 'cancel', 'ids': [new_job()]}),
+            'GET /v1/jobs/{job}/output': (f'/v1/jobs/{done}/output', None),
+            'GET /v1/history': ('/v1/history?queue=mine.q', None),
+            'POST /v1/jobs': ('/v1/jobs', {'jobs': [{'queue': 'mine.new'}], 'completion': {'queue': 'mine.q'}}),
+            'POST /v1/leases': ('/v1/leases', {'queues': ['mine.q'], 'worker': 'mine-worker'}),
+            'POST /v1/leases/settle': ('/v1/leases/settle', {'settlements': [{'token': lease(), 'outcome': 'done', 'follow_ups': [{'queue': 'mine.q'}]}]}),
+            'PATCH /v1/leases': ('/v1/leases', {'leases': [{'token': lease()}]}),
+            'DELETE /v1/workers/{worker}': ('/v1/workers/w', None),
+            'POST /v1/schedules': ('/v1/schedules', {'name': 'mine.more', **schedule}),
+            'PUT /v1/schedules/{schedule}': ('/v1/schedules/mine.new', schedule),
+            'PATCH /v1/schedules/{schedule}': ('/v1/schedules/mine.s', {'job': {'queue': 'mine.other'}}),
+            'PUT /v1/projects/{project}': ('/v1/projects/mine.more', {**project('mine.more'), 'sink': [{'queue': 'mine.q'}]}),
+            'PATCH /v1/projects/{project}': ('/v1/projects/mine.p', {'status': 'RUNNING'}),
+            'POST /v1/projects/{project}/roll-back': ('/v1/projects/mine.p/roll-back', {'version': 1}),
+            'POST /v1/projects/{project}/pages': ('/v1/projects/mine.p/pages', {'pages': [{'url': 'http://127.0.0.1:1/x'}]}),
+            'POST /v1/projects/{project}/messages': ('/v1/projects/mine.p/messages', {'message': 1}),
+            'DELETE /v1/schedules/{schedule}': ('/v1/schedules/mine.new', None),
+            'DELETE /v1/projects/{project}': ('/v1/projects/mine.more', None),
+            'POST /v1/projects/try': ('/v1/projects/try', {'project': 'mine.p', 'url': 'http://127.0.0.1:1/x'}),
+            'GET /v1/projects/{project}/pages/one': (f'/v1/projects/mine.p/pages/one?page={page}', None),
+            'GET /v1/projects/{project}/pages/explain': (f'/v1/projects/mine.p/pages/explain?page={page}', None),
+            'POST /v1/next': ('/v1/next', {'trigger': '0 0 * * *'}),
+            'POST /v1/session': ('/v1/session', {'token': self.tokens['mine-admin']}),
+        }
+        for request in table():
+            path = request.split(' ')[1]
+            if request not in asked:
+                job = new_job() if '{job}' in path else ''
+                asked[request] = (path.format(job=job, queue='mine.q', schedule='mine.s', project='mine.p', version=1, notify='ops'), None)
+        return asked
+
+    def test_a_bound_token_may_do_with_its_own_what_the_table_says(self):
+        self.two_tenants()
+        before, asked = self.belongings(), self.own_requests()
+        # Those of all are nobody's own. This project has no script for messages and was not deleted, and this schedule has not run.
+        of_all = {request for request, (_, word) in table().items() if word == 'forbidden' and re.search(r'/v1/(notify|audit)', request)}
+        self.good('boss', 'PUT', '/v1/queues/mine.empty', {})
+        asked['DELETE /v1/queues/{queue}'] = ('/v1/queues/mine.empty', None)
+        others = {'POST /v1/projects/{project}/messages': 400, 'POST /v1/projects/{project}/restore': 409,
+                  'GET /v1/schedules/{schedule}/output': 404}
+        # What ends a thing comes last.
+        for request in sorted(set(table()) - of_all, key=lambda one: (one.startswith('DELETE'), one)):
+            (scope, _), (path, body) = table()[request], asked[request]
+            with self.subTest(request, path=path, body=body):
+                token = 'mine-read' if scope == 'none' else f'mine-{scope}'
+                if path == '/v1/events':
+                    self.assertIn(b'mine.q', self.beginning(token, path))
+                    continue
+                answer = self.ask(token, request.split(' ')[0], path, body)
+                verdict = self.verdict(answer)
+                self.assertTrue(verdict < 300 or verdict == others.get(request), (verdict, answer.body))
+                if path == '/v1/leases' and body and 'leases' in body:
+                    self.assertNotIn('lease_lost', json.loads(answer.body)['leases'][0])
+        unchanged = lambda text: [json.dumps(json.loads(text)[part], sort_keys=True) for part in (0, 1, 2, 4)]
+        self.assertEqual(unchanged(self.belongings()), unchanged(before))
 
     def test_a_stream_tells_of_no_schedule_whose_jobs_go_elsewhere(self):
         connection = http.client.HTTPConnection('127.0.0.1', self.server.port, timeout=PATIENCE)
@@ -335,6 +405,12 @@ class Rights(Daemons):
         self.good('boss', 'DELETE', f'/v1/jobs/{job}')
         self.assertEqual(self.good('boss', 'GET', f'/v1/jobs?queue={own}')['jobs'], [])
 
+    def verbs(self):
+        """All that the parser knows."""
+        text = (ROOT / 'src' / 'serve' / 'beanstalkd_parser.cpp').read_text()
+        words = re.search(r'kWords = \{\{(.*?)\}\};', text, re.S)[1]
+        return set(re.findall(r'\{"([a-z-]+) ?", Shape::', words))
+
     def test_every_command_of_the_beanstalkd_protocol(self):
         own = 'argiope.notify.ops'
         job = self.good('boss', 'POST', '/v1/notify/ops/test')['job']
@@ -348,6 +424,8 @@ class Rights(Daemons):
             f'stats-job {job}': none, f'reserve-job {job}': none, f'release {job} 0 0': none, f'bury {job} 0': none, f'touch {job}': none,
             'peek-ready': none, 'peek-delayed': none, 'peek-buried': none, 'reserve-with-timeout 0': ['TIMED_OUT'], 'kick 100': ['KICKED', '0'],
         }
+        told_below = {'list-tubes', 'list-tubes-watched', 'stats', 'put', 'reserve', 'quit'}
+        self.assertEqual({command.split(' ')[0] for command in answers} | told_below, self.verbs())
         for command, answer in answers.items():
             self.assertEqual(client.ask(command), answer, command)
         for command in ('list-tubes', 'list-tubes-watched', 'stats'):

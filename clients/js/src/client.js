@@ -3,18 +3,16 @@ import { ApiError, Unreachable } from "./errors.js";
 import { EventReader } from "./events.js";
 import { bytes, Http, isBytes, jsonOf, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
 import { OF_A_JOB, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
-import { Backoff, delayOf, realTime, sleep, timeOf } from "./time.js";
+import { Backoff, delayOf, realTime, sleep, timeOf, withTimes } from "./time.js";
 
 // The daemon says something on an event stream every 15 s.
 const SILENCE_LIMIT_MS = 45_000;
 
 export function newJob(queue, payload, options = {}) {
   refuseTheirs("a job", options, OF_A_JOB);
-  const job = { queue, ...options };
+  const job = withTimes({ queue, ...options });
   if (isBytes(payload)) job.payload_base64 = toBase64(payload);
   else if (payload !== undefined) job.payload = typeof payload === "string" ? payload : refuseUnlessJson(payload, "a payload");
-  if (job.due_at !== undefined) job.due_at = timeOf(job.due_at);
-  for (const name of ["delay_ms", "lease_time_ms"]) if (job[name] !== undefined) job[name] = delayOf(job[name]);
   return job;
 }
 
@@ -23,7 +21,7 @@ function refuseUnlessJson(value, what) {
   return value;
 }
 
-const textsOf = (settlements) => settlements.map((settlement) => jsonOf(settlement, "a settlement"));
+const textsOf = (settlements) => settlements.map((settlement) => jsonOf(withTimes(settlement), "a settlement"));
 
 // A reply of one of many: its error, if it has one, as what would have been thrown.
 function replyOf(reply) {
@@ -138,6 +136,7 @@ class Leases {
   // settlements under a key the daemon keeps for a day: too much for every end of a busy worker.
   async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal, idempotencyKey } = {}) {
     const texts = settleTexts ?? textsOf(settle ?? []);
+    waitMs = delayOf(waitMs, "waitMs");
     let text = jsonOf({ queues, most, wait_ms: waitMs, worker }, "a request");
     if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
     const key = idempotencyKey ?? (texts.length === 0 ? newKey() : undefined);
@@ -362,7 +361,7 @@ export class Client {
     return this.#http.send("POST", path("notify", name, "test"), { read: member("job") });
   }
   async history(filter = {}) {
-    return this.#http.send("GET", "/v1/history" + query(filter));
+    return this.#http.send("GET", "/v1/history" + query({ ...filter, from: timeOf(filter.from), to: timeOf(filter.to) }));
   }
   async version() {
     return this.#http.send("GET", "/v1/version");

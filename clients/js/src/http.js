@@ -1,6 +1,6 @@
 // One request after the other: what is sent, how an answer is read, and when it is sent again.
 import { ApiError, Unreachable } from "./errors.js";
-import { Backoff, shown, sleep } from "./time.js";
+import { Backoff, delayOf, limitOf, shown, sleep, timeOf } from "./time.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7733";
 // Of fetch in Node: nothing was sent.
@@ -46,8 +46,8 @@ export class Http {
     this.url = new URL(url ?? environment.ARGIOPE_URL ?? DEFAULT_URL).href.replace(/\/+$/, "");
     const word = token ?? environment.ARGIOPE_TOKEN;
     this.headers = word ? { Authorization: `Bearer ${word}` } : {};
-    this.timeoutMs = timeoutMs;
-    this.retryForMs = retryForMs;
+    this.timeoutMs = delayOf(timeoutMs, "timeoutMs");
+    this.retryForMs = limitOf(retryForMs, "retryForMs");
     this.time = time;
     this.fetch = (...request) => fetch(...request);
   }
@@ -158,7 +158,7 @@ export function path(resource, name, ...rest) {
 
 export function query(members) {
   const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  return given.length === 0 ? "" : "?" + new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length === 0 ? "" : "?" + new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? timeOf(value) : String(value)]));
 }
 
 export function toBase64(data) {

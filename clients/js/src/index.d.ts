@@ -379,7 +379,7 @@ export class Client {
   config(): Promise<Answer>;
   notify(): Promise<Answer[]>;
   testNotify(name: string): Promise<number>;
-  history(filter?: { queue?: string; from?: string; to?: string; step?: 10 | 300 }): Promise<Answer>;
+  history(filter?: { queue?: string; from?: When; to?: When; step?: 10 | 300 }): Promise<Answer>;
   simulate(changes?: Answer): Promise<Answer>;
   auditPage(filter?: { after?: number | string; limit?: number }): Promise<Answer>;
   version(): Promise<Answer>;

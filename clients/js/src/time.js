@@ -6,11 +6,28 @@ export const realTime = {
   clearTimeout: (timer) => clearTimeout(timer),
 };
 
-// A delay in milliseconds. Errors: TypeError, which names what is none.
-export function delayOf(delay) {
+// A delay in milliseconds. Errors: TypeError, which names what is none; `what` is what it was given as.
+export function delayOf(delay, what) {
   const ms = typeof delay === "bigint" ? Number(delay) : delay;
-  if (typeof ms !== "number" || !Number.isFinite(ms)) throw new TypeError(`${shown(delay)} is no delay: give a number of milliseconds`);
+  if (typeof ms !== "number" || !Number.isFinite(ms)) {
+    throw new TypeError(`${what ? `${what}: ` : ""}${shown(delay)} is no delay: give a number of milliseconds`);
+  }
   return Math.round(ms);
+}
+
+// The same of a limit, which may be none: Infinity.
+export function limitOf(limit, what) {
+  return limit === Infinity ? limit : delayOf(limit, what);
+}
+
+// A job, or what ends one, with its times and delays as the daemon takes them.
+export function withTimes(of) {
+  if (of === null || typeof of !== "object") return of;
+  const made = { ...of };
+  if (made.due_at !== undefined) made.due_at = timeOf(made.due_at);
+  for (const name of ["delay_ms", "lease_time_ms"]) if (made[name] !== undefined) made[name] = delayOf(made[name], name);
+  if (Array.isArray(made.follow_ups)) made.follow_ups = made.follow_ups.map(withTimes);
+  return made;
 }
 
 // A point in time as text: of a Date, of milliseconds since 1970 as Date.now() gives them, or of RFC 3339 as it is.

@@ -6,7 +6,7 @@ import { Client } from "./client.js";
 import { ApiError, Snooze, Unreachable } from "./errors.js";
 import { newKey } from "./http.js";
 import { cancelled, done, failed, Job, released, retried } from "./job.js";
-import { Backoff, Bell, isA, realTime, shown, sleep } from "./time.js";
+import { Backoff, Bell, isA, limitOf, realTime, shown, sleep } from "./time.js";
 
 const MOST_LEASED = 256; // in one request
 const MOST_SETTLED = 1000;
@@ -52,7 +52,10 @@ export class Worker {
 
   constructor(url, { token, client, time = realTime, ...options } = {}) {
     this.#options = { concurrency: 16, drainLimitMs: 10_000, untilEmpty: false, signals: true, ...options };
-    if (!(this.#options.concurrency >= 1)) throw new RangeError("concurrency: at least 1");
+    this.#options.drainLimitMs = limitOf(this.#options.drainLimitMs, "drainLimitMs");
+    const { concurrency } = this.#options;
+    if (typeof concurrency === "bigint") this.#options.concurrency = Number(concurrency);
+    if (typeof this.#options.concurrency !== "number" || !(concurrency >= 1)) throw new RangeError("concurrency: at least 1");
     this.#time = time;
     this.#makeClient = () => client ?? new Client(url, { token, retryForMs: 0 });
     this.name = options.name ?? "";

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
-import { Client, newJob, Unreachable } from "../src/index.js";
+import { Client, newJob, Unreachable, Worker } from "../src/index.js";
 
 const PYTHON = fileURLToPath(new URL("../../python", import.meta.url));
 let daemon, url, client;
@@ -160,10 +160,12 @@ describe("operations", () => {
     ]) {
       await assert.rejects(schedules.add(...words), TypeError);
     } // prettier-ignore
-    for (const [theirs, ours] of [["tz", "zone"], ["pattern", "trigger"], ["repeat", "trigger"], ["limit", "max_runs"]]) {
+    for (const [theirs, ours] of [["tz", "zone"], ["pattern", "trigger"], ["repeat", "trigger"], ["limit", "max_runs"],
+                                ["eta", "trigger"], ["max_retries", "max_attempts"], ["misfire_grace_time", "misfire_grace"], ["run_date", "trigger"]]) {
       await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue, [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use .*${ours}`) });
     } // prettier-ignore
-    for (const [theirs, ours] of [["attempts", "max_attempts"], ["delay", "delay_ms"], ["jobId", "id"], ["repeat", "schedules.add"]]) {
+    for (const [theirs, ours] of [["attempts", "max_attempts"], ["delay", "delay_ms"], ["jobId", "id"], ["repeat", "schedules.add"],
+                                ["eta", "due_at"], ["countdown", "delay_ms"], ["max_retries", "max_attempts"], ["run_date", "due_at"]]) {
       await assert.rejects(client.put(queue, "", { [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use ${ours}`) });
     } // prettier-ignore
   });
@@ -229,6 +231,31 @@ describe("what JSON or the API has no word for is refused before it is sent", ()
     const at = new Date("2030-01-02T00:00:00Z");
     for (const due_at of [at, at.getTime(), at.toISOString()]) assert.equal(newJob("q", "", { due_at }).due_at, "2030-01-02T00:00:00.000Z");
     assert.equal(newJob("q", "", { delay_ms: 5n }).delay_ms, 5);
+  });
+  test("times and delays are taken as people write them wherever they go", async () => {
+    const sent = [];
+    const fetch = async (url, { body }) => {
+      sent.push(decodeURIComponent(new URL(url).search) || JSON.parse(body));
+      return Response.json({ replies: [], leases: [] });
+    };
+    const here = new Client("http://127.0.0.1:1", { fetch });
+    const at = new Date("2030-01-02T00:00:00Z");
+    for (const from of [at, at.getTime(), at.toISOString()]) await here.history({ queue: "q", from });
+    const settlement = { token: 1, outcome: "retry", delay_ms: 10n, follow_ups: [{ queue: "q", delay_ms: 5n, due_at: at }] };
+    await here.leases.settle([settlement]);
+    await here.leases.take(["q"], { waitMs: 5n, settle: [settlement] });
+    const told = { ...settlement, delay_ms: 10, follow_ups: [{ queue: "q", delay_ms: 5, due_at: at.toISOString() }] };
+    assert.deepEqual(sent.slice(0, 3), Array(3).fill("?queue=q&from=2030-01-02T00:00:00.000Z"));
+    assert.deepEqual([sent[3].settlements, sent[4].settle, sent[4].wait_ms], [[told], [told], 5]);
+    const wrong = { name: "TypeError", message: "delay_ms: soon is no delay: give a number of milliseconds" };
+    await assert.rejects(here.leases.settle([{ token: 1, outcome: "retry", delay_ms: "soon" }]), wrong);
+    await assert.rejects(here.history({ from: {} }), TypeError);
+    for (const [options, name] of [[{ timeoutMs: "1" }, "timeoutMs"], [{ retryForMs: NaN }, "retryForMs"]]) {
+      assert.throws(() => new Client("http://127.0.0.1:1", options), (error) => error instanceof TypeError && error.message.startsWith(name));
+    }
+    for (const good of [10n, 10, Infinity]) new Worker("http://127.0.0.1:1", { drainLimitMs: good, concurrency: 2n });
+    assert.throws(() => new Worker("http://127.0.0.1:1", { drainLimitMs: "10" }), { message: 'drainLimitMs: 10 is no delay: give a number of milliseconds' });
+    assert.throws(() => new Worker("http://127.0.0.1:1", { concurrency: "2" }), RangeError);
   });
 });
 

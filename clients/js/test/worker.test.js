@@ -322,6 +322,12 @@ describe("stopping", () => {
     assert.deepEqual([world.daemon.states(), it.counts.released], [["ready", "ready", "ready"], 3]);
   }));
 
+  test("whatever kind of number says when", virtually(async (world) => {
+    const { it, ended } = await begin(world, 1e6, 3, { drainLimitMs: 10_000n });
+    it.stop();
+    assert.ok(Math.abs((await ended()) - 10_000) < 100);
+  }));
+
   test("also while it works until all is done", virtually(async (world) => {
     const { it, ended } = await begin(world, 1e6, 3, { drainLimitMs: 10_000, untilEmpty: true });
     it.stop();

@@ -252,8 +252,11 @@ Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) 
   }
   if (auto applied = scope.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   for (const auto& [option, file] : {std::pair{"--export", &export_file}, {"--export-broken", &export_broken_file}}) {
-    if (file->empty() || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
-    return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv", option, in_quotes(*file)));
+    if (*file == "-" && summary == "json") {
+      return fail(Errc::invalid_input, fmt::format("{} -: --summary json goes to standard output; name a file", option));
+    }
+    if (file->empty() || *file == "-" || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
+    return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv, or be -", option, in_quotes(*file)));
   }
   if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
   options.max_pages = max_pages;

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "cli/crawl/sitemap_words.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
+#include "cli/random_number.hpp"
 #include "cli/version.hpp"
 #include "config/internal/crawl_file.hpp"
 #include "config/internal/extraction_file.hpp"
@@ -72,9 +72,10 @@ class CrawlCommand {
     if (auto good = check_files(); !good) return give_up(good.error().message, kExitNothing);
     if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
-    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
-    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
+    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    // An archive is mended when it is opened: nothing else may refuse the run behind it.
+    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
     say_whose_database(options->seeds);
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
@@ -177,8 +178,6 @@ class CrawlCommand {
 
   Result<void> open_warc(CrawlOptions& options) {
     if (arguments_.warc.empty()) return {};
-    std::random_device entropy;
-    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
     const WarcOptions warc{.path = arguments_.warc,
                            .most_bytes = arguments_.warc_bytes,
                            .sync = arguments_.sync == "full",
@@ -186,7 +185,7 @@ class CrawlCommand {
                                     {"http-header-user-agent", options.user_agent},
                                     {"robots", options.robots ? "obey" : "ignore"}},
                            .seeds = options.seeds};
-    auto opened = WarcSink::open(warc, clock_, Random{chance});
+    auto opened = WarcSink::open(warc, clock_, Random{random_number()});
     if (!opened) {
       if (opened.error().code == Errc::wrong_format) opened.error().message += "; --warc names another file";
       return std::unexpected(std::move(opened.error()));
@@ -197,9 +196,7 @@ class CrawlCommand {
   }
 
   Result<void> open_mirror(CrawlOptions& options) {
-    std::random_device entropy;
-    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
-    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{chance});
+    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{random_number()});
     if (!opened) return std::unexpected(std::move(opened.error()));
     mirror_ = std::move(*opened);
     if (mirror_) seeds_ = options.seeds;
@@ -286,6 +283,8 @@ class CrawlCommand {
     if (arguments_.summary == "json") {
       print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr);
     }
+    // Last: who runs this as a job keeps the last line of standard error.
+    if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr)));
     return status;
   }
 
@@ -326,7 +325,8 @@ class CrawlCommand {
     // What was not asked for by --check-only does not count, here as in argiope crawl check.
     const bool counts_broken = arguments_.report.judge.rules()->wants(FindingKind::broken);
     const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && !check_->is_good());
-    return arguments_.fail_on_broken && is_broken_somewhere ? kExitBroken : kExitFinished;
+    is_found_broken_ = arguments_.fail_on_broken && is_broken_somewhere;
+    return is_found_broken_ ? kExitBroken : kExitFinished;
   }
 
   // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
@@ -371,6 +371,7 @@ class CrawlCommand {
   std::optional<CheckResult> check_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
+  bool is_found_broken_ = false;  // and --fail-on-broken asks
   std::string error_;  // what was complained of
 };
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/owner.hpp"
+#include "cli/random_number.hpp"
 #include "cli/serve/configured.hpp"
 #include "cli/serve/muted_thread.hpp"
 #include "cli/serve/served_projects.hpp"
@@ -32,11 +32,6 @@
 
 namespace argiope {
 namespace {
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 SessionSecret random_secret() {
   SessionSecret secret;
