@@ -164,8 +164,8 @@ Coro<Result<JobExplanation>> Book::explain(JobId id) { return keep_alive(state_,
 
 Coro<Result<StoredQueue>> Book::queue(std::string name) { return keep_alive(state_, state_->queue(std::move(name))); }
 Coro<Result<std::vector<StoredQueue>>> Book::queues() { return keep_alive(state_, state_->queues()); }
-Coro<Result<void>> Book::configure(std::string queue, QueueConfig config) {
-  return keep_alive(state_, state_->configure(std::move(queue), std::move(config)));
+Coro<Result<void>> Book::configure(std::string queue, QueueConfig config, JobReachRef asker) {
+  return keep_alive(state_, state_->configure(std::move(queue), std::move(config), std::move(asker)));
 }
 Coro<Result<void>> Book::pause(std::string queue) {
   return keep_alive(state_, state_->set_paused(std::move(queue), true));
@@ -268,10 +268,10 @@ void Book::State::set_times(Change& change) const {
   change.keep = std::nullopt;
 }
 
-Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config) {
+Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config, JobReachRef asker) {
   if (remote) co_return co_await remote->configure(std::move(name), std::move(config));
   const auto in_turn = co_await configuring.scoped();
-  co_return co_await write_config(std::move(name), std::move(config));
+  co_return co_await write_config(std::move(name), std::move(config), std::move(asker));
 }
 
 Coro<Result<void>> Book::State::set_paused(std::string name, bool paused, WallTime until) {
@@ -280,7 +280,7 @@ Coro<Result<void>> Book::State::set_paused(std::string name, bool paused, WallTi
   StoredQueue found = co_await or_return(queue(name));
   found.config.limits.paused = paused;
   found.config.paused_until = until;
-  co_return co_await write_config(std::move(name), std::move(found.config));
+  co_return co_await write_config(std::move(name), std::move(found.config), nullptr);
 }
 
 Coro<Result<void>> Book::State::erase_queue(std::string name) {
@@ -292,10 +292,10 @@ Coro<Result<void>> Book::State::erase_queue(std::string name) {
   co_return co_await store(&Store::erase_queue, found.id);
 }
 
-Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config) {
+Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config, JobReachRef asker) {
   co_await or_return(set_clock());
   config.paused_until = whole_ms(clock().from_calendar(config.paused_until));
-  if (owner) co_return co_await owner->configure(std::move(name), std::move(config));
+  if (owner) co_return co_await owner->configure(std::move(name), std::move(config), std::move(asker));
   co_await or_return(check_queue_name(name));
   const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
   const auto written = co_await store(&Store::configure, opened_queue.id, std::move(config));

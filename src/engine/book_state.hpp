@@ -63,10 +63,10 @@ struct Book::State {
   void set_times(Change& change) const;
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
   Coro<Result<std::vector<ChangeReply>>> change_as_owner(std::vector<Change> changes);
-  Coro<Result<void>> configure(std::string name, QueueConfig config);
+  Coro<Result<void>> configure(std::string name, QueueConfig config, JobReachRef asker);
   Coro<Result<void>> set_paused(std::string name, bool paused, WallTime until = {});
   Coro<Result<void>> erase_queue(std::string name);
-  Coro<Result<void>> write_config(std::string name, QueueConfig config);
+  Coro<Result<void>> write_config(std::string name, QueueConfig config, JobReachRef asker);
 
   // --- looks
   Coro<Result<JobId>> find(std::string id_or_name);

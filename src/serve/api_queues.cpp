@@ -79,7 +79,7 @@ Coro<Result<ServerResponse>> configure(ApiState& api, ApiCall& call, std::string
   JsonMembers(root).refuse_repeated();
   auto config = detail::read_queue_config(root, base);
   co_await or_return(call.checked());
-  co_await or_return(api.book().configure(name, std::move(*config)));
+  co_await or_return(api.book().configure(name, std::move(*config), call.caller.reach()));
   co_return co_await answer_with(api, std::move(name));
 }
 

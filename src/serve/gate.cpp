@@ -75,10 +75,10 @@ std::function<bool(std::string_view)> Caller::sight() const {
   return [caller = *this](std::string_view name) { return caller.may_use(name); };
 }
 
-std::shared_ptr<const std::function<bool(std::string_view)>> Caller::reach() const {
+JobReachRef Caller::reach() const {
   if (scope == TokenScope::admin && !is_bound()) return nullptr;
-  return std::make_shared<const std::function<bool(std::string_view)>>(
-      [caller = *this](std::string_view queue) { return caller.may_change(queue); });
+  return std::make_shared<const JobReach>(
+      name, [caller = *this](std::string_view queue) { return caller.may_change(queue); }, is_bound());
 }
 
 struct Gate::State {

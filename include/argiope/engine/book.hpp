@@ -172,8 +172,8 @@ class Book {
   // --- queues
   Coro<Result<StoredQueue>> queue(std::string name);
   Coro<Result<std::vector<StoredQueue>>> queues();
-  // Makes it if need be.
-  Coro<Result<void>> configure(std::string queue, QueueConfig config);
+  // Makes it if need be: for `asker`, where there is one.
+  Coro<Result<void>> configure(std::string queue, QueueConfig config, JobReachRef asker = nullptr);
   Coro<Result<void>> pause(std::string queue);
   // It goes on by itself then, whoever owns it.
   Coro<Result<void>> pause(std::string queue, WallTime until);
