@@ -435,6 +435,29 @@ TEST_F(ApiProjects, AMemberThatIsThereTwiceIsRefused) {
   EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/10","context":{"a":1,"a":2}})").status, 200);
 }
 
+// What looks at many rows lets others go on between.
+TEST_F(ApiProjects, PagesAndResultsAreLookedThroughInSlices) {
+  open_shop();
+  std::string asked = R"({"pages":[)";
+  for (int i = 0; i < 3'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/more/{}","delay_ms":86400000}})", i == 0 ? "" : ",", i);
+  ASSERT_EQ(post("/v1/projects/shop/pages", asked + "]}").status, 200);
+  run([&]() -> Coro<void> {
+    Task<Answered> listing = loop_.create_task(asking(HttpMethod::get, "/v1/projects/shop/pages?state=failed"));
+    std::size_t turns = 0;
+    for (; !listing.done(); ++turns) co_await yield_now();
+    EXPECT_EQ((co_await listing).text("/pages"), "[]");
+    EXPECT_GE(turns, 10u);
+  });
+  std::size_t told = 0;
+  std::string after = "0";
+  for (int page = 0; page < 20 && after != "null"; ++page) {
+    const Answered some = get("/v1/projects/shop/pages?limit=1000&after=" + after);
+    told += some.at("/pages").as_array().size();
+    after = some.text("/next");
+  }
+  EXPECT_EQ(told, 3'004u) << "each once";
+}
+
 TEST_F(ApiProjects, PagesAreThoseOfARuleOrWithAText) {
   open_shop();
   EXPECT_EQ(get("/v1/projects/shop/pages?rule=item").at("/pages").as_array().size(), 3u);
