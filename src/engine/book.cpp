@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <unordered_set>
 
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
@@ -159,6 +160,9 @@ Coro<Result<std::vector<JobRecord>>> Book::list(JobFilter filter) {
 Coro<Result<JobSlice>> Book::look(JobFilter filter) { return keep_alive(state_, state_->look(std::move(filter))); }
 Coro<Result<std::vector<NamedCounts>>> Book::counts(std::string only) {
   return keep_alive(state_, state_->counts(std::move(only)));
+}
+Coro<Result<std::vector<NamedCounts>>> Book::counts_of(std::vector<std::string> names) {
+  return keep_alive(state_, state_->counts_of(std::move(names)));
 }
 Coro<Result<JobExplanation>> Book::explain(JobId id) { return keep_alive(state_, state_->explain(id)); }
 
@@ -414,6 +418,22 @@ StoredQueue Book::State::as_of_now(StoredQueue queue) const {
 
 Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
   if (remote) co_return co_await remote->counts(std::move(only));
+  const auto wants = [only](const std::string& name) { return only.empty() || name == only; };
+  auto named = co_await or_return(counts_where(wants));
+  if (!only.empty() && named.empty()) co_return no_such_queue(only);
+  co_return named;
+}
+
+Coro<Result<std::vector<NamedCounts>>> Book::State::counts_of(std::vector<std::string> names) {
+  const std::unordered_set<std::string> wanted(names.begin(), names.end());
+  const auto wants = [&](const std::string& name) { return wanted.contains(name); };
+  if (!remote) co_return co_await counts_where(wants);
+  auto all = co_await or_return(remote->counts({}));
+  std::erase_if(all, [&](const NamedCounts& counts) { return !wants(counts.first); });
+  co_return all;
+}
+
+Coro<Result<std::vector<NamedCounts>>> Book::State::counts_where(std::function<bool(const std::string& name)> wants) {
   co_await or_return(set_clock());
   const auto queues = co_await or_return(this->queues());
   auto counted = co_await or_return(in_turn(store(&Store::counts), size_of<std::vector<QueueCounts>>));
@@ -424,7 +444,7 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
   std::vector<Coro<Result<std::uint64_t>>> counting;
   for (const QueueCounts& of_queue : counted) {
     const auto found = by_id.find(of_queue.queue);
-    if (found == by_id.end() || (!only.empty() && found->second->name != only)) continue;
+    if (found == by_id.end() || !wants(found->second->name)) continue;
     named.emplace_back(found->second->name, of_queue.counts);
     if (of_queue.counts.delayed == 0) continue;
     with_delayed.push_back(named.size() - 1);
@@ -439,7 +459,6 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
     counts.ready += due;
     counts.delayed -= due;
   }
-  if (!only.empty() && named.empty()) co_return no_such_queue(only);
   std::ranges::sort(named, {}, &NamedCounts::first);
   co_return named;
 }

@@ -2,6 +2,7 @@
 // explaining.cpp.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -78,6 +79,9 @@ struct Book::State {
   Coro<Result<StoredQueue>> queue(std::string name);
   Coro<Result<std::vector<StoredQueue>>> queues();
   Coro<Result<std::vector<NamedCounts>>> counts(std::string only);
+  Coro<Result<std::vector<NamedCounts>>> counts_of(std::vector<std::string> names);
+  // Of the queues that `wants` says yes to.
+  Coro<Result<std::vector<NamedCounts>>> counts_where(std::function<bool(const std::string& name)> wants);
   Coro<Result<std::uint64_t>> count_due(QueueId queue);
 
   // --- explaining

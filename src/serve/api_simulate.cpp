@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
@@ -28,16 +29,22 @@ constexpr std::uint64_t kLeastCounted = 60;  // seconds
 // --- what is there -------------------------------------------------------------------------------------------------------
 
 // How many jobs of it are worked on at once, as far as is known: what this process says, or those that run and those who wait.
-std::size_t workers_of(const ApiState& api, std::string_view queue, std::uint64_t running) {
-  if (api.options.workers_of) {
-    if (const auto workers = api.options.workers_of(queue)) return *workers;
-  }
-  std::size_t workers = running;
+std::size_t workers_of(const ApiState& api, std::string_view queue, std::uint64_t running, std::size_t waiting) {
+  const auto said = api.options.workers_of ? api.options.workers_of(queue) : std::nullopt;
+  return said ? *said : running + waiting;
+}
+
+// How many workers wait for jobs of each of these queues.
+std::unordered_map<std::string, std::size_t> workers_waiting(const ApiState& api, const std::vector<std::string>& queues) {
+  std::unordered_map<std::string, std::size_t> waiting;
+  for (const std::string& queue : queues) waiting.emplace(queue, 0);
   for (const auto& worker : api.workers.all()) {
-    const bool takes = std::ranges::find(worker->queues, queue) != worker->queues.end();
-    if (takes && worker->waiting > 0) ++workers;
+    if (worker->waiting == 0) continue;
+    for (const std::string& queue : worker->queues) {
+      if (const auto found = waiting.find(queue); found != waiting.end()) ++found->second;
+    }
   }
-  return workers;
+  return waiting;
 }
 
 // What was counted of its jobs says how they come, how long they run and how often they fail.
@@ -85,7 +92,10 @@ Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, W
     co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} queues", kMostSimulated));
   }
   std::ranges::sort(stored, {}, &StoredQueue::name);
-  const auto counts = co_await or_return(api.book().counts());
+  std::vector<std::string> names;
+  for (const StoredQueue& queue : stored) names.push_back(queue.name);
+  const auto counts = co_await or_return(api.book().counts_of(names));
+  const auto waiting = workers_waiting(api, names);
   const std::size_t most = kMostLookedAt / std::max<std::size_t>(stored.size(), 1) / 3 + 1;
   for (StoredQueue& queue : stored) {
     WhatIfQueue& added = question.queues.emplace_back();
@@ -94,7 +104,7 @@ Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, W
     const auto found = std::ranges::lower_bound(counts, queue.name, {}, &NamedCounts::first);
     const bool counted = found != counts.end() && found->first == queue.name;
     const StateCounts its = counted ? found->second : StateCounts{};
-    added.workers = workers_of(api, queue.name, its.running);
+    added.workers = workers_of(api, queue.name, its.running, waiting.at(queue.name));
     if (with_waiting) co_await or_return(expect_waiting(api, queue, its, most, added.jobs));
   }
   const Tally& tally = api.events.tally();
@@ -223,7 +233,8 @@ void add_queues_of_schedules(ApiState& api, WhatIf& question) {
   std::set<std::string> names;
   for (const Schedule& schedule : question.schedules) names.insert(schedule.job.queue);
   for (const WhatIfQueue& queue : question.queues) names.erase(queue.name);
-  for (const std::string& name : names) queue_named(question, name).workers = workers_of(api, name, 0);
+  const auto waiting = workers_waiting(api, {names.begin(), names.end()});
+  for (const std::string& name : names) queue_named(question, name).workers = workers_of(api, name, 0, waiting.at(name));
 }
 
 Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
