@@ -955,6 +955,32 @@ TEST_F(ApiProjects, WrongQuestionsAboutHostsAreRefused) {
 
 TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {
   const std::string reader = "argiope_read", mine = "argiope_mine";
+TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
+  const std::string reader = "argiope_read", mine = "argiope_mine";
+  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
+                            {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::read, .prefixes = {"mine"}}}});
+  const auto start = [&](const char* name) {
+    run([&]() -> Coro<void> {
+      EXPECT_TRUE(pages_->put_project(draft_of(project_at(name, "https://both.example"))));
+      EXPECT_TRUE(pages_->start(name));
+      co_return;
+    });
+  };
+  start("mine");
+  pass(1min);
+  web_.pages["https://both.example/"] = {.latency = 10s};
+  start("other");
+  pass(5s);
+  const auto as = [&](const std::string& token, std::string target) {
+    const std::string field = "Bearer " + token;
+    return ask(HttpMethod::get, std::move(target), {}, {{"Authorization", field}});
+  };
+  EXPECT_EQ(as(reader, "/v1/hosts").text("/hosts/0/under_way"), "1");
+  EXPECT_EQ(as(mine, "/v1/hosts").text("/hosts/0/under_way"), "0");
+  EXPECT_THAT(as(mine, "/v1/hosts").text("/hosts/0/sentence"), testing::Not(testing::ContainsRegex("[0-9]")));
+  EXPECT_EQ(as(mine, "/v1/hosts/explain?site=both.example").text("/under_way"), as(mine, "/v1/hosts").text("/hosts/0/under_way"));
+}
+
   open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
                             {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::read, .prefixes = {"mine"}}}});
   run([&]() -> Coro<void> {
