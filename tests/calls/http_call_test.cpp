@@ -125,7 +125,7 @@ class HttpCallTest : public LoopTest<RealTime> {
       // To its end, or to a retry that is far away.
       engine->add_listener(kAllJobEvents, [&](const JobEvent& event) {
         const bool is_over = event.kind == JobEventKind::done || event.kind == JobEventKind::buried;
-        const bool waits = event.kind == JobEventKind::retrying && event.due_at - event.at > 1min;
+        const bool waits = (event.kind == JobEventKind::retrying || event.kind == JobEventKind::released) && event.due_at - event.at > 1min;
         if (is_over || waits) worker.stop();
       });
       auto worked = co_await worker.run();
@@ -197,16 +197,18 @@ TEST_F(HttpCallTest, WaitsAsLongAsTheServerAsks) {
   EXPECT_EQ(server.requests().size(), 1u);
 }
 
-TEST_F(HttpCallTest, BuriesWhatTheGuardRefusesAndWhatIsNoCall) {
-  attempts = 5;
+TEST_F(HttpCallTest, WhatTheGuardRefusesWaitsAndIsNoFaultOfTheJob) {
   const JobRecord refused = call(to_server(""), false);
-  EXPECT_EQ(refused.state, JobState::buried);
-  EXPECT_EQ(refused.attempts, 1u);
-  EXPECT_THAT(refused.error, HasSubstr("127.0.0.1"));
+  EXPECT_EQ(refused.state, JobState::delayed);
+  EXPECT_EQ(refused.attempts, 0u);
   EXPECT_EQ(server.connections(), 0u);
   const JobRecord nonsense = call(R"({"url":"x"})");
   EXPECT_EQ(nonsense.state, JobState::buried);
   EXPECT_EQ(nonsense.attempts, 1u);
+}
+
+TEST_F(HttpCallTest, BuriesWhatIsNoCall) {
+  attempts = 5;
   EXPECT_THAT(nonsense.error, HasSubstr("url \"x\""));
 }
 
