@@ -115,7 +115,6 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
   }
   void start_writing() {
     if (options.file.empty() || is_writing) return;
-    is_writing = true;
     if (!thread) thread.emplace(1);
     EventLoop::current().create_task(write_pending(shared_from_this()), "write the audit");
   }
@@ -124,6 +123,7 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
   static Coro<void> write_pending(std::shared_ptr<State> self) {
     const struct Writing {
       bool& is_writing;
+    is_writing = true;  // until it has begun, too
       ~Writing() { is_writing = false; }
     } writing{self->is_writing};
     bool done = true;
