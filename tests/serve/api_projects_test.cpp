@@ -534,7 +534,7 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     const std::string field = "Bearer " + token;
     return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
   };
-  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
+  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/","https://ann:geheim@shop.example/private"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
     "rule":[{"name":"r","match":"/r/*","fields":{"body":"css:body","headers":"css:h1"},"request":{"headers":{"X-Key":"geheim"},"method":"POST","body":"geheim"}},
             {"name":"rendered","request":{"render":{"script":"geheim","width":500}}}],
     "sink":[{"name":"chat","webhook":"https://a:geheim@chat.example/?token=geheim"},{"name":"path","webhook":"https://chat.example:8443/geheim"},{"webhook":"https://chat.example/geheim/2"},
@@ -561,6 +561,8 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/script"), "…");
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/width"), "500");
     EXPECT_EQ(shown.text("/definition/sink/0/webhook"), "https://chat.example/…");
+    EXPECT_EQ(shown.text("/definition/project/start/0"), "https://shop.example/");
+    EXPECT_EQ(shown.text("/definition/project/start/1"), "https://…@shop.example/private");
     EXPECT_EQ(shown.text("/definition/sink/1/webhook"), "https://chat.example:8443/…");
     EXPECT_EQ(shown.text("/definition/sink/3/webhook"), "https://chat.example/");
     EXPECT_EQ(shown.text("/source"), "null");
@@ -953,8 +955,6 @@ TEST_F(ApiProjects, WrongQuestionsAboutHostsAreRefused) {
   }
 }
 
-TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {
-  const std::string reader = "argiope_read", mine = "argiope_mine";
 TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
   const std::string reader = "argiope_read", mine = "argiope_mine";
   open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
@@ -981,6 +981,8 @@ TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
   EXPECT_EQ(as(mine, "/v1/hosts/explain?site=both.example").text("/under_way"), as(mine, "/v1/hosts").text("/hosts/0/under_way"));
 }
 
+TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {
+  const std::string reader = "argiope_read", mine = "argiope_mine";
   open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
                             {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::read, .prefixes = {"mine"}}}});
   run([&]() -> Coro<void> {
