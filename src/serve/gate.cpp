@@ -160,6 +160,11 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
 
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
   const std::string_view authorization = request.header("Authorization");
+  // Proxies and we would each go by another.
+  if (std::ranges::count_if(request.headers, [](const auto& field) { return equals_lower(field.first, "authorization"); }) > 1) {
+    ++refusals.token;
+    return std::unexpected(problem(ProblemType::invalid_input, "Authorization is there more than once"));
+  }
   if (is_open()) {
     return Caller{.name = "local", .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
   }

@@ -72,6 +72,9 @@ TEST(HttpCallForm, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(error_of("[]"), HasSubstr("no JSON object"));
   EXPECT_THAT(error_of("{}"), HasSubstr("needs a url"));
   EXPECT_THAT(error_of(R"({"url":"ftp://a.org"})"), HasSubstr(R"(url "ftp://a.org": http:// or https://)"));
+  // The path of a webhook is its secret.
+  EXPECT_THAT(error_of(R"({"url":"ftp://ann:secret@a.org/secret?secret"})"), HasSubstr(R"(url "ftp://…@a.org/…": http:// or https://)"));
+  EXPECT_THAT(error_of(R"({"url":"htps:a.org/secret"})"), HasSubstr(R"(url "htps:a.org/…": )"));
   EXPECT_THAT(error_of(R"({"url":"no url"})"), HasSubstr(R"(url "no url")"));
   EXPECT_THAT(error_of(R"({"url":7})"), HasSubstr(R"(url "7")"));
   EXPECT_THAT(error_of(R"({"url":"http://a.org","method":"get"})"), HasSubstr(R"(method "get": GET, HEAD)"));
@@ -202,13 +205,13 @@ TEST_F(HttpCallTest, WhatTheGuardRefusesWaitsAndIsNoFaultOfTheJob) {
   EXPECT_EQ(refused.state, JobState::delayed);
   EXPECT_EQ(refused.attempts, 0u);
   EXPECT_EQ(server.connections(), 0u);
-  const JobRecord nonsense = call(R"({"url":"x"})");
-  EXPECT_EQ(nonsense.state, JobState::buried);
-  EXPECT_EQ(nonsense.attempts, 1u);
 }
 
 TEST_F(HttpCallTest, BuriesWhatIsNoCall) {
   attempts = 5;
+  const JobRecord nonsense = call(R"({"url":"x"})");
+  EXPECT_EQ(nonsense.state, JobState::buried);
+  EXPECT_EQ(nonsense.attempts, 1u);
   EXPECT_THAT(nonsense.error, HasSubstr("url \"x\""));
 }
 
